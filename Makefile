@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# headroom: everything is built under build/; `make help` lists the targets; V=1 shows commands.
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.SUFFIXES:
+SHELL := /bin/bash
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
+
+B := build
+CXX := g++
+CLANG := clang
+BPFTOOL := $(shell PATH=$$PATH:/usr/sbin command -v bpftool)
+PREFIX ?= /usr
+VERSION := 0.1.0
+
+PACKAGES := libbpf libsystemd prometheus-cpp-pull prometheus-cpp-core spdlog yaml-cpp
+# -isystem: warnings are errors in our code, not in theirs.
+PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
+CXXFLAGS := -std=c++20 -g -O2 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf $(PKG_CFLAGS) -pthread \
+            -DHEADROOM_VERSION='"$(VERSION)"' -MMD -MP
+SANITIZE := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDLIBS = $(PKG_LIBS) -pthread
+
+# --- what there is ---------------------------------------------------------------------------
+BPF_SRC  := $(wildcard bpf/*.bpf.c)
+BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
+# main.cc files are the programs; everything else is the library all of them share.
+MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc
+LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))
+UNIT_SRC := $(filter-out tests/bpf/% tests/vm/%,$(shell find tests -name '*.cc' | sort))
+VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc) $(wildcard tests/support/*.cc)
+BPFT_SRC := $(wildcard tests/bpf/*.cc) $(wildcard tests/support/*.cc)
+BENCH_SRC := $(wildcard bench/*.cc)
+
+obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))
+aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))
+
+PROGRAMS := $(B)/headroomd $(B)/headroomctl
+BENCHES  := $(BENCH_SRC:bench/%.cc=$(B)/bench/%)
+
+.PHONY: help all
+help: ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
+	  awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+all: $(PROGRAMS) ## build headroomd and headroomctl
+
+# --- BPF -------------------------------------------------------------------------------------
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_x86 -mcpu=v3 -g -O2 -Wall -Werror -Iinclude -Ibpf \
+	  -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+
+$(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+# --- C++ -------------------------------------------------------------------------------------
+$(B)/obj/%.o: %.cc | $(BPF_SKEL)
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
+
+$(B)/asan/%.o: %.cc | $(BPF_SKEL)
+	$(call say,CXX-asan,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANITIZE) -Itests -c $< -o $@
+
+$(B)/libheadroom.a: $(call obj,$(LIB_SRC))
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(B)/libheadroom-asan.a: $(call aobj,$(LIB_SRC))
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
+$(B)/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
+$(PROGRAMS):
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $^ -o $@ $(LDLIBS)
+
+$(B)/bench/%: $(B)/obj/bench/%.o $(B)/libheadroom.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $^ -o $@ $(LDLIBS) -lbenchmark
+
+$(B)/test/unit: $(call aobj,$(UNIT_SRC)) $(B)/libheadroom-asan.a
+$(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a
+$(B)/test/vectors: $(call aobj,$(VECTOR_SRC)) $(B)/libheadroom-asan.a
+$(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

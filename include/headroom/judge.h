@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// judge(): policy, snapshot and history in; decisions and the next history out. A pure function:
+// time is Snapshot::at, unknown is a value, history is a value. The same code runs live, in table
+// tests, in replay and in shadow mode, and gives the same answer.
+#pragma once
+
+#include <headroom/decision.h>
+#include <headroom/policy.h>
+#include <headroom/signal.h>
+#include <headroom/snapshot.h>
+#include <headroom/units.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace headroom {
+
+// What is remembered of one threshold; parallel to Policy::thresholds.
+struct ThresholdHistory {
+  std::optional<Instant> first_observed;  // below since; forgotten at the first good sample
+  bool met = false;    // was past its grace in the last round (KUBELET.md 1.5, 7)
+  Instant last_clear;  // newest sample above the threshold; zero: never seen one
+};
+
+// A pod on its way out.
+struct Victim {
+  enum class Phase : std::uint8_t { kTerminating, kKilled };
+  std::shared_ptr<const Pod> pod;
+  CgroupId cgroup;
+  Reason reason;
+  Phase phase = Phase::kKilled;
+  Instant terminated_at;      // zero: no SIGTERM was sent
+  Instant killed_at;          // zero: not yet
+  Instant deadline;           // of the phase: when to kill; when to stop waiting for its memory
+  std::optional<Bytes> held;  // working set when it was chosen
+};
+
+// How fast a signal's `available` is falling: an exponentially weighted slope.
+struct Trend {
+  std::optional<Observation> last;
+  double per_second = 0;  // of `available`; negative: filling
+};
+
+struct History {
+  std::vector<ThresholdHistory> thresholds;
+  std::array<std::optional<Instant>, kConditions> last_pressure{};
+  std::array<std::optional<Instant>, kSignals> last_acted_sample{};
+  std::array<Trend, kSignals> trends{};
+  std::vector<Victim> victims;
+};
+
+// A threshold as it stands: for the live view, the metrics and the forecast.
+struct ThresholdStanding {
+  std::uint32_t index = 0;            // into Policy::thresholds
+  std::optional<std::int64_t> limit;  // resolved against capacity
+  std::optional<std::int64_t> available;
+  std::optional<Instant> below_since;  // absent: above it, or unknown
+  bool met = false;                    // below for at least its grace
+  std::optional<Duration> time_to;     // forecast at the present trend; absent: not filling
+};
+
+// One line of the ranking, first to die first.
+struct Candidate {
+  enum class Fate : std::uint8_t {
+    kChosen,
+    kOutranked,  // others suffice
+    kCritical,   // static, mirror or critical priority: never evicted
+    kDying,      // already on its way out
+  };
+  std::uint32_t pod = 0;  // index into Snapshot::pods
+  std::optional<Bytes> working_set;
+  Bytes memory_request;
+  std::int32_t priority = 0;
+  Fate fate = Fate::kOutranked;
+};
+
+struct Verdict {
+  // The snapshot held the node alone and that is not enough: sweep, and judge again from the same
+  // history. Nothing else in the verdict counts then.
+  bool look_closer = false;
+  Instant next_check;
+  std::vector<Decision> decisions;
+  std::vector<Farewell> farewells;
+  std::vector<Candidate> ranking;  // empty unless a threshold was acted on
+  std::vector<ThresholdStanding> thresholds;
+  std::array<bool, kConditions> conditions{};
+  History after;
+};
+
+// Writes into `verdict` so that its buffers are reused: once they have grown, judging allocates
+// nothing.
+void judge(const Policy& policy, const Snapshot& snapshot, const History& before, Verdict& verdict);
+
+// What an act's outcome teaches: a failed act is not done, a vanished victim is no victim.
+void learn(const Outcome& outcome, History& history);
+
+// Takes over what still applies when the policy changes (thresholds equal in signal, value and
+// grace keep their clocks; victims stay).
+History carry_over(const Policy& from, const History& history, const Policy& to);
+
+}  // namespace headroom

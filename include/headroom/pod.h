@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pod: a workload as Kubernetes describes one, whichever source told of it.
+#pragma once
+
+#include <headroom/quantity.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+enum class QosClass : std::uint8_t { kGuaranteed, kBurstable, kBestEffort };
+constexpr std::string_view name(QosClass qos) {
+  switch (qos) {
+    case QosClass::kGuaranteed:
+      return "Guaranteed";
+    case QosClass::kBurstable:
+      return "Burstable";
+    case QosClass::kBestEffort:
+      return "BestEffort";
+  }
+  return "";
+}
+
+// Resource name ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi") → quantity.
+using ResourceList = std::map<std::string, Quantity, std::less<>>;
+
+struct Container {
+  std::string name;
+  ResourceList requests;
+  ResourceList limits;
+  bool sidecar = false;  // an init container with restartPolicy: Always
+};
+
+// Where the Pod was learnt. Anything but kApi is a static pod to the kubelet.
+enum class PodSource : std::uint8_t { kManifest, kCgroupTree };
+
+struct Pod {
+  std::string uid;  // as in the cgroup's name, dashes kept
+  std::string name;
+  std::string pod_namespace = "default";
+  PodSource source = PodSource::kManifest;
+
+  std::int32_t priority = 0;
+  std::string priority_class;
+  bool is_static = false;                // static or mirror pod: critical, never evicted
+  std::optional<QosClass> declared_qos;  // status.qosClass: immutable, wins over the specification
+  std::optional<std::chrono::seconds> termination_grace;  // terminationGracePeriodSeconds
+
+  std::vector<Container> init_containers;
+  std::vector<Container> containers;
+  ResourceList overhead;
+  std::optional<Container> pod_level;  // spec.resources (PodLevelResources), as requests and limits
+};
+
+inline constexpr std::int32_t kSystemCriticalPriority = 2'000'000'000;
+
+}  // namespace headroom

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy: what the operator asked for, checked and ready to be judged by.
+#pragma once
+
+#include <headroom/quantity.h>
+#include <headroom/signal.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace headroom {
+
+// A share of capacity. Kept in float32 because the kubelet does: 10 % of 100 GiB is 10737418400.
+struct Fraction {
+  float of_one = 0;
+  friend bool operator==(Fraction, Fraction) = default;
+};
+using ThresholdValue = std::variant<Quantity, Fraction>;
+
+// "signal < value, for at least grace". Operator: less-than is the only one there is.
+struct Threshold {
+  Signal signal = Signal::kMemoryAvailable;
+  ThresholdValue value;
+  Duration grace{0};                          // zero: hard; more: soft
+  std::optional<ThresholdValue> min_reclaim;  // evictionMinimumReclaim
+
+  bool hard() const { return grace == Duration::zero(); }
+};
+
+enum class Mode : std::uint8_t {
+  kObserve,  // report what would be done
+  kEnforce,  // do it
+};
+
+struct Policy {
+  std::vector<Threshold> thresholds;
+  Duration pressure_transition = std::chrono::minutes(5);  // evictionPressureTransitionPeriod
+  // evictionMaxPodGracePeriod. Soft evictions grant min(this, the pod's own). Negative: the pod's
+  // own. Zero: as hard.
+  std::chrono::seconds max_pod_grace{0};
+  Mode mode = Mode::kObserve;
+
+  // A hard eviction sends SIGKILL at once. The kubelet grants one second; `headroom.hardGrace: 1s`
+  // does the same.
+  Duration hard_grace{0};
+
+  // The watch: how fast this machine could fill memory at worst, in bytes per second, and the
+  // bounds of the time between two looks at a signal.
+  std::int64_t fastest_fill = std::int64_t{8} << 30;
+  Duration check_floor = std::chrono::milliseconds(2);
+  Duration check_ceiling = std::chrono::seconds(1);
+  // How often every cgroup is read when nothing is near.
+  Duration sweep_period = std::chrono::seconds(1);
+};
+
+}  // namespace headroom

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ports: what the engine needs of the world. Narrow, so that tests can stand in for it.
+#pragma once
+
+#include <headroom/decision.h>
+#include <headroom/judge.h>
+#include <headroom/result.h>
+#include <headroom/snapshot.h>
+
+#include <cstdint>
+#include <span>
+
+namespace headroom {
+
+enum class Depth : std::uint8_t {
+  kNode,     // node-level signals only: O(1)
+  kCgroups,  // one pass over every cgroup as well
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // Reads the world as of now. Spans in the snapshot stay good until the next look(). A reading
+  // that fails is absent from the snapshot and counted; look() itself does not fail.
+  virtual Snapshot look(Depth depth) = 0;
+};
+
+class Actuator {
+ public:
+  virtual ~Actuator() = default;
+  // Opens beforehand what a kill of any of these will need; drops what is no longer listed.
+  virtual void arm(std::span<const PodReading> pods) = 0;
+  // Allocates nothing. Never waits for the victim.
+  virtual Outcome act(const Decision& decision) = 0;
+};
+
+class Reporter {
+ public:
+  virtual ~Reporter() = default;
+  // Called after the acts, never before: a kill does not wait for its log line.
+  virtual void tell(const Snapshot& snapshot, const Verdict& verdict,
+                    std::span<const Outcome> outcomes) = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals: the kubelet's eviction signals, by the kubelet's names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace headroom {
+
+enum class Signal : std::uint8_t {
+  kMemoryAvailable,
+  kAllocatableMemoryAvailable,
+  kNodeFsAvailable,
+  kNodeFsInodesFree,
+  kImageFsAvailable,
+  kImageFsInodesFree,
+  kContainerFsAvailable,
+  kContainerFsInodesFree,
+  kPidAvailable,
+};
+inline constexpr std::size_t kSignals = 9;
+
+inline constexpr std::array<std::string_view, kSignals> kSignalNames{
+    "memory.available",      "allocatableMemory.available", "nodefs.available",
+    "nodefs.inodesFree",     "imagefs.available",           "imagefs.inodesFree",
+    "containerfs.available", "containerfs.inodesFree",      "pid.available",
+};
+
+constexpr std::string_view name(Signal signal) {
+  return kSignalNames[static_cast<std::size_t>(signal)];
+}
+
+// Exact and case-sensitive, as the kubelet's parser is.
+constexpr std::optional<Signal> signal_named(std::string_view text) {
+  for (std::size_t i = 0; i < kSignals; ++i)
+    if (kSignalNames[i] == text) return static_cast<Signal>(i);
+  return std::nullopt;
+}
+
+// Node conditions the signals raise.
+enum class Condition : std::uint8_t { kMemoryPressure, kDiskPressure, kPidPressure };
+inline constexpr std::size_t kConditions = 3;
+inline constexpr std::array<std::string_view, kConditions> kConditionNames{
+    "MemoryPressure", "DiskPressure", "PIDPressure"};
+constexpr std::string_view name(Condition condition) {
+  return kConditionNames[static_cast<std::size_t>(condition)];
+}
+
+constexpr bool is_memory(Signal signal) {
+  return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable;
+}
+
+constexpr Condition condition_of(Signal signal) {
+  if (is_memory(signal)) return Condition::kMemoryPressure;
+  return signal == Signal::kPidAvailable ? Condition::kPidPressure : Condition::kDiskPressure;
+}
+
+// The resource as the kubelet's messages and events name it.
+constexpr std::string_view resource_of(Signal signal) {
+  switch (signal) {
+    case Signal::kMemoryAvailable:
+    case Signal::kAllocatableMemoryAvailable:
+      return "memory";
+    case Signal::kNodeFsAvailable:
+    case Signal::kImageFsAvailable:
+    case Signal::kContainerFsAvailable:
+      return "ephemeral-storage";
+    case Signal::kNodeFsInodesFree:
+    case Signal::kImageFsInodesFree:
+    case Signal::kContainerFsInodesFree:
+      return "inodes";
+    case Signal::kPidAvailable:
+      return "pids";
+  }
+  return "";
+}
+
+}  // namespace headroom

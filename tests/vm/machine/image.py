@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guest's disk and kernel: a stock Debian user space, a stock Debian cloud kernel, and our agent."""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import cache, vmlinux
+from .debian import Archive, BuildError, bootstrap, require_tools, run
+
+HERE = Path(__file__).resolve().parent
+GUEST = HERE.parent / "guest"
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """Which suite gives the user space and which the kernel."""
+    userspace: str
+    kernel: str
+
+
+FLAVOURS = {
+    "6.1": Flavour("bookworm", "bookworm"),
+    "6.12": Flavour("trixie", "trixie"),
+    "newest": Flavour("trixie", "sid"),
+}
+
+PACKAGES = ("systemd", "systemd-sysv", "dbus", "udev", "kmod", "iproute2", "procps", "util-linux", "libbpf1",
+            "bpftool", "curl")
+META_PACKAGE = "linux-image-cloud-amd64"
+IMAGE_SIZE = "2G"  # sparse: about 400 MB are on the disk
+MACHINE_ID = "68656164726f6f6d2d6c61622d766d31"  # fixed: an empty one makes systemd run its first boot
+
+
+@dataclass(frozen=True)
+class Image:
+    root: Path
+    kernel: Path
+    kernel_version: str
+
+
+def obtain(flavour: str, refresh: bool = False) -> Image:
+    if flavour not in FLAVOURS:
+        raise BuildError(f"build an image: no kernel {flavour!r}; there are {', '.join(FLAVOURS)}")
+    recipe = cache.digest(flavour, FLAVOURS[flavour], GUEST, HERE / "vmlinux.py", *_archive_recipe())
+    folder = cache.obtain(flavour, recipe, lambda out: _build(FLAVOURS[flavour], out, refresh), refresh)
+    elf = folder / "vmlinux"
+    return Image(root=folder / "root.img", kernel=elf if elf.exists() else folder / "vmlinuz",
+                 kernel_version=(folder / "kernel-version").read_text().strip())
+
+
+def _archive_recipe():
+    return PACKAGES, HERE / "debian.py", HERE / "image.py"
+
+
+def _build(flavour: Flavour, out: Path, refresh: bool) -> None:
+    require_tools()
+    userspace = cache.obtain(f"rootfs-{flavour.userspace}",
+                             cache.digest(flavour.userspace, PACKAGES, HERE / "debian.py"),
+                             lambda folder: _build_userspace(flavour.userspace, folder), refresh)
+    tree = out / "tree"
+    with cache.phase(f"kernel from {flavour.kernel}"):
+        version = _fetch_kernel(flavour.kernel, out)
+    with cache.phase(f"tree with {version}"):
+        tree.mkdir()
+        run("unpack the user space", "tar", "-C", tree, "--numeric-owner", "-xpf", userspace / "root.tar")
+        _install_kernel(out / "kernel", version, tree)
+        _install_guest(tree)
+    with cache.phase("root.img"):
+        _make_filesystem(tree, out / "root.img")
+    for leftover in ("tree", "kernel", "apt"):
+        shutil.rmtree(out / leftover)
+    (out / "kernel-version").write_text(version + "\n")
+
+
+def _build_userspace(suite: str, out: Path) -> None:
+    with cache.phase(f"user space from {suite}"):
+        bootstrap(suite, out / "root.tar", "minbase", PACKAGES)
+
+
+def _fetch_kernel(suite: str, out: Path) -> str:
+    """Follow the meta package to today's ABI, unpack it and the parts it is split into (sid), keep the image."""
+    archive = Archive(suite, out / "apt")
+    todo, seen = [META_PACKAGE], set()
+    while todo:
+        package = todo.pop()
+        seen.add(package)
+        if package != META_PACKAGE:
+            archive.unpack(package, out / "kernel")
+        todo += [name for name in archive.depends(package)
+                 if re.match(r"linux-(image|binary|modules)-", name) and name not in seen]
+    found = list((out / "kernel/boot").glob("vmlinuz-*"))
+    if len(found) != 1:
+        raise BuildError(f"fetch a kernel from {suite}: {len(found)} images in {sorted(seen)}")
+    shutil.copy(found[0], out / "vmlinuz")
+    vmlinux.extract(out / "vmlinuz", out / "vmlinux")
+    return found[0].name.removeprefix("vmlinuz-")
+
+
+def _install_kernel(unpacked: Path, version: str, tree: Path) -> None:
+    for modules in (unpacked / "lib/modules", unpacked / "usr/lib/modules"):
+        if modules.is_dir():
+            shutil.copytree(modules, tree / "usr/lib/modules", symlinks=True, dirs_exist_ok=True)
+    # The guest's own depmod: the builder's, run with -b, failed without a word on a newer kernel's modules.
+    run("index the modules", "chroot", tree, "depmod", version)
+
+
+def _install_guest(tree: Path) -> None:
+    """The agent, the units that start it, and masks for what a test node does not need."""
+    (tree / "usr/local/sbin").mkdir(parents=True, exist_ok=True)
+    run("compile the agent", "gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s",
+        "-o", tree / "usr/local/sbin/lab-agent", GUEST / "agent.c")
+    shutil.copytree(GUEST / "overlay", tree, dirs_exist_ok=True)
+    units = tree / "etc/systemd/system"
+    for line in (GUEST / "masked").read_text().splitlines():
+        unit = line.split("#")[0].strip()
+        if unit:
+            (units / unit).unlink(missing_ok=True)
+            (units / unit).symlink_to("/dev/null")
+    wants = units / "sysinit.target.wants"
+    wants.mkdir(exist_ok=True)
+    (wants / "lab-agent.service").symlink_to("../lab-agent.service")
+    (units / "default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
+    (tree / "etc/machine-id").write_text(MACHINE_ID + "\n")
+    (tree / "etc/hostname").write_text("lab\n")
+    (tree / "etc/hosts").write_text("127.0.0.1 localhost lab\n")
+    (tree / "etc/resolv.conf").write_text("")
+    (tree / "etc/fstab").write_text("")
+    # An older stamp than /usr makes systemd run its "update is done" services at each boot.
+    for stamped in ("etc/.updated", "var/.updated"):
+        (tree / stamped).touch()
+        os.utime(tree / stamped, (2**31 - 1, 2**31 - 1))
+
+
+def _make_filesystem(tree: Path, image: Path) -> None:
+    """No journal and no checksums: the disk is written through a snapshot that dies with the VM."""
+    run("make the root filesystem", "mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,^metadata_csum,^huge_file",
+        "-E", "lazy_itable_init=1,root_owner=0:0", "-m0", "-L", "lab", "-d", tree, image, IMAGE_SIZE)

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config: everything headroomd is told, from a KubeletConfiguration file and the kubelet's flags.
+#pragma once
+
+#include <headroom/policy.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom::config {
+
+struct Config {
+  Policy policy;
+
+  // The `headroom:` section.
+  std::string listen = "127.0.0.1:9750";  // listen; "" turns the HTTP endpoint off
+  std::filesystem::path pod_manifests = "/etc/headroom/manifests";        // podManifests
+  std::filesystem::path audit_log = "/var/log/headroom/evictions.jsonl";  // auditLog
+  std::filesystem::path state_dir = "/run/headroom";                      // stateDirectory
+  std::string pods_cgroup = "kubepods.slice";  // podsCgroup, below the cgroup root
+  bool compatibility_metrics = true;           // compatibilityMetrics: container_* names
+  std::string log_level = "info";              // logLevel: debug, info, warning, error
+};
+
+// One thing wrong, where it is, and what would be right.
+struct Complaint {
+  std::string file;  // or "--eviction-hard" for a flag
+  int line = 0;      // 1-based; 0: no line
+  std::string what;
+};
+// "file:line: what" (or "what" alone where neither is known).
+std::string to_string(const Complaint& complaint);
+
+}  // namespace headroom::config

@@ -82,8 +82,39 @@ struct hr_record {
   hr_u64 pids_current; /* tasks; pids.current */
 };
 
+/* What user space tells the sweep before it is loaded: the verifier then sees constants. */
+struct hr_sweep_config {
+  hr_u32 groups;      /* hr_group bits to read */
+  hr_u32 page_size;   /* bytes */
+  hr_u32 anon_index;  /* into memcg_vmstats.state[]; HR_NO_INDEX: not known beforehand */
+  hr_u32 file_index;
+  hr_u32 shmem_index;
+  hr_u32 index_table; /* 1: state[] is compacted, ask the kernel for the indices */
+};
+#define HR_NO_INDEX (~0U)
+
+/* How the last pass went; written by the sweep, `next` and `lost` reset by user space. */
+struct hr_sweep_pass {
+  hr_u32 next;         /* records written */
+  hr_u32 lost;         /* cgroups that did not fit in the map */
+  hr_u32 flushed;      /* groups the pass itself brought up to date before reading */
+  hr_u32 index_source; /* hr_index_source: where anon, file and shmem come from */
+  hr_u32 anon_index;   /* the indices read from the kernel's own table */
+  hr_u32 file_index;
+  hr_u32 shmem_index;
+  hr_u32 reserved;
+};
+enum hr_index_source {
+  HR_INDEX_UNKNOWN, /* anon, file and shmem stay HR_UNKNOWN */
+  HR_INDEX_BTF,     /* state[] is not compacted: the enum's values */
+  HR_INDEX_TABLE,   /* mem_cgroup_stats_index[], through kallsyms */
+  HR_INDEX_KFUNC,   /* bpf_mem_cgroup_page_state() */
+};
+
 #ifndef __cplusplus
 _Static_assert(sizeof(struct hr_record) == 36 * 8, "both sides must agree on hr_record");
+_Static_assert(sizeof(struct hr_sweep_config) == 6 * 4, "and on hr_sweep_config");
+_Static_assert(sizeof(struct hr_sweep_pass) == 8 * 4, "and on hr_sweep_pass");
 #else
 static_assert(sizeof(struct hr_record) == 36 * 8, "both sides must agree on hr_record");
 #endif

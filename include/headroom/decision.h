@@ -20,6 +20,7 @@ struct Reason {
   bool hard = true;
   std::int64_t threshold = 0;  // the value, resolved against capacity
   std::int64_t available = 0;
+  std::int64_t capacity = 0;
   Instant sampled_at;     // when `available` was read
   Instant first_crossed;  // when the signal was first seen below the threshold
   Instant last_clear;     // newest sample above it before that: the true crossing lies between

@@ -27,7 +27,12 @@ struct ThresholdHistory {
 
 // A pod on its way out.
 struct Victim {
-  enum class Phase : std::uint8_t { kTerminating, kKilled };
+  enum class Phase : std::uint8_t {
+    kTerminating,  // SIGTERM sent; SIGKILL falls due at `deadline`
+    kKilled,       // SIGKILL sent; its memory is awaited until `deadline`
+    kSpent,        // killed, and its time is up: another may be chosen, this one never again
+    kPretended,    // observe mode: it would have been evicted; held until the signal recovers
+  };
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;
   Reason reason;
@@ -47,7 +52,7 @@ struct Trend {
 struct History {
   std::vector<ThresholdHistory> thresholds;
   std::array<std::optional<Instant>, kConditions> last_pressure{};
-  std::array<std::optional<Instant>, kSignals> last_acted_sample{};
+  std::array<std::optional<Instant>, kSignals> last_sample{};  // never judge one sample twice
   std::array<Trend, kSignals> trends{};
   std::vector<Victim> victims;
 };
@@ -69,6 +74,8 @@ struct Candidate {
     kOutranked,  // others suffice
     kCritical,   // static, mirror or critical priority: never evicted
     kDying,      // already on its way out
+    kEmpty,      // no process left in it: nothing to kill
+    kUnknown,    // no reading: not chosen while the threshold can be served by a known one
   };
   std::uint32_t pod = 0;  // index into Snapshot::pods
   std::optional<Bytes> working_set;

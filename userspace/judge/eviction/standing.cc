@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/standing.h"
+
+#include "judge/eviction/threshold.h"
+
+namespace headroom::judge_eviction {
+namespace {
+
+// A missing reading neither trips nor clears: the threshold keeps the clock it had.
+void keep(const ThresholdHistory& was, ThresholdHistory& now, ThresholdStanding& standing) {
+  now = was;
+  standing.below_since = was.first_observed;
+}
+
+void stand_one(const Threshold& threshold, const Observation& seen, Instant at,
+               const ThresholdHistory& was, ThresholdHistory& now, ThresholdStanding& standing) {
+  standing.limit = resolve(threshold.value, seen.capacity);
+  standing.available = seen.available;
+  const bool below = met(threshold, seen, /*enforce_min_reclaim=*/false) ||
+                     (was.met && met(threshold, seen, /*enforce_min_reclaim=*/true));
+  now = was;
+  if (!below) {
+    now.first_observed.reset();
+    now.met = false;
+    now.last_clear = seen.at;
+    return;
+  }
+  if (!now.first_observed) now.first_observed = at;
+  now.met = at - *now.first_observed >= threshold.grace;
+  standing.below_since = now.first_observed;
+  standing.met = now.met;
+}
+
+void stand_conditions(const Policy& policy, Instant at, Verdict& verdict) {
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    // Grace does not count here: a soft threshold raises its condition at once. Neither does a
+    // clock kept over a missing reading.
+    if (!standing.below_since || !standing.available) continue;
+    const Condition condition = condition_of(policy.thresholds[standing.index].signal);
+    verdict.after.last_pressure[static_cast<std::size_t>(condition)] = at;
+  }
+  for (std::size_t i = 0; i < kConditions; ++i) {
+    const auto& last = verdict.after.last_pressure[i];
+    verdict.conditions[i] = last && at - *last < policy.pressure_transition;
+  }
+}
+
+bool fresh(const Observation& seen, const std::optional<Instant>& last) {
+  return !last || seen.at > *last;
+}
+
+}  // namespace
+
+void stand(const Policy& policy, const Snapshot& snapshot, const History& before,
+           Verdict& verdict) {
+  const std::size_t count = policy.thresholds.size();
+  verdict.thresholds.resize(count);
+  verdict.after.thresholds.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Threshold& threshold = policy.thresholds[i];
+    const ThresholdHistory was =
+        i < before.thresholds.size() ? before.thresholds[i] : ThresholdHistory{};
+    ThresholdStanding& standing = verdict.thresholds[i];
+    standing = ThresholdStanding{};
+    standing.index = i;
+    if (const auto& seen = of(snapshot.observations, threshold.signal))
+      stand_one(threshold, *seen, snapshot.at, was, verdict.after.thresholds[i], standing);
+    else
+      keep(was, verdict.after.thresholds[i], standing);
+  }
+  verdict.after.last_pressure = before.last_pressure;
+  stand_conditions(policy, snapshot.at, verdict);
+
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const auto& seen = snapshot.observations[i];
+    verdict.after.last_sample[i] = seen ? std::optional(seen->at) : before.last_sample[i];
+  }
+}
+
+std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Snapshot& snapshot,
+                                                 const History& before, const Verdict& verdict) {
+  std::optional<std::uint32_t> best;
+  // Lower acts first. Upstream takes either of a signal's two thresholds at random, so a soft
+  // grace may end up on a hard eviction; hard goes first here.
+  const auto order = [&](std::uint32_t index) {
+    const Threshold& threshold = policy.thresholds[index];
+    return (is_memory(threshold.signal) ? 0 : 2) + (threshold.hard() ? 0 : 1);
+  };
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    if (!standing.met) continue;
+    const Signal signal = policy.thresholds[standing.index].signal;
+    const auto& seen = of(snapshot.observations, signal);
+    if (!seen || !fresh(*seen, before.last_sample[static_cast<std::size_t>(signal)])) continue;
+    if (!best || order(standing.index) < order(*best)) best = standing.index;
+  }
+  return best;
+}
+
+Reason reason_for(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+                  std::uint32_t index) {
+  const Threshold& threshold = policy.thresholds[index];
+  const ThresholdStanding& standing = verdict.thresholds[index];
+  const ThresholdHistory& memory = verdict.after.thresholds[index];
+  const Observation& seen = *of(snapshot.observations, threshold.signal);
+  return Reason{
+      .signal = threshold.signal,
+      .hard = threshold.hard(),
+      .threshold = *standing.limit,
+      .available = seen.available,
+      .capacity = seen.capacity,
+      .sampled_at = seen.at,
+      .first_crossed = *memory.first_observed,
+      .last_clear = memory.last_clear,
+  };
+}
+
+}  // namespace headroom::judge_eviction

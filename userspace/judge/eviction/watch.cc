@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headroom::judge_eviction {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr double kTrendMemory = 1.0;  // seconds: the weight of a sample decays by 1/e in this time
+constexpr duration<double> kForecastHorizon{3600};
+// Soft thresholds are graced in seconds: seeing one cross a moment late costs nothing.
+constexpr Duration kSoftFloor = milliseconds(100);
+// A dying pod is watched this closely; each look is a pass over every cgroup.
+constexpr Duration kVictimPeriod = milliseconds(5);
+// A threshold that is met while nobody can be evicted is retried this often.
+constexpr Duration kRetryPeriod = milliseconds(100);
+
+Trend follow(const Trend& was, const Observation& seen) {
+  if (!was.last) return Trend{seen, 0};
+  const double seconds = duration<double>(seen.at - was.last->at).count();
+  if (seconds <= 0) return was;
+  const double slope = static_cast<double>(seen.available - was.last->available) / seconds;
+  const double weight = 1 - std::exp(-seconds / kTrendMemory);
+  return Trend{seen, was.per_second + weight * (slope - was.per_second)};
+}
+
+std::optional<Duration> time_to(const ThresholdStanding& standing, const Trend& trend) {
+  if (!standing.limit || !standing.available || trend.per_second >= 0) return std::nullopt;
+  if (*standing.available <= *standing.limit) return Duration::zero();
+  const auto distance = static_cast<double>(*standing.available - *standing.limit);
+  const duration<double> left{distance / -trend.per_second};
+  if (left > kForecastHorizon) return std::nullopt;
+  return duration_cast<Duration>(left);
+}
+
+// How long this threshold may safely go unwatched.
+Duration unwatched(const Policy& policy, const ThresholdStanding& standing, Instant at) {
+  const Threshold& threshold = policy.thresholds[standing.index];
+  if (!standing.available || !standing.limit) return policy.check_ceiling;
+  if (standing.met) return kRetryPeriod;
+  if (standing.below_since)
+    return std::max<Duration>(*standing.below_since + threshold.grace - at, Duration::zero());
+  if (!is_memory(threshold.signal)) return policy.check_ceiling;
+  const auto distance = static_cast<double>(*standing.available - *standing.limit);
+  const auto left = duration_cast<Duration>(
+      duration<double>(distance / static_cast<double>(policy.fastest_fill)));
+  return threshold.hard() ? left : std::max(left, kSoftFloor);
+}
+
+Duration until_victims(const History& history, Instant at, Duration ceiling) {
+  Duration soonest = ceiling;
+  for (const Victim& victim : history.victims) {
+    switch (victim.phase) {
+      case Victim::Phase::kTerminating:
+        // Looked at now and then so that an early exit is noticed before its grace is over.
+        soonest = std::min({soonest, victim.deadline - at, Duration(kRetryPeriod)});
+        break;
+      case Victim::Phase::kKilled:
+        soonest = std::min(soonest, kVictimPeriod);
+        break;
+      case Victim::Phase::kSpent:
+      case Victim::Phase::kPretended:
+        break;
+    }
+  }
+  return soonest;
+}
+
+}  // namespace
+
+void forecast(const Policy& policy, const Snapshot& snapshot, const History& before,
+              Verdict& verdict) {
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const auto& seen = snapshot.observations[i];
+    verdict.after.trends[i] = seen ? follow(before.trends[i], *seen) : before.trends[i];
+  }
+  for (ThresholdStanding& standing : verdict.thresholds) {
+    const auto signal = static_cast<std::size_t>(policy.thresholds[standing.index].signal);
+    standing.time_to = time_to(standing, verdict.after.trends[signal]);
+  }
+}
+
+void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict) {
+  // An act just decided is looked after at once.
+  Duration wait = verdict.decisions.empty() ? policy.check_ceiling : kVictimPeriod;
+  for (const ThresholdStanding& standing : verdict.thresholds)
+    wait = std::min(wait, unwatched(policy, standing, snapshot.at));
+  wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
+  verdict.next_check =
+      snapshot.at + std::clamp(wait, policy.check_floor, policy.check_ceiling);
+}
+
+}  // namespace headroom::judge_eviction

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The actuator on real cgroups of the running kernel.
+#include "act/host_actuator.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "daemon/allocations.h"
+#include "support/test_cgroup.h"
+
+namespace headroom::act {
+namespace {
+
+using test::TestCgroup;
+using test::wait_for;
+
+Instant stopped_clock() { return Instant(std::chrono::seconds(7)); }
+
+PodReading reading_of(const TestCgroup& cgroup) {
+  return PodReading{.pod = std::make_shared<Pod>(),
+                    .cgroup = cgroup.id(),
+                    .record = nullptr,
+                    .memory_request = {},
+                    .critical = false};
+}
+
+Decision decide(Act act, CgroupId cgroup) {
+  Decision decision;
+  decision.act = act;
+  decision.cgroup = cgroup;
+  decision.pod = std::make_shared<Pod>();
+  return decision;
+}
+
+class HostActuatorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::writable_cgroup2()) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+  }
+  HostActuator actuator_for(const TestCgroup& cgroup) {
+    HostActuator actuator([&cgroup](CgroupId) { return cgroup.directory(); }, &stopped_clock);
+    const PodReading pod = reading_of(cgroup);
+    actuator.arm({&pod, 1});
+    return actuator;
+  }
+};
+
+TEST_F(HostActuatorTest, KillsEverythingInAndBelowTheCgroup) {
+  TestCgroup pod("kill");
+  TestCgroup container(pod, "container");
+  const pid_t above = pod.sleeper(), below = container.sleeper();
+  auto actuator = actuator_for(pod);
+  const auto before = daemon::allocations_on_this_thread();
+  const Decision decision = decide(Act::kKill, pod.id());
+  const auto decided = daemon::allocations_on_this_thread();
+  const Outcome outcome = actuator.act(decision);
+  EXPECT_EQ(daemon::allocations_on_this_thread(), decided) << "the kill allocates nothing";
+  EXPECT_GT(decided, before) << "the counter counts";
+  EXPECT_EQ(outcome.result, Outcome::Result::kDone);
+  EXPECT_EQ(outcome.at, stopped_clock());
+  for (const pid_t child : {above, below}) {
+    const auto status = wait_for(child, 5000);
+    ASSERT_TRUE(status);
+    EXPECT_EQ(WTERMSIG(*status), SIGKILL);
+  }
+}
+
+TEST_F(HostActuatorTest, TerminatesWithSigtermAndLeavesTheDeafToTheKill) {
+  TestCgroup pod("terminate");
+  TestCgroup container(pod, "container");
+  const pid_t polite = container.sleeper();
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t deaf = container.spawn([&] {
+    std::signal(SIGTERM, SIG_IGN);
+    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  });
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  auto actuator = actuator_for(pod);
+  EXPECT_EQ(actuator.act(decide(Act::kTerminate, pod.id())).result, Outcome::Result::kDone);
+  const auto status = wait_for(polite, 5000);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(WTERMSIG(*status), SIGTERM);
+  EXPECT_FALSE(wait_for(deaf, 50));
+  EXPECT_EQ(actuator.act(decide(Act::kKill, pod.id())).result, Outcome::Result::kDone);
+  ASSERT_TRUE(wait_for(deaf, 5000));
+}
+
+TEST_F(HostActuatorTest, NobodyLivesThereAnyMore) {
+  TestCgroup pod("empty");
+  auto actuator = actuator_for(pod);
+  EXPECT_EQ(actuator.act(decide(Act::kKill, pod.id())).result, Outcome::Result::kGone);
+  EXPECT_EQ(actuator.act(decide(Act::kTerminate, pod.id())).result, Outcome::Result::kGone);
+}
+
+// The path is reused by another cgroup between arming and killing: the new one is not touched.
+TEST_F(HostActuatorTest, AVanishedCgroupsSuccessorOfTheSameNameLives) {
+  auto first = std::make_unique<TestCgroup>("reused");
+  first->sleeper();
+  auto actuator = actuator_for(*first);
+  const Decision decision = decide(Act::kKill, first->id());
+  const Decision gently = decide(Act::kTerminate, first->id());
+  first->remove();
+  TestCgroup second("reused");
+  const pid_t bystander = second.sleeper();
+  for (const Decision& late : {decision, gently}) {
+    const Outcome outcome = actuator.act(late);
+    EXPECT_NE(outcome.result, Outcome::Result::kDone);
+  }
+  EXPECT_FALSE(wait_for(bystander, 50));
+}
+
+TEST_F(HostActuatorTest, RefusesADirectoryOfAnotherCgroup) {
+  TestCgroup right("right");
+  TestCgroup wrong("wrong");
+  EXPECT_FALSE(arm(right.id(), wrong.directory()));
+  EXPECT_TRUE(arm(right.id(), right.directory()));
+}
+
+TEST_F(HostActuatorTest, WhoWasNeverArmedIsAFailureNotAKill) {
+  HostActuator actuator([](CgroupId) { return -1; }, &stopped_clock);
+  TestCgroup pod("unarmed");
+  const PodReading reading = reading_of(pod);
+  actuator.arm({&reading, 1});
+  EXPECT_EQ(actuator.unarmed(), 1u);
+  EXPECT_EQ(actuator.act(decide(Act::kKill, pod.id())).result, Outcome::Result::kFailed);
+}
+
+TEST_F(HostActuatorTest, KeepsWhatIsListedAndDropsTheRest) {
+  TestCgroup one("one");
+  TestCgroup two("two");
+  HostActuator actuator(
+      [&](CgroupId id) { return id == one.id() ? one.directory() : two.directory(); },
+      &stopped_clock);
+  std::vector<PodReading> pods{reading_of(one), reading_of(two)};
+  actuator.arm(pods);
+  EXPECT_EQ(actuator.armed(), 2u);
+  pods.pop_back();
+  actuator.arm(pods);
+  EXPECT_EQ(actuator.armed(), 1u);
+}
+
+}  // namespace
+}  // namespace headroom::act

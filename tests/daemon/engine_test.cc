@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine with fake ports: one turn at a time.
+#include "daemon/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/allocations.h"
+#include "support/story.h"
+
+namespace headroom::daemon {
+namespace {
+
+using namespace test;
+
+struct FakeObserver final : Observer {
+  explicit FakeObserver(Story& the_story) : story(the_story) {}
+  Snapshot look(Depth depth) override {
+    depths.push_back(depth);
+    return story.snapshot(ms, available, depth == Depth::kCgroups);
+  }
+  Story& story;
+  std::int64_t ms = 0;
+  std::optional<Bytes> available = 2_GiB;
+  std::vector<Depth> depths;
+};
+
+struct FakeActuator final : Actuator {
+  void arm(std::span<const PodReading> pods) override { armed = pods.size(); }
+  Outcome act(const Decision& decision) override {
+    ++acts;
+    armed_when_acting = armed;
+    return Outcome{.decision = decision, .result = result, .error = 0, .at = decision.decided_at};
+  }
+  std::size_t armed = 0, armed_when_acting = 0, acts = 0;
+  Outcome::Result result = Outcome::Result::kDone;
+};
+
+struct FakeReporter final : Reporter {
+  void tell(const Snapshot&, const Verdict& verdict, std::span<const Outcome> outcomes) override {
+    told += outcomes.size();
+    victims = verdict.after.victims.size();
+  }
+  std::size_t told = 0, victims = 0;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  static Policy policy() {
+    Policy policy;
+    policy.thresholds = {memory_below(200_MiB)};
+    policy.mode = Mode::kEnforce;
+    return policy;
+  }
+  Instant turn(std::int64_t ms, Bytes available) {
+    observer.ms = ms;
+    observer.available = available;
+    observer.depths.clear();
+    return engine.turn(at_ms(ms));
+  }
+  using Depths = std::vector<Depth>;
+
+  Story story{policy()};
+  FakeObserver observer{story};
+  FakeActuator actuator;
+  FakeReporter reporter;
+  Engine engine{policy(), observer, actuator, reporter};
+};
+
+TEST_F(EngineTest, SweepsOncePerPeriodAndLooksAtTheNodeInBetween) {
+  turn(0, 2_GiB);
+  EXPECT_EQ(observer.depths, Depths{Depth::kCgroups});
+  turn(500, 2_GiB);
+  EXPECT_EQ(observer.depths, Depths{Depth::kNode});
+  turn(1000, 2_GiB);
+  EXPECT_EQ(observer.depths, Depths{Depth::kCgroups});
+}
+
+TEST_F(EngineTest, SweepsOnThePassThatTripsAndArmsBeforeItActs) {
+  turn(0, 2_GiB);
+  story.pod("born_since", 1_GiB);
+  turn(500, 100_MiB);
+  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kCgroups}));
+  EXPECT_EQ(actuator.acts, 1u);
+  EXPECT_EQ(actuator.armed_when_acting, 1u);
+  EXPECT_EQ(reporter.told, 1u);
+  EXPECT_EQ(reporter.victims, 1u) << "the report shows what the acts have taught";
+}
+
+TEST_F(EngineTest, AFailedActIsTriedAgain) {
+  story.pod("hog", 1_GiB);
+  actuator.result = Outcome::Result::kFailed;
+  turn(0, 100_MiB);
+  turn(5, 100_MiB);
+  EXPECT_EQ(actuator.acts, 2u);
+}
+
+TEST_F(EngineTest, ResumesTheGraceOfAFormerLife) {
+  Victim victim;
+  victim.pod = story.reading(story.pod("web", 1_GiB)).pod;
+  victim.cgroup = story.reading(0).cgroup;
+  victim.phase = Victim::Phase::kTerminating;
+  victim.deadline = at_ms(5000);
+  engine.resume({victim});
+  turn(4999, 2_GiB);
+  EXPECT_EQ(actuator.acts, 0u);
+  turn(5000, 2_GiB);
+  EXPECT_EQ(actuator.acts, 1u);
+}
+
+// The kill path in the real engine and judge: look, judge, look closer, judge, arm, act, learn.
+TEST_F(EngineTest, TheTurnThatKillsAllocatesNothing) {
+  for (int i = 0; i < 300; ++i) story.pod("p" + std::to_string(i), Bytes{1 << 20});
+  turn(0, 2_GiB);
+  turn(500, 2_GiB);
+  observer.depths.reserve(8);
+  observer.ms = 600;
+  observer.available = 100_MiB;
+  const auto before = allocations_on_this_thread();
+  engine.turn(at_ms(600));
+  const auto after = allocations_on_this_thread();
+  EXPECT_EQ(actuator.acts, 1u);
+  EXPECT_EQ(after - before, 0u);
+  EXPECT_GT(allocations_on_this_thread(), 0u) << "the counter counts";
+}
+
+}  // namespace
+}  // namespace headroom::daemon

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/armed.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace headroom::act {
+namespace {
+
+Result<Fd> open_at(int directory, const char* file, int flags) {
+  Fd fd(::openat(directory, file, flags | O_CLOEXEC));
+  if (!fd) return errno_failure(std::string("open ") + file, errno);
+  return fd;
+}
+
+bool before(const Armed& armed, CgroupId cgroup) { return armed.cgroup < cgroup; }
+
+}  // namespace
+
+Result<Armed> arm(CgroupId cgroup, int directory) {
+  struct stat status {};
+  if (::fstat(directory, &status) != 0) return errno_failure("stat cgroup directory", errno);
+  // The inode number of a cgroup directory is the cgroup id (64-bit hosts, Linux 5.5).
+  if (status.st_ino != cgroup.value) return failure("arm: the directory is another cgroup's");
+  Armed armed{.cgroup = cgroup, .directory = {}, .kill = {}, .events = {}};
+  auto own = open_at(directory, ".", O_DIRECTORY | O_RDONLY);
+  if (!own) return tl::make_unexpected(own.error());
+  auto kill = open_at(directory, "cgroup.kill", O_WRONLY);
+  if (!kill) return tl::make_unexpected(kill.error());
+  auto events = open_at(directory, "cgroup.events", O_RDONLY);
+  if (!events) return tl::make_unexpected(events.error());
+  armed.directory = std::move(*own);
+  armed.kill = std::move(*kill);
+  armed.events = std::move(*events);
+  return armed;
+}
+
+void Armory::keep(std::span<const PodReading> pods) {
+  const auto armed = static_cast<std::size_t>(std::count_if(
+      pods.begin(), pods.end(), [&](const PodReading& pod) { return find(pod.cgroup); }));
+  unarmed_ = pods.size() - armed;
+  if (unarmed_ == 0 && armed_.size() == armed) return;  // the usual case: nothing came or went
+  drop_unlisted(pods);
+  for (const PodReading& pod : pods)
+    if (!find(pod.cgroup) && add(pod.cgroup)) --unarmed_;
+}
+
+void Armory::drop_unlisted(std::span<const PodReading> pods) {
+  std::vector<CgroupId> listed;
+  listed.reserve(pods.size());
+  for (const PodReading& pod : pods) listed.push_back(pod.cgroup);
+  std::sort(listed.begin(), listed.end());
+  std::erase_if(armed_, [&](const Armed& armed) {
+    return !std::binary_search(listed.begin(), listed.end(), armed.cgroup);
+  });
+}
+
+bool Armory::add(CgroupId cgroup) {
+  auto fresh = arm(cgroup, directory_of_(cgroup));
+  if (!fresh) return false;
+  armed_.insert(std::lower_bound(armed_.begin(), armed_.end(), cgroup, before),
+                std::move(*fresh));
+  return true;
+}
+
+const Armed* Armory::find(CgroupId cgroup) const {
+  const auto it = std::lower_bound(armed_.begin(), armed_.end(), cgroup, before);
+  return it != armed_.end() && it->cgroup == cgroup ? &*it : nullptr;
+}
+
+}  // namespace headroom::act

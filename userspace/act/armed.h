@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Armed: the descriptors a kill will need, opened before it is needed.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <headroom/result.h>
+#include <headroom/snapshot.h>
+
+#include "base/fd.h"
+
+namespace headroom::act {
+
+// Gives a directory descriptor of the cgroup with this id, or -1. It stays the caller's.
+using DirectoryOf = std::function<int(CgroupId)>;
+
+// An open file of a cgroup belongs to that very cgroup: when it is removed, and even when its path
+// is made anew, a write fails with ENODEV. So identity is checked once, when the files are opened.
+struct Armed {
+  CgroupId cgroup;
+  Fd directory;
+  Fd kill;    // cgroup.kill, write-only (Linux 5.14)
+  Fd events;  // cgroup.events
+};
+
+class Armory {
+ public:
+  explicit Armory(DirectoryOf directory_of) : directory_of_(std::move(directory_of)) {}
+
+  // Opens what is new in `pods`, closes what is no longer there. Allocates only when pods came.
+  void keep(std::span<const PodReading> pods);
+  // Null: not armed. Allocates nothing.
+  const Armed* find(CgroupId cgroup) const;
+
+  std::size_t size() const { return armed_.size(); }
+  // Pods that could not be armed at the last keep() (vanished meanwhile, or out of descriptors).
+  std::size_t unarmed() const { return unarmed_; }
+
+ private:
+  void drop_unlisted(std::span<const PodReading> pods);
+  bool add(CgroupId cgroup);
+
+  DirectoryOf directory_of_;
+  std::vector<Armed> armed_;  // sorted by id
+  std::size_t unarmed_ = 0;
+};
+
+// Opens the files of the cgroup behind `directory`, having checked that it has this id.
+Result<Armed> arm(CgroupId cgroup, int directory);
+
+}  // namespace headroom::act

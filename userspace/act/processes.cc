@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace headroom::act {
+namespace {
+
+Result<std::string> read_file(int directory, const char* file) {
+  Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno_failure(std::string("open ") + file, errno);
+  std::string text;
+  char chunk[4096];
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
+    if (n < 0) return errno_failure(std::string("read ") + file, errno);
+    if (n == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(n));
+  }
+}
+
+Result<std::vector<pid_t>> pids_of(int directory) {
+  auto text = read_file(directory, "cgroup.procs");
+  if (!text) return tl::make_unexpected(text.error());
+  std::vector<pid_t> pids;
+  const char* at = text->data();
+  const char* const end = at + text->size();
+  while (at < end) {
+    pid_t pid = 0;
+    const auto [next, error] = std::from_chars(at, end, pid);
+    if (error == std::errc{} && pid > 0) pids.push_back(pid);
+    at = next + 1;
+  }
+  return pids;
+}
+
+// pidfd_open() first, then ask the cgroup again: a pid still listed is the process we hold.
+std::size_t signal_here(int directory, int signal) {
+  const auto first = pids_of(directory);
+  if (!first) return 0;  // threaded or vanished: its processes are listed elsewhere or gone
+  std::vector<std::pair<pid_t, Fd>> held;
+  for (const pid_t pid : *first)
+    if (Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); fd)
+      held.emplace_back(pid, std::move(fd));
+  const auto still = pids_of(directory);
+  if (!still) return 0;
+  std::size_t sent = 0;
+  for (const auto& [pid, fd] : held)
+    if (std::find(still->begin(), still->end(), pid) != still->end() &&
+        ::syscall(SYS_pidfd_send_signal, fd.get(), signal, nullptr, 0) == 0)
+      ++sent;
+  return sent;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+std::size_t signal_below(int directory, int signal) {
+  std::size_t sent = signal_here(directory, signal);
+  Fd copy(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!copy) return sent;
+  const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(copy.get()));
+  if (!listing) return sent;
+  copy.release();  // the listing owns it now
+  while (const dirent* entry = ::readdir(listing.get())) {
+    if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+    const Fd child(::openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (child) sent += signal_below(child.get(), signal);
+  }
+  return sent;
+}
+
+}  // namespace
+
+Result<std::size_t> signal_processes(int cgroup_directory, int signal) {
+  // A cgroup that vanished has no cgroup.procs to open.
+  if (const auto alive = read_file(cgroup_directory, "cgroup.events"); !alive)
+    return tl::make_unexpected(alive.error());
+  return signal_below(cgroup_directory, signal);
+}
+
+}  // namespace headroom::act

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/victims_file.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/fd.h"
+
+namespace headroom::daemon {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::int64_t ns(Instant at) { return at.time_since_epoch().count(); }
+Instant instant(const json& ns) { return Instant(Duration(ns.get<std::int64_t>())); }
+
+json to_json(const Reason& reason) {
+  return {{"signal", name(reason.signal)},
+          {"hard", reason.hard},
+          {"threshold", reason.threshold},
+          {"available", reason.available},
+          {"capacity", reason.capacity},
+          {"sampled_at", ns(reason.sampled_at)},
+          {"first_crossed", ns(reason.first_crossed)},
+          {"last_clear", ns(reason.last_clear)}};
+}
+
+Reason reason_from(const json& from) {
+  const auto signal = signal_named(from.at("signal").get<std::string>());
+  return Reason{.signal = signal.value_or(Signal::kMemoryAvailable),
+                .hard = from.at("hard"),
+                .threshold = from.at("threshold"),
+                .available = from.at("available"),
+                .capacity = from.at("capacity"),
+                .sampled_at = instant(from.at("sampled_at")),
+                .first_crossed = instant(from.at("first_crossed")),
+                .last_clear = instant(from.at("last_clear"))};
+}
+
+json to_json(const Victim& victim) {
+  json entry{{"uid", victim.pod->uid},
+             {"name", victim.pod->name},
+             {"namespace", victim.pod->pod_namespace},
+             {"priority", victim.pod->priority},
+             {"cgroup", victim.cgroup.value},
+             {"phase", static_cast<int>(victim.phase)},
+             {"terminated_at", ns(victim.terminated_at)},
+             {"killed_at", ns(victim.killed_at)},
+             {"deadline", ns(victim.deadline)},
+             {"reason", to_json(victim.reason)}};
+  if (victim.held) entry["held"] = victim.held->count;
+  return entry;
+}
+
+Victim victim_from(const json& from) {
+  auto pod = std::make_shared<Pod>();
+  pod->uid = from.at("uid");
+  pod->name = from.at("name");
+  pod->pod_namespace = from.at("namespace");
+  pod->priority = from.at("priority");
+  Victim victim;
+  victim.pod = std::move(pod);
+  victim.cgroup = CgroupId{from.at("cgroup").get<std::uint64_t>()};
+  victim.phase = static_cast<Victim::Phase>(from.at("phase").get<int>());
+  victim.terminated_at = instant(from.at("terminated_at"));
+  victim.killed_at = instant(from.at("killed_at"));
+  victim.deadline = instant(from.at("deadline"));
+  victim.reason = reason_from(from.at("reason"));
+  if (from.contains("held")) victim.held = Bytes{from.at("held").get<std::int64_t>()};
+  return victim;
+}
+
+std::string read_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+Result<> write_atomically(const fs::path& path, const std::string& text) {
+  const fs::path fresh = path.string() + ".new";
+  Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd) return errno_failure("create " + fresh.string(), errno);
+  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return errno_failure("write " + fresh.string(), errno);
+  if (::fsync(fd.get()) != 0) return errno_failure("sync " + fresh.string(), errno);
+  std::error_code error;
+  fs::rename(fresh, path, error);
+  if (error) return errno_failure("rename " + fresh.string(), error.value());
+  return {};
+}
+
+// What a pretended victim stands for ends with the daemon that pretended.
+bool lasting(const Victim& victim) { return victim.phase != Victim::Phase::kPretended; }
+
+}  // namespace
+
+VictimsFile::VictimsFile(const fs::path& state_dir)
+    : path_(state_dir / "victims.json"), boot_id_(read_boot_id()) {}
+
+bool VictimsFile::unchanged(const std::vector<Victim>& victims) const {
+  std::size_t i = 0;
+  for (const Victim& victim : victims) {
+    if (!lasting(victim)) continue;
+    if (i == saved_.size() || saved_[i] != std::pair(victim.cgroup, victim.phase)) return false;
+    ++i;
+  }
+  return i == saved_.size();
+}
+
+Result<> VictimsFile::save(const std::vector<Victim>& victims) {
+  if (unchanged(victims)) return {};
+  json list = json::array();
+  std::vector<std::pair<CgroupId, Victim::Phase>> saved;
+  for (const Victim& victim : victims) {
+    if (!lasting(victim)) continue;
+    list.push_back(to_json(victim));
+    saved.emplace_back(victim.cgroup, victim.phase);
+  }
+  const json whole{{"boot_id", boot_id_}, {"victims", std::move(list)}};
+  if (auto written = write_atomically(path_, whole.dump(1) + "\n"); !written) return written;
+  saved_ = std::move(saved);
+  return {};
+}
+
+Result<std::vector<Victim>> VictimsFile::load() {
+  std::ifstream file(path_);
+  if (!file) return std::vector<Victim>{};
+  std::vector<Victim> victims;
+  try {
+    const json whole = json::parse(file);
+    if (whole.at("boot_id") != boot_id_) return victims;
+    for (const json& entry : whole.at("victims")) victims.push_back(victim_from(entry));
+  } catch (const json::exception& damaged) {
+    std::error_code ignored;
+    fs::rename(path_, path_.string() + ".damaged", ignored);
+    return failure("read " + path_.string() + ": " + damaged.what() + "; set aside as .damaged");
+  }
+  for (const Victim& victim : victims) saved_.emplace_back(victim.cgroup, victim.phase);
+  return victims;
+}
+
+}  // namespace headroom::daemon

@@ -37,7 +37,7 @@ struct Container {
   bool sidecar = false;  // an init container with restartPolicy: Always
 };
 
-// Where the Pod was learnt. Anything but kApi is a static pod to the kubelet.
+// Where the Pod was learnt.
 enum class PodSource : std::uint8_t { kManifest, kCgroupTree };
 
 struct Pod {

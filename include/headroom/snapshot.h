@@ -37,7 +37,7 @@ struct PodReading {
   CgroupId cgroup;                    // the pod-level cgroup
   const hr_record* record = nullptr;  // null: no stats
   // What ranking compares against, worked out once when the pod became known
-  // (judge/eviction/requests.h).
+  // (judge/resources.h).
   Bytes memory_request;
   bool critical = false;  // static, mirror, or priority >= 2000000000: never evicted
 };

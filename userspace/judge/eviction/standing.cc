@@ -45,6 +45,10 @@ void stand_conditions(const Policy& policy, Instant at, Verdict& verdict) {
   }
 }
 
+// Whom to evict for a disk or for pids is not decided by memory: such thresholds raise their
+// condition and are shown, and nobody dies of them.
+bool evicts(Signal signal) { return is_memory(signal); }
+
 bool fresh(const Observation& seen, const std::optional<Instant>& last) {
   return !last || seen.at > *last;
 }
@@ -84,11 +88,11 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
   // grace may end up on a hard eviction; hard goes first here.
   const auto order = [&](std::uint32_t index) {
     const Threshold& threshold = policy.thresholds[index];
-    return (is_memory(threshold.signal) ? 0 : 2) + (threshold.hard() ? 0 : 1);
+    return threshold.hard() ? 0 : 1;
   };
   for (const ThresholdStanding& standing : verdict.thresholds) {
-    if (!standing.met) continue;
     const Signal signal = policy.thresholds[standing.index].signal;
+    if (!standing.met || !evicts(signal)) continue;
     const auto& seen = of(snapshot.observations, signal);
     if (!seen || !fresh(*seen, before.last_sample[static_cast<std::size_t>(signal)])) continue;
     if (!best || order(standing.index) < order(*best)) best = standing.index;

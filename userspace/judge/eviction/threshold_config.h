@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of eviction thresholds, built from the maps of a KubeletConfiguration.
+#pragma once
+
+#include <headroom/policy.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+using StringMap = std::map<std::string, std::string>;
+
+struct ThresholdMaps {
+  std::optional<StringMap> hard{};                      // evictionHard; absent: the defaults
+  StringMap soft{};                                     // evictionSoft
+  StringMap soft_grace{};                               // evictionSoftGracePeriod
+  StringMap min_reclaim{};                              // evictionMinimumReclaim
+  std::vector<std::string> enforce_node_allocatable{};  // enforceNodeAllocatable
+  bool merge_defaults = false;                          // mergeDefaultEvictionSettings
+};
+
+// What is wrong with one entry, in the kubelet's words where it has them, then what would be right.
+struct ThresholdError {
+  std::string map;  // "evictionHard"
+  std::string key;  // the signal as written
+  std::string what;
+  friend bool operator==(const ThresholdError&, const ThresholdError&) = default;
+};
+
+// Linux: what holds when no evictionHard is given at all.
+StringMap default_eviction_hard();
+
+// Hard thresholds, soft ones, then those of allocatableMemory.available that
+// enforceNodeAllocatable: [pods] derives (KUBELET.md 1.3). Every error there is, not the first.
+tl::expected<std::vector<Threshold>, std::vector<ThresholdError>> build_thresholds(
+    const ThresholdMaps& maps);
+
+}  // namespace headroom

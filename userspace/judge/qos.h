@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod's QoS class, from what its containers ask for (KUBELET.md 4.1).
+#pragma once
+
+#include <headroom/pod.h>
+
+namespace headroom {
+
+// A declared class wins. Expects what the API server fills in (a limit alone is a request too) to
+// be filled in; pod_level, when there is one, is all that counts.
+QosClass qos_class(const Pod& pod);
+
+}  // namespace headroom

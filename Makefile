@@ -96,4 +96,83 @@ $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
 
+# --- programs of the lab: they run in guests, so they bring nothing but libc --------------------
+$(B)/lab/%: tests/vm/workload/%.cc
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++20 -O2 $(WARN) -static $< -o $@
+
+# What a guest gets: our programs with the libraries they need, and the files we install.
+PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload
+$(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* tests/vm/machine/payload.py)
+	$(call say,PAYLOAD,$(@D))
+	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)
+	$(Q)cp -r systemd $(@D)/
+	$(Q)touch $@
+
+.PHONY: deps check-deps
+deps:
+	$(Q)tools/install-deps
+check-deps:
+	$(Q)tools/install-deps --check
+
+# --- run, test, check -----------------------------------------------------------------------
+.PHONY: run test vectors lab check bench bench-sweep install clean format
+# Through a second make, so that what deps installed (pkg-config, bpftool) is seen.
+run: deps ## install what is missing, build, run the main job: here, or in the lab
+	$(Q)$(MAKE) --no-print-directory all $(B)/lab/workload $(B)/payload/.made
+	$(Q)play/run
+
+test: deps ## install what is missing, run every test: unit, BPF, and the VM lab
+	$(Q)$(MAKE) --no-print-directory test-programs $(B)/payload/.made
+	$(Q)tests/run
+
+.PHONY: test-programs test-unit test-bpf test-vm
+test-programs: $(B)/test/unit $(B)/test/bpf
+test-unit: $(B)/test/unit ## the unit tests alone
+	$(Q)tests/run unit
+test-bpf: $(B)/test/bpf ## the BPF tests alone, on this kernel
+	$(Q)tests/run bpf
+test-vm: $(B)/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
+	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
+
+vectors: deps ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there
+	$(Q)$(MAKE) --no-print-directory $(B)/test/vectors
+	$(Q)tests/run vectors
+
+lab: deps ## a shell in a lab VM; KERNEL=6.1|6.12|newest
+	$(Q)$(MAKE) --no-print-directory $(B)/payload/.made
+	$(Q)tests/vm/shell --kernel $(or $(KERNEL),6.12) --payload $(B)/payload
+
+check: check-deps ## formatting, layering, clang-tidy, shellcheck
+	$(Q)$(MAKE) --no-print-directory $(BPF_SKEL)
+	$(Q)tools/check $(if $(TIDY),--tidy)
+
+.PHONY: print-cxxflags
+print-cxxflags:
+	@echo '$(filter-out -MMD -MP -g,$(CXXFLAGS))'
+
+format: ## format every source file
+	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
+
+bench: bench-sweep ## every benchmark; results under build/bench/
+bench-sweep: deps ## the sweep against a file reader, in the lab: build/bench/sweep.json
+	$(Q)$(MAKE) --no-print-directory $(B)/payload/.made
+	$(Q)tests/vm/bench-sweep --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/sweep.json
+
+# --- install --------------------------------------------------------------------------------
+install: all ## install under DESTDIR and PREFIX (default /usr)
+	install -D -m 755 $(B)/headroomd $(DESTDIR)$(PREFIX)/sbin/headroomd
+	install -D -m 755 $(B)/headroomctl $(DESTDIR)$(PREFIX)/bin/headroomctl
+	install -D -m 644 systemd/headroomd.service $(DESTDIR)/lib/systemd/system/headroomd.service
+	install -D -m 644 systemd/io.headroom.Headroom1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
+	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
+	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
+	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5
+	[ -e $(DESTDIR)/etc/headroom/headroom.yaml ] || \
+	  install -D -m 644 systemd/headroom.yaml $(DESTDIR)/etc/headroom/headroom.yaml
+
+clean: ## remove build/
+	rm -rf $(B)
+
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

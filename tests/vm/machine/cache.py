@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -24,6 +25,11 @@ def root() -> Path:
 
 def say(text: str) -> None:
     print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+def exit_on_sigterm() -> None:
+    """Let finally blocks run: a terminated program must leave no machine and no half-built folder behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 @contextlib.contextmanager
@@ -83,6 +89,7 @@ def obtain(name: str, recipe: str, build, refresh: bool = False) -> Path:
     with locked(name):
         if target.is_dir() and not refresh:  # another builder finished while we waited
             return target
+        _forget_stale(name, keep=target)
         scratch = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root()))
         try:
             with phase(f"{name}: all"):
@@ -92,12 +99,13 @@ def obtain(name: str, recipe: str, build, refresh: bool = False) -> Path:
             scratch.rename(target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        _forget_stale(name, keep=target)
     return target
 
 
 def _forget_stale(name: str, keep: Path) -> None:
-    for pattern in (f"{name}-*", f".{name}-*"):  # the dotted ones are a killed builder's scratch
-        for folder in root().glob(pattern):
-            if folder != keep and folder.is_dir() and time.time() - folder.stat().st_mtime > STALE_AFTER:
-                shutil.rmtree(folder, ignore_errors=True)
+    """Called with the name's lock held: a scratch folder found now belonged to a builder that was killed."""
+    for folder in root().glob(f".{name}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in root().glob(f"{name}-*"):
+        if folder != keep and time.time() - folder.stat().st_mtime > STALE_AFTER:
+            shutil.rmtree(folder, ignore_errors=True)

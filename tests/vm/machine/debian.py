@@ -28,12 +28,18 @@ class BuildError(Exception):
 
 
 def run(doing: str, *command, **options) -> str:
-    result = subprocess.run([str(word) for word in command], text=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace", **options)
-    if result.returncode != 0:
-        tail = "\n".join(result.stdout.splitlines()[-25:])
-        raise BuildError(f"{doing}: {command[0]} ended with {result.returncode}\n{tail}")
-    return result.stdout
+    words = [str(word) for word in command]
+    with subprocess.Popen(words, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **options) as tool:
+        try:
+            output, _ = tool.communicate()
+        except BaseException:
+            tool.terminate()  # not SIGKILL: mmdebstrap has temporary files and mounts of its own to undo
+            raise
+    if tool.returncode != 0:
+        tail = "\n".join(output.splitlines()[-25:])
+        raise BuildError(f"{doing}: {words[0]} ended with {tool.returncode}\n{tail}")
+    return output
 
 
 def require_tools() -> None:
@@ -65,8 +71,9 @@ def mirror() -> str:
 def bootstrap(suite: str, target: Path, variant: str, packages, *extra) -> None:
     """Make a tree or a tar of PACKAGES. No translations, no docs, no fsync: the result is thrown away or rebuilt."""
     proxy = run("read apt's proxy", "apt-config", "shell", "P", "Acquire::http::Proxy")
-    proxied = [f'--aptopt=Acquire::http::Proxy "{found[1]}"' for found in [re.search(r"P='(.+)'", proxy)] if found]
-    run(f"bootstrap {suite}", "mmdebstrap", "--quiet", "--mode=root", f"--variant={variant}", f"--keyring={KEYRING}",
+    proxied = [f'--aptopt=Acquire::http::Proxy "{uri}"' for uri in re.findall(r"P='(.+)'", proxy)]
+    run(f"bootstrap {suite}", "mmdebstrap", "--quiet", "--mode=root", f"--variant={variant}",
+        f"--keyring={KEYRING}",
         "--aptopt=Apt::Install-Recommends false", '--aptopt=Acquire::Languages "none"', *proxied,
         "--dpkgopt=force-unsafe-io", "--dpkgopt=path-exclude=/usr/share/doc/*",
         "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -82,7 +89,8 @@ class Archive:
             (work / folder).mkdir(parents=True)
         (work / "status").touch()
         (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
-        self.options = [f"-oDir::State={work}/state", f"-oDir::Cache={work}/cache", f"-oDir::State::status={work}/status",
+        self.options = [f"-oDir::State={work}/state", f"-oDir::Cache={work}/cache",
+                        f"-oDir::State::status={work}/status",
                         f"-oDir::Etc::SourceList={work}/sources.list", "-oDir::Etc::SourceParts=-",
                         "-oDir::Etc::Preferences=-", "-oDir::Etc::PreferencesParts=-",
                         "-oAPT::Sandbox::User=root", "-oAcquire::Languages=none"]

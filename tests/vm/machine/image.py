@@ -44,15 +44,12 @@ class Image:
 def obtain(flavour: str, refresh: bool = False) -> Image:
     if flavour not in FLAVOURS:
         raise BuildError(f"build an image: no kernel {flavour!r}; there are {', '.join(FLAVOURS)}")
-    recipe = cache.digest(flavour, FLAVOURS[flavour], GUEST, HERE / "vmlinux.py", *_archive_recipe())
+    recipe = cache.digest(flavour, FLAVOURS[flavour], PACKAGES, GUEST,
+                          HERE / "vmlinux.py", HERE / "debian.py", HERE / "image.py")
     folder = cache.obtain(flavour, recipe, lambda out: _build(FLAVOURS[flavour], out, refresh), refresh)
     elf = folder / "vmlinux"
     return Image(root=folder / "root.img", kernel=elf if elf.exists() else folder / "vmlinuz",
                  kernel_version=(folder / "kernel-version").read_text().strip())
-
-
-def _archive_recipe():
-    return PACKAGES, HERE / "debian.py", HERE / "image.py"
 
 
 def _build(flavour: Flavour, out: Path, refresh: bool) -> None:
@@ -91,12 +88,21 @@ def _fetch_kernel(suite: str, out: Path) -> str:
             archive.unpack(package, out / "kernel")
         todo += [name for name in archive.depends(package)
                  if re.match(r"linux-(image|binary|modules)-", name) and name not in seen]
-    found = list((out / "kernel/boot").glob("vmlinuz-*"))
-    if len(found) != 1:
-        raise BuildError(f"fetch a kernel from {suite}: {len(found)} images in {sorted(seen)}")
-    shutil.copy(found[0], out / "vmlinuz")
+    version = _version(out / "kernel", suite)
+    places = (out / "kernel/boot" / f"vmlinuz-{version}", out / "kernel/usr/lib/modules" / version / "vmlinuz")
+    image = next((place for place in places if place.exists()), None)  # the second is sid's since its split
+    if not image:
+        raise BuildError(f"fetch a kernel from {suite}: no image of {version} in {sorted(seen)}")
+    shutil.move(image, out / "vmlinuz")
     vmlinux.extract(out / "vmlinuz", out / "vmlinux")
-    return found[0].name.removeprefix("vmlinuz-")
+    return version
+
+
+def _version(unpacked: Path, suite: str) -> str:
+    found = {folder.name for folder in unpacked.glob("**/lib/modules/*") if folder.is_dir()}
+    if len(found) != 1:
+        raise BuildError(f"fetch a kernel from {suite}: expected one set of modules, got {sorted(found)}")
+    return found.pop()
 
 
 def _install_kernel(unpacked: Path, version: str, tree: Path) -> None:
@@ -114,6 +120,7 @@ def _install_guest(tree: Path) -> None:
         "-o", tree / "usr/local/sbin/lab-agent", GUEST / "agent.c")
     shutil.copytree(GUEST / "overlay", tree, dirs_exist_ok=True)
     units = tree / "etc/systemd/system"
+    _mask_generators(tree)
     for line in (GUEST / "masked").read_text().splitlines():
         unit = line.split("#")[0].strip()
         if unit:
@@ -132,6 +139,14 @@ def _install_guest(tree: Path) -> None:
     for stamped in ("etc/.updated", "var/.updated"):
         (tree / stamped).touch()
         os.utime(tree / stamped, (2**31 - 1, 2**31 - 1))
+
+
+def _mask_generators(tree: Path) -> None:
+    """Units are written by hand here; a dozen generators forked before the first unit cost half a second."""
+    masks = tree / "etc/systemd/system-generators"
+    masks.mkdir(parents=True, exist_ok=True)
+    for generator in (tree / "usr/lib/systemd/system-generators").iterdir():
+        (masks / generator.name).symlink_to("/dev/null")
 
 
 def _make_filesystem(tree: Path, image: Path) -> None:

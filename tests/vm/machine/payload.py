@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes into the guest: programs with the libraries they need, and disks."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+from .qemu import mebibytes
+
+PREFIX = "/opt/headroom"  # where the guest unpacks the payload
+
+# glibc's own parts must come from the guest: they belong to its loader, and glibc runs older programs unchanged.
+GLIBC = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so",
+         "libutil.so", "libanl.so", "libnss_", "libnsl.so", "libBrokenLocale.so", "libthread_db.so", "libmvec.so")
+
+# A wrapper and not an RPATH: the programs stay as they were built. exec keeps the pid that systemd waits for.
+WRAPPER = """#!/bin/sh
+LD_LIBRARY_PATH={prefix}/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} exec {prefix}/libexec/{name} "$@"
+"""
+
+
+def bundle(binaries, dest: Path, prefix: str = PREFIX) -> Path:
+    """Copy programs to DEST/libexec, their libraries to DEST/lib, and wrappers to DEST/bin.
+
+    DEST is then a payload: in the guest the wrappers are /opt/headroom/bin/NAME, which is on the agent's PATH.
+    What a wrapped program starts inherits LD_LIBRARY_PATH.
+    """
+    dest = Path(dest)
+    for folder in ("bin", "lib", "libexec"):
+        (dest / folder).mkdir(parents=True, exist_ok=True)
+    for binary in map(Path, binaries):
+        _copy(binary, dest / "libexec" / binary.name)
+        wrapper = dest / "bin" / binary.name
+        wrapper.write_text(WRAPPER.format(prefix=prefix, name=binary.name))
+        wrapper.chmod(0o755)
+        for library in libraries(binary):
+            _copy(library, dest / "lib" / library.name)
+    return dest
+
+
+def libraries(binary: Path) -> list[Path]:
+    """The shared libraries of a program by the names it asks for, without glibc's. None for a static one."""
+    result = subprocess.run(["ldd", str(binary)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if "not a dynamic executable" in result.stdout or "statically linked" in result.stdout:
+        return []
+    if result.returncode != 0:
+        raise ValueError(f"list the libraries of {binary}: {result.stdout.strip()}")
+    found = []
+    for line in result.stdout.splitlines():
+        name, _, rest = line.strip().partition(" => ")
+        if "not found" in rest:
+            raise ValueError(f"list the libraries of {binary}: {name} not found")
+        if rest and not name.startswith(GLIBC):
+            found.append(Path(rest.split(" (")[0]))
+    return found
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    shutil.copy(source, target)
+
+
+def tar_disk(folder: Path, file: Path) -> Path:
+    """FOLDER as a raw tar: the guest reads the disk itself as the archive."""
+    with tarfile.open(file, "w", format=tarfile.GNU_FORMAT) as tar:
+        tar.add(folder, arcname=".", filter=_root_owned)
+    with open(file, "r+b") as disk:  # whole sectors, or the guest misses the end
+        disk.truncate((file.stat().st_size + 4095) // 4096 * 4096)
+    return file
+
+
+def _root_owned(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    return member
+
+
+def swap_disk(size: str, file: Path) -> Path:
+    return _formatted(size, file, ["mkswap", "-q", str(file)])
+
+
+def ext4_disk(size: str, file: Path) -> Path:
+    return _formatted(size, file, ["mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1", "-m0", str(file)])
+
+
+def _formatted(size: str, file: Path, command: list[str]) -> Path:
+    file.touch(mode=0o600)
+    os.truncate(file, mebibytes(size) << 20)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+    return file

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node in the lab: headroomd under its own unit, and pods that are real transient units of systemd.
+
+A pod is what a kubelet with the systemd driver makes: a slice kubepods[-tier]-pod<uid>.slice with a unit in it, plus
+its v1 manifest in headroomd's directory.
+"""
+
+import json
+import shlex
+import uuid
+from dataclasses import dataclass, field
+
+ETC = "/etc/headroom"
+AUDIT = "/var/log/headroom/evictions.jsonl"
+PORT = 9750
+
+
+def kubelet_configuration(hard, soft=None, grace="3s", max_pod_grace=10, mode="enforce", **headroom):
+    """A KubeletConfiguration with memory thresholds and a headroom section."""
+    config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+              "enforceNodeAllocatable": ["none"], "evictionHard": {"memory.available": hard},
+              "evictionMaxPodGracePeriod": max_pod_grace, "headroom": {"mode": mode, **headroom}}
+    if soft:
+        config |= {"evictionSoft": {"memory.available": soft}, "evictionSoftGracePeriod": {"memory.available": grace}}
+    return json.dumps(config, indent=1)
+
+
+@dataclass
+class Pod:
+    name: str
+    tier: str = "besteffort"  # guaranteed, burstable or besteffort
+    requests: dict = field(default_factory=dict)
+    limits: dict = field(default_factory=dict)
+    priority: int = 0
+    grace: int = 30
+    uid: str = ""
+
+    def __post_init__(self):
+        self.uid = self.uid or str(uuid.uuid5(uuid.NAMESPACE_DNS, self.name))
+
+    @property
+    def slice(self) -> str:
+        tier = "" if self.tier == "guaranteed" else f"-{self.tier}"
+        return f"kubepods{tier}-pod{self.uid.replace('-', '_')}.slice"
+
+    @property
+    def cgroup(self) -> str:
+        tier = "" if self.tier == "guaranteed" else f"/kubepods-{self.tier}.slice"
+        return f"/sys/fs/cgroup/kubepods.slice{tier}/{self.slice}"
+
+    @property
+    def unit(self) -> str:
+        return f"headroom-test-{self.name}.service"
+
+    def manifest(self) -> str:
+        resources = {key: value for key, value in (("requests", self.requests), ("limits", self.limits)) if value}
+        return json.dumps({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": self.name, "namespace": "default", "uid": self.uid},
+            "spec": {"priority": self.priority, "terminationGracePeriodSeconds": self.grace,
+                     "containers": [{"name": "main", "image": "workload", "resources": resources}]}}, indent=1)
+
+
+class Node:
+    """headroomd installed in a lab VM; leave() puts everything back."""
+
+    def __init__(self, vm):
+        self.vm = vm
+        self.pods: list[Pod] = []
+        vm.run(f"""mkdir -p {ETC}/manifests
+            cp /opt/headroom/systemd/headroomd.service /run/systemd/system/
+            mkdir -p /run/systemd/system/headroomd.service.d
+            printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/libexec/headroomd --config {ETC}/headroom.yaml\\n' \
+                > /run/systemd/system/headroomd.service.d/lab.conf
+            printf 'Environment=LD_LIBRARY_PATH=/opt/headroom/lib\\n' >> /run/systemd/system/headroomd.service.d/lab.conf
+            cp /opt/headroom/systemd/io.headroom.Headroom1.conf /etc/dbus-1/system.d/
+            busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig
+            systemctl daemon-reload""", check=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.leave()
+
+    def configure(self, text: str) -> None:
+        self.vm.put(text.encode(), f"{ETC}/headroom.yaml")
+
+    def start(self, config: str) -> None:
+        """Starts headroomd; systemctl returns when it says READY=1."""
+        self.configure(config)
+        self.vm.run("systemctl start headroomd.service || { journalctl -u headroomd -n 30 -o cat; exit 1; }", check=True)
+
+    def stop(self) -> None:
+        self.vm.run("systemctl stop headroomd.service; systemctl reset-failed headroomd.service; true", timeout=60)
+
+    def run_pod(self, pod: Pod, workload: str, *properties: str) -> Pod:
+        """The manifest first, then the unit in the pod's slice: as a pod comes to life."""
+        self.vm.put(pod.manifest().encode(), f"{ETC}/manifests/{pod.name}.yaml")
+        self.vm.spawn(f"exec /opt/headroom/bin/workload {workload}", unit=pod.unit, slice=pod.slice, properties=properties)
+        self.pods.append(pod)
+        return pod
+
+    def alive(self, pod: Pod) -> bool:
+        return self.vm.run(f"systemctl is-active --quiet {pod.unit}").code == 0
+
+    def status(self) -> dict:
+        return json.loads(self.vm.run("headroomctl status --json", check=True).out)
+
+    def metrics(self) -> str:
+        return self.vm.run(f"curl -sS --max-time 10 http://127.0.0.1:{PORT}/metrics", check=True).out
+
+    def evictions(self) -> list[dict]:
+        text = self.vm.run(f"cat {AUDIT} 2>/dev/null || true").out
+        return [json.loads(line) for line in text.splitlines()]
+
+    def wait_for_evictions(self, count: int, timeout: float = 60) -> list[dict]:
+        self.vm.wait_until(f"[ $(cat {AUDIT} 2>/dev/null | wc -l) -ge {count} ]", timeout=timeout)
+        return self.evictions()
+
+    def journal(self) -> str:
+        return self.vm.run("journalctl -b -u headroomd -o short-precise --no-hostname").out
+
+    def kernel_oom_kills(self) -> int:
+        return int(self.vm.run("awk '/^oom_kill /{print $2}' /proc/vmstat", check=True).out)
+
+    def memory_available(self) -> int:
+        """memory.available in bytes as the kubelet computes it, read without any of our code."""
+        return int(self.vm.run("""
+            total=$(awk '/^MemTotal:/{print $2*1024}' /proc/meminfo)
+            awk -v total=$total '/^anon /{a=$2} /^file /{f=$2} /^inactive_file /{i=$2} END{printf "%d", total-(a+f-i)}' \
+                /sys/fs/cgroup/memory.stat""", check=True).out)
+
+    def leave(self) -> None:
+        self.stop()
+        units = shlex.join(pod.unit for pod in self.pods)
+        if units:
+            self.vm.run(f"systemctl kill -s KILL {units}; systemctl stop {units}; systemctl reset-failed {units}; true",
+                        timeout=60)
+            slices = shlex.join(pod.slice for pod in self.pods)
+            self.vm.run(f"systemctl stop {slices}; true", timeout=60)
+        self.pods.clear()
+        self.vm.run(f"rm -rf {ETC} {AUDIT} /run/headroom /run/systemd/system/headroomd.service*; systemctl daemon-reload")

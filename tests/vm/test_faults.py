@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong on a real node: the deaf, the vanished, the killed daemon. Nobody else may die of it."""
+
+from node import Node, Pod, kubelet_configuration
+
+MEMORY = "2G"
+METRICS_PORT = 9750
+
+
+def innocents(node):
+    return [node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 100M"),
+            node.run_pod(Pod("cron"), "--hold 8M")]
+
+
+def grace_given(record):
+    """Seconds between SIGTERM and SIGKILL."""
+    return (record["instants_ns"]["killed"] - record["instants_ns"]["terminated"]) / 1e9
+
+
+def test_a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(vm):
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="150Mi", soft="900Mi", grace="1s", max_pod_grace=2))
+        others = innocents(node)
+        deaf = node.run_pod(Pod("deaf"), "--deaf --hold 900M")
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == "deaf" and record["kind"] == "soft", record
+        assert 2.0 <= grace_given(record) < 2.2, record
+        assert not node.alive(deaf) and all(node.alive(pod) for pod in others)
+
+
+def test_the_daemon_killed_in_mid_grace_resumes_it(vm):
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="150Mi", soft="900Mi", grace="1s", max_pod_grace=6))
+        others = innocents(node)
+        deaf = node.run_pod(Pod("deaf"), "--deaf --hold 900M")
+        vm.wait_until("grep -q deaf /run/headroom/victims.json", timeout=30)
+        vm.run("systemctl kill -s KILL headroomd.service", check=True)
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == "deaf", record
+        assert 6.0 <= grace_given(record) < 6.5, "the grace of the former life is kept"
+        assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "1"
+        assert not node.alive(deaf) and all(node.alive(pod) for pod in others)
+        assert len(node.evictions()) == 1, "it was not evicted twice"
+
+
+def test_a_victim_that_vanishes_between_judging_and_killing_costs_nobody_else(vm):
+    """The hog ends by itself within a moment of crossing the threshold, twenty times over."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="800Mi"))
+        others = innocents(node)
+        vm.run("sleep 1")
+        available = node.memory_available() >> 20
+        for i in range(20):
+            # A little more each time, so that its own end falls before, into and after the kill.
+            until = available - 800 + 4 * i
+            hog = node.run_pod(Pod(f"hog-{i}"), f"--until {until}M --exit")
+            vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=30)
+        killed = {record["pod"]["name"] for record in node.evictions()}
+        assert killed <= {f"hog-{i}" for i in range(20)}, killed
+        assert all(node.alive(pod) for pod in others)
+        assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "0"
+        print(f"    {len(killed)} of 20 were evicted, the others ended first")
+
+
+def test_a_frozen_audit_disk_does_not_hold_up_the_kill(vm):
+    """The audit log sits on a full filesystem: the pod dies in time all the same, and the loss is counted."""
+    with Node(vm) as node:
+        vm.run("mkdir -p /mnt/full && mount -t tmpfs -o size=16k tmpfs /mnt/full && "
+               "head -c 16384 /dev/zero > /mnt/full/filler", check=True)
+        try:
+            node.start(kubelet_configuration(hard="300Mi", auditLog="/mnt/full/evictions.jsonl"))
+            hog = node.run_pod(Pod("hog"), "--until 4G")
+            vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=60)
+            assert node.kernel_oom_kills() == 0
+            vm.run("rm /mnt/full/filler")
+            vm.wait_until("grep -q '\"hog\"' /mnt/full/evictions.jsonl", timeout=30)
+        finally:
+            node.stop()
+            vm.run("umount /mnt/full")
+
+
+def test_reload_keeps_the_old_policy_when_the_new_one_is_wrong(vm):
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="300Mi"))
+        node.configure("evictionHard: {memory.available: nonsense}")
+        vm.run("systemctl reload headroomd.service", check=True)
+        vm.wait_until("journalctl -b -u headroomd -o cat | grep -q nonsense")
+        hog = node.run_pod(Pod("hog"), "--until 4G")
+        node.wait_for_evictions(1)
+        assert not node.alive(hog) and node.kernel_oom_kills() == 0
+
+
+def test_a_manifest_that_appears_is_read(vm):
+    """Two BestEffort pods; the later manifest gives the larger one a request it stays within."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="300Mi"))
+        node.run_pod(Pod("big", "burstable", {"memory": "1Gi"}), "--hold 700M")
+        hog = node.run_pod(Pod("hog"), "--rate 200M --until 4G")
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == "hog", record
+        assert not node.alive(hog)

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// workload: what the lab's pods run. It holds memory, and takes more at a given rate.
+//
+//   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
+//
+// Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
+// fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM. Sizes take K, M, G.
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+struct Options {
+  std::uint64_t hold = 0, rate = 0, until = 0, after = 0;
+  bool deaf = false, exit = false;
+};
+
+std::uint64_t bytes(const char* text) {
+  char* end = nullptr;
+  const std::uint64_t n = std::strtoull(text, &end, 10);
+  switch (*end) {
+    case 'K': return n << 10;
+    case 'M': return n << 20;
+    case 'G': return n << 30;
+    default: return n;
+  }
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string key = argv[i];
+    if (key == "--deaf" || key == "--exit") {
+      (key == "--deaf" ? options.deaf : options.exit) = true;
+      continue;
+    }
+    if (i + 1 == argc) {
+      std::fprintf(stderr, "workload: %s needs a value\n", key.c_str());
+      std::exit(2);
+    }
+    const char* value = argv[++i];
+    if (key == "--hold") options.hold = bytes(value);
+    else if (key == "--rate") options.rate = bytes(value);
+    else if (key == "--until") options.until = bytes(value);
+    else if (key == "--after") options.after = bytes(value);
+    else {
+      std::fprintf(stderr, "workload: unknown option %s\n", key.c_str());
+      std::exit(2);
+    }
+  }
+  return options;
+}
+
+// Takes and dirties anonymous memory, a page at a time, never huge pages: as a heap grows.
+void take(std::uint64_t size) {
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    std::perror("workload: mmap");
+    std::exit(1);
+  }
+  ::madvise(memory, size, MADV_NOHUGEPAGE);
+  for (std::uint64_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
+}
+
+void ramp(const Options& options) {
+  const std::uint64_t step = std::uint64_t{1} << 20;
+  timespec next{};
+  ::clock_gettime(CLOCK_MONOTONIC, &next);
+  for (std::uint64_t held = options.hold; held < options.until; held += step) {
+    take(step);
+    if (options.rate == 0) continue;
+    const std::uint64_t pause = step * 1'000'000'000ULL / options.rate;
+    next.tv_nsec += static_cast<long>(pause % 1'000'000'000ULL);
+    next.tv_sec += static_cast<time_t>(pause / 1'000'000'000ULL) + next.tv_nsec / 1'000'000'000L;
+    next.tv_nsec %= 1'000'000'000L;
+    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, nullptr);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  if (options.deaf) std::signal(SIGTERM, SIG_IGN);
+  if (options.hold > 0) take(options.hold);
+  ::sleep(static_cast<unsigned>(options.after));
+  ramp(options);
+  if (options.exit) return 0;
+  for (;;) ::pause();
+}

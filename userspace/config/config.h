@@ -2,13 +2,12 @@
 // Config: everything headroomd is told, from a KubeletConfiguration file and the kubelet's flags.
 #pragma once
 
+#include "config/complaint.h"
+
 #include <headroom/policy.h>
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace headroom::config {
 
@@ -24,14 +23,5 @@ struct Config {
   bool compatibility_metrics = true;           // compatibilityMetrics: container_* names
   std::string log_level = "info";              // logLevel: debug, info, warning, error
 };
-
-// One thing wrong, where it is, and what would be right.
-struct Complaint {
-  std::string file;  // or "--eviction-hard" for a flag
-  int line = 0;      // 1-based; 0: no line
-  std::string what;
-};
-// "file:line: what" (or "what" alone where neither is known).
-std::string to_string(const Complaint& complaint);
 
 }  // namespace headroom::config

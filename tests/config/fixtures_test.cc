@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as kubelets and we have them, and what --check-config says of one.
+#include "config/files.h"
+#include "config/load.h"
+#include "config/thresholds_as_text.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::config {
+namespace {
+
+using test::kHead;
+using test::load_file;
+using test::load_text;
+using test::said;
+using test::TempDir;
+using test::thresholds_as_text;
+using namespace std::chrono_literals;
+
+TEST(Fixtures, AKubeletsOwnFileWorksUnchanged) {
+  const auto config = load_file("tests/fixtures/config/kubeadm.yaml");
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(
+      thresholds_as_text(config->policy.thresholds),
+      (std::vector<std::string>{
+          "allocatableMemory.available < 500Mi, reclaim 0", "imagefs.available < 10%, reclaim 2Gi",
+          "imagefs.inodesFree < 5%", "memory.available < 1536Mi for 90s, reclaim 0",
+          "memory.available < 500Mi, reclaim 0", "nodefs.available < 10% for 120s, reclaim 500Mi",
+          "nodefs.available < 5%, reclaim 500Mi", "nodefs.inodesFree < 5%",
+          "pid.available < 10%"}));
+  EXPECT_EQ(config->policy.max_pod_grace, 60s);
+  EXPECT_EQ(config->policy.pressure_transition, 5min);  // 0s is unset
+}
+
+TEST(Fixtures, SoDoesOneInJsonWithTabs) {
+  const auto config = load_file("tests/fixtures/config/managed-node.json");
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(config->pods_cgroup, "kubepods");
+  EXPECT_EQ(config->policy.thresholds.size(), 4u);
+}
+
+// Key lines are commented "#key" or, inside a commented map, "#  key"; prose is "# Word".
+std::string uncommented(const std::string& line) {
+  const std::size_t sign = line.find_first_not_of(' ');
+  if (sign == std::string::npos || line[sign] != '#') return line;
+  const std::string rest = line.substr(sign + 1);
+  const std::size_t first = rest.find_first_not_of(' ');
+  const bool key = (first == 0 || first == 2) && rest[first] >= 'a' && rest[first] <= 'z';
+  return key ? line.substr(0, sign) + rest : line;
+}
+
+// systemd/headroom.yaml as it is, or with every commented key brought in.
+std::string shipped_file(bool with_keys) {
+  std::ifstream in("systemd/headroom.yaml");
+  std::string text;
+  for (std::string line; std::getline(in, line);)
+    text += (with_keys ? uncommented(line) : line) + "\n";
+  return text;
+}
+
+TEST(Fixtures, TheFileWeShipSaysTheDefaults) {
+  TempDir dir;
+  const auto none = load_text("");
+  ASSERT_TRUE(none);
+  for (const bool with_keys : {false, true}) {
+    const auto config = load_file(dir.write("f", shipped_file(with_keys)));
+    ASSERT_TRUE(config) << said(config)[0];
+    EXPECT_EQ(thresholds_as_text(config->policy.thresholds),
+              thresholds_as_text(none->policy.thresholds));
+    EXPECT_EQ(config->policy.mode, none->policy.mode);
+    EXPECT_EQ(config->policy.pressure_transition, none->policy.pressure_transition);
+    EXPECT_EQ(config->policy.max_pod_grace, none->policy.max_pod_grace);
+    EXPECT_EQ(config->policy.hard_grace, none->policy.hard_grace);
+    EXPECT_EQ(config->policy.fastest_fill, none->policy.fastest_fill);
+    EXPECT_EQ(config->policy.check_floor, none->policy.check_floor);
+    EXPECT_EQ(config->policy.check_ceiling, none->policy.check_ceiling);
+    EXPECT_EQ(config->policy.sweep_period, none->policy.sweep_period);
+    EXPECT_EQ(config->listen, none->listen);
+    EXPECT_EQ(config->pod_manifests, none->pod_manifests);
+    EXPECT_EQ(config->audit_log, none->audit_log);
+    EXPECT_EQ(config->state_dir, none->state_dir);
+    EXPECT_EQ(config->pods_cgroup, none->pods_cgroup);
+    EXPECT_EQ(config->compatibility_metrics, none->compatibility_metrics);
+    EXPECT_EQ(config->log_level, none->log_level);
+  }
+}
+
+TEST(Fixtures, TheFileWeShipShowsEveryKeyOfOurs) {
+  const std::string text = shipped_file(true);
+  for (const std::string_view key : {"mode", "listen", "podManifests", "auditLog", "stateDirectory",
+                                     "podsCgroup", "compatibilityMetrics", "logLevel", "hardGrace",
+                                     "fastestFill", "checkFloor", "checkCeiling", "sweepPeriod"})
+    EXPECT_NE(text.find("\n  " + std::string(key) + ": "), std::string::npos) << key;
+}
+
+TEST(CheckConfig, SaysEachComplaintOnALineAndStartsNothing) {
+  TempDir dir;
+  CommandLine line;
+  line.config = {dir.write("f.yaml", std::string(kHead) + "maxpods: 1\nprot: 2\n")};
+  line.mode = {"kill"};
+  std::ostringstream out, err;
+  EXPECT_EQ(check_config(line, out, err), 2);
+  const std::string file = line.config[0];
+  EXPECT_EQ(err.str(), file + ":3: unknown key maxpods, did you mean maxPods?\n" + file +
+                           ":4: unknown key prot, did you mean port?\n"
+                           "--mode: expected observe or enforce, found \"kill\"\n");
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST(CheckConfig, AGoodOneIsZero) {
+  CommandLine line;
+  line.config = {"tests/fixtures/config/kubeadm.yaml"};
+  std::ostringstream out, err;
+  EXPECT_EQ(check_config(line, out, err), 0);
+  EXPECT_EQ(err.str(), "");
+}
+
+}  // namespace
+}  // namespace headroom::config

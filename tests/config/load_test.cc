@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration file comes to.
+#include "config/load.h"
+
+#include "config/files.h"
+#include "config/rows.h"
+#include "config/thresholds_as_text.h"
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::config {
+namespace {
+
+using test::load_text;
+using test::RowName;
+using test::said;
+using test::thresholds_as_text;
+using namespace std::chrono_literals;
+
+TEST(Load, WhatIsNotSaidIsAsTheKubeletHasIt) {
+  const auto config = load_text("");
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(
+      thresholds_as_text(config->policy.thresholds),
+      (std::vector<std::string>{"allocatableMemory.available < 100Mi", "imagefs.available < 15%",
+                                "imagefs.inodesFree < 5%", "memory.available < 100Mi",
+                                "nodefs.available < 10%", "nodefs.inodesFree < 5%"}));
+  EXPECT_EQ(config->policy.pressure_transition, 5min);
+  EXPECT_EQ(config->policy.max_pod_grace, 0s);
+  EXPECT_EQ(config->policy.mode, Mode::kObserve);
+  EXPECT_EQ(config->listen, "127.0.0.1:9750");
+  EXPECT_EQ(config->pods_cgroup, "kubepods.slice");
+}
+
+struct Said {
+  const char* name;
+  const char* text;
+  std::vector<std::string> thresholds;
+};
+void PrintTo(const Said& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class Thresholds : public testing::TestWithParam<Said> {};
+
+TEST_P(Thresholds, AreBuilt) {
+  const auto config = load_text(GetParam().text);
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(thresholds_as_text(config->policy.thresholds), GetParam().thresholds);
+}
+
+const Said kSaid[] = {
+    {"one_signal_drops_the_others",
+     "evictionHard: {memory.available: 1Gi}\nenforceNodeAllocatable: []\n",
+     {"memory.available < 1Gi"}},
+    {"an_empty_map_is_none_at_all", "evictionHard: {}\n", {}},
+    {"a_null_is_the_default",
+     "evictionHard:\nenforceNodeAllocatable: [none]\n",
+     {"imagefs.available < 15%", "imagefs.inodesFree < 5%", "memory.available < 100Mi",
+      "nodefs.available < 10%", "nodefs.inodesFree < 5%"}},
+    {"merged_with_the_defaults",
+     "evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true\n"
+     "enforceNodeAllocatable: [none]\n",
+     {"imagefs.available < 15%", "imagefs.inodesFree < 5%", "memory.available < 1Gi",
+      "nodefs.available < 10%", "nodefs.inodesFree < 5%"}},
+    {"a_soft_one_with_grace_and_reclaim",
+     "evictionHard: {}\nevictionSoft: {memory.available: 1.5Gi}\n"
+     "evictionSoftGracePeriod: {memory.available: 1m30s}\n"
+     "evictionMinimumReclaim: {memory.available: 200Mi}\n",
+     {"memory.available < 1536Mi for 90s, reclaim 200Mi"}},
+    {"an_alias_is_what_it_names",
+     "evictionSoft: &s {memory.available: 1Gi}\nevictionHard: *s\n"
+     "evictionSoftGracePeriod: {memory.available: 10s}\nenforceNodeAllocatable: []\n",
+     {"memory.available < 1Gi", "memory.available < 1Gi for 10s"}},
+};
+INSTANTIATE_TEST_SUITE_P(Maps, Thresholds, testing::ValuesIn(kSaid), RowName{});
+
+TEST(Load, ReadsEveryKeyOfOurs) {
+  const auto config = load_text(R"(evictionMaxPodGracePeriod: -1
+evictionPressureTransitionPeriod: 30s
+headroom:
+  mode: enforce
+  listen: "[::1]:9100"
+  podManifests: /srv/pods
+  auditLog: /srv/audit
+  stateDirectory: /srv/state
+  podsCgroup: /kubepods/
+  compatibilityMetrics: off
+  logLevel: debug
+  hardGrace: 1s
+  fastestFill: 16Gi
+  checkFloor: 5ms
+  checkCeiling: 2s
+  sweepPeriod: 500ms
+)");
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(config->policy.max_pod_grace, -1s);
+  EXPECT_EQ(config->policy.pressure_transition, 30s);
+  EXPECT_EQ(config->policy.mode, Mode::kEnforce);
+  EXPECT_EQ(config->listen, "[::1]:9100");
+  EXPECT_EQ(config->pod_manifests, "/srv/pods");
+  EXPECT_EQ(config->audit_log, "/srv/audit");
+  EXPECT_EQ(config->state_dir, "/srv/state");
+  EXPECT_EQ(config->pods_cgroup, "kubepods");
+  EXPECT_FALSE(config->compatibility_metrics);
+  EXPECT_EQ(config->log_level, "debug");
+  EXPECT_EQ(config->policy.hard_grace, 1s);
+  EXPECT_EQ(config->policy.fastest_fill, std::int64_t{16} << 30);
+  EXPECT_EQ(config->policy.check_floor, 5ms);
+  EXPECT_EQ(config->policy.check_ceiling, 2s);
+  EXPECT_EQ(config->policy.sweep_period, 500ms);
+}
+
+struct Cgroup {
+  const char* name;
+  const char* text;
+  const char* cgroup;
+};
+void PrintTo(const Cgroup& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class PodsCgroup : public testing::TestWithParam<Cgroup> {};
+
+TEST_P(PodsCgroup, IsWhereTheKubeletPutsIt) {
+  const auto config = load_text(GetParam().text);
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(config->pods_cgroup, GetParam().cgroup);
+}
+
+const Cgroup kCgroups[] = {
+    {"systemd", "cgroupDriver: systemd\n", "kubepods.slice"},
+    {"cgroupfs", "cgroupDriver: cgroupfs\n", "kubepods"},
+    {"systemd_below_a_root", "cgroupDriver: systemd\ncgroupRoot: /kubelet\n",
+     "kubelet.slice/kubelet-kubepods.slice"},
+    {"a_dash_would_be_another_slice", "cgroupRoot: /my-node\n",
+     "my_node.slice/my_node-kubepods.slice"},
+    {"cgroupfs_below_a_root", "cgroupDriver: cgroupfs\ncgroupRoot: /a/b\n", "a/b/kubepods"},
+    {"ours_wins", "headroom: {podsCgroup: mine.slice}\ncgroupDriver: cgroupfs\n", "mine.slice"},
+};
+INSTANTIATE_TEST_SUITE_P(Drivers, PodsCgroup, testing::ValuesIn(kCgroups), RowName{});
+
+}  // namespace
+}  // namespace headroom::config

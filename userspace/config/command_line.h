@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// CommandLine: what headroomd was started with, word for word.
+//
+// Values are kept as they were written and understood by load(), beside the file they override: so
+// a bad flag is one complaint among the others.
+#pragma once
+
+#include "config/complaint.h"
+
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom::config {
+
+struct CommandLine {
+  // Every use of a flag that takes a value, in order. Empty: not given.
+  using Uses = std::vector<std::string>;
+
+  // The kubelet's.
+  Uses config;
+  Uses eviction_hard;
+  Uses eviction_soft;
+  Uses eviction_soft_grace_period;
+  Uses eviction_minimum_reclaim;
+  Uses eviction_max_pod_grace_period;
+  Uses eviction_pressure_transition_period;
+  Uses enforce_node_allocatable;
+
+  // Ours.
+  Uses mode;
+  Uses listen;
+  bool check_config = false;
+  bool version = false;
+  bool help = false;
+};
+
+tl::expected<CommandLine, Complaints> parse_command_line(int argc, const char* const* argv);
+
+// What --help prints.
+std::string help_text();
+
+}  // namespace headroom::config

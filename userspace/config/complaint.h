@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Complaint: one thing wrong in what we were told, where it is, and what would be right.
+//
+// Whoever reads a file collects complaints and reads on, so that one run shows every mistake.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headroom::config {
+
+struct Complaint {
+  std::string file;  // or "--eviction-hard" for a flag
+  int line = 0;      // 1-based; 0: no line
+  std::string what;
+
+  friend bool operator==(const Complaint&, const Complaint&) = default;
+};
+using Complaints = std::vector<Complaint>;
+
+// "file:line: what" (or "what" alone where neither is known).
+std::string to_string(const Complaint& complaint);
+
+}  // namespace headroom::config

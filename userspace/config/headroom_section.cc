@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/headroom_section.h"
+
+#include <array>
+#include <charconv>
+
+namespace headroom::config {
+namespace {
+
+constexpr auto kKeys = std::to_array<std::string_view>({
+    "mode",
+    "listen",
+    "podManifests",
+    "auditLog",
+    "stateDirectory",
+    "podsCgroup",
+    "compatibilityMetrics",
+    "logLevel",
+    "hardGrace",
+    "fastestFill",
+    "checkFloor",
+    "checkCeiling",
+    "sweepPeriod",
+});
+
+constexpr std::array<Choice<Mode>, 2> kModes{
+    {{"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
+constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
+    {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
+
+// A daemon's working directory is nobody's business, so a path that depends on it is a mistake.
+void read_path(const Section& section, std::string_view key, std::filesystem::path& path) {
+  const auto text = section.string(key);
+  if (!text) return;
+  if (text->starts_with("/"))
+    path = *text;
+  else
+    section.complain(key, "expected an absolute path, found \"" + *text + "\"");
+}
+
+void read_pods_cgroup(const Section& section, Config& config) {
+  const auto text = section.string("podsCgroup");
+  if (!text) return;
+  std::string_view path = *text;
+  while (path.starts_with("/"))
+    path.remove_prefix(1);
+  while (path.ends_with("/"))
+    path.remove_suffix(1);
+  const bool climbs = ("/" + std::string(path) + "/").find("/../") != std::string::npos;
+  if (path.empty() || climbs)
+    section.complain(
+        "podsCgroup",
+        "expected a cgroup below the root, such as kubepods.slice, found \"" + *text + "\"");
+  else
+    config.pods_cgroup = path;
+}
+
+void read_outside(const Section& section, Config& config) {
+  if (const auto listen = section.string("listen")) {
+    if (const auto objection = objection_to_listen(*listen))
+      section.complain("listen", *objection);
+    else
+      config.listen = *listen;
+  }
+  read_path(section, "podManifests", config.pod_manifests);
+  read_path(section, "auditLog", config.audit_log);
+  read_path(section, "stateDirectory", config.state_dir);
+  read_pods_cgroup(section, config);
+  if (const auto wanted = section.boolean("compatibilityMetrics"))
+    config.compatibility_metrics = *wanted;
+  if (const auto level = section.choice<std::string_view>("logLevel", kLogLevels))
+    config.log_level = *level;
+}
+
+void read_positive(const Section& section, std::string_view key, Duration& duration) {
+  const auto read = section.duration(key);
+  if (!read) return;
+  if (*read > Duration::zero())
+    duration = *read;
+  else
+    section.complain(key, "must be more than zero");
+}
+
+void read_hard_grace(const Section& section, Policy& policy) {
+  const auto grace = section.duration("hardGrace");
+  if (!grace) return;
+  if (*grace >= Duration::zero())
+    policy.hard_grace = *grace;
+  else
+    section.complain("hardGrace", "must not be negative");
+}
+
+void read_watch(const Section& section, Policy& policy) {
+  if (const auto fill = section.quantity("fastestFill")) {
+    if (fill->sign() > 0)
+      policy.fastest_fill = fill->value();
+    else
+      section.complain("fastestFill", "must be more than zero bytes per second");
+  }
+  read_positive(section, "checkFloor", policy.check_floor);
+  read_positive(section, "checkCeiling", policy.check_ceiling);
+  read_positive(section, "sweepPeriod", policy.sweep_period);
+  // Either may be the default; the complaint points at one the file has.
+  if (policy.check_floor > policy.check_ceiling)
+    section.complain(section.has("checkFloor") ? "checkFloor" : "checkCeiling",
+                     "checkFloor must not exceed checkCeiling");
+}
+
+}  // namespace
+
+std::span<const std::string_view> headroom_keys() {
+  return kKeys;
+}
+
+std::optional<std::string> objection_to_listen(std::string_view listen) {
+  if (listen.empty()) return std::nullopt;  // off
+  const std::size_t colon = listen.rfind(':');
+  const std::string_view host = listen.substr(0, colon);
+  bool good = colon != std::string_view::npos && !host.empty();
+  // A bare IPv6 address would lose its last group to the port.
+  if (good && host.find(':') != std::string_view::npos)
+    good = host.starts_with("[") && host.ends_with("]");
+  if (good) {
+    const std::string_view port = listen.substr(colon + 1);
+    std::uint16_t number = 0;
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+    good = error == std::errc() && end == port.data() + port.size();
+  }
+  if (good) return std::nullopt;
+  return "expected HOST:PORT such as 127.0.0.1:9750, or nothing for no endpoint, found \"" +
+         std::string(listen) + "\"";
+}
+
+std::optional<Mode> mode_named(std::string_view word) {
+  for (const auto& choice : kModes)
+    if (choice.word == word) return choice.value;
+  return std::nullopt;
+}
+
+void read_headroom(const Section& section, Config& config) {
+  section.expect_only(kKeys);
+  if (const auto mode = section.choice<Mode>("mode", kModes)) config.policy.mode = *mode;
+  read_outside(section, config);
+  read_hard_grace(section, config.policy);
+  read_watch(section, config.policy);
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `headroom:` section: what the kubelet has no key for.
+#pragma once
+
+#include "config/config.h"
+#include "config/section.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headroom::config {
+
+std::span<const std::string_view> headroom_keys();
+
+void read_headroom(const Section& section, Config& config);
+
+// What is wrong with a value that a flag may give too; absent: nothing.
+std::optional<std::string> objection_to_listen(std::string_view listen);
+std::optional<Mode> mode_named(std::string_view word);
+
+}  // namespace headroom::config

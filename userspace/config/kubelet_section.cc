@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/kubelet_section.h"
+
+#include "config/headroom_section.h"
+#include "config/kubelet_keys.h"
+#include "config/suggest.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+namespace headroom::config {
+namespace {
+
+constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
+constexpr std::string_view kKind = "KubeletConfiguration";
+
+void expect_constant(const Section& document, std::string_view key, std::string_view wanted) {
+  const auto found = document.string(key);
+  if (found && *found != wanted)
+    document.complain(key, "expected " + std::string(wanted) + ", found \"" + *found + "\"");
+  if (!document.has(key))
+    document.complain_at(document.line(),
+                         "missing " + std::string(key) + ": expected " + std::string(wanted));
+}
+
+void complain_of_unknown(const Section& document) {
+  const auto ours = headroom_keys();
+  std::vector<std::string_view> known(kubelet_keys().begin(), kubelet_keys().end());
+  known.push_back("headroom");
+  for (const yaml::Entry& entry : document.entries()) {
+    if (entry.key == "headroom" || is_kubelet_key(entry.key)) continue;
+    const bool misplaced = std::find(ours.begin(), ours.end(), entry.key) != ours.end();
+    document.complain_at(entry.line, "unknown key " + entry.key +
+                                         (misplaced ? ": it belongs under headroom:"
+                                                    : did_you_mean(entry.key, known)));
+  }
+}
+
+std::optional<Told> told_map(const Section& document, const std::string& file,
+                             std::string_view key) {
+  auto words = document.map_of_strings(key);
+  if (!words) return std::nullopt;
+  Told told{file, document.line_of(key), std::move(*words), {}};
+  const auto map = document.map(key);
+  for (const yaml::Entry& entry : map->entries()) {
+    const auto same = [&](const Word& word) { return word.key == entry.key; };
+    if (std::none_of(told.words.begin(), told.words.end(), same)) told.unread.push_back(entry.key);
+  }
+  return told;
+}
+
+// A map that is none holds no grace period for anyone: all are unread.
+Told unreadable_graces(const Section& document, const std::string& file,
+                       const std::optional<Told>& soft) {
+  Told told{file, document.line_of("evictionSoftGracePeriod"), {}, {}};
+  if (soft)
+    for (const Word& word : soft->words)
+      told.unread.push_back(word.key);
+  return told;
+}
+
+void read_eviction(const Section& document, const std::string& file, Config& config,
+                   EvictionTold& eviction) {
+  eviction.hard = told_map(document, file, "evictionHard");
+  eviction.soft = told_map(document, file, "evictionSoft");
+  eviction.soft_grace = told_map(document, file, "evictionSoftGracePeriod");
+  if (!eviction.soft_grace && document.has("evictionSoftGracePeriod"))
+    eviction.soft_grace = unreadable_graces(document, file, eviction.soft);
+  eviction.min_reclaim = told_map(document, file, "evictionMinimumReclaim");
+  if (const auto merge = document.boolean("mergeDefaultEvictionSettings"))
+    eviction.merge_defaults = *merge;
+  if (auto words = document.list_of_strings("enforceNodeAllocatable"))
+    eviction.enforce_node_allocatable =
+        Told{file, document.line_of("enforceNodeAllocatable"), std::move(*words), {}};
+
+  using Int32 = std::numeric_limits<std::int32_t>;
+  if (const auto most = document.integer("evictionMaxPodGracePeriod", Int32::min(), Int32::max()))
+    config.policy.max_pod_grace = std::chrono::seconds(*most);
+  if (const auto period = document.duration("evictionPressureTransitionPeriod")) {
+    if (*period < Duration::zero())
+      document.complain("evictionPressureTransitionPeriod", "must not be negative");
+    // The kubelet cannot tell zero from unset.
+    else if (*period > Duration::zero())
+      config.policy.pressure_transition = *period;
+  }
+}
+
+// The driver is often not in the file: the runtime reports it. Distributions choose systemd, so do
+// we; headroom.podsCgroup overrides.
+void read_cgroups(const Section& document, Config& config) {
+  static constexpr std::array<Choice<bool>, 2> kDrivers{{{"systemd", true}, {"cgroupfs", false}}};
+  const auto driver = document.choice<bool>("cgroupDriver", kDrivers);
+  const auto root = document.string("cgroupRoot");
+  if (driver || root) {
+    const bool systemd = !driver || *driver;
+    config.pods_cgroup = pods_cgroup(systemd, root ? std::string_view(*root) : "/");
+  }
+}
+
+std::vector<std::string> components(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string pods_cgroup(bool systemd_driver, std::string_view cgroup_root) {
+  std::vector<std::string> parts = components(cgroup_root);
+  parts.push_back("kubepods");
+  std::string path, stem;
+  for (std::string& part : parts) {
+    if (!path.empty()) path += "/";
+    if (!systemd_driver) {
+      path += part;
+      continue;
+    }
+    // A slice's name spells out its parents, so a dash in a name becomes an underscore.
+    std::replace(part.begin(), part.end(), '-', '_');
+    stem += (stem.empty() ? "" : "-") + part;
+    path += stem + ".slice";
+  }
+  return path;
+}
+
+void read_kubelet(const Section& document, const std::string& file, Config& config,
+                  EvictionTold& eviction) {
+  expect_constant(document, "apiVersion", kApiVersion);
+  expect_constant(document, "kind", kKind);
+  complain_of_unknown(document);
+  read_eviction(document, file, config, eviction);
+  read_cgroups(document, config);
+}
+
+}  // namespace headroom::config

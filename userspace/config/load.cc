@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/load.h"
+
+#include "config/eviction_told.h"
+#include "config/flags.h"
+#include "config/headroom_section.h"
+#include "config/kubelet_section.h"
+#include "config/read_file.h"
+#include "config/section.h"
+#include "config/yaml.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+void read_document(const yaml::Node& document, const std::string& file, Config& config,
+                   EvictionTold& eviction, Complaints& complaints) {
+  if (!document.is_map()) {
+    complaints.push_back(
+        {file, document.line, "expected a KubeletConfiguration, found " + describe(document)});
+    return;
+  }
+  const Section section(document, "", file, complaints);
+  read_kubelet(section, file, config, eviction);
+  if (const auto ours = section.map("headroom")) read_headroom(*ours, config);
+}
+
+void read_text(const std::string& text, const std::string& file, Config& config,
+               EvictionTold& eviction, Complaints& complaints) {
+  const std::size_t before = complaints.size();
+  std::vector<yaml::Node> documents = yaml::parse(text, file, complaints);
+  std::erase_if(documents, [](const yaml::Node& node) { return node.is_null(); });
+  if (documents.empty()) {
+    // Cut short by a syntax error, it is not empty.
+    if (complaints.size() == before)
+      complaints.push_back({file, 0, "expected a KubeletConfiguration, found an empty file"});
+    return;
+  }
+  read_document(documents.front(), file, config, eviction, complaints);
+  if (documents.size() > 1)
+    complaints.push_back({file, documents[1].line, "expected one document, found another"});
+}
+
+void read_configured(const CommandLine& line, Config& config, EvictionTold& eviction,
+                     Complaints& complaints) {
+  const std::string file = line.config.empty() ? kDefaultFile : line.config.back();
+  const auto text = read_file(file);
+  if (text) {
+    read_text(*text, file, config, eviction, complaints);
+    return;
+  }
+  const bool may_be_absent = line.config.empty();
+  if (!may_be_absent || text.error().code != ENOENT)
+    complaints.push_back({file, 0, text.error().what});
+}
+
+// The file's in the order of its lines, then the flags' as they came.
+void sort_by_place(Complaints& complaints) {
+  const auto of_file = [](const Complaint& complaint) { return !complaint.file.starts_with("--"); };
+  const auto flags = std::stable_partition(complaints.begin(), complaints.end(), of_file);
+  std::stable_sort(complaints.begin(), flags,
+                   [](const Complaint& a, const Complaint& b) { return a.line < b.line; });
+}
+
+}  // namespace
+
+Heard read(const CommandLine& line) {
+  Heard told;
+  EvictionTold eviction;
+  read_configured(line, told.config, eviction, told.complaints);
+  apply_flags(line, told.config, eviction, told.complaints);
+  told.config.policy.thresholds = thresholds_told(eviction, told.complaints);
+  sort_by_place(told.complaints);
+  return told;
+}
+
+tl::expected<Config, Complaints> load(const CommandLine& line) {
+  Heard told = read(line);
+  if (told.complaints.empty()) return std::move(told.config);
+  return tl::make_unexpected(std::move(told.complaints));
+}
+
+void print(const Complaints& complaints, std::ostream& err) {
+  for (const Complaint& complaint : complaints)
+    err << to_string(complaint) << '\n';
+}
+
+int check_config(const CommandLine& line, std::ostream& out, std::ostream& err) {
+  const auto config = load(line);
+  if (!config) {
+    print(config.error(), err);
+    return 2;
+  }
+  out << "the configuration is good\n";
+  return 0;
+}
+
+}  // namespace headroom::config

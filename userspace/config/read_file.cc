@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/read_file.h"
+
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace headroom::config {
+namespace {
+
+constexpr std::size_t kMostBytes = 16u << 20;
+
+tl::unexpected<Error> errno_alone() {
+  return failure(std::strerror(errno), errno);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a FIFO would wait for its writer.
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return errno_alone();
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return errno_alone();
+  if (!S_ISREG(status.st_mode)) return failure("not a regular file");
+
+  std::string text;
+  std::array<char, 1 << 14> buffer;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_alone();
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMostBytes) return failure("larger than 16 MiB");
+  }
+}
+
+}  // namespace headroom::config

@@ -85,7 +85,7 @@ struct hr_record {
 /* What user space tells the sweep before it is loaded: the verifier then sees constants. */
 struct hr_sweep_config {
   hr_u32 groups;      /* hr_group bits to read */
-  hr_u32 page_size;   /* bytes */
+  hr_u32 page_shift;  /* log2 of the page size */
   hr_u32 anon_index;  /* into memcg_vmstats.state[]; HR_NO_INDEX: not known beforehand */
   hr_u32 file_index;
   hr_u32 shmem_index;

@@ -41,6 +41,7 @@ struct Victim {
   Instant killed_at;          // zero: not yet
   Instant deadline;           // of the phase: when to kill; when to stop waiting for its memory
   std::optional<Bytes> held;  // working set when it was chosen
+  Bytes memory_request{};
 };
 
 // How fast a signal's `available` is falling: an exponentially weighted slope.

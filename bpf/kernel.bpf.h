@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel types our programs read, and of each only the fields they read. libbpf moves every
+ * access to where the running kernel's BTF has the field (preserve_access_index), so neither order
+ * nor size here means anything. Names and nesting do: each rename we know of stands here with the
+ * release that made it. Layouts were compared with the BTF of 6.1, 6.12, 6.18 and 7.2.
+ */
+#pragma once
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+/* From the user-space ABI (linux/bpf.h), whose header needs asm/types.h, which clang's BPF target
+ * has no path to on Debian. */
+enum bpf_map_type {
+  BPF_MAP_TYPE_HASH = 1,
+  BPF_MAP_TYPE_ARRAY = 2,
+  BPF_MAP_TYPE_PERCPU_HASH = 5,
+  BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+  BPF_MAP_TYPE_LRU_HASH = 9,
+  BPF_MAP_TYPE_RINGBUF = 27,
+  BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
+enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+  int counter;
+} atomic_t;
+typedef struct {
+  __s64 counter;
+} atomic64_t;
+typedef atomic64_t atomic_long_t; /* 64-bit kernels only */
+
+/* --- cgroups --------------------------------------------------------------------------------- */
+
+struct kernfs_node {
+  __u64 id; /* a plain u64 since 5.5, a union kernfs_node_id before */
+};
+
+struct cgroup_subsys_state {
+  struct cgroup* cgroup;
+  struct cgroup_subsys_state* parent;
+};
+/* 7.2: the count of populated css_sets moved from struct cgroup into its css. */
+struct cgroup_subsys_state___populated {
+  int nr_populated_csets;
+};
+
+struct task_cputime {
+  __u64 stime;
+  __u64 utime;
+  unsigned long long sum_exec_runtime;
+};
+struct cgroup_base_stat {
+  struct task_cputime cputime;
+};
+struct prev_cputime {
+  __u64 utime;
+  __u64 stime;
+};
+
+struct cgroup {
+  struct cgroup_subsys_state self;
+  int nr_populated_csets; /* up to 7.1 */
+  int nr_populated_domain_children;
+  int nr_populated_threaded_children;
+  struct kernfs_node* kn;
+  struct cgroup_subsys_state* subsys[1]; /* indexed by enum cgroup_subsys_id */
+  struct cgroup_base_stat bstat;         /* as of the last rstat flush */
+  struct prev_cputime prev_cputime;
+  struct psi_group* psi; /* a pointer since 6.0, embedded before; NULL while PSI is off */
+};
+
+enum cgroup_subsys_id { cpu_cgrp_id, memory_cgrp_id, pids_cgrp_id };
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+struct page_counter {
+  atomic_long_t usage; /* pages */
+  unsigned long min;
+  unsigned long low;
+  unsigned long high;
+  unsigned long max;
+};
+
+struct memcg_vmstats {
+  /* Indexed by enum node_stat_item and memcg_stat_item up to 6.10, compacted since 6.11 through
+   * mem_cgroup_stats_index[]. In both layouts the five LRU lists come first, in enum order. */
+  long state[5];
+};
+
+struct mem_cgroup {
+  struct cgroup_subsys_state css;
+  struct page_counter memory;
+  struct page_counter swap;       /* in a union with memsw, which is cgroup v1's */
+  struct memcg_vmstats* vmstats;  /* a pointer since 6.1, embedded before */
+  atomic_long_t memory_events[1]; /* indexed by enum memcg_memory_event; hierarchical */
+};
+
+enum memcg_memory_event { MEMCG_LOW, MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, MEMCG_OOM_KILL };
+
+enum node_stat_item {
+  NR_INACTIVE_ANON,
+  NR_ACTIVE_ANON,
+  NR_INACTIVE_FILE,
+  NR_ACTIVE_FILE,
+  NR_UNEVICTABLE,
+  NR_ANON_MAPPED,
+  NR_FILE_PAGES,
+  NR_SHMEM,
+};
+
+/* --- CPU, pressure, pids --------------------------------------------------------------------- */
+
+struct cfs_bandwidth {
+  int nr_periods;
+  int nr_throttled;
+  __u64 throttled_time; /* ns */
+};
+struct task_group {
+  struct cgroup_subsys_state css;
+  struct cfs_bandwidth cfs_bandwidth;
+};
+
+enum psi_aggregators { PSI_AVGS };
+enum psi_states {
+  PSI_IO_SOME,
+  PSI_IO_FULL,
+  PSI_MEM_SOME,
+  PSI_MEM_FULL,
+  PSI_CPU_SOME,
+  PSI_CPU_FULL, /* since 5.13 */
+};
+/* total[aggregator][state], ns. pahole before 1.31 or so flattened it in BTF to total[12] (seen up
+ * to 6.18); 7.2's BTF keeps the two dimensions, and libbpf takes only an array of the same depth.
+ * PSI_AVGS is the first row in both. */
+struct psi_group {
+  _Bool enabled; /* since 6.1: cgroup.pressure */
+  __u64 total[12];
+};
+struct psi_group___rows {
+  __u64 total[2][6];
+};
+
+struct pids_cgroup {
+  struct cgroup_subsys_state css;
+  atomic64_t counter;
+};
+
+#pragma clang attribute pop
+
+/* The iterator's context is ABI: two pointers in 64-bit slots. */
+struct bpf_iter__cgroup {
+  struct bpf_iter_meta* meta;
+  struct cgroup* cgroup;
+};

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// BestSource: each group of fields from the best place that is proven on this machine: BPF where it
+// agrees with the files, the files where it does not, files alone where BPF cannot load.
+#pragma once
+
+#include "observe/bpf_sweep.h"
+#include "observe/cgroup_files.h"
+#include "observe/cgroup_source.h"
+#include "observe/cgroupfs_source.h"
+
+#include <headroom/abi.h>
+#include <headroom/result.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::observe {
+
+class BestSource final : public CgroupSource {
+ public:
+  struct Options {
+    std::filesystem::path root = "/sys/fs/cgroup";
+    std::uint32_t groups = kAllGroups;
+    std::uint32_t capacity = 16'384;  // records of the BPF source
+    std::size_t self_check = 16;      // cgroups compared with their files
+    bool bpf = true;                  // false: files alone
+    std::uint32_t force_files = 0;    // groups taken from files whatever the check says
+    LogLine log = {};
+  };
+
+  // Fails only where not even the files can be read.
+  static Result<std::unique_ptr<BestSource>> open(const Options& options);
+
+  Result<std::span<const hr_record>> sweep() override;
+  std::uint32_t groups() const override { return options_.groups; }
+  std::string_view name() const override;  // "bpf", "hybrid" or "files"
+  std::uint64_t lost() const override;
+
+  // Compares again, as at open; a group once dropped to files stays there. True if one was
+  // dropped now.
+  bool recheck();
+
+  // Per group: "bpf", "files", or "none" where it was not asked for.
+  std::array<std::string_view, HR_GROUPS> provenance() const;
+  // Why a group, or everything, is not served by BPF, and where the memory.stat indices are from.
+  const std::vector<std::string>& reasons() const { return reasons_; }
+  // Null when files serve everything.
+  const BpfSweep* bpf() const { return bpf_.get(); }
+
+ private:
+  explicit BestSource(const Options& options) : options_(options) {}
+  Result<> use_files(std::uint32_t groups);
+  Result<> leave_bpf(const Error& why);
+  void fill_root(hr_record& root);
+
+  Options options_;
+  std::unique_ptr<BpfSweep> bpf_;
+  std::unique_ptr<CgroupfsSource> files_;  // of from_files_; null if that is nothing
+  std::uint32_t from_files_ = 0;           // groups
+  std::optional<CgroupFiles> root_files_;  // the root's CPU time and pressure
+  DescriptorBudget root_budget_{CgroupFiles::kFiles};
+  std::vector<char> buffer_;
+  std::vector<std::string> reasons_;
+  std::uint64_t lost_before_ = 0;  // by sources no longer in use
+};
+
+}  // namespace headroom::observe

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/bpf_sweep.h"
+
+#include "observe/vmstat_layout.h"
+#include "sweep.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <string>
+
+namespace headroom::observe {
+namespace {
+
+tl::unexpected<Error> load_failure(const LibbpfLog& log, int code) {
+  std::string why = "load the sweep program: ";
+  why += std::strerror(code);
+  if (!log.last_warning().empty()) why += " (libbpf: " + log.last_warning() + ")";
+  return failure(std::move(why), code);
+}
+
+}  // namespace
+
+std::string_view name(hr_index_source source) {
+  switch (source) {
+    case HR_INDEX_UNKNOWN:
+      return "unknown";
+    case HR_INDEX_BTF:
+      return "btf";
+    case HR_INDEX_TABLE:
+      return "kallsyms";
+    case HR_INDEX_KFUNC:
+      return "kfunc";
+  }
+  return "unknown";
+}
+
+Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
+  btf* kernel = btf__load_vmlinux_btf();
+  const bool has_btf = libbpf_get_error(kernel) == 0;
+  const VmstatLayout layout = vmstat_layout(has_btf ? kernel : nullptr);
+  if (has_btf) btf__free(kernel);
+
+  hr_sweep_config config{};
+  config.groups = options.groups;
+  config.page_shift =
+      static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
+  config.anon_index = layout.anon;
+  config.file_index = layout.file;
+  config.shmem_index = layout.shmem;
+  if (!layout.compacted || !(options.groups & HR_MEMORY_STAT)) return open_with(config, options);
+
+  // The indices are in a table of the kernel's. A first, nearly empty program reads it; the second
+  // is loaded with the indices as constants, which the verifier wants for plain loads.
+  hr_sweep_config probing = config;
+  probing.groups = 0;
+  probing.index_table = 1;
+  Options small = options;
+  small.groups = 0;
+  small.capacity = 1;
+  auto probe = open_with(probing, small);
+  if (!probe) return probe;
+  if (auto swept = (*probe)->sweep(); !swept) return tl::make_unexpected(swept.error());
+  const hr_sweep_pass found = (*probe)->last_;
+  if (found.index_source != HR_INDEX_TABLE) return open_with(config, options);
+  config.anon_index = found.anon_index;
+  config.file_index = found.file_index;
+  config.shmem_index = found.shmem_index;
+  auto source = open_with(config, options);
+  if (source) (*source)->index_source_ = HR_INDEX_TABLE;
+  return source;
+}
+
+Result<std::unique_ptr<BpfSweep>> BpfSweep::open_with(const hr_sweep_config& config,
+                                                      const Options& options) {
+  std::unique_ptr<BpfSweep> source(new BpfSweep);
+  source->groups_ = options.groups;
+  source->capacity_ = options.capacity;
+  if (auto loaded = source->load(config, options); !loaded)
+    return tl::make_unexpected(loaded.error());
+  if (auto attached = source->attach(options.root); !attached)
+    return tl::make_unexpected(attached.error());
+  if (auto mapped = source->map_records(); !mapped) return tl::make_unexpected(mapped.error());
+  return source;
+}
+
+BpfSweep::~BpfSweep() {
+  if (records_) munmap(records_, mapped_);
+  if (link_) bpf_link__destroy(link_);
+  if (program_) sweep_bpf__destroy(program_);
+}
+
+Result<> BpfSweep::load(const hr_sweep_config& config, const Options& options) {
+  LibbpfLog log(options.log);
+  program_ = sweep_bpf__open();
+  if (!program_) return load_failure(log, errno);
+  const_cast<hr_sweep_config&>(program_->rodata->config) = config;
+  if (int error = bpf_map__set_max_entries(program_->maps.records, capacity_); error)
+    return load_failure(log, -error);
+  if (int error = sweep_bpf__load(program_); error) return load_failure(log, -error);
+  return {};
+}
+
+Result<> BpfSweep::attach(const std::filesystem::path& root) {
+  // The link takes its own reference to the cgroup. Descriptor 0 would mean "not given".
+  Fd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno_failure("open " + root.string(), errno);
+  Fd above_zero(fcntl(directory.get(), F_DUPFD_CLOEXEC, 3));
+  if (!above_zero) return errno_failure("duplicate " + root.string(), errno);
+
+  bpf_iter_link_info where{};
+  where.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE;
+  where.cgroup.cgroup_fd = static_cast<__u32>(above_zero.get());
+  DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
+                      .link_info_len = sizeof where);
+  link_ = bpf_program__attach_iter(program_->progs.sweep, &opts);
+  if (!link_) return errno_failure("attach the sweep to " + root.string(), errno);
+  link_fd_ = bpf_link__fd(link_);
+
+  // Absent without a memory controller, and then there is nothing to flush.
+  if (groups_ & HR_MEMORY_STAT)
+    memory_stat_.reset(openat(directory.get(), "memory.stat", O_RDONLY | O_CLOEXEC));
+  return {};
+}
+
+Result<> BpfSweep::map_records() {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  mapped_ = (capacity_ * sizeof(hr_record) + page - 1) / page * page;
+  // Writable, so that what BPF does not know can be filled in place. Populated now: the first
+  // sweep under pressure must not be the one that faults these pages in.
+  void* memory = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                      bpf_map__fd(program_->maps.records), 0);
+  if (memory == MAP_FAILED) return errno_failure("map the sweep's records", errno);
+  records_ = static_cast<hr_record*>(memory);
+  return {};
+}
+
+Result<std::span<const hr_record>> BpfSweep::sweep() {
+  hr_sweep_pass& pass = program_->bss->pass;
+  // The first pass tells whether the program flushes memory.stat itself; a flush too many then.
+  if (memory_stat_ && !(pass.flushed & HR_MEMORY_STAT)) {
+    std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it
+    (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);
+  }
+  pass.next = 0;
+  pass.lost = 0;
+
+  const int iterator = bpf_iter_create(link_fd_);
+  if (iterator < 0) return errno_failure("start a pass over the cgroups", -iterator);
+  std::array<char, 64> nothing;  // the program prints nothing: one read is the whole pass
+  ssize_t got;
+  do
+    got = ::read(iterator, nothing.data(), nothing.size());
+  while (got < 0 && errno == EINTR && pass.next == 0);
+  const int error = got < 0 ? errno : 0;
+  close(iterator);
+
+  last_ = pass;
+  if (index_source_ != HR_INDEX_TABLE)
+    index_source_ = static_cast<hr_index_source>(last_.index_source);
+  lost_ += last_.lost;
+  if (error) return errno_failure("read a pass over the cgroups", error);
+  return std::span<const hr_record>(records_, last_.next);
+}
+
+}  // namespace headroom::observe

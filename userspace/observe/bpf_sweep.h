@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// BpfSweep: every cgroup in one pass of a BPF iterator, its records read through a mapping: three
+// system calls a pass, none per cgroup.
+#pragma once
+
+#include "base/fd.h"
+#include "observe/cgroup_source.h"
+#include "observe/libbpf_log.h"
+
+#include <headroom/abi.h>
+#include <headroom/result.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+struct bpf_link;
+struct sweep_bpf;
+
+namespace headroom::observe {
+
+class BpfSweep final : public CgroupSource {
+ public:
+  struct Options {
+    std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
+    std::uint32_t groups = kAllGroups;
+    std::uint32_t capacity = 16'384;  // records; 288 bytes each, mapped at open
+    LogLine log = {};                 // libbpf's own words while loading
+  };
+
+  // Fails where the kernel has no BTF, no cgroup iterator (before 6.1) or refuses the program; the
+  // error carries libbpf's last warning.
+  static Result<std::unique_ptr<BpfSweep>> open(const Options& options);
+  ~BpfSweep() override;
+
+  Result<std::span<const hr_record>> sweep() override;
+  std::uint32_t groups() const override { return groups_; }
+  std::string_view name() const override { return "bpf"; }
+  std::uint64_t lost() const override { return lost_; }
+
+  // The last sweep's records, for a caller that fills in what BPF does not know.
+  std::span<hr_record> records() { return {records_, last_.next}; }
+  // How many cgroups the last sweep had no room for.
+  std::uint32_t lost_in_last_sweep() const { return last_.lost; }
+  std::uint32_t capacity() const { return capacity_; }
+  // Where anon, file and shmem come from.
+  hr_index_source index_source() const { return index_source_; }
+  // What the last pass flushed by itself; the rest is as fresh as the kernel's last flush, but for
+  // memory.stat, which sweep() flushes by reading the root's file where the program cannot.
+  std::uint32_t flushed() const { return last_.flushed; }
+
+ private:
+  BpfSweep() = default;
+  static Result<std::unique_ptr<BpfSweep>> open_with(const hr_sweep_config& config,
+                                                     const Options& options);
+  Result<> load(const hr_sweep_config& config, const Options& options);
+  Result<> attach(const std::filesystem::path& root);
+  Result<> map_records();
+
+  sweep_bpf* program_ = nullptr;
+  bpf_link* link_ = nullptr;
+  int link_fd_ = -1;  // link_'s own
+  hr_record* records_ = nullptr;
+  std::size_t mapped_ = 0;  // bytes
+  Fd memory_stat_;          // of the root: reading it is what flushes memory on 6.16 to 6.19
+  std::uint32_t groups_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint64_t lost_ = 0;
+  hr_sweep_pass last_{};
+  hr_index_source index_source_ = HR_INDEX_UNKNOWN;
+};
+
+std::string_view name(hr_index_source source);
+
+}  // namespace headroom::observe

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/cgroup_root.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+namespace headroom::observe {
+namespace {
+
+constexpr std::string_view kRemedy =
+    "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all";
+// Without memory there is nothing to evict by; cpu and pids carry the tiers and pid.available.
+constexpr std::string_view kNeeded[] = {"memory", "cpu", "pids"};
+
+struct Mount {
+  std::string point;
+  std::string type;
+  std::string options;  // of the superblock: "rw,memory" for a cgroup v1 hierarchy
+};
+
+// mountinfo writes a blank as \040, a tab as \011, a newline as \012, a backslash as \134.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  const auto octal = [](char c) { return c >= '0' && c <= '7'; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size() && octal(text[i + 1]) && octal(text[i + 2]) &&
+        octal(text[i + 3])) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                               (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// id parent major:minor root point options [tag]... - type source superblock-options
+std::optional<Mount> mount_in(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
+  const auto dash = std::find(word.begin(), word.end(), "-");
+  if (dash - word.begin() < 6 || word.end() - dash < 4) return std::nullopt;
+  return Mount{unescaped(word[4]), dash[1], dash[3]};
+}
+
+// A v1 hierarchy that holds a controller; "name=systemd" holds none.
+bool holds_controller(const Mount& mount) {
+  if (mount.type != "cgroup") return false;
+  std::istringstream options(mount.options);
+  for (std::string option; std::getline(options, option, ',');)
+    for (std::string_view controller : {"memory", "cpu", "cpuset", "pids", "blkio", "cpuacct"})
+      if (option == controller) return true;
+  return false;
+}
+
+std::string refusal_of(const CgroupRoot& root) {
+  if (root.mount.empty()) return "cgroup v1 host: no cgroup2 is mounted; " + std::string(kRemedy);
+  std::string missing;
+  for (std::string_view controller : kNeeded)
+    if (!root.has(controller)) missing += (missing.empty() ? "" : ", ") + std::string(controller);
+  if (missing.empty()) return {};
+  if (!root.unified)
+    return "cgroup v1 or hybrid host: " + root.mount.string() + " lacks " + missing + "; " +
+           std::string(kRemedy);
+  return "the cgroup2 at " + root.mount.string() + " lacks " + missing +
+         " (cgroup_disable= on the kernel's command line, or not built in)";
+}
+
+}  // namespace
+
+bool CgroupRoot::has(std::string_view controller) const {
+  return std::find(controllers.begin(), controllers.end(), controller) != controllers.end();
+}
+
+CgroupRoot find_cgroup_root(const std::filesystem::path& mountinfo) {
+  CgroupRoot root;
+  root.unified = true;
+  int best = 0;  // how well the mount at hand is known
+  std::ifstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    const auto mount = mount_in(line);
+    if (!mount) continue;
+    if (holds_controller(*mount)) root.unified = false;
+    if (mount->type != "cgroup2") continue;
+    const int rank = mount->point == "/sys/fs/cgroup"     ? 3
+                     : mount->point.ends_with("/unified") ? 2
+                                                          : 1;
+    if (rank <= best) continue;
+    best = rank;
+    root.mount = mount->point;
+  }
+  if (root.mount.empty()) root.unified = false;
+  std::ifstream controllers(root.mount / "cgroup.controllers");
+  for (std::string controller; controllers >> controller;)
+    root.controllers.push_back(controller);
+  root.refusal = refusal_of(root);
+  return root;
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// CgroupSource: whatever can say what every cgroup is at this instant. One record each, the same
+// shape and units whether BPF or cgroupfs files filled it.
+#pragma once
+
+#include <headroom/abi.h>
+#include <headroom/result.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headroom::observe {
+
+inline constexpr std::uint32_t kAllGroups = (1u << HR_GROUPS) - 1;
+
+// In the order of hr_group's bits.
+inline constexpr std::array<std::string_view, HR_GROUPS> kGroupNames{
+    "memory_usage", "memory_stat", "memory_limits", "memory_events",
+    "cpu",          "throttle",    "psi",           "pids",
+};
+
+// "memory_usage, psi"; "none" for no bit at all.
+std::string group_list(std::uint32_t groups);
+
+class CgroupSource {
+ public:
+  virtual ~CgroupSource() = default;
+
+  // Reads every cgroup now, parents before their children. The records stay good until the next
+  // sweep(). Allocates nothing once the tree has been seen.
+  virtual Result<std::span<const hr_record>> sweep() = 0;
+
+  virtual std::uint32_t groups() const = 0;   // hr_group bits this source tries to fill
+  virtual std::string_view name() const = 0;  // "bpf", "files" or "hybrid"
+  virtual std::uint64_t lost() const = 0;     // cgroups left out for want of room, since open
+};
+
+}  // namespace headroom::observe

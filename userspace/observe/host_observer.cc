@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/host_observer.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace headroom::observe {
+namespace {
+
+// statvfs() can be slow, and a disk does not fill in milliseconds.
+constexpr Duration kFilesystemPeriod = std::chrono::seconds(10);
+constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
+
+}  // namespace
+
+HostObserver::HostObserver(Parts parts)
+    : parts_(std::move(parts)), registry_(PodLayout(parts_.pods_cgroup)) {}
+
+Snapshot HostObserver::look(Depth depth) {
+  Snapshot snapshot;
+  snapshot.at = parts_.clock();
+  parts_.node.read_memory(observations_);
+  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_;
+  if (depth == Depth::kCgroups)
+    look_at_cgroups(snapshot);
+  else
+    look_at_pods_cgroup();
+  snapshot.observations = observations_;
+  return snapshot;
+}
+
+void HostObserver::look_at_cgroups(Snapshot& snapshot) {
+  parts_.node.read_pids(observations_);
+  if (filesystems_read_ == Instant{} || snapshot.at - filesystems_read_ >= kFilesystemPeriod) {
+    parts_.node.read_filesystems(observations_);
+    filesystems_read_ = snapshot.at;
+  }
+  ++passes_;
+  const auto swept = parts_.cgroups->sweep();
+  if (!swept) {
+    ++missing_;
+    trouble_ = swept.error().what;
+    return;
+  }
+  trouble_.clear();
+  const std::span<const hr_record> records = *swept;
+  if (parts_.inventory.update(records)) tell_registry(records);
+  read_pods_cgroup(records, snapshot.at);
+  snapshot.cgroups = records;
+  snapshot.pods = registry_.read([&](CgroupId id) { return record_of(records, id); });
+}
+
+// Only when the set of cgroups changed.
+void HostObserver::tell_registry(std::span<const hr_record> records) {
+  std::vector<CgroupId> known;
+  known.reserve(parts_.inventory.size());
+  parts_.inventory.each([&](const KnownCgroup& cgroup) { known.push_back(cgroup.id); });
+  std::sort(known.begin(), known.end());
+
+  std::vector<CgroupId> changed;
+  std::set_difference(told_.begin(), told_.end(), known.begin(), known.end(),
+                      std::back_inserter(changed));
+  for (const CgroupId id : changed) registry_.gone(id);
+  changed.clear();
+  std::set_difference(known.begin(), known.end(), told_.begin(), told_.end(),
+                      std::back_inserter(changed));
+  for (const CgroupId id : changed)
+    registry_.appeared(id, parts_.inventory.find(id)->path);
+  told_ = std::move(known);
+
+  const KnownCgroup* pods = parts_.inventory.find("/" + parts_.pods_cgroup);
+  pods_id_ = pods ? std::optional(pods->id) : std::nullopt;
+  positions_.clear();
+  for (std::uint32_t i = 0; i < records.size(); ++i) positions_[records[i].id] = i;
+}
+
+const hr_record* HostObserver::record_of(std::span<const hr_record> records, CgroupId id) const {
+  const auto position = positions_.find(id.value);
+  if (position == positions_.end()) return nullptr;
+  // The order of a pass is the tree's, so a position holds until the set changes; looked for
+  // otherwise.
+  if (position->second < records.size() && records[position->second].id == id.value)
+    return &records[position->second];
+  const auto found = std::find_if(records.begin(), records.end(),
+                                  [&](const hr_record& record) { return record.id == id.value; });
+  return found == records.end() ? nullptr : &*found;
+}
+
+void HostObserver::read_pods_cgroup(std::span<const hr_record> records, Instant at) {
+  const hr_record* record = pods_id_ ? record_of(records, *pods_id_) : nullptr;
+  parts_.node.read_allocatable(record, at, observations_);
+  if (!of(observations_, Signal::kAllocatableMemoryAvailable)) {
+    pods_files_.reset();
+  } else if (!pods_files_ || pods_files_->id() != pods_id_->value) {
+    auto files = CgroupFiles::open(parts_.inventory.find(*pods_id_)->directory.get(), ".");
+    if (files) pods_files_ = std::move(*files);
+  }
+}
+
+// Between two passes: the pods' cgroup alone, from its files.
+void HostObserver::look_at_pods_cgroup() {
+  if (!pods_files_) return;
+  hr_record record = unknown_record(pods_files_->id(), 0);
+  DescriptorBudget budget{CgroupFiles::kFiles};
+  std::array<char, 8192> buffer;
+  const Instant at = parts_.clock();
+  if (pods_files_->read(kAllocatableGroups, false, buffer, budget, record))
+    parts_.node.read_allocatable(&record, at, observations_);
+}
+
+}  // namespace headroom::observe

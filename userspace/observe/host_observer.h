@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostObserver: this host, as snapshots: the node's signals, every cgroup, the pods among them.
+#pragma once
+
+#include <headroom/ports.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "observe/cgroup_files.h"
+#include "observe/cgroup_source.h"
+#include "observe/inventory.h"
+#include "observe/node_source.h"
+#include "observe/pod_registry.h"
+
+namespace headroom::observe {
+
+class HostObserver final : public Observer {
+ public:
+  struct Parts {
+    NodeSource node;
+    std::unique_ptr<CgroupSource> cgroups;
+    Inventory inventory;
+    std::string pods_cgroup;  // "kubepods.slice", below the cgroup root
+    Instant (*clock)() = now;
+  };
+  explicit HostObserver(Parts parts);
+
+  Snapshot look(Depth depth) override;
+
+  // What the pods' manifests say, from now on.
+  void describe(std::vector<Pod> pods) { registry_.describe(std::move(pods)); }
+
+  const Inventory& inventory() const { return parts_.inventory; }
+  const CgroupSource& source() const { return *parts_.cgroups; }
+  PodRegistry::Census census() const { return registry_.census(); }
+  // Readings that could not be had, since the start: passes that failed, a signal without a value.
+  std::uint64_t missing_readings() const { return missing_; }
+  std::uint64_t passes() const { return passes_; }
+  // The last failed pass, in words; empty after a good one.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void look_at_cgroups(Snapshot& snapshot);
+  void tell_registry(std::span<const hr_record> records);
+  void read_pods_cgroup(std::span<const hr_record> records, Instant at);
+  void look_at_pods_cgroup();
+  const hr_record* record_of(std::span<const hr_record> records, CgroupId id) const;
+
+  Parts parts_;
+  PodRegistry registry_;
+  Observations observations_;  // as last sampled; slow ones keep their older time
+  Instant filesystems_read_;
+  std::vector<CgroupId> told_;  // to the registry, sorted
+  std::optional<CgroupId> pods_id_;  // of the pods' cgroup, while there is one
+  std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
+  // The pods' cgroup has a limit of its own, so its signal is read with the node's.
+  std::optional<CgroupFiles> pods_files_;
+  std::uint64_t missing_ = 0;
+  std::uint64_t passes_ = 0;
+  std::string trouble_;
+};
+
+}  // namespace headroom::observe

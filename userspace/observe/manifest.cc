@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/manifest.h"
+
+#include "config/read_file.h"
+#include "config/yaml.h"
+#include "observe/pod_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <utility>
+
+namespace headroom::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using config::Complaints;
+using config::Section;
+
+// A pod and where it stands.
+struct Found {
+  Pod pod;
+  std::string file;
+  int line = 0;
+};
+
+// One reading: of one file or of a directory.
+class Reading {
+ public:
+  explicit Reading(ManifestOptions options) : options_(options) {}
+
+  void text(const std::string& text, const std::string& file) {
+    for (const config::yaml::Node& document : config::yaml::parse(text, file, complaints_)) {
+      if (document.is_null()) continue;  // between two "---"
+      if (document.is_map())
+        object(Section(document, "", file, complaints_), file, false);
+      else
+        complain(file, document.line, "expected a Pod, found " + describe(document));
+    }
+  }
+
+  void file(const fs::path& path) {
+    const auto read = config::read_file(path);
+    if (read)
+      text(*read, path.string());
+    else
+      complain(path.string(), 0, read.error().what);
+  }
+
+  void directory(const fs::path& path) {
+    std::error_code error;
+    std::vector<fs::path> files;
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+      if (is_manifest(at->path())) files.push_back(at->path());
+    if (error && error != std::errc::no_such_file_or_directory)
+      complain(path.string(), 0, error.message());
+    std::sort(files.begin(), files.end());
+    for (const fs::path& each : files)
+      file(each);
+  }
+
+  Manifests take() {
+    drop_duplicates();
+    Manifests manifests;
+    for (Found& found : found_)
+      manifests.pods.push_back(std::move(found.pod));
+    manifests.complaints = std::move(complaints_);
+    return manifests;
+  }
+
+ private:
+  static bool is_manifest(const fs::path& path) {
+    const std::string name = path.filename();
+    const fs::path extension = path.extension();
+    return !name.starts_with(".") &&
+           (extension == ".yaml" || extension == ".yml" || extension == ".json");
+  }
+
+  // The items of a PodList need not say what they are.
+  void object(const Section& section, const std::string& file, bool in_pod_list) {
+    const auto kind = section.string("kind");
+    if (!section.has("kind") && in_pod_list) return pod(section, file);
+    if (!section.has("kind"))
+      return section.complain_at(section.line(), "missing kind: expected Pod");
+    if (!kind) return;  // complained of
+    if (!version_is_v1(section, *kind)) return;
+    if (*kind == "Pod") return pod(section, file);
+    if (*kind == "List" || *kind == "PodList") return list(section, file, *kind == "PodList");
+    section.complain_at(section.line_of("kind"), "kind " + *kind + ": expected Pod");
+  }
+
+  static bool version_is_v1(const Section& section, const std::string& kind) {
+    const bool ours = kind == "Pod" || kind == "List" || kind == "PodList";
+    if (!ours) return true;  // the kind is the trouble then
+    if (!section.has("apiVersion")) {
+      section.complain_at(section.line(), "missing apiVersion: expected v1");
+      return false;
+    }
+    const auto version = section.string("apiVersion");
+    if (version && *version != "v1")
+      section.complain("apiVersion", "expected v1, found \"" + *version + "\"");
+    return version == "v1";
+  }
+
+  void list(const Section& section, const std::string& file, bool of_pods) {
+    const auto items = section.list_of_maps("items");
+    if (!items) return;
+    for (const Section& item : *items)
+      object(item, file, of_pods);
+  }
+
+  void pod(const Section& section, const std::string& file) {
+    const std::size_t before = complaints_.size();
+    Pod pod = read_pod(section);
+    if (options_.all_static) pod.is_static = true;
+    if (complaints_.size() == before) found_.push_back({std::move(pod), file, section.line()});
+  }
+
+  // The first of a uid stays.
+  void drop_duplicates() {
+    std::map<std::string_view, const Found*> by_uid;
+    std::vector<Found> kept;
+    kept.reserve(found_.size());  // by_uid points into it
+    for (Found& found : found_) {
+      const auto first = by_uid.find(found.pod.uid);
+      if (first == by_uid.end()) {
+        kept.push_back(std::move(found));
+        by_uid.emplace(kept.back().pod.uid, &kept.back());
+        continue;
+      }
+      const Found& earlier = *first->second;
+      complain(found.file, found.line,
+               "pod " + found.pod.pod_namespace + "/" + found.pod.name + ": duplicate uid " +
+                   found.pod.uid + ", it is already at " + earlier.file + ":" +
+                   std::to_string(earlier.line));
+    }
+    found_ = std::move(kept);
+  }
+
+  void complain(const std::string& file, int line, std::string what) {
+    complaints_.push_back({file, line, std::move(what)});
+  }
+
+  ManifestOptions options_;
+  std::vector<Found> found_;
+  Complaints complaints_;
+};
+
+}  // namespace
+
+Manifests parse_manifests(const std::string& text, const std::string& file,
+                          ManifestOptions options) {
+  Reading reading(options);
+  reading.text(text, file);
+  return reading.take();
+}
+
+Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
+  Reading reading(options);
+  reading.directory(directory);
+  return reading.take();
+}
+
+tl::expected<std::vector<Pod>, Complaints> load_manifests(const fs::path& directory,
+                                                          ManifestOptions options) {
+  Manifests manifests = read_manifests(directory, options);
+  if (!manifests.complaints.empty()) return tl::make_unexpected(std::move(manifests.complaints));
+  return std::move(manifests.pods);
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/parity.h"
+
+#include "observe/cgroup_files.h"
+#include "observe/inventory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace headroom::observe {
+namespace {
+
+using Kind = RecordField::Kind;
+
+constexpr RecordField kFields[] = {
+    {"memory_usage", HR_MEMORY_USAGE, offsetof(hr_record, memory_usage), Kind::kBytes},
+    {"swap_usage", HR_MEMORY_USAGE, offsetof(hr_record, swap_usage), Kind::kBytes},
+    {"anon", HR_MEMORY_STAT, offsetof(hr_record, anon), Kind::kBytes},
+    {"file", HR_MEMORY_STAT, offsetof(hr_record, file), Kind::kBytes},
+    {"inactive_anon", HR_MEMORY_STAT, offsetof(hr_record, inactive_anon), Kind::kBytes},
+    {"active_anon", HR_MEMORY_STAT, offsetof(hr_record, active_anon), Kind::kBytes},
+    {"inactive_file", HR_MEMORY_STAT, offsetof(hr_record, inactive_file), Kind::kBytes},
+    {"active_file", HR_MEMORY_STAT, offsetof(hr_record, active_file), Kind::kBytes},
+    {"unevictable", HR_MEMORY_STAT, offsetof(hr_record, unevictable), Kind::kBytes},
+    {"shmem", HR_MEMORY_STAT, offsetof(hr_record, shmem), Kind::kBytes},
+    {"memory_min", HR_MEMORY_LIMITS, offsetof(hr_record, memory_min), Kind::kLimit},
+    {"memory_low", HR_MEMORY_LIMITS, offsetof(hr_record, memory_low), Kind::kLimit},
+    {"memory_high", HR_MEMORY_LIMITS, offsetof(hr_record, memory_high), Kind::kLimit},
+    {"memory_max", HR_MEMORY_LIMITS, offsetof(hr_record, memory_max), Kind::kLimit},
+    {"swap_max", HR_MEMORY_LIMITS, offsetof(hr_record, swap_max), Kind::kLimit},
+    {"events_low", HR_MEMORY_EVENTS, offsetof(hr_record, events_low), Kind::kEvents},
+    {"events_high", HR_MEMORY_EVENTS, offsetof(hr_record, events_high), Kind::kEvents},
+    {"events_max", HR_MEMORY_EVENTS, offsetof(hr_record, events_max), Kind::kEvents},
+    {"events_oom", HR_MEMORY_EVENTS, offsetof(hr_record, events_oom), Kind::kEvents},
+    {"events_oom_kill", HR_MEMORY_EVENTS, offsetof(hr_record, events_oom_kill), Kind::kEvents},
+    {"cpu_usage_ns", HR_CPU, offsetof(hr_record, cpu_usage_ns), Kind::kCpuTime},
+    {"cpu_user_ns", HR_CPU, offsetof(hr_record, cpu_user_ns), Kind::kCpuTime},
+    {"cpu_system_ns", HR_CPU, offsetof(hr_record, cpu_system_ns), Kind::kCpuTime},
+    {"nr_periods", HR_THROTTLE, offsetof(hr_record, nr_periods), Kind::kEvents},
+    {"nr_throttled", HR_THROTTLE, offsetof(hr_record, nr_throttled), Kind::kEvents},
+    {"throttled_ns", HR_THROTTLE, offsetof(hr_record, throttled_ns), Kind::kCpuTime},
+    {"psi_cpu_some", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_CPU][HR_PSI_SOME]),
+     Kind::kStallTime},
+    {"psi_cpu_full", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_CPU][HR_PSI_FULL]),
+     Kind::kStallTime},
+    {"psi_memory_some", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_MEMORY][HR_PSI_SOME]),
+     Kind::kStallTime},
+    {"psi_memory_full", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_MEMORY][HR_PSI_FULL]),
+     Kind::kStallTime},
+    {"psi_io_some", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_IO][HR_PSI_SOME]), Kind::kStallTime},
+    {"psi_io_full", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_IO][HR_PSI_FULL]), Kind::kStallTime},
+    {"pids_current", HR_PIDS, offsetof(hr_record, pids_current), Kind::kTasks},
+};
+// Five words of hr_record are its head: id, parent_id, valid and populated together.
+static_assert(std::size(kFields) == sizeof(hr_record) / sizeof(hr_u64) - 3);
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+// How far a right value may lie outside what the files said just before and just after.
+std::uint64_t tolerance(Kind kind, std::uint64_t high, unsigned cpus) {
+  switch (kind) {
+    case Kind::kBytes:
+      // A CPU holds back up to 64 pages of charges and of vmstat updates (MEMCG_CHARGE_BATCH).
+      return 2ull * 64 * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) * cpus + high / 64;
+    case Kind::kLimit:
+      return 0;
+    case Kind::kEvents:
+      return 0;
+    case Kind::kTasks:
+      return 2;
+    case Kind::kCpuTime:
+      // cpu.stat rounds to microseconds; user and system are shares of ticks, up to 10 ms each.
+      return 20 * kMillisecond;
+    case Kind::kStallTime:
+      return kMillisecond;
+  }
+  return 0;
+}
+
+bool lies_between(std::uint64_t before, std::uint64_t value, std::uint64_t after,
+                  std::uint64_t slack) {
+  const std::uint64_t low = std::min(before, after);
+  const std::uint64_t high = std::max(before, after);
+  return value >= (low > slack ? low - slack : 0) &&
+         value <= (high > ~0ull - slack ? ~0ull : high + slack);
+}
+
+// Which records to look at closely: half by memory, half evenly spread, the root among them.
+std::vector<hr_record> chosen(std::span<const hr_record> all, std::size_t wanted) {
+  if (all.size() <= wanted) return {all.begin(), all.end()};
+  std::vector<hr_record> by_memory(all.begin(), all.end());
+  const auto usage = [](const hr_record& record) {
+    return record.valid & HR_MEMORY_USAGE ? record.memory_usage : 0;
+  };
+  std::stable_sort(by_memory.begin(), by_memory.end(),
+                   [&](const hr_record& a, const hr_record& b) { return usage(a) > usage(b); });
+  std::vector<hr_record> picked(by_memory.begin(),
+                                by_memory.begin() + static_cast<std::ptrdiff_t>(wanted / 2));
+  const std::size_t spread = wanted - picked.size();
+  for (std::size_t i = 0; i < spread; ++i)
+    picked.push_back(all[i * all.size() / spread]);
+  return picked;
+}
+
+}  // namespace
+
+std::span<const RecordField> record_fields() {
+  return kFields;
+}
+
+hr_u64 value_of(const hr_record& record, const RecordField& field) {
+  hr_u64 value = 0;
+  std::memcpy(&value, reinterpret_cast<const char*>(&record) + field.offset, sizeof value);
+  return value;
+}
+
+std::string to_string(const Disagreement& d) {
+  std::string text = "cgroup " + std::to_string(d.cgroup) + ": ";
+  if (d.field == "valid") return text + group_list(d.group) + " is in the files only";
+  const auto number = [](std::uint64_t value) {
+    if (value == HR_UNKNOWN) return std::string("unknown");
+    if (value == HR_NO_LIMIT) return std::string("max");
+    return std::to_string(value);
+  };
+  return text.append(d.field) + " is " + number(d.value) + ", the files said " + number(d.before) +
+         " before and " + number(d.after) + " after";
+}
+
+std::uint32_t Parity::disagreeing_groups() const {
+  std::uint32_t groups = 0;
+  for (const Disagreement& disagreement : disagreements)
+    groups |= disagreement.group;
+  return groups;
+}
+
+void compare(const hr_record& before, const hr_record& sample, const hr_record& after,
+             unsigned cpus, Parity& parity) {
+  if (before.populated == after.populated && sample.populated != before.populated)
+    parity.disagreements.push_back(
+        {sample.id, 0, "populated", before.populated, sample.populated, after.populated});
+  const std::uint32_t in_files = before.valid & after.valid;
+  for (std::size_t i = 0; i < HR_GROUPS; ++i) {
+    const std::uint32_t group = 1u << i;
+    if (!(in_files & group)) continue;
+    if (sample.valid & group) {
+      ++parity.compared[i];
+    } else if (sample.parent_id != 0) {  // the root is the files' business (see sweep.bpf.c)
+      parity.disagreements.push_back({sample.id, group, "valid", 1, 0, 1});
+    }
+  }
+  for (const RecordField& field : kFields) {
+    if (!(in_files & sample.valid & field.group)) continue;
+    const hr_u64 low = value_of(before, field);
+    const hr_u64 value = value_of(sample, field);
+    const hr_u64 high = value_of(after, field);
+    // Unknown is never wrong; the group's valid bit was compared above.
+    if (value == HR_UNKNOWN || low == HR_UNKNOWN || high == HR_UNKNOWN) continue;
+    if (!lies_between(low, value, high, tolerance(field.kind, std::max(low, high), cpus)))
+      parity.disagreements.push_back({sample.id, field.group, field.name, low, value, high});
+  }
+}
+
+Result<Parity> check_parity(CgroupSource& source, const ParityOptions& options) {
+  auto first = source.sweep();
+  if (!first) return tl::make_unexpected(first.error());
+  const std::vector<hr_record> picked = chosen(*first, options.cgroups);
+
+  auto inventory = Inventory::open(options.root);
+  if (!inventory) return tl::make_unexpected(inventory.error());
+  inventory->update(picked);
+
+  struct Pair {
+    CgroupFiles files;
+    hr_record before;
+  };
+  std::vector<Pair> pairs;
+  std::vector<char> buffer(16 * 1024);
+  DescriptorBudget budget{.files = 1024};
+  const std::uint32_t groups = source.groups();
+  for (const hr_record& record : picked) {
+    const KnownCgroup* known = inventory->find(CgroupId{record.id});
+    if (!known) continue;  // gone since
+    auto files = CgroupFiles::open(known->directory.get(), ".");
+    if (!files) continue;
+    pairs.push_back({std::move(*files), unknown_record(record.id, record.parent_id)});
+  }
+  for (Pair& pair : pairs)
+    pair.files.read(groups, pair.before.parent_id == 0, buffer, budget, pair.before);
+
+  auto second = source.sweep();
+  if (!second) return tl::make_unexpected(second.error());
+
+  Parity parity;
+  const auto cpus = static_cast<unsigned>(std::max(1l, sysconf(_SC_NPROCESSORS_CONF)));
+  for (Pair& pair : pairs) {
+    hr_record after = unknown_record(pair.before.id, pair.before.parent_id);
+    if (!pair.files.read(groups, after.parent_id == 0, buffer, budget, after)) continue;
+    const auto same = std::find_if(second->begin(), second->end(),
+                                   [&](const hr_record& record) { return record.id == after.id; });
+    if (same != second->end()) compare(pair.before, *same, after, cpus, parity);
+  }
+  return parity;
+}
+
+}  // namespace headroom::observe

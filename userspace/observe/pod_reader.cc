@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/pod_reader.h"
+
+#include "observe/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace headroom::observe {
+namespace {
+
+using config::Section;
+using Int32 = std::numeric_limits<std::int32_t>;
+
+constexpr std::string_view kConfigSource = "kubernetes.io/config.source";
+constexpr std::string_view kConfigMirror = "kubernetes.io/config.mirror";
+constexpr std::chrono::seconds kDefaultGrace{30};
+
+// The PriorityClasses every cluster has; the API server writes their value into spec.priority, but
+// a manifest a person wrote may hold the name alone.
+constexpr std::int32_t kClusterCritical = 2'000'000'000;
+constexpr std::int32_t kNodeCritical = 2'000'001'000;
+
+constexpr std::array<config::Choice<QosClass>, 3> kQosClasses{
+    {{"Guaranteed", QosClass::kGuaranteed},
+     {"Burstable", QosClass::kBurstable},
+     {"BestEffort", QosClass::kBestEffort}}};
+
+std::string required(const Section& section, std::string_view key) {
+  const auto text = section.string(key);
+  if (!section.has(key) || text == "")
+    section.complain_at(section.line_of(key), "missing " + section.path_of(key));
+  return text ? *text : "";
+}
+
+ResourceList read_quantities(const Section& parent, std::string_view key) {
+  ResourceList list;
+  const auto section = parent.map(key);
+  if (!section) return list;
+  for (const config::yaml::Entry& entry : section->entries()) {
+    const auto quantity = section->quantity(entry.key);
+    if (!quantity) continue;
+    if (quantity->sign() < 0)
+      section->complain(entry.key, "must not be negative, found " + quantity->canonical());
+    else
+      list.emplace(entry.key, *quantity);
+  }
+  return list;
+}
+
+void expect_within_limits(const Section& resources, const Container& container) {
+  const auto requests = resources.map("requests");
+  for (const auto& [resource, request] : container.requests) {
+    const auto limit = container.limits.find(resource);
+    if (limit != container.limits.end() && request > limit->second)
+      requests->complain(resource, "the request of " + request.canonical() +
+                                       " is more than the limit of " + limit->second.canonical());
+  }
+}
+
+// `resources:` of a container or of the pod.
+void read_resources(const Section& owner, Container& container) {
+  const auto resources = owner.map("resources");
+  if (!resources) return;
+  container.requests = read_quantities(*resources, "requests");
+  container.limits = read_quantities(*resources, "limits");
+  expect_within_limits(*resources, container);
+}
+
+Container read_container(const Section& section) {
+  Container container;
+  container.name = required(section, "name");
+  read_resources(section, container);
+  container.requests.insert(container.limits.begin(), container.limits.end());
+  return container;
+}
+
+void read_containers(const Section& spec, Pod& pod) {
+  if (const auto sections = spec.list_of_maps("initContainers")) {
+    for (const Section& section : *sections) {
+      pod.init_containers.push_back(read_container(section));
+      pod.init_containers.back().sidecar = section.string("restartPolicy") == "Always";
+    }
+  }
+  if (const auto sections = spec.list_of_maps("containers"))
+    for (const Section& section : *sections)
+      pod.containers.push_back(read_container(section));
+  if (pod.containers.empty())
+    spec.complain_at(spec.line_of("containers"),
+                     spec.path_of("containers") + ": expected at least one container");
+}
+
+bool requested_by_a_container(const Pod& pod, const std::string& resource) {
+  const auto requests = [&](const Container& container) {
+    return container.requests.contains(resource);
+  };
+  return std::any_of(pod.containers.begin(), pod.containers.end(), requests) ||
+         std::any_of(pod.init_containers.begin(), pod.init_containers.end(), requests);
+}
+
+// A pod-level request that is absent is what the containers ask for, and only if none asks the
+// pod-level limit (the API server's defaulting; KEP 2837).
+void read_pod_level(const Section& spec, Pod& pod) {
+  if (!spec.has("resources")) return;
+  Container whole;
+  read_resources(spec, whole);
+  for (const auto& [resource, limit] : whole.limits)
+    if (!requested_by_a_container(pod, resource)) whole.requests.emplace(resource, limit);
+  pod.pod_level = std::move(whole);
+}
+
+void read_priority(const Section& spec, Pod& pod) {
+  if (const auto name = spec.string("priorityClassName")) pod.priority_class = *name;
+  if (const auto priority = spec.integer("priority", Int32::min(), Int32::max()))
+    pod.priority = static_cast<std::int32_t>(*priority);
+  else if (pod.priority_class == "system-node-critical")
+    pod.priority = kNodeCritical;
+  else if (pod.priority_class == "system-cluster-critical")
+    pod.priority = kClusterCritical;
+}
+
+void read_spec(const Section& object, Pod& pod) {
+  const auto spec = object.map("spec");
+  if (!object.has("spec")) object.complain_at(object.line(), "missing " + object.path_of("spec"));
+  if (!spec) return;
+  read_containers(*spec, pod);
+  read_pod_level(*spec, pod);
+  pod.overhead = read_quantities(*spec, "overhead");
+  read_priority(*spec, pod);
+  const auto grace = spec->integer("terminationGracePeriodSeconds", 0, Int32::max());
+  pod.termination_grace = grace ? std::chrono::seconds(*grace) : kDefaultGrace;
+}
+
+// A mirror pod is the API server's copy of a static one, under a uid of its own: the cgroup bears
+// the static pod's, which is the annotation's value.
+void read_annotations(const Section& metadata, Pod& pod) {
+  const auto annotations = metadata.map("annotations");
+  if (!annotations) return;
+  const auto source = annotations->string(kConfigSource);
+  const auto mirror = annotations->string(kConfigMirror);
+  pod.is_static = mirror || (source && *source != "api");
+  if (mirror && !mirror->empty()) pod.uid = *mirror;
+}
+
+// It is part of a cgroup's name, where a slash or an underscore would come back as something else.
+bool could_be_uid(std::string_view uid) {
+  return uid.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") ==
+         std::string_view::npos;
+}
+
+void read_metadata(const Section& object, Pod& pod) {
+  const auto metadata = object.map("metadata");
+  if (!metadata) {
+    if (!object.has("metadata"))
+      object.complain_at(object.line(), "missing " + object.path_of("metadata.name"));
+    return;
+  }
+  pod.name = required(*metadata, "name");
+  const auto space = metadata->string("namespace");
+  if (space && !space->empty()) pod.pod_namespace = *space;
+  if (const auto uid = metadata->string("uid")) pod.uid = *uid;
+  read_annotations(*metadata, pod);
+  if (!could_be_uid(pod.uid))
+    metadata->complain("uid", "expected letters, digits and dashes, found \"" + pod.uid + "\"");
+  if (pod.uid.empty()) pod.uid = derived_uid(pod.pod_namespace, pod.name);
+}
+
+}  // namespace
+
+Pod read_pod(const Section& object) {
+  Pod pod;
+  pod.source = PodSource::kManifest;
+  read_metadata(object, pod);
+  read_spec(object, pod);
+  if (const auto status = object.map("status"))
+    pod.declared_qos = status->choice<QosClass>("qosClass", kQosClasses);
+  return pod;
+}
+
+std::string derived_uid(std::string_view pod_namespace, std::string_view name) {
+  // FNV-1a in 128 bits (draft-eastlake-fnv): short, and good enough to keep names apart.
+  __extension__ using Hash = unsigned __int128;
+  constexpr Hash kPrime = (Hash{1} << 88) + 0x13b;
+  Hash hash = (Hash{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
+  const auto mix = [&](std::string_view text) {
+    for (const char c : text)
+      hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  };
+  mix(pod_namespace);
+  mix("/");
+  mix(name);
+
+  std::string uid;
+  for (int digit = 0; digit < 32; ++digit) {
+    if (digit == 8 || digit == 12 || digit == 16 || digit == 20) uid += '-';
+    unsigned nibble = static_cast<unsigned>(hash >> (4 * (31 - digit))) & 0xf;
+    if (digit == 12) nibble = 8;                     // the version
+    if (digit == 16) nibble = 0x8 | (nibble & 0x3);  // the variant
+    uid += "0123456789abcdef"[nibble];
+  }
+  return uid;
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodRegistry: the pods of this node, each beside its cgroup.
+//
+// Manifests say what a pod is, the cgroup tree says that it is there; the uid in the cgroup's name
+// joins them. A pod-level cgroup without a manifest is a pod all the same, described by what the
+// tree tells of it: a pod nobody described still fills memory.
+//
+// A reload or a new limit replaces a Pod only if it says something else, so pointers may be kept
+// and compared. read() allocates nothing while nothing changes.
+#pragma once
+
+#include "observe/pod_cgroup.h"
+
+#include <headroom/abi.h>
+#include <headroom/pod.h>
+#include <headroom/snapshot.h>
+#include <headroom/units.h>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace headroom::observe {
+
+class PodRegistry {
+ public:
+  explicit PodRegistry(PodLayout layout) : layout_(std::move(layout)) {}
+
+  // All there are from now on, with distinct uids; replaces those of before.
+  void describe(std::vector<Pod> manifests);
+
+  // The cgroup inventory's events. Cgroups that are not pod-level are none of ours: false.
+  bool appeared(CgroupId id, std::string_view path);
+  void gone(CgroupId id);
+
+  // Every pod that has a cgroup, with this instant's record of it: `record_of(CgroupId)` gives a
+  // const hr_record* or null. Good until the next call of anything above or of this. Pods known
+  // from the tree alone learn their request and limit here.
+  template <class RecordOf>
+  std::span<const PodReading> read(RecordOf&& record_of) {
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      readings_[i].record = record_of(readings_[i].cgroup);
+      if (readings_[i].record) learn(i, *readings_[i].record);
+    }
+    return readings_;
+  }
+
+  struct Census {
+    std::size_t described = 0;    // a manifest and a cgroup
+    std::size_t undescribed = 0;  // a cgroup alone
+    std::size_t unplaced = 0;     // a manifest alone
+  };
+  Census census() const;
+
+ private:
+  // What the tree tells of a pod; in step with readings_.
+  struct Tree {
+    std::string uid;
+    QosClass qos;
+    // The last that was valid; HR_UNKNOWN: never yet.
+    hr_u64 memory_min = HR_UNKNOWN;
+    hr_u64 memory_low = HR_UNKNOWN;
+    hr_u64 memory_max = HR_UNKNOWN;
+  };
+
+  void learn(std::size_t index, const hr_record& record);
+  void settle(std::size_t index, std::shared_ptr<const Pod> pod);
+  std::shared_ptr<const Pod> described(std::string_view uid) const;
+  static Pod pod_of(const Tree& tree);
+
+  PodLayout layout_;
+  std::map<std::string, std::shared_ptr<const Pod>, std::less<>> manifests_;  // by uid
+  std::vector<PodReading> readings_;
+  std::vector<Tree> trees_;
+  std::unordered_map<CgroupId, std::size_t> index_;  // into both
+};
+
+}  // namespace headroom::observe

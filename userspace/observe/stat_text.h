@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of cgroupfs files, read without allocating. What does not parse is nullopt or skipped:
+// a number we cannot read is unknown, never zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace headroom::observe {
+
+// "123" or "123\n", nothing else; no sign, no overflow past 64 bits.
+std::optional<std::uint64_t> count_in(std::string_view text);
+
+// A limit file: a count, or "max" as HR_NO_LIMIT.
+std::optional<std::uint64_t> limit_in(std::string_view text);
+
+// Walks "key value\n" lines. A line of another shape is skipped, and so is an unfinished last
+// line: a buffer that ended early must not turn 12345 into 123.
+class FlatKeyed {
+ public:
+  explicit FlatKeyed(std::string_view text) : rest_(text) {}
+  bool next();
+  std::string_view key() const { return key_; }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::string_view rest_;
+  std::string_view key_;
+  std::uint64_t value_ = 0;
+};
+
+// The total of a pressure file's "some" or "full" line, in microseconds.
+std::optional<std::uint64_t> pressure_total(std::string_view text, std::string_view kind);
+
+}  // namespace headroom::observe

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The audit log, read back.
+#include "ctl/evictions.h"
+
+#include "report/audit_line.h"
+#include "report/golden.h"
+#include "report/sample.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace headroom::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string sample_line() {
+  const report::WallTime at(1'700'000'000s);
+  std::string line = report::audit_line(test::sample_eviction(), at, nullptr);
+  line.pop_back();
+  return line;
+}
+
+TEST(Evictions, ReadAsTheGoldenText) {
+  std::size_t unreadable = 0;
+  test::expect_golden("top/evictions.txt", render_evictions({sample_line()}, {}, unreadable));
+  EXPECT_EQ(unreadable, 0u);
+}
+
+TEST(Evictions, WhatIsNoRecordIsCountedAndSkipped) {
+  std::size_t unreadable = 0;
+  EXPECT_EQ(render_evictions({"{half", "[]", "7"}, {}, unreadable), "no evictions\n");
+  EXPECT_EQ(unreadable, 3u);
+}
+
+TEST(Evictions, ARecordOfAnotherVersionShowsDashes) {
+  std::size_t unreadable = 0;
+  EXPECT_NE(render_evictions({R"({"pod":"odd"})"}, {}, unreadable).find("-/-"), std::string::npos);
+  EXPECT_EQ(unreadable, 0u);
+}
+
+TEST(Evictions, OnlyTheLastWholeLinesAreTaken) {
+  std::istringstream log("one\ntwo\nthree\nhalf");
+  EXPECT_EQ(last_lines(log, 2), (std::deque<std::string>{"two", "three"}));
+  std::istringstream all("one\ntwo\n");
+  EXPECT_EQ(last_lines(all, 0), (std::deque<std::string>{"one", "two"}));
+  std::istringstream none("");
+  EXPECT_TRUE(last_lines(none, 5).empty());
+}
+
+}  // namespace
+}  // namespace headroom::ctl

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The D-Bus service on a bus of the test's own.
+#include "ctl/client.h"
+#include "ctl/model.h"
+#include "report/bus_thread.h"
+#include "report/sample.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::report {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace headroom::test;
+
+bool eventually(const std::function<bool()>& holds) {
+  for (int i = 0; i < 500; ++i, std::this_thread::sleep_for(10ms))
+    if (holds()) return true;
+  return false;
+}
+
+// A private dbus-daemon, in the place of the system bus for as long as this lives.
+class PrivateBus {
+ public:
+  PrivateBus() {
+    std::array<int, 2> out{};
+    if (::pipe(out.data()) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(out[1], STDOUT_FILENO);
+      ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--print-address", nullptr);
+      ::_exit(127);
+    }
+    ::close(out[1]);
+    std::array<char, 512> line{};
+    const ssize_t length = ::read(out[0], line.data(), line.size());
+    ::close(out[0]);
+    if (length <= 0) return;
+    address_.assign(line.data(), static_cast<std::size_t>(length));
+    address_.resize(address_.find('\n'));
+    ::setenv("DBUS_SYSTEM_BUS_ADDRESS", address_.c_str(), 1);
+  }
+  ~PrivateBus() {
+    stop();
+    ::unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+  }
+  void stop() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGTERM);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  bool runs() const { return !address_.empty(); }
+
+ private:
+  pid_t pid_ = -1;
+  std::string address_;
+};
+
+class Dbus : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!bus.runs()) GTEST_SKIP() << "no dbus-daemon on this machine";
+    shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
+    shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
+  }
+  PrivateBus bus;
+  std::shared_ptr<Shown> shown = std::make_shared<Shown>();
+};
+
+TEST_F(Dbus, StatusReachesHeadroomctl) {
+  const auto thread = BusThread::start({.shown = shown});
+  ASSERT_TRUE(thread);
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  const auto document = ctl::fetch_status();
+  ASSERT_TRUE(document) << document.error().what;
+  const auto status = ctl::parse_status(*document);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->mode, "enforce");
+  EXPECT_EQ(status->pods.size(), 3u);
+}
+
+TEST_F(Dbus, VersionAndModeAreProperties) {
+  const auto thread = BusThread::start({.shown = shown});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  sd_bus* client = nullptr;
+  ASSERT_GE(sd_bus_open_system(&client), 0);
+  for (const auto& [property, value] :
+       {std::pair{"Version", HEADROOM_VERSION}, {"Mode", "enforce"}}) {
+    char* text = nullptr;
+    ASSERT_GE(sd_bus_get_property_string(client, kBusName, kBusPath, kBusInterface, property,
+                                         nullptr, &text),
+              0);
+    EXPECT_STREQ(text, value);
+    std::free(text);
+  }
+  sd_bus_flush_close_unref(client);
+}
+
+int on_evicted(sd_bus_message* message, void* user, sd_bus_error*) {
+  const char *pod = nullptr, *uid = nullptr, *reason = nullptr, *text = nullptr;
+  std::uint64_t at = 0;
+  if (sd_bus_message_read(message, "sssst", &pod, &uid, &reason, &text, &at) < 0) return 0;
+  *static_cast<std::string*>(user) = std::string(pod) + " " + uid + " " + reason;
+  return 0;
+}
+
+TEST_F(Dbus, AnEvictionIsASignal) {
+  const auto thread = BusThread::start({.shown = shown});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  sd_bus* client = nullptr;
+  ASSERT_GE(sd_bus_open_system(&client), 0);
+  std::string heard;
+  ASSERT_GE(sd_bus_match_signal(client, nullptr, nullptr, kBusPath, kBusInterface, "Evicted",
+                                on_evicted, &heard),
+            0);
+  (*thread)->evicted(sample_eviction());
+  EXPECT_TRUE(eventually([&] {
+    while (sd_bus_process(client, nullptr) > 0) {
+    }
+    return !heard.empty();
+  }));
+  EXPECT_EQ(heard, "default/hog uid-hog memory.available");
+  sd_bus_flush_close_unref(client);
+}
+
+TEST_F(Dbus, ABusThatGoesAwayIsNoticedAndTheDaemonRunsOn) {
+  const auto thread = BusThread::start({.shown = shown}, 20ms);
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  bus.stop();
+  EXPECT_TRUE(eventually([&] { return !(*thread)->connected(); }));
+  (*thread)->evicted(sample_eviction());
+  EXPECT_EQ((*thread)->lost(), 1u);
+}
+
+TEST_F(Dbus, WithoutADaemonTheClientSaysSo) {
+  const auto document = ctl::fetch_status();
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().what,
+            "headroomd is not running (nobody owns io.headroom.Headroom1 on the system bus); see "
+            "systemctl status headroomd");
+}
+
+TEST(DbusWithoutABus, IsOneClearLine) {
+  ::setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+  const auto document = ctl::fetch_status();
+  ::unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().what, "cannot reach the system bus: No such file or directory");
+}
+
+}  // namespace
+}  // namespace headroom::report

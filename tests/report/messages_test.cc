@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What headroom says, word for word.
+#include "report/messages.h"
+
+#include "report/human.h"
+#include "report/sample.h"
+
+#include <cerrno>
+
+#include <gtest/gtest.h>
+
+namespace headroom::report {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace headroom::literals;
+using namespace headroom::test;
+
+Quantity quantity(const char* text) {
+  return *Quantity::parse(text);
+}
+
+struct MessageCase {
+  const char* name;
+  Signal signal;
+  std::optional<Quantity> threshold;
+  std::optional<Quantity> available;
+  std::vector<ContainerUse> uses;
+  const char* message;
+};
+
+TEST(Messages, PodMessageIsTheKubelets) {
+  const MessageCase cases[] = {
+      {"nothing known",
+       Signal::kMemoryAvailable,
+       {},
+       {},
+       {},
+       "The node was low on resource: memory. "},
+      {"threshold",
+       Signal::kMemoryAvailable,
+       quantity("100Mi"),
+       quantity("53248Ki"),
+       {},
+       "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. "},
+      {"over its request",
+       Signal::kMemoryAvailable,
+       quantity("1G"),
+       quantity("52Mi"),
+       {{"app", quantity("1Gi"), quantity("0")}, {"helper", quantity("1Mi"), quantity("2Mi")}},
+       "The node was low on resource: memory. Threshold quantity: 1G, available: 52Mi. Container "
+       "app was using 1Gi, request is 0, has larger consumption of memory. "},
+      {"at its request",
+       Signal::kMemoryAvailable,
+       {},
+       {},
+       {{"app", quantity("1Gi"), quantity("1024Mi")}},
+       "The node was low on resource: memory. "},
+      {"disk",
+       Signal::kNodeFsAvailable,
+       quantity("10Gi"),
+       quantity("1Gi"),
+       {{"app", quantity("5Gi"), quantity("1Gi")}},
+       "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 1Gi. "
+       "Container app was using 5Gi, request is 1Gi, has larger consumption of "
+       "ephemeral-storage. "},
+      {"inodes list nobody",
+       Signal::kNodeFsInodesFree,
+       quantity("1k"),
+       quantity("10"),
+       {{"app", quantity("5k"), quantity("0")}},
+       "The node was low on resource: inodes. Threshold quantity: 1k, available: 10. "},
+      {"pids list nobody",
+       Signal::kPidAvailable,
+       {},
+       {},
+       {{"app", quantity("5k"), quantity("0")}},
+       "The node was low on resource: pids. "},
+  };
+  for (const MessageCase& c : cases)
+    EXPECT_EQ(pod_message(c.signal, c.threshold, c.available, c.uses), c.message) << c.name;
+}
+
+TEST(Messages, AmountsHaveTheKubeletsFormat) {
+  EXPECT_EQ(quantity_of(Signal::kMemoryAvailable, (100_MiB).count).canonical(), "100Mi");
+  EXPECT_EQ(quantity_of(Signal::kPidAvailable, 32000).canonical(), "32k");
+}
+
+TEST(Messages, ConditionsTurnWithTheKubeletsReasons) {
+  struct Case {
+    Condition condition;
+    const char* raised;
+    const char* cleared;
+  };
+  for (const Case& c :
+       {Case{Condition::kMemoryPressure, "NodeHasInsufficientMemory", "NodeHasSufficientMemory"},
+        Case{Condition::kDiskPressure, "NodeHasDiskPressure", "NodeHasNoDiskPressure"},
+        Case{Condition::kPidPressure, "NodeHasInsufficientPID", "NodeHasSufficientPID"}}) {
+    EXPECT_EQ(condition_reason(c.condition, true), c.raised);
+    EXPECT_EQ(condition_reason(c.condition, false), c.cleared);
+  }
+  EXPECT_EQ(condition_line(Condition::kMemoryPressure, true),
+            "NodeHasInsufficientMemory: MemoryPressure is now true");
+}
+
+TEST(Messages, AThresholdMetNamesWhatWasRead) {
+  EXPECT_EQ(threshold_line(Signal::kMemoryAvailable, true, (100_MiB).count, (52_MiB).count),
+            "EvictionThresholdMet: Attempting to reclaim memory: memory.available 52Mi, below its "
+            "hard threshold of 100Mi");
+}
+
+TEST(Messages, AnOutcomeIsOneLine) {
+  Decision kill = sample_eviction().decision;
+  Decision terminate = kill;
+  terminate.act = Act::kTerminate;
+  terminate.reason.hard = false;
+  terminate.deadline = terminate.decided_at + 30s;
+  using enum Outcome::Result;
+  const std::string who = "default/hog (BestEffort, 1Gi over its request of 0)";
+  const std::string hard = "memory.available 52Mi, below its hard threshold of 100Mi";
+  const std::string soft = "memory.available 52Mi, below its soft threshold of 100Mi";
+  const struct {
+    Outcome outcome;
+    std::string line;
+  } cases[] = {
+      {{kill, kDone, 0, {}}, "killed " + who + ": " + hard},
+      {{terminate, kDone, 0, {}}, "asked " + who + " to end, SIGKILL in 30s: " + soft},
+      {{kill, kGone, 0, {}}, who + " was gone before it could be evicted"},
+      {{kill, kFailed, EPERM, {}}, "could not evict " + who + ": Operation not permitted"},
+      {{kill, kPretended, 0, {}}, "would evict " + who + ": " + hard},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(outcome_line(c.outcome, "BestEffort"), c.line);
+}
+
+TEST(Messages, AnEndingSaysHowLongItTookAndWhatCameBack) {
+  Eviction eviction = sample_eviction();
+  EXPECT_EQ(ending_line(eviction), "evicted default/hog: gone 85ms after its signal, 1Gi returned");
+  eviction.ending = Ending::kOutlasting;
+  eviction.memory_returned.reset();
+  EXPECT_EQ(ending_line(eviction),
+            "default/hog still has processes 85ms after its signal, an unknown amount returned");
+}
+
+TEST(Messages, ACandidateSaysWhyNot) {
+  const auto ranking = sample_eviction().ranking;
+  EXPECT_EQ(candidate_line(2, ranking[1], "Burstable"),
+            "2. default/web: Burstable, priority 100, usage unknown, request 512Mi: outranked");
+}
+
+TEST(Messages, RequestsAreComparedBothWays) {
+  EXPECT_EQ(over_request(300_MiB, 200_MiB), "100Mi over its request of 200Mi");
+  EXPECT_EQ(over_request(100_MiB, 200_MiB), "100Mi under its request of 200Mi");
+  EXPECT_EQ(over_request(std::nullopt, 0_B), "usage unknown, request 0");
+}
+
+TEST(Human, Bytes) {
+  const std::pair<std::int64_t, const char*> cases[] = {
+      {0, "0"},           {1023, "1023"},
+      {1024, "1Ki"},      {(1_GiB).count * 6 / 5, "1.2Gi"},
+      {-3 << 20, "-3Mi"}, {(512_MiB).count, "512Mi"},
+      {INT64_MAX, "8Ei"}, {INT64_MIN, "-8Ei"}};
+  for (const auto& [count, text] : cases)
+    EXPECT_EQ(human_bytes(count), text);
+}
+
+TEST(Human, Durations) {
+  const std::pair<Duration, const char*> cases[] = {
+      {0s, "0s"},      {850us, "850us"},    {12ms, "12ms"}, {1500ms, "1.5s"}, {45s, "45s"},
+      {200s, "3m20s"}, {2h + 5min, "2h5m"}, {76h, "3d4h"},  {-2s, "-2s"},     {60s, "1m"}};
+  for (const auto& [duration, text] : cases)
+    EXPECT_EQ(human(duration), text);
+}
+
+}  // namespace
+}  // namespace headroom::report

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hand-over between the loop and its readers, alone and under threads.
+#include "report/published.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::report {
+namespace {
+
+using Numbers = std::vector<int>;
+
+bool show(Published<Numbers>& published, int value) {
+  return published.publish([&](Numbers& next, const Numbers*) { next.assign(1000, value); });
+}
+
+TEST(Published, NothingBeforeTheFirst) {
+  EXPECT_FALSE(Published<Numbers>().latest());
+}
+
+TEST(Published, AReadingOutlastsLaterPublications) {
+  Published<Numbers> published;
+  show(published, 1);
+  const auto reading = published.latest();
+  for (int value = 2; value < 20; ++value)
+    EXPECT_TRUE(show(published, value));
+  EXPECT_EQ(reading->front(), 1);
+  EXPECT_EQ(published.latest()->front(), 19);
+}
+
+TEST(Published, TheWriterSeesWhatIsShown) {
+  Published<Numbers> published;
+  published.publish([](Numbers&, const Numbers* shown) { EXPECT_EQ(shown, nullptr); });
+  show(published, 7);
+  published.publish([](Numbers& next, const Numbers* shown) {
+    ASSERT_NE(shown, nullptr);
+    EXPECT_NE(&next, shown);
+    EXPECT_EQ(shown->front(), 7);
+  });
+}
+
+TEST(Published, WhenReadersHoldEveryBufferThePublicationIsSkippedAndCounted) {
+  Published<Numbers, 3> published;
+  std::vector<Published<Numbers, 3>::Reading> held;
+  for (int value = 0; value < 3; ++value) {
+    published.publish([&](Numbers& next, const Numbers*) { next.assign(1, value); });
+    held.push_back(published.latest());
+  }
+  EXPECT_FALSE(published.publish([](Numbers& next, const Numbers*) { next.assign(1, 99); }));
+  EXPECT_EQ(published.skipped(), 1u);
+  EXPECT_EQ(published.latest()->front(), 2);
+  held.erase(held.begin());
+  EXPECT_TRUE(published.publish([](Numbers& next, const Numbers*) { next.assign(1, 99); }));
+}
+
+TEST(Published, NoReaderEverSeesHalfAPublication) {
+  Published<Numbers> published;
+  std::atomic<bool> stop{false};
+  std::atomic<int> torn{0};
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 2; ++i)
+    readers.emplace_back([&] {
+      while (!stop) {
+        const auto reading = published.latest();
+        if (reading && std::adjacent_find(reading->begin(), reading->end(),
+                                          std::not_equal_to<>()) != reading->end())
+          ++torn;
+      }
+    });
+  for (int value = 0; value < 20'000; ++value)
+    show(published, value);
+  stop = true;
+  readers.clear();
+  EXPECT_EQ(torn, 0);
+}
+
+}  // namespace
+}  // namespace headroom::report

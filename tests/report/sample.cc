@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sample.h"
+
+#include <algorithm>
+
+namespace headroom::test {
+
+using namespace std::chrono_literals;
+using namespace headroom::literals;
+
+std::shared_ptr<Pod> sample_pod(const std::string& name, QosClass qos, std::int32_t priority) {
+  auto pod = std::make_shared<Pod>();
+  pod->name = name;
+  pod->uid = "uid-" + name;
+  pod->declared_qos = qos;
+  pod->priority = priority;
+  return pod;
+}
+
+hr_record unknown_record(std::uint64_t id, std::uint64_t parent) {
+  hr_record record;
+  std::fill_n(reinterpret_cast<hr_u64*>(&record), sizeof(record) / sizeof(hr_u64), HR_UNKNOWN);
+  record.id = id;
+  record.parent_id = parent;
+  record.valid = 0;
+  record.populated = 1;
+  return record;
+}
+
+hr_record full_record(std::uint64_t id, std::uint64_t parent) {
+  hr_record record = unknown_record(id, parent);
+  auto* fields = reinterpret_cast<hr_u64*>(&record);
+  constexpr std::size_t kFirstField = 3;  // after id, parent_id, valid and populated
+  for (std::size_t i = kFirstField; i < sizeof(record) / sizeof(hr_u64); ++i)
+    fields[i] = id * 1'000'000'000 + i * 1'000'000;
+  record.valid = (1 << HR_GROUPS) - 1;
+  return record;
+}
+
+std::string_view SampleNames::path_of(CgroupId id) const {
+  const auto it = paths.find(id.value);
+  return it == paths.end() ? std::string_view() : it->second;
+}
+
+CgroupTable sample_cgroups() {
+  SampleNames names;
+  const std::string pods = "/kubepods.slice";
+  names.paths = {{1, "/"},
+                 {2, pods},
+                 {3, pods + "/kubepods-poduid_hog.slice"},
+                 {4, pods + "/kubepods-poduid_hog.slice/app.service"},
+                 {5, pods + "/kubepods-poduid_web.slice"},
+                 {6, pods + "/kubepods-poduid_quiet.slice"}};
+  std::vector<hr_record> records{full_record(3, 2),    full_record(4, 3),    full_record(5, 2),
+                                 unknown_record(6, 2), unknown_record(7, 2), unknown_record(1, 0),
+                                 unknown_record(2, 1)};
+  records[2].valid &= ~static_cast<hr_u32>(HR_PSI);
+  records[2].memory_max = HR_NO_LIMIT;
+  auto hog = sample_pod("hog", QosClass::kBestEffort);
+  hog->containers.emplace_back().name = "app";
+  const std::vector<PodReading> readings{
+      {hog, CgroupId{3}, &records[0], 0_B, false},
+      {sample_pod("web", QosClass::kBurstable, 100), CgroupId{5}, &records[2], 512_MiB, false},
+      {sample_pod("quiet", QosClass::kGuaranteed), CgroupId{6}, &records[3], 1_GiB, true}};
+  Snapshot snapshot;
+  snapshot.at = sample_at(9'500);
+  snapshot.cgroups = records;
+  snapshot.pods = readings;
+  CgroupTable table;
+  fill(table, nullptr, snapshot, &names);
+  return table;
+}
+
+NodeView sample_node() {
+  NodeView node;
+  node.at = sample_at(10'000);
+  node.mode = Mode::kEnforce;
+  of(node.observations, Signal::kMemoryAvailable) =
+      Observation{(200_MiB).count, (4_GiB).count, sample_at(9'999)};
+  node.thresholds = {
+      {.signal = Signal::kMemoryAvailable,
+       .limit = (100_MiB).count,
+       .available = (200_MiB).count,
+       .time_to = 2500ms},
+      {.signal = Signal::kMemoryAvailable,
+       .grace = 90s,
+       .limit = (300_MiB).count,
+       .available = (200_MiB).count,
+       .below_since = sample_at(8'000)},
+      {.signal = Signal::kNodeFsAvailable, .limit = std::nullopt, .available = std::nullopt}};
+  node.conditions[0] = true;
+  node.cgroups = 7;
+  node.swept_at = sample_at(9'500);
+  node.counters.evictions[0] = {3, 1, 2, 5};
+  node.counters.stats_age[0].observe(2ms);
+  node.counters.detect_to_decide.observe(2ms);
+  node.counters.crossing_to_decide.observe(11ms);
+  node.counters.decide_to_signal.observe(60us);
+  node.counters.signal_to_exit.observe(300s);
+  node.counters.sweep.observe(1200us);
+  node.counters.wakeups[0] = 42;
+  node.counters.checks = {40, 2};
+  node.counters.victims_gone = 2;
+  node.counters.memory_returned = 1 << 30;
+  node.counters.missing_readings = 6;
+  node.self.cpu = 1500ms;
+  node.self.resident = 20 << 20;
+  node.sources[0] = "bpf";
+  node.sources[6] = "files";
+  node.audit_log = "/var/log/headroom/evictions.jsonl";
+  return node;
+}
+
+Eviction sample_eviction() {
+  const auto hog = sample_pod("hog", QosClass::kBestEffort);
+  const auto web = sample_pod("web", QosClass::kBurstable, 100);
+  Eviction eviction;
+  eviction.decision = {
+      .act = Act::kKill,
+      .pod = hog,
+      .cgroup = CgroupId{3},
+      .reason = {.signal = Signal::kMemoryAvailable,
+                 .hard = true,
+                 .threshold = (100_MiB).count,
+                 .available = (52_MiB).count,
+                 .capacity = (4_GiB).count,
+                 .sampled_at = sample_at(1'010),
+                 .first_crossed = sample_at(1'010),
+                 .last_clear = sample_at(1'000)},
+      .standing = {.rank = 0, .candidates = 2, .working_set = 1_GiB, .memory_request = 0_B},
+      .decided_at = sample_at(1'012),
+      .deadline = sample_at(2'012)};
+  eviction.path = "/kubepods.slice/kubepods-poduid_hog.slice";
+  eviction.ranking = {
+      {.pod = hog, .working_set = 1_GiB, .memory_request = 0_B, .fate = Candidate::Fate::kChosen},
+      {.pod = web,
+       .working_set = std::nullopt,
+       .memory_request = 512_MiB,
+       .priority = 100,
+       .fate = Candidate::Fate::kOutranked}};
+  eviction.message = "The node was low on resource: memory. ";
+  eviction.signalled_at = sample_at(1'013);
+  eviction.killed_at = sample_at(1'013);
+  eviction.ended_at = sample_at(1'098);
+  eviction.ending = report::Ending::kEvicted;
+  eviction.memory_returned = 1_GiB;
+  return eviction;
+}
+
+}  // namespace headroom::test

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sample: a node worth showing, the same in every test of report/ and ctl/.
+#pragma once
+
+#include "report/eviction.h"
+#include "report/node_view.h"
+
+#include <map>
+#include <string>
+
+namespace headroom::test {
+
+using report::CgroupTable;
+using report::Eviction;
+using report::NodeView;
+
+inline Instant sample_at(std::int64_t ms) {
+  return Instant(std::chrono::milliseconds(ms));
+}
+
+std::shared_ptr<Pod> sample_pod(const std::string& name, QosClass qos, std::int32_t priority = 0);
+
+// Every field unknown, nothing valid.
+hr_record unknown_record(std::uint64_t id, std::uint64_t parent);
+// Everything known and different.
+hr_record full_record(std::uint64_t id, std::uint64_t parent);
+
+class SampleNames final : public report::CgroupNames {
+ public:
+  std::string_view path_of(CgroupId id) const override;
+  std::map<std::uint64_t, std::string> paths;
+};
+
+// 1 root; 2 kubepods; 3 pod hog (full), 4 its container "app"; 5 pod web, without pressure or a
+// limit; 6 pod quiet, nothing known; 7 a cgroup whose name is not known.
+CgroupTable sample_cgroups();
+NodeView sample_node();
+Eviction sample_eviction();
+
+}  // namespace headroom::test

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status document: what is known, and null for what is not.
+#include "report/status_json.h"
+
+#include "report/sample.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using namespace headroom::test;
+using Json = nlohmann::ordered_json;
+
+TEST(StatusJson, TellsSignalsThresholdsAndConditions) {
+  const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
+  EXPECT_EQ(status["mode"], "enforce");
+  EXPECT_EQ(status["conditions"]["MemoryPressure"], true);
+  ASSERT_EQ(status["signals"].size(), 1u) << "a signal without a reading is not listed";
+  EXPECT_EQ(status["signals"][0]["available"], 200 << 20);
+  ASSERT_EQ(status["thresholds"].size(), 3u);
+  EXPECT_EQ(status["thresholds"][0]["forecast_seconds"], 2.5);
+  EXPECT_EQ(status["thresholds"][0]["below_for_seconds"], nullptr);
+  EXPECT_EQ(status["thresholds"][1]["kind"], "soft");
+  EXPECT_EQ(status["thresholds"][1]["below_for_seconds"], 2.0);
+  EXPECT_EQ(status["thresholds"][2]["limit"], nullptr);
+  EXPECT_EQ(status["sources"], Json({{"memory_usage", "bpf"}, {"psi", "files"}}));
+}
+
+TEST(StatusJson, AnUnknownReadingIsNull) {
+  const Json pods = status_json(sample_node(), sample_cgroups(), nullptr)["pods"];
+  ASSERT_EQ(pods.size(), 3u);
+  EXPECT_EQ(pods[0]["name"], "hog");
+  EXPECT_TRUE(pods[0]["cpu_ns"].is_number());
+  EXPECT_EQ(pods[1]["memory_waiting_ns"], nullptr);
+  EXPECT_EQ(pods[1]["limit"], nullptr);
+  EXPECT_EQ(pods[2]["working_set"], nullptr);
+  EXPECT_EQ(pods[2]["over"], nullptr);
+  EXPECT_EQ(pods[2]["state"], "critical");
+}
+
+TEST(StatusJson, AVictimsStateIsItsPhase) {
+  NodeView node = sample_node();
+  Victim victim;
+  victim.cgroup = CgroupId{3};
+  victim.phase = Victim::Phase::kTerminating;
+  node.victims.push_back(victim);
+  EXPECT_EQ(status_json(node, sample_cgroups(), nullptr)["pods"][0]["state"], "terminating");
+}
+
+TEST(StatusJson, BeforeTheFirstLookItIsEmpty) {
+  EXPECT_EQ(status_text(Shown(), nullptr), "{}");
+}
+
+}  // namespace
+}  // namespace headroom::report

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/evictions.h"
+
+#include "ctl/client.h"
+#include "ctl/complain.h"
+#include "ctl/model.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+// Paths into a record: what another version does not write reads as null.
+const Json& at(const Json& record, std::initializer_list<const char*> path) {
+  static const Json kNull;
+  const Json* here = &record;
+  for (const char* key : path) {
+    if (!here->is_object()) return kNull;
+    const auto it = here->find(key);
+    if (it == here->end()) return kNull;
+    here = &*it;
+  }
+  return *here;
+}
+
+std::string text(const Json& value) {
+  return value.is_string() ? printable(value.get<std::string>()) : "-";
+}
+std::optional<std::int64_t> integer(const Json& value) {
+  return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+std::string milliseconds(const Json& value) {
+  return value.is_number() ? seconds(value.get<double>() / 1e3) : "-";
+}
+
+Colour colour_of(const std::string& outcome) {
+  if (outcome == "evicted") return Colour::kGreen;
+  if (outcome == "failed" || outcome == "outlasting") return Colour::kRed;
+  return Colour::kYellow;
+}
+
+Row row_of(const Json& record) {
+  const std::string signal = text(at(record, {"signal"}));
+  const std::string outcome = text(at(record, {"outcome"}));
+  return {{text(at(record, {"time"})).substr(0, 19)},  // to the second
+          {text(at(record, {"pod", "namespace"})) + "/" + text(at(record, {"pod", "name"}))},
+          {text(at(record, {"pod", "qos"}))},
+          {outcome, colour_of(outcome)},
+          {signal + " " + text(at(record, {"kind"}))},
+          {amount(signal, integer(at(record, {"available"})))},
+          {amount(signal, integer(at(record, {"threshold"})))},
+          {bytes(integer(at(record, {"working_set"})))},
+          {milliseconds(at(record, {"latency", "crossing_to_decision_ms"}))},
+          {milliseconds(at(record, {"latency", "signal_to_gone_ms"}))},
+          {bytes(integer(at(record, {"memory_returned"})))}};
+}
+
+Row titles() {
+  Row row;
+  for (const char* title : {"TIME (UTC)", "POD", "QOS", "OUTCOME", "SIGNAL", "AVAILABLE", "LIMIT",
+                            "WORKING SET", "CROSSED+", "GONE IN", "RETURNED"})
+    row.push_back({title, Colour::kBold});
+  return row;
+}
+
+Result<std::string> file_of_daemon() {
+  const auto document = fetch_status();
+  if (!document)
+    return failure(document.error().what + "; name the log with --file", document.error().code);
+  const auto status = parse_status(*document);
+  if (!status) return tl::make_unexpected(status.error());
+  if (status->audit_log.empty()) return failure("headroomd keeps no audit log (auditLog is empty)");
+  return status->audit_log;
+}
+
+Result<std::deque<std::string>> read_log(const std::string& file, std::size_t last) {
+  if (std::error_code code; !std::filesystem::exists(file, code) && !code)
+    return std::deque<std::string>{};  // made at the first eviction
+  errno = 0;
+  std::ifstream log(file);
+  if (!log) return errno_failure("open " + file, errno);
+  return last_lines(log, last);
+}
+
+void print_lines(const std::deque<std::string>& lines) {
+  for (const std::string& line : lines)
+    std::puts(line.c_str());
+}
+
+void print_table(const std::deque<std::string>& lines) {
+  std::size_t unreadable = 0;
+  const Screen screen{.colour = screen_of_stdout().colour};
+  std::fputs(render_evictions(lines, screen, unreadable).c_str(), stdout);
+  if (unreadable > 0)
+    std::fprintf(stderr, "headroomctl: %zu lines are no eviction records\n", unreadable);
+}
+
+}  // namespace
+
+std::deque<std::string> last_lines(std::istream& log, std::size_t last) {
+  std::deque<std::string> lines;
+  std::string line;
+  while (std::getline(log, line) && !log.eof()) {
+    lines.push_back(std::move(line));
+    if (last != 0 && lines.size() > last) lines.pop_front();
+  }
+  return lines;
+}
+
+std::string render_evictions(const std::deque<std::string>& lines, const Screen& screen,
+                             std::size_t& unreadable) {
+  std::vector<Row> rows{titles()};
+  for (const std::string& line : lines) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (record.is_object())
+      rows.push_back(row_of(record));
+    else
+      ++unreadable;
+  }
+  return rows.size() == 1 ? "no evictions\n" : table(rows, 5, screen);
+}
+
+int run_evictions(const EvictionsOptions& options) {
+  const auto file = options.file.empty() ? file_of_daemon() : Result<std::string>(options.file);
+  if (!file) return complain(file.error());
+  const auto lines = read_log(*file, options.last);
+  if (!lines) return complain(lines.error());
+  if (options.json)
+    print_lines(*lines);
+  else
+    print_table(*lines);
+  return 0;
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl status: how the node stands, once.
+#pragma once
+
+#include "ctl/model.h"
+#include "ctl/paint.h"
+
+#include <string>
+
+namespace headroom::ctl {
+
+// The parts `top` shows as well.
+std::string heading(const Status& status, const Screen& screen);
+std::string threshold_table(const Status& status, const Screen& screen);
+std::string condition_line(const Status& status, const Screen& screen);
+
+std::string render_status(const Status& status, const Screen& screen);
+
+// Returns the exit status; says what failed in one line on stderr.
+int run_status(bool json);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/audit_line.h"
+
+#include "report/messages.h"
+
+#include <time.h>
+
+#include <cstring>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json maybe(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
+}
+Json ns(Instant instant) {
+  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
+}
+Json ms(Instant from, Instant to) {
+  if (from == Instant{} || to == Instant{}) return nullptr;
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+std::optional<Bytes> over(std::optional<Bytes> working_set, Bytes request) {
+  if (!working_set) return std::nullopt;
+  return *working_set - request;
+}
+
+Json pod_json(const Pod& pod, QosOf qos_of) {
+  return {{"namespace", pod.pod_namespace},
+          {"name", pod.name},
+          {"uid", pod.uid},
+          {"qos", qos_name(pod, qos_of)},
+          {"priority", pod.priority}};
+}
+
+Json reason_json(const Reason& reason) {
+  return {{"signal", name(reason.signal)},
+          {"kind", kind_name(reason.hard)},
+          {"threshold", reason.threshold},
+          {"available", reason.available},
+          {"capacity", reason.capacity}};
+}
+
+Json instants_json(const Eviction& eviction) {
+  const Reason& reason = eviction.decision.reason;
+  return {{"last_clear", ns(reason.last_clear)},    {"first_crossed", ns(reason.first_crossed)},
+          {"sampled", ns(reason.sampled_at)},       {"decided", ns(eviction.decision.decided_at)},
+          {"signalled", ns(eviction.signalled_at)}, {"terminated", ns(eviction.terminated_at)},
+          {"killed", ns(eviction.killed_at)},       {"ended", ns(eviction.ended_at)}};
+}
+
+// The true crossing lies between the last good sample and the first bad one, so the latency has an
+// upper and a lower bound.
+Json latencies_json(const Eviction& eviction) {
+  const Reason& reason = eviction.decision.reason;
+  const Instant decided = eviction.decision.decided_at;
+  const bool gone = eviction.ending == Ending::kEvicted;
+  return {
+      {"crossing_to_decision_ms", ms(reason.last_clear, decided)},
+      {"first_seen_to_decision_ms", ms(reason.first_crossed, decided)},
+      {"sample_to_decision_ms", ms(reason.sampled_at, decided)},
+      {"decision_to_signal_ms", ms(decided, eviction.signalled_at)},
+      {"signal_to_gone_ms", gone ? ms(eviction.signalled_at, eviction.ended_at) : Json(nullptr)},
+      {"kill_to_gone_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
+}
+
+Json candidate_json(const Ranked& ranked) {
+  return {{"namespace", ranked.pod->pod_namespace},
+          {"name", ranked.pod->name},
+          {"uid", ranked.pod->uid},
+          {"working_set", maybe(ranked.working_set)},
+          {"request", ranked.memory_request.count},
+          {"over", maybe(over(ranked.working_set, ranked.memory_request))},
+          {"priority", ranked.priority},
+          {"fate", name(ranked.fate)}};
+}
+
+Json ranking_json(const std::vector<Ranked>& ranking) {
+  Json lines = Json::array();
+  for (const Ranked& ranked : ranking)
+    lines.push_back(candidate_json(ranked));
+  return lines;
+}
+
+Json error_json(const Eviction& eviction) {
+  if (eviction.ending != Ending::kFailed) return nullptr;
+  return std::strerror(eviction.error);
+}
+
+}  // namespace
+
+std::string rfc3339(WallTime time) {
+  const auto since_epoch = time.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since_epoch - seconds);
+  const std::time_t stamp = static_cast<std::time_t>(seconds.count());
+  std::tm utc{};
+  ::gmtime_r(&stamp, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     micros.count());
+}
+
+WallTime wall_time_of(Instant instant) {
+  timespec boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &boot);
+  const Instant now{std::chrono::seconds(boot.tv_sec) + std::chrono::nanoseconds(boot.tv_nsec)};
+  return std::chrono::system_clock::now() -
+         std::chrono::duration_cast<WallTime::duration>(now - instant);
+}
+
+Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
+  const Decision& decision = eviction.decision;
+  Json line{{"time", rfc3339(decided_at)},
+            {"boot_ns", ns(decision.decided_at)},
+            {"outcome", name(eviction.ending)},
+            {"pod", pod_json(*decision.pod, qos_of)},
+            {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
+  line.update(reason_json(decision.reason));
+  line["working_set"] = maybe(decision.standing.working_set);
+  line["request"] = decision.standing.memory_request.count;
+  line["rank"] = decision.standing.rank;
+  line["candidates"] = decision.standing.candidates;
+  line["instants_ns"] = instants_json(eviction);
+  line["latency"] = latencies_json(eviction);
+  line["memory_returned"] = maybe(eviction.memory_returned);
+  line["error"] = error_json(eviction);
+  line["allocations"] = eviction.allocations;
+  line["message"] = eviction.message;
+  line["ranking"] = ranking_json(eviction.ranking);
+  return line;
+}
+
+std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
+  return audit_json(eviction, decided_at, qos_of)
+             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+         '\n';
+}
+
+}  // namespace headroom::report

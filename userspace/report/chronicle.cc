@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/chronicle.h"
+
+#include "report/eviction_message.h"
+#include "report/journal.h"
+#include "report/messages.h"
+
+#include <string>
+
+namespace headroom::report {
+namespace {
+
+template <class T>
+auto& of_signal(T& by_signal, Signal signal) {
+  return by_signal[static_cast<std::size_t>(signal)];
+}
+
+log::Level level_of(Outcome::Result result) {
+  switch (result) {
+    case Outcome::Result::kDone:
+      return log::Level::warn;
+    case Outcome::Result::kFailed:
+      return log::Level::err;
+    case Outcome::Result::kGone:
+    case Outcome::Result::kPretended:
+      return log::Level::info;
+  }
+  return log::Level::info;
+}
+
+void write(log::Level level, const std::string& line, const Pod& pod, CgroupId cgroup,
+           Signal signal) {
+  log::write(level, line,
+             {{"MESSAGE_ID", log::kEvictionMessageId},
+              {"HEADROOM_POD", pod_name(pod)},
+              {"HEADROOM_POD_UID", pod.uid},
+              {"HEADROOM_CGROUP", std::to_string(cgroup.value)},
+              {"HEADROOM_SIGNAL", name(signal)}});
+}
+
+void mark_signalled(Eviction& eviction, const Outcome& outcome) {
+  if (eviction.signalled_at == Instant{}) eviction.signalled_at = outcome.at;
+  switch (outcome.decision.act) {
+    case Act::kTerminate:
+      eviction.terminated_at = outcome.at;
+      return;
+    case Act::kKill:
+      eviction.killed_at = outcome.at;
+      return;
+  }
+}
+
+void copy_ranking(const Turn& turn, std::vector<Ranked>& ranking) {
+  for (const Candidate& candidate : turn.verdict.ranking)
+    if (candidate.pod < turn.snapshot.pods.size())
+      ranking.push_back(Ranked{.pod = turn.snapshot.pods[candidate.pod].pod,
+                               .working_set = candidate.working_set,
+                               .memory_request = candidate.memory_request,
+                               .priority = candidate.priority,
+                               .fate = candidate.fate});
+}
+
+void count_decision(const Decision& decision, Counters& counters) {
+  const Reason& reason = decision.reason;
+  of_signal(counters.stats_age, reason.signal).observe(decision.decided_at - reason.sampled_at);
+  counters.detect_to_decide.observe(decision.decided_at - reason.sampled_at);
+  // A soft threshold waits for its grace on purpose.
+  if (reason.hard && reason.last_clear != Instant{})
+    counters.crossing_to_decide.observe(decision.decided_at - reason.last_clear);
+}
+
+// A farewell to somebody whose decision was another daemon's, before a restart.
+void adopt(const Farewell& farewell, Eviction& eviction) {
+  eviction.decision.pod = farewell.pod;
+  eviction.decision.cgroup = farewell.cgroup;
+  eviction.decision.reason = farewell.reason;
+  eviction.signalled_at =
+      farewell.terminated_at != Instant{} ? farewell.terminated_at : farewell.killed_at;
+  eviction.decision.decided_at = eviction.signalled_at;
+}
+
+void count_farewell(const Farewell& farewell, Counters& counters) {
+  ++(farewell.gone ? counters.victims_gone : counters.victims_outlasting);
+  if (farewell.memory_returned && farewell.memory_returned->count > 0)
+    counters.memory_returned += static_cast<std::uint64_t>(farewell.memory_returned->count);
+  const Instant signal =
+      farewell.killed_at != Instant{} ? farewell.killed_at : farewell.terminated_at;
+  if (farewell.gone && signal != Instant{})
+    counters.signal_to_exit.observe(farewell.ended_at - signal);
+}
+
+}  // namespace
+
+bool Chronicle::follow(const Turn& turn, Counters& counters) {
+  for (const Outcome& outcome : turn.outcomes)
+    hear(outcome, turn, counters);
+  for (const Farewell& farewell : turn.verdict.farewells)
+    ended(farewell, counters);
+  if (turn.snapshot.cgroups) table_.forget_told(turn.snapshot.at, kQuiet);
+  return !turn.outcomes.empty() || !turn.verdict.farewells.empty();
+}
+
+void Chronicle::hear(const Outcome& outcome, const Turn& turn, Counters& counters) {
+  switch (outcome.result) {
+    case Outcome::Result::kDone:
+      return done(outcome, turn, counters);
+    case Outcome::Result::kGone:
+      return not_done(outcome, Ending::kVanished, turn, counters);
+    case Outcome::Result::kFailed:
+      return not_done(outcome, Ending::kFailed, turn, counters);
+    case Outcome::Result::kPretended:
+      return not_done(outcome, Ending::kWouldEvict, turn, counters);
+  }
+}
+
+void Chronicle::done(const Outcome& outcome, const Turn& turn, Counters& counters) {
+  counters.decide_to_signal.observe(outcome.at - outcome.decision.decided_at);
+  say(outcome);
+  Unfolding* known = table_.find(outcome.decision.cgroup);
+  if (known && known->told == Ending::kOpen) {  // the second act: SIGKILL after SIGTERM
+    mark_signalled(known->eviction, outcome);
+    return;
+  }
+  Unfolding& unfolding = begin(outcome, turn, counters);
+  mark_signalled(unfolding.eviction, outcome);
+  if (setup_.on_evicted) setup_.on_evicted(unfolding.eviction);
+}
+
+void Chronicle::not_done(const Outcome& outcome, Ending ending, const Turn& turn,
+                         Counters& counters) {
+  Unfolding* known = table_.find(outcome.decision.cgroup);
+  if (known) known->last_seen = outcome.at;
+  const bool told = known && known->told == ending && known->told_error == outcome.error;
+  const bool under_way = known && known->told == Ending::kOpen;
+  // An attempt that fails counts each time; pretending, and finding nobody, only as they are told.
+  if (told || under_way) {
+    if (ending == Ending::kFailed)
+      ++of_signal(counters.evictions,
+                  outcome.decision.reason.signal)[static_cast<std::size_t>(outcome.result)];
+    if (under_way && ending == Ending::kFailed && known->told_error != outcome.error) say(outcome);
+    if (under_way) known->told_error = outcome.error;
+    return;
+  }
+  say(outcome);
+  Unfolding& unfolding = begin(outcome, turn, counters);
+  unfolding.eviction.error = outcome.error;
+  unfolding.told_error = outcome.error;
+  tell(unfolding, ending, outcome.at);
+}
+
+void Chronicle::ended(const Farewell& farewell, Counters& counters) {
+  Unfolding* known = table_.find(farewell.cgroup);
+  if (!known || known->told != Ending::kOpen) {
+    if (known) table_.close(*known);
+    known = &table_.open(farewell.cgroup, farewell.ended_at);
+    adopt(farewell, known->eviction);
+  }
+  Eviction& eviction = known->eviction;
+  eviction.terminated_at = farewell.terminated_at;
+  eviction.killed_at = farewell.killed_at;
+  eviction.ended_at = farewell.ended_at;
+  eviction.memory_returned = farewell.memory_returned;
+  eviction.ending = farewell.gone ? Ending::kEvicted : Ending::kOutlasting;
+  count_farewell(farewell, counters);
+  write(farewell.gone ? log::Level::info : log::Level::err, ending_line(eviction), *farewell.pod,
+        farewell.cgroup, farewell.reason.signal);
+  tell(*known, eviction.ending, farewell.ended_at);
+  table_.close(*known);
+}
+
+Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& counters) {
+  const Decision& decision = outcome.decision;
+  ++of_signal(counters.evictions, decision.reason.signal)[static_cast<std::size_t>(outcome.result)];
+  count_decision(decision, counters);
+  Unfolding* known = table_.find(decision.cgroup);
+  if (known) table_.close(*known);
+  Unfolding& unfolding = table_.open(decision.cgroup, outcome.at);
+  Eviction& eviction = unfolding.eviction;
+  eviction.decision = decision;
+  eviction.allocations = turn.kill_path_allocations;
+  if (setup_.names) eviction.path = setup_.names->path_of(decision.cgroup);
+  eviction.message = eviction_message(decision, turn.policy, turn.snapshot, setup_.names);
+  copy_ranking(turn, eviction.ranking);
+  return unfolding;
+}
+
+// The record keeps its place, emptied, so that the same again is known for what it is.
+void Chronicle::tell(Unfolding& unfolding, Ending ending, Instant at) {
+  unfolding.eviction.ending = ending;
+  unfolding.told = ending;
+  unfolding.last_seen = at;
+  if (setup_.audit && !setup_.audit->submit(unfolding.eviction))
+    log::error("an eviction's audit record is lost: {} others wait for the disk",
+               AuditLog::kInFlight);
+  reset(unfolding.eviction);
+}
+
+void Chronicle::say(const Outcome& outcome) const {
+  const Decision& decision = outcome.decision;
+  write(level_of(outcome.result), outcome_line(outcome, qos_name(*decision.pod, setup_.qos_of)),
+        *decision.pod, decision.cgroup, decision.reason.signal);
+}
+
+}  // namespace headroom::report

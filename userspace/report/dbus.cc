@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/dbus.h"
+
+#include "report/messages.h"
+#include "report/status_json.h"
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+namespace headroom::report {
+
+struct DbusService::Connection {
+  DbusSetup setup;
+  sd_bus* bus = nullptr;
+  // Closed without a flush: a bus that has stopped reading must not hold the thread.
+  ~Connection() { sd_bus_close_unref(bus); }
+};
+
+namespace {
+
+// Long enough for a busy bus, short enough to give up before anybody wonders.
+constexpr std::uint64_t kTimeoutUsec = 5'000'000;
+
+// sd-bus is C: no exception may pass through it.
+template <class Body>
+int guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    return -ENOMEM;
+  }
+}
+
+const DbusSetup& setup_of(void* user) {
+  return *static_cast<const DbusSetup*>(user);
+}
+
+int answer_status(sd_bus_message* call, void* user, sd_bus_error*) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    return sd_bus_reply_method_return(call, "s", status_text(*setup.shown, setup.qos_of).c_str());
+  });
+}
+
+int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*,
+                sd_bus_error*) {
+  return sd_bus_message_append(reply, "s", HEADROOM_VERSION);
+}
+
+int get_mode(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* user,
+             sd_bus_error*) {
+  const auto node = setup_of(user).shown->node.latest();
+  // The name of a Mode is a literal, so it ends with a zero.
+  return sd_bus_message_append(reply, "s", node ? name(node->mode).data() : "");
+}
+
+const sd_bus_vtable kVtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("Status", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_status,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Mode", "s", get_mode, 0, 0),
+    SD_BUS_SIGNAL_WITH_ARGS(
+        "Evicted", SD_BUS_ARGS("s", pod, "s", uid, "s", reason, "s", message, "t", decided_at_ns),
+        0),
+    SD_BUS_VTABLE_END};
+
+int connect(sd_bus*& bus, sd_event* event, DbusSetup& setup) {
+  if (int r = sd_bus_open_system_with_description(&bus, "headroomd"); r < 0) return r;
+  if (int r = sd_bus_set_method_call_timeout(bus, kTimeoutUsec); r < 0) return r;
+  if (int r = sd_bus_set_exit_on_disconnect(bus, 0); r < 0) return r;
+  if (int r = sd_bus_add_object_vtable(bus, nullptr, kBusPath, kBusInterface, kVtable, &setup);
+      r < 0)
+    return r;
+  if (int r = sd_bus_request_name(bus, kBusName, 0); r < 0) return r;
+  return sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
+}
+
+}  // namespace
+
+EvictedNotice notice_of(const Eviction& eviction) {
+  const Decision& decision = eviction.decision;
+  return {
+      .pod = pod_name(*decision.pod),
+      .uid = decision.pod->uid,
+      .reason = std::string(name(decision.reason.signal)),
+      .message = eviction.message,
+      .decided_at_ns = static_cast<std::uint64_t>(decision.decided_at.time_since_epoch().count())};
+}
+
+DbusService::DbusService(std::unique_ptr<Connection> connection)
+    : connection_(std::move(connection)) {}
+
+DbusService::~DbusService() = default;
+
+Result<std::unique_ptr<DbusService>> DbusService::open(sd_event* event, DbusSetup setup) {
+  auto connection = std::make_unique<Connection>();
+  connection->setup = std::move(setup);
+  if (int r = connect(connection->bus, event, connection->setup); r < 0)
+    return errno_failure("own " + std::string(kBusName) + " on the system bus", -r);
+  return std::unique_ptr<DbusService>(new DbusService(std::move(connection)));
+}
+
+Result<> DbusService::evicted(const EvictedNotice& notice) {
+  const int r = sd_bus_emit_signal(connection_->bus, kBusPath, kBusInterface, "Evicted", "sssst",
+                                   notice.pod.c_str(), notice.uid.c_str(), notice.reason.c_str(),
+                                   notice.message.c_str(), notice.decided_at_ns);
+  if (r < 0) return errno_failure("emit Evicted for " + notice.pod, -r);
+  return {};
+}
+
+bool DbusService::connected() const {
+  return sd_bus_is_open(connection_->bus) > 0;
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// DbusService: io.headroom.Headroom1 on the system bus: Status(), Version, Mode, Evicted.
+#pragma once
+
+#include "report/eviction.h"
+#include "report/reporter.h"
+
+#include <headroom/result.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+struct sd_event;
+
+namespace headroom::report {
+
+inline constexpr const char* kBusName = "io.headroom.Headroom1";
+inline constexpr const char* kBusPath = "/io/headroom/Headroom1";
+inline constexpr const char* kBusInterface = "io.headroom.Headroom1";
+
+struct DbusSetup {
+  std::shared_ptr<const Shown> shown;
+  QosOf qos_of = nullptr;
+};
+
+// What the Evicted signal says.
+struct EvictedNotice {
+  std::string pod;      // "default/hog"
+  std::string uid;      //
+  std::string reason;   // the eviction signal: "memory.available"
+  std::string message;  // the kubelet's
+  std::uint64_t decided_at_ns = 0;
+};
+EvictedNotice notice_of(const Eviction& eviction);
+
+// Lives on the thread that runs `event`, and is used from there only. Status() renders the whole
+// table: rather not the daemon's loop (see BusThread).
+class DbusService {
+ public:
+  static Result<std::unique_ptr<DbusService>> open(sd_event* event, DbusSetup setup);
+  ~DbusService();
+  DbusService(const DbusService&) = delete;
+  DbusService& operator=(const DbusService&) = delete;
+
+  Result<> evicted(const EvictedNotice& notice);
+  // False once the bus has gone away: close this and open another.
+  bool connected() const;
+
+ private:
+  struct Connection;
+  explicit DbusService(std::unique_ptr<Connection> connection);
+
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace headroom::report

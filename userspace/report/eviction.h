@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eviction: the whole story of one, from its first Decision to its end. The audit line, the D-Bus
+// signal and the log lines are told from this one value.
+#pragma once
+
+#include <headroom/decision.h>
+#include <headroom/judge.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::report {
+
+enum class Ending : std::uint8_t {
+  kOpen,        // under way
+  kEvicted,     // no process left
+  kOutlasting,  // its time was up and processes were left
+  kVanished,    // it was gone before it could be signalled
+  kFailed,      // the act failed: see `error`
+  kWouldEvict,  // observe mode: nothing was done
+};
+constexpr std::string_view name(Ending ending) {
+  switch (ending) {
+    case Ending::kOpen:
+      return "open";
+    case Ending::kEvicted:
+      return "evicted";
+    case Ending::kOutlasting:
+      return "outlasting";
+    case Ending::kVanished:
+      return "vanished";
+    case Ending::kFailed:
+      return "failed";
+    case Ending::kWouldEvict:
+      return "would_evict";
+  }
+  return "";
+}
+
+constexpr std::string_view name(Candidate::Fate fate) {
+  switch (fate) {
+    case Candidate::Fate::kChosen:
+      return "chosen";
+    case Candidate::Fate::kOutranked:
+      return "outranked";
+    case Candidate::Fate::kCritical:
+      return "critical";
+    case Candidate::Fate::kDying:
+      return "dying";
+    case Candidate::Fate::kEmpty:
+      return "empty";
+    case Candidate::Fate::kUnknown:
+      return "unknown";
+  }
+  return "";
+}
+
+// A Candidate that outlives its snapshot.
+struct Ranked {
+  std::shared_ptr<const Pod> pod;
+  std::optional<Bytes> working_set;
+  Bytes memory_request;
+  std::int32_t priority = 0;
+  Candidate::Fate fate = Candidate::Fate::kOutranked;
+};
+
+struct Eviction {
+  Decision decision;  // the first
+  std::string path;   // of the cgroup; "" when not known
+  std::vector<Ranked> ranking;
+  std::string message;    // the kubelet's message on the pod
+  Instant signalled_at;   // when the first act returned; zero: none did
+  Instant terminated_at;  // zero: no SIGTERM
+  Instant killed_at;      // zero: no SIGKILL
+  Instant ended_at;       // zero: not ended
+  Ending ending = Ending::kOpen;
+  int error = 0;  // errno of a failed act
+  std::optional<Bytes> memory_returned;
+  std::uint64_t allocations = 0;  // on the way from the verdict to the first act
+};
+
+}  // namespace headroom::report

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Family: building prometheus' MetricFamily values without saying everything twice.
+#pragma once
+
+#include "report/latency.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <prometheus/metric_family.h>
+
+namespace headroom::report {
+
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+using Label = std::pair<std::string_view, std::string_view>;
+
+Labels labels(std::initializer_list<Label> pairs);
+
+class Family {
+ public:
+  static Family gauge(std::string_view name, std::string_view help);
+  static Family counter(std::string_view name, std::string_view help);
+  static Family histogram(std::string_view name, std::string_view help);
+
+  Family& add(double value, Labels labels = {});
+  Family& add(double value, std::initializer_list<Label> pairs) {
+    return add(value, labels(pairs));
+  }
+  Family& add(std::uint64_t value, std::initializer_list<Label> pairs = {}) {
+    return add(static_cast<double>(value), labels(pairs));
+  }
+  Family& add(const Latency& latency, std::initializer_list<Label> pairs = {});
+  // Absent: no sample, never a zero.
+  template <class T>
+  Family& add(const std::optional<T>& value, std::initializer_list<Label> pairs = {}) {
+    return value ? add(static_cast<double>(*value), pairs) : *this;
+  }
+
+  // Moves it to the end of `families`; a family without samples says nothing.
+  void into(std::vector<prometheus::MetricFamily>& families);
+
+ private:
+  Family(std::string_view name, std::string_view help, prometheus::MetricType type);
+
+  prometheus::MetricFamily family_;
+};
+
+}  // namespace headroom::report

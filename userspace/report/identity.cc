@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/identity.h"
+
+#include <algorithm>
+#include <array>
+
+namespace headroom::report {
+namespace {
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+const Container* named(const std::vector<Container>& containers, std::string_view name) {
+  const auto it = std::find_if(containers.begin(), containers.end(),
+                               [&](const Container& container) { return container.name == name; });
+  return it == containers.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+std::string_view leaf(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);  // npos + 1 is 0
+  for (const std::string_view suffix : {".scope", ".service", ".slice"})
+    if (path.ends_with(suffix)) {
+      path.remove_suffix(suffix.size());
+      break;
+    }
+  return path;
+}
+
+const Container* container_named(const Pod& pod, std::string_view path) {
+  const std::string_view stem = leaf(path);
+  const Container* found = named(pod.containers, stem);
+  return found ? found : named(pod.init_containers, stem);
+}
+
+std::string_view runtime_id(std::string_view path) {
+  constexpr std::size_t kIdLength = 64;
+  std::string_view id = leaf(path);
+  id.remove_prefix(id.rfind('-') + 1);
+  return id.size() == kIdLength && std::all_of(id.begin(), id.end(), is_hex) ? id : "";
+}
+
+PodIndex::PodIndex(const CgroupTable& table) {
+  records_.reserve(table.records.size());
+  for (const hr_record& record : table.records)
+    records_.emplace(record.id, &record);
+  pods_.reserve(table.pods.size());
+  for (const PodRow& row : table.pods)
+    pods_.emplace(row.cgroup.value, &row);
+}
+
+const PodRow* PodIndex::pod_of(const hr_record& record) const {
+  constexpr int kDeepest = 64;  // a table of two instants could hold a circle
+  const hr_record* at = &record;
+  for (int depth = 0; at && depth < kDeepest; ++depth) {
+    const auto pod = pods_.find(at->id);
+    if (pod != pods_.end()) return pod->second;
+    at = record_of(CgroupId{at->parent_id});
+  }
+  return nullptr;
+}
+
+const hr_record* PodIndex::record_of(CgroupId id) const {
+  const auto it = records_.find(id.value);
+  return it == records_.end() ? nullptr : it->second;
+}
+
+}  // namespace headroom::report

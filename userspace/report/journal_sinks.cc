@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/journal_sinks.h"
+
+#include "report/journal.h"
+
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <sys/syslog.h>
+#include <sys/uio.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+namespace headroom::log {
+namespace {
+
+std::string_view text(const spdlog::details::log_msg& message) {
+  return {message.payload.data(), message.payload.size()};
+}
+
+int priority(Level level) {
+  switch (level) {
+    case Level::trace:
+    case Level::debug:
+      return LOG_DEBUG;
+    case Level::info:
+    case Level::off:
+    case Level::n_levels:
+      return LOG_INFO;
+    case Level::warn:
+      return LOG_WARNING;
+    case Level::err:
+      return LOG_ERR;
+    case Level::critical:
+      return LOG_CRIT;
+  }
+  return LOG_INFO;
+}
+
+iovec piece(const std::string& assignment) {
+  return {const_cast<char*>(assignment.data()), assignment.size()};
+}
+// The journal takes each field as one piece of memory, "NAME=value"; ours already are.
+iovec piece(std::string_view assignment) {
+  return {const_cast<char*>(assignment.data()), assignment.size()};
+}
+
+void add_fields(std::string_view payload, std::vector<iovec>& pieces) {
+  for (auto mark = payload.find(kFieldMark); mark != std::string_view::npos;) {
+    const auto next = payload.find(kFieldMark, mark + 1);
+    pieces.push_back(piece(payload.substr(mark + 1, next - mark - 1)));
+    mark = next;
+  }
+}
+
+}  // namespace
+
+void JournalSink::sink_it_(const spdlog::details::log_msg& message) {
+  const std::string said = "MESSAGE=" + std::string(split(text(message)));
+  const std::string level = "PRIORITY=" + std::to_string(priority(message.level));
+  static const std::string kIdentifier = "SYSLOG_IDENTIFIER=headroomd";
+  std::vector<iovec> pieces{piece(said), piece(level), piece(kIdentifier)};
+  add_fields(text(message), pieces);
+  if (sd_journal_sendv(pieces.data(), static_cast<int>(pieces.size())) < 0) count_refused();
+}
+
+void StderrSink::sink_it_(const spdlog::details::log_msg& message) {
+  const auto level = spdlog::level::to_string_view(message.level);
+  std::string line(level.data(), level.size());
+  line.append(": ").append(split(text(message))).append("\n");
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) count_refused();
+}
+
+}  // namespace headroom::log

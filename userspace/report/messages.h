@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages: what headroom says, in the kubelet's words where it has some. Pure strings.
+#pragma once
+
+#include "report/eviction.h"
+
+#include <headroom/decision.h>
+#include <headroom/pod.h>
+#include <headroom/quantity.h>
+#include <headroom/signal.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headroom::report {
+
+// A container's usage beside its request, for the kubelet's message.
+struct ContainerUse {
+  std::string_view container;
+  Quantity usage;
+  Quantity request;
+};
+
+// The kubelet's message on an evicted pod, with its trailing blank (KUBELET.md 11.3). Containers
+// are listed where they exceed their request, and only for resources the kubelet compares: memory
+// and ephemeral-storage.
+std::string pod_message(Signal signal, std::optional<Quantity> threshold,
+                        std::optional<Quantity> available, std::span<const ContainerUse> uses);
+
+// An amount of `signal` in the format the kubelet reads it in: binary for bytes, decimal for
+// inodes and tasks.
+Quantity quantity_of(Signal signal, std::int64_t amount);
+
+// The kubelet's event reasons.
+inline constexpr std::string_view kThresholdMet = "EvictionThresholdMet";
+inline constexpr std::string_view kEvicted = "Evicted";
+std::string_view condition_reason(Condition condition, bool now);
+
+// "default/hog"
+std::string pod_name(const Pod& pod);
+// "1.2Gi over its request of 0", "100Mi under its request of 200Mi", "usage unknown, request 0"
+std::string over_request(std::optional<Bytes> working_set, Bytes request);
+
+// "EvictionThresholdMet: Attempting to reclaim memory: memory.available 52Mi, below its hard
+// threshold of 100Mi"
+std::string threshold_line(Signal signal, bool hard, std::int64_t limit, std::int64_t available);
+// "NodeHasInsufficientMemory: MemoryPressure is now true"
+std::string condition_line(Condition condition, bool now);
+// What the act on a pod did: "killed default/hog (BestEffort, 1.2Gi over its request of 0): …"
+std::string outcome_line(const Outcome& outcome, std::string_view qos);
+// How it ended: "evicted default/hog: gone 85ms after its signal, 1.2Gi returned"
+std::string ending_line(const Eviction& eviction);
+// "2. default/web: Burstable, priority 0, 100Mi over its request of 200Mi: outranked"
+std::string candidate_line(std::size_t place, const Ranked& candidate, std::string_view qos);
+
+}  // namespace headroom::report

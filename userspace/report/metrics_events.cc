@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// kubelet_evictions and headroom_*: what was decided and done since the start, and how fast.
+#include "report/family.h"
+#include "report/metrics.h"
+
+#include <bitset>
+
+namespace headroom::report {
+namespace {
+
+// Signals with a threshold have their series from the start, so that the first eviction is a step
+// from zero; others only once something happened.
+std::bitset<kSignals> signals_shown(const NodeView& node) {
+  std::bitset<kSignals> shown;
+  for (const ThresholdView& threshold : node.thresholds)
+    shown.set(static_cast<std::size_t>(threshold.signal));
+  for (std::size_t i = 0; i < kSignals; ++i)
+    for (const std::uint64_t count : node.counters.evictions[i])
+      if (count > 0) shown.set(i);
+  return shown;
+}
+
+void add_kubelet(const NodeView& node, Families& families) {
+  auto evictions = Family::counter("kubelet_evictions", "Pods evicted, by eviction signal.");
+  auto age = Family::histogram("kubelet_eviction_stats_age_seconds",
+                               "Age of the stats a pod was evicted by, by eviction signal.");
+  const auto shown = signals_shown(node);
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    if (!shown[i]) continue;
+    evictions.add(node.counters.evicted(static_cast<Signal>(i)),
+                  {{"eviction_signal", kSignalNames[i]}});
+    age.add(node.counters.stats_age[i], {{"eviction_signal", kSignalNames[i]}});
+  }
+  evictions.into(families);
+  age.into(families);
+}
+
+void add_evictions(const NodeView& node, Families& families) {
+  auto evictions = Family::counter("headroom_evictions_total",
+                                   "Evictions by how their first act came out; failed attempts "
+                                   "count each.");
+  auto would =
+      Family::counter("headroom_would_evict_total", "Evictions that observe mode only reported.");
+  const auto shown = signals_shown(node);
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    if (!shown[i]) continue;
+    for (std::size_t result = 0; result < kResults; ++result) {
+      const bool pretended = static_cast<Outcome::Result>(result) == Outcome::Result::kPretended;
+      evictions.add(node.counters.evictions[i][result],
+                    {{"mode", pretended ? "observe" : "enforce"},
+                     {"outcome", kResultNames[result]},
+                     {"signal", kSignalNames[i]}});
+    }
+    would.add(node.counters.would_evict(static_cast<Signal>(i)), {{"signal", kSignalNames[i]}});
+  }
+  evictions.into(families);
+  would.into(families);
+}
+
+void add_endings(const Counters& counters, Families& families) {
+  Family::counter("headroom_farewells_total",
+                  "Evictions that ended: no process left, or its time was up with some left.")
+      .add(counters.victims_gone, {{"ending", "gone"}})
+      .add(counters.victims_outlasting, {{"ending", "outlasting"}})
+      .into(families);
+  Family::counter("headroom_memory_returned_bytes_total", "Working set that evictions gave back.")
+      .add(counters.memory_returned)
+      .into(families);
+  auto transitions = Family::counter("headroom_condition_transitions_total",
+                                     "Times a node condition turned, either way.");
+  for (std::size_t i = 0; i < kConditions; ++i)
+    transitions.add(counters.transitions[i], {{"condition", kConditionNames[i]}});
+  transitions.into(families);
+}
+
+void add_latencies(const Counters& counters, Families& families) {
+  Family::histogram("headroom_crossing_to_decide_seconds",
+                    "From the last good sample to the decision: an upper bound of how late a hard "
+                    "threshold's crossing was acted on.")
+      .add(counters.crossing_to_decide)
+      .into(families);
+  Family::histogram("headroom_detect_to_decide_seconds",
+                    "From the sample a decision rests on to the decision.")
+      .add(counters.detect_to_decide)
+      .into(families);
+  Family::histogram("headroom_decide_to_signal_seconds",
+                    "From the decision to the return of the act that sent the signal.")
+      .add(counters.decide_to_signal)
+      .into(families);
+  Family::histogram("headroom_signal_to_exit_seconds",
+                    "From the last signal sent to no process being left.")
+      .add(counters.signal_to_exit)
+      .into(families);
+}
+
+}  // namespace
+
+void add_event_families(const NodeView& node, Families& families) {
+  add_kubelet(node, families);
+  add_evictions(node, families);
+  add_endings(node.counters, families);
+  add_latencies(node.counters, families);
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/node_view.h"
+
+#include <algorithm>
+
+namespace headroom::report {
+namespace {
+
+bool same_cgroups(const CgroupTable& a, const CgroupTable& b) {
+  return std::equal(a.records.begin(), a.records.end(), b.records.begin(), b.records.end(),
+                    [](const hr_record& x, const hr_record& y) { return x.id == y.id; });
+}
+
+void look_up_paths(CgroupTable& table, const CgroupNames* names) {
+  table.paths.clear();
+  table.path_ends.clear();
+  table.all_named = true;
+  for (const hr_record& record : table.records) {
+    const std::string_view path = names ? names->path_of(CgroupId{record.id}) : "";
+    table.all_named = table.all_named && !path.empty();
+    table.paths.append(path);
+    table.path_ends.push_back(static_cast<std::uint32_t>(table.paths.size()));
+  }
+}
+
+}  // namespace
+
+std::string_view qos_name(const Pod& pod, QosOf qos_of) {
+  if (pod.declared_qos) return name(*pod.declared_qos);
+  return qos_of ? name(qos_of(pod)) : "";
+}
+
+void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot,
+          const CgroupNames* names) {
+  table.at = snapshot.at;
+  table.records.clear();
+  if (snapshot.cgroups)
+    table.records.insert(table.records.end(), snapshot.cgroups->begin(), snapshot.cgroups->end());
+  table.pods.clear();
+  for (const PodReading& reading : snapshot.pods)
+    table.pods.push_back(
+        PodRow{reading.pod, reading.cgroup, reading.memory_request, reading.critical});
+  // A cgroup's name never changes (cgroup v2 has no rename), but it may be learnt late.
+  if (shown && shown->all_named && same_cgroups(table, *shown)) {
+    table.paths.assign(shown->paths);
+    table.path_ends.assign(shown->path_ends.begin(), shown->path_ends.end());
+    table.all_named = true;
+  } else {
+    look_up_paths(table, names);
+  }
+}
+
+void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,
+                     const Verdict& verdict) {
+  views.clear();
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    // A verdict of an older policy may name a threshold that is no more.
+    if (standing.index >= policy.thresholds.size()) continue;
+    const Threshold& threshold = policy.thresholds[standing.index];
+    views.push_back(ThresholdView{.signal = threshold.signal,
+                                  .grace = threshold.grace,
+                                  .limit = standing.limit,
+                                  .available = standing.available,
+                                  .below_since = standing.below_since,
+                                  .met = standing.met,
+                                  .time_to = standing.time_to});
+  }
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeView and CgroupTable: what is worth showing of an instant, owned; the metrics, the JSON
+// status and so the live view all render from these two.
+//
+// Two, because they age differently: the node's view changes with every act, the table of
+// thousands of cgroups only with a sweep, and copying it on every check would cost the loop.
+#pragma once
+
+#include "report/latency.h"
+#include "report/tick_cost.h"
+
+#include <headroom/judge.h>
+#include <headroom/policy.h>
+#include <headroom/snapshot.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::report {
+
+// A threshold as configured and as it stands.
+struct ThresholdView {
+  Signal signal = Signal::kMemoryAvailable;
+  Duration grace{0};
+  std::optional<std::int64_t> limit;
+  std::optional<std::int64_t> available;
+  std::optional<Instant> below_since;
+  bool met = false;
+  std::optional<Duration> time_to;
+
+  bool hard() const { return grace == Duration::zero(); }
+};
+constexpr std::string_view kind_name(bool hard) {
+  return hard ? "hard" : "soft";
+}
+
+// How the first act of an eviction came out: the `outcome` label of headroom_evictions_total.
+inline constexpr std::size_t kResults = 4;  // Outcome::Result
+inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "gone", "failed",
+                                                                     "pretended"};
+
+// Totals since the daemon started.
+struct Counters {
+  std::array<std::array<std::uint64_t, kResults>, kSignals> evictions{};
+  std::array<Latency, kSignals> stats_age;  // age of the sample a decision rests on
+  Latency detect_to_decide;    // from the sample that tripped the threshold to the decision
+  Latency crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
+  Latency decide_to_signal;
+  Latency signal_to_exit;
+  Latency sweep;
+  std::array<std::uint64_t, kWakes> wakeups{};
+  std::array<std::uint64_t, kDepths> checks{};
+  std::array<std::uint64_t, kConditions> transitions{};
+  std::uint64_t victims_gone = 0;
+  std::uint64_t victims_outlasting = 0;  // their time was up and processes were left
+  std::uint64_t memory_returned = 0;     // bytes
+  std::uint64_t missing_readings = 0;
+  std::uint64_t audit_lost = 0;
+  std::uint64_t log_lost = 0;
+  std::uint64_t publications_skipped = 0;
+  std::uint64_t reports_failed = 0;  // tell() gave up half-way: out of memory
+
+  std::uint64_t would_evict(Signal signal) const {
+    return evictions[static_cast<std::size_t>(signal)]
+                    [static_cast<std::size_t>(Outcome::Result::kPretended)];
+  }
+  std::uint64_t evicted(Signal signal) const {
+    return evictions[static_cast<std::size_t>(signal)]
+                    [static_cast<std::size_t>(Outcome::Result::kDone)];
+  }
+};
+
+struct SelfCost {
+  std::optional<Duration> cpu;
+  std::optional<std::uint64_t> resident;  // bytes
+  TickCost last_tick;
+  std::uint64_t kill_path_allocations = 0;  // of the latest turn that acted
+};
+
+// Names for the bits of hr_record::valid, in their order.
+inline constexpr std::array<std::string_view, HR_GROUPS> kGroupNames{
+    "memory_usage", "memory_stat", "memory_limits", "memory_events",
+    "cpu",          "throttle",    "psi",           "pids"};
+// Which source serves each group ("bpf", "files"); "" while nothing does. Literals: views are
+// copied by value.
+using Sources = std::array<std::string_view, HR_GROUPS>;
+
+struct NodeView {
+  Instant at;
+  Mode mode = Mode::kObserve;
+  Observations observations;
+  std::vector<ThresholdView> thresholds;
+  std::array<bool, kConditions> conditions{};
+  std::vector<Victim> victims;
+  Instant next_check;
+  std::uint64_t cgroups = 0;
+  std::optional<Instant> swept_at;
+  Counters counters;
+  SelfCost self;
+  Sources sources{};
+  std::string audit_log;
+};
+
+struct PodRow {
+  std::shared_ptr<const Pod> pod;
+  CgroupId cgroup;
+  Bytes memory_request;
+  bool critical = false;
+};
+
+struct CgroupTable {
+  Instant at;
+  std::vector<hr_record> records;
+  std::vector<PodRow> pods;
+  // Paths of `records`, one after another in one buffer: no string of its own per cgroup.
+  std::string paths;
+  std::vector<std::uint32_t> path_ends;
+  bool all_named = false;
+
+  std::string_view path(std::size_t record) const {
+    const std::uint32_t begin = record == 0 ? 0 : path_ends[record - 1];
+    return std::string_view(paths).substr(begin, path_ends[record] - begin);
+  }
+};
+
+// The name of a cgroup: its path from the cgroup root ("/" for the root), "" when not known.
+class CgroupNames {
+ public:
+  virtual ~CgroupNames() = default;
+  virtual std::string_view path_of(CgroupId id) const = 0;
+};
+
+// How to tell a pod's QoS class where its status does not: judge/ knows, report/ must not.
+using QosOf = QosClass (*)(const Pod& pod);
+// "" where neither knows.
+std::string_view qos_name(const Pod& pod, QosOf qos_of);
+
+// Fills every field of a buffer that held an older publication; allocates only to grow it.
+// `shown` is the table on show: paths are copied from it when the cgroups are still the same.
+void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot,
+          const CgroupNames* names);
+void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,
+                     const Verdict& verdict);
+
+}  // namespace headroom::report

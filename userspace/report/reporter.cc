@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/reporter.h"
+
+#include "report/journal.h"
+
+#include <exception>
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+bool due(const std::optional<Instant>& last, Instant at, bool news) {
+  return news || !last || at - *last >= NodeReporter::kShowEvery;
+}
+
+}  // namespace
+
+NodeReporter::NodeReporter(ReporterSetup setup)
+    : setup_(std::move(setup)),
+      policy_(setup_.policy),
+      audit_({.file = setup_.audit_log, .qos_of = setup_.qos_of, .wall_time = setup_.wall_time}),
+      chronicle_({.audit = &audit_,
+                  .names = setup_.names,
+                  .qos_of = setup_.qos_of,
+                  .on_evicted = setup_.on_evicted}) {}
+
+void NodeReporter::note(const TickCost& cost) {
+  self_.last_tick = cost;
+  ++counters_.wakeups[static_cast<std::size_t>(cost.wake)];
+  ++counters_.checks[static_cast<std::size_t>(cost.depth)];
+  if (cost.depth == Depth::kCgroups) counters_.sweep.observe(cost.look);
+}
+
+void NodeReporter::adopt(const Policy& policy) {
+  policy_ = policy;
+}
+
+void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
+                        std::span<const Outcome> outcomes) {
+  if (verdict.look_closer) return;
+  try {
+    if (!outcomes.empty()) self_.kill_path_allocations = self_.last_tick.kill_path_allocations;
+    const bool happened = chronicle_.follow({.policy = policy_,
+                                             .snapshot = snapshot,
+                                             .verdict = verdict,
+                                             .outcomes = outcomes,
+                                             .kill_path_allocations = self_.kill_path_allocations},
+                                            counters_);
+    const bool turned = transitions_.follow(policy_, verdict, snapshot.at, counters_);
+    show_cgroups(snapshot, happened);
+    show_node(snapshot, verdict, happened || turned);
+  } catch (const std::exception&) {
+    // Out of memory, in all likelihood: then this is no moment to say more than a number.
+    ++counters_.reports_failed;
+  }
+}
+
+void NodeReporter::show_cgroups(const Snapshot& snapshot, bool news) {
+  if (!snapshot.cgroups) return;
+  cgroups_ = snapshot.cgroups->size();
+  swept_at_ = snapshot.at;
+  if (!due(cgroups_shown_, snapshot.at, news)) return;
+  cgroups_shown_ = snapshot.at;
+  setup_.shown->cgroups.publish([&](CgroupTable& next, const CgroupTable* shown) {
+    fill(next, shown, snapshot, setup_.names);
+  });
+}
+
+void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, bool news) {
+  if (!due(node_shown_, snapshot.at, news)) return;
+  node_shown_ = snapshot.at;
+  meter_.read(self_);
+  count_losses();
+  setup_.shown->node.publish([&](NodeView& next, const NodeView*) {
+    next.at = snapshot.at;
+    next.mode = policy_.mode;
+    next.observations = snapshot.observations;
+    fill_thresholds(next.thresholds, policy_, verdict);
+    next.conditions = verdict.conditions;
+    next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());
+    next.next_check = verdict.next_check;
+    next.cgroups = cgroups_;
+    next.swept_at = swept_at_;
+    next.counters = counters_;
+    next.self = self_;
+    next.sources = sources_;
+    next.audit_log.assign(setup_.audit_log.native());
+  });
+}
+
+void NodeReporter::count_losses() {
+  counters_.audit_lost = audit_.tally().lost;
+  counters_.log_lost = log::lost();
+  counters_.publications_skipped = setup_.shown->node.skipped() + setup_.shown->cgroups.skipped();
+}
+
+}  // namespace headroom::report

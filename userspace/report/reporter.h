@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeReporter: the Reporter of a node: shows its view, logs what happened, feeds the audit log.
+#pragma once
+
+#include "report/audit.h"
+#include "report/chronicle.h"
+#include "report/node_view.h"
+#include "report/published.h"
+#include "report/self_cost.h"
+#include "report/tick_cost.h"
+#include "report/transitions.h"
+
+#include <headroom/policy.h>
+#include <headroom/ports.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+namespace headroom::report {
+
+// What the HTTP and D-Bus threads read. Made first, shared with them, and outliving them.
+struct Shown {
+  Published<NodeView> node;
+  Published<CgroupTable> cgroups;
+};
+
+struct ReporterSetup {
+  std::shared_ptr<Shown> shown;
+  Policy policy;
+  std::filesystem::path audit_log;     // empty: none
+  const CgroupNames* names = nullptr;  // asked on the loop's thread
+  QosOf qos_of = nullptr;              // called on any thread
+  // A pod's eviction has begun. On the loop's thread; must not wait (BusThread::evicted does not).
+  std::function<void(const Eviction&)> on_evicted;
+  std::function<WallTime(Instant)> wall_time = wall_time_of;
+};
+
+class NodeReporter final : public Reporter {
+ public:
+  // Between two publications, unless something happened: readers look once a second or less.
+  static constexpr Duration kShowEvery = std::chrono::milliseconds(200);
+
+  explicit NodeReporter(ReporterSetup setup);
+
+  // Before the tell() of the same turn.
+  void note(const TickCost& cost);
+  // The observer's total of readings that failed, and where its groups come from.
+  void note_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
+  void note_sources(const Sources& sources) { sources_ = sources; }
+  // A new policy is in force.
+  void adopt(const Policy& policy);
+
+  void tell(const Snapshot& snapshot, const Verdict& verdict,
+            std::span<const Outcome> outcomes) override;
+
+  AuditLog::Tally audit_tally() const { return audit_.tally(); }
+
+ private:
+  void show_cgroups(const Snapshot& snapshot, bool news);
+  void show_node(const Snapshot& snapshot, const Verdict& verdict, bool news);
+  void count_losses();
+
+  const ReporterSetup setup_;
+  Policy policy_;
+  AuditLog audit_;
+  Chronicle chronicle_;
+  Transitions transitions_;
+  SelfMeter meter_;
+  Counters counters_;
+  SelfCost self_;
+  Sources sources_{};
+  std::optional<Instant> node_shown_;
+  std::optional<Instant> cgroups_shown_;
+  std::optional<Instant> swept_at_;
+  std::uint64_t cgroups_ = 0;
+};
+
+}  // namespace headroom::report

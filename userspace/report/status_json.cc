@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/status_json.h"
+
+#include "report/identity.h"
+
+#include <optional>
+#include <unordered_map>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ns(Instant instant) {
+  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
+}
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+template <class T>
+Json maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json maybe(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
+}
+
+Json signals_json(const NodeView& node) {
+  Json signals = Json::array();
+  for (std::size_t i = 0; i < kSignals; ++i)
+    if (const auto& seen = node.observations[i])
+      signals.push_back({{"signal", kSignalNames[i]},
+                         {"available", seen->available},
+                         {"capacity", seen->capacity},
+                         {"at_ns", ns(seen->at)}});
+  return signals;
+}
+
+Json threshold_json(const ThresholdView& threshold, Instant at) {
+  return {{"signal", name(threshold.signal)},
+          {"kind", kind_name(threshold.hard())},
+          {"grace_seconds", seconds(threshold.grace)},
+          {"limit", maybe(threshold.limit)},
+          {"available", maybe(threshold.available)},
+          {"below_for_seconds",
+           threshold.below_since ? Json(seconds(at - *threshold.below_since)) : Json(nullptr)},
+          {"met", threshold.met},
+          {"forecast_seconds", threshold.time_to ? Json(seconds(*threshold.time_to)) : nullptr}};
+}
+
+Json thresholds_json(const NodeView& node) {
+  Json thresholds = Json::array();
+  for (const ThresholdView& threshold : node.thresholds)
+    thresholds.push_back(threshold_json(threshold, node.at));
+  return thresholds;
+}
+
+Json conditions_json(const NodeView& node) {
+  Json conditions = Json::object();
+  for (std::size_t i = 0; i < kConditions; ++i)
+    conditions[std::string(kConditionNames[i])] = node.conditions[i];
+  return conditions;
+}
+
+std::string_view name(Victim::Phase phase) {
+  switch (phase) {
+    case Victim::Phase::kTerminating:
+      return "terminating";
+    case Victim::Phase::kKilled:
+      return "killed";
+    case Victim::Phase::kSpent:
+      return "outlasting";
+    case Victim::Phase::kPretended:
+      return "would_evict";
+  }
+  return "";
+}
+
+// A field of a record: null unless its group was read.
+class Readings {
+ public:
+  explicit Readings(const hr_record* record) : record_(record) {}
+  Json operator()(hr_u32 group, hr_u64 hr_record::*field) const {
+    return known(group) ? value(record_->*field) : Json(nullptr);
+  }
+  Json psi(hr_psi_resource resource, hr_psi_kind kind) const {
+    return known(HR_PSI) ? value(record_->psi_ns[resource][kind]) : Json(nullptr);
+  }
+
+ private:
+  bool known(hr_u32 group) const { return record_ && (record_->valid & group); }
+  static Json value(hr_u64 value) {
+    return value == HR_UNKNOWN || value == HR_NO_LIMIT ? Json(nullptr) : Json(value);
+  }
+  const hr_record* record_;
+};
+
+using Phases = std::unordered_map<std::uint64_t, Victim::Phase>;
+
+Phases phases_of(const NodeView& node) {
+  Phases phases;
+  for (const Victim& victim : node.victims)
+    phases.emplace(victim.cgroup.value, victim.phase);
+  return phases;
+}
+
+std::string_view state_of(const PodRow& row, const hr_record* record, const Phases& phases) {
+  const auto dying = phases.find(row.cgroup.value);
+  if (dying != phases.end()) return name(dying->second);
+  if (!record) return "unknown";
+  if (record->populated == 0) return "empty";
+  return row.critical ? "critical" : "running";
+}
+
+Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases, QosOf qos_of) {
+  const Pod& pod = *row.pod;
+  const auto used = record ? working_set(*record) : std::nullopt;
+  const Readings read(record);
+  return {{"namespace", pod.pod_namespace},
+          {"name", pod.name},
+          {"uid", pod.uid},
+          {"qos", qos_name(pod, qos_of)},
+          {"priority", pod.priority},
+          {"state", state_of(row, record, phases)},
+          {"cgroup", row.cgroup.value},
+          {"working_set", maybe(used)},
+          {"request", row.memory_request.count},
+          {"over", used ? Json((*used - row.memory_request).count) : Json(nullptr)},
+          {"limit", read(HR_MEMORY_LIMITS, &hr_record::memory_max)},
+          {"swap", read(HR_MEMORY_USAGE, &hr_record::swap_usage)},
+          {"oom_kills", read(HR_MEMORY_EVENTS, &hr_record::events_oom_kill)},
+          {"cpu_ns", read(HR_CPU, &hr_record::cpu_usage_ns)},
+          {"throttled_ns", read(HR_THROTTLE, &hr_record::throttled_ns)},
+          {"memory_waiting_ns", read.psi(HR_PSI_MEMORY, HR_PSI_SOME)},
+          {"tasks", read(HR_PIDS, &hr_record::pids_current)}};
+}
+
+Json pods_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {
+  const PodIndex index(cgroups);
+  const Phases phases = phases_of(node);
+  Json pods = Json::array();
+  for (const PodRow& row : cgroups.pods)
+    pods.push_back(pod_json(row, index.record_of(row.cgroup), phases, qos_of));
+  return pods;
+}
+
+Json counters_json(const Counters& counters) {
+  std::uint64_t evicted = 0, would = 0, failed = 0;
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    evicted += counters.evicted(static_cast<Signal>(i));
+    would += counters.would_evict(static_cast<Signal>(i));
+    failed += counters.evictions[i][static_cast<std::size_t>(Outcome::Result::kFailed)];
+  }
+  return {{"evicted", evicted},
+          {"would_evict", would},
+          {"failed", failed},
+          {"memory_returned", counters.memory_returned},
+          {"checks", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
+          {"missing_readings", counters.missing_readings},
+          {"audit_lost", counters.audit_lost},
+          {"log_lost", counters.log_lost}};
+}
+
+Json self_json(const NodeView& node) {
+  return {{"cpu_seconds", node.self.cpu ? Json(seconds(*node.self.cpu)) : Json(nullptr)},
+          {"resident_bytes", maybe(node.self.resident)},
+          {"tick_allocations", node.self.last_tick.allocations},
+          {"kill_path_allocations", node.self.kill_path_allocations}};
+}
+
+Json sources_json(const Sources& sources) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (!sources[i].empty()) json[std::string(kGroupNames[i])] = sources[i];
+  return json;
+}
+
+}  // namespace
+
+Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {
+  return {{"version", HEADROOM_VERSION},
+          {"mode", name(node.mode)},
+          {"at_ns", ns(node.at)},
+          {"signals", signals_json(node)},
+          {"thresholds", thresholds_json(node)},
+          {"conditions", conditions_json(node)},
+          {"cgroups", node.cgroups},
+          {"pods_at_ns", ns(cgroups.at)},
+          {"pods", pods_json(node, cgroups, qos_of)},
+          {"counters", counters_json(node.counters)},
+          {"self", self_json(node)},
+          {"sources", sources_json(node.sources)},
+          {"audit_log", node.audit_log}};
+}
+
+std::string status_text(const Shown& shown, QosOf qos_of) {
+  const auto node = shown.node.latest();
+  if (!node) return "{}";
+  const auto cgroups = shown.cgroups.latest();
+  const CgroupTable none;
+  return status_json(*node, cgroups ? *cgroups : none, qos_of)
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace headroom::report

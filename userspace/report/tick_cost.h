@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// TickCost: what one turn of the loop took, measured by the engine, told beside its results.
+#pragma once
+
+#include <headroom/ports.h>
+#include <headroom/units.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace headroom::report {
+
+// What woke the loop.
+enum class Wake : std::uint8_t { kTimer, kReclaim, kMemoryEvents, kPressure, kLifecycle, kRequest };
+inline constexpr std::size_t kWakes = 6;
+inline constexpr std::array<std::string_view, kWakes> kWakeNames{
+    "timer", "reclaim", "memory_events", "pressure", "lifecycle", "request"};
+
+inline constexpr std::size_t kDepths = 2;
+inline constexpr std::array<std::string_view, kDepths> kDepthNames{"node", "cgroups"};
+
+struct TickCost {
+  Wake wake = Wake::kTimer;
+  Depth depth = Depth::kNode;  // the deepest look of this turn
+  Duration look{0};
+  Duration judge{0};
+  Duration act{0};
+  std::uint64_t allocations = 0;            // by the loop thread, from the look to the last act
+  std::uint64_t kill_path_allocations = 0;  // of those: from the verdict to the last act
+};
+
+}  // namespace headroom::report

@@ -63,7 +63,13 @@ class EngineTest : public testing::Test {
   FakeObserver observer{story};
   FakeActuator actuator;
   FakeReporter reporter;
-  Engine engine{policy(), observer, actuator, reporter};
+  report::TickCost cost;
+  Engine engine{policy(),
+                observer,
+                actuator,
+                reporter,
+                TurnMeter([] { return Instant{}; }, &allocations_on_this_thread),
+                [this](const report::TickCost& told) { cost = told; }};
 };
 
 TEST_F(EngineTest, SweepsOncePerPeriodAndLooksAtTheNodeInBetween) {
@@ -120,6 +126,8 @@ TEST_F(EngineTest, TheTurnThatKillsAllocatesNothing) {
   const auto after = allocations_on_this_thread();
   EXPECT_EQ(actuator.acts, 1u);
   EXPECT_EQ(after - before, 0u);
+  EXPECT_EQ(cost.allocations, 0u);
+  EXPECT_EQ(cost.depth, Depth::kCgroups);
   EXPECT_GT(allocations_on_this_thread(), 0u) << "the counter counts";
 }
 

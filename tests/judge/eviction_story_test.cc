@@ -296,6 +296,16 @@ TEST(Looking, TheNodeAloneIsEnoughWhileNothingIsNear) {
   EXPECT_TRUE(story.verdict.look_closer);
 }
 
+TEST(Looking, WithoutACloserLookNobodyIsForgottenAndItIsTriedAgain) {
+  Story story(hard_below(200_MiB));
+  story.pod("hog", 2_GiB);
+  story.step(0, 100_MiB);
+  judge(story.policy, story.snapshot(5, 100_MiB, false), story.history, story.verdict);
+  EXPECT_TRUE(story.verdict.look_closer);
+  EXPECT_EQ(story.verdict.after.victims.size(), 1u);
+  EXPECT_EQ(story.verdict.next_check, at_ms(10));
+}
+
 struct WatchCase {
   const char* name;
   Bytes available;

@@ -12,8 +12,14 @@ constexpr std::size_t kRoom = 64;
 
 }  // namespace
 
-Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter)
-    : policy_(std::move(policy)), observer_(&observer), actuator_(&actuator), reporter_(&reporter) {
+Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter,
+               TurnMeter meter, OnCost on_cost)
+    : policy_(std::move(policy)),
+      observer_(&observer),
+      actuator_(&actuator),
+      reporter_(&reporter),
+      meter_(meter),
+      on_cost_(std::move(on_cost)) {
   // Grown before they are needed: the kill path allocates nothing.
   for (History* history : {&history_, &verdict_.after}) {
     history->victims.reserve(kRoom);
@@ -25,21 +31,22 @@ Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& 
   outcomes_.reserve(kRoom);
 }
 
-Snapshot Engine::look(Instant now) {
-  const bool sweep_due = now >= next_sweep_;
-  Snapshot snapshot = observer_->look(sweep_due ? Depth::kCgroups : Depth::kNode);
+Snapshot Engine::look(Depth depth) {
+  const Snapshot snapshot = observer_->look(depth);
+  meter_.looked(depth);
   judge(policy_, snapshot, history_, verdict_);
-  if (verdict_.look_closer) {
-    snapshot = observer_->look(Depth::kCgroups);
-    judge(policy_, snapshot, history_, verdict_);
-  }
+  meter_.judged();
   return snapshot;
 }
 
-Instant Engine::turn(Instant now) {
-  const Snapshot snapshot = look(now);
-  if (snapshot.cgroups) actuator_->arm(snapshot.pods);
-  act();
+Instant Engine::turn(Instant now, report::Wake wake) {
+  meter_.start(wake);
+  Snapshot snapshot = look(now >= next_sweep_ ? Depth::kCgroups : Depth::kNode);
+  // From the same history: the verdict of the shallower look is void.
+  if (verdict_.look_closer) snapshot = look(Depth::kCgroups);
+  act(snapshot);
+  meter_.acted();
+  on_cost_(meter_.cost());
   reporter_->tell(snapshot, verdict_, outcomes_);
   std::swap(history_, verdict_.after);
   if (snapshot.cgroups) {
@@ -49,7 +56,8 @@ Instant Engine::turn(Instant now) {
   return std::min(verdict_.next_check, next_sweep_);
 }
 
-void Engine::act() {
+void Engine::act(const Snapshot& snapshot) {
+  if (snapshot.cgroups) actuator_->arm(snapshot.pods);
   outcomes_.clear();
   for (const Decision& decision : verdict_.decisions) {
     outcomes_.push_back(actuator_->act(decision));

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: one turn of observe → judge → act → report. It owns the history; it reads no clock, opens
-// no file and knows no library.
+// Engine: one turn of observe → judge → act → report. It owns the history; it opens no file and
+// knows no library, and what time it is it is told.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <headroom/ports.h>
+
+#include "daemon/turn_meter.h"
 
 namespace headroom::daemon {
 
 class Engine {
  public:
-  Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter);
+  // `on_cost` is told what the turn took before the reporter is told what happened in it.
+  using OnCost = std::function<void(const report::TickCost&)>;
+  Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter, TurnMeter meter,
+         OnCost on_cost);
 
   // Returns when the next turn is due.
-  Instant turn(Instant now);
+  Instant turn(Instant now, report::Wake wake = report::Wake::kTimer);
 
   // Victims of a former life, whose grace goes on.
   void resume(std::vector<Victim> victims);
@@ -30,13 +35,15 @@ class Engine {
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
 
  private:
-  Snapshot look(Instant now);
-  void act();
+  Snapshot look(Depth depth);
+  void act(const Snapshot& snapshot);
 
   Policy policy_;
   Observer* observer_;
   Actuator* actuator_;
   Reporter* reporter_;
+  TurnMeter meter_;
+  OnCost on_cost_;
   History history_;
   Verdict verdict_;
   std::vector<Outcome> outcomes_;

@@ -48,6 +48,7 @@ json to_json(const Victim& victim) {
              {"namespace", victim.pod->pod_namespace},
              {"priority", victim.pod->priority},
              {"cgroup", victim.cgroup.value},
+             {"request", victim.memory_request.count},
              {"phase", static_cast<int>(victim.phase)},
              {"terminated_at", ns(victim.terminated_at)},
              {"killed_at", ns(victim.killed_at)},
@@ -71,6 +72,7 @@ Victim victim_from(const json& from) {
   victim.killed_at = instant(from.at("killed_at"));
   victim.deadline = instant(from.at("deadline"));
   victim.reason = reason_from(from.at("reason"));
+  victim.memory_request = Bytes{from.at("request").get<std::int64_t>()};
   if (from.contains("held")) victim.held = Bytes{from.at("held").get<std::int64_t>()};
   return victim;
 }

@@ -20,6 +20,7 @@ Victim victim_of(const Decision& decision) {
   victim.cgroup = decision.cgroup;
   victim.reason = decision.reason;
   victim.held = decision.standing.working_set;
+  victim.memory_request = decision.standing.memory_request;
   return victim;
 }
 

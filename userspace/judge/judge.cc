@@ -38,8 +38,9 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   const auto threshold = threshold_to_act_on(policy, snapshot, before, verdict);
   if (!snapshot.cgroups) {
     verdict.look_closer = threshold.has_value() || !before.victims.empty();
-    verdict.after.victims.clear();
-    if (!verdict.look_closer) plan_next_check(policy, snapshot, verdict);
+    // Stands if no closer look can be had: nobody is forgotten, and it is tried again.
+    verdict.after.victims = before.victims;
+    plan_next_check(policy, snapshot, verdict);
     return;
   }
   attend(policy, snapshot, before, verdict);

@@ -44,6 +44,7 @@ Farewell farewell(const Victim& victim, const PodReading* reading, Instant at) {
 Decision kill(const Victim& victim, const Reason& reason, Instant at) {
   Standing standing;
   standing.working_set = victim.held;
+  standing.memory_request = victim.memory_request;
   return Decision{.act = Act::kKill,
                   .pod = victim.pod,
                   .cgroup = victim.cgroup,

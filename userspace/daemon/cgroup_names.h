@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// InventoryNames: the inventory's paths, as report/ asks for them.
+#pragma once
+
+#include "observe/inventory.h"
+#include "report/node_view.h"
+
+namespace headroom::daemon {
+
+class InventoryNames final : public report::CgroupNames {
+ public:
+  explicit InventoryNames(const observe::Inventory& inventory) : inventory_(&inventory) {}
+  std::string_view path_of(CgroupId id) const override {
+    const observe::KnownCgroup* known = inventory_->find(id);
+    return known ? std::string_view(known->path) : std::string_view();
+  }
+
+ private:
+  const observe::Inventory* inventory_;
+};
+
+}  // namespace headroom::daemon

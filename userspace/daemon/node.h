@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Node: the daemon's parts put together, for one configuration.
+#pragma once
+
+#include <headroom/result.h>
+
+#include <memory>
+
+#include "act/dry_actuator.h"
+#include "act/host_actuator.h"
+#include "config/config.h"
+#include "daemon/cgroup_names.h"
+#include "daemon/engine.h"
+#include "daemon/victims_file.h"
+#include "observe/best_source.h"
+#include "observe/cgroup_root.h"
+#include "observe/host_observer.h"
+#include "report/bus_thread.h"
+#include "report/http.h"
+#include "report/reporter.h"
+
+namespace headroom::daemon {
+
+class Node {
+ public:
+  static Result<std::unique_ptr<Node>> start(config::Config config, observe::CgroupRoot root,
+                                             std::vector<Pod> manifests);
+
+  // One turn of the engine; returns when the next is due.
+  Instant turn(report::Wake wake);
+
+  // A new configuration: what can change now does, what needs a restart is said.
+  void adopt(config::Config config);
+  void describe(std::vector<Pod> manifests) { observer_.describe(std::move(manifests)); }
+
+  const config::Config& config() const { return config_; }
+
+ private:
+  struct Sources {
+    std::unique_ptr<observe::BestSource> source;
+    observe::Inventory inventory;
+  };
+  static Result<Sources> open_sources(const observe::CgroupRoot& root);
+
+  Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
+       std::vector<Pod> manifests);
+  report::ReporterSetup reporter_setup();
+  void open_windows();
+  void resume();
+  Actuator& actuator();
+  void note_source();
+
+  config::Config config_;
+  observe::BestSource* source_;  // the observer's
+  observe::HostObserver observer_;
+  InventoryNames names_;
+  std::shared_ptr<report::Shown> shown_;
+  std::unique_ptr<report::BusThread> bus_;
+  report::NodeReporter reporter_;
+  std::unique_ptr<report::Http> http_;
+  act::HostActuator host_actuator_;
+  act::DryActuator dry_actuator_;
+  VictimsFile victims_file_;
+  bool victims_unsaved_ = false;
+  Engine engine_;
+};
+
+}  // namespace headroom::daemon

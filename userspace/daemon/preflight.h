@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preflight: what this process may do here, before anything is started.
+#pragma once
+
+#include <headroom/policy.h>
+#include <headroom/result.h>
+
+#include "observe/cgroup_root.h"
+
+namespace headroom::daemon {
+
+// The cgroup v2 mount, or why the daemon cannot run in this mode, in one line.
+Result<observe::CgroupRoot> preflight(Mode mode);
+
+// Takes what a node's guardian needs and may be refused: descriptors, locked memory, the OOM
+// score. A refusal is logged; nothing depends on it but how well we survive.
+void settle_in();
+
+}  // namespace headroom::daemon

@@ -44,5 +44,12 @@ TEST(Journal, PlainStderrShowsTheMessageWithoutItsFields) {
             "warning: evicted default/hog\nerror: 2 more\n");
 }
 
+TEST(Journal, WhoSpeaksAfterTheQueueHasEndedIsStillHeard) {
+  { const Logging logging("info"); }
+  ::testing::internal::CaptureStderr();
+  warning("late");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "warning: late\n");
+}
+
 }  // namespace
 }  // namespace headroom::log

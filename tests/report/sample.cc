@@ -33,6 +33,7 @@ hr_record full_record(std::uint64_t id, std::uint64_t parent) {
   constexpr std::size_t kFirstField = 3;  // after id, parent_id, valid and populated
   for (std::size_t i = kFirstField; i < sizeof(record) / sizeof(hr_u64); ++i)
     fields[i] = id * 1'000'000'000 + i * 1'000'000;
+  record.inactive_file = 1'000'000;
   record.valid = (1 << HR_GROUPS) - 1;
   return record;
 }
@@ -71,23 +72,31 @@ CgroupTable sample_cgroups() {
   return table;
 }
 
+namespace {
+
+report::ThresholdView threshold(Signal signal, Duration grace, std::optional<std::int64_t> limit,
+                                std::optional<std::int64_t> available) {
+  report::ThresholdView view;
+  view.signal = signal;
+  view.grace = grace;
+  view.limit = limit;
+  view.available = available;
+  return view;
+}
+
+}  // namespace
+
 NodeView sample_node() {
   NodeView node;
   node.at = sample_at(10'000);
   node.mode = Mode::kEnforce;
   of(node.observations, Signal::kMemoryAvailable) =
       Observation{(200_MiB).count, (4_GiB).count, sample_at(9'999)};
-  node.thresholds = {
-      {.signal = Signal::kMemoryAvailable,
-       .limit = (100_MiB).count,
-       .available = (200_MiB).count,
-       .time_to = 2500ms},
-      {.signal = Signal::kMemoryAvailable,
-       .grace = 90s,
-       .limit = (300_MiB).count,
-       .available = (200_MiB).count,
-       .below_since = sample_at(8'000)},
-      {.signal = Signal::kNodeFsAvailable, .limit = std::nullopt, .available = std::nullopt}};
+  node.thresholds = {threshold(Signal::kMemoryAvailable, 0s, (100_MiB).count, (200_MiB).count),
+                     threshold(Signal::kMemoryAvailable, 90s, (300_MiB).count, (200_MiB).count),
+                     threshold(Signal::kNodeFsAvailable, 0s, std::nullopt, std::nullopt)};
+  node.thresholds[0].time_to = 2500ms;
+  node.thresholds[1].below_since = sample_at(8'000);
   node.conditions[0] = true;
   node.cgroups = 7;
   node.swept_at = sample_at(9'500);

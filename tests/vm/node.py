@@ -131,6 +131,10 @@ class Node:
             awk -v total=$total '/^anon /{a=$2} /^file /{f=$2} /^inactive_file /{i=$2} END{printf "%d", total-(a+f-i)}' \
                 /sys/fs/cgroup/memory.stat""", check=True).out)
 
+    def holding_to_leave(self, mebibytes: int) -> int:
+        """How many MiB one more pod must hold for so much to stay available."""
+        return (self.memory_available() >> 20) - mebibytes
+
     def leave(self) -> None:
         self.stop()
         units = shlex.join(pod.unit for pod in self.pods)

@@ -49,7 +49,8 @@ def test_soft_threshold_waits_its_grace_then_asks_politely(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="150Mi", soft="700Mi", grace="2s", max_pod_grace=5))
         others = bystanders(node)
-        batch = node.run_pod(Pod("batch", "burstable", {"memory": "64Mi"}), "--hold 900M")
+        settled(node, others, 7)
+        batch = node.run_pod(Pod("batch", "burstable", {"memory": "64Mi"}), f"--hold {node.holding_to_leave(400)}M")
         record, = node.wait_for_evictions(1)
         assert record["pod"]["name"] == "batch" and record["kind"] == "soft", record
         assert record["latency"]["first_seen_to_decision_ms"] >= 2000, record
@@ -75,7 +76,7 @@ def test_priority_outranks_size(vm):
 def test_observe_mode_tells_and_touches_nothing(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="600Mi", mode="observe"))
-        hog = node.run_pod(Pod("hog"), "--hold 1200M")
+        hog = node.run_pod(Pod("hog"), f"--hold {node.holding_to_leave(400)}M")
         vm.wait_until("curl -sS http://127.0.0.1:9750/metrics | grep -q '^headroom_would_evict_total{.*} 1'")
         assert node.alive(hog)
         assert node.memory_available() < 600 << 20, "the threshold really was crossed"
@@ -85,9 +86,9 @@ def test_metrics_carry_the_pods_the_signal_and_the_eviction(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="300Mi"))
         web = node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 150M")
-        node.run_pod(Pod("hog"), "--until 4G")
+        hog = node.run_pod(Pod("hog"), "--until 4G")
         node.wait_for_evictions(1)
-        vm.run("sleep 1.2")
+        vm.run(f"systemctl stop {hog.slice}; sleep 1.2", check=True)
         page = node.metrics()
         working_set = [line for line in page.splitlines()
                        if line.startswith("container_memory_working_set_bytes{") and 'pod="web"' in line]

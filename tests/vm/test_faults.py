@@ -8,8 +8,11 @@ METRICS_PORT = 9750
 
 
 def innocents(node):
-    return [node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 100M"),
+    pods = [node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 100M"),
             node.run_pod(Pod("cron"), "--hold 8M")]
+    node.vm.wait_until(f"[ $(cat {pods[0].cgroup}/memory.current) -gt {100 << 20} ]")
+    return pods
+
 
 
 def grace_given(record):
@@ -21,7 +24,7 @@ def test_a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="150Mi", soft="900Mi", grace="1s", max_pod_grace=2))
         others = innocents(node)
-        deaf = node.run_pod(Pod("deaf"), "--deaf --hold 900M")
+        deaf = node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         record, = node.wait_for_evictions(1)
         assert record["pod"]["name"] == "deaf" and record["kind"] == "soft", record
         assert 2.0 <= grace_given(record) < 2.2, record
@@ -32,7 +35,7 @@ def test_the_daemon_killed_in_mid_grace_resumes_it(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="150Mi", soft="900Mi", grace="1s", max_pod_grace=6))
         others = innocents(node)
-        deaf = node.run_pod(Pod("deaf"), "--deaf --hold 900M")
+        deaf = node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         vm.wait_until("grep -q deaf /run/headroom/victims.json", timeout=30)
         vm.run("systemctl kill -s KILL headroomd.service", check=True)
         record, = node.wait_for_evictions(1)
@@ -48,7 +51,6 @@ def test_a_victim_that_vanishes_between_judging_and_killing_costs_nobody_else(vm
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="800Mi"))
         others = innocents(node)
-        vm.run("sleep 1")
         available = node.memory_available() >> 20
         for i in range(20):
             # A little more each time, so that its own end falls before, into and after the kill.

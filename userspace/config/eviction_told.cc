@@ -42,8 +42,13 @@ Complaint located(const EvictionTold& told, const ThresholdError& error) {
   if (!map) return complaint;
   complaint.file = map->file;
   complaint.line = map->line;
-  for (const Word& word : map->words)
-    if (word.key == error.key) complaint.line = word.line;
+  for (const Word& word : map->words) {
+    if (word.key != error.key) continue;
+    complaint.line = word.line;
+    // Upstream's words do not always say what it was that could not be read.
+    if (error.what.find(word.text) == std::string::npos)
+      complaint.what += " (it says \"" + word.text + "\")";
+  }
   return complaint;
 }
 

@@ -83,12 +83,15 @@ Result<std::string> file_of_daemon() {
 }
 
 Result<std::deque<std::string>> read_log(const std::string& file, std::size_t last) {
-  if (std::error_code code; !std::filesystem::exists(file, code) && !code)
-    return std::deque<std::string>{};  // made at the first eviction
   errno = 0;
   std::ifstream log(file);
   if (!log) return errno_failure("open " + file, errno);
   return last_lines(log, last);
+}
+
+bool exists(const std::string& file) {
+  std::error_code code;
+  return std::filesystem::exists(file, code) || code;  // hidden from us is not absent
 }
 
 void print_lines(const std::deque<std::string>& lines) {
@@ -132,7 +135,9 @@ std::string render_evictions(const std::deque<std::string>& lines, const Screen&
 int run_evictions(const EvictionsOptions& options) {
   const auto file = options.file.empty() ? file_of_daemon() : Result<std::string>(options.file);
   if (!file) return complain(file.error());
-  const auto lines = read_log(*file, options.last);
+  const auto lines = options.file.empty() && !exists(*file)
+                         ? std::deque<std::string>{}  // headroomd makes it at the first eviction
+                         : read_log(*file, options.last);
   if (!lines) return complain(lines.error());
   if (options.json)
     print_lines(*lines);

@@ -29,7 +29,7 @@ Result<> append(const std::filesystem::path& file, const std::string& lines) {
   std::filesystem::create_directories(file.parent_path(), made);
   if (made) return errno_failure("create " + file.parent_path().string(), made.value());
   const std::string doing = "append to " + file.string();
-  const Fd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const Fd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
   if (!fd) return errno_failure("open " + file.string(), errno);
   struct stat before {};
   if (::fstat(fd.get(), &before) != 0) return errno_failure("stat " + file.string(), errno);

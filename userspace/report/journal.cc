@@ -90,8 +90,12 @@ Logging::Logging(std::string_view level) {
   set_level(level);
 }
 
+// Whoever still speaks after this does so on stderr, unqueued: spdlog::shutdown() would leave him
+// without a logger.
 Logging::~Logging() {
-  spdlog::shutdown();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("headroomd", std::make_shared<StderrSink>()));
+  spdlog::details::registry::instance().set_tp(nullptr);  // ends the queue, emptied
 }
 
 }  // namespace headroom::log

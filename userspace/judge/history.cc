@@ -25,7 +25,8 @@ Victim victim_of(const Decision& decision) {
 }
 
 void condemned(const Outcome& outcome, Victim& victim) {
-  victim.deadline = outcome.decision.deadline;
+  // Counted from when the signal was out, not from when it was decided: grace is given in full.
+  victim.deadline = outcome.decision.deadline + (outcome.at - outcome.decision.decided_at);
   if (outcome.decision.act == Act::kTerminate) {
     victim.phase = Phase::kTerminating;
     victim.terminated_at = outcome.at;

@@ -30,6 +30,7 @@ LDLIBS = $(PKG_LIBS) -pthread
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
 BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
+.SECONDARY: $(BPF_SKEL:.skel.h=.bpf.o)
 # main.cc files are the programs; everything else is the library all of them share.
 MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc
 LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))
@@ -67,10 +68,12 @@ $(B)/obj/%.o: %.cc | $(BPF_SKEL)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
 
+# Tests are compiled more often than they run: no optimisation, and only the lines for debugging.
+$(B)/asan/tests/%.o: SANITIZE += -O0
 $(B)/asan/%.o: %.cc | $(BPF_SKEL)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CXXFLAGS) $(SANITIZE) -Itests -c $< -o $@
+	$(Q)$(CXX) $(CXXFLAGS) -g1 $(SANITIZE) -Itests -c $< -o $@
 
 $(B)/libheadroom.a: $(call obj,$(LIB_SRC))
 	$(Q)rm -f $@ && ar rcs $@ $^

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // parity: whether the BPF sweep says what cgroupfs says on this kernel, under load.
 //
-//   parity [--looks 5] [--dir /var/tmp]
+//   parity [--looks 5] [--dir /var/tmp] [--libbpf LOG] [--table no]
 //
 // Makes cgroups that allocate, fill the page cache and tmpfs, burn CPU, run into their quota, their
 // memory.high and their memory.max, and compares every cgroup of the machine field by field. Exit 1
@@ -136,9 +136,13 @@ void print_fields(std::span<const hr_record> records) {
 int main(int count, char** words) {
   int looks = 5;
   std::string directory = "/var/tmp";
+  std::ofstream libbpf;
+  bool table = true;
   for (int i = 1; i + 1 < count; i += 2) {
     if (std::string(words[i]) == "--looks") looks = std::atoi(words[i + 1]);
     if (std::string(words[i]) == "--dir") directory = words[i + 1];
+    if (std::string(words[i]) == "--libbpf") libbpf.open(words[i + 1]);
+    if (std::string(words[i]) == "--table") table = std::string(words[i + 1]) != "no";
   }
   bench::raise_descriptor_limit();
   const observe::CgroupRoot root = observe::find_cgroup_root();
@@ -152,7 +156,10 @@ int main(int count, char** words) {
 
   bench::Tree tree(root.mount, "parity");
   load(tree, directory);
-  auto bpf = observe::BpfSweep::open({.root = root.mount});
+  auto bpf = observe::BpfSweep::open(
+      {.root = root.mount, .index_table = table, .log = [&](std::string_view line) {
+         libbpf << line << '\n';
+       }});
   if (!bpf) {
     std::printf("%s\n", bpf.error().what.c_str());
     return 1;
@@ -172,7 +179,7 @@ int main(int count, char** words) {
   auto last = (*bpf)->sweep();
   std::printf("%zu cgroups, flushed by the pass: %s; anon, file, shmem by %s\n",
               last ? last->size() : 0, observe::group_list((*bpf)->flushed()).c_str(),
-              std::string(observe::name((*bpf)->index_source())).c_str());
+              std::string(observe::name((*bpf)->stat_indices())).c_str());
   if (last) print_fields(*last);
 
   std::printf("%-14s %9s %9s\n", "group", "compared", "disagreed");

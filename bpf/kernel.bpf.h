@@ -97,7 +97,8 @@ struct page_counter {
 
 struct memcg_vmstats {
   /* Indexed by enum node_stat_item and memcg_stat_item up to 6.10, compacted since 6.11 through
-   * mem_cgroup_stats_index[]. In both layouts the five LRU lists come first, in enum order. */
+   * mem_cgroup_stats_index[] (see stat_index.bpf.c). In both layouts the five LRU lists come first,
+   * in enum order. */
   long state[5];
 };
 

@@ -32,25 +32,22 @@ struct {
   __type(value, struct hr_record);
 } records SEC(".maps");
 
-/* Since 6.2. */
+/* Weak: a call to a missing one is poisoned, and config.kfuncs keeps it from being reached. */
 extern void* bpf_rdonly_cast(void* obj, __u32 btf_id) __ksym __weak;
-/* 6.1 to 6.15: flushes every subsystem's rstat of the tree below. */
+/* Flushes every subsystem's rstat of the tree below. */
 extern void cgroup_rstat_flush(struct cgroup* cgrp) __ksym __weak;
-/* Since 6.16 its successor flushes one subsystem; the cgroup's own css stands for CPU time. */
+/* Its successor flushes one subsystem; the cgroup's own css stands for CPU time. */
 extern void css_rstat_flush(struct cgroup_subsys_state* css) __ksym __weak;
-/* Since 7.0. */
 extern struct mem_cgroup* bpf_get_mem_cgroup(struct cgroup_subsys_state* css) __ksym __weak;
 extern void bpf_put_mem_cgroup(struct mem_cgroup* memcg) __ksym __weak;
 extern unsigned long bpf_mem_cgroup_page_state(struct mem_cgroup* memcg, int idx) __ksym __weak;
 extern void bpf_mem_cgroup_flush_stats(struct mem_cgroup* memcg) __ksym __weak;
-/* Since 6.11; a static array of bytes, in kallsyms only with CONFIG_KALLSYMS_ALL. */
-extern const void mem_cgroup_stats_index __ksym __weak;
-
 #define wanted(group) (config.groups & (group))
+#define has(kfunc) (config.kfuncs & (kfunc))
 
 /* The css as its controller's own type. */
 #define css_as(css, type) \
-  ((type*)(bpf_rdonly_cast ? bpf_rdonly_cast(css, bpf_core_type_id_kernel(type)) : (css)))
+  ((type*)(has(HR_KFUNC_RDONLY_CAST) ? bpf_rdonly_cast(css, bpf_core_type_id_kernel(type)) : (css)))
 
 /*
  * One field behind a css_as() pointer. `direct` is constant in each copy of the function that
@@ -83,7 +80,7 @@ static __always_inline hr_u64 limit_bytes(unsigned long pages, hr_u32 shift) {
 /* --- once, at the top of a pass -------------------------------------------------------------- */
 
 static __always_inline void flush_memory(struct cgroup* cgrp) {
-  if (!bpf_mem_cgroup_flush_stats || !bpf_get_mem_cgroup || !bpf_put_mem_cgroup) return;
+  if (!has(HR_KFUNC_MEMCG)) return;
   struct mem_cgroup* memcg = bpf_get_mem_cgroup(&cgrp->self);
   if (!memcg) return;
   bpf_mem_cgroup_flush_stats(memcg);
@@ -93,74 +90,81 @@ static __always_inline void flush_memory(struct cgroup* cgrp) {
 
 static __always_inline void flush(struct cgroup* cgrp) {
   pass.flushed = 0;
-  if (cgroup_rstat_flush) {
+  if (has(HR_KFUNC_CGROUP_FLUSH)) {
     if (!wanted(HR_CPU | HR_MEMORY_STAT)) return;
     cgroup_rstat_flush(cgrp);
     pass.flushed = HR_CPU | HR_MEMORY_STAT;
     return;
   }
-  if (css_rstat_flush && wanted(HR_CPU)) {
+  if (has(HR_KFUNC_CSS_FLUSH) && wanted(HR_CPU)) {
     css_rstat_flush(&cgrp->self);
     pass.flushed = HR_CPU;
   }
   if (wanted(HR_MEMORY_STAT)) flush_memory(cgrp);
 }
 
-static __always_inline hr_u32 table_entry(int item) {
-  __u8 entry = 0xff;
-  bpf_probe_read_kernel(&entry, 1, (const char*)&mem_cgroup_stats_index + item);
-  return entry;
-}
-
-#define item_of(name) bpf_core_enum_value(enum node_stat_item, name)
-
-/*
- * The indices from the kernel's table, if it is the table we take it for: the LRU lists come first,
- * in order. Entries counted from 1 in 6.11 (0: not kept), from 0 with 255 for "not kept" since.
- */
-static __always_inline void read_index_table(void) {
-  hr_u32 base = table_entry(item_of(NR_INACTIVE_ANON));
-  pass.index_source = HR_INDEX_UNKNOWN;
-  if (base > 1 || table_entry(item_of(NR_ACTIVE_ANON)) != base + 1 ||
-      table_entry(item_of(NR_INACTIVE_FILE)) != base + 2 ||
-      table_entry(item_of(NR_ACTIVE_FILE)) != base + 3 ||
-      table_entry(item_of(NR_UNEVICTABLE)) != base + 4)
-    return;
-  hr_u32 anon = table_entry(item_of(NR_ANON_MAPPED)) - base;
-  hr_u32 file = table_entry(item_of(NR_FILE_PAGES)) - base;
-  hr_u32 shmem = table_entry(item_of(NR_SHMEM)) - base;
-  /* None of them is an LRU list, and the array is far shorter than 128 (54 on 7.2). */
-  if (anon < 5 || file < 5 || shmem < 5 || anon > 127 || file > 127 || shmem > 127) return;
-  pass.anon_index = anon;
-  pass.file_index = file;
-  pass.shmem_index = shmem;
-  pass.index_source = HR_INDEX_TABLE;
-}
-
-static __always_inline void find_indices(void) {
-  if (config.anon_index != HR_NO_INDEX)
-    pass.index_source = HR_INDEX_BTF;
-  else if (config.index_table && &mem_cgroup_stats_index)
-    read_index_table();
-  else if (bpf_mem_cgroup_page_state && bpf_get_mem_cgroup && bpf_put_mem_cgroup)
-    pass.index_source = HR_INDEX_KFUNC;
-}
-
 /* --- memory ---------------------------------------------------------------------------------- */
 
+#define item_of(name) bpf_core_enum_value(enum node_stat_item, name)
 #define event_count(name) \
-  read(memcg->memory_events[bpf_core_enum_value(enum memcg_memory_event, name)].counter)
+  memcg->memory_events[bpf_core_enum_value(enum memcg_memory_event, name)].counter
+
+/* Five neighbours at once where each read is a call: that is 6.1, whose order is known. */
+#define probe_five(five, array) \
+  bpf_probe_read_kernel(five, sizeof(five), __builtin_preserve_access_index(&(array)))
+
+static __always_inline void fill_events(struct hr_record* r, struct mem_cgroup* memcg,
+                                        const int direct) {
+  long five[5] = {};
+  if (direct) {
+    five[0] = event_count(MEMCG_LOW);
+    five[1] = event_count(MEMCG_HIGH);
+    five[2] = event_count(MEMCG_MAX);
+    five[3] = event_count(MEMCG_OOM);
+    five[4] = event_count(MEMCG_OOM_KILL);
+  } else {
+    probe_five(five, memcg->memory_events);
+  }
+  r->events_low = five[0];
+  r->events_high = five[1];
+  r->events_max = five[2];
+  r->events_oom = five[3];
+  r->events_oom_kill = five[4];
+}
+
+static __always_inline void fill_lists(struct hr_record* r, struct memcg_vmstats* stats,
+                                       hr_u32 shift, const int direct) {
+  long five[5] = {};
+  if (direct) {
+    five[0] = stats->state[0];
+    five[1] = stats->state[1];
+    five[2] = stats->state[2];
+    five[3] = stats->state[3];
+    five[4] = stats->state[4];
+  } else {
+    probe_five(five, stats->state);
+  }
+  r->inactive_anon = bytes(five[0], shift);
+  r->active_anon = bytes(five[1], shift);
+  r->inactive_file = bytes(five[2], shift);
+  r->active_file = bytes(five[3], shift);
+  r->unevictable = bytes(five[4], shift);
+}
 
 static __always_inline void fill_anon_file_shmem(struct hr_record* r, struct cgroup* cgrp,
                                                  struct memcg_vmstats* stats, hr_u32 shift,
                                                  const int direct) {
-  if (config.anon_index != HR_NO_INDEX) {
-    r->anon = bytes(read(stats->state[config.anon_index]), shift);
-    r->file = bytes(read(stats->state[config.file_index]), shift);
-    r->shmem = bytes(read(stats->state[config.shmem_index]), shift);
+  /* Copied out first: inside read() the access to config would become a relocation as well. */
+  hr_u32 anon = config.anon_index;
+  hr_u32 file = config.file_index;
+  hr_u32 shmem = config.shmem_index;
+  if (anon != HR_NO_INDEX) {
+    r->anon = bytes(read(stats->state[anon]), shift);
+    r->file = bytes(read(stats->state[file]), shift);
+    r->shmem = bytes(read(stats->state[shmem]), shift);
     return;
   }
-  if (!bpf_mem_cgroup_page_state || !bpf_get_mem_cgroup || !bpf_put_mem_cgroup) return;
+  if (!has(HR_KFUNC_MEMCG)) return;
   struct mem_cgroup* held = bpf_get_mem_cgroup(&cgrp->self);
   if (!held) return;
   /* All ones for an item it does not keep, which is HR_UNKNOWN. */
@@ -190,22 +194,14 @@ static __always_inline hr_u32 fill_memory(struct hr_record* r, struct cgroup* cg
     valid |= HR_MEMORY_LIMITS;
   }
   if (!is_root && wanted(HR_MEMORY_EVENTS)) {
-    r->events_low = event_count(MEMCG_LOW);
-    r->events_high = event_count(MEMCG_HIGH);
-    r->events_max = event_count(MEMCG_MAX);
-    r->events_oom = event_count(MEMCG_OOM);
-    r->events_oom_kill = event_count(MEMCG_OOM_KILL);
+    fill_events(r, memcg, direct);
     valid |= HR_MEMORY_EVENTS;
   }
   if (wanted(HR_MEMORY_STAT) && bpf_core_field_exists(memcg->vmstats)) {
     struct memcg_vmstats* stats = read(memcg->vmstats);
     if (!stats) return valid;
     /* The group's bit says that these are right; anon, file and shmem may be HR_UNKNOWN. */
-    r->inactive_anon = bytes(read(stats->state[0]), shift);
-    r->active_anon = bytes(read(stats->state[1]), shift);
-    r->inactive_file = bytes(read(stats->state[2]), shift);
-    r->active_file = bytes(read(stats->state[3]), shift);
-    r->unevictable = bytes(read(stats->state[4]), shift);
+    fill_lists(r, stats, shift, direct);
     fill_anon_file_shmem(r, cgrp, stats, shift, direct);
     valid |= HR_MEMORY_STAT;
   }
@@ -350,10 +346,7 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   if (!cgrp) return 0; /* the call after the last one */
 
   hr_u32 index = pass.next;
-  if (index == 0) {
-    flush(cgrp);
-    find_indices();
-  }
+  if (index == 0) flush(cgrp);
   struct hr_record* r = bpf_map_lookup_elem(&records, &index);
   if (!r) {
     pass.lost++;
@@ -369,8 +362,8 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   if (!is_root) r->parent_id = parent->cgroup->kn->id;
   r->populated = populated(cgrp);
 
-  hr_u32 valid = bpf_rdonly_cast ? fill_controllers(r, cgrp, is_root, 1)
-                                 : fill_controllers(r, cgrp, is_root, 0);
+  hr_u32 valid = has(HR_KFUNC_RDONLY_CAST) ? fill_controllers(r, cgrp, is_root, 1)
+                                           : fill_controllers(r, cgrp, is_root, 0);
   /* The root's CPU time and pressure are the machine's, kept elsewhere (kcpustat, psi_system). */
   if (!is_root && wanted(HR_CPU)) valid |= fill_cpu(r, cgrp);
   if (!is_root && wanted(HR_PSI)) valid |= fill_psi(r, cgrp);

@@ -84,37 +84,45 @@ struct hr_record {
 
 /* What user space tells the sweep before it is loaded: the verifier then sees constants. */
 struct hr_sweep_config {
-  hr_u32 groups;      /* hr_group bits to read */
-  hr_u32 page_shift;  /* log2 of the page size */
-  hr_u32 anon_index;  /* into memcg_vmstats.state[]; HR_NO_INDEX: not known beforehand */
+  hr_u32 groups;     /* hr_group bits to read */
+  hr_u32 kfuncs;     /* hr_kfunc bits: what this kernel has */
+  hr_u32 page_shift; /* log2 of the page size */
+  hr_u32 anon_index; /* into memcg_vmstats.state[]; HR_NO_INDEX: not known */
   hr_u32 file_index;
   hr_u32 shmem_index;
-  hr_u32 index_table; /* 1: state[] is compacted, ask the kernel for the indices */
 };
 #define HR_NO_INDEX (~0U)
+/*
+ * Asked of the kernel's BTF by user space: 6.1 refuses a program that tests a kfunc's address
+ * ("isn't KIND_VAR") just where the kfunc exists.
+ */
+enum hr_kfunc {
+  HR_KFUNC_RDONLY_CAST = 1 << 0,  /* bpf_rdonly_cast, since 6.2 */
+  HR_KFUNC_CGROUP_FLUSH = 1 << 1, /* cgroup_rstat_flush, 6.1 to 6.15 */
+  HR_KFUNC_CSS_FLUSH = 1 << 2,    /* css_rstat_flush, since 6.16 */
+  HR_KFUNC_MEMCG = 1 << 3,        /* bpf_get_mem_cgroup and its kin, since 7.0 */
+};
 
-/* How the last pass went; written by the sweep, `next` and `lost` reset by user space. */
+/* How the last pass went; `next` and `lost` are reset by user space. */
 struct hr_sweep_pass {
-  hr_u32 next;         /* records written */
-  hr_u32 lost;         /* cgroups that did not fit in the map */
-  hr_u32 flushed;      /* groups the pass itself brought up to date before reading */
-  hr_u32 index_source; /* hr_index_source: where anon, file and shmem come from */
-  hr_u32 anon_index;   /* the indices read from the kernel's own table */
-  hr_u32 file_index;
-  hr_u32 shmem_index;
+  hr_u32 next;    /* records written */
+  hr_u32 lost;    /* cgroups that did not fit in the map */
+  hr_u32 flushed; /* groups the pass itself brought up to date before reading */
   hr_u32 reserved;
 };
-enum hr_index_source {
-  HR_INDEX_UNKNOWN, /* anon, file and shmem stay HR_UNKNOWN */
-  HR_INDEX_BTF,     /* state[] is not compacted: the enum's values */
-  HR_INDEX_TABLE,   /* mem_cgroup_stats_index[], through kallsyms */
-  HR_INDEX_KFUNC,   /* bpf_mem_cgroup_page_state() */
+
+/* Asked of stat_index.bpf.c: the entries of the kernel's mem_cgroup_stats_index[]. */
+#define HR_STAT_ITEMS 8
+struct hr_stat_index {
+  hr_u32 items[HR_STAT_ITEMS];   /* in: node_stat_item or memcg_stat_item values */
+  hr_u32 entries[HR_STAT_ITEMS]; /* out: one byte each; HR_NO_INDEX: could not be read */
 };
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct hr_record) == 36 * 8, "both sides must agree on hr_record");
 _Static_assert(sizeof(struct hr_sweep_config) == 6 * 4, "and on hr_sweep_config");
-_Static_assert(sizeof(struct hr_sweep_pass) == 8 * 4, "and on hr_sweep_pass");
+_Static_assert(sizeof(struct hr_sweep_pass) == 4 * 4, "and on hr_sweep_pass");
+_Static_assert(sizeof(struct hr_stat_index) == 16 * 4, "and on hr_stat_index");
 #else
 static_assert(sizeof(struct hr_record) == 36 * 8, "both sides must agree on hr_record");
 #endif

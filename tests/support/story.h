@@ -2,18 +2,20 @@
 // Story: a node walked through stepped instants, for tests of the judge and the engine.
 #pragma once
 
+#include <headroom/judge.h>
+#include <headroom/snapshot.h>
+
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <headroom/judge.h>
-#include <headroom/snapshot.h>
 
 namespace headroom::test {
 
 inline constexpr std::int64_t kCapacity = std::int64_t{4} << 30;
 
-inline Instant at_ms(std::int64_t ms) { return Instant(std::chrono::milliseconds(ms)); }
+inline Instant at_ms(std::int64_t ms) {
+  return Instant(std::chrono::milliseconds(ms));
+}
 
 // "memory.available < value", hard unless a grace is given.
 Threshold memory_below(Bytes value, Duration grace = Duration::zero());

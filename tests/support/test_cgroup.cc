@@ -51,7 +51,9 @@ TestCgroup::TestCgroup(const TestCgroup& parent, const std::string& name)
   directory_.reset(::open(path_.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
 }
 
-TestCgroup::~TestCgroup() { remove(); }
+TestCgroup::~TestCgroup() {
+  remove();
+}
 
 CgroupId TestCgroup::id() const {
   struct stat status {};
@@ -81,16 +83,19 @@ pid_t TestCgroup::spawn(const std::function<void()>& body) {
 
 pid_t TestCgroup::sleeper() {
   return spawn([] {
-    for (;;) ::pause();
+    for (;;)
+      ::pause();
   });
 }
 
 void TestCgroup::remove() {
   if (path_.empty()) return;
   std::ofstream(path_ + "/cgroup.kill") << 1;
-  for (const pid_t child : children_) ::waitpid(child, nullptr, 0);
+  for (const pid_t child : children_)
+    ::waitpid(child, nullptr, 0);
   children_.clear();
-  for (int i = 0; i < 1000 && ::rmdir(path_.c_str()) != 0 && errno == EBUSY; ++i) nap();
+  for (int i = 0; i < 1000 && ::rmdir(path_.c_str()) != 0 && errno == EBUSY; ++i)
+    nap();
   path_.clear();
 }
 

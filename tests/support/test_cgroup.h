@@ -2,16 +2,16 @@
 // TestCgroup: a real cgroup v2 of our own, "headroom-test-*", removed with everything in it.
 #pragma once
 
+#include "base/fd.h"
+
+#include <headroom/units.h>
+
 #include <sys/types.h>
 
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <headroom/units.h>
-
-#include "base/fd.h"
 
 namespace headroom::test {
 

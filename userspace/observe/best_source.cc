@@ -69,7 +69,7 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
   best->recheck();
   if (best->bpf_ && (options.groups & ~best->from_files_ & HR_MEMORY_STAT))
     best->reasons_.push_back("anon, file, shmem: indices by " +
-                             std::string(observe::name(best->bpf_->index_source())));
+                             std::string(observe::name(best->bpf_->stat_indices())));
   if (!best->bpf_ && !best->files_)
     return failure("no source can read the cgroups below " + options.root.string());
   return best;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/bpf_sweep.h"
 
-#include "observe/vmstat_layout.h"
 #include "sweep.skel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,63 +26,11 @@ tl::unexpected<Error> load_failure(const LibbpfLog& log, int code) {
 
 }  // namespace
 
-std::string_view name(hr_index_source source) {
-  switch (source) {
-    case HR_INDEX_UNKNOWN:
-      return "unknown";
-    case HR_INDEX_BTF:
-      return "btf";
-    case HR_INDEX_TABLE:
-      return "kallsyms";
-    case HR_INDEX_KFUNC:
-      return "kfunc";
-  }
-  return "unknown";
-}
-
 Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
-  btf* kernel = btf__load_vmlinux_btf();
-  const bool has_btf = libbpf_get_error(kernel) == 0;
-  const VmstatLayout layout = vmstat_layout(has_btf ? kernel : nullptr);
-  if (has_btf) btf__free(kernel);
-
-  hr_sweep_config config{};
-  config.groups = options.groups;
-  config.page_shift =
-      static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
-  config.anon_index = layout.anon;
-  config.file_index = layout.file;
-  config.shmem_index = layout.shmem;
-  if (!layout.compacted || !(options.groups & HR_MEMORY_STAT)) return open_with(config, options);
-
-  // The indices are in a table of the kernel's. A first, nearly empty program reads it; the second
-  // is loaded with the indices as constants, which the verifier wants for plain loads.
-  hr_sweep_config probing = config;
-  probing.groups = 0;
-  probing.index_table = 1;
-  Options small = options;
-  small.groups = 0;
-  small.capacity = 1;
-  auto probe = open_with(probing, small);
-  if (!probe) return probe;
-  if (auto swept = (*probe)->sweep(); !swept) return tl::make_unexpected(swept.error());
-  const hr_sweep_pass found = (*probe)->last_;
-  if (found.index_source != HR_INDEX_TABLE) return open_with(config, options);
-  config.anon_index = found.anon_index;
-  config.file_index = found.file_index;
-  config.shmem_index = found.shmem_index;
-  auto source = open_with(config, options);
-  if (source) (*source)->index_source_ = HR_INDEX_TABLE;
-  return source;
-}
-
-Result<std::unique_ptr<BpfSweep>> BpfSweep::open_with(const hr_sweep_config& config,
-                                                      const Options& options) {
   std::unique_ptr<BpfSweep> source(new BpfSweep);
   source->groups_ = options.groups;
   source->capacity_ = options.capacity;
-  if (auto loaded = source->load(config, options); !loaded)
-    return tl::make_unexpected(loaded.error());
+  if (auto loaded = source->load(options); !loaded) return tl::make_unexpected(loaded.error());
   if (auto attached = source->attach(options.root); !attached)
     return tl::make_unexpected(attached.error());
   if (auto mapped = source->map_records(); !mapped) return tl::make_unexpected(mapped.error());
@@ -97,11 +43,20 @@ BpfSweep::~BpfSweep() {
   if (program_) sweep_bpf__destroy(program_);
 }
 
-Result<> BpfSweep::load(const hr_sweep_config& config, const Options& options) {
+Result<> BpfSweep::load(const Options& options) {
   LibbpfLog log(options.log);
+  const KernelFacts facts = kernel_facts(options.index_table);
+  indices_ = facts.indices;
   program_ = sweep_bpf__open();
   if (!program_) return load_failure(log, errno);
-  const_cast<hr_sweep_config&>(program_->rodata->config) = config;
+  auto& config = const_cast<hr_sweep_config&>(program_->rodata->config);
+  config.groups = groups_;
+  config.kfuncs = facts.kfuncs;
+  config.page_shift =
+      static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
+  config.anon_index = facts.anon_index;
+  config.file_index = facts.file_index;
+  config.shmem_index = facts.shmem_index;
   if (int error = bpf_map__set_max_entries(program_->maps.records, capacity_); error)
     return load_failure(log, -error);
   if (int error = sweep_bpf__load(program_); error) return load_failure(log, -error);
@@ -163,8 +118,6 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
   close(iterator);
 
   last_ = pass;
-  if (index_source_ != HR_INDEX_TABLE)
-    index_source_ = static_cast<hr_index_source>(last_.index_source);
   lost_ += last_.lost;
   if (error) return errno_failure("read a pass over the cgroups", error);
   return std::span<const hr_record>(records_, last_.next);

@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "observe/cgroup_source.h"
+#include "observe/kernel_facts.h"
 #include "observe/libbpf_log.h"
 
 #include <headroom/abi.h>
@@ -26,6 +27,7 @@ class BpfSweep final : public CgroupSource {
     std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
     std::uint32_t groups = kAllGroups;
     std::uint32_t capacity = 16'384;  // records; 288 bytes each, mapped at open
+    bool index_table = true;          // false: as on a kernel that hides it (no KALLSYMS_ALL)
     LogLine log = {};                 // libbpf's own words while loading
   };
 
@@ -45,16 +47,14 @@ class BpfSweep final : public CgroupSource {
   std::uint32_t lost_in_last_sweep() const { return last_.lost; }
   std::uint32_t capacity() const { return capacity_; }
   // Where anon, file and shmem come from.
-  hr_index_source index_source() const { return index_source_; }
+  StatIndices stat_indices() const { return indices_; }
   // What the last pass flushed by itself; the rest is as fresh as the kernel's last flush, but for
   // memory.stat, which sweep() flushes by reading the root's file where the program cannot.
   std::uint32_t flushed() const { return last_.flushed; }
 
  private:
   BpfSweep() = default;
-  static Result<std::unique_ptr<BpfSweep>> open_with(const hr_sweep_config& config,
-                                                     const Options& options);
-  Result<> load(const hr_sweep_config& config, const Options& options);
+  Result<> load(const Options& options);
   Result<> attach(const std::filesystem::path& root);
   Result<> map_records();
 
@@ -68,9 +68,7 @@ class BpfSweep final : public CgroupSource {
   std::uint32_t capacity_ = 0;
   std::uint64_t lost_ = 0;
   hr_sweep_pass last_{};
-  hr_index_source index_source_ = HR_INDEX_UNKNOWN;
+  StatIndices indices_ = StatIndices::kUnknown;
 };
-
-std::string_view name(hr_index_source source);
 
 }  // namespace headroom::observe

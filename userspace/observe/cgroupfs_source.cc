@@ -17,7 +17,7 @@ namespace {
 
 // memory.stat is about 2 KiB on 7.2; the rest are smaller.
 constexpr std::size_t kBuffer = 16 * 1024;
-// Missing files of a cgroup are looked for again once in this many sweeps.
+// Missing files of a cgroup are looked for again once in this many looks.
 constexpr std::uint64_t kRetryEvery = 64;
 
 std::size_t descriptor_limit() {
@@ -64,6 +64,7 @@ bool CgroupfsSource::tree_changed() {
 }
 
 Result<> CgroupfsSource::refresh() {
+  ++looks_;
   if (!tree_changed()) return {};
   return walk();
 }
@@ -134,6 +135,8 @@ void CgroupfsSource::walk_below(std::size_t parent, std::vector<Entry>& known) {
 }
 
 bool CgroupfsSource::read(Entry& entry, std::uint32_t groups, hr_record& record) {
+  // A few of them at each look: ids are spread.
+  if ((looks_ + entry.files.id()) % kRetryEvery == 0) entry.files.retry_missing();
   const bool is_root = root_is_real_ && entry.files.id() == root_id_;
   if (entry.files.read(groups, is_root, buffer_, budget_, record)) return true;
   stale_ = true;
@@ -152,10 +155,7 @@ bool CgroupfsSource::fill(std::uint32_t groups, hr_record& record) {
 Result<std::span<const hr_record>> CgroupfsSource::sweep() {
   if (auto seen = refresh(); !seen) return tl::make_unexpected(seen.error());
   records_.clear();
-  ++sweeps_;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
-    if ((sweeps_ + i) % kRetryEvery == 0) entry.files.retry_missing();
+  for (Entry& entry : entries_) {
     hr_record& record = records_.emplace_back(unknown_record(entry.files.id(), entry.parent_id));
     if (!read(entry, groups_, record)) records_.pop_back();
   }

@@ -73,7 +73,7 @@ class CgroupfsSource final : public CgroupSource {
   std::vector<hr_record> records_;
   std::vector<char> buffer_;
   std::uint64_t lost_ = 0;
-  std::uint64_t sweeps_ = 0;
+  std::uint64_t looks_ = 0;  // refresh() calls
 };
 
 }  // namespace headroom::observe

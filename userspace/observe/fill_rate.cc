@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/fill_rate.h"
 
+#include "observe/clock.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-
-#include "observe/clock.h"
 
 namespace headroom::observe {
 namespace {
@@ -20,14 +20,16 @@ constexpr std::int64_t kFloor = std::int64_t{4} << 30;
 
 Duration time_to_touch(char* memory) {
   const Instant began = now();
-  for (std::size_t at = 0; at < kSample; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
+  for (std::size_t at = 0; at < kSample; at += 4096)
+    static_cast<volatile char*>(memory)[at] = 1;
   return now() - began;
 }
 
 }  // namespace
 
 std::int64_t measure_fastest_fill() {
-  void* memory = ::mmap(nullptr, kSample, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      ::mmap(nullptr, kSample, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return kFloor;
   ::madvise(memory, kSample, MADV_NOHUGEPAGE);
   const std::chrono::duration<double> took = time_to_touch(static_cast<char*>(memory));

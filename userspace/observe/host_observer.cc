@@ -21,7 +21,6 @@ HostObserver::HostObserver(Parts parts)
 
 Snapshot HostObserver::look(Depth depth) {
   Snapshot snapshot;
-  snapshot.at = parts_.clock();
   parts_.node.read_memory(observations_);
   if (!of(observations_, Signal::kMemoryAvailable)) ++missing_;
   if (depth == Depth::kCgroups)
@@ -29,14 +28,17 @@ Snapshot HostObserver::look(Depth depth) {
   else
     look_at_pods_cgroup();
   snapshot.observations = observations_;
+  // The instant it is all known: no sample is younger than the decision it leads to.
+  snapshot.at = parts_.clock();
   return snapshot;
 }
 
 void HostObserver::look_at_cgroups(Snapshot& snapshot) {
+  const Instant at = parts_.clock();
   parts_.node.read_pids(observations_);
-  if (filesystems_read_ == Instant{} || snapshot.at - filesystems_read_ >= kFilesystemPeriod) {
+  if (filesystems_read_ == Instant{} || at - filesystems_read_ >= kFilesystemPeriod) {
     parts_.node.read_filesystems(observations_);
-    filesystems_read_ = snapshot.at;
+    filesystems_read_ = at;
   }
   ++passes_;
   const auto swept = parts_.cgroups->sweep();
@@ -48,7 +50,7 @@ void HostObserver::look_at_cgroups(Snapshot& snapshot) {
   trouble_.clear();
   const std::span<const hr_record> records = *swept;
   if (parts_.inventory.update(records)) tell_registry(records);
-  read_pods_cgroup(records, snapshot.at);
+  read_pods_cgroup(records, at);
   snapshot.cgroups = records;
   snapshot.pods = registry_.read([&](CgroupId id) { return record_of(records, id); });
 }
@@ -63,7 +65,8 @@ void HostObserver::tell_registry(std::span<const hr_record> records) {
   std::vector<CgroupId> changed;
   std::set_difference(told_.begin(), told_.end(), known.begin(), known.end(),
                       std::back_inserter(changed));
-  for (const CgroupId id : changed) registry_.gone(id);
+  for (const CgroupId id : changed)
+    registry_.gone(id);
   changed.clear();
   std::set_difference(known.begin(), known.end(), told_.begin(), told_.end(),
                       std::back_inserter(changed));
@@ -74,7 +77,8 @@ void HostObserver::tell_registry(std::span<const hr_record> records) {
   const KnownCgroup* pods = parts_.inventory.find("/" + parts_.pods_cgroup);
   pods_id_ = pods ? std::optional(pods->id) : std::nullopt;
   positions_.clear();
-  for (std::uint32_t i = 0; i < records.size(); ++i) positions_[records[i].id] = i;
+  for (std::uint32_t i = 0; i < records.size(); ++i)
+    positions_[records[i].id] = i;
 }
 
 const hr_record* HostObserver::record_of(std::span<const hr_record> records, CgroupId id) const {

@@ -2,6 +2,12 @@
 // HostObserver: this host, as snapshots: the node's signals, every cgroup, the pods among them.
 #pragma once
 
+#include "observe/cgroup_files.h"
+#include "observe/cgroup_source.h"
+#include "observe/inventory.h"
+#include "observe/node_source.h"
+#include "observe/pod_registry.h"
+
 #include <headroom/ports.h>
 
 #include <cstdint>
@@ -10,12 +16,6 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "observe/cgroup_files.h"
-#include "observe/cgroup_source.h"
-#include "observe/inventory.h"
-#include "observe/node_source.h"
-#include "observe/pod_registry.h"
 
 namespace headroom::observe {
 
@@ -55,7 +55,7 @@ class HostObserver final : public Observer {
   PodRegistry registry_;
   Observations observations_;  // as last sampled; slow ones keep their older time
   Instant filesystems_read_;
-  std::vector<CgroupId> told_;  // to the registry, sorted
+  std::vector<CgroupId> told_;       // to the registry, sorted
   std::optional<CgroupId> pods_id_;  // of the pods' cgroup, while there is one
   std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
   // The pods' cgroup has a limit of its own, so its signal is read with the node's.

@@ -41,8 +41,9 @@ std::optional<std::uint64_t> inode_of(int fd) {
 
 }  // namespace
 
-Result<Inventory> Inventory::open(const std::filesystem::path& root) {
+Result<Inventory> Inventory::open(const std::filesystem::path& root, By by) {
   Inventory inventory;
+  inventory.handles_ = by == By::kHandle;
   // Not O_PATH: open_by_handle_at refuses such a descriptor for the mount.
   inventory.root_.reset(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!inventory.root_) return errno_failure("open " + root.string(), errno);

@@ -30,7 +30,9 @@ struct KnownCgroup {
 
 class Inventory {
  public:
-  static Result<Inventory> open(const std::filesystem::path& root);
+  // kParent, the fallback, finds a directory by listing its parent's: no privilege, more work.
+  enum class By : std::uint8_t { kHandle, kParent };
+  static Result<Inventory> open(const std::filesystem::path& root, By by = By::kHandle);
 
   // Takes a sweep's records, parents before their children. True if the set of cgroups changed.
   bool update(std::span<const hr_record> records);

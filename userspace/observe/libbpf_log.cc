@@ -5,6 +5,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <string>
 #include <utility>
 
 namespace headroom::observe {
@@ -15,14 +16,33 @@ thread_local LibbpfLog* current = nullptr;
 
 int print(libbpf_print_level level, const char* format, va_list arguments) {
   if (!current || level == LIBBPF_DEBUG) return 0;
-  char text[8192];  // a verifier log comes as one message; its head says enough
-  int length = std::vsnprintf(text, sizeof text, format, arguments);
+  va_list again;
+  va_copy(again, arguments);
+  const int length = std::vsnprintf(nullptr, 0, format, again);
+  va_end(again);
   if (length <= 0) return 0;
-  std::string_view line(text, std::min(static_cast<std::size_t>(length), sizeof text - 1));
-  while (!line.empty() && line.back() == '\n')
-    line.remove_suffix(1);
-  current->take(level == LIBBPF_WARN, line);
+  // A verifier's whole log comes as one message, and what matters is at its end.
+  std::string text(static_cast<std::size_t>(length) + 1, '\0');
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  text.pop_back();
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  current->take(level == LIBBPF_WARN, text);
   return length;
+}
+
+// The verifier's last words before its statistics: the reason it refused.
+std::string_view verdict_in(std::string_view log) {
+  const std::size_t statistics = log.find("\nprocessed ");
+  if (statistics == std::string_view::npos) return {};
+  log = log.substr(0, statistics);
+  return log.substr(log.rfind('\n') + 1);
+}
+
+// "prog 'x': failed to load: -22" and the like repeat a code that was already explained.
+bool says_nothing_new(std::string_view text) {
+  return text.find("failed to load") != std::string_view::npos ||
+         text.find("program load failed") != std::string_view::npos;
 }
 
 }  // namespace
@@ -36,12 +56,16 @@ LibbpfLog::~LibbpfLog() {
 }
 
 void LibbpfLog::take(bool warning, std::string_view text) {
-  if (warning && !text.starts_with("libbpf: failed to load object")) {
-    std::string_view bare = text;
-    if (bare.starts_with("libbpf: ")) bare.remove_prefix(8);
-    last_warning_.assign(bare);
-  }
   if (line_) line_(text);
+  if (!warning) return;
+  if (text.find("BEGIN PROG LOAD LOG") != std::string_view::npos) {
+    if (const std::string_view verdict = verdict_in(text); !verdict.empty())
+      last_warning_.assign(verdict);
+    return;
+  }
+  if (says_nothing_new(text) && !last_warning_.empty()) return;
+  if (text.starts_with("libbpf: ")) text.remove_prefix(8);
+  last_warning_.assign(text);
 }
 
 }  // namespace headroom::observe

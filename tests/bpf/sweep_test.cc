@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sweep on the kernel at hand: ids, births, deaths, CPU time, pressure, losses, parity.
+#include "daemon/allocations.h"
+#include "observe/best_source.h"
+#include "observe/bpf_sweep.h"
+#include "observe/cgroup_files.h"
+#include "observe/cgroupfs_source.h"
+#include "observe/inventory.h"
+#include "observe/parity.h"
+#include "support/test_cgroup.h"
+
+#include <fcntl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+using test::TestCgroup;
+using test::writable_cgroup2;
+
+class Sweep : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto root = writable_cgroup2();
+    if (!root) GTEST_SKIP() << "no writable cgroup v2";
+    root_ = *root;
+    auto opened = BpfSweep::open({.root = root_, .capacity = 4096});
+    if (!opened) GTEST_SKIP() << opened.error().what;
+    sweep_ = std::move(*opened);
+  }
+
+  std::optional<hr_record> look(CgroupId id) {
+    auto swept = sweep_->sweep();
+    EXPECT_TRUE(swept) << swept.error().what;
+    for (const hr_record& record : *swept)
+      if (record.id == id.value) return record;
+    return std::nullopt;
+  }
+
+  // What the files say of the same cgroup.
+  static hr_record files_of(const TestCgroup& cgroup) {
+    auto files = CgroupFiles::open(AT_FDCWD, cgroup.path().c_str());
+    EXPECT_TRUE(files);
+    std::vector<char> buffer(16 * 1024);
+    DescriptorBudget budget{.files = 16};
+    hr_record record = unknown_record(files->id(), 0);
+    EXPECT_TRUE(files->read(kAllGroups, false, buffer, budget, record));
+    return record;
+  }
+
+  std::string root_;
+  std::unique_ptr<BpfSweep> sweep_;
+};
+
+void burn() {
+  for (;;)
+    asm volatile("");
+}
+
+void pass_time(int milliseconds) {
+  const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
+TEST_F(Sweep, SeesTheTreeWithItsIds) {
+  TestCgroup parent("ids");
+  TestCgroup child(parent, "child");
+  const auto record = look(child.id());
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->parent_id, parent.id().value);
+  const auto above = look(parent.id());
+  ASSERT_TRUE(above);
+  auto swept = sweep_->sweep();
+  ASSERT_TRUE(swept);
+  EXPECT_EQ(swept->front().parent_id, 0u) << "the root comes first";
+  EXPECT_EQ(above->parent_id, swept->front().id);
+  EXPECT_EQ(swept->front().populated, 1u);
+}
+
+TEST_F(Sweep, ParentsComeBeforeChildren) {
+  TestCgroup parent("order");
+  TestCgroup child(parent, "child");
+  auto swept = sweep_->sweep();
+  ASSERT_TRUE(swept);
+  for (std::size_t i = 1; i < swept->size(); ++i) {
+    const auto before = swept->first(i);
+    EXPECT_TRUE(std::any_of(before.begin(), before.end(), [&](const hr_record& record) {
+      return record.id == (*swept)[i].parent_id;
+    }));
+  }
+}
+
+TEST_F(Sweep, PopulatedFlips) {
+  TestCgroup parent("populated");
+  TestCgroup child(parent, "child");
+  EXPECT_EQ(look(child.id())->populated, 0u);
+  child.sleeper();
+  EXPECT_EQ(look(child.id())->populated, 1u);
+  EXPECT_EQ(look(parent.id())->populated, 1u) << "by its child";
+}
+
+TEST_F(Sweep, GoneCgroupsVanish) {
+  CgroupId id;
+  {
+    TestCgroup cgroup("gone");
+    id = cgroup.id();
+    EXPECT_TRUE(look(id));
+  }
+  EXPECT_FALSE(look(id));
+}
+
+TEST_F(Sweep, CpuTimeOfABusyChild) {
+  TestCgroup cgroup("busy");
+  cgroup.spawn(burn);
+  pass_time(300);
+  const hr_record before = files_of(cgroup);
+  const auto record = look(cgroup.id());
+  const hr_record after = files_of(cgroup);
+  ASSERT_TRUE(record);
+  ASSERT_TRUE(record->valid & HR_CPU);
+  EXPECT_GT(record->cpu_usage_ns, 50'000'000u);
+  EXPECT_GE(record->cpu_usage_ns + 20'000'000, before.cpu_usage_ns);
+  EXPECT_LE(record->cpu_usage_ns, after.cpu_usage_ns + 20'000'000);
+  EXPECT_EQ(record->cpu_user_ns + record->cpu_system_ns, record->cpu_usage_ns);
+}
+
+TEST_F(Sweep, CpuTimeIsFreshWithoutTheFiles) {
+  if (!(sweep_->flushed() & HR_CPU)) sweep_->sweep();
+  if (!(sweep_->flushed() & HR_CPU)) GTEST_SKIP() << "this kernel offers BPF no rstat flush";
+  TestCgroup cgroup("fresh");
+  cgroup.spawn(burn);
+  pass_time(100);
+  const hr_u64 first = look(cgroup.id())->cpu_usage_ns;
+  pass_time(200);
+  // The kernel by itself flushes every two seconds only.
+  EXPECT_GT(look(cgroup.id())->cpu_usage_ns, first + 20'000'000);
+}
+
+TEST_F(Sweep, AgreesWithTheFilesEverywhere) {
+  TestCgroup cgroup("parity");
+  cgroup.spawn(burn);
+  cgroup.spawn(burn);
+  pass_time(200);
+  Parity parity;
+  for (int look = 0; look < 3; ++look) {  // the tree is not ours alone
+    auto checked = check_parity(*sweep_, {.root = root_, .cgroups = 256});
+    ASSERT_TRUE(checked) << checked.error().what;
+    parity = std::move(*checked);
+    if (parity.disagreements.empty()) break;
+  }
+  for (const Disagreement& each : parity.disagreements)
+    ADD_FAILURE() << to_string(each);
+  EXPECT_GT(parity.compared[4], 0u) << "cpu";
+  const hr_record files = files_of(cgroup);
+  if (files.valid & HR_PSI) {
+    EXPECT_GT(parity.compared[6], 0u) << "psi";
+  }
+}
+
+TEST_F(Sweep, AFullMapIsCounted) {
+  TestCgroup parent("full");
+  TestCgroup one(parent, "one");
+  TestCgroup two(parent, "two");
+  auto small = BpfSweep::open({.root = parent.path(), .capacity = 2});
+  ASSERT_TRUE(small) << small.error().what;
+  auto swept = (*small)->sweep();
+  ASSERT_TRUE(swept);
+  EXPECT_EQ(swept->size(), 2u);
+  EXPECT_EQ((*small)->lost_in_last_sweep(), 1u);
+  ASSERT_TRUE((*small)->sweep());
+  EXPECT_EQ((*small)->lost(), 2u);
+}
+
+TEST_F(Sweep, OnlyTheGroupsAskedFor) {
+  TestCgroup cgroup("groups");
+  auto psi = BpfSweep::open({.root = root_, .groups = HR_PSI, .capacity = 4096});
+  ASSERT_TRUE(psi);
+  auto swept = (*psi)->sweep();
+  ASSERT_TRUE(swept);
+  for (const hr_record& record : *swept) {
+    EXPECT_EQ(record.valid & ~static_cast<unsigned>(HR_PSI), 0u);
+    EXPECT_EQ(record.cpu_usage_ns, HR_UNKNOWN);
+  }
+}
+
+TEST_F(Sweep, AllocatesNothing) {
+  ASSERT_TRUE(sweep_->sweep());
+  const std::uint64_t before = daemon::allocations_on_this_thread();
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(sweep_->sweep());
+  EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
+}
+
+TEST_F(Sweep, LibbpfSaysWhyALoadFails) {
+  auto failed = BpfSweep::open({.root = root_, .capacity = 0xffffffff});
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(failed.error().what.starts_with("load the sweep program: ")) << failed.error().what;
+}
+
+TEST_F(Sweep, BestSourceTakesBpfAndFillsTheRootFromFiles) {
+  auto best = BestSource::open({.root = root_, .capacity = 4096});
+  ASSERT_TRUE(best);
+  EXPECT_EQ((*best)->name(), "bpf");
+  auto swept = (*best)->sweep();
+  ASSERT_TRUE(swept);
+  EXPECT_TRUE(swept->front().valid & HR_CPU);
+  EXPECT_LT(swept->front().cpu_usage_ns, HR_NO_LIMIT);
+  const std::uint64_t before = daemon::allocations_on_this_thread();
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE((*best)->sweep());
+  EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
+}
+
+TEST_F(Sweep, HybridServesADroppedGroupFromFiles) {
+  TestCgroup cgroup("hybrid");
+  auto best = BestSource::open({.root = root_, .capacity = 4096, .force_files = HR_CPU});
+  ASSERT_TRUE(best);
+  EXPECT_EQ((*best)->name(), "hybrid");
+  EXPECT_EQ((*best)->provenance()[4], "files");
+  EXPECT_EQ((*best)->provenance()[6], "bpf");
+  TestCgroup born(cgroup, "later");
+  born.sleeper();
+  auto swept = (*best)->sweep();
+  ASSERT_TRUE(swept);
+  const auto record = std::find_if(swept->begin(), swept->end(), [&](const hr_record& each) {
+    return each.id == born.id().value;
+  });
+  ASSERT_NE(record, swept->end());
+  EXPECT_TRUE(record->valid & HR_CPU);
+  EXPECT_EQ(record->populated, 1u);
+}
+
+TEST_F(Sweep, InventoryByHandle) {
+  TestCgroup parent("inventory");
+  auto inventory = Inventory::open(root_);
+  ASSERT_TRUE(inventory);
+  CgroupId gone;
+  {
+    TestCgroup child(parent, "child of it");
+    gone = child.id();
+    EXPECT_TRUE(inventory->update(*sweep_->sweep()));
+    const KnownCgroup* known = inventory->find(child.id());
+    ASSERT_TRUE(known);
+    EXPECT_EQ(root_ + known->path, child.path());
+    EXPECT_EQ(known->parent, parent.id());
+    EXPECT_FALSE(inventory->update(*sweep_->sweep())) << "nothing changed";
+  }
+  EXPECT_TRUE(inventory->update(*sweep_->sweep()));
+  EXPECT_EQ(inventory->find(gone), nullptr);
+  EXPECT_TRUE(inventory->find(parent.id()));
+}
+
+TEST_F(Sweep, FilesSeeADeathWithoutTheCountChanging) {
+  TestCgroup parent("swap");
+  auto files = CgroupfsSource::open({.root = parent.path(), .root_is_real = false});
+  ASSERT_TRUE(files);
+  auto old = std::make_unique<TestCgroup>(parent, "old");
+  ASSERT_EQ((*files)->sweep()->size(), 2u);
+  old.reset();
+  TestCgroup fresh(parent, "new");  // nr_descendants is 1 again
+  EXPECT_EQ((*files)->sweep()->size(), 1u) << "the old one answers ENODEV";
+  auto swept = (*files)->sweep();
+  ASSERT_EQ(swept->size(), 2u);
+  EXPECT_EQ((*swept)[1].id, fresh.id().value);
+}
+
+}  // namespace
+}  // namespace headroom::observe

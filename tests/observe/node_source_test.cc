@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's signals from fake /proc and cgroup files.
+#include "observe/node_source.h"
+
+#include "observe/cgroup_files.h"
+#include "support/fake_cgroupfs.h"
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+using test::FakeCgroup;
+using test::FakeCgroupfs;
+
+constexpr Instant kNow{std::chrono::seconds(1000)};
+
+// A tree serves as /proc too: directories with files.
+struct World {
+  FakeCgroupfs cgroups;
+  FakeCgroupfs proc;
+  World(const std::string& stat, const std::string& meminfo, const std::string& loadavg,
+        const std::string& pid_max, const std::string& threads_max)
+      : cgroups({.name = "", .files = {{"memory.stat", stat}}, .children = {}}),
+        proc({.name = "",
+              .files = {{"meminfo", meminfo}, {"loadavg", loadavg}},
+              .children = {
+                  {.name = "sys",
+                   .files = {},
+                   .children = {{.name = "kernel",
+                                 .files = {{"pid_max", pid_max}, {"threads-max", threads_max}},
+                                 .children = {}}}}}}) {}
+  NodeSource source(bool without_hugepages = true) const {
+    return NodeSource({.cgroup_root = cgroups.root(),
+                       .proc = proc.root(),
+                       .nodefs = cgroups.root(),
+                       .without_hugepages = without_hugepages,
+                       .clock = [] { return kNow; }});
+  }
+};
+
+constexpr const char* kMeminfo =
+    "MemTotal:        1000 kB\nMemFree:          10 kB\nHugePages_Total:       1\n"
+    "Hugepagesize:        100 kB\nHugetlb:             100 kB\n";
+constexpr const char* kLoad = "0.00 0.01 0.05 3/207 4711\n";
+
+struct MemoryCase {
+  const char* name;
+  const char* stat;
+  const char* meminfo;
+  bool without_hugepages;
+  std::optional<std::int64_t> available;
+};
+
+TEST(NodeSource, MemoryAvailable) {
+  const MemoryCase cases[] = {
+      {"total_less_working_set", "anon 102400\nfile 204800\ninactive_file 51200\n", kMeminfo, false,
+       1'024'000 - 256'000},
+      {"less_huge_pages", "anon 102400\nfile 204800\ninactive_file 51200\n", kMeminfo, true,
+       1'024'000 - 256'000 - 102'400},
+      {"order_does_not_matter", "inactive_file 51200\nfile 204800\nanon 102400\n", kMeminfo, false,
+       768'000},
+      {"inactive_above_usage_is_an_empty_working_set", "anon 0\nfile 10\ninactive_file 20\n",
+       kMeminfo, false, 1'024'000},
+      {"working_set_above_capacity_is_zero", "anon 9999999\nfile 0\ninactive_file 0\n", kMeminfo,
+       false, 0},
+      {"no_inactive_file", "anon 1\nfile 2\n", kMeminfo, false, std::nullopt},
+      {"empty_stat", "", kMeminfo, false, std::nullopt},
+      {"no_total", "anon 1\nfile 2\ninactive_file 0\n", "MemFree: 10 kB\n", false, std::nullopt},
+      {"total_in_another_unit", "anon 1\nfile 2\ninactive_file 0\n", "MemTotal: 10 MB\n", false,
+       std::nullopt},
+  };
+  for (const MemoryCase& c : cases) {
+    World world(c.stat, c.meminfo, kLoad, "32768\n", "1000\n");
+    NodeSource source = world.source(c.without_hugepages);
+    Observations all;
+    source.read_memory(all);
+    const auto& seen = of(all, Signal::kMemoryAvailable);
+    ASSERT_EQ(seen.has_value(), c.available.has_value()) << c.name;
+    if (!seen) continue;
+    EXPECT_EQ(seen->available, *c.available) << c.name;
+    EXPECT_EQ(seen->capacity, 1'024'000) << c.name;
+    EXPECT_EQ(seen->at, kNow) << c.name;
+  }
+}
+
+struct PidCase {
+  const char* name;
+  const char* loadavg;
+  const char* pid_max;
+  const char* threads_max;
+  std::optional<std::int64_t> available;
+  std::int64_t capacity;
+};
+
+TEST(NodeSource, PidAvailable) {
+  const PidCase cases[] = {
+      {"the_smaller_limit", kLoad, "32768\n", "1000\n", 793, 1000},
+      {"pid_max_is_smaller", kLoad, "500\n", "1000\n", 293, 500},
+      {"one_limit_will_do", kLoad, "", "1000\n", 793, 1000},
+      {"no_limit_is_unknown", kLoad, "", "", std::nullopt, 0},
+      {"no_load_is_unknown", "", "500\n", "1000\n", std::nullopt, 0},
+      {"load_cut_short", "0.00 0.01 0.05 3/20", "500\n", "1000\n", std::nullopt, 0},
+      {"more_tasks_than_allowed", "0 0 0 1/600 1\n", "500\n", "1000\n", 0, 500},
+  };
+  for (const PidCase& c : cases) {
+    World world("", kMeminfo, c.loadavg, c.pid_max, c.threads_max);
+    NodeSource source = world.source();
+    Observations all;
+    source.read_pids(all);
+    const auto& seen = of(all, Signal::kPidAvailable);
+    ASSERT_EQ(seen.has_value(), c.available.has_value()) << c.name;
+    if (!seen) continue;
+    EXPECT_EQ(seen->available, *c.available) << c.name;
+    EXPECT_EQ(seen->capacity, c.capacity) << c.name;
+  }
+}
+
+TEST(NodeSource, Filesystems) {
+  World world("", kMeminfo, kLoad, "1\n", "1\n");
+  Observations all;
+  world.source().read_filesystems(all);
+  const auto& bytes = of(all, Signal::kNodeFsAvailable);
+  ASSERT_TRUE(bytes);
+  EXPECT_GT(bytes->capacity, 0);
+  EXPECT_GE(bytes->available, 0);
+  EXPECT_LE(bytes->available, bytes->capacity);
+  EXPECT_FALSE(of(all, Signal::kImageFsAvailable)) << "not asked for";
+  EXPECT_FALSE(of(all, Signal::kContainerFsInodesFree));
+}
+
+TEST(NodeSource, AFilesystemThatIsNotThereIsUnknown) {
+  NodeSource source({.nodefs = "/nonexistent", .imagefs = "/nonexistent/too"});
+  Observations all;
+  source.read_filesystems(all);
+  EXPECT_FALSE(of(all, Signal::kNodeFsAvailable));
+  EXPECT_FALSE(of(all, Signal::kImageFsInodesFree));
+}
+
+TEST(NodeSource, Allocatable) {
+  World world("", kMeminfo, kLoad, "1\n", "1\n");
+  const NodeSource source = world.source();
+  hr_record pods = unknown_record(5, 1);
+  pods.valid = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
+  pods.memory_usage = 600;
+  pods.inactive_file = 100;
+  pods.memory_max = 2000;
+  const auto seen = [&](const hr_record* record) {
+    Observations all;
+    source.read_allocatable(record, kNow, all);
+    return of(all, Signal::kAllocatableMemoryAvailable);
+  };
+  ASSERT_TRUE(seen(&pods));
+  EXPECT_EQ(seen(&pods)->available, 1500);
+  EXPECT_EQ(seen(&pods)->capacity, 2000);
+  EXPECT_FALSE(seen(nullptr));
+  hr_record over = pods;
+  over.memory_usage = 9000;
+  EXPECT_EQ(seen(&over)->available, 0);
+  hr_record unlimited = pods;
+  unlimited.memory_max = HR_NO_LIMIT;
+  EXPECT_FALSE(seen(&unlimited));
+  hr_record blind = pods;
+  blind.valid &= ~static_cast<unsigned>(HR_MEMORY_STAT);
+  EXPECT_FALSE(seen(&blind));
+}
+
+TEST(NodeSource, ThisMachineHasPidsAndAFilesystem) {
+  NodeSource source(NodeSource::Options{});
+  const Observations all = source.look();
+  EXPECT_TRUE(of(all, Signal::kPidAvailable));
+  EXPECT_TRUE(of(all, Signal::kNodeFsAvailable));
+  EXPECT_TRUE(source.memory_capacity());
+}
+
+}  // namespace
+}  // namespace headroom::observe

@@ -2,14 +2,15 @@
 // The actuator on real cgroups of the running kernel.
 #include "act/host_actuator.h"
 
-#include <gtest/gtest.h>
+#include "daemon/allocations.h"
+#include "support/test_cgroup.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include "daemon/allocations.h"
-#include "support/test_cgroup.h"
+#include <gtest/gtest.h>
 
 namespace headroom::act {
 namespace {
@@ -17,7 +18,9 @@ namespace {
 using test::TestCgroup;
 using test::wait_for;
 
-Instant stopped_clock() { return Instant(std::chrono::seconds(7)); }
+Instant stopped_clock() {
+  return Instant(std::chrono::seconds(7));
+}
 
 PodReading reading_of(const TestCgroup& cgroup) {
   return PodReading{.pod = std::make_shared<Pod>(),
@@ -77,7 +80,8 @@ TEST_F(HostActuatorTest, TerminatesWithSigtermAndLeavesTheDeafToTheKill) {
   const pid_t deaf = container.spawn([&] {
     std::signal(SIGTERM, SIG_IGN);
     if (::write(ready[1], "r", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
+    for (;;)
+      ::pause();
   });
   char byte;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);

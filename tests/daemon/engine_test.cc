@@ -2,10 +2,10 @@
 // The engine with fake ports: one turn at a time.
 #include "daemon/engine.h"
 
-#include <gtest/gtest.h>
-
 #include "daemon/allocations.h"
 #include "support/story.h"
+
+#include <gtest/gtest.h>
 
 namespace headroom::daemon {
 namespace {
@@ -115,7 +115,8 @@ TEST_F(EngineTest, ResumesTheGraceOfAFormerLife) {
 
 // The kill path in the real engine and judge: look, judge, look closer, judge, arm, act, learn.
 TEST_F(EngineTest, TheTurnThatKillsAllocatesNothing) {
-  for (int i = 0; i < 300; ++i) story.pod("p" + std::to_string(i), Bytes{1 << 20});
+  for (int i = 0; i < 300; ++i)
+    story.pod("p" + std::to_string(i), Bytes{1 << 20});
   turn(0, 2_GiB);
   turn(500, 2_GiB);
   observer.depths.reserve(8);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge walked through stepped instants: hard, soft, grace, hysteresis, the dying, the unknown.
-#include <gtest/gtest.h>
+#include "support/story.h"
 
 #include <random>
 
-#include "support/story.h"
+#include <gtest/gtest.h>
 
 namespace headroom {
 namespace {
@@ -330,7 +330,8 @@ INSTANTIATE_TEST_SUITE_P(
     Distance, Watch,
     testing::Values(WatchCase{"far_away_the_ceiling", 3_GiB, seconds(1)},
                     WatchCase{"half_a_gigabyte_off_half_a_second", 712_MiB, milliseconds(500)},
-                    WatchCase{"sixteen_megabytes_off", 216_MiB, milliseconds(15) + std::chrono::microseconds(625)},
+                    WatchCase{"sixteen_megabytes_off", 216_MiB,
+                              milliseconds(15) + std::chrono::microseconds(625)},
                     WatchCase{"next_to_it_the_floor", 200_MiB, milliseconds(2)}),
     [](const auto& row) { return row.param.name; });
 TEST_P(Watch, FallsDueWhenTheHeadroomCouldBeGone) {
@@ -347,8 +348,9 @@ TEST(Forecast, TellsTheTimeToTheThresholdAtThePresentTrend) {
     story.step(i * 100, Bytes{(3_GiB).count - i * (10_MiB).count});  // 100 MiB/s
   const auto left = story.verdict.thresholds[0].time_to;
   ASSERT_TRUE(left);
-  const double expected = static_cast<double>((3_GiB).count - 1000 * (1_MiB).count - (200_MiB).count) /
-                          static_cast<double>((100_MiB).count);
+  const double expected =
+      static_cast<double>((3_GiB).count - 1000 * (1_MiB).count - (200_MiB).count) /
+      static_cast<double>((100_MiB).count);
   EXPECT_NEAR(std::chrono::duration<double>(*left).count(), expected, expected * 0.01);
 }
 
@@ -381,8 +383,8 @@ TEST(Property, HoldsOnRandomWalks) {
     Story story(soft_and_hard());
     const auto pods = 1 + random() % 8;
     for (unsigned i = 0; i < pods; ++i) {
-      const auto index = story.pod("p" + std::to_string(i), some_bytes(random),
-                                   some_bytes(random), static_cast<int>(random() % 3));
+      const auto index = story.pod("p" + std::to_string(i), some_bytes(random), some_bytes(random),
+                                   static_cast<int>(random() % 3));
       story.reading(index).critical = random() % 3 == 0;
       if (random() % 4 == 0) story.record(index).valid = 0;
     }
@@ -390,8 +392,7 @@ TEST(Property, HoldsOnRandomWalks) {
     for (int i = 0; i < 50; ++i) {
       ms += static_cast<std::int64_t>(random() % 20'000);
       const bool missing = random() % 4 == 0;
-      const auto available =
-          missing ? std::nullopt : std::optional(some_bytes(random));
+      const auto available = missing ? std::nullopt : std::optional(some_bytes(random));
       const bool had_victims = !story.history.victims.empty();
       story.step(ms, available, static_cast<Outcome::Result>(random() % 3));
       for (const Decision& decision : story.verdict.decisions) {

@@ -16,7 +16,9 @@ Result<Fd> open_at(int directory, const char* file, int flags) {
   return fd;
 }
 
-bool before(const Armed& armed, CgroupId cgroup) { return armed.cgroup < cgroup; }
+bool before(const Armed& armed, CgroupId cgroup) {
+  return armed.cgroup < cgroup;
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ void Armory::keep(std::span<const PodReading> pods) {
 void Armory::drop_unlisted(std::span<const PodReading> pods) {
   std::vector<CgroupId> listed;
   listed.reserve(pods.size());
-  for (const PodReading& pod : pods) listed.push_back(pod.cgroup);
+  for (const PodReading& pod : pods)
+    listed.push_back(pod.cgroup);
   std::sort(listed.begin(), listed.end());
   std::erase_if(armed_, [&](const Armed& armed) {
     return !std::binary_search(listed.begin(), listed.end(), armed.cgroup);
@@ -61,8 +64,7 @@ void Armory::drop_unlisted(std::span<const PodReading> pods) {
 bool Armory::add(CgroupId cgroup) {
   auto fresh = arm(cgroup, directory_of_(cgroup));
   if (!fresh) return false;
-  armed_.insert(std::lower_bound(armed_.begin(), armed_.end(), cgroup, before),
-                std::move(*fresh));
+  armed_.insert(std::lower_bound(armed_.begin(), armed_.end(), cgroup, before), std::move(*fresh));
   return true;
 }
 

@@ -2,14 +2,14 @@
 // Armed: the descriptors a kill will need, opened before it is needed.
 #pragma once
 
-#include <functional>
-#include <span>
-#include <vector>
+#include "base/fd.h"
 
 #include <headroom/result.h>
 #include <headroom/snapshot.h>
 
-#include "base/fd.h"
+#include <functional>
+#include <span>
+#include <vector>
 
 namespace headroom::act {
 

@@ -2,9 +2,9 @@
 // DryActuator: observe mode. It does nothing, and says so in the outcome.
 #pragma once
 
-#include <headroom/ports.h>
-
 #include "act/host_actuator.h"
+
+#include <headroom/ports.h>
 
 namespace headroom::act {
 
@@ -14,10 +14,8 @@ class DryActuator final : public Actuator {
 
   void arm(std::span<const PodReading>) override {}
   Outcome act(const Decision& decision) override {
-    return Outcome{.decision = decision,
-                   .result = Outcome::Result::kPretended,
-                   .error = 0,
-                   .at = now_()};
+    return Outcome{
+        .decision = decision, .result = Outcome::Result::kPretended, .error = 0, .at = now_()};
   }
 
  private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/host_actuator.h"
 
+#include "act/processes.h"
+
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <string_view>
-
-#include "act/processes.h"
 
 namespace headroom::act {
 namespace {
@@ -33,8 +33,10 @@ Outcome HostActuator::act(const Decision& decision) {
   if (!armed) return done(decision, Outcome::Result::kFailed, ENOENT);
   if (!populated(armed->events.get())) return done(decision, Outcome::Result::kGone);
   switch (decision.act) {
-    case Act::kKill: return kill(decision, *armed);
-    case Act::kTerminate: return terminate(decision, *armed);
+    case Act::kKill:
+      return kill(decision, *armed);
+    case Act::kTerminate:
+      return terminate(decision, *armed);
   }
   return done(decision, Outcome::Result::kFailed, EINVAL);
 }

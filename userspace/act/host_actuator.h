@@ -2,9 +2,9 @@
 // HostActuator: does to this host what was decided.
 #pragma once
 
-#include <headroom/ports.h>
-
 #include "act/armed.h"
+
+#include <headroom/ports.h>
 
 namespace headroom::act {
 
@@ -12,8 +12,7 @@ using Now = Instant (*)();
 
 class HostActuator final : public Actuator {
  public:
-  HostActuator(DirectoryOf directory_of, Now now)
-      : armory_(std::move(directory_of)), now_(now) {}
+  HostActuator(DirectoryOf directory_of, Now now) : armory_(std::move(directory_of)), now_(now) {}
 
   void arm(std::span<const PodReading> pods) override { armory_.keep(pods); }
   Outcome act(const Decision& decision) override;

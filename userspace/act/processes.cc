@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/processes.h"
 
+#include "base/fd.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -12,8 +14,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "base/fd.h"
 
 namespace headroom::act {
 namespace {

@@ -2,9 +2,9 @@
 // Processes: a signal to every process of a cgroup and of those below it.
 #pragma once
 
-#include <cstddef>
-
 #include <headroom/result.h>
+
+#include <cstddef>
 
 namespace headroom::act {
 

@@ -12,16 +12,18 @@ thread_local std::uint64_t allocations = 0;
 
 }  // namespace
 
-std::uint64_t allocations_on_this_thread() { return allocations; }
+std::uint64_t allocations_on_this_thread() {
+  return allocations;
+}
 
 }  // namespace headroom::daemon
 
 #ifdef __SANITIZE_ADDRESS__
 
 // The sanitizer owns malloc; it offers a hook.
-extern "C" int __sanitizer_install_malloc_and_free_hooks(
-    void (*malloc_hook)(const volatile void*, std::size_t),
-    void (*free_hook)(const volatile void*));
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*,
+                                                                             std::size_t),
+                                                         void (*free_hook)(const volatile void*));
 
 namespace {
 [[maybe_unused]] const int installed = __sanitizer_install_malloc_and_free_hooks(

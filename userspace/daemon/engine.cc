@@ -66,7 +66,8 @@ void Engine::act(const Snapshot& snapshot) {
 }
 
 void Engine::resume(std::vector<Victim> victims) {
-  for (Victim& victim : victims) history_.victims.push_back(std::move(victim));
+  for (Victim& victim : victims)
+    history_.victims.push_back(std::move(victim));
 }
 
 void Engine::adopt(Policy policy) {

@@ -3,12 +3,12 @@
 // knows no library, and what time it is it is told.
 #pragma once
 
-#include <functional>
-#include <vector>
+#include "daemon/turn_meter.h"
 
 #include <headroom/ports.h>
 
-#include "daemon/turn_meter.h"
+#include <functional>
+#include <vector>
 
 namespace headroom::daemon {
 

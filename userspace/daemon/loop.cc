@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/loop.h"
 
+#include "config/load.h"
+#include "observe/manifest.h"
+#include "report/journal.h"
+
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 
 #include <csignal>
 #include <filesystem>
-
-#include "config/load.h"
-#include "observe/manifest.h"
-#include "report/journal.h"
 
 namespace headroom::daemon {
 namespace {
@@ -39,7 +39,8 @@ void give_up(sd_event* event, const Result<>& why) {
 void block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
@@ -60,14 +61,14 @@ Result<> Loop::attach() {
                              "handle SIGTERM");
         !added)
       return added;
-  if (auto added = checked(sd_event_add_signal(event, nullptr, SIGHUP, &on_hangup, this),
-                           "handle SIGHUP");
+  if (auto added =
+          checked(sd_event_add_signal(event, nullptr, SIGHUP, &on_hangup, this), "handle SIGHUP");
       !added)
     return added;
   sd_event_source* timer = nullptr;
   // An accuracy of one microsecond: the default of 250 ms is for timers that do not mind.
-  if (auto added = checked(
-          sd_event_add_time(event, &timer, CLOCK_BOOTTIME, 0, 1, &on_timer, this), "add the timer");
+  if (auto added = checked(sd_event_add_time(event, &timer, CLOCK_BOOTTIME, 0, 1, &on_timer, this),
+                           "add the timer");
       !added)
     return added;
   timer_.reset(timer);

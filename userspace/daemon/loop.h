@@ -3,14 +3,14 @@
 // systemd's watchdog, on sd-event.
 #pragma once
 
-#include <systemd/sd-event.h>
+#include "config/command_line.h"
+#include "daemon/node.h"
 
 #include <headroom/result.h>
 
-#include <memory>
+#include <systemd/sd-event.h>
 
-#include "config/command_line.h"
-#include "daemon/node.h"
+#include <memory>
 
 namespace headroom::daemon {
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomd: see headroomd(8).
-#include <exception>
-#include <iostream>
-
 #include "config/command_line.h"
 #include "config/load.h"
 #include "daemon/loop.h"
@@ -10,6 +7,9 @@
 #include "daemon/preflight.h"
 #include "observe/manifest.h"
 #include "report/journal.h"
+
+#include <exception>
+#include <iostream>
 
 namespace {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/node.h"
 
-#include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
-
-#include <filesystem>
-#include <utility>
-
 #include "daemon/allocations.h"
 #include "judge/qos.h"
 #include "observe/clock.h"
 #include "report/journal.h"
 #include "report/metrics.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 namespace headroom::daemon {
 namespace {
@@ -27,8 +27,9 @@ void say_source(const observe::BestSource& source) {
   if (source.bpf())
     log::info("cgroups are read through {} ({})", source.name(), reasons);
   else
-    log::warning("no BPF ({}): cgroups are read from files, for the same decisions at more CPU time",
-                 reasons);
+    log::warning(
+        "no BPF ({}): cgroups are read from files, for the same decisions at more CPU time",
+        reasons);
 }
 
 }  // namespace
@@ -105,11 +106,11 @@ void Node::open_windows() {
   else
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
-  auto http = report::Http::open(
-      config_.listen, std::make_shared<report::Metrics>(report::MetricsSetup{
-                          .shown = shown_,
-                          .container_names = config_.compatibility_metrics,
-                          .now = &observe::now}));
+  auto http =
+      report::Http::open(config_.listen, std::make_shared<report::Metrics>(report::MetricsSetup{
+                                             .shown = shown_,
+                                             .container_names = config_.compatibility_metrics,
+                                             .now = &observe::now}));
   if (http)
     http_ = std::move(*http);
   else

@@ -2,10 +2,6 @@
 // Node: the daemon's parts put together, for one configuration.
 #pragma once
 
-#include <headroom/result.h>
-
-#include <memory>
-
 #include "act/dry_actuator.h"
 #include "act/host_actuator.h"
 #include "config/config.h"
@@ -18,6 +14,10 @@
 #include "report/bus_thread.h"
 #include "report/http.h"
 #include "report/reporter.h"
+
+#include <headroom/result.h>
+
+#include <memory>
 
 namespace headroom::daemon {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/preflight.h"
 
+#include "base/fd.h"
+#include "report/journal.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -8,9 +11,6 @@
 
 #include <cerrno>
 #include <cstring>
-
-#include "base/fd.h"
-#include "report/journal.h"
 
 namespace headroom::daemon {
 namespace {

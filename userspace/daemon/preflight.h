@@ -2,10 +2,10 @@
 // Preflight: what this process may do here, before anything is started.
 #pragma once
 
+#include "observe/cgroup_root.h"
+
 #include <headroom/policy.h>
 #include <headroom/result.h>
-
-#include "observe/cgroup_root.h"
 
 namespace headroom::daemon {
 

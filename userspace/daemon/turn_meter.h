@@ -2,11 +2,11 @@
 // TurnMeter: what each stage of a turn took, in time and in allocations.
 #pragma once
 
+#include "report/tick_cost.h"
+
 #include <headroom/units.h>
 
 #include <cstdint>
-
-#include "report/tick_cost.h"
 
 namespace headroom::daemon {
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/victims_file.h"
 
+#include "base/fd.h"
+
 #include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "base/fd.h"
+#include <nlohmann/json.hpp>
 
 namespace headroom::daemon {
 namespace {
@@ -16,8 +17,12 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-std::int64_t ns(Instant at) { return at.time_since_epoch().count(); }
-Instant instant(const json& ns) { return Instant(Duration(ns.get<std::int64_t>())); }
+std::int64_t ns(Instant at) {
+  return at.time_since_epoch().count();
+}
+Instant instant(const json& ns) {
+  return Instant(Duration(ns.get<std::int64_t>()));
+}
 
 json to_json(const Reason& reason) {
   return {{"signal", name(reason.signal)},
@@ -98,7 +103,9 @@ Result<> write_atomically(const fs::path& path, const std::string& text) {
 }
 
 // What a pretended victim stands for ends with the daemon that pretended.
-bool lasting(const Victim& victim) { return victim.phase != Victim::Phase::kPretended; }
+bool lasting(const Victim& victim) {
+  return victim.phase != Victim::Phase::kPretended;
+}
 
 }  // namespace
 
@@ -137,13 +144,15 @@ Result<std::vector<Victim>> VictimsFile::load() {
   try {
     const json whole = json::parse(file);
     if (whole.at("boot_id") != boot_id_) return victims;
-    for (const json& entry : whole.at("victims")) victims.push_back(victim_from(entry));
+    for (const json& entry : whole.at("victims"))
+      victims.push_back(victim_from(entry));
   } catch (const json::exception& damaged) {
     std::error_code ignored;
     fs::rename(path_, path_.string() + ".damaged", ignored);
     return failure("read " + path_.string() + ": " + damaged.what() + "; set aside as .damaged");
   }
-  for (const Victim& victim : victims) saved_.emplace_back(victim.cgroup, victim.phase);
+  for (const Victim& victim : victims)
+    saved_.emplace_back(victim.cgroup, victim.phase);
   return victims;
 }
 

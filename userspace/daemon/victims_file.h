@@ -2,12 +2,12 @@
 // VictimsFile: who is in his grace, on disk, so that a restart of the daemon resumes it.
 #pragma once
 
+#include <headroom/judge.h>
+#include <headroom/result.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include <headroom/judge.h>
-#include <headroom/result.h>
 
 namespace headroom::daemon {
 

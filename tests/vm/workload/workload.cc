@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
-//   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit] [--huge]
+//   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
+//   [--huge]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
-// fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM. --huge takes huge pages,
-// which is the fastest there is. Sizes take K, M, G.
+// fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
+// --huge takes huge pages, which is the fastest there is. Sizes take K, M, G.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,10 +29,14 @@ std::uint64_t bytes(const char* text) {
   char* end = nullptr;
   const std::uint64_t n = std::strtoull(text, &end, 10);
   switch (*end) {
-    case 'K': return n << 10;
-    case 'M': return n << 20;
-    case 'G': return n << 30;
-    default: return n;
+    case 'K':
+      return n << 10;
+    case 'M':
+      return n << 20;
+    case 'G':
+      return n << 30;
+    default:
+      return n;
   }
 }
 
@@ -55,10 +60,14 @@ Options parse(int argc, char** argv) {
       std::exit(2);
     }
     const char* value = argv[++i];
-    if (key == "--hold") options.hold = bytes(value);
-    else if (key == "--rate") options.rate = bytes(value);
-    else if (key == "--until") options.until = bytes(value);
-    else if (key == "--after") options.after = bytes(value);
+    if (key == "--hold")
+      options.hold = bytes(value);
+    else if (key == "--rate")
+      options.rate = bytes(value);
+    else if (key == "--until")
+      options.until = bytes(value);
+    else if (key == "--after")
+      options.after = bytes(value);
     else {
       std::fprintf(stderr, "workload: unknown option %s\n", key.c_str());
       std::exit(2);
@@ -75,7 +84,8 @@ void take(std::uint64_t size, bool huge) {
     std::exit(1);
   }
   ::madvise(memory, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  for (std::uint64_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
+  for (std::uint64_t at = 0; at < size; at += 4096)
+    static_cast<volatile char*>(memory)[at] = 1;
 }
 
 void ramp(const Options& options) {
@@ -102,5 +112,6 @@ int main(int argc, char** argv) {
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
   if (options.exit) return 0;
-  for (;;) ::pause();
+  for (;;)
+    ::pause();
 }

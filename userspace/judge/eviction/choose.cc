@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/choose.h"
 
-#include <algorithm>
-
 #include "judge/eviction/rank.h"
 #include "judge/eviction/victims.h"
+
+#include <algorithm>
 
 namespace headroom::judge_eviction {
 namespace {
@@ -65,17 +65,17 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
   const PodReading& reading = snapshot.pods[chosen->pod];
   const Duration grace = grace_for(policy, reason, *reading.pod);
   const bool at_once = grace <= Duration::zero();
-  verdict.decisions.push_back(Decision{
-      .act = at_once ? Act::kKill : Act::kTerminate,
-      .pod = reading.pod,
-      .cgroup = reading.cgroup,
-      .reason = reason,
-      .standing = {.rank = static_cast<std::uint32_t>(chosen - verdict.ranking.data()),
-                   .candidates = static_cast<std::uint32_t>(verdict.ranking.size()),
-                   .working_set = chosen->working_set,
-                   .memory_request = chosen->memory_request},
-      .decided_at = snapshot.at,
-      .deadline = snapshot.at + (at_once ? return_window(chosen->working_set) : grace)});
+  verdict.decisions.push_back(
+      Decision{.act = at_once ? Act::kKill : Act::kTerminate,
+               .pod = reading.pod,
+               .cgroup = reading.cgroup,
+               .reason = reason,
+               .standing = {.rank = static_cast<std::uint32_t>(chosen - verdict.ranking.data()),
+                            .candidates = static_cast<std::uint32_t>(verdict.ranking.size()),
+                            .working_set = chosen->working_set,
+                            .memory_request = chosen->memory_request},
+               .decided_at = snapshot.at,
+               .deadline = snapshot.at + (at_once ? return_window(chosen->working_set) : grace)});
 }
 
 }  // namespace headroom::judge_eviction

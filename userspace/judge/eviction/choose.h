@@ -7,7 +7,6 @@
 namespace headroom::judge_eviction {
 
 // Writes verdict.ranking, first to die first, and appends at most one decision.
-void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
-            Verdict& verdict);
+void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason, Verdict& verdict);
 
 }  // namespace headroom::judge_eviction

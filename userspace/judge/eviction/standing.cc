@@ -47,7 +47,9 @@ void stand_conditions(const Policy& policy, Instant at, Verdict& verdict) {
 
 // Whom to evict for a disk or for pids is not decided by memory: such thresholds raise their
 // condition and are shown, and nobody dies of them.
-bool evicts(Signal signal) { return is_memory(signal); }
+bool evicts(Signal signal) {
+  return is_memory(signal);
+}
 
 bool fresh(const Observation& seen, const std::optional<Instant>& last) {
   return !last || seen.at > *last;

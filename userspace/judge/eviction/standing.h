@@ -6,9 +6,9 @@
 // grace, and fresh samples only.
 #pragma once
 
-#include <optional>
-
 #include <headroom/judge.h>
+
+#include <optional>
 
 namespace headroom::judge_eviction {
 

@@ -91,8 +91,7 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   for (const ThresholdStanding& standing : verdict.thresholds)
     wait = std::min(wait, unwatched(policy, standing, snapshot.at));
   wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
-  verdict.next_check =
-      snapshot.at + std::clamp(wait, policy.check_floor, policy.check_ceiling);
+  verdict.next_check = snapshot.at + std::clamp(wait, policy.check_floor, policy.check_ceiling);
 }
 
 }  // namespace headroom::judge_eviction

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/allocatable/allocatable_policy.h"
+
+#include "judge/allocatable/enforcement_rules.h"
+
+#include <headroom/quantity.h>
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+using Errors = std::vector<SettingError>;
+using StringMap = std::map<std::string, std::string>;
+
+constexpr std::string_view kAnyUid = "00000000-0000-0000-0000-000000000000";
+
+std::string quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
+
+void put(Amounts& amounts, std::string_view resource, const Quantity& quantity) {
+  if (resource == "cpu") amounts.cpu = MilliCpu{quantity.milli_value()};
+  if (resource == "memory") amounts.memory = Bytes{quantity.value()};
+  if (resource == "ephemeral-storage") amounts.ephemeral_storage = Bytes{quantity.value()};
+  if (resource == "pid") amounts.pids = Tasks{quantity.value()};
+}
+
+bool reservable(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage" ||
+         resource == "pid";
+}
+
+// A value of kubeReserved or systemReserved, in the kubelet's words.
+Result<Quantity> parse_reserved(const std::string& resource, const std::string& text) {
+  if (!reservable(resource))
+    return failure("cannot reserve " + quoted(resource) +
+                   " resource; what can be is cpu, memory, ephemeral-storage and pid");
+  auto quantity = Quantity::parse(text);
+  if (!quantity)
+    return failure("failed to parse quantity " + quoted(text) + " for " + quoted(resource) +
+                   " resource: " + quantity.error().what);
+  if (quantity->sign() < 0)
+    return failure("resource quantity for " + quoted(resource) + " cannot be negative: " + text);
+  return quantity;
+}
+
+Amounts amounts_told(const char* field, const char* flag, const StringMap& told, Errors& errors) {
+  Amounts amounts;
+  for (const auto& [resource, text] : told) {
+    if (const auto quantity = parse_reserved(resource, text))
+      put(amounts, resource, *quantity);
+    else
+      errors.push_back({field, resource,
+                        std::string(flag) + " value failed to parse: " + quantity.error().what});
+  }
+  return amounts;
+}
+
+// "50%"; whole ones only, as the kubelet has it.
+Result<int> parse_percentage(std::string_view text) {
+  if (!text.ends_with('%')) return failure("percentage expected, got '" + std::string(text) + "'");
+  int percent = 0;
+  const char* const last = text.data() + text.size() - 1;
+  const auto [end, error] = std::from_chars(text.data(), last, percent);
+  if (error != std::errc() || end != last)
+    return failure("invalid number in percentage '" + std::string(text) + "'");
+  if (percent < 0 || percent > 100) return failure("percentage must be between 0 and 100");
+  return percent;
+}
+
+std::optional<int> qos_reserved_told(const StringMap& told, Errors& errors) {
+  std::optional<int> memory;
+  const auto complain = [&](const std::string& resource, const std::string& what) {
+    errors.push_back({"qosReserved", resource, "--qos-reserved value failed to parse: " + what});
+  };
+  for (const auto& [resource, text] : told) {
+    if (resource != "memory") {
+      complain(resource, "cannot reserve " + quoted(resource) + " resource; only memory can be");
+      continue;
+    }
+    if (const auto percent = parse_percentage(text))
+      memory = *percent;
+    else
+      complain(resource, "failed to parse percentage " + quoted(text) + " for " + quoted(resource) +
+                             " resource: " + percent.error().what);
+  }
+  return memory;
+}
+
+// Unlike the kubelet, a name that no slice can have is refused here and not when it is not found.
+std::string path_told(const char* field, const std::string& told, CgroupDriver driver,
+                      Errors& errors) {
+  if (told.empty()) return "";
+  const auto path = reserved_path(driver, told);
+  if (path) return *path;
+  errors.push_back({field, "", "invalid configuration: " + path.error().what()});
+  return "";
+}
+
+std::optional<CgroupName> kubepods_told(const AllocatableTold& told, Errors& errors) {
+  if (!told.cgroups_per_qos) return std::nullopt;
+  auto name = kubepods_name(told.cgroup_root);
+  // The longest name there will be must fit as well: a pod's below its tier.
+  const auto longest = name ? pod_name(*name, QosClass::kBestEffort, kAnyUid) : name;
+  if (longest) return std::move(*name);
+  errors.push_back({"cgroupRoot", "", "invalid configuration: " + longest.error().what()});
+  return std::nullopt;
+}
+
+// The CPUs named replace both amounts of cpu: the kubelet puts them under systemReserved.
+void reserve_cpus(std::int64_t cpus, AllocatablePolicy& policy) {
+  policy.kube.amounts.cpu.reset();
+  policy.system.amounts.cpu = MilliCpu{cpus * 1000};
+}
+
+void check_reserved_cpus(const AllocatableTold& told, Errors& errors) {
+  if (!told.reserved_cpus) return;
+  if (told.kube_reserved_cgroup.empty() && told.system_reserved_cgroup.empty()) return;
+  errors.push_back({"reservedSystemCPUs", "",
+                    "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with "
+                    "systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup "
+                    "(--kube-reserved-cgroup)"});
+}
+
+// Two reserves written to one cgroup would overwrite each other in turn. The kubelet lets it pass.
+void check_paths_differ(const AllocatablePolicy& policy, Errors& errors) {
+  const bool both = policy.kube.enforcement != Enforcement::kNone &&
+                    policy.system.enforcement != Enforcement::kNone;
+  if (!both || policy.kube.path.empty() || policy.kube.path != policy.system.path) return;
+  errors.push_back({"kubeReservedCgroup", "",
+                    "invalid configuration: kubeReservedCgroup (--kube-reserved-cgroup) and "
+                    "systemReservedCgroup (--system-reserved-cgroup) are both " +
+                        quoted(policy.kube.path) + "; each reserve needs a cgroup of its own"});
+}
+
+}  // namespace
+
+tl::expected<AllocatablePolicy, std::vector<SettingError>> allocatable_policy(
+    const AllocatableTold& told) {
+  Errors errors;
+  AllocatablePolicy policy{.driver = told.driver,
+                           .ignore_eviction_threshold = told.ignore_eviction_threshold};
+  apply_enforcements(told, policy, errors);
+  check_reserved_cpus(told, errors);
+  policy.kube.amounts = amounts_told("kubeReserved", "--kube-reserved", told.kube_reserved, errors);
+  policy.system.amounts =
+      amounts_told("systemReserved", "--system-reserved", told.system_reserved, errors);
+  if (told.reserved_cpus) reserve_cpus(*told.reserved_cpus, policy);
+  policy.kube.path =
+      path_told("kubeReservedCgroup", told.kube_reserved_cgroup, told.driver, errors);
+  policy.system.path =
+      path_told("systemReservedCgroup", told.system_reserved_cgroup, told.driver, errors);
+  check_paths_differ(policy, errors);
+  policy.kubepods = kubepods_told(told, errors);
+  policy.qos_reserved_memory = qos_reserved_told(told.qos_reserved, errors);
+  if (!errors.empty()) return tl::make_unexpected(std::move(errors));
+  return policy;
+}
+
+}  // namespace headroom

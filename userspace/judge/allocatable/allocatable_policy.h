@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// AllocatablePolicy: what is reserved, for whom, and how it is enforced; read from the fields of a
+// KubeletConfiguration and checked by its rules (KUBELET.md 3.3, 10).
+#pragma once
+
+#include "judge/allocatable/amounts.h"
+#include "judge/allocatable/cgroup_name.h"
+#include "judge/allocatable/setting_error.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+// As told; the comment names the field. Flags go by other names and mean the same.
+struct AllocatableTold {
+  std::map<std::string, std::string> kube_reserved{};    // kubeReserved
+  std::map<std::string, std::string> system_reserved{};  // systemReserved
+  std::string kube_reserved_cgroup{};                    // kubeReservedCgroup
+  std::string system_reserved_cgroup{};                  // systemReservedCgroup
+  // reservedSystemCPUs: how many CPUs it names. They replace what is reserved of "cpu".
+  std::optional<std::int64_t> reserved_cpus{};
+  std::vector<std::string> enforce{"pods"};           // enforceNodeAllocatable
+  bool cgroups_per_qos = true;                        // cgroupsPerQOS
+  std::string cgroup_root{};                          // cgroupRoot; "" is "/"
+  CgroupDriver driver = CgroupDriver::kSystemd;       // cgroupDriver
+  std::map<std::string, std::string> qos_reserved{};  // qosReserved
+  bool ignore_eviction_threshold = false;  // experimentalNodeAllocatableIgnoreEvictionThreshold
+};
+
+enum class Enforcement : std::uint8_t {
+  kNone,
+  kCompressible,  // "-compressible": cpu.weight alone
+  kAll,           // cpu.weight, memory.max, pids.max, hugetlb
+};
+
+struct Reserve {
+  Amounts amounts{};
+  Enforcement enforcement = Enforcement::kNone;
+  std::string path{};  // of the cgroup it is written to; never empty if it is enforced
+};
+
+struct AllocatablePolicy {
+  Reserve kube{};
+  Reserve system{};
+  bool enforce_pods = true;
+  CgroupDriver driver = CgroupDriver::kSystemd;
+  std::optional<CgroupName> kubepods{};      // absent: no cgroupsPerQOS, the tree is not ours
+  std::optional<int> qos_reserved_memory{};  // per cent
+  bool ignore_eviction_threshold = false;
+};
+
+// Every error there is, not the first.
+tl::expected<AllocatablePolicy, std::vector<SettingError>> allocatable_policy(
+    const AllocatableTold& told);
+
+}  // namespace headroom

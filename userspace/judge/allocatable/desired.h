@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// CgroupValues: what a cgroup's knobs are set to, or should be. The same type serves what is wanted
+// and what was read; diff() of the two is what is left to do.
+#pragma once
+
+#include <headroom/units.h>
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+using Microseconds = std::chrono::microseconds;
+
+// cpu.weight: 1 … 10000, 100 where nobody said anything.
+struct CpuWeight {
+  std::uint32_t value = 100;
+  friend constexpr auto operator<=>(CpuWeight, CpuWeight) = default;
+};
+
+// Processes and threads: what pids.max counts.
+struct Tasks {
+  std::int64_t count = 0;
+  friend constexpr auto operator<=>(Tasks, Tasks) = default;
+};
+
+// So much and no more; or the kernel's "max".
+template <class T>
+class Limit {
+ public:
+  constexpr Limit(T most) : most_(most) {}  // implicit: an amount is a limit
+  static constexpr Limit max() { return Limit(); }
+
+  constexpr bool is_max() const { return !most_; }
+  // Nothing: max.
+  constexpr const std::optional<T>& most() const { return most_; }
+  friend constexpr bool operator==(const Limit&, const Limit&) = default;
+
+ private:
+  constexpr Limit() = default;
+  std::optional<T> most_;
+};
+
+struct CpuMax {
+  Limit<Microseconds> quota = Limit<Microseconds>::max();
+  Microseconds period{100'000};
+  friend constexpr bool operator==(const CpuMax&, const CpuMax&) = default;
+};
+
+// An absent field: nothing is wanted of that knob, or it was not read.
+struct CgroupValues {
+  std::optional<CpuWeight> cpu_weight{};
+  std::optional<CpuMax> cpu_max{};
+  std::optional<Limit<Bytes>> memory_min{};
+  std::optional<Limit<Bytes>> memory_low{};
+  std::optional<Limit<Bytes>> memory_high{};
+  std::optional<Limit<Bytes>> memory_max{};
+  std::optional<Limit<Bytes>> memory_swap_max{};
+  std::optional<bool> memory_oom_group{};
+  std::optional<Limit<Tasks>> pids_max{};
+  std::map<Bytes, Limit<Bytes>> hugetlb_max{};  // page size → limit
+
+  bool empty() const { return *this == CgroupValues{}; }
+  friend bool operator==(const CgroupValues&, const CgroupValues&) = default;
+};
+
+struct Difference {
+  CgroupValues write;   // wanted, and known to be otherwise
+  CgroupValues unread;  // wanted, but what is there is unknown: neither right nor drifted
+};
+
+// Equal is what the kernel would read back as equal: memory in whole pages, hugetlb in whole huge
+// pages, rounded down, and a quota of "max" whatever its period.
+Difference diff(const CgroupValues& desired, const CgroupValues& actual, Bytes page = Bytes{4096});
+
+// A knob as cgroupfs spells it: {"cpu.max", "50000 100000"}.
+struct Setting {
+  std::string file;
+  std::string value;
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+// Every field that is there. Protections come before limits, and memory.high before memory.max, so
+// that a cgroup written in this order is throttled before it is cut.
+std::vector<Setting> settings(const CgroupValues& values);
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Node allocatable: what pods may have of a node (KUBELET.md 3.1).
+#pragma once
+
+#include "judge/allocatable/allocatable_policy.h"
+#include "judge/allocatable/amounts.h"
+
+#include <headroom/policy.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+struct NodeAllocatable {
+  // kube-reserved, system-reserved, and the hard thresholds of memory.available and
+  // nodefs.available.
+  Amounts reservation;
+  // capacity − reservation, memory also without huge pages: what a scheduler may hand out.
+  Amounts allocatable;
+  // capacity − kube-reserved − system-reserved: what the pods' cgroup is limited to. Thresholds are
+  // left in, so that eviction comes before the limit.
+  Amounts for_pods;
+};
+
+struct ReservationError {
+  std::string resource;  // "memory"
+  std::string what;
+  friend bool operator==(const ReservationError&, const ReservationError&) = default;
+};
+
+// To be computed anew whenever the capacity changes. Errors: every resource of which more is
+// reserved than there is, or is known to be.
+tl::expected<NodeAllocatable, std::vector<ReservationError>> node_allocatable(
+    const Amounts& capacity, const AllocatablePolicy& policy,
+    std::span<const Threshold> thresholds);
+
+// All of them as the kubelet says it when it does not start.
+std::string invalid_node_allocatable(const std::vector<ReservationError>& errors);
+
+}  // namespace headroom

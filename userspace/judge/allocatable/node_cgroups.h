@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cgroups between the root and the pods, with the values they should have: kubepods, the QoS
+// tiers in it, and the reserved slices beside it (KUBELET.md 3.3, 3.5, 3.7).
+#pragma once
+
+#include "judge/allocatable/allocatable_policy.h"
+#include "judge/allocatable/amounts.h"
+#include "judge/allocatable/desired.h"
+#include "judge/allocatable/node_allocatable.h"
+#include "judge/allocatable/pod_cgroup.h"
+
+#include <headroom/pod.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+// What the active pods ask for, class by class: all that the tiers need to know of them.
+struct TierSums {
+  MilliCpu burstable_cpu;
+  Bytes burstable_memory;
+  Bytes guaranteed_memory;
+  friend bool operator==(const TierSums&, const TierSums&) = default;
+};
+TierSums tier_sums(std::span<const Pod* const> active);
+
+struct NodeCgroup {
+  enum class Role : std::uint8_t { kPods, kBurstable, kBestEffort, kKubeReserved, kSystemReserved };
+  Role role = Role::kPods;
+  std::string path;  // as the driver spells it
+  CgroupValues values;
+};
+constexpr std::string_view name(NodeCgroup::Role role) {
+  switch (role) {
+    case NodeCgroup::Role::kPods:
+      return "kubepods";
+    case NodeCgroup::Role::kBurstable:
+      return "burstable";
+    case NodeCgroup::Role::kBestEffort:
+      return "besteffort";
+    case NodeCgroup::Role::kKubeReserved:
+      return "kube-reserved";
+    case NodeCgroup::Role::kSystemReserved:
+      return "system-reserved";
+  }
+  return "";
+}
+
+// Parents before children. Those that are not ours to write (no cgroupsPerQOS, a reserve that is
+// not enforced) are left out.
+std::vector<NodeCgroup> node_cgroups(const AllocatablePolicy& policy, const Amounts& capacity,
+                                     const NodeAllocatable& node, const PodSizing& sizing,
+                                     const TierSums& sums);
+
+}  // namespace headroom

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/allocatable/pod_sizing.h"
+
+#include "judge/go_duration.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kTiered = "TieredReservation";
+constexpr std::string_view kLimitedSwap = "LimitedSwap";
+constexpr std::string_view kNoSwap = "NoSwap";
+
+std::string quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
+
+std::string written(double value) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end};
+}
+
+class Reading {
+ public:
+  explicit Reading(const PodSizingTold& told) : told_(told) {}
+
+  Microseconds period() {
+    using namespace std::chrono_literals;
+    const std::string named =
+        "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) " + format_go_duration(told_.cpu_period);
+    if (!told_.custom_period_gate && told_.cpu_period != 100ms)
+      complain("cpuCFSQuotaPeriod", named + " requires feature gate CustomCPUCFSQuotaPeriod");
+    else if (told_.cpu_period < 1ms || told_.cpu_period > 1s)
+      complain("cpuCFSQuotaPeriod", named + " must be between 1ms and 1sec, inclusive");
+    return std::chrono::duration_cast<Microseconds>(told_.cpu_period);
+  }
+
+  MemoryQos memory_qos() {
+    check_factor();
+    const auto reservation = reservation_policy();
+    if (!told_.memory_qos_gate) return {};
+    return {.reservation = reservation, .throttling_factor = told_.throttling_factor};
+  }
+
+  SwapBehavior swap() {
+    if (told_.swap_behavior == kLimitedSwap) return SwapBehavior::kLimitedSwap;
+    if (!told_.swap_behavior.empty() && told_.swap_behavior != kNoSwap)
+      complain("memorySwap.swapBehavior", "memorySwap.swapBehavior " + quoted(told_.swap_behavior) +
+                                              " must be one of: \"\", " + quoted(kLimitedSwap) +
+                                              " or " + quoted(kNoSwap));
+    return SwapBehavior::kNoSwap;
+  }
+
+  std::vector<SettingError> take_errors() { return std::move(errors_); }
+
+ private:
+  // Written so that NaN, which compares with nothing, is refused as well.
+  void check_factor() {
+    if (!told_.throttling_factor) return;
+    const double factor = *told_.throttling_factor;
+    if (factor > 0 && factor <= 1) return;
+    complain("memoryThrottlingFactor", "memoryThrottlingFactor " + written(factor) +
+                                           " must be greater than 0 and less than or equal to 1.0");
+  }
+
+  MemoryQos::Reservation reservation_policy() {
+    const std::string& policy = told_.reservation_policy;
+    if (policy.empty()) return MemoryQos::Reservation::kEvery;
+    if (policy == "None") return MemoryQos::Reservation::kNone;
+    if (policy != kTiered)
+      complain("memoryReservationPolicy",
+               "option " + quoted(policy) +
+                   " specified for memoryReservationPolicy. Valid options are \"None\" or " +
+                   quoted(kTiered));
+    else if (!told_.memory_qos_gate)
+      complain("memoryReservationPolicy", "memoryReservationPolicy " + quoted(policy) +
+                                              " requires MemoryQoS feature gate to be enabled");
+    return MemoryQos::Reservation::kTiered;
+  }
+
+  void complain(std::string field, const std::string& what) {
+    errors_.push_back({std::move(field), "", "invalid configuration: " + what});
+  }
+
+  const PodSizingTold& told_;
+  std::vector<SettingError> errors_;
+};
+
+}  // namespace
+
+tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingTold& told,
+                                                              WeightFormula weights) {
+  Reading reading(told);
+  PodSizing sizing{.weights = weights,
+                   .cpu_quota = told.cpu_quota,
+                   .cpu_period = reading.period(),
+                   .memory_qos = reading.memory_qos(),
+                   .swap = reading.swap(),
+                   .oom_kills_group = !told.single_process_oom_kill};
+  // Zero and less: as many as the node has.
+  if (told.pids_limit > 0) sizing.pids_limit = Tasks{told.pids_limit};
+  if (auto errors = reading.take_errors(); !errors.empty())
+    return tl::make_unexpected(std::move(errors));
+  return sizing;
+}
+
+}  // namespace headroom

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodSizing: what the operator decides about the cgroups of every pod; read from the fields of a
+// KubeletConfiguration and checked by its rules (KUBELET.md 3.4, 3.7, 10).
+#pragma once
+
+#include "judge/allocatable/cpu_conversion.h"
+#include "judge/allocatable/desired.h"
+#include "judge/allocatable/memory_qos.h"
+#include "judge/allocatable/setting_error.h"
+
+#include <headroom/units.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+enum class SwapBehavior : std::uint8_t { kNoSwap, kLimitedSwap };
+
+struct PodSizing {
+  WeightFormula weights = WeightFormula::kLinear;
+  bool cpu_quota = true;
+  Microseconds cpu_period{100'000};
+  std::optional<Tasks> pids_limit{};                         // absent: unlimited
+  MemoryQos memory_qos{};                                    // off
+  std::optional<SwapBehavior> swap = SwapBehavior::kNoSwap;  // absent: no swap controller
+  bool oom_kills_group = true;
+};
+
+// As told; the comment names the field.
+struct PodSizingTold {
+  bool cpu_quota = true;                                 // cpuCFSQuota
+  Duration cpu_period = std::chrono::milliseconds(100);  // cpuCFSQuotaPeriod
+  bool custom_period_gate = false;                       // featureGates.CustomCPUCFSQuotaPeriod
+  std::int64_t pids_limit = -1;                          // podPidsLimit
+  bool memory_qos_gate = false;                          // featureGates.MemoryQoS
+  std::optional<double> throttling_factor = 0.9;         // memoryThrottlingFactor; null from 1.37
+  std::string reservation_policy{};                      // memoryReservationPolicy
+  std::string swap_behavior{};                           // memorySwap.swapBehavior
+  bool single_process_oom_kill = false;                  // singleProcessOOMKill
+};
+
+// Every error there is, not the first. With the gate MemoryQoS on, a memoryReservationPolicy that
+// is not told means what it meant before there was one: memory.min for every request (to 1.35).
+tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingTold& told,
+                                                              WeightFormula weights);
+
+}  // namespace headroom

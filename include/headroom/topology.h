@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,7 +42,10 @@ struct NodeSet {
 
   friend constexpr NodeSet operator|(NodeSet a, NodeSet b) { return {a.bits | b.bits}; }
   friend constexpr NodeSet operator&(NodeSet a, NodeSet b) { return {a.bits & b.bits}; }
-  friend constexpr auto operator<=>(NodeSet, NodeSet) = default;
+  friend constexpr bool operator==(NodeSet, NodeSet) = default;
+  friend constexpr std::strong_ordering operator<=>(NodeSet a, NodeSet b) {
+    return a.bits <=> b.bits;
+  }
 };
 
 // The NUMA nodes that hold CPUs, and their distances as ACPI's SLIT has them (10: itself).

@@ -63,7 +63,7 @@ struct Rendering {
 
 std::string rendered(const Written& written, const Rendering& as) {
   const auto map = [&](bool empty, std::string text) {
-    return empty && as.nil_maps ? std::string("<nil>") : text;
+    return empty && as.nil_maps ? std::string("<nil>") : std::move(text);
   };
   std::string text = "(*state.CPUManagerCheckpoint";
   text += as.type_suffix;
@@ -204,6 +204,10 @@ class Sets {
   std::optional<CheckpointError> error_;
 };
 
+std::string entry_of(const std::string& pod, const std::string& container) {
+  return "entries of pod " + pod + ", container " + container;
+}
+
 tl::expected<CpuCheckpoint, CheckpointError> checkpoint_of(const Written& written,
                                                            CheckpointVersion version) {
   CpuCheckpoint checkpoint{.policy = written.policy, .version = version};
@@ -211,8 +215,7 @@ tl::expected<CpuCheckpoint, CheckpointError> checkpoint_of(const Written& writte
   checkpoint.state.default_set = sets.parse("defaultCpuSet", written.default_set);
   for (const auto& [pod, containers] : written.entries)
     for (const auto& [container, list] : containers)
-      checkpoint.state.entries[pod][container] =
-          sets.parse("entries of pod " + pod + ", container " + container, list);
+      checkpoint.state.entries[pod][container] = sets.parse(entry_of(pod, container), list);
   for (const auto& [pod, list] : written.pod_entries)
     checkpoint.state.pod_entries[pod] = sets.parse("podEntries of pod " + pod, list);
   for (const auto& [id, list] : written.by_container_id)

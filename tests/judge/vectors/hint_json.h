@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hints as the vectors write them.
+#pragma once
+
+#include "judge/cpuset/hints.h"
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::vectors {
+
+inline NumaHint hint_of(const nlohmann::json& object) {
+  NumaHint hint{std::nullopt, object.at("preferred").get<bool>()};
+  if (object.at("numa").is_null()) return hint;
+  hint.nodes = NodeSet{};
+  for (const auto& node : object.at("numa"))
+    hint.nodes = *hint.nodes | NodeSet::of(node.get<int>());
+  return hint;
+}
+
+inline HintList hints_of(const nlohmann::json& list) {
+  HintList hints;
+  for (const auto& each : list)
+    hints.push_back(hint_of(each));
+  return hints;
+}
+
+inline std::string written(const NumaHint& hint) {
+  std::string nodes = hint.nodes ? "" : "any ";
+  if (hint.nodes)
+    for (const int node : hint.nodes->ids())
+      nodes += std::to_string(node) + " ";
+  return nodes + (hint.preferred ? "preferred" : "not preferred");
+}
+
+inline std::vector<std::string> written(const HintList& hints) {
+  std::vector<std::string> all;
+  for (const NumaHint& hint : hints)
+    all.push_back(written(hint));
+  return all;
+}
+
+}  // namespace headroom::vectors

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/refusal.h"
+
+namespace headroom {
+namespace {
+
+struct ReasonOf {
+  std::string_view operator()(const SmtAlignmentError&) const { return "SMTAlignmentError"; }
+  std::string_view operator()(const TopologyAffinityError&) const {
+    return "TopologyAffinityError";
+  }
+  std::string_view operator()(const NotEnoughCpus&) const { return "UnexpectedAdmissionError"; }
+};
+
+struct MessageOf {
+  std::string operator()(const SmtAlignmentError& error) const {
+    const std::string requested = std::to_string(error.requested);
+    const std::string per_core = std::to_string(error.cpus_per_core);
+    if (!error.available)
+      return "SMT Alignment Error: requested " + requested +
+             " cpus not multiple cpus per core = " + per_core;
+    return "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
+           std::to_string(*error.available) + ", requested CPUs = " + requested +
+           ", CPUs per core = " + per_core;
+  }
+  std::string operator()(const TopologyAffinityError&) const {
+    return "Resources cannot be allocated with Topology locality";
+  }
+  std::string operator()(const NotEnoughCpus& error) const { return error.message(); }
+};
+
+}  // namespace
+
+std::string_view reason(const Refusal& refusal) {
+  return std::visit(ReasonOf{}, refusal);
+}
+
+std::string message(const Refusal& refusal) {
+  return std::visit(MessageOf{}, refusal);
+}
+
+}  // namespace headroom

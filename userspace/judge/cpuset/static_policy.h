@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// StaticPolicy: the kubelet's static CPU manager on one machine, as functions from state to state
+// (KUBELET.md 5). Checked once, at its making; it remembers nothing of what it gave.
+#pragma once
+
+#include "judge/cpuset/cpu_state.h"
+#include "judge/cpuset/hints.h"
+#include "judge/cpuset/merge.h"
+#include "judge/cpuset/options.h"
+#include "judge/cpuset/refusal.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/pod.h>
+#include <headroom/topology.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+struct CpuReservation {
+  int count = 0;                 // system + kube reserved
+  std::optional<CpuSet> cpus{};  // reservedSystemCPUs: these, and their number is the count
+};
+// Whole CPUs: 1100m is two.
+CpuReservation reservation_of(MilliCpu system_and_kube);
+
+struct StaticPolicyConfig {
+  Topology topology;
+  CpuPolicyOptions options{};
+  CpuReservation reservation{};
+  TopologyRules topology_rules{};
+};
+
+// What makes a state one that this policy cannot go on from.
+struct StateFault {
+  enum class Kind : std::uint8_t {
+    kEmptyDefault,     // although something is assigned
+    kReservedMissing,  // of the default set
+    kReservedShared,   // in the default set, under strict-cpu-reservation
+    kOverlap,          // assigned, and in the default set
+    kOtherCpus,        // not the CPUs of this machine
+  };
+  Kind kind;
+  std::string what;  // the kubelet's words
+};
+
+class StaticPolicy {
+ public:
+  // Everything that is wrong with the configuration, not the first thing.
+  static tl::expected<StaticPolicy, Complaints> of(StaticPolicyConfig config);
+
+  const StaticPolicyConfig& config() const { return config_; }
+  const Topology& topology() const { return config_.topology; }
+  const CpuSet& reserved() const { return reserved_; }
+
+  // Nothing assigned yet.
+  CpuState initial() const { return {.default_set = managed()}; }
+  // Empty: go on. An empty state has none; it stands for initial().
+  std::vector<StateFault> faults(const CpuState& state) const;
+
+  // What one container hints at, or the pod as a whole. None where it wants no exclusive CPUs.
+  ProviderHints hints(const CpuState& state, const Pod& pod, const Container& container) const;
+  ProviderHints hints(const CpuState& state, const Pod& pod) const;
+
+  // The state in which the container has its CPUs: the same one if it has them already, or wants
+  // none. `affinity` is what the topology manager merged; absent: anywhere.
+  tl::expected<CpuState, Refusal> allocate(CpuState state, const Pod& pod,
+                                           const Container& container,
+                                           std::optional<NodeSet> affinity) const;
+
+ private:
+  explicit StaticPolicy(StaticPolicyConfig config) : config_(std::move(config)) {}
+
+  std::optional<std::string> reserve();
+  CpuSet managed() const;  // what default set and assignments make together
+  // A state may know CPUs that this machine has lost: nobody is given these.
+  CpuSet here(const CpuSet& cpus) const { return cpus & topology().cpus(); }
+  CpuSet available(const CpuState& state) const { return here(state.default_set) - reserved_; }
+  std::optional<Refusal> misaligned(const CpuSet& pool, int count) const;
+  Taken take_near(const CpuSet& pool, int count, std::optional<NodeSet> affinity) const;
+  CpuSet near(std::optional<NodeSet> affinity) const;
+  ProviderHints hints_for(int count, CpuSet available, const CpuSet& reusable) const;
+
+  StaticPolicyConfig config_;
+  CpuSet reserved_;
+  CpuSet reserved_cores_;  // with their SMT siblings
+};
+
+}  // namespace headroom

@@ -56,7 +56,6 @@ def test_soft_threshold_waits_its_grace_then_asks_politely(vm):
         assert record["latency"]["first_seen_to_decision_ms"] >= 2000, record
         # It obeyed SIGTERM, so no SIGKILL was needed.
         assert record["instants_ns"]["terminated"] and not record["instants_ns"]["killed"], record
-        assert "status=15/TERM" in vm.run("journalctl -b -o cat").out
         assert all(node.alive(pod) for pod in others) and not node.alive(batch)
 
 

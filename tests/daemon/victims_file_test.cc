@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/victims_file.h"
+
+#include "support/story.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+using test::at_ms;
+namespace fs = std::filesystem;
+
+class VictimsFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "headroom-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory = name;
+  }
+  void TearDown() override { fs::remove_all(directory); }
+
+  static Victim victim(const std::string& name, Victim::Phase phase) {
+    auto pod = std::make_shared<Pod>();
+    pod->uid = "uid-" + name;
+    pod->name = name;
+    pod->pod_namespace = "team";
+    pod->priority = 7;
+    Victim victim;
+    victim.pod = std::move(pod);
+    victim.cgroup = CgroupId{1234};
+    victim.phase = phase;
+    victim.terminated_at = at_ms(1000);
+    victim.deadline = at_ms(31'000);
+    victim.held = 2_GiB;
+    victim.memory_request = 64_MiB;
+    victim.reason.signal = Signal::kMemoryAvailable;
+    victim.reason.hard = false;
+    victim.reason.threshold = 500;
+    victim.reason.available = 400;
+    victim.reason.first_crossed = at_ms(900);
+    return victim;
+  }
+  fs::path file() const { return directory / "victims.json"; }
+
+  fs::path directory;
+};
+
+TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
+  const Victim saved = victim("deaf", Victim::Phase::kTerminating);
+  ASSERT_TRUE(VictimsFile(directory).save({saved}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 1u);
+  const Victim& back = loaded->front();
+  EXPECT_EQ(back.pod->uid, saved.pod->uid);
+  EXPECT_EQ(back.pod->pod_namespace, "team");
+  EXPECT_EQ(back.pod->priority, 7);
+  EXPECT_EQ(back.cgroup, saved.cgroup);
+  EXPECT_EQ(back.phase, saved.phase);
+  EXPECT_EQ(back.terminated_at, saved.terminated_at);
+  EXPECT_EQ(back.deadline, saved.deadline);
+  EXPECT_EQ(back.held, saved.held);
+  EXPECT_EQ(back.memory_request, saved.memory_request);
+  EXPECT_EQ(back.reason.threshold, 500);
+  EXPECT_FALSE(back.reason.hard);
+  EXPECT_EQ(back.reason.first_crossed, at_ms(900));
+}
+
+TEST_F(VictimsFileTest, NoFileIsNoVictims) {
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  EXPECT_TRUE(loaded->empty());
+}
+
+TEST_F(VictimsFileTest, AnotherBootsVictimsAreNobody) {
+  std::ofstream(file()) << R"({"boot_id": "another", "victims": [{"uid": "x"}]})";
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  EXPECT_TRUE(loaded->empty());
+}
+
+TEST_F(VictimsFileTest, ADamagedFileIsSetAsideAndSaidSo) {
+  std::ofstream(file()) << R"({"boot_id": "ha)";
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().what.find("victims.json"), std::string::npos);
+  EXPECT_FALSE(fs::exists(file()));
+  EXPECT_TRUE(fs::exists(directory / "victims.json.damaged"));
+}
+
+TEST_F(VictimsFileTest, NothingNewIsNotWrittenAgain) {
+  VictimsFile victims(directory);
+  const std::vector<Victim> one{victim("deaf", Victim::Phase::kTerminating)};
+  ASSERT_TRUE(victims.save(one));
+  fs::remove(file());
+  ASSERT_TRUE(victims.save(one));
+  EXPECT_FALSE(fs::exists(file())) << "the same victims: no write";
+  ASSERT_TRUE(victims.save({victim("deaf", Victim::Phase::kKilled)}));
+  EXPECT_TRUE(fs::exists(file())) << "another phase: written";
+}
+
+TEST_F(VictimsFileTest, WhatWasOnlyPretendedIsNotCarriedOver) {
+  VictimsFile victims(directory);
+  ASSERT_TRUE(victims.save(
+      {victim("web", Victim::Phase::kTerminating), victim("hog", Victim::Phase::kPretended)}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 1u);
+  EXPECT_EQ(loaded->front().pod->name, "web");
+}
+
+TEST_F(VictimsFileTest, AFailedWriteIsAnErrorAndTriedAgain) {
+  VictimsFile victims(directory / "not-there");
+  const std::vector<Victim> one{victim("deaf", Victim::Phase::kTerminating)};
+  EXPECT_FALSE(victims.save(one));
+  fs::create_directory(directory / "not-there");
+  EXPECT_TRUE(victims.save(one));
+  EXPECT_TRUE(fs::exists(directory / "not-there" / "victims.json"));
+}
+
+}  // namespace
+}  // namespace headroom::daemon

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host as snapshots, on a cgroup tree of plain files.
+#include "observe/host_observer.h"
+
+#include "observe/cgroupfs_source.h"
+#include "support/fake_cgroupfs.h"
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+using test::FakeCgroup;
+using test::FakeCgroupfs;
+
+const std::string kUid = "11111111-2222-4333-8444-555555555555";
+const std::string kTier = "kubepods.slice/kubepods-besteffort.slice";
+const std::string kPodName = "kubepods-besteffort-pod11111111_2222_4333_8444_555555555555.slice";
+
+Instant ticking() {
+  static Instant at(std::chrono::seconds(100));
+  return at += std::chrono::milliseconds(1);
+}
+
+FakeCgroup tree() {
+  FakeCgroup pod = test::full_cgroup(kPodName);
+  FakeCgroup tier = test::full_cgroup("kubepods-besteffort.slice");
+  tier.children = {pod};
+  FakeCgroup pods = test::full_cgroup("kubepods.slice");
+  pods.children = {tier};
+  FakeCgroup root = test::full_cgroup("root");
+  root.children = {pods, test::full_cgroup("system.slice")};
+  return root;
+}
+
+class HostObserverTest : public testing::Test {
+ protected:
+  HostObserver observer() {
+    auto cgroups = CgroupfsSource::open(
+        {.root = fake.root(), .groups = kAllGroups, .descriptors = 64, .root_is_real = false});
+    auto inventory = Inventory::open(fake.root(), Inventory::By::kParent);
+    EXPECT_TRUE(cgroups && inventory);
+    NodeSource::Options node;
+    node.cgroup_root = fake.root();
+    node.clock = &ticking;
+    return HostObserver({.node = NodeSource(node),
+                         .cgroups = std::move(*cgroups),
+                         .inventory = std::move(*inventory),
+                         .pods_cgroup = "kubepods.slice",
+                         .clock = &ticking});
+  }
+
+  FakeCgroupfs fake{tree()};
+};
+
+TEST_F(HostObserverTest, APodIsJoinedToItsManifestAndItsRecord) {
+  auto host = observer();
+  Pod pod;
+  pod.uid = kUid;
+  pod.name = "web";
+  host.describe({pod});
+  const Snapshot snapshot = host.look(Depth::kCgroups);
+  ASSERT_TRUE(snapshot.cgroups);
+  EXPECT_EQ(snapshot.cgroups->size(), 5u);
+  ASSERT_EQ(snapshot.pods.size(), 1u);
+  EXPECT_EQ(snapshot.pods[0].pod->name, "web");
+  EXPECT_EQ(snapshot.pods[0].cgroup.value, fake.id(kTier + "/" + kPodName));
+  ASSERT_NE(snapshot.pods[0].record, nullptr);
+  EXPECT_EQ(snapshot.pods[0].record->id, snapshot.pods[0].cgroup.value);
+}
+
+TEST_F(HostObserverTest, AManifestReadLaterRenamesThePod) {
+  auto host = observer();
+  EXPECT_EQ(host.look(Depth::kCgroups).pods[0].pod->source, PodSource::kCgroupTree);
+  Pod pod;
+  pod.uid = kUid;
+  pod.name = "late";
+  host.describe({pod});
+  EXPECT_EQ(host.look(Depth::kCgroups).pods[0].pod->name, "late");
+}
+
+TEST_F(HostObserverTest, AVanishedPodIsNoLongerThere) {
+  auto host = observer();
+  ASSERT_EQ(host.look(Depth::kCgroups).pods.size(), 1u);
+  fake.remove(kTier + "/" + kPodName);
+  fake.write("", "cgroup.stat", "nr_descendants 3\nnr_dying_descendants 0\n");
+  EXPECT_TRUE(host.look(Depth::kCgroups).pods.empty());
+}
+
+TEST_F(HostObserverTest, ANodeLookTellsTheSignalAndNoPods) {
+  auto host = observer();
+  const Snapshot snapshot = host.look(Depth::kNode);
+  EXPECT_FALSE(snapshot.cgroups);
+  EXPECT_TRUE(snapshot.pods.empty());
+  const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
+  ASSERT_TRUE(memory);
+  EXPECT_LE(memory->at, snapshot.at) << "no sample is younger than its snapshot";
+}
+
+TEST_F(HostObserverTest, AReadingThatFailsIsMissingAndCounted) {
+  fake.write("", "memory.stat", "anon nonsense\n");
+  auto host = observer();
+  EXPECT_FALSE(of(host.look(Depth::kNode).observations, Signal::kMemoryAvailable));
+  EXPECT_EQ(host.missing_readings(), 1u);
+}
+
+// The pods' cgroup has a limit, so its own signal is read at every look, not with each pass only.
+TEST_F(HostObserverTest, AllocatableMemoryIsFreshBetweenPasses) {
+  auto host = observer();
+  const auto swept =
+      of(host.look(Depth::kCgroups).observations, Signal::kAllocatableMemoryAvailable);
+  ASSERT_TRUE(swept);
+  fake.write("kubepods.slice", "memory.current", "0\n");
+  const auto looked = of(host.look(Depth::kNode).observations, Signal::kAllocatableMemoryAvailable);
+  ASSERT_TRUE(looked);
+  EXPECT_GT(looked->at, swept->at);
+  EXPECT_GT(looked->available, swept->available);
+}
+
+}  // namespace
+}  // namespace headroom::observe

@@ -123,11 +123,11 @@ check-deps:
 .PHONY: run test vectors lab check bench bench-sweep install clean format
 # Through a second make, so that what deps installed (pkg-config, bpftool) is seen.
 run: deps ## install what is missing, build, run the main job: here, or in the lab
-	$(Q)$(MAKE) --no-print-directory all $(B)/lab/workload $(B)/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(B)/lab/workload $(B)/payload/.made
 	$(Q)play/run
 
 test: deps ## install what is missing, run every test: unit, BPF, and the VM lab
-	$(Q)$(MAKE) --no-print-directory test-programs $(B)/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(B)/payload/.made
 	$(Q)tests/run
 
 .PHONY: test-programs test-unit test-bpf test-vm
@@ -140,15 +140,15 @@ test-vm: $(B)/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for on
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
 vectors: deps ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there
-	$(Q)$(MAKE) --no-print-directory $(B)/test/vectors
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/test/vectors
 	$(Q)tests/run vectors
 
 lab: deps ## a shell in a lab VM; KERNEL=6.1|6.12|newest
-	$(Q)$(MAKE) --no-print-directory $(B)/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/shell --kernel $(or $(KERNEL),6.12) --payload $(B)/payload
 
 check: check-deps ## formatting, layering, clang-tidy, shellcheck
-	$(Q)$(MAKE) --no-print-directory $(BPF_SKEL)
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(BPF_SKEL)
 	$(Q)tools/check $(if $(TIDY),--tidy)
 
 .PHONY: print-cxxflags
@@ -160,7 +160,7 @@ format: ## format every source file
 
 bench: bench-sweep ## every benchmark; results under build/bench/
 bench-sweep: deps ## the sweep against a file reader, in the lab: build/bench/sweep.json
-	$(Q)$(MAKE) --no-print-directory $(B)/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-sweep --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/sweep.json
 
 # --- install --------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ headroom:
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->policy.hard_grace, 1s);
   EXPECT_EQ(config->policy.fastest_fill, std::int64_t{16} << 30);
+  EXPECT_TRUE(config->fastest_fill_told);
   EXPECT_EQ(config->policy.check_floor, 5ms);
   EXPECT_EQ(config->policy.check_ceiling, 2s);
   EXPECT_EQ(config->policy.sweep_period, 500ms);

@@ -22,6 +22,8 @@ struct Config {
   std::string pods_cgroup = "kubepods.slice";  // podsCgroup, below the cgroup root
   bool compatibility_metrics = true;           // compatibilityMetrics: container_* names
   std::string log_level = "info";              // logLevel: debug, info, warning, error
+  // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
+  bool fastest_fill_told = false;
 };
 
 }  // namespace headroom::config

@@ -90,8 +90,10 @@ void read_hard_grace(const Section& section, Policy& policy) {
     section.complain("hardGrace", "must not be negative");
 }
 
-void read_watch(const Section& section, Policy& policy) {
+void read_watch(const Section& section, Config& config) {
+  Policy& policy = config.policy;
   if (const auto fill = section.quantity("fastestFill")) {
+    config.fastest_fill_told = true;
     if (fill->sign() > 0)
       policy.fastest_fill = fill->value();
     else
@@ -142,7 +144,7 @@ void read_headroom(const Section& section, Config& config) {
   if (const auto mode = section.choice<Mode>("mode", kModes)) config.policy.mode = *mode;
   read_outside(section, config);
   read_hard_grace(section, config.policy);
-  read_watch(section, config.policy);
+  read_watch(section, config);
 }
 
 }  // namespace headroom::config

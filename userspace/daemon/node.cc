@@ -4,9 +4,11 @@
 #include "daemon/allocations.h"
 #include "judge/qos.h"
 #include "observe/clock.h"
+#include "observe/fill_rate.h"
 #include "report/journal.h"
 #include "report/metrics.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -20,6 +22,13 @@ void make_directory(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) log::warning("create {}: {}", directory.native(), error.message());
+}
+
+// What the operator says of the machine is taken as said; else the watch outruns what was measured.
+config::Config outrunning(config::Config config, std::int64_t measured_fill) {
+  if (!config.fastest_fill_told)
+    config.policy.fastest_fill = std::max(config.policy.fastest_fill, measured_fill);
+  return config;
 }
 
 void say_source(const observe::BestSource& source) {
@@ -60,7 +69,8 @@ Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::Cgroup
 
 Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
            std::vector<Pod> manifests)
-    : config_(std::move(config)),
+    : measured_fill_(observe::measure_fastest_fill()),
+      config_(outrunning(std::move(config), measured_fill_)),
       source_(sources.source.get()),
       observer_({.node = observe::NodeSource({.cgroup_root = root.mount}),
                  .cgroups = std::move(sources.source),
@@ -148,6 +158,7 @@ Instant Node::turn(report::Wake wake) {
 }
 
 void Node::adopt(config::Config config) {
+  config = outrunning(std::move(config), measured_fill_);
   const auto stays = [&](const char* key, const auto& was, const auto& wanted) {
     if (was != wanted) log::warning("headroom.{} takes effect at the next start", key);
   };

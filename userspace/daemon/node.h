@@ -50,6 +50,7 @@ class Node {
   Actuator& actuator();
   void note_source();
 
+  const std::int64_t measured_fill_;  // bytes per second
   config::Config config_;
   observe::BestSource* source_;  // the observer's
   observe::HostObserver observer_;

@@ -30,7 +30,8 @@ LDLIBS = $(PKG_LIBS) -pthread
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
 BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
-.SECONDARY: $(BPF_SKEL:.skel.h=.bpf.o)
+# Nothing is intermediate: what was built once is not built again.
+.SECONDARY:
 # main.cc files are the programs; everything else is the library all of them share.
 MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc
 LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))

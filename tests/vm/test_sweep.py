@@ -15,12 +15,13 @@ def test_bpf_and_files_agree_on_every_field_under_load(vm):
     assert result.code == 0, result.out
 
 
-def test_the_sweep_is_twenty_times_cheaper_than_files(vm):
+def test_the_sweep_is_an_order_of_magnitude_cheaper_than_files(vm):
+    """A guard against losing the point of it; how much cheaper it is, make bench-sweep measures."""
     vm.run("ulimit -n 65536; /opt/headroom/bin/sweep --cgroups 300 --json /tmp/sweep.json", timeout=180, check=True)
     row, = json.loads(vm.get("/tmp/sweep.json"))
     print(f"    {row['bpf_ns_per_cgroup']:.0f} ns against {row['files_ns_per_cgroup']:.0f} ns a cgroup: "
           f"{row['ratio']:.0f} times")
-    assert row["ratio"] >= 20, row
+    assert row["ratio"] >= 10, row
 
 
 def test_the_daemon_reads_through_bpf_and_says_so(vm):

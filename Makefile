@@ -108,10 +108,10 @@ $(B)/lab/%: tests/vm/workload/%.cc
 
 # What a guest gets: our programs with the libraries they need, and the files we install.
 PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload
-$(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* tests/vm/machine/payload.py)
+$(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* play/* tests/vm/machine/payload.py)
 	$(call say,PAYLOAD,$(@D))
 	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)
-	$(Q)cp -r systemd $(@D)/
+	$(Q)cp -r systemd play $(@D)/
 	$(Q)touch $@
 
 .PHONY: deps check-deps

@@ -10,7 +10,11 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 
 B := build
-CXX := g++
+# ccache, where there is one, makes a fresh clone's build cheap: paths inside the tree are relative to it.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+export CCACHE_SLOPPINESS := time_macros
+CXX := $(shell command -v ccache) g++
 CLANG := clang
 BPFTOOL := $(shell PATH=$$PATH:/usr/sbin command -v bpftool)
 PREFIX ?= /usr

@@ -71,8 +71,13 @@ struct prev_cputime {
   __u64 stime;
 };
 
+struct cgroup_root {
+  int hierarchy_id; /* 0: the unified one */
+};
+
 struct cgroup {
   struct cgroup_subsys_state self;
+  struct cgroup_root* root;
   int nr_populated_csets; /* up to 7.1 */
   int nr_populated_domain_children;
   int nr_populated_threaded_children;
@@ -134,6 +139,10 @@ struct task_group {
   struct cgroup_subsys_state css;
   struct cfs_bandwidth cfs_bandwidth;
 };
+struct cfs_rq {
+  struct task_group* tg;
+  int throttled;
+};
 
 enum psi_aggregators { PSI_AVGS };
 enum psi_states {
@@ -160,7 +169,34 @@ struct pids_cgroup {
   atomic64_t counter;
 };
 
+/* --- tasks ----------------------------------------------------------------------------------- */
+
+struct css_set {
+  struct cgroup_subsys_state* subsys[1]; /* indexed by enum cgroup_subsys_id */
+  struct cgroup* dfl_cgrp;               /* in the unified hierarchy */
+};
+
+struct signal_struct {
+  atomic_t live; /* threads that have not begun to exit */
+  int group_exit_code;
+};
+
+struct task_struct {
+  unsigned int flags; /* PF_* */
+  int tgid;
+  int exit_code;
+  char comm[16];
+  struct css_set* cgroups;
+  struct signal_struct* signal;
+};
+
+struct oom_control {
+  struct mem_cgroup* memcg; /* whose limit; NULL: the node ran out */
+};
+
 #pragma clang attribute pop
+
+#define PF_KTHREAD 0x00200000
 
 /* The iterator's context is ABI: two pointers in 64-bit slots. */
 struct bpf_iter__cgroup {

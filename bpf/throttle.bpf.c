@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Throttle: how long a cgroup's run queues waited for CPU quota. cpu.stat has the sum; this has how
+ * long the waits were, which is what latency is made of.
+ *
+ * A wait is of one CPU's queue of the cgroup that has the quota, from the throttle to the
+ * unthrottle, so several CPUs can add up to more than the time that passed, as in cpu.stat. Both
+ * ends happen once a quota period at most.
+ */
+#include "kernel.bpf.h"
+#include "waits.bpf.h"
+
+#include <headroom/stall_abi.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile struct hr_watch_config config;
+
+struct hr_waits node;
+struct hr_losses losses;
+
+/* cgroup id -> its waits; user space may set max_entries before loading. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, __u64);
+  __type(value, struct hr_waits);
+} throttles SEC(".maps");
+
+/* run queue -> since when it waits; a queue whose cgroup is removed in between makes room itself.
+ */
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, __u64);
+  __type(value, __u64);
+} waiting SEC(".maps");
+
+static const struct hr_waits kNone;
+
+static __always_inline int is_throttled(struct cfs_rq* queue) {
+  return (int)BPF_CORE_READ_BITFIELD_PROBED(queue, throttled); /* one bit since 6.18 */
+}
+
+/* On exit: quota may have come just in time, and then nothing is throttled. */
+SEC("fexit/throttle_cfs_rq")
+int BPF_PROG(throttle, struct cfs_rq* queue) {
+  if (!is_throttled(queue)) return 0;
+  __u64 key = (__u64)queue;
+  __u64 since = bpf_ktime_get_ns();
+  if (bpf_map_update_elem(&waiting, &key, &since, BPF_ANY)) __sync_fetch_and_add(&losses.map, 1);
+  return 0;
+}
+
+static __always_inline void charge(__u64 cgroup, __u64 ns) {
+  add_wait(&node, ns);
+  struct hr_waits* found = bpf_map_lookup_elem(&throttles, &cgroup);
+  if (!found) {
+    bpf_map_update_elem(&throttles, &cgroup, &kNone, BPF_NOEXIST);
+    found = bpf_map_lookup_elem(&throttles, &cgroup);
+  }
+  if (found)
+    add_wait(found, ns);
+  else
+    __sync_fetch_and_add(&losses.map, 1);
+}
+
+/* On exit: without quota it returns and leaves the queue as it was. */
+SEC("fexit/unthrottle_cfs_rq")
+int BPF_PROG(unthrottle, struct cfs_rq* queue) {
+  if (is_throttled(queue)) return 0;
+  __u64 key = (__u64)queue;
+  __u64* since = bpf_map_lookup_elem(&waiting, &key);
+  if (!since) return 0;
+  __u64 ns = bpf_ktime_get_ns() - *since;
+  bpf_map_delete_elem(&waiting, &key);
+  struct cgroup* cgrp = queue->tg->css.cgroup;
+  if (watched(cgrp)) charge(cgrp->kn->id, ns);
+  return 0;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(gone, struct cgroup* cgrp) {
+  if (!watched(cgrp)) return 0;
+  __u64 id = cgrp->kn->id;
+  bpf_map_delete_elem(&throttles, &id);
+  return 0;
+}

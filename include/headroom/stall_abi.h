@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The wire of what cgroups wait for and how they live: stall.bpf.c, throttle.bpf.c and
+ * lifecycle.bpf.c write it, user space reads it. Same rules as abi.h: fixed width, explicit
+ * padding, no pointers.
+ */
+#pragma once
+
+#include <headroom/abi.h>
+
+#ifndef __BPF__
+typedef int32_t hr_s32;
+#else
+typedef int hr_s32;
+#endif
+
+/* Why a task waited for memory, that is: whose fault it was. */
+enum hr_stall_cause {
+  HR_STALL_GLOBAL,     /* direct reclaim for no cgroup's sake: the node ran short */
+  HR_STALL_LIMIT,      /* memory.max of its cgroup, or of one above it */
+  HR_STALL_HIGH,       /* memory.high of one of these: reclaim, and the sleep it imposes */
+  HR_STALL_REFAULT,    /* reading back what the node's reclaim took: cache, swap */
+  HR_STALL_COMPACTION, /* direct compaction: there was memory, but not in one piece */
+  HR_STALL_CAUSES
+};
+
+/*
+ * buckets[0] counts waits below 1 us, buckets[i] those below 2^i us, the last one all the rest. 24
+ * reach from a reclaim that found its pages at once to the 2 s memory.high makes a task sleep.
+ */
+#define HR_WAIT_BUCKETS 24
+
+/* Waits that ended. Counted when they end: one under way is not yet in it. */
+struct hr_waits {
+  hr_u64 ns;
+  hr_u64 count;
+  hr_u32 buckets[HR_WAIT_BUCKETS];
+};
+
+/* cgroup id -> what its own tasks waited for; those of the cgroups below it have their own. */
+struct hr_stalls {
+  struct hr_waits causes[HR_STALL_CAUSES];
+};
+
+/* What could not be recorded, since the program was loaded. */
+struct hr_losses {
+  hr_u64 map;  /* no room in a map */
+  hr_u64 ring; /* no room in the ring */
+};
+
+/*
+ * Which tree the ids are of: cgroups of other hierarchies have ids of their own that may be the
+ * same. 0 is the unified one (cgroup v2); another number is for tests on a hybrid host.
+ */
+struct hr_watch_config {
+  hr_s32 hierarchy;
+  hr_u32 brackets; /* stall.bpf.c: hr_stall_brackets */
+};
+
+/* What begins and ends a stall. */
+enum hr_stall_brackets {
+  HR_BRACKETS_MEMSTALL, /* psi_memstall_enter and _leave: every wait for memory */
+  HR_BRACKETS_RECLAIM,  /* the tracepoints of reclaim, where functions cannot be hooked: neither
+                           refaults, nor memory.high's sleep, nor compaction */
+};
+
+enum hr_event_kind {
+  HR_EVENT_BORN = 1, /* made */
+  HR_EVENT_EMPTIED,  /* cgroup.events turned to "populated 0" */
+  HR_EVENT_GONE,     /* removed */
+  HR_EVENT_OOM_KILL, /* the kernel's OOM killer chose a process of it */
+  HR_EVENT_EXIT,     /* a process of a cgroup we killed has exited */
+};
+
+struct hr_event {
+  hr_u64 at_ns;  /* CLOCK_BOOTTIME */
+  hr_u64 cgroup; /* whose event it is */
+  hr_u64 other;  /* BORN: the parent. OOM_KILL: whose limit was hit, 0: the node's. EXIT: the one we
+                    killed, which is `cgroup` or above it */
+  hr_u32 kind;   /* hr_event_kind */
+  hr_u32 pid;    /* OOM_KILL, EXIT: the process */
+  hr_u32 status; /* EXIT: as wait(2) tells it */
+  hr_u32 reserved;
+  char comm[16]; /* OOM_KILL, EXIT */
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct hr_waits) == 112, "both sides must agree on hr_waits");
+_Static_assert(sizeof(struct hr_stalls) == 560, "and on hr_stalls");
+_Static_assert(sizeof(struct hr_event) == 56, "and on hr_event");
+#else
+static_assert(sizeof(struct hr_stalls) == 560, "both sides must agree on hr_stalls");
+static_assert(sizeof(struct hr_event) == 56, "and on hr_event");
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits: what tasks waited for since the watch began: by cgroup, and all of them together.
+#pragma once
+
+#include <headroom/stall_abi.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace headroom {
+
+inline constexpr std::array<std::string_view, HR_STALL_CAUSES> kStallCauseNames{
+    "global", "limit", "high", "refault", "compaction"};
+
+// The causes that are the node's own: a pod that waits at its own limit says nothing of the node,
+// and compaction does not want for memory.
+inline constexpr std::array<hr_stall_cause, 2> kNodeWideCauses{HR_STALL_GLOBAL, HR_STALL_REFAULT};
+
+// Parallel: the value of ids[i] is values[i]. A cgroup that never waited is not in it.
+template <class Value>
+struct ByCgroup {
+  std::span<const std::uint64_t> ids;
+  std::span<const Value> values;
+
+  const Value* find(std::uint64_t id) const {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] == id) return &values[i];
+    return nullptr;
+  }
+};
+
+struct Waits {
+  // Absent: not watched, or only the node was looked at.
+  std::optional<ByCgroup<hr_stalls>> stalls;    // for memory
+  std::optional<ByCgroup<hr_waits>> throttles;  // for CPU quota
+  // Null: not watched.
+  const hr_stalls* node_stalls = nullptr;
+  const hr_waits* node_throttles = nullptr;
+};
+
+}  // namespace headroom

@@ -20,7 +20,7 @@ BPFTOOL := $(shell PATH=$$PATH:/usr/sbin command -v bpftool)
 PREFIX ?= /usr
 VERSION := 0.1.0
 
-PACKAGES := libbpf libsystemd prometheus-cpp-pull prometheus-cpp-core spdlog yaml-cpp
+PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
 # -isystem: warnings are errors in our code, not in theirs.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
 PKG_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
@@ -126,7 +126,7 @@ check-deps:
 	$(Q)tools/install-deps --check
 
 # --- run, test, check -----------------------------------------------------------------------
-.PHONY: run test vectors lab check bench bench-sweep install clean format
+.PHONY: run test vectors lab check bench bench-sweep bench-scrape install clean format
 # Through a second make, so that what deps installed (pkg-config, bpftool) is seen.
 run: deps ## install what is missing, build, run the main job: here, or in the lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(B)/lab/workload $(B)/payload/.made
@@ -164,10 +164,14 @@ print-cxxflags:
 format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
-bench: bench-sweep ## every benchmark; results under build/bench/
+bench: bench-sweep bench-scrape ## every benchmark; results under build/bench/
 bench-sweep: deps ## the sweep against a file reader, in the lab: build/bench/sweep.json
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-sweep --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/sweep.json
+
+bench-scrape: deps ## a scrape of thousands of cgroups, and the same through prometheus-cpp, here
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/scrape
+	$(Q)$(B)/bench/scrape
 
 # --- install --------------------------------------------------------------------------------
 install: all ## install under DESTDIR and PREFIX (default /usr)

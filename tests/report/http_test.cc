@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoint as a scraper meets it.
+// The endpoint as scrapers meet it, and as those meet it who mean no good.
 #include "report/http.h"
 
 #include "base/fd.h"
-#include "report/metrics.h"
 #include "report/sample.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -19,16 +22,26 @@ namespace headroom::report {
 namespace {
 
 using namespace headroom::test;
+using namespace std::chrono_literals;
 
-std::string get(int port, const std::string& path) {
-  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Fd connected(int port) {
+  Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval patience{.tv_sec = 30, .tv_usec = 0};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return "";
-  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
-  if (::write(fd.get(), request.data(), request.size()) < 0) return "";
+  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) fd.reset();
+  return fd;
+}
+
+void send(const Fd& fd, std::string_view text) {
+  EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(text.size()));
+}
+
+std::string rest_of(const Fd& fd) {
   std::string answer;
   char buffer[4096];
   for (ssize_t n; (n = ::read(fd.get(), buffer, sizeof(buffer))) > 0;)
@@ -36,29 +49,224 @@ std::string get(int port, const std::string& path) {
   return answer;
 }
 
-std::shared_ptr<Metrics> sample_metrics() {
-  auto shown = std::make_shared<Shown>();
-  shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
-  return std::make_shared<Metrics>(
-      MetricsSetup{.shown = shown, .now = [] { return sample_at(10'250); }});
+std::string ask(int port, const std::string& request) {
+  const Fd fd = connected(port);
+  send(fd, request);
+  return rest_of(fd);
+}
+
+std::string get(int port, const std::string& path, const std::string& headers = "") {
+  return ask(port, "GET " + path + " HTTP/1.0\r\n" + headers + "\r\n");
+}
+
+// A table whose page is far larger than what sockets buffer.
+CgroupTable many_cgroups(std::uint64_t count) {
+  SampleNames names;
+  std::vector<hr_record> records;
+  for (std::uint64_t id = 1; id <= count; ++id) {
+    records.push_back(full_record(id, id / 2));
+    names.paths[id] = "/system.slice/unit-" + std::to_string(id) + std::string(150, 'x');
+  }
+  Snapshot snapshot;
+  snapshot.cgroups = records;
+  CgroupTable table;
+  fill(table, nullptr, snapshot, &names);
+  return table;
+}
+
+struct Served {
+  std::shared_ptr<Shown> shown = std::make_shared<Shown>();
+  std::unique_ptr<Http> http;
+  int port = 0;
+};
+
+Served serve(std::uint64_t cgroups = 1, const HttpLimits& limits = {}) {
+  Served served;
+  served.shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
+  served.shown->cgroups.publish(
+      [&](CgroupTable& next, const CgroupTable*) { next = many_cgroups(cgroups); });
+  auto http = Http::open("127.0.0.1:0",
+                         std::make_shared<const Site>(MetricsSetup{
+                             .shown = served.shown, .now = [] { return sample_at(10'250); }}),
+                         limits);
+  EXPECT_TRUE(http) << http.error().what;
+  served.http = std::move(*http);
+  served.port = served.http->port();
+  return served;
 }
 
 TEST(Http, ServesTheMetrics) {
-  const auto http = Http::open("127.0.0.1:0", sample_metrics());
-  ASSERT_TRUE(http) << http.error().what;
-  const std::string answer = get((*http)->port(), "/metrics");
+  const Served served = serve();
+  const std::string answer = get(served.port, "/metrics");
   EXPECT_NE(answer.find("200 OK"), std::string::npos);
+  EXPECT_NE(answer.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+            std::string::npos)
+      << answer.substr(0, 300);
   EXPECT_NE(answer.find("headroom_mode{mode=\"enforce\"} 1"), std::string::npos);
 }
 
+TEST(Http, SpeaksOpenMetricsToWhoeverAsks) {
+  const Served served = serve();
+  const std::string answer =
+      get(served.port, "/metrics", "Accept: application/openmetrics-text;version=1.0.0\r\n");
+  EXPECT_NE(answer.find("Content-Type: application/openmetrics-text; version=1.0.0"),
+            std::string::npos)
+      << answer.substr(0, 300);
+  EXPECT_TRUE(answer.ends_with("\n# EOF\n"));
+}
+
+TEST(Http, ALargePageArrivesWhole) {
+  const Served served = serve(500);
+  const std::string answer = get(served.port, "/metrics/cadvisor");
+  EXPECT_GT(answer.size(), 2u << 20);
+  std::size_t samples = 0;
+  for (std::size_t at = 0; (at = answer.find("\ncontainer_threads{", at)) != answer.npos; ++at)
+    ++samples;
+  EXPECT_EQ(samples, 500u);
+}
+
+TEST(Http, OneConnectionServesManyScrapes) {
+  const Served served = serve();
+  const Fd fd = connected(served.port);
+  for (int i = 0; i < 3; ++i) {
+    send(fd, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    std::string answer;
+    char buffer[4096];
+    while (answer.find("\r\n0\r\n\r\n") == std::string::npos) {  // the last chunk
+      const ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+      ASSERT_GT(n, 0);
+      answer.append(buffer, static_cast<std::size_t>(n));
+    }
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
+  }
+}
+
+TEST(Http, AnswersWhatItDoesNotServe) {
+  const Served served = serve();
+  struct Case {
+    const char* request;
+    const char* status;
+  };
+  for (const Case& each : {Case{"GET /metric HTTP/1.0\r\n\r\n", "404"},
+                           {"GET /../etc/passwd HTTP/1.0\r\n\r\n", "404"},
+                           {"POST /metrics HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc", "405"},
+                           {"DELETE /metrics HTTP/1.0\r\n\r\n", "405"},
+                           {"HEAD /metrics HTTP/1.0\r\n\r\n", "200"},
+                           {"GET /metrics?a=b&c=%00%ff HTTP/1.0\r\n\r\n", "200"},
+                           {"GET /metrics HTTP/3.14\r\n\r\n", "400"}}) {
+    const std::string answer = ask(served.port, each.request);
+    EXPECT_EQ(answer.substr(answer.find(' ') + 1, 3), each.status)
+        << each.request << answer.substr(0, 200);
+  }
+}
+
+TEST(Http, SurvivesTheMalformed) {
+  const Served served = serve();
+  const std::string hostile[] = {
+      "nonsense\r\n\r\n",
+      std::string(100'000, 'A'),
+      "GET /metrics HTTP/1.0\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n",
+      "GET / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\n",
+      std::string("\0\0\0\0\r\n\r\n", 8),
+      "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  // TLS
+      "GET /" + std::string(40'000, '%') + " HTTP/1.0\r\n\r\n",
+  };
+  for (const std::string& text : hostile) {
+    const Fd fd = connected(served.port);
+    ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    ::shutdown(fd.get(), SHUT_WR);
+    rest_of(fd);
+    EXPECT_NE(get(served.port, "/").find("200 OK"), std::string::npos);
+  }
+}
+
+TEST(Http, HundredsWhoSayNothingDelayNoScrape) {
+  const Served served = serve();
+  std::vector<Fd> silent;
+  for (int i = 0; i < 200; ++i)
+    silent.push_back(connected(served.port));
+  for (int i = 0; i < 50; ++i)
+    send(silent[static_cast<std::size_t>(i)], "GET /metr");
+  EXPECT_NE(get(served.port, "/metrics").find("headroom_mode"), std::string::npos);
+}
+
+TEST(Http, WhoSaysNothingIsShownTheDoor) {
+  const Served served = serve(1, {.connections = 4, .idle_seconds = 1});
+  std::vector<Fd> silent;
+  for (int i = 0; i < 8; ++i)
+    silent.push_back(connected(served.port));
+  // It waits its turn, behind connections that time out.
+  EXPECT_NE(get(served.port, "/metrics").find("headroom_mode"), std::string::npos);
+}
+
+// The page is read by nobody; the loop publishes on, and so does a third scraper get an answer.
+TEST(Http, WhoReadsNothingHoldsNothingUp) {
+  const Served served = serve(3000, {.answer = 1s});
+  std::vector<Fd> stuck;
+  for (int i = 0; i < Http::kAnswers; ++i) {
+    stuck.push_back(connected(served.port));
+    send(stuck.back(), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+    char first = 0;
+    ASSERT_EQ(::read(stuck.back().get(), &first, 1), 1);
+  }
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(served.shown->cgroups.publish([](CgroupTable& next, const CgroupTable* shown) {
+      if (shown) next.at = shown->at;
+    })) << i;
+  const std::string turned_away = get(served.port, "/metrics");
+  EXPECT_NE(turned_away.find(" 503 "), std::string::npos) << turned_away.substr(0, 200);
+  EXPECT_NE(turned_away.find("Retry-After: 1"), std::string::npos);
+  EXPECT_EQ(served.http->refused(), 1u);
+
+  std::this_thread::sleep_for(1100ms);
+  for (const Fd& fd : stuck) {
+    const std::string cut = rest_of(fd);
+    EXPECT_FALSE(cut.ends_with("\r\n0\r\n\r\n")) << "cut off, and yet it looks complete";
+  }
+  EXPECT_NE(get(served.port, "/").find("200 OK"), std::string::npos);
+}
+
+long resident_kb() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  long size = 0, resident = 0;
+  const int read = std::fscanf(file, "%ld %ld", &size, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * (::sysconf(_SC_PAGESIZE) / 1024) : 0;
+}
+
+TEST(Http, AScrapeTakesNoMemoryWorthTheName) {
+  const Served served = serve(3000);
+  const Fd fd = connected(served.port);
+  const long before = resident_kb();
+  send(fd, "GET /metrics/cadvisor HTTP/1.0\r\n\r\n");
+  std::size_t total = 0;
+  long most = 0;
+  std::vector<char> buffer(1 << 16);
+  for (ssize_t n; (n = ::read(fd.get(), buffer.data(), buffer.size())) > 0;) {
+    total += static_cast<std::size_t>(n);
+    if (total % 16 == 0) most = std::max(most, resident_kb());
+  }
+  most = std::max(most, resident_kb());
+  EXPECT_GT(total, 15u << 20);
+  // The sanitizer's own memory comes on top of ours; the page as a whole would be all of `total`.
+  EXPECT_LT((most - before) * 1024, static_cast<long>(total) / 2);
+}
+
 TEST(Http, AnAddressInUseIsOneClearLine) {
-  const auto first = Http::open("127.0.0.1:0", sample_metrics());
-  ASSERT_TRUE(first);
-  const std::string address = "127.0.0.1:" + std::to_string((*first)->port());
-  const auto second = Http::open(address, sample_metrics());
+  const Served first = serve();
+  const std::string address = "127.0.0.1:" + std::to_string(first.port);
+  const auto second = Http::open(address, std::make_shared<const Site>(MetricsSetup{}));
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().what.find("listen on " + address + " for metrics: "), 0u)
-      << second.error().what;
+  EXPECT_EQ(second.error().what,
+            "listen on " + address + " for metrics: bind: Address already in use");
+}
+
+TEST(Http, AnAddressThatIsNotOursIsOneClearLine) {
+  const auto http = Http::open("192.0.2.1:9750", std::make_shared<const Site>(MetricsSetup{}));
+  ASSERT_FALSE(http);
+  EXPECT_EQ(http.error().what.find("listen on 192.0.2.1:9750 for metrics: bind: "), 0u)
+      << http.error().what;
 }
 
 }  // namespace

@@ -14,6 +14,10 @@ class InventoryNames final : public report::CgroupNames {
     const observe::KnownCgroup* known = inventory_->find(id);
     return known ? std::string_view(known->path) : std::string_view();
   }
+  std::uint64_t started_ns(CgroupId id) const override {
+    const observe::KnownCgroup* known = inventory_->find(id);
+    return known ? known->started_ns : HR_UNKNOWN;
+  }
 
  private:
   const observe::Inventory* inventory_;

@@ -5,8 +5,8 @@
 #include "judge/qos.h"
 #include "observe/clock.h"
 #include "observe/fill_rate.h"
+#include "report/exposition/site.h"
 #include "report/journal.h"
-#include "report/metrics.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -117,7 +117,7 @@ void Node::open_windows() {
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
   auto http =
-      report::Http::open(config_.listen, std::make_shared<report::Metrics>(report::MetricsSetup{
+      report::Http::open(config_.listen, std::make_shared<const report::Site>(report::MetricsSetup{
                                              .shown = shown_,
                                              .container_names = config_.compatibility_metrics,
                                              .now = &observe::now}));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -37,6 +38,17 @@ std::optional<std::uint64_t> inode_of(int fd) {
   struct stat status {};
   if (fstat(fd, &status) < 0) return std::nullopt;
   return status.st_ino;
+}
+
+// The older of the two times: one changes with children, the other with the owner.
+std::uint64_t started_ns(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) < 0) return HR_UNKNOWN;
+  const auto ns = [](const timespec& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+  };
+  return std::min(ns(status.st_mtim), ns(status.st_ctim));
 }
 
 }  // namespace
@@ -99,6 +111,12 @@ bool Inventory::update(std::span<const hr_record> records) {
 }
 
 bool Inventory::resolve(const hr_record& record, Entry& entry) {
+  if (!resolve_directory(record, entry)) return false;
+  entry.cgroup.started_ns = started_ns(entry.cgroup.directory.get());
+  return true;
+}
+
+bool Inventory::resolve_directory(const hr_record& record, Entry& entry) {
   entry.cgroup.id = CgroupId{record.id};
   entry.cgroup.parent = CgroupId{record.parent_id};
   if (record.id == root_id_) {

@@ -26,6 +26,9 @@ struct KnownCgroup {
   CgroupId parent;   // 0 for the root
   std::string path;  // from the cgroup root: "/kubepods.slice/…"; "/" for the root itself
   Fd directory;      // O_PATH | O_DIRECTORY
+  // When it was made, by its directory's times, in nanoseconds of wall time; HR_UNKNOWN: not told.
+  // The kernel dates a directory when it is first looked up, so an idle one may seem younger.
+  std::uint64_t started_ns = HR_UNKNOWN;
 };
 
 class Inventory {
@@ -58,6 +61,7 @@ class Inventory {
   };
   Inventory() = default;
   bool resolve(const hr_record& record, Entry& entry);
+  bool resolve_directory(const hr_record& record, Entry& entry);
   bool resolve_by_handle(const hr_record& record, Entry& entry);
   bool resolve_by_parent(const hr_record& record, Entry& entry);
   void list_children(CgroupId parent);

@@ -1,42 +1,203 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/http.h"
 
+#include "report/journal.h"
+
+#include <microhttpd.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
 #include <exception>
 #include <utility>
-#include <vector>
 
-#include <prometheus/exposer.h>
+#include <netinet/in.h>
 
 namespace headroom::report {
 namespace {
 
-// One to serve and one for a scraper that hangs: each holds a published buffer while it builds.
-constexpr const char* kThreads = "2";
+using Clock = std::chrono::steady_clock;
+
+struct FreeAddresses {
+  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// "[::1]:9750" → "::1" and "9750"; the configuration has checked the form.
+Result<Addresses> resolve(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.starts_with("[") && host.ends_with("]")) host = host.substr(1, host.size() - 2);
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0)
+    return failure(::gai_strerror(error));
+  return Addresses(found);
+}
+
+Result<Fd> bound_to(const addrinfo& address) {
+  Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return errno_failure("socket", errno);
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0)
+    return errno_failure("bind", errno);
+  constexpr int kWaiting = 128;
+  if (::listen(fd.get(), kWaiting) != 0) return errno_failure("listen", errno);
+  return fd;
+}
+
+int port_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
+  const auto* any = reinterpret_cast<const sockaddr_in*>(&address);  // v6 has it in the same place
+  return ntohs(any->sin_port);
+}
+
+void say(void*, const char* format, va_list arguments) {
+  std::array<char, 256> line;
+  const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
+  if (length > 0) log::debug("http: {}", std::string_view(line.data()));
+}
+
+std::string_view header(MHD_Connection* connection, const char* name) {
+  const char* value = ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value ? value : "";
+}
+
+using Response = std::unique_ptr<MHD_Response, decltype(&::MHD_destroy_response)>;
+
+MHD_Result give(MHD_Connection* connection, unsigned status, const char* name, const char* value,
+                Response response) {
+  if (!response) return MHD_NO;
+  ::MHD_add_response_header(response.get(), name, value);
+  return ::MHD_queue_response(connection, status, response.get());
+}
+
+MHD_Result turn_away(MHD_Connection* connection, unsigned status, const char* name,
+                     const char* value) {
+  return give(connection, status, name, value,
+              Response(::MHD_create_response_from_buffer(0, nullptr, MHD_RESPMEM_PERSISTENT),
+                       &::MHD_destroy_response));
+}
 
 }  // namespace
 
-Http::Http(std::unique_ptr<prometheus::Exposer> exposer,
-           std::shared_ptr<prometheus::Collectable> metrics)
-    : metrics_(std::move(metrics)), exposer_(std::move(exposer)) {}
+// One answer under way. libmicrohttpd calls into it from its thread, and frees it.
+struct Http::Exchange {
+  Exchange(Http& http, std::unique_ptr<Body> answer)
+      : owner(http), body(std::move(answer)), deadline(Clock::now() + http.limits_.answer) {
+    ++owner.answers_;
+  }
+  ~Exchange() { --owner.answers_; }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  static ssize_t read(void* self, std::uint64_t, char* room, std::size_t size) {
+    auto& exchange = *static_cast<Exchange*>(self);
+    // Cut off and not ended: a client must see that it has less than all of it.
+    if (Clock::now() > exchange.deadline) return MHD_CONTENT_READER_END_WITH_ERROR;
+    try {
+      const std::size_t read = exchange.body->read({room, size});
+      return read == 0 ? MHD_CONTENT_READER_END_OF_STREAM : static_cast<ssize_t>(read);
+    } catch (const std::exception& e) {
+      log::error("write an answer: {}", e.what());
+      return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+  }
+  static void free(void* self) { delete static_cast<Exchange*>(self); }
+
+  static MHD_Result begin(void* http, MHD_Connection* connection, const char* url,
+                          const char* method, const char*, const char*, std::size_t* upload,
+                          void** seen) {
+    static int headers_seen;  // its address alone matters
+    if (!*seen) {
+      *seen = &headers_seen;
+      return MHD_YES;
+    }
+    if (*upload > 0) {  // whatever a client sends is dropped
+      *upload = 0;
+      return MHD_YES;
+    }
+    const std::string_view verb = method;
+    if (verb != "GET" && verb != "HEAD")
+      return turn_away(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD");
+    auto& owner = *static_cast<Http*>(http);
+    if (owner.answers_ >= kAnswers) {
+      ++owner.refused_;
+      return turn_away(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Retry-After", "1");
+    }
+    try {
+      return answer(owner, connection, url);
+    } catch (const std::exception& e) {
+      log::error("answer {}: {}", url, e.what());
+      return turn_away(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "Retry-After", "1");
+    }
+  }
+
+  static MHD_Result answer(Http& owner, MHD_Connection* connection, const char* url) {
+    const auto argument = [connection](const char* name) {
+      const char* value = ::MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+      return std::string_view(value ? value : "");
+    };
+    Answer made = owner.site_->answer(
+        {.path = url, .accept = header(connection, "Accept"), .argument = argument});
+    auto exchange = std::make_unique<Exchange>(owner, std::move(made.body));
+    Response response(::MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, owner.limits_.memory,
+                                                          &read, exchange.get(), &free),
+                      &::MHD_destroy_response);
+    if (response) exchange.release();  // the response's now
+    return give(connection, made.status, "Content-Type", made.content_type.c_str(),
+                std::move(response));
+  }
+
+  Http& owner;
+  std::unique_ptr<Body> body;
+  Clock::time_point deadline;
+};
+
+void Http::Stop::operator()(MHD_Daemon* daemon) const {
+  ::MHD_stop_daemon(daemon);
+}
 
 Http::~Http() = default;
 
 Result<std::unique_ptr<Http>> Http::open(const std::string& address,
-                                         std::shared_ptr<prometheus::Collectable> metrics) {
-  try {
-    auto exposer = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
-        "listening_ports", address, "num_threads", kThreads, "request_timeout_ms", "10000"});
-    exposer->RegisterCollectable(metrics);
-    return std::unique_ptr<Http>(new Http(std::move(exposer), std::move(metrics)));
-  } catch (const std::exception& e) {
-    // civetweb says only that it could not; the address is what the operator can act on.
-    return failure("listen on " + address + " for metrics: " + e.what());
-  }
+                                         std::shared_ptr<const Site> site,
+                                         const HttpLimits& limits) {
+  std::unique_ptr<Http> http(new Http(std::move(site), limits));
+  auto ready = http->listen(address);
+  if (ready) ready = http->serve();
+  if (!ready) return failure("listen on " + address + " for metrics: " + ready.error().what);
+  return http;
 }
 
-int Http::port() const {
-  const std::vector<int> ports = exposer_->GetListeningPorts();
-  return ports.empty() ? 0 : ports.front();
+Result<> Http::listen(const std::string& address) {
+  const auto addresses = resolve(address);
+  if (!addresses) return tl::make_unexpected(addresses.error());
+  auto bound = bound_to(**addresses);
+  if (!bound) return tl::make_unexpected(bound.error());
+  listening_ = std::move(*bound);
+  port_ = port_of(listening_.get());
+  return {};
+}
+
+Result<> Http::serve() {
+  daemon_.reset(::MHD_start_daemon(
+      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, &Exchange::begin,
+      this, MHD_OPTION_EXTERNAL_LOGGER, &say, nullptr, MHD_OPTION_LISTEN_SOCKET, listening_.get(),
+      MHD_OPTION_CONNECTION_LIMIT, limits_.connections, MHD_OPTION_CONNECTION_TIMEOUT,
+      limits_.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.memory, MHD_OPTION_END));
+  if (!daemon_) return failure("start the server's thread");
+  listening_.release();  // MHD_stop_daemon closes it
+  return {};
 }
 
 }  // namespace headroom::report

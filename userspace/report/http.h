@@ -1,38 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// Http: the endpoint Prometheus scrapes, /metrics, on threads of its own.
+// Http: the endpoint Prometheus scrapes, on one thread of its own (libmicrohttpd).
+//
+// Nothing a client does reaches the loop: connections, their memory and their time are bounded, and
+// an answer is made as fast as its client takes it. It holds a published buffer meanwhile, so only
+// kAnswers are given at a time.
 #pragma once
+
+#include "base/fd.h"
+#include "report/exposition/site.h"
 
 #include <headroom/result.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
-#include <prometheus/collectable.h>
-
-namespace prometheus {
-class Exposer;
-}
+struct MHD_Daemon;
 
 namespace headroom::report {
 
+struct HttpLimits {
+  unsigned connections = 256;       // more wait in the kernel's queue
+  unsigned idle_seconds = 5;        // without a byte moved, a connection is closed
+  std::chrono::seconds answer{20};  // an answer not taken by then is cut off
+  std::size_t memory = 32 * 1024;   // per connection: its headers, and a chunk of the answer
+};
+
 class Http {
  public:
+  static constexpr int kAnswers = 2;
+
   // `address` as Config.listen: "127.0.0.1:9750", "[::1]:9750". Not called when it is "".
   static Result<std::unique_ptr<Http>> open(const std::string& address,
-                                            std::shared_ptr<prometheus::Collectable> metrics);
+                                            std::shared_ptr<const Site> site,
+                                            const HttpLimits& limits = {});
   ~Http();
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
 
   // The port bound, which the kernel chose when `address` said 0.
-  int port() const;
+  int port() const { return port_; }
+  // Requests turned away because kAnswers were being given.
+  std::uint64_t refused() const { return refused_; }
 
  private:
-  Http(std::unique_ptr<prometheus::Exposer> exposer,
-       std::shared_ptr<prometheus::Collectable> metrics);
+  struct Exchange;
+  struct Stop {
+    void operator()(MHD_Daemon* daemon) const;
+  };
+  Http(std::shared_ptr<const Site> site, const HttpLimits& limits)
+      : site_(std::move(site)), limits_(limits) {}
+  Result<> listen(const std::string& address);
+  Result<> serve();
 
-  std::shared_ptr<prometheus::Collectable> metrics_;  // the exposer only borrows it
-  std::unique_ptr<prometheus::Exposer> exposer_;
+  const std::shared_ptr<const Site> site_;
+  const HttpLimits limits_;
+  Fd listening_;
+  int port_ = 0;
+  std::atomic<int> answers_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::unique_ptr<MHD_Daemon, Stop> daemon_;  // last: its thread uses all of the above
 };
 
 }  // namespace headroom::report

@@ -1,27 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/metrics.h"
 
-#include "report/journal.h"
+#include "report/exposition/page.h"
 
-#include <exception>
+#include <utility>
 
 namespace headroom::report {
+namespace {
 
-Families Metrics::Collect() const {
+std::uint64_t unix_ns(WallTime time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+PageSetup with_cgroups(PageSetup page, const MetricsSetup& setup) {
+  page.cgroups = setup.shown->cgroups.latest();
+  if (page.cgroups) page.read_at_ns = unix_ns(setup.wall_time(page.cgroups->at));
+  return page;
+}
+
+}  // namespace
+
+Families Metrics::own() const {
   Families families;
-  try {
-    if (const auto node = setup_.shown->node.latest()) {
-      add_node_families(*node, setup_.now(), families);
-      add_event_families(*node, families);
-    }
-    if (!setup_.container_names) return families;
-    if (const auto cgroups = setup_.shown->cgroups.latest())
-      add_container_families(*cgroups, families);
-  } catch (const std::exception& e) {
-    log::error("build the metrics: {}", e.what());
-    families.clear();
+  if (const auto node = setup_.shown->node.latest()) {
+    add_node_families(*node, setup_.now(), families);
+    add_event_families(*node, families);
   }
   return families;
+}
+
+std::unique_ptr<Body> Metrics::all(Format format) const {
+  PageSetup page;
+  page.format = format;
+  page.own = own();
+  page.cadvisors = setup_.container_names;
+  return std::make_unique<Page>(with_cgroups(std::move(page), setup_));
+}
+
+std::unique_ptr<Body> Metrics::cadvisor(Format format) const {
+  PageSetup page;
+  page.format = format;
+  page.ours = false;
+  return std::make_unique<Page>(with_cgroups(std::move(page), setup_));
 }
 
 }  // namespace headroom::report

@@ -2,9 +2,14 @@
 // Metrics: what is shown, as Prometheus families, built when scraped, on the scraper's thread.
 //
 // cAdvisor's and the kubelet's names and labels where the quantity is theirs, headroom_* for what
-// is ours. What is not known has no sample; what is gone has no series.
+// is ours. What is not known has no sample; what is gone has no series. The few families of the
+// node and of the daemon are built as prometheus-cpp's; those of every cgroup never exist as a
+// whole (exposition/page.h).
 #pragma once
 
+#include "report/audit_line.h"
+#include "report/exposition/body.h"
+#include "report/exposition/format.h"
 #include "report/node_view.h"
 #include "report/reporter.h"
 
@@ -12,7 +17,6 @@
 #include <memory>
 #include <vector>
 
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
 namespace headroom::report {
@@ -22,20 +26,24 @@ using Families = std::vector<prometheus::MetricFamily>;
 // headroom_* and kubelet_*; `now` is for ages.
 void add_node_families(const NodeView& node, Instant now, Families& families);
 void add_event_families(const NodeView& node, Families& families);
-// container_*: one series per cgroup that the last sweep met.
-void add_container_families(const CgroupTable& cgroups, Families& families);
 
 struct MetricsSetup {
   std::shared_ptr<Shown> shown;
   bool container_names = true;  // Config.compatibility_metrics
   std::function<Instant()> now;
+  std::function<WallTime(Instant)> wall_time = wall_time_of;
 };
 
-class Metrics final : public prometheus::Collectable {
+class Metrics {
  public:
   explicit Metrics(MetricsSetup setup) : setup_(std::move(setup)) {}
-  // Never throws: what cannot be built is not scraped.
-  Families Collect() const override;
+
+  // The node's and the daemon's families; none before the first publication.
+  Families own() const;
+  // /metrics: those and the cgroups'.
+  std::unique_ptr<Body> all(Format format) const;
+  // /metrics/cadvisor: container_* alone, whatever container_names says.
+  std::unique_ptr<Body> cadvisor(Format format) const;
 
  private:
   MetricsSetup setup_;

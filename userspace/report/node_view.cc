@@ -14,12 +14,14 @@ bool same_cgroups(const CgroupTable& a, const CgroupTable& b) {
 void look_up_paths(CgroupTable& table, const CgroupNames* names) {
   table.paths.clear();
   table.path_ends.clear();
+  table.started_ns.clear();
   table.all_named = true;
   for (const hr_record& record : table.records) {
     const std::string_view path = names ? names->path_of(CgroupId{record.id}) : "";
     table.all_named = table.all_named && !path.empty();
     table.paths.append(path);
     table.path_ends.push_back(static_cast<std::uint32_t>(table.paths.size()));
+    table.started_ns.push_back(names ? names->started_ns(CgroupId{record.id}) : HR_UNKNOWN);
   }
 }
 
@@ -44,6 +46,7 @@ void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot
   if (shown && shown->all_named && same_cgroups(table, *shown)) {
     table.paths.assign(shown->paths);
     table.path_ends.assign(shown->path_ends.begin(), shown->path_ends.end());
+    table.started_ns.assign(shown->started_ns.begin(), shown->started_ns.end());
     table.all_named = true;
   } else {
     look_up_paths(table, names);

@@ -120,6 +120,7 @@ struct CgroupTable {
   // Paths of `records`, one after another in one buffer: no string of its own per cgroup.
   std::string paths;
   std::vector<std::uint32_t> path_ends;
+  std::vector<std::uint64_t> started_ns;  // of `records`, in wall time, or HR_UNKNOWN
   bool all_named = false;
 
   std::string_view path(std::size_t record) const {
@@ -133,6 +134,8 @@ class CgroupNames {
  public:
   virtual ~CgroupNames() = default;
   virtual std::string_view path_of(CgroupId id) const = 0;
+  // When it was made, in nanoseconds of wall time, or HR_UNKNOWN.
+  virtual std::uint64_t started_ns(CgroupId id) const = 0;
 };
 
 // How to tell a pod's QoS class where its status does not: judge/ knows, report/ must not.

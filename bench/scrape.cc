@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scrape of N cgroups costs: streamed as headroomd does it, and built and written through
+// prometheus-cpp as a program that uses nothing else would.
+#include "report/exposition/cgroup_families.h"
+#include "report/exposition/page.h"
+#include "report/family.h"
+
+#include <array>
+#include <sstream>
+#include <string>
+
+#include <benchmark/benchmark.h>
+#include <prometheus/text_serializer.h>
+
+namespace {
+
+using namespace headroom;
+using namespace headroom::report;
+
+class Names final : public CgroupNames {
+ public:
+  std::string_view path_of(CgroupId id) const override {
+    path_ = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0d7c1f8e_2d5b_4a57_b1";
+    path_ += std::to_string(id.value / 4) + ".slice/cri-containerd-" + std::string(58, 'a') +
+             std::to_string(100'000 + id.value) + ".scope";
+    return path_;
+  }
+  std::uint64_t started_ns(CgroupId) const override { return 1'767'225'600'000'000'000; }
+
+ private:
+  mutable std::string path_;
+};
+
+CgroupTable table_of(std::uint64_t cgroups) {
+  std::vector<hr_record> records(cgroups);
+  for (std::uint64_t id = 1; id <= cgroups; ++id) {
+    hr_record& record = records[id - 1];
+    auto* fields = reinterpret_cast<hr_u64*>(&record);
+    for (std::size_t i = 3; i < sizeof(record) / sizeof(hr_u64); ++i)
+      fields[i] = id * 1'234'567'891 * i;
+    record.id = id;
+    record.parent_id = id / 4;
+    record.valid = (1 << HR_GROUPS) - 1;
+  }
+  Snapshot snapshot;
+  snapshot.cgroups = records;
+  CgroupTable table;
+  const Names names;
+  fill(table, nullptr, snapshot, &names);
+  return table;
+}
+
+void streamed(benchmark::State& state) {
+  Published<CgroupTable> published;
+  published.publish([&](CgroupTable& next, const CgroupTable*) {
+    next = table_of(static_cast<std::uint64_t>(state.range(0)));
+  });
+  std::int64_t bytes = 0;
+  for (auto _ : state) {
+    PageSetup setup;
+    setup.cgroups = published.latest();
+    Page page(std::move(setup));
+    std::array<char, 32 * 1024> room;
+    while (const std::size_t size = page.read(room))
+      bytes += static_cast<std::int64_t>(size);
+  }
+  state.SetBytesProcessed(bytes);
+}
+
+void through_prometheus_cpp(benchmark::State& state) {
+  const CgroupTable table = table_of(static_cast<std::uint64_t>(state.range(0)));
+  std::int64_t bytes = 0;
+  for (auto _ : state) {
+    std::vector<prometheus::MetricFamily> families;
+    for (const CgroupFamily& row : cgroup_families()) {
+      auto family = Family::gauge(row.name, row.help);
+      for (std::size_t i = 0; i < table.records.size(); ++i)
+        if (const auto value = row.value({.record = table.records[i]}))
+          family.add(*value, labels({{"container", ""},
+                                     {"id", table.path(i)},
+                                     {"image", ""},
+                                     {"name", ""},
+                                     {"namespace", ""},
+                                     {"pod", ""}}));
+      family.into(families);
+    }
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, families);
+    bytes += static_cast<std::int64_t>(out.str().size());
+  }
+  state.SetBytesProcessed(bytes);
+}
+
+BENCHMARK(streamed)->Arg(100)->Arg(1000)->Arg(3000)->Unit(benchmark::kMillisecond);
+BENCHMARK(through_prometheus_cpp)->Arg(100)->Arg(1000)->Arg(3000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

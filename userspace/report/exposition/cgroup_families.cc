@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/exposition/cgroup_families.h"
+
+#include <headroom/snapshot.h>
+
+#include <limits>
+
+namespace headroom::report {
+namespace {
+
+template <hr_u64 hr_record::*Field>
+std::uint64_t field(const CgroupRow& row) {
+  return row.record.*Field;
+}
+template <hr_psi_resource Resource, hr_psi_kind Kind>
+std::uint64_t psi(const CgroupRow& row) {
+  return row.record.psi_ns[Resource][Kind];
+}
+std::uint64_t working_set_or_unknown(const CgroupRow& row) {
+  const auto bytes = working_set(row.record);
+  return bytes ? static_cast<std::uint64_t>(bytes->count) : HR_UNKNOWN;
+}
+std::uint64_t started(const CgroupRow& row) {
+  return row.started_ns;
+}
+std::uint64_t read_at(const CgroupRow& row) {
+  return row.read_at_ns;
+}
+
+constexpr auto kGauge = prometheus::MetricType::Gauge;
+constexpr auto kCounter = prometheus::MetricType::Counter;
+constexpr double kAsIs = 1;
+constexpr double kNanoseconds = 1e9;
+
+constexpr CgroupFamily kFamilies[] = {
+    // Memory.
+    {"container_memory_usage_bytes", "Memory in use, page cache included (memory.current).", kGauge,
+     HR_MEMORY_USAGE, kAsIs, field<&hr_record::memory_usage>},
+    {"container_memory_working_set_bytes",
+     "Memory in use less inactive file pages: what evictions are decided by.", kGauge,
+     HR_MEMORY_USAGE | HR_MEMORY_STAT, kAsIs, working_set_or_unknown},
+    {"container_memory_rss", "Anonymous memory in bytes (memory.stat anon).", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::anon>},
+    {"container_memory_cache", "Page cache in bytes, tmpfs included (memory.stat file).", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::file>},
+    {"container_memory_swap", "Swap in use in bytes (memory.swap.current).", kGauge,
+     HR_MEMORY_USAGE, kAsIs, field<&hr_record::swap_usage>},
+    {"container_memory_total_active_file_bytes", "File pages in active use.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::active_file>},
+    {"container_memory_total_inactive_file_bytes", "File pages that are the first to be reclaimed.",
+     kGauge, HR_MEMORY_STAT, kAsIs, field<&hr_record::inactive_file>},
+    {"headroom_cgroup_memory_active_anon_bytes", "Anonymous memory in active use.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::active_anon>},
+    {"headroom_cgroup_memory_inactive_anon_bytes", "Anonymous memory not touched for a while.",
+     kGauge, HR_MEMORY_STAT, kAsIs, field<&hr_record::inactive_anon>},
+    {"headroom_cgroup_memory_unevictable_bytes", "Memory that is locked.", kGauge, HR_MEMORY_STAT,
+     kAsIs, field<&hr_record::unevictable>},
+    {"headroom_cgroup_memory_shmem_bytes", "Shared memory and tmpfs, swapped out or not.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::shmem>},
+
+    // Its limits.
+    {"container_spec_memory_limit_bytes", "Memory limit (memory.max); 0 is no limit.", kGauge,
+     HR_MEMORY_LIMITS, kAsIs, field<&hr_record::memory_max>},
+    {"container_spec_memory_reservation_limit_bytes",
+     "Memory protected while others have some to give (memory.low).", kGauge, HR_MEMORY_LIMITS,
+     kAsIs, field<&hr_record::memory_low>},
+    {"container_spec_memory_swap_limit_bytes", "Swap limit (memory.swap.max); 0 is no limit.",
+     kGauge, HR_MEMORY_LIMITS, kAsIs, field<&hr_record::swap_max>},
+    {"headroom_cgroup_memory_min_bytes", "Memory that is never reclaimed (memory.min).", kGauge,
+     HR_MEMORY_LIMITS, kAsIs, field<&hr_record::memory_min>},
+    {"headroom_cgroup_memory_high_bytes",
+     "Memory above which it is throttled into reclaim (memory.high); +Inf is no limit.", kGauge,
+     HR_MEMORY_LIMITS, kAsIs, field<&hr_record::memory_high>},
+
+    // What befell its memory.
+    {"container_memory_events_high_total",
+     "Times memory.high was exceeded and the cgroup throttled into reclaim.", kCounter,
+     HR_MEMORY_EVENTS, kAsIs, field<&hr_record::events_high>},
+    {"container_memory_events_max_total", "Times memory.max was about to be exceeded.", kCounter,
+     HR_MEMORY_EVENTS, kAsIs, field<&hr_record::events_max>},
+    {"container_oom_events_total", "Processes killed by the kernel's OOM killer.", kCounter,
+     HR_MEMORY_EVENTS, kAsIs, field<&hr_record::events_oom_kill>},
+    {"headroom_cgroup_memory_events_low_total",
+     "Times it was reclaimed although below memory.low: the protection was overcommitted.",
+     kCounter, HR_MEMORY_EVENTS, kAsIs, field<&hr_record::events_low>},
+    {"headroom_cgroup_memory_events_oom_total",
+     "Times memory.max was reached and an allocation was about to fail.", kCounter,
+     HR_MEMORY_EVENTS, kAsIs, field<&hr_record::events_oom>},
+
+    // CPU. cAdvisor labels the first by CPU, and headroom has no per-CPU series.
+    {"container_cpu_usage_seconds_total", "CPU time used.", kCounter, HR_CPU, kNanoseconds,
+     field<&hr_record::cpu_usage_ns>, "cpu=\"total\""},
+    {"container_cpu_user_seconds_total", "CPU time used in user mode.", kCounter, HR_CPU,
+     kNanoseconds, field<&hr_record::cpu_user_ns>},
+    {"container_cpu_system_seconds_total", "CPU time used in the kernel.", kCounter, HR_CPU,
+     kNanoseconds, field<&hr_record::cpu_system_ns>},
+    {"container_cpu_cfs_periods_total", "CPU quota periods that passed.", kCounter, HR_THROTTLE,
+     kAsIs, field<&hr_record::nr_periods>},
+    {"container_cpu_cfs_throttled_periods_total", "CPU quota periods in which it was throttled.",
+     kCounter, HR_THROTTLE, kAsIs, field<&hr_record::nr_throttled>},
+    {"container_cpu_cfs_throttled_seconds_total", "Time it was throttled by its CPU quota.",
+     kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::throttled_ns>},
+
+    // Pressure.
+    {"container_pressure_cpu_waiting_seconds_total", "Time in which some task waited for CPU.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_CPU, HR_PSI_SOME>},
+    {"container_pressure_cpu_stalled_seconds_total", "Time in which all tasks waited for CPU.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_CPU, HR_PSI_FULL>},
+    {"container_pressure_memory_waiting_seconds_total",
+     "Time in which some task waited for memory.", kCounter, HR_PSI, kNanoseconds,
+     psi<HR_PSI_MEMORY, HR_PSI_SOME>},
+    {"container_pressure_memory_stalled_seconds_total",
+     "Time in which all tasks waited for memory.", kCounter, HR_PSI, kNanoseconds,
+     psi<HR_PSI_MEMORY, HR_PSI_FULL>},
+    {"container_pressure_io_waiting_seconds_total", "Time in which some task waited for I/O.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_SOME>},
+    {"container_pressure_io_stalled_seconds_total", "Time in which all tasks waited for I/O.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_FULL>},
+
+    // Tasks, and the cgroup itself.
+    {"container_threads", "Tasks (pids.current).", kGauge, HR_PIDS, kAsIs,
+     field<&hr_record::pids_current>},
+    {"container_start_time_seconds", "When the cgroup was made, in Unix time.", kGauge, 0,
+     kNanoseconds, started},
+    {"container_last_seen", "When these readings were taken, in Unix time.", kGauge, 0,
+     kNanoseconds, read_at},
+};
+
+}  // namespace
+
+std::span<const CgroupFamily> cgroup_families() {
+  return kFamilies;
+}
+
+std::optional<double> CgroupFamily::value(const CgroupRow& row) const {
+  if ((row.record.valid & groups) != groups) return std::nullopt;
+  const std::uint64_t value = read(row);
+  if (value == HR_UNKNOWN) return std::nullopt;
+  if (value == HR_NO_LIMIT) return is_cadvisors() ? 0 : std::numeric_limits<double>::infinity();
+  return static_cast<double>(value) / per;
+}
+
+}  // namespace headroom::report

@@ -182,6 +182,7 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
 	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
 	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5
+	install -D -m 644 docs/headroom-metrics.7 $(DESTDIR)$(PREFIX)/share/man/man7/headroom-metrics.7
 	[ -e $(DESTDIR)/etc/headroom/headroom.yaml ] || \
 	  install -D -m 644 systemd/headroom.yaml $(DESTDIR)/etc/headroom/headroom.yaml
 

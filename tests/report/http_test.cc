@@ -85,10 +85,12 @@ Served serve(std::uint64_t cgroups = 1, const HttpLimits& limits = {}) {
   served.shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
   served.shown->cgroups.publish(
       [&](CgroupTable& next, const CgroupTable*) { next = many_cgroups(cgroups); });
-  auto http = Http::open("127.0.0.1:0",
-                         std::make_shared<const Site>(MetricsSetup{
-                             .shown = served.shown, .now = [] { return sample_at(10'250); }}),
-                         limits);
+  auto http =
+      Http::open("127.0.0.1:0",
+                 std::make_shared<const Site>(
+                     MetricsSetup{.shown = served.shown, .now = [] { return sample_at(10'250); }},
+                     SummarySetup{.shown = served.shown}),
+                 limits);
   EXPECT_TRUE(http) << http.error().what;
   served.http = std::move(*http);
   served.port = served.http->port();
@@ -256,14 +258,16 @@ TEST(Http, AScrapeTakesNoMemoryWorthTheName) {
 TEST(Http, AnAddressInUseIsOneClearLine) {
   const Served first = serve();
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
-  const auto second = Http::open(address, std::make_shared<const Site>(MetricsSetup{}));
+  const auto second =
+      Http::open(address, std::make_shared<const Site>(MetricsSetup{}, SummarySetup{}));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().what,
             "listen on " + address + " for metrics: bind: Address already in use");
 }
 
 TEST(Http, AnAddressThatIsNotOursIsOneClearLine) {
-  const auto http = Http::open("192.0.2.1:9750", std::make_shared<const Site>(MetricsSetup{}));
+  const auto http =
+      Http::open("192.0.2.1:9750", std::make_shared<const Site>(MetricsSetup{}, SummarySetup{}));
   ASSERT_FALSE(http);
   EXPECT_EQ(http.error().what.find("listen on 192.0.2.1:9750 for metrics: bind: "), 0u)
       << http.error().what;

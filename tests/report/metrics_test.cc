@@ -57,10 +57,14 @@ TEST(Metrics, NoTwoSamplesHaveTheSameNameAndLabels) {
   EXPECT_GT(seen.size(), 100u);
 }
 
-TEST(Metrics, NothingShownYetIsAnEmptyScrape) {
+TEST(Metrics, NothingShownYetIsTheProcessAlone) {
   const Metrics none({.shown = std::make_shared<Shown>(), .now = [] { return sample_at(0); }});
-  EXPECT_EQ(text_of(none.all(Format::kText)), "");
-  EXPECT_EQ(text_of(none.all(Format::kOpenMetrics)), "# EOF\n");
+  const std::string page = text_of(none.all(Format::kOpenMetrics));
+  EXPECT_NE(page.find("headroom_self_cpu_seconds_total{part=\"loop\"} "), std::string::npos);
+  EXPECT_EQ(page.find("headroom_mode"), std::string::npos);
+  EXPECT_EQ(page.find("container_"), std::string::npos);
+  EXPECT_TRUE(page.ends_with("\n# EOF\n"));
+  EXPECT_EQ(text_of(none.cadvisor(Format::kText)), "");
 }
 
 TEST(Metrics, CompatibilityNamesCanBeTurnedOff) {

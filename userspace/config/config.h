@@ -20,8 +20,13 @@ struct Config {
   std::filesystem::path audit_log = "/var/log/headroom/evictions.jsonl";  // auditLog
   std::filesystem::path state_dir = "/run/headroom";                      // stateDirectory
   std::string pods_cgroup = "kubepods.slice";  // podsCgroup, below the cgroup root
-  bool compatibility_metrics = true;           // compatibilityMetrics: container_* names
-  std::string log_level = "info";              // logLevel: debug, info, warning, error
+  // kubeletCgroups, systemCgroups, kubeReservedCgroup, systemReservedCgroup, as they were told.
+  struct SystemCgroups {
+    std::string kubelet, misc, kube_reserved, system_reserved;
+  };
+  SystemCgroups system_cgroups;
+  bool compatibility_metrics = true;  // compatibilityMetrics: container_* names
+  std::string log_level = "info";     // logLevel: debug, info, warning, error
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
 };

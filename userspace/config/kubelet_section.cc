@@ -97,6 +97,11 @@ void read_cgroups(const Section& document, Config& config) {
     const bool systemd = !driver || *driver;
     config.pods_cgroup = pods_cgroup(systemd, root ? std::string_view(*root) : "/");
   }
+  auto& system = config.system_cgroups;
+  system.kubelet = document.string("kubeletCgroups").value_or("");
+  system.misc = document.string("systemCgroups").value_or("");
+  system.kube_reserved = document.string("kubeReservedCgroup").value_or("");
+  system.system_reserved = document.string("systemReservedCgroup").value_or("");
 }
 
 std::vector<std::string> components(std::string_view path) {

@@ -2,10 +2,10 @@
 #include "daemon/node.h"
 
 #include "daemon/allocations.h"
+#include "daemon/site.h"
 #include "judge/qos.h"
 #include "observe/clock.h"
 #include "observe/fill_rate.h"
-#include "report/exposition/site.h"
 #include "report/journal.h"
 
 #include <algorithm>
@@ -92,6 +92,9 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
               [this](const report::TickCost& cost) {
                 reporter_.note(cost);
                 reporter_.note_missing_readings(observer_.missing_readings());
+                reporter_.note_losses({.cgroups = source_->lost(),
+                                       .unresolved = observer_.inventory().unresolved(),
+                                       .notices = bus_ ? bus_->lost() : 0});
               }) {
   observer_.describe(std::move(manifests));
   note_source();
@@ -116,11 +119,7 @@ void Node::open_windows() {
   else
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
-  auto http =
-      report::Http::open(config_.listen, std::make_shared<const report::Site>(report::MetricsSetup{
-                                             .shown = shown_,
-                                             .container_names = config_.compatibility_metrics,
-                                             .now = &observe::now}));
+  auto http = report::Http::open(config_.listen, make_site(config_, shown_));
   if (http)
     http_ = std::move(*http);
   else

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "report/journal.h"
+#include "report/self_threads.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -75,6 +76,7 @@ AuditLog::Tally AuditLog::tally() const {
 }
 
 void AuditLog::run() {
+  name_thread("audit");
   std::unique_lock lock(mutex_);
   for (bool more = true; more;) {
     more = await_work(lock);

@@ -2,6 +2,7 @@
 #include "report/bus_thread.h"
 
 #include "report/journal.h"
+#include "report/self_threads.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -80,6 +81,7 @@ void BusThread::evicted(const Eviction& eviction) {
 }
 
 void BusThread::run() {
+  name_thread("dbus");
   while (!stop_) {
     Result<> served = failure("");
     try {

@@ -41,6 +41,9 @@ class Chronicle {
   // True: something worth showing happened.
   bool follow(const Turn& turn, Counters& counters);
 
+  // Evictions whose record made way for another's.
+  std::uint64_t overwritten() const { return table_.overwritten(); }
+
  private:
   void hear(const Outcome& outcome, const Turn& turn, Counters& counters);
   void done(const Outcome& outcome, const Turn& turn, Counters& counters);

@@ -131,7 +131,7 @@ struct Http::Exchange {
       return turn_away(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD");
     auto& owner = *static_cast<Http*>(http);
     if (owner.answers_ >= kAnswers) {
-      ++owner.refused_;
+      owner.site_->note_refused();
       return turn_away(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Retry-After", "1");
     }
     try {

@@ -43,7 +43,7 @@ class Http {
   // The port bound, which the kernel chose when `address` said 0.
   int port() const { return port_; }
   // Requests turned away because kAnswers were being given.
-  std::uint64_t refused() const { return refused_; }
+  std::uint64_t refused() const { return site_->refused(); }
 
  private:
   struct Exchange;
@@ -60,7 +60,6 @@ class Http {
   Fd listening_;
   int port_ = 0;
   std::atomic<int> answers_{0};
-  std::atomic<std::uint64_t> refused_{0};
   std::unique_ptr<MHD_Daemon, Stop> daemon_;  // last: its thread uses all of the above
 };
 

@@ -15,6 +15,8 @@ std::uint64_t unix_ns(WallTime time) {
 
 PageSetup with_cgroups(PageSetup page, const MetricsSetup& setup) {
   page.cgroups = setup.shown->cgroups.latest();
+  page.names = setup.names.get();
+  page.qos_of = setup.qos_of;
   if (page.cgroups) page.read_at_ns = unix_ns(setup.wall_time(page.cgroups->at));
   return page;
 }
@@ -26,7 +28,10 @@ Families Metrics::own() const {
   if (const auto node = setup_.shown->node.latest()) {
     add_node_families(*node, setup_.now(), families);
     add_event_families(*node, families);
+    if (setup_.container_names) add_machine_families(*node, setup_.node_name, families);
   }
+  add_process_families(families);
+  if (setup_.more) setup_.more(families);
   return families;
 }
 

@@ -26,12 +26,21 @@ using Families = std::vector<prometheus::MetricFamily>;
 // headroom_* and kubelet_*; `now` is for ages.
 void add_node_families(const NodeView& node, Instant now, Families& families);
 void add_event_families(const NodeView& node, Families& families);
+// Read as of now, on this thread: the daemon's own cost by part, the kernel's OOM kills.
+void add_process_families(Families& families);
+// machine_* and kubelet_node_name, where no kubelet tells them.
+void add_machine_families(const NodeView& node, std::string_view node_name, Families& families);
 
 struct MetricsSetup {
-  std::shared_ptr<Shown> shown;
+  std::shared_ptr<Shown> shown = {};
   bool container_names = true;  // Config.compatibility_metrics
-  std::function<Instant()> now;
+  std::function<Instant()> now = {};
   std::function<WallTime(Instant)> wall_time = wall_time_of;
+  std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
+  QosOf qos_of = nullptr;
+  std::string node_name = {};
+  // Families others have to tell, asked on the scraper's thread; may be empty.
+  std::function<void(Families&)> more = {};
 };
 
 class Metrics {

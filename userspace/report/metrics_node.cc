@@ -78,6 +78,11 @@ void add_sweeps(const NodeView& node, Instant now, Families& families) {
   Family::gauge("headroom_cgroups_tracked", "Cgroups the last sweep met.")
       .add(node.cgroups)
       .into(families);
+  Family::gauge("headroom_cgroups_unresolved",
+                "Cgroups of the last sweep whose directory is not held: gone meanwhile, or no "
+                "descriptor left.")
+      .add(node.counters.cgroups_unresolved)
+      .into(families);
   if (node.swept_at)
     Family::gauge("headroom_stats_staleness_seconds", "Age of the cgroups' readings shown here.")
         .add(seconds(now - *node.swept_at))
@@ -105,6 +110,9 @@ void add_losses(const Counters& counters, Families& families) {
       .into(families);
   Family::counter("headroom_lost_total", "What could not be told, by where it was lost.")
       .add(counters.audit_lost, {{"where", "audit"}})
+      .add(counters.cgroups_lost, {{"where", "cgroups"}})
+      .add(counters.notices_lost, {{"where", "dbus"}})
+      .add(counters.evictions_overwritten, {{"where", "evictions"}})
       .add(counters.log_lost, {{"where", "log"}})
       .add(counters.publications_skipped, {{"where", "publication"}})
       .add(counters.reports_failed, {{"where", "report"}})
@@ -112,9 +120,6 @@ void add_losses(const Counters& counters, Families& families) {
 }
 
 void add_self(const SelfCost& self, Families& families) {
-  Family::counter("headroom_self_cpu_seconds_total", "CPU time headroomd used.")
-      .add(seconds(self.cpu))
-      .into(families);
   Family::gauge("headroom_self_resident_memory_bytes", "Resident memory of headroomd.")
       .add(self.resident)
       .into(families);

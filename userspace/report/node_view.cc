@@ -25,6 +25,42 @@ void look_up_paths(CgroupTable& table, const CgroupNames* names) {
   }
 }
 
+// Where `id` is in `shown`, at or a little after `hint`: both are in the tree's order.
+std::optional<std::size_t> position(const CgroupTable& shown, std::uint64_t id, std::size_t& hint) {
+  constexpr std::size_t kDrift = 64;
+  const std::size_t end = std::min(shown.records.size(), hint + kDrift);
+  for (std::size_t i = hint; i < end; ++i) {
+    if (shown.records[i].id != id) continue;
+    hint = i + 1;
+    return i;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t nanocores(const hr_record& before, const hr_record& now, Duration took) {
+  if (!(before.valid & now.valid & HR_CPU)) return HR_UNKNOWN;
+  // utime and stime are not monotonic per cgroup.
+  if (now.cpu_usage_ns <= before.cpu_usage_ns) return 0;
+  const auto used = static_cast<double>(now.cpu_usage_ns - before.cpu_usage_ns);
+  return static_cast<std::uint64_t>(used * 1e9 / static_cast<double>(took.count()));
+}
+
+void work_out_cpu(CgroupTable& table, const CgroupTable* shown) {
+  // Over less than this a rate is noise; that of the table before still holds.
+  constexpr Duration kShortest = std::chrono::milliseconds(100);
+  table.usage_nanocores.assign(table.records.size(), HR_UNKNOWN);
+  if (!shown) return;
+  const Duration took = table.at - shown->at;
+  std::size_t hint = 0;
+  for (std::size_t i = 0; i < table.records.size(); ++i) {
+    const auto was = position(*shown, table.records[i].id, hint);
+    if (!was) continue;
+    table.usage_nanocores[i] = took < kShortest
+                                   ? shown->usage_nanocores[*was]
+                                   : nanocores(shown->records[*was], table.records[i], took);
+  }
+}
+
 }  // namespace
 
 std::string_view qos_name(const Pod& pod, QosOf qos_of) {
@@ -42,6 +78,7 @@ void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot
   for (const PodReading& reading : snapshot.pods)
     table.pods.push_back(
         PodRow{reading.pod, reading.cgroup, reading.memory_request, reading.critical});
+  work_out_cpu(table, shown);
   // A cgroup's name never changes (cgroup v2 has no rename), but it may be learnt late.
   if (shown && shown->all_named && same_cgroups(table, *shown)) {
     table.paths.assign(shown->paths);

@@ -9,6 +9,7 @@
 #include "report/latency.h"
 #include "report/tick_cost.h"
 
+#include <headroom/container.h>
 #include <headroom/judge.h>
 #include <headroom/policy.h>
 #include <headroom/snapshot.h>
@@ -64,6 +65,10 @@ struct Counters {
   std::uint64_t log_lost = 0;
   std::uint64_t publications_skipped = 0;
   std::uint64_t reports_failed = 0;  // tell() gave up half-way: out of memory
+  std::uint64_t evictions_overwritten = 0;
+  std::uint64_t cgroups_lost = 0;        // did not fit into a sweep
+  std::uint64_t cgroups_unresolved = 0;  // of the last sweep: without a directory
+  std::uint64_t notices_lost = 0;        // D-Bus signals
 
   std::uint64_t would_evict(Signal signal) const {
     return evictions[static_cast<std::size_t>(signal)]
@@ -121,6 +126,8 @@ struct CgroupTable {
   std::string paths;
   std::vector<std::uint32_t> path_ends;
   std::vector<std::uint64_t> started_ns;  // of `records`, in wall time, or HR_UNKNOWN
+  // CPU in use, in billionths of one, since the table before this; HR_UNKNOWN: not in that.
+  std::vector<std::uint64_t> usage_nanocores;
   bool all_named = false;
 
   std::string_view path(std::size_t record) const {
@@ -136,6 +143,14 @@ class CgroupNames {
   virtual std::string_view path_of(CgroupId id) const = 0;
   // When it was made, in nanoseconds of wall time, or HR_UNKNOWN.
   virtual std::uint64_t started_ns(CgroupId id) const = 0;
+};
+
+// Who a container is, by its runtime's id for it. Asked on the thread that serves.
+class ContainerNames {
+ public:
+  virtual ~ContainerNames() = default;
+  // Null: nobody tells. Good until the next call.
+  virtual const ContainerIdentity* find(std::string_view runtime_id) = 0;
 };
 
 // How to tell a pod's QoS class where its status does not: judge/ knows, report/ must not.

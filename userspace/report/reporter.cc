@@ -91,6 +91,7 @@ void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, b
 void NodeReporter::count_losses() {
   counters_.audit_lost = audit_.tally().lost;
   counters_.log_lost = log::lost();
+  counters_.evictions_overwritten = chronicle_.overwritten();
   counters_.publications_skipped = setup_.shown->node.skipped() + setup_.shown->cgroups.skipped();
 }
 

@@ -47,6 +47,15 @@ class NodeReporter final : public Reporter {
   void note(const TickCost& cost);
   // The observer's total of readings that failed, and where its groups come from.
   void note_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
+  // What others lost, as totals; `unresolved` as of now.
+  struct Losses {
+    std::uint64_t cgroups = 0, unresolved = 0, notices = 0;
+  };
+  void note_losses(const Losses& losses) {
+    counters_.cgroups_lost = losses.cgroups;
+    counters_.cgroups_unresolved = losses.unresolved;
+    counters_.notices_lost = losses.notices;
+  }
   void note_sources(const Sources& sources) { sources_ = sources; }
   // A new policy is in force.
   void adopt(const Policy& policy);

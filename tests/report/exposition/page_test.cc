@@ -4,6 +4,7 @@
 
 #include "report/exposition/cgroup_families.h"
 #include "report/exposition/cgroup_labels.h"
+#include "report/exposition/pod_families.h"
 #include "report/family.h"
 #include "report/golden.h"
 #include "report/sample.h"
@@ -69,9 +70,26 @@ std::string serialized(const CgroupTable& table) {
     for (std::size_t i = 0; i < table.records.size(); ++i) {
       const auto value = row.value({table.records[i], table.started_ns[i], kReadAt});
       if (labels.of(i).empty() || !value) continue;
+      if ((row.groups & HR_PSI) && labels.within_a_pod(i)) continue;
       Labels all = parsed(labels.of(i));
       for (auto& more : parsed(row.more))
         all.push_back(std::move(more));
+      family.add(*value, std::move(all));
+    }
+    family.into(families);
+  }
+  const PodIndex index(table);
+  for (const PodFamily& row : pod_families()) {
+    Family family = Family::gauge(row.name, row.help);
+    for (const PodRow& pod : table.pods) {
+      const PodView view{.row = pod, .record = index.record_of(pod.cgroup)};
+      const auto value = row.read(view);
+      if (!value) continue;
+      Labels all = report::labels(
+          {{"namespace", pod.pod->pod_namespace}, {"pod", pod.pod->name}, {"uid", pod.pod->uid}});
+      if (row.more)
+        for (auto& more : parsed(row.more(view)))
+          all.push_back(std::move(more));
       family.add(*value, std::move(all));
     }
     family.into(families);
@@ -142,7 +160,7 @@ TEST(Page, AnUnknownGroupHasNoSample) {
   EXPECT_EQ(text.find("18446744073709"), std::string::npos) << "an unknown was printed";
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("poduid_quiet") == line.npos) continue;
+    if (line.find("poduid_quiet") == line.npos || line.starts_with("headroom_pod_")) continue;
     EXPECT_TRUE(line.starts_with("container_last_seen") ||
                 line.starts_with("container_start_time_seconds"))
         << line;

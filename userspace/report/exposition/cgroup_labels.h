@@ -7,13 +7,19 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace headroom::report {
 
+// Pods nobody described, by what the runtime says of a container in them: namespace and name.
+using Nicknames = std::unordered_map<const PodRow*, std::pair<std::string, std::string>>;
+
 class CgroupLabels {
  public:
-  explicit CgroupLabels(const CgroupTable& table);
+  // `names` may be null: then manifests and paths alone tell.
+  explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
 
   // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; what is not known
   // is "", as cAdvisor has it. "" as a whole: the cgroup has no name, and no series, for two
@@ -23,8 +29,20 @@ class CgroupLabels {
     return std::string_view(text_).substr(begin, ends_[record] - begin);
   }
 
+  // Inside a pod but no container of it: the pause container, a monitor, what a container made for
+  // itself. Pressure is not shown for those: in the field two thirds of its series were theirs.
+  bool within_a_pod(std::size_t record) const { return within_a_pod_[record]; }
+
+  // By the runtime's word where no manifest tells; views into this and the table.
+  struct PodName {
+    std::string_view pod_namespace, name;
+  };
+  PodName name_of(const PodRow& row) const;
+
  private:
   std::string text_;
+  std::vector<bool> within_a_pod_;
+  Nicknames nicknames_;
   std::vector<std::uint32_t> ends_;
 };
 

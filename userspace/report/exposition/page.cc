@@ -2,6 +2,7 @@
 #include "report/exposition/page.h"
 
 #include "report/exposition/cgroup_families.h"
+#include "report/exposition/pod_families.h"
 #include "report/exposition/text.h"
 
 #include <algorithm>
@@ -12,58 +13,94 @@ namespace {
 
 constexpr std::size_t kRecordsAPiece = 32;
 
-void append_sample(std::string& out, const CgroupFamily& family, std::string_view labels,
-                   double value) {
-  out.append(family.name).append("{").append(labels);
-  if (!family.more.empty()) out.append(",").append(family.more);
+void append_sample(std::string& out, std::string_view name, std::string_view labels,
+                   std::string_view more, double value) {
+  out.append(name).append("{").append(labels);
+  if (!more.empty()) out.append(",").append(more);
   out.append("} ");
   append_number(out, value);
   out.push_back('\n');
 }
 
+// With the uid: a pod on its way out and its successor have the same name.
+std::string labels_of(CgroupLabels::PodName name, const Pod& pod) {
+  std::string labels;
+  append_label(labels, "namespace", name.pod_namespace);
+  labels.push_back(',');
+  append_label(labels, "pod", name.name);
+  labels.push_back(',');
+  append_label(labels, "uid", pod.uid);
+  return labels;
+}
+
 }  // namespace
 
 Page::Page(PageSetup setup) : setup_(std::move(setup)) {
-  if (setup_.cgroups) labels_.emplace(*setup_.cgroups);
+  if (!setup_.cgroups) return;
+  labels_.emplace(*setup_.cgroups, setup_.names);
+  index_.emplace(*setup_.cgroups);
 }
 
 bool Page::wanted(std::size_t family) const {
   return cgroup_families()[family].is_cadvisors() ? setup_.cadvisors : setup_.ours;
 }
 
-void Page::next_family() {
-  ++family_;
-  record_ = 0;
-  headed_ = false;
+bool Page::append_own(std::string& out) {
+  if (own_ == setup_.own.size()) return false;
+  append_family(out, setup_.format, setup_.own[own_++]);
+  return true;
 }
 
+bool Page::append_cgroups(std::string& out) {
+  while (cgroup_family_ < cgroup_families().size() && !wanted(cgroup_family_))
+    ++cgroup_family_;
+  if (!setup_.cgroups || cgroup_family_ == cgroup_families().size()) return false;
+  append_records(out);
+  if (record_ < setup_.cgroups->records.size()) return true;
+  ++cgroup_family_;
+  record_ = 0;
+  headed_ = false;
+  return true;
+}
+
+// Some records of the present family.
 void Page::append_records(std::string& out) {
   const CgroupTable& table = *setup_.cgroups;
-  const CgroupFamily& family = cgroup_families()[family_];
+  const CgroupFamily& family = cgroup_families()[cgroup_family_];
   const std::size_t end = std::min(record_ + kRecordsAPiece, table.records.size());
   for (; record_ < end; ++record_) {
     const std::string_view labels = labels_->of(record_);
     if (labels.empty()) continue;
+    if ((family.groups & HR_PSI) && labels_->within_a_pod(record_)) continue;
     const auto value = family.value({.record = table.records[record_],
                                      .started_ns = table.started_ns[record_],
                                      .read_at_ns = setup_.read_at_ns});
     if (!value) continue;
     if (!headed_) append_header(out, setup_.format, family.name, family.help, family.type);
     headed_ = true;
-    append_sample(out, family, labels, *value);
+    append_sample(out, family.name, labels, family.more, *value);
   }
 }
 
+bool Page::append_pods(std::string& out) {
+  if (!setup_.cgroups || !setup_.ours || pod_family_ == pod_families().size()) return false;
+  const PodFamily& family = pod_families()[pod_family_++];
+  bool headed = false;
+  for (const PodRow& row : setup_.cgroups->pods) {
+    const PodView pod{.row = row, .record = index_->record_of(row.cgroup), .qos_of = setup_.qos_of};
+    const auto value = family.read(pod);
+    if (!value) continue;
+    if (!headed)
+      append_header(out, setup_.format, family.name, family.help, prometheus::MetricType::Gauge);
+    headed = true;
+    append_sample(out, family.name, labels_of(labels_->name_of(row), *row.pod),
+                  family.more ? family.more(pod) : "", *value);
+  }
+  return true;
+}
+
 bool Page::append_piece(std::string& out) {
-  if (own_ < setup_.own.size()) {
-    append_family(out, setup_.format, setup_.own[own_++]);
-    return true;
-  }
-  if (setup_.cgroups && family_ < cgroup_families().size()) {
-    if (wanted(family_)) append_records(out);
-    if (!wanted(family_) || record_ >= setup_.cgroups->records.size()) next_family();
-    return true;
-  }
+  if (append_own(out) || append_cgroups(out) || append_pods(out)) return true;
   if (std::exchange(ended_, true)) return false;
   out.append(page_end(setup_.format));
   return true;

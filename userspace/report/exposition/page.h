@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page: a scrape's answer: the daemon's own families, then those of every cgroup, in bounded
-// memory whatever the number of cgroups.
+// Page: a scrape's answer: the daemon's own families, then those of every cgroup and every pod, in
+// bounded memory whatever their number.
 #pragma once
 
 #include "report/exposition/body.h"
 #include "report/exposition/cgroup_labels.h"
 #include "report/exposition/format.h"
+#include "report/identity.h"
 #include "report/node_view.h"
 #include "report/published.h"
 
@@ -23,8 +24,10 @@ struct PageSetup {
   std::vector<prometheus::MetricFamily> own;
   Published<CgroupTable>::Reading cgroups;  // may be empty: none shown yet
   bool cadvisors = true;                    // container_*
-  bool ours = true;                         // headroom_cgroup_*
+  bool ours = true;                         // headroom_cgroup_*, headroom_pod_*
   std::uint64_t read_at_ns = HR_UNKNOWN;    // the table's instant, in wall time
+  ContainerNames* names = nullptr;
+  QosOf qos_of = nullptr;
 };
 
 class Page final : public PiecewiseBody {
@@ -33,16 +36,20 @@ class Page final : public PiecewiseBody {
 
  private:
   bool append_piece(std::string& out) override;
+  bool append_own(std::string& out);
+  bool append_cgroups(std::string& out);
+  bool append_pods(std::string& out);
   void append_records(std::string& out);
   bool wanted(std::size_t family) const;
-  void next_family();
 
   PageSetup setup_;
   std::optional<CgroupLabels> labels_;
+  std::optional<PodIndex> index_;
   std::size_t own_ = 0;
-  std::size_t family_ = 0;
+  std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
   bool headed_ = false;  // the present family has had a sample, and so its header
+  std::size_t pod_family_ = 0;
   bool ended_ = false;
 };
 

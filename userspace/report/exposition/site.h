@@ -4,7 +4,10 @@
 
 #include "report/exposition/body.h"
 #include "report/metrics.h"
+#include "report/summary/summary.h"
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,8 +17,8 @@
 namespace headroom::report {
 
 struct Request {
-  std::string_view path;
-  std::string_view accept;  // the header; "" without
+  std::string_view path = {};
+  std::string_view accept = {};  // the header; "" without
   // The value of ?name=value, "" without one.
   std::function<std::string_view(const char* name)> argument = [](const char*) {
     return std::string_view();
@@ -30,11 +33,19 @@ struct Answer {
 
 class Site {
  public:
-  explicit Site(MetricsSetup setup) : metrics_(std::move(setup)) {}
+  Site(MetricsSetup metrics, SummarySetup summary);
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+  // Not after this is gone: bodies refer to it.
   Answer answer(const Request& request) const;
+  // A request was turned away: too many at a time.
+  void note_refused() const { ++refused_; }
+  std::uint64_t refused() const { return refused_; }
 
  private:
+  mutable std::atomic<std::uint64_t> refused_{0};
   Metrics metrics_;
+  SummarySetup summary_;
 };
 
 }  // namespace headroom::report

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Summary API read as a client of the kubelet would.
+#include "report/summary/summary.h"
+
+#include "report/sample.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using namespace headroom::test;
+using Json = nlohmann::json;
+
+std::string text_of(Body& body) {
+  std::string text, room(1000, '\0');
+  while (const std::size_t size = body.read(room))
+    text.append(room, 0, size);
+  return text;
+}
+
+class SummaryTest : public ::testing::Test {
+ protected:
+  SummaryTest() {
+    NodeView node = sample_node();
+    of(node.observations, Signal::kNodeFsAvailable) = Observation{600, 1000, node.at};
+    of(node.observations, Signal::kNodeFsInodesFree) = Observation{70, 100, node.at};
+    of(node.observations, Signal::kImageFsAvailable) = Observation{5, 50, node.at};
+    of(node.observations, Signal::kPidAvailable) = Observation{32'000, 32'768, node.at};
+    setup_.shown->node.publish([&](NodeView& next, const NodeView*) { next = node; });
+    publish(sample_cgroups());
+  }
+  void publish(const CgroupTable& table) {
+    setup_.shown->cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table; });
+  }
+  Json get(bool cpu_and_memory = false) {
+    Summary summary(setup_, cpu_and_memory);
+    const std::string text = text_of(summary);
+    Json json = Json::parse(text, nullptr, false);
+    EXPECT_FALSE(json.is_discarded()) << text;
+    return json;
+  }
+  Json pod(const Json& summary, const std::string& name) {
+    for (const Json& each : summary["pods"])
+      if (each["podRef"]["name"] == name) return each;
+    ADD_FAILURE() << "no pod " << name << " in " << summary.dump(1);
+    return {};
+  }
+
+  SummarySetup setup_{
+      .shown = std::make_shared<Shown>(),
+      .node_name = "node-1",
+      .system_containers = {{"kubelet", {"/kube.slice"}},
+                            {"pods", {"/kubepods", "/kubepods.slice"}}},
+      // The sample's instants, as if the machine had started with 2026.
+      .wall_time = [](Instant at) {
+        return WallTime(std::chrono::seconds(1'767'225'600) + at.time_since_epoch());
+      }};
+};
+
+TEST_F(SummaryTest, APodHasItsReferenceItsContainersAndItsUse) {
+  const Json hog = pod(get(), "hog");
+  EXPECT_EQ(hog["podRef"], Json({{"name", "hog"}, {"namespace", "default"}, {"uid", "uid-hog"}}));
+  EXPECT_EQ(hog["startTime"], "2026-01-01T00:00:03Z");
+  ASSERT_EQ(hog["containers"].size(), 1u);
+  EXPECT_EQ(hog["containers"][0]["name"], "app");
+  EXPECT_EQ(hog["containers"][0]["startTime"], "2026-01-01T00:00:04Z");
+
+  const hr_record record = full_record(3, 2);
+  EXPECT_EQ(hog["cpu"]["time"], "2026-01-01T00:00:09Z");
+  EXPECT_EQ(hog["cpu"]["usageCoreNanoSeconds"], record.cpu_usage_ns);
+  EXPECT_FALSE(hog["cpu"].contains("usageNanoCores")) << "one reading makes no rate";
+  EXPECT_EQ(hog["cpu"]["psi"]["some"]["total"], record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
+  EXPECT_EQ(hog["memory"]["usageBytes"], record.memory_usage);
+  EXPECT_EQ(hog["memory"]["workingSetBytes"], record.memory_usage - record.inactive_file);
+  EXPECT_EQ(hog["memory"]["rssBytes"], record.anon);
+  EXPECT_EQ(hog["memory"]["availableBytes"],
+            record.memory_max - (record.memory_usage - record.inactive_file));
+  EXPECT_EQ(hog["io"]["psi"]["full"]["total"], record.psi_ns[HR_PSI_IO][HR_PSI_FULL]);
+  EXPECT_EQ(hog["swap"]["swapUsageBytes"], record.swap_usage);
+  EXPECT_EQ(hog["process_stats"]["process_count"], record.pids_current);
+}
+
+TEST_F(SummaryTest, WhatIsNotKnownIsNotThere) {
+  const Json summary = get();
+  const Json quiet = pod(summary, "quiet");
+  for (const char* field : {"cpu", "memory", "io", "swap", "process_stats"})
+    EXPECT_FALSE(quiet.contains(field)) << field;
+  EXPECT_TRUE(quiet["containers"].empty());
+  const Json web = pod(summary, "web");
+  EXPECT_FALSE(web["memory"].contains("availableBytes")) << "it has no limit";
+  EXPECT_FALSE(web["memory"].contains("psi"));
+  EXPECT_FALSE(summary["node"]["runtime"].contains("containerFs"));
+}
+
+TEST_F(SummaryTest, CpuOverTwoReadingsIsARate) {
+  // Half a CPU over two seconds.
+  CgroupTable before = sample_cgroups(), after;
+  Snapshot snapshot;
+  std::vector<hr_record> records = before.records;
+  records[0].cpu_usage_ns += 1'000'000'000;
+  records[2].cpu_usage_ns -= 5;  // utime is not monotonic
+  snapshot.at = before.at + std::chrono::seconds(2);
+  snapshot.cgroups = records;
+  const auto hog = before.pods[0], web = before.pods[1];
+  const std::vector<PodReading> pods{{hog.pod, hog.cgroup, &records[0], {}, false},
+                                     {web.pod, web.cgroup, &records[2], {}, false}};
+  snapshot.pods = pods;
+  fill(after, &before, snapshot, nullptr);
+  publish(after);
+  const Json summary = get();
+  EXPECT_EQ(pod(summary, "hog")["cpu"]["usageNanoCores"], 500'000'000);
+  EXPECT_EQ(pod(summary, "web")["cpu"]["usageNanoCores"], 0);
+}
+
+TEST_F(SummaryTest, TheNodeIsToldByItsSignals) {
+  const Json node = get()["node"];
+  EXPECT_EQ(node["nodeName"], "node-1");
+  EXPECT_EQ(node["memory"]["availableBytes"], 200 << 20);
+  EXPECT_EQ(node["memory"]["workingSetBytes"], (std::int64_t{4} << 30) - (200 << 20));
+  EXPECT_EQ(node["memory"]["time"], "2026-01-01T00:00:10Z");
+  EXPECT_EQ(node["fs"]["availableBytes"], 600);
+  EXPECT_EQ(node["fs"]["capacityBytes"], 1000);
+  EXPECT_EQ(node["fs"]["inodesFree"], 70);
+  EXPECT_EQ(node["fs"]["inodesUsed"], 30);
+  EXPECT_EQ(node["runtime"]["imageFs"]["availableBytes"], 5);
+  EXPECT_EQ(node["rlimit"]["maxpid"], 32'768);
+  EXPECT_EQ(node["rlimit"]["curproc"], 768);
+}
+
+TEST_F(SummaryTest, SystemContainersAreTheOnesThatExist) {
+  const Json node = get()["node"];
+  ASSERT_EQ(node["systemContainers"].size(), 1u) << node.dump(1);
+  EXPECT_EQ(node["systemContainers"][0]["name"], "pods");
+  EXPECT_EQ(node["systemContainers"][0]["startTime"], "2026-01-01T00:00:02Z");
+}
+
+TEST_F(SummaryTest, OnlyCpuAndMemoryIsOnlyThat) {
+  const Json summary = get(true);
+  for (const char* field : {"fs", "runtime", "rlimit", "io", "swap"})
+    EXPECT_FALSE(summary["node"].contains(field)) << field;
+  const Json hog = pod(summary, "hog");
+  EXPECT_TRUE(hog.contains("cpu") && hog.contains("memory"));
+  for (const char* field : {"io", "swap", "process_stats"})
+    EXPECT_FALSE(hog.contains(field) || hog["containers"][0].contains(field)) << field;
+}
+
+TEST_F(SummaryTest, BeforeTheFirstReadingItIsAnEmptyNode) {
+  setup_.shown = std::make_shared<Shown>();
+  const Json summary = get();
+  EXPECT_EQ(summary["node"]["nodeName"], "node-1");
+  EXPECT_TRUE(summary["pods"].empty());
+}
+
+TEST_F(SummaryTest, NamesThatAreNoTextSpoilNothing) {
+  CgroupTable table = sample_cgroups();
+  auto strange = sample_pod("\xff\"\\\n", QosClass::kBurstable);
+  table.pods[1].pod = strange;
+  publish(table);
+  EXPECT_EQ(get()["pods"].size(), 3u);
+}
+
+}  // namespace
+}  // namespace headroom::report

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/site.h"
+
+#include "daemon/container_names.h"
+#include "judge/qos.h"
+#include "observe/bpf_costs.h"
+#include "observe/clock.h"
+#include "report/family.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+void add_program_families(const observe::BpfCosts& programs, report::Families& families) {
+  auto run = report::Family::counter("headroom_bpf_run_seconds_total",
+                                     "Run time of headroomd's BPF programs, in whosever time they "
+                                     "ran; counted while kernel.bpf_stats_enabled is set.");
+  auto runs = report::Family::counter("headroom_bpf_runs_total",
+                                      "Runs of headroomd's BPF programs, counted likewise.");
+  for (const observe::BpfCost& each : programs.read()) {
+    run.add(std::chrono::duration<double>(each.run).count(), {{"program", each.program}});
+    runs.add(each.runs, {{"program", each.program}});
+  }
+  run.into(families);
+  runs.into(families);
+}
+
+// "/kube" may be the slice kube.slice: the kubelet's systemd driver spells it so.
+void add_paths(std::vector<std::string>& paths, std::string_view name) {
+  if (name.empty()) return;
+  std::string path;
+  if (!name.starts_with("/")) path += "/";
+  path += name;
+  paths.push_back(path);
+  if (!name.ends_with(".slice")) paths.push_back(path += ".slice");
+}
+
+}  // namespace
+
+std::vector<report::SystemContainer> system_containers(const config::Config& config) {
+  report::SystemContainer kubelet{"kubelet", {}}, runtime{"runtime", {}}, misc{"misc", {}},
+      pods{"pods", {}};
+  add_paths(kubelet.paths, config.system_cgroups.kubelet);
+  add_paths(kubelet.paths, config.system_cgroups.kube_reserved);
+  kubelet.paths.emplace_back("/system.slice/kubelet.service");
+  for (const char* service : {"containerd", "crio", "docker"})
+    runtime.paths.push_back(std::string("/system.slice/") + service + ".service");
+  add_paths(misc.paths, config.system_cgroups.misc);
+  add_paths(misc.paths, config.system_cgroups.system_reserved);
+  misc.paths.emplace_back("/system.slice");
+  add_paths(pods.paths, config.pods_cgroup);
+  return {kubelet, runtime, misc, pods};
+}
+
+std::shared_ptr<const report::Site> make_site(const config::Config& config,
+                                              std::shared_ptr<report::Shown> shown) {
+  const auto names = std::make_shared<RuntimeNames>();
+  const auto programs =
+      std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
+  const std::string node = host_name();
+  return std::make_shared<const report::Site>(
+      report::MetricsSetup{
+          .shown = shown,
+          .container_names = config.compatibility_metrics,
+          .now = &observe::now,
+          .names = names,
+          .qos_of = &qos_class,
+          .node_name = node,
+          .more = [programs](report::Families& all) { add_program_families(*programs, all); }},
+      report::SummarySetup{.shown = shown,
+                           .node_name = node,
+                           .system_containers = system_containers(config),
+                           .names = names});
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// find_container: who a container is, as its runtime wrote down when it made it.
+//
+// A cgroup named cri-containerd-<id>.scope tells an id alone. containerd and CRI-O keep the OCI
+// configuration of what runs, whose annotations name the pod and the container; docker keeps a
+// description of its own.
+#pragma once
+
+#include <headroom/container.h>
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace headroom::observe {
+
+// Looks where runtimes keep the container with this id, below `root`. Nothing: none of them has it,
+// or what it has cannot be understood.
+std::optional<ContainerIdentity> find_container(std::string_view id,
+                                                const std::filesystem::path& root = "/");
+
+}  // namespace headroom::observe

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read when scraped: the daemon's cost by part, the machine's size, the kernel's OOM kills.
+#include "report/family.h"
+#include "report/metrics.h"
+#include "report/self_threads.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+namespace headroom::report {
+namespace {
+
+// /proc/vmstat: "oom_kill 3"; since the machine started, by a limit or by the node's lack.
+std::optional<std::uint64_t> kernel_oom_kills() {
+  std::ifstream file("/proc/vmstat");
+  std::string name;
+  std::uint64_t value = 0;
+  while (file >> name >> value)
+    if (name == "oom_kill") return value;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_process_families(Families& families) {
+  auto cpu = Family::counter("headroom_self_cpu_seconds_total",
+                             "CPU time headroomd used, by part; what BPF programs use in others' "
+                             "time is not in it.");
+  for (const PartCost& each : cost_by_part())
+    cpu.add(std::chrono::duration<double>(each.cpu).count(), {{"part", each.part}});
+  cpu.into(families);
+  Family::counter("headroom_kernel_oom_kills_total",
+                  "Processes the kernel's OOM killer killed since the machine started, for a limit "
+                  "or for the node.")
+      .add(kernel_oom_kills())
+      .into(families);
+}
+
+void add_machine_families(const NodeView& node, std::string_view node_name, Families& families) {
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores > 0)
+    Family::gauge("machine_cpu_cores", "CPUs online.")
+        .add(static_cast<double>(cores))
+        .into(families);
+  if (const auto& memory = of(node.observations, Signal::kMemoryAvailable))
+    Family::gauge("machine_memory_bytes", "Memory of the machine.")
+        .add(static_cast<double>(memory->capacity))
+        .into(families);
+  if (!node_name.empty())
+    Family::gauge("kubelet_node_name", "1: the node's name.")
+        .add(1.0, {{"node", node_name}})
+        .into(families);
+}
+
+}  // namespace headroom::report

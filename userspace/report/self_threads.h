@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SelfThreads: the CPU time of the daemon's threads, by the part of it that each is.
+#pragma once
+
+#include <headroom/units.h>
+
+#include <string>
+#include <vector>
+
+namespace headroom::report {
+
+struct PartCost {
+  std::string part;  // loop, http, dbus, audit; other: whatever is not one of these
+  Duration cpu{0};
+};
+
+// Gives the calling thread the name its part is known by, "hr-" and `part`.
+void name_thread(const char* part);
+
+// As of now, of all threads there are; empty where /proc does not tell.
+std::vector<PartCost> cost_by_part();
+
+}  // namespace headroom::report

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// ResourcePage: /metrics/resource, the kubelet's resource metrics: CPU and memory of the node, its
+// pods and their containers, each sample with the time it was taken.
+#pragma once
+
+#include "report/exposition/body.h"
+#include "report/exposition/format.h"
+#include "report/summary/summary.h"
+
+#include <string>
+#include <vector>
+
+namespace headroom::report {
+
+class ResourcePage final : public PiecewiseBody {
+ public:
+  ResourcePage(const SummarySetup& setup, Format format);
+
+  // Whose samples a family has.
+  enum class Whose : std::uint8_t { kNode, kPod, kContainer };
+
+ private:
+  struct Subject {
+    std::size_t record = 0;
+    std::string labels;  // ready to be written; "" of the node
+  };
+  bool append_piece(std::string& out) override;
+  void append_family(std::string& out, std::size_t family) const;
+  void append_node_memory(std::string& out) const;
+  void append_errors(std::string& out) const;
+  std::string stamp(WallTime time) const;
+
+  const Format format_;
+  Published<NodeView>::Reading node_;
+  Published<CgroupTable>::Reading cgroups_;
+  WallTime node_time_;
+  WallTime time_;
+  std::vector<Subject> nodes_, pods_, containers_;
+  std::size_t family_ = 0;
+};
+
+}  // namespace headroom::report

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/summary/stats_json.h"
+
+#include <ctime>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::report {
+namespace {
+
+// Known, and a number: the Summary API has no word for "no limit".
+bool tells(const hr_record& record, hr_u32 group, hr_u64 value) {
+  return (record.valid & group) && value != HR_UNKNOWN && value != HR_NO_LIMIT;
+}
+
+void put_field(Json& object, const char* name, const hr_record& record, hr_u32 group,
+               hr_u64 value) {
+  if (tells(record, group, value)) object[name] = value;
+}
+
+// Only totals: the averages of the kernel are as old as its last averaging, and are not read.
+Json psi_json(const hr_record& record, hr_psi_resource resource) {
+  Json psi;
+  const auto kind = [&](const char* name, hr_psi_kind which) {
+    const hr_u64 total = record.psi_ns[resource][which];
+    if (tells(record, HR_PSI, total)) psi[name]["total"] = total;
+  };
+  kind("full", HR_PSI_FULL);
+  kind("some", HR_PSI_SOME);
+  return psi;
+}
+
+// The time comes first, and alone it says nothing.
+Json timed(WallTime time, Json fields) {
+  if (fields.empty()) return nullptr;
+  Json result{{"time", metav1_time(time)}};
+  result.update(fields);
+  return result;
+}
+
+}  // namespace
+
+std::string metav1_time(WallTime time) {
+  const std::time_t stamp = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  ::gmtime_r(&stamp, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+void put(Json& object, const char* name, Json value) {
+  if (!value.is_null()) object[name] = std::move(value);
+}
+
+void put_start(Json& object, std::uint64_t started_ns) {
+  if (started_ns == HR_UNKNOWN) return;
+  const auto since = std::chrono::nanoseconds(static_cast<std::int64_t>(started_ns));
+  object["startTime"] =
+      metav1_time(WallTime(std::chrono::duration_cast<WallTime::duration>(since)));
+}
+
+Json cpu_json(const CgroupReading& reading) {
+  Json cpu = Json::object();
+  if (reading.usage_nanocores != HR_UNKNOWN) cpu["usageNanoCores"] = reading.usage_nanocores;
+  put_field(cpu, "usageCoreNanoSeconds", reading.record, HR_CPU, reading.record.cpu_usage_ns);
+  put(cpu, "psi", psi_json(reading.record, HR_PSI_CPU));
+  return timed(reading.time, std::move(cpu));
+}
+
+Json memory_json(const CgroupReading& reading) {
+  const hr_record& record = reading.record;
+  Json memory = Json::object();
+  const auto held = working_set(record);
+  if (held && tells(record, HR_MEMORY_LIMITS, record.memory_max)) {
+    const auto used = static_cast<hr_u64>(held->count);
+    memory["availableBytes"] = record.memory_max > used ? record.memory_max - used : 0;
+  }
+  put_field(memory, "usageBytes", record, HR_MEMORY_USAGE, record.memory_usage);
+  if (held) memory["workingSetBytes"] = held->count;
+  put_field(memory, "rssBytes", record, HR_MEMORY_STAT, record.anon);
+  put(memory, "psi", psi_json(record, HR_PSI_MEMORY));
+  return timed(reading.time, std::move(memory));
+}
+
+Json swap_json(const CgroupReading& reading) {
+  const hr_record& record = reading.record;
+  Json swap = Json::object();
+  const bool used = tells(record, HR_MEMORY_USAGE, record.swap_usage);
+  if (used && tells(record, HR_MEMORY_LIMITS, record.swap_max))
+    swap["swapAvailableBytes"] =
+        record.swap_max > record.swap_usage ? record.swap_max - record.swap_usage : 0;
+  if (used) swap["swapUsageBytes"] = record.swap_usage;
+  return timed(reading.time, std::move(swap));
+}
+
+Json io_json(const CgroupReading& reading) {
+  Json io = Json::object();
+  put(io, "psi", psi_json(reading.record, HR_PSI_IO));
+  return timed(reading.time, std::move(io));
+}
+
+Json process_json(const CgroupReading& reading) {
+  Json processes;
+  put_field(processes, "process_count", reading.record, HR_PIDS, reading.record.pids_current);
+  return processes;
+}
+
+Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
+             WallTime time) {
+  Json fs = Json::object();
+  if (bytes) {
+    fs["availableBytes"] = bytes->available;
+    fs["capacityBytes"] = bytes->capacity;
+  }
+  if (inodes) {
+    fs["inodesFree"] = inodes->available;
+    fs["inodes"] = inodes->capacity;
+    fs["inodesUsed"] = inodes->capacity - inodes->available;
+  }
+  return timed(time, std::move(fs));
+}
+
+Json rlimit_json(const std::optional<Observation>& pids, WallTime time) {
+  if (!pids) return nullptr;
+  return {{"time", metav1_time(time)},
+          {"maxpid", pids->capacity},
+          {"curproc", pids->capacity - pids->available}};
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Summary API's small objects (k8s.io/kubelet/pkg/apis/stats/v1alpha1): its field names and
+// units. What is not known is left out, as its omitempty does.
+#pragma once
+
+#include "report/audit_line.h"
+#include "report/node_view.h"
+
+#include <headroom/snapshot.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+
+using Json = nlohmann::ordered_json;
+
+// A metav1.Time: RFC 3339 in UTC, whole seconds.
+std::string metav1_time(WallTime time);
+
+// A cgroup of the table, as the Summary API looks at one.
+struct CgroupReading {
+  const hr_record& record;
+  std::uint64_t started_ns = HR_UNKNOWN;
+  std::uint64_t usage_nanocores = HR_UNKNOWN;
+  WallTime time;
+};
+
+// Each is null when nothing of it is known.
+Json cpu_json(const CgroupReading& reading);      // CPUStats
+Json memory_json(const CgroupReading& reading);   // MemoryStats
+Json swap_json(const CgroupReading& reading);     // SwapStats
+Json io_json(const CgroupReading& reading);       // IOStats
+Json process_json(const CgroupReading& reading);  // ProcessStats
+
+// FsStats of a filesystem whose bytes and inodes are two observations, either of them unknown.
+Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
+             WallTime time);
+// RlimitStats: the tasks a node may have and those it has.
+Json rlimit_json(const std::optional<Observation>& pids, WallTime time);
+
+// Adds `value` unless it is null.
+void put(Json& object, const char* name, Json value);
+// startTime, unless unknown.
+void put_start(Json& object, std::uint64_t started_ns);
+
+}  // namespace headroom::report

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/summary/summary.h"
+
+#include "report/summary/stats_json.h"
+
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+std::string dumped(const Json& json) {
+  // Names come from manifests and directories: what is no UTF-8 must not spoil the answer.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+CgroupReading reading_of(const CgroupTable& table, std::size_t i, WallTime time) {
+  return {.record = table.records[i],
+          .started_ns = table.started_ns[i],
+          .usage_nanocores = table.usage_nanocores[i],
+          .time = time};
+}
+
+// What NodeStats, PodStats and ContainerStats have in common.
+void put_usage(Json& object, const CgroupReading& reading, bool cpu_and_memory) {
+  put(object, "cpu", cpu_json(reading));
+  put(object, "memory", memory_json(reading));
+  if (cpu_and_memory) return;
+  put(object, "io", io_json(reading));
+  put(object, "swap", swap_json(reading));
+}
+
+std::optional<std::size_t> first_of(const WorkloadIndex& index,
+                                    const std::vector<std::string>& paths) {
+  for (const std::string& path : paths)
+    if (const auto at = index.named(path)) return at;
+  return std::nullopt;
+}
+
+Json container_json(std::string_view name, const CgroupReading& reading, bool cpu_and_memory) {
+  Json container{{"name", name}};
+  put_start(container, reading.started_ns);
+  put_usage(container, reading, cpu_and_memory);
+  return container;
+}
+
+// The root cgroup has no memory.current, so the node's memory is told by the eviction signal: the
+// kubelet's working set and what is available above it.
+void put_node_memory(Json& node, const NodeView& view, WallTime time) {
+  const auto& signal = of(view.observations, Signal::kMemoryAvailable);
+  if (!signal) return;
+  Json& memory = node["memory"];
+  memory["time"] = metav1_time(time);
+  memory["availableBytes"] = signal->available;
+  memory["workingSetBytes"] = signal->capacity - signal->available;
+}
+
+void put_node_rest(Json& node, const NodeView& view, WallTime time) {
+  const auto filesystem = [&](Signal bytes, Signal inodes) {
+    return fs_json(of(view.observations, bytes), of(view.observations, inodes), time);
+  };
+  put(node, "fs", filesystem(Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree));
+  Json runtime;
+  put(runtime, "imageFs", filesystem(Signal::kImageFsAvailable, Signal::kImageFsInodesFree));
+  put(runtime, "containerFs",
+      filesystem(Signal::kContainerFsAvailable, Signal::kContainerFsInodesFree));
+  put(node, "runtime", std::move(runtime));
+  put(node, "rlimit", rlimit_json(of(view.observations, Signal::kPidAvailable), time));
+}
+
+}  // namespace
+
+Summary::Summary(const SummarySetup& setup, bool cpu_and_memory)
+    : setup_(&setup),
+      cpu_and_memory_(cpu_and_memory),
+      node_(setup.shown->node.latest()),
+      cgroups_(setup.shown->cgroups.latest()) {
+  if (!cgroups_) return;
+  index_.emplace(*cgroups_, setup.names.get());
+  time_ = setup.wall_time(cgroups_->at);
+}
+
+std::string Summary::node_text() const {
+  Json node{{"nodeName", setup_->node_name}};
+  Json& systems = node["systemContainers"] = Json::array();
+  if (index_) {
+    for (const SystemContainer& system : setup_->system_containers)
+      if (const auto at = first_of(*index_, system.paths))
+        systems.push_back(
+            container_json(system.name, reading_of(*cgroups_, *at, time_), cpu_and_memory_));
+    if (const auto root = index_->root()) {
+      const CgroupReading reading = reading_of(*cgroups_, *root, time_);
+      put_start(node, reading.started_ns);
+      put_usage(node, reading, cpu_and_memory_);
+    }
+  }
+  if (node_) {
+    const WallTime time = setup_->wall_time(node_->at);
+    put_node_memory(node, *node_, time);
+    if (!cpu_and_memory_) put_node_rest(node, *node_, time);
+  }
+  return dumped(node);
+}
+
+std::string Summary::pod_text(const PodRow& row) const {
+  Json pod{
+      {"podRef",
+       {{"name", row.pod->name}, {"namespace", row.pod->pod_namespace}, {"uid", row.pod->uid}}}};
+  const auto own = index_->record_of(row.cgroup);
+  if (own) put_start(pod, cgroups_->started_ns[*own]);
+  Json& containers = pod["containers"] = Json::array();
+  for (const auto& place : index_->containers_of(row))
+    containers.push_back(
+        container_json(place.name, reading_of(*cgroups_, place.record, time_), cpu_and_memory_));
+  if (!own) return dumped(pod);
+  const CgroupReading reading = reading_of(*cgroups_, *own, time_);
+  put_usage(pod, reading, cpu_and_memory_);
+  if (!cpu_and_memory_) put(pod, "process_stats", process_json(reading));
+  return dumped(pod);
+}
+
+bool Summary::append_piece(std::string& out) {
+  switch (next_) {
+    case Next::kNode:
+      out.append("{\"node\":").append(node_text()).append(",\"pods\":[");
+      next_ = Next::kPods;
+      return true;
+    case Next::kPods:
+      if (!cgroups_ || pod_ == cgroups_->pods.size()) {
+        out.append("]}\n");
+        next_ = Next::kNothing;
+        return true;
+      }
+      if (pod_ > 0) out.push_back(',');
+      out.append(pod_text(cgroups_->pods[pod_++]));
+      return true;
+    case Next::kNothing:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace headroom::report

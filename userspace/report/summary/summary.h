@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Summary: /stats/summary, the kubelet's Summary API (v1alpha1), written pod by pod.
+#pragma once
+
+#include "report/exposition/body.h"
+#include "report/reporter.h"
+#include "report/summary/workload_index.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom::report {
+
+// A part of the node, by the Summary API's name for it ("kubelet", "runtime", "misc", "pods") and
+// the cgroup it is: the first of these that there is.
+struct SystemContainer {
+  std::string name;
+  std::vector<std::string> paths;  // "/kube.slice"
+};
+
+struct SummarySetup {
+  std::shared_ptr<Shown> shown = {};
+  std::string node_name = {};
+  std::vector<SystemContainer> system_containers = {};
+  std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
+  std::function<WallTime(Instant)> wall_time = wall_time_of;
+};
+
+class Summary final : public PiecewiseBody {
+ public:
+  // `cpu_and_memory`: nothing else, as ?only_cpu_and_memory=true asks.
+  Summary(const SummarySetup& setup, bool cpu_and_memory);
+
+ private:
+  bool append_piece(std::string& out) override;
+  std::string node_text() const;
+  std::string pod_text(const PodRow& row) const;
+
+  const SummarySetup* setup_;
+  const bool cpu_and_memory_;
+  Published<NodeView>::Reading node_;
+  Published<CgroupTable>::Reading cgroups_;
+  std::optional<WorkloadIndex> index_;
+  WallTime time_;
+  std::size_t pod_ = 0;
+  enum class Next : std::uint8_t { kNode, kPods, kNothing } next_ = Next::kNode;
+};
+
+}  // namespace headroom::report

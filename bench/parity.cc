@@ -117,11 +117,11 @@ void add(const observe::Parity& parity, Totals& totals) {
 
 // The largest value of each field, to show that zeros were not compared with zeros.
 void print_fields(std::span<const hr_record> records) {
-  for (const observe::RecordField& field : observe::record_fields()) {
+  for (const RecordField& field : kRecordFields) {
     hr_u64 largest = 0;
     std::size_t known = 0;
     for (const hr_record& record : records) {
-      const hr_u64 value = observe::value_of(record, field);
+      const hr_u64 value = value_of(record, field);
       if (!(record.valid & field.group) || value == HR_UNKNOWN) continue;
       ++known;
       if (value != HR_NO_LIMIT) largest = std::max(largest, value);
@@ -179,12 +179,12 @@ int main(int count, char** words) {
   auto last = (*bpf)->sweep();
   std::printf("%zu cgroups, flushed by the pass: %s; anon, file, shmem by %s\n",
               last ? last->size() : 0, observe::group_list((*bpf)->flushed()).c_str(),
-              std::string(observe::name((*bpf)->stat_indices())).c_str());
+              std::string(observe::name((*bpf)->stat_indices().state)).c_str());
   if (last) print_fields(*last);
 
   std::printf("%-14s %9s %9s\n", "group", "compared", "disagreed");
   for (std::size_t i = 0; i < HR_GROUPS; ++i)
-    std::printf("%-14s %9u %9u\n", std::string(observe::kGroupNames[i]).c_str(), totals.compared[i],
+    std::printf("%-14s %9u %9u\n", std::string(kGroupNames[i]).c_str(), totals.compared[i],
                 totals.disagreed[i]);
   bool wrong = false;
   for (const auto& [key, times] : totals.looks_by_field) {
@@ -194,7 +194,7 @@ int main(int count, char** words) {
   }
   for (std::size_t i = 0; i < HR_GROUPS; ++i) {
     if (totals.compared[i] > 0 || !root.refusal.empty()) continue;
-    std::printf("NEVER COMPARED: %s\n", std::string(observe::kGroupNames[i]).c_str());
+    std::printf("NEVER COMPARED: %s\n", std::string(kGroupNames[i]).c_str());
     wrong = true;
   }
 

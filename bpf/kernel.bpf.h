@@ -88,12 +88,13 @@ struct cgroup {
   struct psi_group* psi; /* a pointer since 6.0, embedded before; NULL while PSI is off */
 };
 
-enum cgroup_subsys_id { cpu_cgrp_id, memory_cgrp_id, pids_cgrp_id };
+enum cgroup_subsys_id { cpu_cgrp_id, io_cgrp_id, memory_cgrp_id, pids_cgrp_id };
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
 struct page_counter {
   atomic_long_t usage; /* pages */
+  unsigned long watermark;
   unsigned long min;
   unsigned long low;
   unsigned long high;
@@ -104,7 +105,9 @@ struct memcg_vmstats {
   /* Indexed by enum node_stat_item and memcg_stat_item up to 6.10, compacted since 6.11 through
    * mem_cgroup_stats_index[] (see stat_index.bpf.c). In both layouts the five LRU lists come first,
    * in enum order. */
-  long state[5];
+  long state[64];
+  /* Compacted since 6.1 through mem_cgroup_events_index[]; indexed by enum vm_event_item before. */
+  unsigned long events[64];
 };
 
 struct mem_cgroup {
@@ -115,18 +118,8 @@ struct mem_cgroup {
   atomic_long_t memory_events[1]; /* indexed by enum memcg_memory_event; hierarchical */
 };
 
+enum vm_event_item { PGFAULT };
 enum memcg_memory_event { MEMCG_LOW, MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, MEMCG_OOM_KILL };
-
-enum node_stat_item {
-  NR_INACTIVE_ANON,
-  NR_ACTIVE_ANON,
-  NR_INACTIVE_FILE,
-  NR_ACTIVE_FILE,
-  NR_UNEVICTABLE,
-  NR_ANON_MAPPED,
-  NR_FILE_PAGES,
-  NR_SHMEM,
-};
 
 /* --- CPU, pressure, pids --------------------------------------------------------------------- */
 
@@ -134,9 +127,14 @@ struct cfs_bandwidth {
   int nr_periods;
   int nr_throttled;
   __u64 throttled_time; /* ns */
+  int nr_burst;         /* since 5.14 */
+  __u64 burst_time;     /* ns */
+  __u64 quota;          /* ns; all ones: no limit */
+  __u64 period;         /* ns */
 };
 struct task_group {
   struct cgroup_subsys_state css;
+  unsigned long shares; /* weight times 1024/100, in fixed point of 10 bits */
   struct cfs_bandwidth cfs_bandwidth;
 };
 struct cfs_rq {
@@ -167,6 +165,31 @@ struct psi_group___rows {
 struct pids_cgroup {
   struct cgroup_subsys_state css;
   atomic64_t counter;
+  atomic64_t limit; /* beyond PID_MAX_LIMIT: none */
+};
+
+/* --- I/O ------------------------------------------------------------------------------------- */
+
+struct hlist_node {
+  struct hlist_node* next;
+};
+struct hlist_head {
+  struct hlist_node* first;
+};
+struct blkcg {
+  struct cgroup_subsys_state css;
+  struct hlist_head blkg_list; /* one blkcg_gq for each device the cgroup has used */
+};
+struct blkg_iostat {
+  __u64 bytes[3]; /* read, written, discarded */
+  __u64 ios[3];
+};
+struct blkg_iostat_set {
+  struct blkg_iostat cur; /* as of the last rstat flush */
+};
+struct blkcg_gq {
+  struct hlist_node blkcg_node;
+  struct blkg_iostat_set iostat; /* of the cgroup and all below it */
 };
 
 /* --- tasks ----------------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ extern void css_rstat_flush(struct cgroup_subsys_state* css) __ksym __weak;
 extern struct mem_cgroup* bpf_get_mem_cgroup(struct cgroup_subsys_state* css) __ksym __weak;
 extern void bpf_put_mem_cgroup(struct mem_cgroup* memcg) __ksym __weak;
 extern unsigned long bpf_mem_cgroup_page_state(struct mem_cgroup* memcg, int idx) __ksym __weak;
+extern unsigned long bpf_mem_cgroup_vm_events(struct mem_cgroup* memcg,
+                                              enum vm_event_item event) __ksym __weak;
 extern void bpf_mem_cgroup_flush_stats(struct mem_cgroup* memcg) __ksym __weak;
 #define wanted(group) (config.groups & (group))
 #define has(kfunc) (config.kfuncs & (kfunc))
@@ -85,27 +87,26 @@ static __always_inline void flush_memory(struct cgroup* cgrp) {
   if (!memcg) return;
   bpf_mem_cgroup_flush_stats(memcg);
   bpf_put_mem_cgroup(memcg);
-  pass.flushed |= HR_MEMORY_STAT;
+  pass.flushed |= HR_MEMORY_STAT | HR_RECLAIM;
 }
 
 static __always_inline void flush(struct cgroup* cgrp) {
   pass.flushed = 0;
   if (has(HR_KFUNC_CGROUP_FLUSH)) {
-    if (!wanted(HR_CPU | HR_MEMORY_STAT)) return;
+    if (!wanted(HR_CPU | HR_MEMORY_STAT | HR_RECLAIM | HR_IO)) return;
     cgroup_rstat_flush(cgrp);
-    pass.flushed = HR_CPU | HR_MEMORY_STAT;
+    pass.flushed = HR_CPU | HR_MEMORY_STAT | HR_RECLAIM | HR_IO;
     return;
   }
   if (has(HR_KFUNC_CSS_FLUSH) && wanted(HR_CPU)) {
     css_rstat_flush(&cgrp->self);
     pass.flushed = HR_CPU;
   }
-  if (wanted(HR_MEMORY_STAT)) flush_memory(cgrp);
+  if (wanted(HR_MEMORY_STAT | HR_RECLAIM)) flush_memory(cgrp);
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-#define item_of(name) bpf_core_enum_value(enum node_stat_item, name)
 #define event_count(name) \
   memcg->memory_events[bpf_core_enum_value(enum memcg_memory_event, name)].counter
 
@@ -132,46 +133,130 @@ static __always_inline void fill_events(struct hr_record* r, struct mem_cgroup* 
   r->events_oom_kill = five[4];
 }
 
-static __always_inline void fill_lists(struct hr_record* r, struct memcg_vmstats* stats,
-                                       hr_u32 shift, const int direct) {
-  long five[5] = {};
-  if (direct) {
-    five[0] = stats->state[0];
-    five[1] = stats->state[1];
-    five[2] = stats->state[2];
-    five[3] = stats->state[3];
-    five[4] = stats->state[4];
-  } else {
-    probe_five(five, stats->state);
-  }
-  r->inactive_anon = bytes(five[0], shift);
-  r->active_anon = bytes(five[1], shift);
-  r->inactive_file = bytes(five[2], shift);
-  r->active_file = bytes(five[3], shift);
-  r->unevictable = bytes(five[4], shift);
+/*
+ * Where each read is a call (6.1) both arrays are copied at once. Passes exclude each other: each
+ * holds cgroup_mutex.
+ */
+#define HR_COPIED 64
+static long copied_state[HR_COPIED];
+static long copied_events[HR_COPIED];
+
+/* One item by its index; HR_UNKNOWN where there is none. `direct` as in read(). */
+static __always_inline hr_u64 item(struct memcg_vmstats* stats, hr_u32 index, const int direct) {
+  if (index == HR_NO_INDEX) return HR_UNKNOWN;
+  hr_u32 at = index & ~HR_IN_EVENTS;
+  if (!direct && at >= HR_COPIED) return HR_UNKNOWN;
+  long value;
+  if (index & HR_IN_EVENTS)
+    value = direct ? (long)stats->events[at] : copied_events[at];
+  else
+    value = direct ? stats->state[at] : copied_state[at];
+  return value < 0 ? 0 : value;
+}
+#define stat_item(which) item(stats, config.index[which], direct)
+#define shifted(value, by)                 \
+  ({                                       \
+    hr_u64 of_ = (value);                  \
+    of_ == HR_UNKNOWN ? of_ : of_ << (by); \
+  })
+/* A sum of what the kernel keeps of four. */
+#define known_or_zero(value)     \
+  ({                             \
+    hr_u64 of_ = (value);        \
+    of_ == HR_UNKNOWN ? 0 : of_; \
+  })
+
+static __always_inline void copy_arrays(struct memcg_vmstats* stats) {
+  bpf_probe_read_kernel(copied_state, sizeof(copied_state),
+                        __builtin_preserve_access_index(&stats->state));
+  bpf_probe_read_kernel(copied_events, sizeof(copied_events),
+                        __builtin_preserve_access_index(&stats->events));
 }
 
-static __always_inline void fill_anon_file_shmem(struct hr_record* r, struct cgroup* cgrp,
-                                                 struct memcg_vmstats* stats, hr_u32 shift,
-                                                 const int direct) {
-  /* Copied out first: inside read() the access to config would become a relocation as well. */
-  hr_u32 anon = config.anon_index;
-  hr_u32 file = config.file_index;
-  hr_u32 shmem = config.shmem_index;
-  if (anon != HR_NO_INDEX) {
-    r->anon = bytes(read(stats->state[anon]), shift);
-    r->file = bytes(read(stats->state[file]), shift);
-    r->shmem = bytes(read(stats->state[shmem]), shift);
-    return;
-  }
-  if (!has(HR_KFUNC_MEMCG)) return;
-  struct mem_cgroup* held = bpf_get_mem_cgroup(&cgrp->self);
-  if (!held) return;
-  /* All ones for an item it does not keep, which is HR_UNKNOWN. */
-  r->anon = bpf_mem_cgroup_page_state(held, item_of(NR_ANON_MAPPED));
-  r->file = bpf_mem_cgroup_page_state(held, item_of(NR_FILE_PAGES));
-  r->shmem = bpf_mem_cgroup_page_state(held, item_of(NR_SHMEM));
-  bpf_put_mem_cgroup(held);
+static __always_inline void fill_stat(struct hr_record* r, struct memcg_vmstats* stats,
+                                      hr_u32 shift, const int direct) {
+  r->inactive_anon = bytes(direct ? stats->state[0] : copied_state[0], shift);
+  r->active_anon = bytes(direct ? stats->state[1] : copied_state[1], shift);
+  r->inactive_file = bytes(direct ? stats->state[2] : copied_state[2], shift);
+  r->active_file = bytes(direct ? stats->state[3] : copied_state[3], shift);
+  r->unevictable = bytes(direct ? stats->state[4] : copied_state[4], shift);
+  if (has(HR_KFUNC_ITEMS)) return; /* the rest by fill_by_kfunc() */
+  r->anon = shifted(stat_item(HR_STAT_ANON), shift);
+  r->file = shifted(stat_item(HR_STAT_FILE), shift);
+  r->shmem = shifted(stat_item(HR_STAT_SHMEM), shift);
+  r->file_mapped = shifted(stat_item(HR_STAT_FILE_MAPPED), shift);
+  r->kernel_stack = shifted(stat_item(HR_STAT_KERNEL_STACK), 10);
+  r->pagetables = shifted(stat_item(HR_STAT_PAGETABLES), shift);
+  r->slab_reclaimable = stat_item(HR_STAT_SLAB_RECLAIMABLE);
+  r->slab_unreclaimable = stat_item(HR_STAT_SLAB_UNRECLAIMABLE);
+  r->zswap = stat_item(HR_STAT_ZSWAP);
+  r->zswapped = shifted(stat_item(HR_STAT_ZSWAPPED), shift);
+  r->anon_thp = shifted(stat_item(HR_STAT_ANON_THP), shift);
+  r->file_thp = shifted(stat_item(HR_STAT_FILE_THP), shift);
+  r->shmem_thp = shifted(stat_item(HR_STAT_SHMEM_THP), shift);
+}
+
+static __always_inline void fill_reclaim(struct hr_record* r, struct memcg_vmstats* stats,
+                                         const int direct) {
+  r->refault_anon = stat_item(HR_STAT_REFAULT_ANON);
+  r->refault_file = stat_item(HR_STAT_REFAULT_FILE);
+  r->pgfault = stat_item(HR_STAT_PGFAULT);
+  r->pgmajfault = stat_item(HR_STAT_PGMAJFAULT);
+  r->pgscan = stat_item(HR_STAT_PGSCAN_KSWAPD) + stat_item(HR_STAT_PGSCAN_DIRECT) +
+              known_or_zero(stat_item(HR_STAT_PGSCAN_KHUGEPAGED)) +
+              known_or_zero(stat_item(HR_STAT_PGSCAN_PROACTIVE));
+  r->pgsteal = stat_item(HR_STAT_PGSTEAL_KSWAPD) + stat_item(HR_STAT_PGSTEAL_DIRECT) +
+               known_or_zero(stat_item(HR_STAT_PGSTEAL_KHUGEPAGED)) +
+               known_or_zero(stat_item(HR_STAT_PGSTEAL_PROACTIVE));
+}
+
+/*
+ * Since 7.0, where the tables are hidden: config.index[] holds the running kernel's enumerators.
+ * Values come in bytes (or counts); all ones for an item it does not keep, which is HR_UNKNOWN.
+ */
+static __always_inline hr_u64 ask(struct mem_cgroup* memcg, hr_u32 index) {
+  if (index == HR_NO_INDEX) return HR_UNKNOWN;
+  if (index & HR_IN_EVENTS) return bpf_mem_cgroup_vm_events(memcg, index & ~HR_IN_EVENTS);
+  return bpf_mem_cgroup_page_state(memcg, index);
+}
+
+static __always_inline hr_u32 fill_by_kfunc(struct hr_record* r, struct cgroup* cgrp) {
+  struct mem_cgroup* memcg = bpf_get_mem_cgroup(&cgrp->self);
+  if (!memcg) return 0;
+#define asked(which) ask(memcg, config.index[which])
+  r->anon = asked(HR_STAT_ANON);
+  r->file = asked(HR_STAT_FILE);
+  r->shmem = asked(HR_STAT_SHMEM);
+  r->file_mapped = asked(HR_STAT_FILE_MAPPED);
+  r->kernel_stack = asked(HR_STAT_KERNEL_STACK);
+  r->pagetables = asked(HR_STAT_PAGETABLES);
+  r->slab_reclaimable = asked(HR_STAT_SLAB_RECLAIMABLE);
+  r->slab_unreclaimable = asked(HR_STAT_SLAB_UNRECLAIMABLE);
+  r->zswap = asked(HR_STAT_ZSWAP);
+  r->zswapped = asked(HR_STAT_ZSWAPPED);
+  r->anon_thp = asked(HR_STAT_ANON_THP);
+  r->file_thp = asked(HR_STAT_FILE_THP);
+  r->shmem_thp = asked(HR_STAT_SHMEM_THP);
+  r->refault_anon = asked(HR_STAT_REFAULT_ANON);
+  r->refault_file = asked(HR_STAT_REFAULT_FILE);
+  r->pgfault = asked(HR_STAT_PGFAULT);
+  r->pgmajfault = asked(HR_STAT_PGMAJFAULT);
+  r->pgscan = asked(HR_STAT_PGSCAN_KSWAPD) + asked(HR_STAT_PGSCAN_DIRECT) +
+              known_or_zero(asked(HR_STAT_PGSCAN_KHUGEPAGED)) +
+              known_or_zero(asked(HR_STAT_PGSCAN_PROACTIVE));
+  r->pgsteal = asked(HR_STAT_PGSTEAL_KSWAPD) + asked(HR_STAT_PGSTEAL_DIRECT) +
+               known_or_zero(asked(HR_STAT_PGSTEAL_KHUGEPAGED)) +
+               known_or_zero(asked(HR_STAT_PGSTEAL_PROACTIVE));
+  bpf_put_mem_cgroup(memcg);
+  return HR_RECLAIM;
+}
+
+static __always_inline int reclaim_is_known(void) {
+  return config.index[HR_STAT_REFAULT_FILE] != HR_NO_INDEX &&
+         config.index[HR_STAT_PGSCAN_KSWAPD] != HR_NO_INDEX &&
+         config.index[HR_STAT_PGSCAN_DIRECT] != HR_NO_INDEX &&
+         config.index[HR_STAT_PGSTEAL_KSWAPD] != HR_NO_INDEX &&
+         config.index[HR_STAT_PGSTEAL_DIRECT] != HR_NO_INDEX;
 }
 
 /* The root keeps memory.stat alone: it has no memory.current, no limits, no memory.events. */
@@ -181,6 +266,7 @@ static __always_inline hr_u32 fill_memory(struct hr_record* r, struct cgroup* cg
   hr_u32 valid = 0;
   if (!is_root && wanted(HR_MEMORY_USAGE)) {
     r->memory_usage = bytes(read(memcg->memory.usage.counter), shift);
+    r->memory_peak = bytes(read(memcg->memory.watermark), shift);
     if (bpf_core_field_exists(memcg->swap))
       r->swap_usage = bytes(read(memcg->swap.usage.counter), shift);
     valid |= HR_MEMORY_USAGE;
@@ -197,13 +283,17 @@ static __always_inline hr_u32 fill_memory(struct hr_record* r, struct cgroup* cg
     fill_events(r, memcg, direct);
     valid |= HR_MEMORY_EVENTS;
   }
-  if (wanted(HR_MEMORY_STAT) && bpf_core_field_exists(memcg->vmstats)) {
+  if (wanted(HR_MEMORY_STAT | HR_RECLAIM) && bpf_core_field_exists(memcg->vmstats)) {
     struct memcg_vmstats* stats = read(memcg->vmstats);
     if (!stats) return valid;
-    /* The group's bit says that these are right; anon, file and shmem may be HR_UNKNOWN. */
-    fill_lists(r, stats, shift, direct);
-    fill_anon_file_shmem(r, cgrp, stats, shift, direct);
-    valid |= HR_MEMORY_STAT;
+    if (!direct) copy_arrays(stats);
+    /* The group's bit says that the lists are right; what has no index is HR_UNKNOWN. */
+    fill_stat(r, stats, shift, direct);
+    valid |= HR_MEMORY_STAT & config.groups;
+    if (has(HR_KFUNC_ITEMS)) return valid | fill_by_kfunc(r, cgrp);
+    if (!wanted(HR_RECLAIM) || !reclaim_is_known()) return valid;
+    fill_reclaim(r, stats, direct);
+    valid |= HR_RECLAIM;
   }
   return valid;
 }
@@ -264,14 +354,72 @@ static __always_inline hr_u32 fill_throttle(struct hr_record* r, struct task_gro
   r->nr_periods = (hr_u32)read(tg->cfs_bandwidth.nr_periods);
   r->nr_throttled = (hr_u32)read(tg->cfs_bandwidth.nr_throttled);
   r->throttled_ns = read(tg->cfs_bandwidth.throttled_time);
+  if (bpf_core_field_exists(tg->cfs_bandwidth.burst_time)) {
+    r->nr_bursts = (hr_u32)read(tg->cfs_bandwidth.nr_burst);
+    r->burst_ns = read(tg->cfs_bandwidth.burst_time);
+  }
   return HR_THROTTLE;
 }
+
+/* As cpu.weight and cpu.max print them. */
+static __always_inline hr_u32 fill_cpu_limits(struct hr_record* r, struct task_group* tg,
+                                              const int direct) {
+  if (!bpf_core_field_exists(tg->cfs_bandwidth.quota) || !bpf_core_field_exists(tg->shares))
+    return 0;
+  hr_u64 shares = read(tg->shares) >> 10;
+  r->cpu_weight = (shares * 100 + 512) / 1024;
+  hr_u64 quota = read(tg->cfs_bandwidth.quota);
+  r->cpu_quota_us = quota == ~0ULL ? HR_NO_LIMIT : quota / 1000;
+  r->cpu_period_us = read(tg->cfs_bandwidth.period) / 1000;
+  return HR_CPU_LIMITS;
+}
+
+static __always_inline hr_u32 fill_bandwidth(struct hr_record* r, struct task_group* tg,
+                                             const int direct) {
+  hr_u32 valid = wanted(HR_THROTTLE) ? fill_throttle(r, tg, direct) : 0;
+  return wanted(HR_CPU_LIMITS) ? valid | fill_cpu_limits(r, tg, direct) : valid;
+}
+
+#define HR_PID_MAX_LIMIT (4 * 1024 * 1024) /* of 64-bit kernels; one more is "max" */
 
 static __always_inline hr_u32 fill_pids(struct hr_record* r, struct pids_cgroup* pids,
                                         const int direct) {
   if (!bpf_core_field_exists(pids->counter)) return 0;
   r->pids_current = read(pids->counter.counter);
+  hr_u64 limit = read(pids->limit.counter);
+  r->pids_max = limit > HR_PID_MAX_LIMIT ? HR_NO_LIMIT : limit;
   return HR_PIDS;
+}
+
+/* --- I/O ------------------------------------------------------------------------------------- */
+
+/* More devices than this under one cgroup, and the group is unknown. */
+#define HR_DEVICES 16
+
+static __always_inline hr_u32 fill_io(struct hr_record* r, struct blkcg* blkcg, const int direct) {
+  if (!bpf_core_field_exists(blkcg->blkg_list)) return 0;
+  hr_u64 rbytes = 0, wbytes = 0, rios = 0, wios = 0;
+  struct hlist_node* node = read(blkcg->blkg_list.first);
+  int i = 0;
+  for (; node && i < HR_DEVICES; ++i) {
+    struct blkg_iostat now = {};
+    struct blkcg_gq* blkg =
+        (void*)((__u64)node - bpf_core_field_offset(struct blkcg_gq, blkcg_node));
+    bpf_probe_read_kernel(&now, sizeof(now), __builtin_preserve_access_index(&blkg->iostat.cur));
+    rbytes += now.bytes[0];
+    wbytes += now.bytes[1];
+    rios += now.ios[0];
+    wios += now.ios[1];
+    struct hlist_node* next = 0;
+    bpf_probe_read_kernel(&next, sizeof(next), __builtin_preserve_access_index(&node->next));
+    node = next;
+  }
+  if (node) return 0;
+  r->io_rbytes = rbytes;
+  r->io_wbytes = wbytes;
+  r->io_rios = rios;
+  r->io_wios = wios;
+  return HR_IO;
 }
 
 #define state_of(name) bpf_core_enum_value(enum psi_states, name)
@@ -329,13 +477,17 @@ static __always_inline hr_u32 fill_controllers(struct hr_record* r, struct cgrou
     if (css) valid |= fill_memory(r, cgrp, css_as(css, struct mem_cgroup), is_root, direct);
   }
   if (is_root) return valid;
-  if (wanted(HR_THROTTLE)) {
+  if (wanted(HR_THROTTLE | HR_CPU_LIMITS)) {
     css = css_of(cgrp, cpu_cgrp_id);
-    if (css) valid |= fill_throttle(r, css_as(css, struct task_group), direct);
+    if (css) valid |= fill_bandwidth(r, css_as(css, struct task_group), direct);
   }
   if (wanted(HR_PIDS)) {
     css = css_of(cgrp, pids_cgrp_id);
     if (css) valid |= fill_pids(r, css_as(css, struct pids_cgroup), direct);
+  }
+  if (wanted(HR_IO)) {
+    css = css_of(cgrp, io_cgrp_id);
+    if (css) valid |= fill_io(r, css_as(css, struct blkcg), direct);
   }
   return valid;
 }

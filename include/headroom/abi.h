@@ -22,16 +22,19 @@ typedef unsigned int hr_u32;
 
 /* Groups of fields: each comes from one source as a whole, chosen once by probing. */
 enum hr_group {
-  HR_MEMORY_USAGE = 1 << 0,  /* memory_usage, swap_usage */
+  HR_MEMORY_USAGE = 1 << 0,  /* memory_usage, memory_peak, swap_usage */
   HR_MEMORY_STAT = 1 << 1,   /* inactive_file and its neighbours of memory.stat */
   HR_MEMORY_LIMITS = 1 << 2, /* memory_min … memory_max; swap_max */
   HR_MEMORY_EVENTS = 1 << 3, /* events_* of memory.events (hierarchical) */
   HR_CPU = 1 << 4,           /* cpu_usage_ns, cpu_user_ns, cpu_system_ns */
-  HR_THROTTLE = 1 << 5,      /* nr_periods, nr_throttled, throttled_ns */
+  HR_THROTTLE = 1 << 5,      /* nr_periods … burst_ns */
   HR_PSI = 1 << 6,           /* psi_ns */
-  HR_PIDS = 1 << 7,          /* pids_current */
+  HR_PIDS = 1 << 7,          /* pids_current, pids_max */
+  HR_RECLAIM = 1 << 8,       /* refaults, scans, steals and faults of memory.stat */
+  HR_CPU_LIMITS = 1 << 9,    /* cpu_weight, cpu_quota_us, cpu_period_us */
+  HR_IO = 1 << 10,           /* io_* of io.stat, all devices together */
 };
-#define HR_GROUPS 8
+#define HR_GROUPS 11
 
 enum hr_psi_resource { HR_PSI_CPU, HR_PSI_MEMORY, HR_PSI_IO, HR_PSI_RESOURCES };
 enum hr_psi_kind { HR_PSI_SOME, HR_PSI_FULL, HR_PSI_KINDS };
@@ -46,9 +49,10 @@ struct hr_record {
   hr_u32 populated; /* 1: a live process in it or below it; 0: none (cgroup.events) */
 
   hr_u64 memory_usage; /* bytes; memory.current */
+  hr_u64 memory_peak;  /* bytes; memory.peak, since 5.19 */
   hr_u64 swap_usage;   /* bytes; memory.swap.current */
 
-  hr_u64 anon; /* bytes; these eight are of memory.stat, same names */
+  hr_u64 anon; /* bytes; these are of memory.stat, same names */
   hr_u64 file;
   hr_u64 inactive_anon;
   hr_u64 active_anon;
@@ -56,6 +60,23 @@ struct hr_record {
   hr_u64 active_file;
   hr_u64 unevictable;
   hr_u64 shmem;
+  hr_u64 file_mapped;
+  hr_u64 kernel_stack;
+  hr_u64 pagetables;
+  hr_u64 slab_reclaimable;
+  hr_u64 slab_unreclaimable;
+  hr_u64 zswap;    /* what the compressed pages take */
+  hr_u64 zswapped; /* what they held */
+  hr_u64 anon_thp; /* of anon, file and shmem: in transparent huge pages */
+  hr_u64 file_thp;
+  hr_u64 shmem_thp;
+
+  hr_u64 refault_anon; /* pages; workingset_refault_anon and _file of memory.stat */
+  hr_u64 refault_file;
+  hr_u64 pgscan; /* pages looked at by reclaim, and freed by it; hierarchical */
+  hr_u64 pgsteal;
+  hr_u64 pgfault; /* page faults; of them, those that waited for a disk */
+  hr_u64 pgmajfault;
 
   hr_u64 memory_min; /* bytes or HR_NO_LIMIT */
   hr_u64 memory_low;
@@ -76,22 +97,66 @@ struct hr_record {
   hr_u64 nr_periods; /* cpu.stat of a cgroup with a quota */
   hr_u64 nr_throttled;
   hr_u64 throttled_ns;
+  hr_u64 nr_bursts;
+  hr_u64 burst_ns;
+
+  hr_u64 cpu_weight;    /* cpu.weight, 1 to 10000; 0 where cpu.idle is set */
+  hr_u64 cpu_quota_us;  /* cpu.max, microseconds in each period, or HR_NO_LIMIT */
+  hr_u64 cpu_period_us; /* cpu.max */
 
   hr_u64 psi_ns[HR_PSI_RESOURCES][HR_PSI_KINDS]; /* *.pressure total, in nanoseconds */
 
   hr_u64 pids_current; /* tasks; pids.current */
+  hr_u64 pids_max;     /* tasks or HR_NO_LIMIT; pids.max */
+
+  hr_u64 io_rbytes; /* io.stat, summed over devices: bytes and operations; 0 where none was made */
+  hr_u64 io_wbytes;
+  hr_u64 io_rios;
+  hr_u64 io_wios;
 };
+
+/*
+ * Items of memory.stat that the kernel finds through an index: a position in memcg_vmstats.state[],
+ * or in events[] if HR_IN_EVENTS is set. The five LRU lists come first in state[] everywhere.
+ */
+enum hr_stat {
+  HR_STAT_ANON,
+  HR_STAT_FILE,
+  HR_STAT_SHMEM,
+  HR_STAT_FILE_MAPPED,
+  HR_STAT_KERNEL_STACK, /* KiB */
+  HR_STAT_PAGETABLES,
+  HR_STAT_SLAB_RECLAIMABLE, /* bytes */
+  HR_STAT_SLAB_UNRECLAIMABLE,
+  HR_STAT_ZSWAP, /* bytes */
+  HR_STAT_ZSWAPPED,
+  HR_STAT_ANON_THP,
+  HR_STAT_FILE_THP,
+  HR_STAT_SHMEM_THP,
+  HR_STAT_REFAULT_ANON,
+  HR_STAT_REFAULT_FILE,
+  HR_STAT_PGFAULT,
+  HR_STAT_PGMAJFAULT,
+  HR_STAT_PGSCAN_KSWAPD, /* pgscan and pgsteal are the sums of theirs */
+  HR_STAT_PGSCAN_DIRECT,
+  HR_STAT_PGSCAN_KHUGEPAGED, /* since 6.3 */
+  HR_STAT_PGSCAN_PROACTIVE,  /* since 6.15 */
+  HR_STAT_PGSTEAL_KSWAPD,
+  HR_STAT_PGSTEAL_DIRECT,
+  HR_STAT_PGSTEAL_KHUGEPAGED,
+  HR_STAT_PGSTEAL_PROACTIVE,
+  HR_STATS,
+};
+#define HR_IN_EVENTS (1U << 31)
+#define HR_NO_INDEX (~0U)
 
 /* What user space tells the sweep before it is loaded: the verifier then sees constants. */
 struct hr_sweep_config {
-  hr_u32 groups;     /* hr_group bits to read */
-  hr_u32 kfuncs;     /* hr_kfunc bits: what this kernel has */
-  hr_u32 page_shift; /* log2 of the page size */
-  hr_u32 anon_index; /* into memcg_vmstats.state[]; HR_NO_INDEX: not known */
-  hr_u32 file_index;
-  hr_u32 shmem_index;
+  hr_u32 groups;          /* hr_group bits to read */
+  hr_u32 kfuncs;          /* hr_kfunc bits: what this kernel has */
+  hr_u32 page_shift;      /* log2 of the page size */
+  hr_u32 index[HR_STATS]; /* by hr_stat; HR_NO_INDEX: not known, or the kernel does not keep it */
 };
-#define HR_NO_INDEX (~0U)
 /*
  * Asked of the kernel's BTF by user space: 6.1 refuses a program that tests a kfunc's address
  * ("isn't KIND_VAR") just where the kfunc exists.
@@ -101,6 +166,7 @@ enum hr_kfunc {
   HR_KFUNC_CGROUP_FLUSH = 1 << 1, /* cgroup_rstat_flush, 6.1 to 6.15 */
   HR_KFUNC_CSS_FLUSH = 1 << 2,    /* css_rstat_flush, since 6.16 */
   HR_KFUNC_MEMCG = 1 << 3,        /* bpf_get_mem_cgroup and its kin, since 7.0 */
+  HR_KFUNC_ITEMS = 1 << 4,        /* ask them for the items: the tables are hidden */
 };
 
 /* How the last pass went; `next` and `lost` are reset by user space. */
@@ -111,18 +177,18 @@ struct hr_sweep_pass {
   hr_u32 reserved;
 };
 
-/* Asked of stat_index.bpf.c: the entries of the kernel's mem_cgroup_stats_index[]. */
-#define HR_STAT_ITEMS 8
-struct hr_stat_index {
-  hr_u32 items[HR_STAT_ITEMS];   /* in: node_stat_item or memcg_stat_item values */
-  hr_u32 entries[HR_STAT_ITEMS]; /* out: one byte each; HR_NO_INDEX: could not be read */
+/* Asked of stat_index.bpf.c: the first bytes of one of the kernel's two index tables. */
+#define HR_INDEX_TABLE_BYTES 1024
+struct hr_index_request {
+  hr_u32 of_events; /* 0: mem_cgroup_stats_index[]; 1: mem_cgroup_events_index[] */
+  hr_u32 bytes;     /* at most HR_INDEX_TABLE_BYTES */
 };
 
 #ifndef __cplusplus
-_Static_assert(sizeof(struct hr_record) == 36 * 8, "both sides must agree on hr_record");
-_Static_assert(sizeof(struct hr_sweep_config) == 6 * 4, "and on hr_sweep_config");
+_Static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
+_Static_assert(sizeof(struct hr_sweep_config) == (3 + HR_STATS) * 4, "and on hr_sweep_config");
 _Static_assert(sizeof(struct hr_sweep_pass) == 4 * 4, "and on hr_sweep_pass");
-_Static_assert(sizeof(struct hr_stat_index) == 16 * 4, "and on hr_stat_index");
+_Static_assert(sizeof(struct hr_index_request) == 2 * 4, "and on hr_index_request");
 #else
-static_assert(sizeof(struct hr_record) == 36 * 8, "both sides must agree on hr_record");
+static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
 #endif

@@ -93,9 +93,10 @@ TEST(Fixtures, TheFileWeShipSaysTheDefaults) {
 
 TEST(Fixtures, TheFileWeShipShowsEveryKeyOfOurs) {
   const std::string text = shipped_file(true);
-  for (const std::string_view key : {"mode", "listen", "podManifests", "auditLog", "stateDirectory",
-                                     "podsCgroup", "compatibilityMetrics", "logLevel", "hardGrace",
-                                     "fastestFill", "checkFloor", "checkCeiling", "sweepPeriod"})
+  for (const std::string_view key :
+       {"mode", "listen", "podManifests", "auditLog", "stateDirectory", "podsCgroup",
+        "compatibilityMetrics", "logLevel", "hardGrace", "fastestFill", "checkFloor",
+        "checkCeiling", "sweepPeriod", "selfCheckPeriod"})
     EXPECT_NE(text.find("\n  " + std::string(key) + ": "), std::string::npos) << key;
 }
 

@@ -96,6 +96,7 @@ headroom:
   checkFloor: 5ms
   checkCeiling: 2s
   sweepPeriod: 500ms
+  selfCheckPeriod: 10m
 )");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(config->policy.max_pod_grace, -1s);
@@ -108,6 +109,7 @@ headroom:
   EXPECT_EQ(config->pods_cgroup, "kubepods");
   EXPECT_FALSE(config->compatibility_metrics);
   EXPECT_EQ(config->log_level, "debug");
+  EXPECT_EQ(config->self_check_period, 10min);
   EXPECT_EQ(config->policy.hard_grace, 1s);
   EXPECT_EQ(config->policy.fastest_fill, std::int64_t{16} << 30);
   EXPECT_TRUE(config->fastest_fill_told);

@@ -52,6 +52,33 @@ TEST(CgroupfsSource, ReadsEveryField) {
   EXPECT_EQ(record->inactive_file, 6u);
   EXPECT_EQ(record->active_file, 7u);
   EXPECT_EQ(record->unevictable, 8u);
+  EXPECT_EQ(record->memory_peak, 3145728u);
+  EXPECT_EQ(record->kernel_stack, 21u);
+  EXPECT_EQ(record->pagetables, 22u);
+  EXPECT_EQ(record->slab_reclaimable, 23u);
+  EXPECT_EQ(record->slab_unreclaimable, 24u);
+  EXPECT_EQ(record->zswap, 25u);
+  EXPECT_EQ(record->zswapped, 26u);
+  EXPECT_EQ(record->anon_thp, 27u);
+  EXPECT_EQ(record->file_thp, 28u);
+  EXPECT_EQ(record->shmem_thp, 29u);
+  EXPECT_EQ(record->file_mapped, 88u);
+  EXPECT_EQ(record->refault_anon, 31u);
+  EXPECT_EQ(record->refault_file, 32u);
+  EXPECT_EQ(record->pgscan, 33u);
+  EXPECT_EQ(record->pgsteal, 34u);
+  EXPECT_EQ(record->pgfault, 36u);
+  EXPECT_EQ(record->pgmajfault, 37u);
+  EXPECT_EQ(record->nr_bursts, 4u);
+  EXPECT_EQ(record->burst_ns, 3000u);
+  EXPECT_EQ(record->cpu_weight, 79u);
+  EXPECT_EQ(record->cpu_quota_us, 50000u);
+  EXPECT_EQ(record->cpu_period_us, 100000u);
+  EXPECT_EQ(record->pids_max, 100u);
+  EXPECT_EQ(record->io_rbytes, 4196u);
+  EXPECT_EQ(record->io_wbytes, 8392u);
+  EXPECT_EQ(record->io_rios, 4u);
+  EXPECT_EQ(record->io_wios, 6u);
   EXPECT_EQ(record->memory_min, 4096u);
   EXPECT_EQ(record->memory_low, 8192u);
   EXPECT_EQ(record->memory_high, HR_NO_LIMIT);
@@ -90,8 +117,16 @@ TEST(CgroupfsSource, ASpoiltFileCostsItsGroupAlone) {
       {"usage_empty", "memory.current", "", HR_MEMORY_USAGE},
       {"usage_negative", "memory.current", "-4096\n", HR_MEMORY_USAGE},
       {"swap_missing_is_only_a_field", "memory.swap.current", "", 0},
-      {"stat_without_inactive_file", "memory.stat", "anon 1\nfile 2\n", HR_MEMORY_STAT},
-      {"stat_cut_in_the_line", "memory.stat", "anon 1\ninactive_file 12", HR_MEMORY_STAT},
+      {"stat_without_inactive_file", "memory.stat", "anon 1\nfile 2\n",
+       HR_MEMORY_STAT | HR_RECLAIM},
+      {"stat_cut_in_the_line", "memory.stat", "anon 1\ninactive_file 12",
+       HR_MEMORY_STAT | HR_RECLAIM},
+      {"stat_without_pgscan", "memory.stat",
+       "inactive_file 6\nworkingset_refault_file 1\npgsteal 2\n", HR_RECLAIM},
+      {"peak_missing_is_only_a_field", "memory.peak", "", 0},
+      {"pids_limit_missing_is_only_a_field", "pids.max", "", 0},
+      {"quota_without_a_period", "cpu.max", "max\n", HR_CPU_LIMITS},
+      {"weight_in_words", "cpu.weight", "default\n", HR_CPU_LIMITS},
       {"limit_in_words", "memory.max", "unlimited\n", HR_MEMORY_LIMITS},
       {"swap_limit_missing_is_only_a_field", "memory.swap.max", "", 0},
       {"events_without_oom_kill", "memory.events", "low 0\nhigh 0\nmax 0\noom 0\n",
@@ -112,11 +147,37 @@ TEST(CgroupfsSource, ASpoiltFileCostsItsGroupAlone) {
     const auto record = look(*source, tree.id("a"));
     ASSERT_TRUE(record) << c.name;
     EXPECT_EQ(record->valid, kAllGroups & ~c.lost) << c.name;
-    for (const RecordField& field : record_fields()) {
+    for (const RecordField& field : kRecordFields) {
       if (!(field.group & c.lost)) continue;
       EXPECT_EQ(value_of(*record, field), HR_UNKNOWN) << c.name << ": " << field.name;
     }
   }
+}
+
+TEST(CgroupfsSource, AnEmptyIoStatMeansNoIo) {
+  FakeCgroup quiet = full_cgroup("quiet"), without = full_cgroup("without");
+  quiet.files["io.stat"] = "";
+  without.files.erase("io.stat");
+  FakeCgroupfs tree({.name = "", .files = {}, .children = {quiet, without}});
+  auto source = open(tree);
+  const auto none_made = look(*source, tree.id("quiet"));
+  const auto no_controller = look(*source, tree.id("without"));
+  ASSERT_TRUE(none_made && no_controller);
+  EXPECT_TRUE(none_made->valid & HR_IO);
+  EXPECT_EQ(none_made->io_rbytes, 0u);
+  EXPECT_FALSE(no_controller->valid & HR_IO);
+  EXPECT_EQ(no_controller->io_rbytes, HR_UNKNOWN);
+}
+
+// memory.stat serves two groups: asking for one must not fill the other.
+TEST(CgroupfsSource, AGroupIsFilledWhenAskedFor) {
+  FakeCgroupfs tree({.name = "", .files = {}, .children = {full_cgroup("a")}});
+  auto source = open(tree, HR_RECLAIM);
+  const auto record = look(*source, tree.id("a"));
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->valid, static_cast<std::uint32_t>(HR_RECLAIM));
+  EXPECT_EQ(record->anon, HR_UNKNOWN);
+  EXPECT_EQ(record->pgscan, 33u);
 }
 
 TEST(CgroupfsSource, UnknownFieldsOfAValidGroup) {

@@ -26,7 +26,7 @@ Parity compare_one(const hr_record& before, const hr_record& sample, const hr_re
 
 TEST(Parity, FieldsCoverTheRecordOnce) {
   std::set<std::size_t> offsets;
-  for (const RecordField& field : record_fields())
+  for (const RecordField& field : kRecordFields)
     EXPECT_TRUE(offsets.insert(field.offset).second);
   EXPECT_EQ(*offsets.rbegin() + sizeof(hr_u64), sizeof(hr_record));
 }

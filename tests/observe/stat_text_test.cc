@@ -87,5 +87,55 @@ TEST(StatText, PressureTotals) {
   EXPECT_EQ(pressure_total("", "some"), std::nullopt);
 }
 
+struct QuotaCase {
+  const char* name;
+  std::string_view text;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> quota;
+};
+
+TEST(StatText, Quotas) {
+  using Pair = std::pair<std::uint64_t, std::uint64_t>;
+  const QuotaCase cases[] = {
+      {"none", "max 100000\n", Pair{HR_NO_LIMIT, 100000}},
+      {"half_a_cpu", "50000 100000\n", Pair{50000, 100000}},
+      {"no_period", "max\n", std::nullopt},
+      {"empty", "", std::nullopt},
+      {"words", "all of it\n", std::nullopt},
+      {"negative", "-1 100000\n", std::nullopt},
+  };
+  for (const QuotaCase& c : cases) {
+    const auto quota = quota_in(c.text);
+    ASSERT_EQ(quota.has_value(), c.quota.has_value()) << c.name;
+    if (!quota) continue;
+    EXPECT_EQ(Pair(quota->quota, quota->period), *c.quota) << c.name;
+  }
+}
+
+TEST(StatText, IoOfAllDevices) {
+  struct Case {
+    const char* name;
+    std::string_view text;
+    std::uint64_t rbytes, wbytes, rios, wios;
+  };
+  const Case cases[] = {
+      {"one_device", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n", 1, 2, 3, 4},
+      {"two_devices",
+       "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n8:16 rbytes=10 wbytes=20 rios=30 wios=40\n", 11, 22,
+       33, 44},
+      {"more_keys", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 cost.usage=9 cost.wait=8\n", 1, 2, 3, 4},
+      {"a_device_without_io", "8:0\n", 0, 0, 0, 0},
+      {"an_unfinished_line_is_not_read", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n8:16 rbytes=12", 1,
+       2, 3, 4},
+      {"empty", "", 0, 0, 0, 0},
+  };
+  for (const Case& c : cases) {
+    const IoTotals totals = io_totals(c.text);
+    EXPECT_EQ(totals.rbytes, c.rbytes) << c.name;
+    EXPECT_EQ(totals.wbytes, c.wbytes) << c.name;
+    EXPECT_EQ(totals.rios, c.rios) << c.name;
+    EXPECT_EQ(totals.wios, c.wios) << c.name;
+  }
+}
+
 }  // namespace
 }  // namespace headroom::observe

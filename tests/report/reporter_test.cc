@@ -282,7 +282,7 @@ TEST(Reporter, ANewPolicyIsShownUnderItsOwnThresholds) {
 TEST(CgroupTable, PathsAreKeptWhileTheCgroupsStayAndLookedUpWhenTheyChange) {
   test::SampleNames names;
   names.paths = {{1, "/"}, {2, "/a.slice"}};
-  std::vector<hr_record> records{test::unknown_record(1, 0), test::unknown_record(2, 1)};
+  std::vector<hr_record> records{unknown_record(1, 0), unknown_record(2, 1)};
   Snapshot snapshot;
   snapshot.cgroups = records;
   CgroupTable first, second, third;
@@ -300,7 +300,7 @@ TEST(CgroupTable, PathsAreKeptWhileTheCgroupsStayAndLookedUpWhenTheyChange) {
 
 TEST(CgroupTable, ANameLearntLateIsFilledIn) {
   test::SampleNames names;
-  const std::vector<hr_record> records{test::unknown_record(1, 0)};
+  const std::vector<hr_record> records{unknown_record(1, 0)};
   Snapshot snapshot;
   snapshot.cgroups = records;
   CgroupTable first, second;

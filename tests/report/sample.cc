@@ -17,18 +17,9 @@ std::shared_ptr<Pod> sample_pod(const std::string& name, QosClass qos, std::int3
   return pod;
 }
 
-hr_record unknown_record(std::uint64_t id, std::uint64_t parent) {
-  hr_record record;
-  std::fill_n(reinterpret_cast<hr_u64*>(&record), sizeof(record) / sizeof(hr_u64), HR_UNKNOWN);
-  record.id = id;
-  record.parent_id = parent;
-  record.valid = 0;
-  record.populated = 1;
-  return record;
-}
-
 hr_record full_record(std::uint64_t id, std::uint64_t parent) {
   hr_record record = unknown_record(id, parent);
+  record.populated = 1;
   auto* fields = reinterpret_cast<hr_u64*>(&record);
   constexpr std::size_t kFirstField = 3;  // after id, parent_id, valid and populated
   for (std::size_t i = kFirstField; i < sizeof(record) / sizeof(hr_u64); ++i)
@@ -43,6 +34,13 @@ std::string_view SampleNames::path_of(CgroupId id) const {
   return it == paths.end() ? std::string_view() : it->second;
 }
 
+// Nothing is known of it but that somebody lives there.
+static hr_record silent_record(std::uint64_t id, std::uint64_t parent) {
+  hr_record record = unknown_record(id, parent);
+  record.populated = 1;
+  return record;
+}
+
 CgroupTable sample_cgroups() {
   SampleNames names;
   const std::string pods = "/kubepods.slice";
@@ -52,9 +50,9 @@ CgroupTable sample_cgroups() {
                  {4, pods + "/kubepods-poduid_hog.slice/app.service"},
                  {5, pods + "/kubepods-poduid_web.slice"},
                  {6, pods + "/kubepods-poduid_quiet.slice"}};
-  std::vector<hr_record> records{full_record(3, 2),    full_record(4, 3),    full_record(5, 2),
-                                 unknown_record(6, 2), unknown_record(7, 2), unknown_record(1, 0),
-                                 unknown_record(2, 1)};
+  std::vector<hr_record> records{full_record(3, 2),   full_record(4, 3),   full_record(5, 2),
+                                 silent_record(6, 2), silent_record(7, 2), silent_record(1, 0),
+                                 silent_record(2, 1)};
   records[2].valid &= ~static_cast<hr_u32>(HR_PSI);
   records[2].memory_max = HR_NO_LIMIT;
   auto hog = sample_pod("hog", QosClass::kBestEffort);

@@ -20,8 +20,6 @@ inline Instant sample_at(std::int64_t ms) {
 
 std::shared_ptr<Pod> sample_pod(const std::string& name, QosClass qos, std::int32_t priority = 0);
 
-// Every field unknown, nothing valid.
-hr_record unknown_record(std::uint64_t id, std::uint64_t parent);
 // Everything known and different.
 hr_record full_record(std::uint64_t id, std::uint64_t parent);
 

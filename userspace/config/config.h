@@ -25,8 +25,9 @@ struct Config {
     std::string kubelet, misc, kube_reserved, system_reserved;
   };
   SystemCgroups system_cgroups;
-  bool compatibility_metrics = true;  // compatibilityMetrics: container_* names
-  std::string log_level = "info";     // logLevel: debug, info, warning, error
+  bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
+  Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
+  std::string log_level = "info";                      // logLevel: debug, info, warning, error
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
 };

@@ -21,6 +21,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "checkFloor",
     "checkCeiling",
     "sweepPeriod",
+    "selfCheckPeriod",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -102,6 +103,7 @@ void read_watch(const Section& section, Config& config) {
   read_positive(section, "checkFloor", policy.check_floor);
   read_positive(section, "checkCeiling", policy.check_ceiling);
   read_positive(section, "sweepPeriod", policy.sweep_period);
+  read_positive(section, "selfCheckPeriod", config.self_check_period);
   // Either may be the default; the complaint points at one the file has.
   if (policy.check_floor > policy.check_ceiling)
     section.complain(section.has("checkFloor") ? "checkFloor" : "checkCeiling",

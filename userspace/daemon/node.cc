@@ -143,6 +143,7 @@ Actuator& Node::actuator() {
 }
 
 void Node::note_source() {
+  checked_at_ = observe::now();
   reporter_.note_sources(source_->provenance());
 }
 
@@ -153,7 +154,29 @@ Instant Node::turn(report::Wake wake) {
   if (!saved && !victims_unsaved_)
     log::error("{}: a restart would not resume an eviction under way", saved.error().what);
   victims_unsaved_ = !saved;
+  say_trouble();
+  check_itself(next);
   return next;
+}
+
+// A pass that fails at every turn is said once, and once more when it works again.
+void Node::say_trouble() {
+  if (observer_.trouble() == trouble_) return;
+  trouble_ = observer_.trouble();
+  if (trouble_.empty())
+    log::info("the cgroups are read again");
+  else
+    log::error("{}: nothing is known of the cgroups until the next pass", trouble_);
+}
+
+// Now and then, when nothing is near: it takes some milliseconds.
+void Node::check_itself(Instant next_turn) {
+  const Instant at = observe::now();
+  const bool calm =
+      engine_.history().victims.empty() && next_turn - at > config_.policy.check_ceiling / 2;
+  if (!calm || at - checked_at_ < config_.self_check_period) return;
+  if (source_->recheck()) say_source(*source_);
+  note_source();
 }
 
 void Node::adopt(config::Config config) {
@@ -167,6 +190,7 @@ void Node::adopt(config::Config config) {
   stays("podsCgroup", config_.pods_cgroup, config.pods_cgroup);
   stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
   config_.policy = std::move(config.policy);
+  config_.self_check_period = config.self_check_period;
   config_.pod_manifests = std::move(config.pod_manifests);
   log::set_level(config.log_level);
   engine_.adopt(config_.policy);

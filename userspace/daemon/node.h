@@ -49,6 +49,8 @@ class Node {
   void resume();
   Actuator& actuator();
   void note_source();
+  void check_itself(Instant next_turn);
+  void say_trouble();
 
   const std::int64_t measured_fill_;  // bytes per second
   config::Config config_;
@@ -63,6 +65,8 @@ class Node {
   act::DryActuator dry_actuator_;
   VictimsFile victims_file_;
   bool victims_unsaved_ = false;
+  Instant checked_at_;   // the source against the files
+  std::string trouble_;  // of the observer, as last said
   Engine engine_;
 };
 

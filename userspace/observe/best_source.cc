@@ -10,9 +10,9 @@
 namespace headroom::observe {
 namespace {
 
-// What the root has files for and the sweep leaves alone: the machine's own CPU time and pressure
-// are not in its cgroup (kcpustat, psi_system).
-constexpr std::uint32_t kRootGroups = HR_CPU | HR_THROTTLE | HR_PSI;
+// What the root has files for and the sweep leaves alone: the machine's own CPU time, pressure and
+// I/O are not in its cgroup (kcpustat, psi_system, the disks' own counters).
+constexpr std::uint32_t kRootGroups = HR_CPU | HR_THROTTLE | HR_PSI | HR_IO;
 // A disagreement counts when it shows this often in a row: a busy cgroup may outrun one look.
 constexpr int kLooks = 3;
 
@@ -68,8 +68,9 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
   }
   best->recheck();
   if (best->bpf_ && (options.groups & ~best->from_files_ & HR_MEMORY_STAT))
-    best->reasons_.push_back("anon, file, shmem: indices by " +
-                             std::string(observe::name(best->bpf_->stat_indices())));
+    best->reasons_.push_back(
+        "memory.stat: levels by " + std::string(observe::name(best->bpf_->stat_indices().state)) +
+        ", events by " + std::string(observe::name(best->bpf_->stat_indices().events)));
   if (!best->bpf_ && !best->files_)
     return failure("no source can read the cgroups below " + options.root.string());
   return best;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -46,7 +47,7 @@ BpfSweep::~BpfSweep() {
 Result<> BpfSweep::load(const Options& options) {
   LibbpfLog log(options.log);
   const KernelFacts facts = kernel_facts(options.index_table);
-  indices_ = facts.indices;
+  indices_ = {facts.state, facts.events};
   program_ = sweep_bpf__open();
   if (!program_) return load_failure(log, errno);
   auto& config = const_cast<hr_sweep_config&>(program_->rodata->config);
@@ -54,9 +55,7 @@ Result<> BpfSweep::load(const Options& options) {
   config.kfuncs = facts.kfuncs;
   config.page_shift =
       static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
-  config.anon_index = facts.anon_index;
-  config.file_index = facts.file_index;
-  config.shmem_index = facts.shmem_index;
+  std::copy(facts.index.begin(), facts.index.end(), config.index);
   if (int error = bpf_map__set_max_entries(program_->maps.records, capacity_); error)
     return load_failure(log, -error);
   if (int error = sweep_bpf__load(program_); error) return load_failure(log, -error);
@@ -80,8 +79,10 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
   link_fd_ = bpf_link__fd(link_);
 
   // Absent without a memory controller, and then there is nothing to flush.
-  if (groups_ & HR_MEMORY_STAT)
+  if (groups_ & (HR_MEMORY_STAT | HR_RECLAIM))
     memory_stat_.reset(openat(directory.get(), "memory.stat", O_RDONLY | O_CLOEXEC));
+  const bool flushed_with_the_rest = program_->rodata->config.kfuncs & HR_KFUNC_CGROUP_FLUSH;
+  if ((groups_ & HR_IO) && !flushed_with_the_rest) io_flush_.emplace(std::move(directory));
   return {};
 }
 
@@ -104,6 +105,7 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
     std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it
     (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);
   }
+  if (io_flush_) io_flush_->flush();
   pass.next = 0;
   pass.lost = 0;
 
@@ -120,6 +122,7 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
   last_ = pass;
   lost_ += last_.lost;
   if (error) return errno_failure("read a pass over the cgroups", error);
+  if (io_flush_) io_flush_->learn({records_, last_.next});
   return std::span<const hr_record>(records_, last_.next);
 }
 

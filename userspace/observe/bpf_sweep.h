@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "observe/cgroup_source.h"
+#include "observe/io_flush.h"
 #include "observe/kernel_facts.h"
 #include "observe/libbpf_log.h"
 
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 struct bpf_link;
@@ -26,8 +28,8 @@ class BpfSweep final : public CgroupSource {
   struct Options {
     std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
     std::uint32_t groups = kAllGroups;
-    std::uint32_t capacity = 16'384;  // records; 288 bytes each, mapped at open
-    bool index_table = true;          // false: as on a kernel that hides it (no KALLSYMS_ALL)
+    std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
+    bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
     LogLine log = {};                 // libbpf's own words while loading
   };
 
@@ -46,8 +48,12 @@ class BpfSweep final : public CgroupSource {
   // How many cgroups the last sweep had no room for.
   std::uint32_t lost_in_last_sweep() const { return last_.lost; }
   std::uint32_t capacity() const { return capacity_; }
-  // Where anon, file and shmem come from.
-  StatIndices stat_indices() const { return indices_; }
+  // Where the items of memory.stat come from, but for the LRU lists.
+  struct Indices {
+    StatIndices state = StatIndices::kUnknown;
+    StatIndices events = StatIndices::kUnknown;
+  };
+  Indices stat_indices() const { return indices_; }
   // What the last pass flushed by itself; the rest is as fresh as the kernel's last flush, but for
   // memory.stat, which sweep() flushes by reading the root's file where the program cannot.
   std::uint32_t flushed() const { return last_.flushed; }
@@ -64,11 +70,12 @@ class BpfSweep final : public CgroupSource {
   hr_record* records_ = nullptr;
   std::size_t mapped_ = 0;  // bytes
   Fd memory_stat_;          // of the root: reading it is what flushes memory on 6.16 to 6.19
+  std::optional<IoFlush> io_flush_;  // since 6.16
   std::uint32_t groups_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint64_t lost_ = 0;
   hr_sweep_pass last_{};
-  StatIndices indices_ = StatIndices::kUnknown;
+  Indices indices_;
 };
 
 }  // namespace headroom::observe

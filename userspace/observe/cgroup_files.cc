@@ -32,11 +32,17 @@ enum File : std::size_t {
   kIoPressure,
   kPidsCurrent,
   kCgroupEvents,
+  kMemoryPeak,
+  kCpuWeight,
+  kCpuMax,
+  kPidsMax,
+  kIoStat,
 };
 constexpr const char* kNames[] = {
     "memory.current", "memory.swap.current", "memory.stat",     "memory.min",    "memory.low",
     "memory.high",    "memory.max",          "memory.swap.max", "memory.events", "cpu.stat",
     "cpu.pressure",   "memory.pressure",     "io.pressure",     "pids.current",  "cgroup.events",
+    "memory.peak",    "cpu.weight",          "cpu.max",         "pids.max",      "io.stat",
 };
 static_assert(std::size(kNames) == CgroupFiles::kFiles);
 
@@ -55,15 +61,18 @@ struct Wanted {
   hr_u64* field;
 };
 
-// Fills the fields whose keys the text has; the rest stay as they are.
+// Fills the fields whose keys the text has; the rest stay as they are. `wanted` is in the kernel's
+// own order, so that what is looked for is nearly always what comes next.
 template <std::size_t N>
 void pick(std::string_view text, const Wanted (&wanted)[N]) {
-  std::size_t left = N;
-  for (FlatKeyed line(text); left > 0 && line.next();) {
-    for (const Wanted& want : wanted) {
+  std::size_t next = 0, found = 0;
+  for (FlatKeyed line(text); found < N && line.next();) {
+    for (std::size_t tried = 0; tried < N; ++tried) {
+      const Wanted& want = wanted[(next + tried) % N];
       if (want.key != line.key()) continue;
       *want.field = line.value();
-      --left;
+      next = (next + tried + 1) % N;
+      ++found;
       break;
     }
   }
@@ -77,13 +86,30 @@ bool known(Field... field) {
 void read_stat(std::string_view text, hr_record& record) {
   pick(text, {{"anon", &record.anon},
               {"file", &record.file},
+              {"kernel_stack", &record.kernel_stack},
+              {"pagetables", &record.pagetables},
               {"shmem", &record.shmem},
+              {"zswap", &record.zswap},
+              {"zswapped", &record.zswapped},
+              {"file_mapped", &record.file_mapped},
+              {"anon_thp", &record.anon_thp},
+              {"file_thp", &record.file_thp},
+              {"shmem_thp", &record.shmem_thp},
               {"inactive_anon", &record.inactive_anon},
               {"active_anon", &record.active_anon},
               {"inactive_file", &record.inactive_file},
               {"active_file", &record.active_file},
-              {"unevictable", &record.unevictable}});
+              {"unevictable", &record.unevictable},
+              {"slab_reclaimable", &record.slab_reclaimable},
+              {"slab_unreclaimable", &record.slab_unreclaimable},
+              {"workingset_refault_anon", &record.refault_anon},
+              {"workingset_refault_file", &record.refault_file},
+              {"pgscan", &record.pgscan},
+              {"pgsteal", &record.pgsteal},
+              {"pgfault", &record.pgfault},
+              {"pgmajfault", &record.pgmajfault}});
   if (known(record.inactive_file)) record.valid |= HR_MEMORY_STAT;
+  if (known(record.refault_file, record.pgscan, record.pgsteal)) record.valid |= HR_RECLAIM;
 }
 
 void read_events(std::string_view text, hr_record& record) {
@@ -100,12 +126,15 @@ void read_events(std::string_view text, hr_record& record) {
 void read_cpu(std::string_view text, std::uint32_t groups, hr_record& record) {
   hr_u64 usage = HR_UNKNOWN, user = HR_UNKNOWN, system = HR_UNKNOWN;
   hr_u64 periods = HR_UNKNOWN, throttled = HR_UNKNOWN, throttled_time = HR_UNKNOWN;
+  hr_u64 bursts = HR_UNKNOWN, burst_time = HR_UNKNOWN;  // since 5.14
   pick(text, {{"usage_usec", &usage},
               {"user_usec", &user},
               {"system_usec", &system},
               {"nr_periods", &periods},
               {"nr_throttled", &throttled},
-              {"throttled_usec", &throttled_time}});
+              {"throttled_usec", &throttled_time},
+              {"nr_bursts", &bursts},
+              {"burst_usec", &burst_time}});
   if ((groups & HR_CPU) && known(usage, user, system)) {
     record.cpu_usage_ns = nanoseconds(usage);
     record.cpu_user_ns = nanoseconds(user);
@@ -116,41 +145,33 @@ void read_cpu(std::string_view text, std::uint32_t groups, hr_record& record) {
     record.nr_periods = periods;
     record.nr_throttled = throttled;
     record.throttled_ns = nanoseconds(throttled_time);
+    record.nr_bursts = bursts;
+    if (known(burst_time)) record.burst_ns = nanoseconds(burst_time);
     record.valid |= HR_THROTTLE;
   }
 }
 
+void read_cpu_limits(std::string_view weight, std::string_view max, hr_record& record) {
+  const auto quota = quota_in(max);
+  record.cpu_weight = or_unknown(count_in(weight));
+  if (!quota || !known(record.cpu_weight)) return;
+  record.cpu_quota_us = quota->quota;
+  record.cpu_period_us = quota->period;
+  record.valid |= HR_CPU_LIMITS;
+}
+
+void read_io(std::string_view text, hr_record& record) {
+  if (!text.data())
+    return;  // no io controller; an empty file says that nothing was read or written
+  const IoTotals totals = io_totals(text);
+  record.io_rbytes = totals.rbytes;
+  record.io_wbytes = totals.wbytes;
+  record.io_rios = totals.rios;
+  record.io_wios = totals.wios;
+  record.valid |= HR_IO;
+}
+
 }  // namespace
-
-hr_record unknown_record(std::uint64_t id, std::uint64_t parent_id) {
-  hr_record record;
-  std::memset(&record, 0xff, sizeof record);
-  record.id = id;
-  record.parent_id = parent_id;
-  record.valid = 0;
-  record.populated = 0;
-  return record;
-}
-
-void forget(hr_record& record, std::uint32_t groups) {
-  const hr_record nothing = unknown_record(0, 0);
-  const auto blank = [&](hr_group group, auto... field) {
-    if (groups & group) ((record.*field = nothing.*field), ...);
-  };
-  using R = hr_record;
-  blank(HR_MEMORY_USAGE, &R::memory_usage, &R::swap_usage);
-  blank(HR_MEMORY_STAT, &R::anon, &R::file, &R::inactive_anon, &R::active_anon, &R::inactive_file,
-        &R::active_file, &R::unevictable, &R::shmem);
-  blank(HR_MEMORY_LIMITS, &R::memory_min, &R::memory_low, &R::memory_high, &R::memory_max,
-        &R::swap_max);
-  blank(HR_MEMORY_EVENTS, &R::events_low, &R::events_high, &R::events_max, &R::events_oom,
-        &R::events_oom_kill);
-  blank(HR_CPU, &R::cpu_usage_ns, &R::cpu_user_ns, &R::cpu_system_ns);
-  blank(HR_THROTTLE, &R::nr_periods, &R::nr_throttled, &R::throttled_ns);
-  if (groups & HR_PSI) std::memcpy(record.psi_ns, nothing.psi_ns, sizeof record.psi_ns);
-  blank(HR_PIDS, &R::pids_current);
-  record.valid &= ~groups;
-}
 
 Result<CgroupFiles> CgroupFiles::open(int parent, const char* name) {
   Fd directory(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -187,7 +208,7 @@ std::string_view CgroupFiles::text(std::size_t file, std::span<char> buffer,
     }
   }
   const ssize_t got = pread(fd, buffer.data(), buffer.size(), 0);
-  if (got > 0) return {buffer.data(), static_cast<std::size_t>(got)};
+  if (got >= 0) return {buffer.data(), static_cast<std::size_t>(got)};
   // ENODEV: the cgroup is gone, or its controller was turned off.
   if (got < 0 && errno == ENODEV) {
     missing_ |= 1u << file;
@@ -204,6 +225,7 @@ bool CgroupFiles::read(std::uint32_t groups, bool is_root, std::span<char> buffe
                        DescriptorBudget& budget, hr_record& record) {
   const auto file = [&](std::size_t which) { return text(which, buffer, budget); };
   suspect_ = false;
+  const std::uint32_t valid_before = record.valid;
   forget(record, groups);
 
   // The root has no cgroup.events, and is never empty: kernel threads live there.
@@ -214,10 +236,11 @@ bool CgroupFiles::read(std::uint32_t groups, bool is_root, std::span<char> buffe
 
   if (groups & HR_MEMORY_USAGE) {
     record.memory_usage = or_unknown(count_in(file(kMemoryCurrent)));
+    record.memory_peak = or_unknown(count_in(file(kMemoryPeak)));
     record.swap_usage = or_unknown(count_in(file(kSwapCurrent)));
     if (known(record.memory_usage)) record.valid |= HR_MEMORY_USAGE;
   }
-  if (groups & HR_MEMORY_STAT) read_stat(file(kMemoryStat), record);
+  if (groups & (HR_MEMORY_STAT | HR_RECLAIM)) read_stat(file(kMemoryStat), record);
   if (groups & HR_MEMORY_LIMITS) {
     record.memory_min = or_unknown(limit_in(file(kMemoryMin)));
     record.memory_low = or_unknown(limit_in(file(kMemoryLow)));
@@ -244,10 +267,20 @@ bool CgroupFiles::read(std::uint32_t groups, bool is_root, std::span<char> buffe
   }
   if (groups & HR_PIDS) {
     record.pids_current = or_unknown(count_in(file(kPidsCurrent)));
+    record.pids_max = or_unknown(limit_in(file(kPidsMax)));
     if (known(record.pids_current)) record.valid |= HR_PIDS;
   }
-  // The fields of a group that is not valid must be unknown too.
-  forget(record, groups & ~record.valid);
+  if (groups & HR_CPU_LIMITS) {
+    // Each text lies in the one buffer: the weight is short, and kept.
+    char weight[24];
+    const std::string_view text = file(kCpuWeight);
+    const std::size_t length = text.copy(weight, sizeof weight);
+    read_cpu_limits({weight, length}, file(kCpuMax), record);
+  }
+  if (groups & HR_IO) read_io(file(kIoStat), record);
+  // The fields of a group that is not valid, or was read beside another, must be unknown.
+  const std::uint32_t unasked = record.valid & ~valid_before & ~groups;
+  forget(record, (groups & ~record.valid) | unasked);
   // Every cgroup has cgroup.procs; the directory of a removed one has nothing.
   return !suspect_ || faccessat(directory_.get(), "cgroup.procs", F_OK, 0) == 0;
 }

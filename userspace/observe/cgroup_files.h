@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-#include <headroom/abi.h>
+#include <headroom/record.h>
 #include <headroom/result.h>
 
 #include <array>
@@ -25,7 +25,7 @@ struct DescriptorBudget {
 
 class CgroupFiles {
  public:
-  static constexpr std::size_t kFiles = 15;
+  static constexpr std::size_t kFiles = 20;
 
   // The directory `name` below `parent` (AT_FDCWD for a path).
   static Result<CgroupFiles> open(int parent, const char* name);
@@ -55,10 +55,5 @@ class CgroupFiles {
   std::uint32_t missing_ = 0;  // a bit per file
   bool suspect_ = false;       // a file was not there in this read: is the cgroup?
 };
-
-// A record of which nothing is known but that it exists.
-hr_record unknown_record(std::uint64_t id, std::uint64_t parent_id);
-// Overwrites the groups' fields with HR_UNKNOWN and clears their bits.
-void forget(hr_record& record, std::uint32_t groups);
 
 }  // namespace headroom::observe

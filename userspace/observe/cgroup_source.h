@@ -3,24 +3,15 @@
 // shape and units whether BPF or cgroupfs files filled it.
 #pragma once
 
-#include <headroom/abi.h>
+#include <headroom/record.h>
 #include <headroom/result.h>
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace headroom::observe {
-
-inline constexpr std::uint32_t kAllGroups = (1u << HR_GROUPS) - 1;
-
-// In the order of hr_group's bits.
-inline constexpr std::array<std::string_view, HR_GROUPS> kGroupNames{
-    "memory_usage", "memory_stat", "memory_limits", "memory_events",
-    "cpu",          "throttle",    "psi",           "pids",
-};
 
 // "memory_usage, psi"; "none" for no bit at all.
 std::string group_list(std::uint32_t groups);

@@ -7,9 +7,10 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#include <array>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 
 namespace headroom::observe {
 namespace {
@@ -21,50 +22,83 @@ struct DestroyStatIndex {
   void operator()(stat_index_bpf* program) const { stat_index_bpf__destroy(program); }
 };
 
-// The table's order is known for the five LRU lists alone.
-constexpr std::array<std::string_view, HR_STAT_ITEMS> kItems{
-    "NR_INACTIVE_ANON", "NR_ACTIVE_ANON", "NR_INACTIVE_FILE", "NR_ACTIVE_FILE",
-    "NR_UNEVICTABLE",   "NR_ANON_MAPPED", "NR_FILE_PAGES",    "NR_SHMEM"};
+// The kernel's enumerator of each hr_stat.
+constexpr std::array<std::string_view, HR_STATS> kItems{
+    "NR_ANON_MAPPED",
+    "NR_FILE_PAGES",
+    "NR_SHMEM",
+    "NR_FILE_MAPPED",
+    "NR_KERNEL_STACK_KB",
+    "NR_PAGETABLE",
+    "NR_SLAB_RECLAIMABLE_B",
+    "NR_SLAB_UNRECLAIMABLE_B",
+    "MEMCG_ZSWAP_B",
+    "MEMCG_ZSWAPPED",
+    "NR_ANON_THPS",
+    "NR_FILE_THPS",
+    "NR_SHMEM_THPS",
+    "WORKINGSET_REFAULT_ANON",
+    "WORKINGSET_REFAULT_FILE",
+    "PGFAULT",
+    "PGMAJFAULT",
+    "PGSCAN_KSWAPD",
+    "PGSCAN_DIRECT",
+    "PGSCAN_KHUGEPAGED",
+    "PGSCAN_PROACTIVE",
+    "PGSTEAL_KSWAPD",
+    "PGSTEAL_DIRECT",
+    "PGSTEAL_KHUGEPAGED",
+    "PGSTEAL_PROACTIVE",
+};
+
+// One of the two arrays of memcg_vmstats, and the enumerators that number its items.
+struct Space {
+  std::array<std::optional<std::uint32_t>, HR_STATS> enumerators;  // by hr_stat
+  std::optional<std::uint32_t> items;                              // of the enumeration
+  std::optional<std::uint32_t> length;                             // of the array
+};
 
 // What one walk over the kernel's types finds: there are more than 100,000 of them.
 struct Found {
   std::uint32_t functions = 0;  // a bit for each of kFunctions
-  std::array<std::optional<std::uint32_t>, HR_STAT_ITEMS> items;
-  std::optional<std::uint32_t> stat_items;    // MEMCG_NR_STAT
-  std::optional<std::uint32_t> state_length;  // of memcg_vmstats.state[]
+  Space state, events;
 };
 
 struct Function {
   std::string_view name;
   std::uint32_t kfunc;  // what it is part of
 };
-constexpr std::array<Function, 7> kFunctions{{
+constexpr std::array<Function, 8> kFunctions{{
     {"bpf_rdonly_cast", HR_KFUNC_RDONLY_CAST},
     {"cgroup_rstat_flush", HR_KFUNC_CGROUP_FLUSH},
     {"css_rstat_flush", HR_KFUNC_CSS_FLUSH},
     {"bpf_get_mem_cgroup", HR_KFUNC_MEMCG},
     {"bpf_put_mem_cgroup", HR_KFUNC_MEMCG},
     {"bpf_mem_cgroup_page_state", HR_KFUNC_MEMCG},
+    {"bpf_mem_cgroup_vm_events", HR_KFUNC_MEMCG},
     {"bpf_mem_cgroup_flush_stats", HR_KFUNC_MEMCG},
 }};
 
-void note_enumerators(const btf* types, const btf_type* type, Found& found) {
+void note_enumerators(const btf* types, const btf_type* type, std::string_view count,
+                      Space& space) {
   const struct btf_enum* values = ::btf_enum(type);
   for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
     const std::string_view value_name = btf__name_by_offset(types, values[i].name_off);
     const auto value = static_cast<std::uint32_t>(values[i].val);
-    if (value_name == "MEMCG_NR_STAT") found.stat_items = value;
+    if (value_name == count) space.items = value;
     for (std::size_t item = 0; item < kItems.size(); ++item)
-      if (value_name == kItems[item]) found.items[item] = value;
+      if (value_name == kItems[item]) space.enumerators[item] = value;
   }
 }
 
-void note_state_length(const btf* types, const btf_type* type, Found& found) {
+void note_lengths(const btf* types, const btf_type* type, Found& found) {
   const btf_member* members = btf_members(type);
   for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
-    if (btf__name_by_offset(types, members[i].name_off) != std::string_view("state")) continue;
     const btf_type* member = btf__type_by_id(types, members[i].type);
-    if (member && btf_is_array(member)) found.state_length = btf_array(member)->nelems;
+    if (!member || !btf_is_array(member)) continue;
+    const std::string_view member_name = btf__name_by_offset(types, members[i].name_off);
+    if (member_name == "state") found.state.length = btf_array(member)->nelems;
+    if (member_name == "events") found.events.length = btf_array(member)->nelems;
   }
 }
 
@@ -81,9 +115,11 @@ Found walk(const btf* types) {
         if (type_name == kFunctions[i].name) found.functions |= 1u << i;
     } else if (kind == BTF_KIND_ENUM) {
       if (type_name == "node_stat_item" || type_name == "memcg_stat_item")
-        note_enumerators(types, type, found);
+        note_enumerators(types, type, "MEMCG_NR_STAT", found.state);
+      if (type_name == "vm_event_item")
+        note_enumerators(types, type, "NR_VM_EVENT_ITEMS", found.events);
     } else if (type_name == "memcg_vmstats") {
-      note_state_length(types, type, found);
+      note_lengths(types, type, found);
     }
   }
   return found;
@@ -97,67 +133,58 @@ std::uint32_t kfuncs_in(std::uint32_t functions) {
   return all & ~lacking;
 }
 
-bool ask_table(const Found& found, KernelFacts& facts) {
-  hr_stat_index table{};
-  for (std::size_t i = 0; i < kItems.size(); ++i)
-    table.items[i] = *found.items[i];
+// Positions by enumerator, from the kernel's table, whose entries are bytes or ints.
+std::optional<std::vector<std::uint32_t>> ask_table(const Space& space, bool events) {
   std::unique_ptr<stat_index_bpf, DestroyStatIndex> program(stat_index_bpf__open_and_load());
-  if (!program) return false;
-  DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &table, .ctx_size_in = sizeof table);
-  if (bpf_prog_test_run_opts(bpf_program__fd(program->progs.stat_index), &run) != 0) return false;
-  return run.retval == 0 && indices_from_table(table, facts);
+  if (!program) return std::nullopt;
+  hr_index_request request{.of_events = events, .bytes = *space.items * (events ? 4 : 1)};
+  DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof request);
+  if (bpf_prog_test_run_opts(bpf_program__fd(program->progs.stat_index), &run) != 0)
+    return std::nullopt;
+  if (run.retval != 0) return std::nullopt;
+  return decode_index_table({program->bss->table, request.bytes}, *space.items, *space.length);
+}
+
+StatIndices resolve(const Space& space, bool events, bool use_tables, KernelFacts& facts) {
+  if (!space.items || !space.length) return StatIndices::kUnknown;
+  std::optional<std::vector<std::uint32_t>> positions;
+  const bool plain = *space.items == *space.length;
+  if (!plain && use_tables) positions = ask_table(space, events);
+  if (!plain && !positions) return StatIndices::kUnknown;
+  for (std::size_t item = 0; item < HR_STATS; ++item) {
+    if (!space.enumerators[item]) continue;
+    const std::uint32_t at =
+        plain ? *space.enumerators[item] : (*positions)[*space.enumerators[item]];
+    if (at != HR_NO_INDEX) facts.index[item] = at | (events ? HR_IN_EVENTS : 0);
+  }
+  return plain ? StatIndices::kBtf : StatIndices::kTable;
+}
+
+// The enumerators themselves, for the kfuncs to translate.
+void leave_to_kfuncs(const Found& found, KernelFacts& facts) {
+  facts.kfuncs |= HR_KFUNC_ITEMS;
+  facts.state = facts.events = StatIndices::kKfunc;
+  for (std::size_t item = 0; item < HR_STATS; ++item) {
+    facts.index[item] = HR_NO_INDEX;
+    if (found.state.enumerators[item]) facts.index[item] = *found.state.enumerators[item];
+    if (found.events.enumerators[item])
+      facts.index[item] = *found.events.enumerators[item] | HR_IN_EVENTS;
+  }
 }
 
 }  // namespace
 
-std::string_view name(StatIndices indices) {
-  switch (indices) {
-    case StatIndices::kUnknown:
-      return "unknown";
-    case StatIndices::kBtf:
-      return "btf";
-    case StatIndices::kTable:
-      return "table";
-    case StatIndices::kKfunc:
-      return "kfunc";
-  }
-  return "unknown";
-}
-
-bool indices_from_table(const hr_stat_index& table, KernelFacts& facts) {
-  // Counted from 1 in 6.11 (0: not kept), from 0 with 255 for "not kept" since.
-  const hr_u32 base = table.entries[0];
-  if (base > 1) return false;
-  for (hr_u32 i = 0; i < 5; ++i)
-    if (table.entries[i] != base + i) return false;
-  // None of the three is an LRU list, and the array is far shorter than 128 (54 on 7.2).
-  for (std::size_t i = 5; i < HR_STAT_ITEMS; ++i)
-    if (table.entries[i] < base + 5 || table.entries[i] > 127) return false;
-  facts.anon_index = table.entries[5] - base;
-  facts.file_index = table.entries[6] - base;
-  facts.shmem_index = table.entries[7] - base;
-  return true;
-}
-
-KernelFacts kernel_facts(bool use_table) {
+KernelFacts kernel_facts(bool use_tables) {
   KernelFacts facts;
   btf* loaded = btf__load_vmlinux_btf();
   if (libbpf_get_error(loaded)) return facts;
   const std::unique_ptr<btf, FreeBtf> types(loaded);
   const Found found = walk(types.get());
   facts.kfuncs = kfuncs_in(found.functions);
-  if (facts.kfuncs & HR_KFUNC_MEMCG) facts.indices = StatIndices::kKfunc;
-  for (const auto& item : found.items)
-    if (!item) return facts;
-  if (!found.stat_items || !found.state_length) return facts;
-  if (*found.stat_items == *found.state_length) {
-    facts.anon_index = *found.items[5];
-    facts.file_index = *found.items[6];
-    facts.shmem_index = *found.items[7];
-    facts.indices = StatIndices::kBtf;
-  } else if (use_table && ask_table(found, facts)) {
-    facts.indices = StatIndices::kTable;
-  }
+  facts.state = resolve(found.state, false, use_tables, facts);
+  facts.events = resolve(found.events, true, use_tables, facts);
+  const bool hidden = facts.state == StatIndices::kUnknown || facts.events == StatIndices::kUnknown;
+  if (hidden && (facts.kfuncs & HR_KFUNC_MEMCG)) leave_to_kfuncs(found, facts);
   return facts;
 }
 

@@ -15,48 +15,6 @@ namespace {
 
 using Kind = RecordField::Kind;
 
-constexpr RecordField kFields[] = {
-    {"memory_usage", HR_MEMORY_USAGE, offsetof(hr_record, memory_usage), Kind::kBytes},
-    {"swap_usage", HR_MEMORY_USAGE, offsetof(hr_record, swap_usage), Kind::kBytes},
-    {"anon", HR_MEMORY_STAT, offsetof(hr_record, anon), Kind::kBytes},
-    {"file", HR_MEMORY_STAT, offsetof(hr_record, file), Kind::kBytes},
-    {"inactive_anon", HR_MEMORY_STAT, offsetof(hr_record, inactive_anon), Kind::kBytes},
-    {"active_anon", HR_MEMORY_STAT, offsetof(hr_record, active_anon), Kind::kBytes},
-    {"inactive_file", HR_MEMORY_STAT, offsetof(hr_record, inactive_file), Kind::kBytes},
-    {"active_file", HR_MEMORY_STAT, offsetof(hr_record, active_file), Kind::kBytes},
-    {"unevictable", HR_MEMORY_STAT, offsetof(hr_record, unevictable), Kind::kBytes},
-    {"shmem", HR_MEMORY_STAT, offsetof(hr_record, shmem), Kind::kBytes},
-    {"memory_min", HR_MEMORY_LIMITS, offsetof(hr_record, memory_min), Kind::kLimit},
-    {"memory_low", HR_MEMORY_LIMITS, offsetof(hr_record, memory_low), Kind::kLimit},
-    {"memory_high", HR_MEMORY_LIMITS, offsetof(hr_record, memory_high), Kind::kLimit},
-    {"memory_max", HR_MEMORY_LIMITS, offsetof(hr_record, memory_max), Kind::kLimit},
-    {"swap_max", HR_MEMORY_LIMITS, offsetof(hr_record, swap_max), Kind::kLimit},
-    {"events_low", HR_MEMORY_EVENTS, offsetof(hr_record, events_low), Kind::kEvents},
-    {"events_high", HR_MEMORY_EVENTS, offsetof(hr_record, events_high), Kind::kEvents},
-    {"events_max", HR_MEMORY_EVENTS, offsetof(hr_record, events_max), Kind::kEvents},
-    {"events_oom", HR_MEMORY_EVENTS, offsetof(hr_record, events_oom), Kind::kEvents},
-    {"events_oom_kill", HR_MEMORY_EVENTS, offsetof(hr_record, events_oom_kill), Kind::kEvents},
-    {"cpu_usage_ns", HR_CPU, offsetof(hr_record, cpu_usage_ns), Kind::kCpuTime},
-    {"cpu_user_ns", HR_CPU, offsetof(hr_record, cpu_user_ns), Kind::kCpuTime},
-    {"cpu_system_ns", HR_CPU, offsetof(hr_record, cpu_system_ns), Kind::kCpuTime},
-    {"nr_periods", HR_THROTTLE, offsetof(hr_record, nr_periods), Kind::kEvents},
-    {"nr_throttled", HR_THROTTLE, offsetof(hr_record, nr_throttled), Kind::kEvents},
-    {"throttled_ns", HR_THROTTLE, offsetof(hr_record, throttled_ns), Kind::kCpuTime},
-    {"psi_cpu_some", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_CPU][HR_PSI_SOME]),
-     Kind::kStallTime},
-    {"psi_cpu_full", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_CPU][HR_PSI_FULL]),
-     Kind::kStallTime},
-    {"psi_memory_some", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_MEMORY][HR_PSI_SOME]),
-     Kind::kStallTime},
-    {"psi_memory_full", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_MEMORY][HR_PSI_FULL]),
-     Kind::kStallTime},
-    {"psi_io_some", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_IO][HR_PSI_SOME]), Kind::kStallTime},
-    {"psi_io_full", HR_PSI, offsetof(hr_record, psi_ns[HR_PSI_IO][HR_PSI_FULL]), Kind::kStallTime},
-    {"pids_current", HR_PIDS, offsetof(hr_record, pids_current), Kind::kTasks},
-};
-// Five words of hr_record are its head: id, parent_id, valid and populated together.
-static_assert(std::size(kFields) == sizeof(hr_record) / sizeof(hr_u64) - 3);
-
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
 // How far a right value may lie outside what the files said just before and just after.
@@ -66,8 +24,9 @@ std::uint64_t tolerance(Kind kind, std::uint64_t high, unsigned cpus) {
       // A CPU holds back up to 64 pages of charges and of vmstat updates (MEMCG_CHARGE_BATCH).
       return 2ull * 64 * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) * cpus + high / 64;
     case Kind::kLimit:
+    case Kind::kWeight:
       return 0;
-    case Kind::kEvents:
+    case Kind::kCount:
       return 0;
     case Kind::kTasks:
       return 2;
@@ -107,16 +66,6 @@ std::vector<hr_record> chosen(std::span<const hr_record> all, std::size_t wanted
 
 }  // namespace
 
-std::span<const RecordField> record_fields() {
-  return kFields;
-}
-
-hr_u64 value_of(const hr_record& record, const RecordField& field) {
-  hr_u64 value = 0;
-  std::memcpy(&value, reinterpret_cast<const char*>(&record) + field.offset, sizeof value);
-  return value;
-}
-
 std::string to_string(const Disagreement& d) {
   std::string text = "cgroup " + std::to_string(d.cgroup) + ": ";
   if (d.field == "valid") return text + group_list(d.group) + " is in the files only";
@@ -151,7 +100,7 @@ void compare(const hr_record& before, const hr_record& sample, const hr_record& 
       parity.disagreements.push_back({sample.id, group, "valid", 1, 0, 1});
     }
   }
-  for (const RecordField& field : kFields) {
+  for (const RecordField& field : kRecordFields) {
     if (!(in_files & sample.valid & field.group)) continue;
     const hr_u64 low = value_of(before, field);
     const hr_u64 value = value_of(sample, field);

@@ -22,17 +22,6 @@
 
 namespace headroom::observe {
 
-struct RecordField {
-  enum class Kind : std::uint8_t { kBytes, kLimit, kEvents, kTasks, kCpuTime, kStallTime };
-  std::string_view name;
-  hr_group group;
-  std::size_t offset;  // in hr_record
-  Kind kind;
-};
-// Every field of hr_record that belongs to a group.
-std::span<const RecordField> record_fields();
-hr_u64 value_of(const hr_record& record, const RecordField& field);
-
 struct Disagreement {
   std::uint64_t cgroup = 0;
   std::uint32_t group = 0;  // 0: populated

@@ -70,4 +70,37 @@ std::optional<std::uint64_t> pressure_total(std::string_view text, std::string_v
   return std::nullopt;
 }
 
+std::optional<CpuQuota> quota_in(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto quota = limit_in(text.substr(0, space));
+  const auto period = count_in(text.substr(space + 1));
+  if (!quota || !period) return std::nullopt;
+  return CpuQuota{*quota, *period};
+}
+
+IoTotals io_totals(std::string_view text) {
+  IoTotals sum;
+  struct {
+    std::string_view key;
+    std::uint64_t* total;
+  } const wanted[] = {{"rbytes=", &sum.rbytes},
+                      {"wbytes=", &sum.wbytes},
+                      {"rios=", &sum.rios},
+                      {"wios=", &sum.wios}};
+  std::string_view line;
+  while (take_line(text, line)) {
+    for (std::size_t space = line.find(' '); space != std::string_view::npos;
+         space = line.find(' ')) {
+      line.remove_prefix(space + 1);
+      for (const auto& want : wanted) {
+        if (!line.starts_with(want.key)) continue;
+        const std::string_view word = line.substr(want.key.size());
+        *want.total += digits(word.substr(0, word.find(' '))).value_or(0);
+      }
+    }
+  }
+  return sum;
+}
+
 }  // namespace headroom::observe

@@ -33,4 +33,17 @@ class FlatKeyed {
 // The total of a pressure file's "some" or "full" line, in microseconds.
 std::optional<std::uint64_t> pressure_total(std::string_view text, std::string_view kind);
 
+// cpu.max: "max 100000\n" or "50000 100000\n", in microseconds.
+struct CpuQuota {
+  std::uint64_t quota = 0;  // HR_NO_LIMIT: max
+  std::uint64_t period = 0;
+};
+std::optional<CpuQuota> quota_in(std::string_view text);
+
+// io.stat, summed over its devices; a device's line without a key adds nothing to it.
+struct IoTotals {
+  std::uint64_t rbytes = 0, wbytes = 0, rios = 0, wios = 0;
+};
+IoTotals io_totals(std::string_view text);
+
 }  // namespace headroom::observe

@@ -105,6 +105,10 @@ void add_turns(const NodeView& node, Families& families) {
 }
 
 void add_losses(const Counters& counters, Families& families) {
+  Family::counter("headroom_self_checks_total",
+                  "Comparisons of what BPF says with the files; see headroom_source.")
+      .add(counters.self_checks)
+      .into(families);
   Family::counter("headroom_missing_readings_total", "Readings that failed and count as unknown.")
       .add(counters.missing_readings)
       .into(families);

@@ -12,6 +12,7 @@
 #include <headroom/container.h>
 #include <headroom/judge.h>
 #include <headroom/policy.h>
+#include <headroom/record.h>
 #include <headroom/snapshot.h>
 
 #include <array>
@@ -48,7 +49,6 @@ inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "go
 // Totals since the daemon started.
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kSignals> evictions{};
-  std::array<std::uint64_t, kResults> taint_evictions{};
   std::array<Latency, kSignals> stats_age;  // age of the sample a decision rests on
   Latency detect_to_decide;    // from the sample that tripped the threshold to the decision
   Latency crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
@@ -62,6 +62,7 @@ struct Counters {
   std::uint64_t victims_outlasting = 0;  // their time was up and processes were left
   std::uint64_t memory_returned = 0;     // bytes
   std::uint64_t missing_readings = 0;
+  std::uint64_t self_checks = 0;  // BPF against the files, the one at the start among them
   std::uint64_t audit_lost = 0;
   std::uint64_t log_lost = 0;
   std::uint64_t publications_skipped = 0;
@@ -71,17 +72,6 @@ struct Counters {
   std::uint64_t cgroups_unresolved = 0;  // of the last sweep: without a directory
   std::uint64_t notices_lost = 0;        // D-Bus signals
 
-  // Where an outcome of this cause is counted.
-  std::uint64_t& evictions_for(const Reason& reason, Outcome::Result result) {
-    const auto i = static_cast<std::size_t>(result);
-    switch (reason.cause) {
-      case Cause::kThreshold:
-        break;
-      case Cause::kTaint:
-        return taint_evictions[i];
-    }
-    return evictions[static_cast<std::size_t>(reason.signal)][i];
-  }
   std::uint64_t would_evict(Signal signal) const {
     return evictions[static_cast<std::size_t>(signal)]
                     [static_cast<std::size_t>(Outcome::Result::kPretended)];
@@ -99,10 +89,6 @@ struct SelfCost {
   std::uint64_t kill_path_allocations = 0;  // of the latest turn that acted
 };
 
-// Names for the bits of hr_record::valid, in their order.
-inline constexpr std::array<std::string_view, HR_GROUPS> kGroupNames{
-    "memory_usage", "memory_stat", "memory_limits", "memory_events",
-    "cpu",          "throttle",    "psi",           "pids"};
 // Which source serves each group ("bpf", "files"); "" while nothing does. Literals: views are
 // copied by value.
 using Sources = std::array<std::string_view, HR_GROUPS>;

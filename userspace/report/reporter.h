@@ -45,7 +45,7 @@ class NodeReporter final : public Reporter {
 
   // Before the tell() of the same turn.
   void note(const TickCost& cost);
-  // The observer's total of readings that failed, and where its groups come from.
+  // The observer's total of readings that failed.
   void note_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
   // What others lost, as totals; `unresolved` as of now.
   struct Losses {
@@ -56,7 +56,11 @@ class NodeReporter final : public Reporter {
     counters_.cgroups_unresolved = losses.unresolved;
     counters_.notices_lost = losses.notices;
   }
-  void note_sources(const Sources& sources) { sources_ = sources; }
+  // Where the groups come from, after each self-check.
+  void note_sources(const Sources& sources) {
+    sources_ = sources;
+    ++counters_.self_checks;
+  }
   // A new policy is in force.
   void adopt(const Policy& policy);
 

@@ -76,7 +76,15 @@ std::string serialized(const CgroupTable& table) {
         all.push_back(std::move(more));
       family.add(*value, std::move(all));
     }
-    family.into(families);
+    std::vector<prometheus::MetricFamily> one;
+    family.into(one);
+    // Rows of one name are one family.
+    if (!one.empty() && !families.empty() && families.back().name == one.front().name) {
+      auto& metrics = families.back().metric;
+      metrics.insert(metrics.end(), one.front().metric.begin(), one.front().metric.end());
+      continue;
+    }
+    std::move(one.begin(), one.end(), std::back_inserter(families));
   }
   const PodIndex index(table);
   for (const PodFamily& row : pod_families()) {

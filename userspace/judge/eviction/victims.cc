@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/victims.h"
 
-#include "judge/admission/no_execute.h"
-
 #include <algorithm>
 
 namespace headroom::judge_eviction {
@@ -56,12 +54,7 @@ Decision kill(const Victim& victim, const Reason& reason, Instant at) {
                   .deadline = at + return_window(victim.held)};
 }
 
-// Whether what a pretended eviction was for is over.
-bool recovered(const Policy& policy, const Snapshot& snapshot, const History& before,
-               const Verdict& verdict, const Victim& victim) {
-  const Reason& reason = victim.reason;
-  if (reason.cause == Cause::kTaint)
-    return !must_leave(policy, *victim.pod, victim.cgroup, before, snapshot.at);
+bool signal_recovered(const Policy& policy, const Verdict& verdict, const Reason& reason) {
   for (const ThresholdStanding& standing : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[standing.index];
     if (threshold.signal == reason.signal && threshold.hard() == reason.hard &&
@@ -95,7 +88,7 @@ void attend(const Policy& policy, const Snapshot& snapshot, const History& befor
   for (const Victim& victim : before.victims) {
     const PodReading* reading = reading_of(snapshot, victim.cgroup);
     if (victim.phase == Phase::kPretended) {
-      if (!gone(reading) && !recovered(policy, snapshot, before, verdict, victim))
+      if (!gone(reading) && !signal_recovered(policy, verdict, victim.reason))
         verdict.after.victims.push_back(victim);
       continue;
     }

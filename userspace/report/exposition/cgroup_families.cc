@@ -20,6 +20,10 @@ std::uint64_t working_set_or_unknown(const CgroupRow& row) {
   const auto bytes = working_set(row.record);
   return bytes ? static_cast<std::uint64_t>(bytes->count) : HR_UNKNOWN;
 }
+// cAdvisor has no series for the quota of a container without one.
+std::uint64_t quota_if_any(const CgroupRow& row) {
+  return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
+}
 std::uint64_t started(const CgroupRow& row) {
   return row.started_ns;
 }
@@ -57,6 +61,28 @@ constexpr CgroupFamily kFamilies[] = {
      kAsIs, field<&hr_record::unevictable>},
     {"headroom_cgroup_memory_shmem_bytes", "Shared memory and tmpfs, swapped out or not.", kGauge,
      HR_MEMORY_STAT, kAsIs, field<&hr_record::shmem>},
+    {"container_memory_max_usage_bytes", "The most that was ever in use (memory.peak).", kGauge,
+     HR_MEMORY_USAGE, kAsIs, field<&hr_record::memory_peak>},
+    {"container_memory_mapped_file", "File pages that are mapped, in bytes.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::file_mapped>},
+    {"headroom_cgroup_memory_kernel_stack_bytes", "Kernel stacks.", kGauge, HR_MEMORY_STAT, kAsIs,
+     field<&hr_record::kernel_stack>},
+    {"headroom_cgroup_memory_pagetables_bytes", "Page tables.", kGauge, HR_MEMORY_STAT, kAsIs,
+     field<&hr_record::pagetables>},
+    {"headroom_cgroup_memory_slab_reclaimable_bytes", "Kernel objects that reclaim may free.",
+     kGauge, HR_MEMORY_STAT, kAsIs, field<&hr_record::slab_reclaimable>},
+    {"headroom_cgroup_memory_slab_unreclaimable_bytes", "Kernel objects that reclaim cannot free.",
+     kGauge, HR_MEMORY_STAT, kAsIs, field<&hr_record::slab_unreclaimable>},
+    {"headroom_cgroup_memory_zswap_bytes", "Memory that compressed pages take.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::zswap>},
+    {"headroom_cgroup_memory_zswapped_bytes", "Memory that was compressed.", kGauge, HR_MEMORY_STAT,
+     kAsIs, field<&hr_record::zswapped>},
+    {"headroom_cgroup_memory_anon_thp_bytes", "Anonymous memory in transparent huge pages.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::anon_thp>},
+    {"headroom_cgroup_memory_file_thp_bytes", "File pages in transparent huge pages.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::file_thp>},
+    {"headroom_cgroup_memory_shmem_thp_bytes", "Shared memory in transparent huge pages.", kGauge,
+     HR_MEMORY_STAT, kAsIs, field<&hr_record::shmem_thp>},
 
     // Its limits.
     {"container_spec_memory_limit_bytes", "Memory limit (memory.max); 0 is no limit.", kGauge,
@@ -87,6 +113,24 @@ constexpr CgroupFamily kFamilies[] = {
      "Times memory.max was reached and an allocation was about to fail.", kCounter,
      HR_MEMORY_EVENTS, kAsIs, field<&hr_record::events_oom>},
 
+    // Reclaim and faults, its own and of all below it.
+    {"container_memory_failures_total", "Page faults; pgmajfault: those that waited for a disk.",
+     kCounter, HR_RECLAIM, kAsIs, field<&hr_record::pgfault>,
+     "failure_type=\"pgfault\",scope=\"hierarchy\""},
+    {"container_memory_failures_total", "Page faults; pgmajfault: those that waited for a disk.",
+     kCounter, HR_RECLAIM, kAsIs, field<&hr_record::pgmajfault>,
+     "failure_type=\"pgmajfault\",scope=\"hierarchy\""},
+    {"container_memory_pgscan_total", "Pages that reclaim looked at.", kCounter, HR_RECLAIM, kAsIs,
+     field<&hr_record::pgscan>},
+    {"container_memory_pgsteal_total", "Pages that reclaim freed.", kCounter, HR_RECLAIM, kAsIs,
+     field<&hr_record::pgsteal>},
+    {"container_memory_workingset_refault_anon_total",
+     "Anonymous pages that were needed again soon after reclaim.", kCounter, HR_RECLAIM, kAsIs,
+     field<&hr_record::refault_anon>},
+    {"container_memory_workingset_refault_file_total",
+     "File pages that were needed again soon after reclaim.", kCounter, HR_RECLAIM, kAsIs,
+     field<&hr_record::refault_file>},
+
     // CPU. cAdvisor labels the first by CPU, and headroom has no per-CPU series.
     {"container_cpu_usage_seconds_total", "CPU time used.", kCounter, HR_CPU, kNanoseconds,
      field<&hr_record::cpu_usage_ns>, "cpu=\"total\""},
@@ -100,6 +144,28 @@ constexpr CgroupFamily kFamilies[] = {
      kCounter, HR_THROTTLE, kAsIs, field<&hr_record::nr_throttled>},
     {"container_cpu_cfs_throttled_seconds_total", "Time it was throttled by its CPU quota.",
      kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::throttled_ns>},
+    {"headroom_cgroup_cpu_bursts_total", "CPU quota periods in which it used what it had saved.",
+     kCounter, HR_THROTTLE, kAsIs, field<&hr_record::nr_bursts>},
+    {"headroom_cgroup_cpu_burst_seconds_total", "CPU time above the quota, from what it had saved.",
+     kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::burst_ns>},
+    {"headroom_cgroup_cpu_weight",
+     "Share of CPU where there is not enough (cpu.weight, 1 to 10000; 0 is idle).", kGauge,
+     HR_CPU_LIMITS, kAsIs, field<&hr_record::cpu_weight>},
+    {"container_spec_cpu_quota",
+     "CPU time allowed in each period, in microseconds; absent without a limit.", kGauge,
+     HR_CPU_LIMITS, kAsIs, quota_if_any},
+    {"container_spec_cpu_period", "Length of a quota period in microseconds.", kGauge,
+     HR_CPU_LIMITS, kAsIs, field<&hr_record::cpu_period_us>},
+
+    // Disks.
+    {"container_fs_reads_bytes_total", "Bytes read from block devices, all of them together.",
+     kCounter, HR_IO, kAsIs, field<&hr_record::io_rbytes>, "device=\"\""},
+    {"container_fs_writes_bytes_total", "Bytes written to block devices, all of them together.",
+     kCounter, HR_IO, kAsIs, field<&hr_record::io_wbytes>, "device=\"\""},
+    {"container_fs_reads_total", "Read operations on block devices, all of them together.",
+     kCounter, HR_IO, kAsIs, field<&hr_record::io_rios>, "device=\"\""},
+    {"container_fs_writes_total", "Write operations on block devices, all of them together.",
+     kCounter, HR_IO, kAsIs, field<&hr_record::io_wios>, "device=\"\""},
 
     // Pressure.
     {"container_pressure_cpu_waiting_seconds_total", "Time in which some task waited for CPU.",
@@ -120,6 +186,8 @@ constexpr CgroupFamily kFamilies[] = {
     // Tasks, and the cgroup itself.
     {"container_threads", "Tasks (pids.current).", kGauge, HR_PIDS, kAsIs,
      field<&hr_record::pids_current>},
+    {"container_threads_max", "Tasks allowed (pids.max); 0 is no limit.", kGauge, HR_PIDS, kAsIs,
+     field<&hr_record::pids_max>},
     {"container_start_time_seconds", "When the cgroup was made, in Unix time.", kGauge, 0,
      kNanoseconds, started},
     {"container_last_seen", "When these readings were taken, in Unix time.", kGauge, 0,

@@ -57,9 +57,11 @@ bool Page::append_cgroups(std::string& out) {
   if (!setup_.cgroups || cgroup_family_ == cgroup_families().size()) return false;
   append_records(out);
   if (record_ < setup_.cgroups->records.size()) return true;
-  ++cgroup_family_;
+  const std::string_view shown = cgroup_families()[cgroup_family_++].name;
   record_ = 0;
-  headed_ = false;
+  // Rows of one name that differ in their labels are one family.
+  headed_ &=
+      cgroup_family_ < cgroup_families().size() && cgroup_families()[cgroup_family_].name == shown;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <headroom/pod.h>
 #include <headroom/policy.h>
 #include <headroom/signal.h>
+#include <headroom/taint.h>
 #include <headroom/units.h>
 
 #include <cstdint>
@@ -14,8 +15,15 @@
 
 namespace headroom {
 
-// Why: the threshold that was acted on and what was read.
+// What an eviction goes back to.
+enum class Cause : std::uint8_t {
+  kThreshold,  // a signal below its threshold: the readings of Reason
+  kTaint,      // a NoExecute taint not tolerated, or no longer: Reason::taint; no reading counts
+};
+
+// Why: the threshold that was acted on and what was read, or the taint.
 struct Reason {
+  Cause cause = Cause::kThreshold;
   Signal signal = Signal::kMemoryAvailable;
   bool hard = true;
   std::int64_t threshold = 0;  // the value, resolved against capacity
@@ -24,7 +32,19 @@ struct Reason {
   Instant sampled_at;     // when `available` was read
   Instant first_crossed;  // when the signal was first seen below the threshold
   Instant last_clear;     // newest sample above it before that: the true crossing lies between
+  std::shared_ptr<const Taint> taint{};  // kTaint: never null
 };
+
+// What evictions are counted and filtered by: the signal's name, or "taint".
+constexpr std::string_view cause_name(const Reason& reason) {
+  switch (reason.cause) {
+    case Cause::kThreshold:
+      return name(reason.signal);
+    case Cause::kTaint:
+      return "taint";
+  }
+  return "";
+}
 
 enum class Act : std::uint8_t {
   kTerminate,  // SIGTERM to every process of the cgroup; a kKill follows at `deadline`

@@ -50,12 +50,24 @@ struct Trend {
   double per_second = 0;  // of `available`; negative: filling
 };
 
+// A pod that puts up with the node's NoExecute taints for so long. Kept while it runs; a timer
+// that has run out is kept as well, or a pod whose eviction failed would get its time anew.
+struct TaintTimer {
+  CgroupId cgroup;
+  Instant started;
+  Duration length{0};
+
+  Instant due() const { return started + length; }
+};
+
 struct History {
   std::vector<ThresholdHistory> thresholds;
   std::array<std::optional<Instant>, kConditions> last_pressure{};
   std::array<std::optional<Instant>, kSignals> last_sample{};  // never judge one sample twice
   std::array<Trend, kSignals> trends{};
   std::vector<Victim> victims;
+  std::vector<TaintTimer> taint_timers;
+  Instant taints_heeded;  // when every pod was last asked what it makes of the taints
 };
 
 // A threshold as it stands: for the live view, the metrics and the forecast.

@@ -2,6 +2,7 @@
 // Pod: a workload as Kubernetes describes one, whichever source told of it.
 #pragma once
 
+#include <headroom/placement.h>
 #include <headroom/quantity.h>
 
 #include <chrono>
@@ -56,6 +57,10 @@ struct Pod {
   std::vector<Container> containers;
   ResourceList overhead;
   std::optional<Container> pod_level;  // spec.resources (PodLevelResources), as requests and limits
+
+  Labels labels;
+  Labels annotations;
+  Placement placement;
 };
 
 inline constexpr std::int32_t kSystemCriticalPriority = 2'000'000'000;

@@ -4,9 +4,11 @@
 
 #include <headroom/quantity.h>
 #include <headroom/signal.h>
+#include <headroom/taint.h>
 #include <headroom/units.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -46,6 +48,10 @@ struct Policy {
   // A hard eviction sends SIGKILL at once. The kubelet grants one second; `headroom.hardGrace: 1s`
   // does the same.
   Duration hard_grace{0};
+
+  // The operator's taints: registerWithTaints, and what was added and removed since. Shared, so
+  // that a Reason holds one without allocating. None is null.
+  std::vector<std::shared_ptr<const Taint>> taints;
 
   // The watch: how fast this machine could fill memory at worst, in bytes per second, and the
   // bounds of the time between two looks at a signal.

@@ -49,6 +49,21 @@ class VictimsFileTest : public testing::Test {
   fs::path directory;
 };
 
+TEST_F(VictimsFileTest, ATaintComesBackAsTheReason) {
+  Victim saved = victim("guest", Victim::Phase::kTerminating);
+  saved.reason.cause = Cause::kTaint;
+  saved.reason.taint =
+      std::make_shared<const Taint>(Taint{"dedicated", "gpu", TaintEffect::kNoExecute});
+  ASSERT_TRUE(VictimsFile(directory).save({saved}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 1u);
+  const Reason& back = loaded->front().reason;
+  EXPECT_EQ(back.cause, Cause::kTaint);
+  ASSERT_TRUE(back.taint);
+  EXPECT_EQ(*back.taint, *saved.reason.taint);
+}
+
 TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
   const Victim saved = victim("deaf", Victim::Phase::kTerminating);
   ASSERT_TRUE(VictimsFile(directory).save({saved}));

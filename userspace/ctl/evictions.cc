@@ -48,6 +48,12 @@ Colour colour_of(const std::string& outcome) {
   return Colour::kYellow;
 }
 
+// "memory.available hard", "taint dedicated=gpu:NoExecute".
+std::string cause_of(const Json& record) {
+  const Json& taint = at(record, {"taint"});
+  return text(at(record, {"signal"})) + " " + text(taint.is_null() ? at(record, {"kind"}) : taint);
+}
+
 Row row_of(const Json& record) {
   const std::string signal = text(at(record, {"signal"}));
   const std::string outcome = text(at(record, {"outcome"}));
@@ -55,7 +61,7 @@ Row row_of(const Json& record) {
           {text(at(record, {"pod", "namespace"})) + "/" + text(at(record, {"pod", "name"}))},
           {text(at(record, {"pod", "qos"}))},
           {outcome, colour_of(outcome)},
-          {signal + " " + text(at(record, {"kind"}))},
+          {cause_of(record)},
           {amount(signal, integer(at(record, {"available"})))},
           {amount(signal, integer(at(record, {"threshold"})))},
           {bytes(integer(at(record, {"working_set"})))},

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/victims_file.h"
 
-#include "base/fd.h"
-
-#include <fcntl.h>
+#include "daemon/state_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -25,26 +22,40 @@ Instant instant(const json& ns) {
 }
 
 json to_json(const Reason& reason) {
-  return {{"signal", name(reason.signal)},
-          {"hard", reason.hard},
-          {"threshold", reason.threshold},
-          {"available", reason.available},
-          {"capacity", reason.capacity},
-          {"sampled_at", ns(reason.sampled_at)},
-          {"first_crossed", ns(reason.first_crossed)},
-          {"last_clear", ns(reason.last_clear)}};
+  json entry{{"signal", name(reason.signal)},
+             {"hard", reason.hard},
+             {"threshold", reason.threshold},
+             {"available", reason.available},
+             {"capacity", reason.capacity},
+             {"sampled_at", ns(reason.sampled_at)},
+             {"first_crossed", ns(reason.first_crossed)},
+             {"last_clear", ns(reason.last_clear)}};
+  if (reason.cause == Cause::kTaint)
+    entry["taint"] = {{"key", reason.taint->key},
+                      {"value", reason.taint->value},
+                      {"effect", name(reason.taint->effect)}};
+  return entry;
+}
+
+std::shared_ptr<const Taint> taint_from(const json& from) {
+  const auto effect = taint_effect_named(from.at("effect").get<std::string>());
+  return std::make_shared<const Taint>(
+      Taint{from.at("key"), from.at("value"), effect.value_or(TaintEffect::kNoExecute)});
 }
 
 Reason reason_from(const json& from) {
   const auto signal = signal_named(from.at("signal").get<std::string>());
-  return Reason{.signal = signal.value_or(Signal::kMemoryAvailable),
+  const bool taint = from.contains("taint");
+  return Reason{.cause = taint ? Cause::kTaint : Cause::kThreshold,
+                .signal = signal.value_or(Signal::kMemoryAvailable),
                 .hard = from.at("hard"),
                 .threshold = from.at("threshold"),
                 .available = from.at("available"),
                 .capacity = from.at("capacity"),
                 .sampled_at = instant(from.at("sampled_at")),
                 .first_crossed = instant(from.at("first_crossed")),
-                .last_clear = instant(from.at("last_clear"))};
+                .last_clear = instant(from.at("last_clear")),
+                .taint = taint ? taint_from(from.at("taint")) : nullptr};
 }
 
 json to_json(const Victim& victim) {
@@ -80,26 +91,6 @@ Victim victim_from(const json& from) {
   victim.memory_request = Bytes{from.at("request").get<std::int64_t>()};
   if (from.contains("held")) victim.held = Bytes{from.at("held").get<std::int64_t>()};
   return victim;
-}
-
-std::string read_boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
-Result<> write_atomically(const fs::path& path, const std::string& text) {
-  const fs::path fresh = path.string() + ".new";
-  Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd) return errno_failure("create " + fresh.string(), errno);
-  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return errno_failure("write " + fresh.string(), errno);
-  if (::fsync(fd.get()) != 0) return errno_failure("sync " + fresh.string(), errno);
-  std::error_code error;
-  fs::rename(fresh, path, error);
-  if (error) return errno_failure("rename " + fresh.string(), error.value());
-  return {};
 }
 
 // What a pretended victim stands for ends with the daemon that pretended.
@@ -147,9 +138,7 @@ Result<std::vector<Victim>> VictimsFile::load() {
     for (const json& entry : whole.at("victims"))
       victims.push_back(victim_from(entry));
   } catch (const json::exception& damaged) {
-    std::error_code ignored;
-    fs::rename(path_, path_.string() + ".damaged", ignored);
-    return failure("read " + path_.string() + ": " + damaged.what() + "; set aside as .damaged");
+    return tl::make_unexpected(set_aside(path_, damaged.what()));
   }
   for (const Victim& victim : victims)
     saved_.emplace_back(victim.cgroup, victim.phase);

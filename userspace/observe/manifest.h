@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manifests: the v1 Pods a directory of YAML or JSON files describes.
 //
-// What is read is what eviction needs: identity, resources, priority, grace. The rest of a Pod's
+// What is read is what eviction and admission need: identity, resources, priority, grace, where it
+// may be placed. The rest of a Pod's
 // large schema is the API server's to check. Like the API server, a request that is absent is
 // taken from its limit.
 #pragma once

@@ -2,6 +2,7 @@
 #include "observe/pod_reader.h"
 
 #include "observe/manifest.h"
+#include "observe/placement_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -80,15 +81,20 @@ Container read_container(const Section& section) {
 }
 
 void read_containers(const Section& spec, Pod& pod) {
+  const bool host_network = spec.boolean("hostNetwork").value_or(false);
   if (const auto sections = spec.list_of_maps("initContainers")) {
     for (const Section& section : *sections) {
       pod.init_containers.push_back(read_container(section));
       pod.init_containers.back().sidecar = section.string("restartPolicy") == "Always";
+      if (pod.init_containers.back().sidecar)
+        read_host_ports(section, host_network, pod.placement.host_ports);
     }
   }
   if (const auto sections = spec.list_of_maps("containers"))
-    for (const Section& section : *sections)
+    for (const Section& section : *sections) {
       pod.containers.push_back(read_container(section));
+      read_host_ports(section, host_network, pod.placement.host_ports);
+    }
   if (pod.containers.empty())
     spec.complain_at(spec.line_of("containers"),
                      spec.path_of("containers") + ": expected at least one container");
@@ -131,6 +137,7 @@ void read_spec(const Section& object, Pod& pod) {
   read_pod_level(*spec, pod);
   pod.overhead = read_quantities(*spec, "overhead");
   read_priority(*spec, pod);
+  read_placement(*spec, pod.placement);
   const auto grace = spec->integer("terminationGracePeriodSeconds", 0, Int32::max());
   pod.termination_grace = grace ? std::chrono::seconds(*grace) : kDefaultGrace;
 }
@@ -138,12 +145,12 @@ void read_spec(const Section& object, Pod& pod) {
 // A mirror pod is the API server's copy of a static one, under a uid of its own: the cgroup bears
 // the static pod's, which is the annotation's value.
 void read_annotations(const Section& metadata, Pod& pod) {
-  const auto annotations = metadata.map("annotations");
-  if (!annotations) return;
-  const auto source = annotations->string(kConfigSource);
-  const auto mirror = annotations->string(kConfigMirror);
-  pod.is_static = mirror || (source && *source != "api");
-  if (mirror && !mirror->empty()) pod.uid = *mirror;
+  pod.annotations = read_labels(metadata, "annotations");
+  const auto source = pod.annotations.find(kConfigSource);
+  const auto mirror = pod.annotations.find(kConfigMirror);
+  const auto none = pod.annotations.end();
+  pod.is_static = mirror != none || (source != none && source->second != "api");
+  if (mirror != none && !mirror->second.empty()) pod.uid = mirror->second;
 }
 
 // It is part of a cgroup's name, where a slash or an underscore would come back as something else.
@@ -163,6 +170,8 @@ void read_metadata(const Section& object, Pod& pod) {
   const auto space = metadata->string("namespace");
   if (space && !space->empty()) pod.pod_namespace = *space;
   if (const auto uid = metadata->string("uid")) pod.uid = *uid;
+  pod.labels = read_labels(*metadata, "labels");
+  pod.placement.daemon_set = owned_by_daemon_set(*metadata);
   read_annotations(*metadata, pod);
   if (!could_be_uid(pod.uid))
     metadata->complain("uid", "expected letters, digits and dashes, found \"" + pod.uid + "\"");

@@ -45,6 +45,8 @@ Json pod_json(const Pod& pod, QosOf qos_of) {
 }
 
 Json reason_json(const Reason& reason) {
+  if (reason.cause == Cause::kTaint)
+    return {{"signal", cause_name(reason)}, {"taint", to_string(*reason.taint)}};
   return {{"signal", name(reason.signal)},
           {"kind", kind_name(reason.hard)},
           {"threshold", reason.threshold},

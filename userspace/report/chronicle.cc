@@ -29,13 +29,13 @@ log::Level level_of(Outcome::Result result) {
 }
 
 void write(log::Level level, const std::string& line, const Pod& pod, CgroupId cgroup,
-           Signal signal) {
+           const Reason& reason) {
   log::write(level, line,
              {{"MESSAGE_ID", log::kEvictionMessageId},
               {"HEADROOM_POD", pod_name(pod)},
               {"HEADROOM_POD_UID", pod.uid},
               {"HEADROOM_CGROUP", std::to_string(cgroup.value)},
-              {"HEADROOM_SIGNAL", name(signal)}});
+              {"HEADROOM_SIGNAL", cause_name(reason)}});
 }
 
 void mark_signalled(Eviction& eviction, const Outcome& outcome) {
@@ -62,6 +62,7 @@ void copy_ranking(const Turn& turn, std::vector<Ranked>& ranking) {
 
 void count_decision(const Decision& decision, Counters& counters) {
   const Reason& reason = decision.reason;
+  if (reason.cause != Cause::kThreshold) return;  // no sample led to it
   of_signal(counters.stats_age, reason.signal).observe(decision.decided_at - reason.sampled_at);
   counters.detect_to_decide.observe(decision.decided_at - reason.sampled_at);
   // A soft threshold waits for its grace on purpose.
@@ -135,8 +136,7 @@ void Chronicle::not_done(const Outcome& outcome, Ending ending, const Turn& turn
   // An attempt that fails counts each time; pretending, and finding nobody, only as they are told.
   if (told || under_way) {
     if (ending == Ending::kFailed)
-      ++of_signal(counters.evictions,
-                  outcome.decision.reason.signal)[static_cast<std::size_t>(outcome.result)];
+      ++counters.evictions_for(outcome.decision.reason, outcome.result);
     if (under_way && ending == Ending::kFailed && known->told_error != outcome.error) say(outcome);
     if (under_way) known->told_error = outcome.error;
     return;
@@ -163,14 +163,14 @@ void Chronicle::ended(const Farewell& farewell, Counters& counters) {
   eviction.ending = farewell.gone ? Ending::kEvicted : Ending::kOutlasting;
   count_farewell(farewell, counters);
   write(farewell.gone ? log::Level::info : log::Level::err, ending_line(eviction), *farewell.pod,
-        farewell.cgroup, farewell.reason.signal);
+        farewell.cgroup, farewell.reason);
   tell(*known, eviction.ending, farewell.ended_at);
   table_.close(*known);
 }
 
 Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& counters) {
   const Decision& decision = outcome.decision;
-  ++of_signal(counters.evictions, decision.reason.signal)[static_cast<std::size_t>(outcome.result)];
+  ++counters.evictions_for(decision.reason, outcome.result);
   count_decision(decision, counters);
   Unfolding* known = table_.find(decision.cgroup);
   if (known) table_.close(*known);
@@ -198,7 +198,7 @@ void Chronicle::tell(Unfolding& unfolding, Ending ending, Instant at) {
 void Chronicle::say(const Outcome& outcome) const {
   const Decision& decision = outcome.decision;
   write(level_of(outcome.result), outcome_line(outcome, qos_name(*decision.pod, setup_.qos_of)),
-        *decision.pod, decision.cgroup, decision.reason.signal);
+        *decision.pod, decision.cgroup, decision.reason);
 }
 
 }  // namespace headroom::report

@@ -48,6 +48,9 @@ std::vector<ContainerUse> memory_uses(const Decision& decision, const Snapshot& 
 std::string eviction_message(const Decision& decision, const Policy& policy,
                              const Snapshot& snapshot, const CgroupNames* names) {
   const Reason& reason = decision.reason;
+  if (reason.cause == Cause::kTaint)
+    return "The node has a taint that the pod does not tolerate, or no longer: " +
+           to_string(*reason.taint) + ". ";
   return pod_message(reason.signal, threshold_quantity(reason, policy),
                      quantity_of(reason.signal, reason.available),
                      memory_uses(decision, snapshot, names));

@@ -16,6 +16,8 @@ bool lists_containers(Signal signal) {
 }
 
 std::string why(const Reason& reason) {
+  if (reason.cause == Cause::kTaint)
+    return fmt::format("the node is tainted {}", to_string(*reason.taint));
   return fmt::format("{} {}, below its {} threshold of {}", name(reason.signal),
                      human_amount(reason.signal, reason.available), reason.hard ? "hard" : "soft",
                      human_amount(reason.signal, reason.threshold));

@@ -35,6 +35,19 @@ void add_kubelet(const NodeView& node, Families& families) {
   age.into(families);
 }
 
+// Only once there were any: most nodes have no such taint.
+void add_taint_evictions(const Counters& counters, Family& evictions, Family& would) {
+  for (std::size_t result = 0; result < kResults; ++result) {
+    const std::uint64_t count = counters.taint_evictions[result];
+    if (count == 0) continue;
+    const bool pretended = static_cast<Outcome::Result>(result) == Outcome::Result::kPretended;
+    evictions.add(count, {{"mode", pretended ? "observe" : "enforce"},
+                          {"outcome", kResultNames[result]},
+                          {"signal", "taint"}});
+    if (pretended) would.add(count, {{"signal", "taint"}});
+  }
+}
+
 void add_evictions(const NodeView& node, Families& families) {
   auto evictions = Family::counter("headroom_evictions_total",
                                    "Evictions by how their first act came out; failed attempts "
@@ -53,6 +66,7 @@ void add_evictions(const NodeView& node, Families& families) {
     }
     would.add(node.counters.would_evict(static_cast<Signal>(i)), {{"signal", kSignalNames[i]}});
   }
+  add_taint_evictions(node.counters, evictions, would);
   evictions.into(families);
   would.into(families);
 }

@@ -49,6 +49,7 @@ inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "go
 // Totals since the daemon started.
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kSignals> evictions{};
+  std::array<std::uint64_t, kResults> taint_evictions{};
   std::array<Latency, kSignals> stats_age;  // age of the sample a decision rests on
   Latency detect_to_decide;    // from the sample that tripped the threshold to the decision
   Latency crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
@@ -72,6 +73,17 @@ struct Counters {
   std::uint64_t cgroups_unresolved = 0;  // of the last sweep: without a directory
   std::uint64_t notices_lost = 0;        // D-Bus signals
 
+  // Where an outcome of this cause is counted.
+  std::uint64_t& evictions_for(const Reason& reason, Outcome::Result result) {
+    const auto i = static_cast<std::size_t>(result);
+    switch (reason.cause) {
+      case Cause::kThreshold:
+        break;
+      case Cause::kTaint:
+        return taint_evictions[i];
+    }
+    return evictions[static_cast<std::size_t>(reason.signal)][i];
+  }
   std::uint64_t would_evict(Signal signal) const {
     return evictions[static_cast<std::size_t>(signal)]
                     [static_cast<std::size_t>(Outcome::Result::kPretended)];

@@ -153,6 +153,12 @@ Json counters_json(const Counters& counters) {
     would += counters.would_evict(static_cast<Signal>(i));
     failed += counters.evictions[i][static_cast<std::size_t>(Outcome::Result::kFailed)];
   }
+  const auto taint = [&](Outcome::Result result) {
+    return counters.taint_evictions[static_cast<std::size_t>(result)];
+  };
+  evicted += taint(Outcome::Result::kDone);
+  would += taint(Outcome::Result::kPretended);
+  failed += taint(Outcome::Result::kFailed);
   return {{"evicted", evicted},
           {"would_evict", would},
           {"failed", failed},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/victims.h"
 
+#include "judge/admission/no_execute.h"
+
 #include <algorithm>
 
 namespace headroom::judge_eviction {
@@ -54,7 +56,12 @@ Decision kill(const Victim& victim, const Reason& reason, Instant at) {
                   .deadline = at + return_window(victim.held)};
 }
 
-bool signal_recovered(const Policy& policy, const Verdict& verdict, const Reason& reason) {
+// Whether what a pretended eviction was for is over.
+bool recovered(const Policy& policy, const Snapshot& snapshot, const History& before,
+               const Verdict& verdict, const Victim& victim) {
+  const Reason& reason = victim.reason;
+  if (reason.cause == Cause::kTaint)
+    return !must_leave(policy, *victim.pod, victim.cgroup, before, snapshot.at);
   for (const ThresholdStanding& standing : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[standing.index];
     if (threshold.signal == reason.signal && threshold.hard() == reason.hard &&
@@ -88,7 +95,7 @@ void attend(const Policy& policy, const Snapshot& snapshot, const History& befor
   for (const Victim& victim : before.victims) {
     const PodReading* reading = reading_of(snapshot, victim.cgroup);
     if (victim.phase == Phase::kPretended) {
-      if (!gone(reading) && !signal_recovered(policy, verdict, victim.reason))
+      if (!gone(reading) && !recovered(policy, snapshot, before, verdict, victim))
         verdict.after.victims.push_back(victim);
       continue;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/watch.h"
 
+#include "judge/admission/no_execute.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -91,6 +93,8 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   for (const ThresholdStanding& standing : verdict.thresholds)
     wait = std::min(wait, unwatched(policy, standing, snapshot.at));
   wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
+  if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
+    wait = std::min(wait, *timer - snapshot.at);
   verdict.next_check = snapshot.at + std::clamp(wait, policy.check_floor, policy.check_ceiling);
 }
 

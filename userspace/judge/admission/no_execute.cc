@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/admission/no_execute.h"
+
+#include "judge/admission/taints.h"
+#include "judge/eviction/victims.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+using Kind = Patience::Kind;
+
+const TaintTimer* timer_of(const std::vector<TaintTimer>& timers, CgroupId cgroup) {
+  const auto it = std::find_if(timers.begin(), timers.end(),
+                               [&](const TaintTimer& timer) { return timer.cgroup == cgroup; });
+  return it == timers.end() ? nullptr : &*it;
+}
+
+bool leaving(const History& history, CgroupId cgroup) {
+  return std::any_of(history.victims.begin(), history.victims.end(),
+                     [&](const Victim& victim) { return victim.cgroup == cgroup; });
+}
+
+bool any_no_execute(const Policy& policy) {
+  return std::any_of(policy.taints.begin(), policy.taints.end(),
+                     [](const auto& taint) { return taint->effect == TaintEffect::kNoExecute; });
+}
+
+// The pod's own grace, as whoever deletes a pod grants it.
+Decision send_away(const PodReading& reading, const TaintRef& taint, Instant since, Instant at) {
+  constexpr std::chrono::seconds kDefaultGrace{30};
+  const Duration grace = reading.pod->termination_grace.value_or(kDefaultGrace);
+  const bool at_once = grace <= Duration::zero();
+  Reason reason;
+  reason.cause = Cause::kTaint;
+  reason.hard = false;  // a hard threshold need not wait for this grace
+  reason.sampled_at = at;
+  reason.first_crossed = since;
+  reason.taint = taint;
+  Standing standing;
+  if (reading.record) standing.working_set = working_set(*reading.record);
+  standing.memory_request = reading.memory_request;
+  return Decision{
+      .act = at_once ? Act::kKill : Act::kTerminate,
+      .pod = reading.pod,
+      .cgroup = reading.cgroup,
+      .reason = std::move(reason),
+      .standing = standing,
+      .decided_at = at,
+      .deadline = at + (at_once ? judge_eviction::return_window(standing.working_set) : grace)};
+}
+
+// Nobody to send away: the pod has ended, or no process has come yet.
+bool empty(const PodReading& reading) {
+  return reading.record && reading.record->populated == 0;
+}
+
+}  // namespace
+
+bool heeds_taints(const Pod& pod) {
+  return pod.source == PodSource::kManifest && !pod.is_static;
+}
+
+bool must_leave(const Policy& policy, const Pod& pod, CgroupId cgroup, const History& history,
+                Instant at) {
+  if (!heeds_taints(pod)) return false;
+  const Patience left = patience(pod, policy.taints);
+  if (left.kind != Kind::kFinite) return left.kind == Kind::kNone;
+  const TaintTimer* timer = timer_of(history.taint_timers, cgroup);
+  return timer && timer->due() <= at;
+}
+
+void heed_taints(const Policy& policy, const Snapshot& snapshot, const History& before,
+                 Verdict& verdict) {
+  auto& timers = verdict.after.taint_timers;
+  timers.clear();
+  verdict.after.taints_heeded = snapshot.at;
+  if (!any_no_execute(policy)) return;  // the last of them gone, every timer is cancelled
+  for (const PodReading& reading : snapshot.pods) {
+    if (!heeds_taints(*reading.pod)) continue;
+    Patience left = patience(*reading.pod, policy.taints);
+    if (left.kind == Kind::kForever) continue;  // cancels its timer
+    Instant since = snapshot.at;
+    if (left.kind == Kind::kFinite) {
+      // One that runs keeps its start and length whatever the taints and the pod say by now.
+      const TaintTimer* running = timer_of(before.taint_timers, reading.cgroup);
+      timers.push_back(running ? *running : TaintTimer{reading.cgroup, snapshot.at, left.length});
+      if (snapshot.at < timers.back().due()) continue;
+      since = timers.back().started;
+    }
+    if (!empty(reading) && !leaving(verdict.after, reading.cgroup))
+      verdict.decisions.push_back(send_away(reading, left.taint, since, snapshot.at));
+  }
+}
+
+bool taint_timer_due(const History& before, Instant at) {
+  return std::any_of(before.taint_timers.begin(), before.taint_timers.end(),
+                     [&](const TaintTimer& timer) {
+                       return timer.due() <= at && timer.due() > before.taints_heeded;
+                     });
+}
+
+std::optional<Instant> next_taint_timer(const History& history, Instant at) {
+  std::optional<Instant> next;
+  for (const TaintTimer& timer : history.taint_timers)
+    if (timer.due() > at && (!next || timer.due() < *next)) next = timer.due();
+  return next;
+}
+
+}  // namespace headroom

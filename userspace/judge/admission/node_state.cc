@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/admission/node_state.h"
+
+#include "judge/admission/taints.h"
+#include "judge/qos.h"
+#include "judge/resources.h"
+
+namespace headroom {
+namespace {
+
+// The scheduler's defaults for scoring (pkg/scheduler/util/pod_resources.go, v1.32).
+constexpr std::int64_t kScoredMilliCpu = 100;
+constexpr std::int64_t kScoredMemory = std::int64_t{200} << 20;
+
+void fill_in(std::vector<Container>& containers) {
+  for (Container& container : containers) {
+    container.requests.try_emplace("cpu", Quantity::of_milli(kScoredMilliCpu));
+    container.requests.try_emplace("memory", Quantity::of(kScoredMemory));
+  }
+}
+
+Counts scored_requests(Pod pod) {
+  fill_in(pod.init_containers);
+  fill_in(pod.containers);
+  const Counts all = counts_of(pod_requests(pod));
+  return {{"cpu", of(all, "cpu")}, {"memory", of(all, "memory")}};
+}
+
+}  // namespace
+
+PodOnNode on_node(const Pod& pod) {
+  return {.pod_namespace = pod.pod_namespace,
+          .name = pod.name,
+          .uid = pod.uid,
+          .qos = qos_class(pod),
+          .priority = pod.priority,
+          .critical = is_critical(pod),
+          .requests = counts_of(pod_requests(pod)),
+          .scored_requests = scored_requests(pod),
+          .host_ports = pod.placement.host_ports};
+}
+
+Counts requested(const NodeState& node, std::string_view but_uid) {
+  Counts sum;
+  std::int64_t pods = 0;
+  for (const PodOnNode& pod : node.pods) {
+    if (!but_uid.empty() && pod.uid == but_uid) continue;
+    add(sum, pod.requests);
+    ++pods;
+  }
+  sum["pods"] = pods;
+  return sum;
+}
+
+std::vector<Taint> all_taints(const NodeState& node) {
+  std::vector<Taint> taints = node.taints;
+  for (Taint& taint : condition_taints(node.conditions))
+    taints.push_back(std::move(taint));
+  return taints;
+}
+
+}  // namespace headroom

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeState: a node as admission and the scheduler's rules see it: what it can give, whom it holds,
+// what it holds against pods.
+#pragma once
+
+#include "judge/admission/counts.h"
+
+#include <headroom/placement.h>
+#include <headroom/pod.h>
+#include <headroom/signal.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+// A pod on a node, or on its way there, reduced to what others must know of it.
+struct PodOnNode {
+  std::string pod_namespace{};
+  std::string name{};
+  std::string uid{};
+  QosClass qos = QosClass::kBestEffort;
+  std::int32_t priority = 0;
+  bool critical = false;  // static, or of system-critical priority
+  Counts requests{};      // overhead included
+  // The same where a container that asks for no cpu or memory counts for a little: what scores are
+  // made of, so that pods asking for nothing still spread.
+  Counts scored_requests{};
+  std::vector<HostPort> host_ports{};
+  friend bool operator==(const PodOnNode&, const PodOnNode&) = default;
+};
+PodOnNode on_node(const Pod& pod);
+
+struct NodeState {
+  std::string name{};
+  Labels labels{};
+  Counts allocatable{};         // "pods" among them; a resource that is not known is absent
+  std::vector<Taint> taints{};  // the operator's
+  std::array<bool, kConditions> conditions{};  // each a taint as well
+  bool unschedulable = false;                  // cordoned
+  std::vector<PodOnNode> pods{};               // active: a pod that has ended holds nothing
+  friend bool operator==(const NodeState&, const NodeState&) = default;
+};
+
+// What all pods but that one (by its uid) were promised, their number as "pods".
+Counts requested(const NodeState& node, std::string_view but_uid = {});
+
+// The operator's and the conditions'.
+std::vector<Taint> all_taints(const NodeState& node);
+
+}  // namespace headroom

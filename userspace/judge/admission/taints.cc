@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/admission/taints.h"
+
+#include "judge/qos.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kMemoryPressure = "node.kubernetes.io/memory-pressure";
+
+struct Known {
+  std::string_view key;
+  TaintEffect effect;
+};
+
+// What the DaemonSet controller adds to its pods (v1.32).
+constexpr std::array<Known, 6> kOfDaemonSets{{
+    {"node.kubernetes.io/not-ready", TaintEffect::kNoExecute},
+    {"node.kubernetes.io/unreachable", TaintEffect::kNoExecute},
+    {"node.kubernetes.io/disk-pressure", TaintEffect::kNoSchedule},
+    {kMemoryPressure, TaintEffect::kNoSchedule},
+    {"node.kubernetes.io/pid-pressure", TaintEffect::kNoSchedule},
+    {"node.kubernetes.io/unschedulable", TaintEffect::kNoSchedule},
+}};
+
+bool given(const Pod& pod, const Taint& taint) {
+  if (taint.key == kMemoryPressure && taint.effect == TaintEffect::kNoSchedule &&
+      qos_class(pod) != QosClass::kBestEffort)
+    return true;
+  return pod.placement.daemon_set &&
+         std::any_of(kOfDaemonSets.begin(), kOfDaemonSets.end(), [&](const Known& known) {
+           return known.key == taint.key && known.effect == taint.effect;
+         });
+}
+
+void hear(const Toleration& toleration, const TaintRef& taint, Patience& patience) {
+  if (!toleration.seconds) return;
+  if (*toleration.seconds <= std::chrono::seconds::zero()) {
+    patience = {.kind = Patience::Kind::kNone, .length = {}, .taint = taint};
+    return;
+  }
+  // Nanoseconds of an int64 end after 292 years: longer is as good as that.
+  constexpr std::chrono::seconds kMost{9'000'000'000};
+  const Duration length = std::min(*toleration.seconds, kMost);
+  if (patience.kind == Patience::Kind::kFinite && patience.length <= length) return;
+  patience = {.kind = Patience::Kind::kFinite, .length = length, .taint = taint};
+}
+
+}  // namespace
+
+bool tolerates(const Toleration& toleration, const Taint& taint) {
+  if (toleration.effect && *toleration.effect != taint.effect) return false;
+  if (!toleration.key.empty() && toleration.key != taint.key) return false;
+  if (toleration.any_value) return true;
+  // No key and Equal is refused where manifests are read.
+  return !toleration.key.empty() && toleration.value == taint.value;
+}
+
+bool tolerates(const Pod& pod, const Taint& taint) {
+  const auto& own = pod.placement.tolerations;
+  return std::any_of(own.begin(), own.end(),
+                     [&](const Toleration& toleration) { return tolerates(toleration, taint); }) ||
+         given(pod, taint);
+}
+
+Patience patience(const Pod& pod, std::span<const TaintRef> taints) {
+  Patience patience;
+  for (const TaintRef& taint : taints) {
+    if (taint->effect != TaintEffect::kNoExecute) continue;
+    bool tolerated = given(pod, *taint);
+    // Every toleration that matches has a say, and the shortest time wins.
+    for (const Toleration& toleration : pod.placement.tolerations) {
+      if (!tolerates(toleration, *taint)) continue;
+      tolerated = true;
+      hear(toleration, taint, patience);
+      if (patience.kind == Patience::Kind::kNone) return patience;
+    }
+    if (!tolerated) return {.kind = Patience::Kind::kNone, .length = {}, .taint = taint};
+  }
+  return patience;
+}
+
+const Taint& taint_of(Condition condition) {
+  static const std::array<Taint, kConditions> kTaints{Taint{std::string(kMemoryPressure)},
+                                                      Taint{"node.kubernetes.io/disk-pressure"},
+                                                      Taint{"node.kubernetes.io/pid-pressure"}};
+  return kTaints[static_cast<std::size_t>(condition)];
+}
+
+std::vector<Taint> condition_taints(const std::array<bool, kConditions>& conditions) {
+  std::vector<Taint> taints;
+  for (std::size_t i = 0; i < kConditions; ++i)
+    if (conditions[i]) taints.push_back(taint_of(static_cast<Condition>(i)));
+  return taints;
+}
+
+}  // namespace headroom

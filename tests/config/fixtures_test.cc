@@ -88,6 +88,12 @@ TEST(Fixtures, TheFileWeShipSaysTheDefaults) {
     EXPECT_EQ(config->pods_cgroup, none->pods_cgroup);
     EXPECT_EQ(config->compatibility_metrics, none->compatibility_metrics);
     EXPECT_EQ(config->log_level, none->log_level);
+    EXPECT_EQ(config->taints, none->taints);
+    EXPECT_EQ(config->reserved.kube.amounts, none->reserved.kube.amounts);
+    EXPECT_EQ(config->max_pods, none->max_pods);
+    EXPECT_EQ(config->node_name, none->node_name);
+    EXPECT_EQ(config->node_labels, none->node_labels);
+    EXPECT_EQ(config->node_status, none->node_status);
   }
 }
 
@@ -96,7 +102,7 @@ TEST(Fixtures, TheFileWeShipShowsEveryKeyOfOurs) {
   for (const std::string_view key :
        {"mode", "listen", "podManifests", "auditLog", "stateDirectory", "podsCgroup",
         "compatibilityMetrics", "logLevel", "hardGrace", "fastestFill", "checkFloor",
-        "checkCeiling", "sweepPeriod", "selfCheckPeriod"})
+        "checkCeiling", "sweepPeriod", "selfCheckPeriod", "nodeName", "nodeLabels", "nodeStatus"})
     EXPECT_NE(text.find("\n  " + std::string(key) + ": "), std::string::npos) << key;
 }
 

@@ -204,6 +204,22 @@ TEST(NoExecute, PretendsOnceAndForgetsWhenTheTaintIsGone) {
   EXPECT_EQ(node.at(3000, Outcome::Result::kPretended), Lines{"kill web"});
 }
 
+TEST(NoExecute, WhoOnlyPretendsToLeaveHoldsUpNobody) {
+  for (const Duration grace : {Duration(0), Duration(seconds(1))}) {
+    Node node;
+    node.policy.thresholds = {memory_below(200_MiB, grace)};
+    node.add("guest", {}, seconds(60));
+    node.policy.taints = {no_execute("a")};
+    EXPECT_EQ(node.at(0, Outcome::Result::kPretended), Lines{"terminate guest"});
+    node.add("hog", {tolerating("a")});
+    node.step(1000, 100_MiB, Outcome::Result::kPretended);
+    node.step(2100, 100_MiB, Outcome::Result::kPretended);
+    ASSERT_EQ(node.history.victims.size(), 2u);
+    EXPECT_EQ(node.history.victims[1].pod->name, "hog");
+    EXPECT_EQ(node.history.victims[0].reason.cause, Cause::kTaint);
+  }
+}
+
 TEST(NoExecute, AHardThresholdDoesNotWaitForATaintsGrace) {
   Node node;
   node.policy.thresholds = {memory_below(200_MiB)};

@@ -109,6 +109,36 @@ TEST_F(Dbus, VersionAndModeAreProperties) {
   sd_bus_flush_close_unref(client);
 }
 
+TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {
+  std::vector<std::string> heard;
+  const auto thread = BusThread::start(
+      {.shown = shown,
+       .admit = [](const std::string& manifest) { return Result<std::string>("to " + manifest); },
+       .taint = [&](const std::vector<std::string>& edits, bool overwrite) -> Result<std::string> {
+         heard = edits;
+         heard.emplace_back(overwrite ? "overwrite" : "keep");
+         if (edits.size() == 1) return failure("taint \"a\" not found");
+         return "done";
+       }});
+  ASSERT_TRUE(thread);
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  EXPECT_EQ(ctl::ask_admission("a pod").value(), "to a pod");
+  EXPECT_EQ(ctl::edit_taints({"a:NoExecute", "b-"}, true).value(), "done");
+  EXPECT_EQ(heard, (std::vector<std::string>{"a:NoExecute", "b-", "overwrite"}));
+  const auto refused = ctl::edit_taints({"a-"}, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ctl::NoAnswer::Kind::kRefused);
+  EXPECT_EQ(refused.error().what, "taint \"a\" not found");
+}
+
+TEST_F(Dbus, ADaemonThatHasNoAnswersSaysSo) {
+  const auto thread = BusThread::start({.shown = shown});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  const auto none = ctl::ask_admission("a pod");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ctl::NoAnswer::Kind::kUnreachable);
+}
+
 int on_evicted(sd_bus_message* message, void* user, sd_bus_error*) {
   const char *pod = nullptr, *uid = nullptr, *reason = nullptr, *text = nullptr;
   std::uint64_t at = 0;

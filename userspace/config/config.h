@@ -3,11 +3,16 @@
 #pragma once
 
 #include "config/complaint.h"
+#include "judge/allocatable/allocatable_policy.h"
 
+#include <headroom/placement.h>
 #include <headroom/policy.h>
+#include <headroom/taint.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace headroom::config {
 
@@ -30,6 +35,16 @@ struct Config {
   std::string log_level = "info";                      // logLevel: debug, info, warning, error
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
+
+  // The node as pods are to see it. The taints are what the node starts with: the operator changes
+  // them at run time, and the policy holds those in force.
+  std::vector<Taint> taints;       // registerWithTaints
+  AllocatablePolicy reserved;      // kubeReserved, systemReserved, reservedSystemCPUs
+  std::int64_t max_pods = 110;     // maxPods
+  std::int64_t pods_per_core = 0;  // podsPerCore; 0: no such limit
+  std::string node_name;           // nodeName; "": the host's
+  Labels node_labels;              // nodeLabels
+  std::filesystem::path node_status = "/run/headroom/node.json";  // nodeStatus; "": no file
 };
 
 }  // namespace headroom::config

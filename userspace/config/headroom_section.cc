@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/headroom_section.h"
 
+#include "config/node_section.h"
+
 #include <array>
 #include <charconv>
 
@@ -22,6 +24,9 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "checkCeiling",
     "sweepPeriod",
     "selfCheckPeriod",
+    "nodeName",
+    "nodeLabels",
+    "nodeStatus",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -147,6 +152,7 @@ void read_headroom(const Section& section, Config& config) {
   read_outside(section, config);
   read_hard_grace(section, config.policy);
   read_watch(section, config);
+  read_node_identity(section, config);
 }
 
 }  // namespace headroom::config

@@ -3,6 +3,7 @@
 
 #include "config/headroom_section.h"
 #include "config/kubelet_keys.h"
+#include "config/node_section.h"
 #include "config/suggest.h"
 
 #include <algorithm>
@@ -141,6 +142,7 @@ void read_kubelet(const Section& document, const std::string& file, Config& conf
   complain_of_unknown(document);
   read_eviction(document, file, config, eviction);
   read_cgroups(document, config);
+  read_node(document, config);
 }
 
 }  // namespace headroom::config

@@ -5,10 +5,13 @@
 
 #include <systemd/sd-bus.h>
 
+#include <functional>
 #include <memory>
 
 namespace headroom::ctl {
 namespace {
+
+using Kind = NoAnswer::Kind;
 
 constexpr std::uint64_t kTimeoutUsec = 5'000'000;
 
@@ -24,40 +27,77 @@ using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
 struct BusError {
   sd_bus_error error = SD_BUS_ERROR_NULL;
   ~BusError() { sd_bus_error_free(&error); }
+  bool is(const char* name) const { return sd_bus_error_has_name(&error, name) > 0; }
 };
 
-Result<Bus> open_bus() {
-  sd_bus* bus = nullptr;
-  if (int r = sd_bus_open_system(&bus); r < 0)
-    return errno_failure("cannot reach the system bus", -r);
-  return Bus(bus);
+tl::unexpected<NoAnswer> unreachable(const std::string& doing, int code) {
+  return tl::make_unexpected(NoAnswer{Kind::kUnreachable, doing + ": " + std::strerror(code)});
 }
 
-std::string refusal(const sd_bus_error& error, int code) {
-  if (sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
-      sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-    return "headroomd is not running (nobody owns io.headroom.Headroom1 on the system bus); see "
-           "systemctl status headroomd";
-  return std::string("ask headroomd for its status: ") +
-         (error.message ? error.message : std::strerror(code));
+NoAnswer failing(const BusError& error, const char* method, int code) {
+  if (error.is(SD_BUS_ERROR_SERVICE_UNKNOWN) || error.is(SD_BUS_ERROR_NAME_HAS_NO_OWNER))
+    return {Kind::kUnreachable,
+            "headroomd is not running (nobody owns io.headroom.Headroom1 on the system bus); see "
+            "systemctl status headroomd"};
+  if (error.is(report::kBusRefused)) return {Kind::kRefused, error.error.message};
+  if (error.is(SD_BUS_ERROR_ACCESS_DENIED))
+    return {Kind::kForbidden, std::string("only root may ask headroomd for ") + method};
+  return {Kind::kUnreachable,
+          std::string("ask headroomd for ") + method + ": " +
+              (error.error.message ? error.error.message : std::strerror(code))};
+}
+
+using Append = std::function<int(sd_bus_message*)>;
+
+// One call of a method that answers with one string.
+Answer ask(const char* method, const Append& append) {
+  sd_bus* opened = nullptr;
+  if (int r = sd_bus_open_system(&opened); r < 0)
+    return unreachable("cannot reach the system bus", -r);
+  const Bus bus(opened);
+  sd_bus_set_method_call_timeout(opened, kTimeoutUsec);
+  sd_bus_message* made = nullptr;
+  int r = sd_bus_message_new_method_call(opened, &made, report::kBusName, report::kBusPath,
+                                         report::kBusInterface, method);
+  const Message question(made);
+  if (r >= 0) r = append(made);
+  if (r < 0) return unreachable("put the question to headroomd", -r);
+  BusError error;
+  sd_bus_message* answered = nullptr;
+  r = sd_bus_call(opened, made, 0, &error.error, &answered);
+  const Message answer(answered);
+  if (r < 0) return tl::make_unexpected(failing(error, method, -r));
+  const char* document = nullptr;
+  r = sd_bus_message_read(answered, "s", &document);
+  if (r < 0) return unreachable("read headroomd's answer", -r);
+  return std::string(document);
+}
+
+int append_edits(sd_bus_message* message, const std::vector<std::string>& edits, bool overwrite) {
+  int r = sd_bus_message_open_container(message, 'a', "s");
+  for (const std::string& edit : edits)
+    if (r >= 0) r = sd_bus_message_append(message, "s", edit.c_str());
+  if (r >= 0) r = sd_bus_message_close_container(message);
+  return r < 0 ? r : sd_bus_message_append(message, "b", overwrite ? 1 : 0);
 }
 
 }  // namespace
 
 Result<std::string> fetch_status() {
-  auto bus = open_bus();
-  if (!bus) return tl::make_unexpected(std::move(bus.error()));
-  sd_bus_set_method_call_timeout(bus->get(), kTimeoutUsec);
-  BusError error;
-  sd_bus_message* answer = nullptr;
-  int r = sd_bus_call_method(bus->get(), report::kBusName, report::kBusPath, report::kBusInterface,
-                             "Status", &error.error, &answer, "");
-  const Message owned(answer);
-  if (r < 0) return failure(refusal(error.error, -r), -r);
-  const char* document = nullptr;
-  r = sd_bus_message_read(answer, "s", &document);
-  if (r < 0) return errno_failure("read headroomd's answer", -r);
-  return std::string(document);
+  auto answer = ask("Status", [](sd_bus_message*) { return 0; });
+  if (!answer) return failure(std::move(answer.error().what));
+  return std::move(*answer);
+}
+
+Answer ask_admission(const std::string& manifest) {
+  return ask("Admit", [&](sd_bus_message* message) {
+    return sd_bus_message_append(message, "s", manifest.c_str());
+  });
+}
+
+Answer edit_taints(const std::vector<std::string>& edits, bool overwrite) {
+  return ask("Taint",
+             [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); });
 }
 
 }  // namespace headroom::ctl

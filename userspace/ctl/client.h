@@ -4,11 +4,33 @@
 
 #include <headroom/result.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
 
 namespace headroom::ctl {
 
-// The status document, as headroomd wrote it. Errors tell the operator what to look at.
+// Why there is no answer, in words that tell the operator what to look at.
+struct NoAnswer {
+  enum class Kind : std::uint8_t {
+    kUnreachable,  // no bus, no daemon, or no answer from it
+    kRefused,      // the daemon says no to what was asked, one line each
+    kForbidden,    // this user may not ask that
+  };
+  Kind kind = Kind::kUnreachable;
+  std::string what;
+};
+using Answer = tl::expected<std::string, NoAnswer>;
+
+// The status document, as headroomd wrote it.
 Result<std::string> fetch_status();
+
+// Whether the pods of a manifest would be admitted, as JSON.
+Answer ask_admission(const std::string& manifest);
+
+// Edits the node's taints; those in force then, as JSON.
+Answer edit_taints(const std::vector<std::string>& edits, bool overwrite);
 
 }  // namespace headroom::ctl

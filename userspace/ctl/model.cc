@@ -78,6 +78,8 @@ Status status_of(const Json& json) {
     status.thresholds.push_back(threshold_of(threshold));
   for (const auto& [name, holds] : at(json, "conditions").items())
     status.conditions[name] = truth(holds);
+  for (const Json& taint : at(json, "taints"))
+    status.taints.push_back(text(taint, "taint"));
   for (const Json& pod : at(json, "pods"))
     status.pods.push_back(pod_of(pod));
   status.cgroups = integer(json, "cgroups");

@@ -55,6 +55,7 @@ struct Status {
   std::vector<SignalStatus> signals;
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
+  std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"
   std::vector<PodStatus> pods;
   std::optional<std::int64_t> cgroups;
   std::optional<std::int64_t> evicted;

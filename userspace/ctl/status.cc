@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 namespace headroom::ctl {
 namespace {
@@ -65,6 +66,12 @@ std::string source_line(const Status& status) {
   return line + '\n';
 }
 
+// Most nodes have none.
+std::string taint_line(const Status& status) {
+  if (status.taints.empty()) return "";
+  return "taints:  " + printable(fmt::format("{}", fmt::join(status.taints, ", "))) + '\n';
+}
+
 }  // namespace
 
 std::string heading(const Status& status, const Screen& screen) {
@@ -96,6 +103,7 @@ std::string render_status(const Status& status, const Screen& screen) {
   std::string text = heading(status, screen);
   text += '\n' + threshold_table(status, screen);
   text += '\n' + condition_line(status, screen);
+  text += taint_line(status);
   text += fmt::format("headroomd:  cpu {}  memory {}  readings missed {}\n",
                       seconds(status.self_cpu_seconds), bytes(status.self_resident),
                       count(status.missing_readings));

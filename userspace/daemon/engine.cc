@@ -70,9 +70,14 @@ void Engine::resume(std::vector<Victim> victims) {
     history_.victims.push_back(std::move(victim));
 }
 
+void Engine::resume(std::vector<TaintTimer> timers) {
+  history_.taint_timers = std::move(timers);
+}
+
 void Engine::adopt(Policy policy) {
   history_ = carry_over(policy_, history_, policy);
   policy_ = std::move(policy);
+  next_sweep_ = {};  // what it makes of every pod is seen at once
 }
 
 }  // namespace headroom::daemon

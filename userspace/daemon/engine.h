@@ -24,6 +24,8 @@ class Engine {
 
   // Victims of a former life, whose grace goes on.
   void resume(std::vector<Victim> victims);
+  // Pods whose tolerationSeconds run on.
+  void resume(std::vector<TaintTimer> timers);
   // Takes effect at the next turn; what still applies of the history stays.
   void adopt(Policy policy);
   // The actuator in force (dry or real).

@@ -5,6 +5,7 @@
 #include "observe/manifest.h"
 #include "report/journal.h"
 
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
@@ -63,6 +64,12 @@ Result<> Loop::attach() {
       return added;
   if (auto added =
           checked(sd_event_add_signal(event, nullptr, SIGHUP, &on_hangup, this), "handle SIGHUP");
+      !added)
+    return added;
+  // A null source is the loop's own, and as old.
+  if (auto added =
+          checked(sd_event_add_io(event, nullptr, node_->edits_fd(), EPOLLIN, &on_edits, this),
+                  "watch for edits of the taints");
       !added)
     return added;
   sd_event_source* timer = nullptr;
@@ -144,6 +151,12 @@ int Loop::on_timer(sd_event_source*, uint64_t, void* loop) {
 
 int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
   static_cast<Loop*>(loop)->reload();
+  static_cast<Loop*>(loop)->turn(Wake::kRequest);
+  return 0;
+}
+
+int Loop::on_edits(sd_event_source*, int, uint32_t, void* loop) {
+  static_cast<Loop*>(loop)->node_->heed_edits();
   static_cast<Loop*>(loop)->turn(Wake::kRequest);
   return 0;
 }

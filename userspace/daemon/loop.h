@@ -40,6 +40,7 @@ class Loop {
 
   static int on_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
+  static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
   static int on_manifests(sd_event_source* source, const inotify_event* event, void* loop);
 
   Node* node_;

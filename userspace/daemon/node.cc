@@ -2,6 +2,8 @@
 #include "daemon/node.h"
 
 #include "daemon/allocations.h"
+#include "daemon/node_terms.h"
+#include "daemon/questions.h"
 #include "daemon/site.h"
 #include "judge/qos.h"
 #include "observe/clock.h"
@@ -64,13 +66,15 @@ Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::Cgroup
       new Node(std::move(config), root, std::move(*sources), std::move(manifests)));
   node->open_windows();
   node->resume();
+  node->resume_timers();
   return node;
 }
 
 Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
            std::vector<Pod> manifests)
     : measured_fill_(observe::measure_fastest_fill()),
-      config_(outrunning(std::move(config), measured_fill_)),
+      taints_(config.state_dir),
+      config_(tainted(outrunning(std::move(config), measured_fill_))),
       source_(sources.source.get()),
       observer_({.node = observe::NodeSource({.cgroup_root = root.mount}),
                  .cgroups = std::move(sources.source),
@@ -78,6 +82,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                  .pods_cgroup = config_.pods_cgroup}),
       names_(observer_.inventory()),
       shown_(std::make_shared<report::Shown>()),
+      status_(status_setup()),
       reporter_(reporter_setup()),
       host_actuator_(
           [this](CgroupId id) {
@@ -87,7 +92,8 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
           &observe::now),
       dry_actuator_(&observe::now),
       victims_file_(config_.state_dir),
-      engine_(config_.policy, observer_, actuator(), reporter_,
+      timers_file_(config_.state_dir),
+      engine_(config_.policy, observer_, actuator(), status_,
               TurnMeter(&observe::now, &allocations_on_this_thread),
               [this](const report::TickCost& cost) {
                 reporter_.note(cost);
@@ -98,6 +104,40 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
               }) {
   observer_.describe(std::move(manifests));
   note_source();
+  status_.adopt(terms_of(config_), config_.policy);
+}
+
+// With the taints in force: the configuration's as edited since.
+config::Config Node::tainted(config::Config config) {
+  if (auto kept = taints_.configure(config.taints); !kept)
+    log::error("{}: taints edited by hand do not outlast this daemon", kept.error().what);
+  config.policy.taints = taints_.shared();
+  return config;
+}
+
+StatusKeeper::Setup Node::status_setup() {
+  return {.next = &reporter_,
+          .on_change =
+              [this](const report::NodeStatusRef& status) {
+                reporter_.note_status(status);
+                if (status_file_) status_file_->submit(status);
+              },
+          .machine = &machine_amounts,
+          .wall_clock =
+              [] {
+                return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+              }};
+}
+
+// Asked on the bus's thread.
+report::DbusSetup Node::bus_setup() {
+  return {
+      .shown = shown_,
+      .qos_of = &qos_class,
+      .admit =
+          [this](const std::string& manifest) { return admit_json(status_.current(), manifest); },
+      .taint = [this](const std::vector<std::string>& edits,
+                      bool overwrite) { return taint_json(taints_, edits, overwrite); }};
 }
 
 report::ReporterSetup Node::reporter_setup() {
@@ -113,7 +153,9 @@ report::ReporterSetup Node::reporter_setup() {
 
 // The windows others look through. Without one of them the node is kept all the same.
 void Node::open_windows() {
-  auto bus = report::BusThread::start({.shown = shown_, .qos_of = &qos_class});
+  if (!config_.node_status.empty())
+    status_file_ = std::make_unique<StatusFile>(config_.node_status);
+  auto bus = report::BusThread::start(bus_setup());
   if (bus)
     bus_ = std::move(*bus);
   else
@@ -137,6 +179,14 @@ void Node::resume() {
   engine_.resume(std::move(*victims));
 }
 
+void Node::resume_timers() {
+  auto timers = timers_file_.load();
+  if (timers)
+    engine_.resume(std::move(*timers));
+  else
+    log::error("{}: pods have their tolerationSeconds anew", timers.error().what);
+}
+
 Actuator& Node::actuator() {
   if (config_.policy.mode == Mode::kEnforce) return host_actuator_;
   return dry_actuator_;
@@ -150,10 +200,7 @@ void Node::note_source() {
 Instant Node::turn(report::Wake wake) {
   const Instant next = engine_.turn(observe::now(), wake);
   // After the acts: a disk that hangs costs the next turn, not this kill.
-  const auto saved = victims_file_.save(engine_.history().victims);
-  if (!saved && !victims_unsaved_)
-    log::error("{}: a restart would not resume an eviction under way", saved.error().what);
-  victims_unsaved_ = !saved;
+  save_state();
   say_trouble();
   check_itself(next);
   return next;
@@ -179,8 +226,36 @@ void Node::check_itself(Instant next_turn) {
   note_source();
 }
 
+void Node::save_state() {
+  const auto victims = victims_file_.save(engine_.history().victims);
+  const auto timers = timers_file_.save(engine_.history().taint_timers);
+  const bool unsaved = !victims || !timers;
+  if (unsaved && !state_unsaved_)
+    log::error("{}: a restart would not resume an eviction under way, or give time anew",
+               victims ? timers.error().what : victims.error().what);
+  state_unsaved_ = unsaved;
+}
+
+void Node::heed_edits() {
+  taints_.heard();
+  config_.policy.taints = taints_.shared();
+  std::string list;
+  for (const auto& taint : config_.policy.taints)
+    list.append(list.empty() ? "" : ", ").append(to_string(*taint));
+  log::info("the node's taints are now: {}", list.empty() ? "none" : list);
+  adopt_policy();
+}
+
+// Everybody who keeps one of his own.
+void Node::adopt_policy() {
+  engine_.adopt(config_.policy);
+  engine_.use(actuator());
+  reporter_.adopt(config_.policy);
+  status_.adopt(terms_of(config_), config_.policy);
+}
+
 void Node::adopt(config::Config config) {
-  config = outrunning(std::move(config), measured_fill_);
+  config = tainted(outrunning(std::move(config), measured_fill_));
   const auto stays = [&](const char* key, const auto& was, const auto& wanted) {
     if (was != wanted) log::warning("headroom.{} takes effect at the next start", key);
   };
@@ -188,14 +263,19 @@ void Node::adopt(config::Config config) {
   stays("auditLog", config_.audit_log, config.audit_log);
   stays("stateDirectory", config_.state_dir, config.state_dir);
   stays("podsCgroup", config_.pods_cgroup, config.pods_cgroup);
+  stays("nodeStatus", config_.node_status, config.node_status);
   stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
   config_.policy = std::move(config.policy);
   config_.self_check_period = config.self_check_period;
   config_.pod_manifests = std::move(config.pod_manifests);
+  config_.taints = std::move(config.taints);
+  config_.reserved = std::move(config.reserved);
+  config_.max_pods = config.max_pods;
+  config_.pods_per_core = config.pods_per_core;
+  config_.node_name = std::move(config.node_name);
+  config_.node_labels = std::move(config.node_labels);
   log::set_level(config.log_level);
-  engine_.adopt(config_.policy);
-  engine_.use(actuator());
-  reporter_.adopt(config_.policy);
+  adopt_policy();
 }
 
 }  // namespace headroom::daemon

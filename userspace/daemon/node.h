@@ -7,6 +7,10 @@
 #include "config/config.h"
 #include "daemon/cgroup_names.h"
 #include "daemon/engine.h"
+#include "daemon/status_file.h"
+#include "daemon/status_keeper.h"
+#include "daemon/taint_keeper.h"
+#include "daemon/timers_file.h"
 #include "daemon/victims_file.h"
 #include "observe/best_source.h"
 #include "observe/cgroup_root.h"
@@ -35,6 +39,10 @@ class Node {
 
   const config::Config& config() const { return config_; }
 
+  // Readable when an operator has edited the taints: then heed_edits(), and take a turn.
+  int edits_fd() const { return taints_.edited_fd(); }
+  void heed_edits();
+
  private:
   struct Sources {
     std::unique_ptr<observe::BestSource> source;
@@ -47,24 +55,34 @@ class Node {
   report::ReporterSetup reporter_setup();
   void open_windows();
   void resume();
+  void resume_timers();
   Actuator& actuator();
   void note_source();
   void check_itself(Instant next_turn);
   void say_trouble();
+  config::Config tainted(config::Config config);
+  StatusKeeper::Setup status_setup();
+  report::DbusSetup bus_setup();
+  void adopt_policy();
+  void save_state();
 
   const std::int64_t measured_fill_;  // bytes per second
+  TaintKeeper taints_;
   config::Config config_;
   observe::BestSource* source_;  // the observer's
   observe::HostObserver observer_;
   InventoryNames names_;
   std::shared_ptr<report::Shown> shown_;
+  StatusKeeper status_;
   std::unique_ptr<report::BusThread> bus_;
   report::NodeReporter reporter_;
   std::unique_ptr<report::Http> http_;
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
   VictimsFile victims_file_;
-  bool victims_unsaved_ = false;
+  TimersFile timers_file_;
+  bool state_unsaved_ = false;
+  std::unique_ptr<StatusFile> status_file_;
   Instant checked_at_;   // the source against the files
   std::string trouble_;  // of the observer, as last said
   Engine engine_;

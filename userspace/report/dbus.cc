@@ -46,6 +46,43 @@ int answer_status(sd_bus_message* call, void* user, sd_bus_error*) {
   });
 }
 
+// The answer, or why not: refused is what was asked, not the call.
+int reply(sd_bus_message* call, const Result<std::string>& answer, sd_bus_error* error) {
+  if (!answer) return sd_bus_error_set(error, kBusRefused, answer.error().what.c_str());
+  return sd_bus_reply_method_return(call, "s", answer->c_str());
+}
+
+int answer_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    const char* manifest = nullptr;
+    if (int r = sd_bus_message_read(call, "s", &manifest); r < 0) return r;
+    if (!setup.admit) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no admission");
+    return reply(call, setup.admit(manifest), error);
+  });
+}
+
+int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
+  if (int r = sd_bus_message_enter_container(message, 'a', "s"); r < 0) return r;
+  const char* text = nullptr;
+  int r = 0;
+  while ((r = sd_bus_message_read(message, "s", &text)) > 0)
+    strings.emplace_back(text);
+  return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+int answer_taint(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    std::vector<std::string> edits;
+    if (int r = read_strings(call, edits); r < 0) return r;
+    int overwrite = 0;
+    if (int r = sd_bus_message_read(call, "b", &overwrite); r < 0) return r;
+    if (!setup.taint) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no taints");
+    return reply(call, setup.taint(edits, overwrite != 0), error);
+  });
+}
+
 int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*,
                 sd_bus_error*) {
   return sd_bus_message_append(reply, "s", HEADROOM_VERSION);
@@ -62,6 +99,11 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD_WITH_ARGS("Status", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_status,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Admit", SD_BUS_ARGS("s", manifest), SD_BUS_RESULT("s", json),
+                            answer_admit, SD_BUS_VTABLE_UNPRIVILEGED),
+    // Not unprivileged: the bus's policy keeps others out, and so does sd-bus.
+    SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),
+                            SD_BUS_RESULT("s", json), answer_taint, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("Mode", "s", get_mode, 0, 0),
     SD_BUS_SIGNAL_WITH_ARGS(
@@ -87,7 +129,7 @@ EvictedNotice notice_of(const Eviction& eviction) {
   return {
       .pod = pod_name(*decision.pod),
       .uid = decision.pod->uid,
-      .reason = std::string(name(decision.reason.signal)),
+      .reason = std::string(cause_name(decision.reason)),
       .message = eviction.message,
       .decided_at_ns = static_cast<std::uint64_t>(decision.decided_at.time_since_epoch().count())};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusService: io.headroom.Headroom1 on the system bus: Status(), Version, Mode, Evicted.
+// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Version, Mode,
+// Evicted.
 #pragma once
 
 #include "report/eviction.h"
@@ -8,8 +9,10 @@
 #include <headroom/result.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 struct sd_event;
 
@@ -22,13 +25,19 @@ inline constexpr const char* kBusInterface = "io.headroom.Headroom1";
 struct DbusSetup {
   std::shared_ptr<const Shown> shown;
   QosOf qos_of = nullptr;
+  // What the daemon answers, as JSON or an error to be told as it is; on the service's thread.
+  // Absent: not supported.
+  std::function<Result<std::string>(const std::string& manifest)> admit{};
+  std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
 };
+
+inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";
 
 // What the Evicted signal says.
 struct EvictedNotice {
   std::string pod;      // "default/hog"
   std::string uid;      //
-  std::string reason;   // the eviction signal: "memory.available"
+  std::string reason;   // the eviction signal: "memory.available"; or "taint"
   std::string message;  // the kubelet's
   std::uint64_t decided_at_ns = 0;
 };

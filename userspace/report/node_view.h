@@ -7,6 +7,7 @@
 #pragma once
 
 #include "report/latency.h"
+#include "report/node_status.h"
 #include "report/tick_cost.h"
 
 #include <headroom/container.h>
@@ -112,6 +113,8 @@ struct NodeView {
   std::vector<ThresholdView> thresholds;
   std::array<bool, kConditions> conditions{};
   std::vector<Victim> victims;
+  std::vector<TaintTimer> taint_timers;
+  NodeStatusRef status;  // null: none yet
   Instant next_check;
   std::uint64_t cgroups = 0;
   std::optional<Instant> swept_at;

@@ -31,6 +31,11 @@ void NodeReporter::note(const TickCost& cost) {
   if (cost.depth == Depth::kCgroups) counters_.sweep.observe(cost.look);
 }
 
+void NodeReporter::note_status(NodeStatusRef status) {
+  status_ = std::move(status);
+  status_news_ = true;
+}
+
 void NodeReporter::adopt(const Policy& policy) {
   policy_ = policy;
 }
@@ -67,7 +72,8 @@ void NodeReporter::show_cgroups(const Snapshot& snapshot, bool news) {
 }
 
 void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, bool news) {
-  if (!due(node_shown_, snapshot.at, news)) return;
+  if (!due(node_shown_, snapshot.at, news || status_news_)) return;
+  status_news_ = false;
   node_shown_ = snapshot.at;
   meter_.read(self_);
   count_losses();
@@ -78,6 +84,8 @@ void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, b
     fill_thresholds(next.thresholds, policy_, verdict);
     next.conditions = verdict.conditions;
     next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());
+    next.taint_timers.assign(verdict.after.taint_timers.begin(), verdict.after.taint_timers.end());
+    next.status = status_;
     next.next_check = verdict.next_check;
     next.cgroups = cgroups_;
     next.swept_at = swept_at_;

@@ -61,6 +61,8 @@ class NodeReporter final : public Reporter {
     sources_ = sources;
     ++counters_.self_checks;
   }
+  // The node's status, shown from now on.
+  void note_status(NodeStatusRef status);
   // A new policy is in force.
   void adopt(const Policy& policy);
 
@@ -83,6 +85,8 @@ class NodeReporter final : public Reporter {
   Counters counters_;
   SelfCost self_;
   Sources sources_{};
+  NodeStatusRef status_;
+  bool status_news_ = false;
   std::optional<Instant> node_shown_;
   std::optional<Instant> cgroups_shown_;
   std::optional<Instant> swept_at_;

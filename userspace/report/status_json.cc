@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/status_json.h"
 
+#include "judge/admission/taints.h"
 #include "report/identity.h"
 
 #include <optional>
@@ -146,6 +147,47 @@ Json pods_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {
   return pods;
 }
 
+// The operator's, and those that follow from a condition; null: no status yet.
+Json taints_json(const NodeView& node) {
+  if (!node.status) return nullptr;
+  Json taints = Json::array();
+  for (const Taint& taint : node.status->state.taints)
+    taints.push_back({{"taint", to_string(taint)}, {"from", "operator"}});
+  for (const Taint& taint : condition_taints(node.status->state.conditions))
+    taints.push_back({{"taint", to_string(taint)}, {"from", "condition"}});
+  return taints;
+}
+
+// Who leaves because of them; a time of zero or less is over.
+Json leaving_json(const NodeView& node, const CgroupTable& cgroups) {
+  Json leaving = Json::array();
+  for (const TaintTimer& timer : node.taint_timers)
+    for (const PodRow& row : cgroups.pods)
+      if (row.cgroup == timer.cgroup)
+        leaving.push_back({{"namespace", row.pod->pod_namespace},
+                           {"name", row.pod->name},
+                           {"uid", row.pod->uid},
+                           {"seconds", seconds(timer.due() - node.at)}});
+  return leaving;
+}
+
+Json resources_json(const ResourceList& list) {
+  Json json = Json::object();
+  for (const auto& [resource, quantity] : list)
+    json[resource] = quantity.canonical();
+  return json;
+}
+
+Json node_json(const NodeView& node) {
+  if (!node.status) return nullptr;
+  Json json{{"name", node.status->state.name},
+            {"capacity", resources_json(node.status->capacity)},
+            {"allocatable", resources_json(node.status->allocatable)},
+            {"requested", resources_json(node.status->requested)}};
+  if (!node.status->trouble.empty()) json["trouble"] = node.status->trouble;
+  return json;
+}
+
 Json counters_json(const Counters& counters) {
   std::uint64_t evicted = 0, would = 0, failed = 0;
   for (std::size_t i = 0; i < kSignals; ++i) {
@@ -192,6 +234,9 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"signals", signals_json(node)},
           {"thresholds", thresholds_json(node)},
           {"conditions", conditions_json(node)},
+          {"taints", taints_json(node)},
+          {"leaving", leaving_json(node, cgroups)},
+          {"node", node_json(node)},
           {"cgroups", node.cgroups},
           {"pods_at_ns", ns(cgroups.at)},
           {"pods", pods_json(node, cgroups, qos_of)},

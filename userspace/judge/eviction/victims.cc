@@ -71,6 +71,11 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
   return true;
 }
 
+// In observe mode a taint that stays would have somebody leave for ever: he holds up nobody.
+bool stays_for_a_taint(const Victim& victim) {
+  return victim.phase == Phase::kPretended && victim.reason.cause == Cause::kTaint;
+}
+
 }  // namespace
 
 Duration return_window(std::optional<Bytes> held) {
@@ -85,8 +90,9 @@ Duration return_window(std::optional<Bytes> held) {
 }
 
 bool awaiting(const History& history) {
-  return std::any_of(history.victims.begin(), history.victims.end(),
-                     [](const Victim& victim) { return victim.phase != Phase::kSpent; });
+  return std::any_of(history.victims.begin(), history.victims.end(), [](const Victim& victim) {
+    return victim.phase != Phase::kSpent && !stays_for_a_taint(victim);
+  });
 }
 
 void attend(const Policy& policy, const Snapshot& snapshot, const History& before,
@@ -119,6 +125,7 @@ namespace {
 
 // In observe mode a pretended soft eviction stands for one that would still be in its grace.
 bool waits_for_grace(const Victim& victim, Instant at) {
+  if (stays_for_a_taint(victim)) return false;
   if (victim.phase == Phase::kPretended) return !victim.reason.hard;
   return victim.phase == Phase::kTerminating && at < victim.deadline;  // else attend() decided it
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl admit: would these pods be admitted now?
+#pragma once
+
+#include "ctl/paint.h"
+
+#include <headroom/result.h>
+
+#include <string>
+#include <string_view>
+
+namespace headroom::ctl {
+
+struct AdmitOptions {
+  std::string file;  // "-": standard input
+  bool json = false;
+};
+
+struct AdmissionShown {
+  std::string text;
+  bool all_admitted = false;
+};
+// The daemon's answer, for people.
+Result<AdmissionShown> render_admission(std::string_view answer, const Screen& screen);
+
+// 0: all would be admitted; 1: not all; 2: the manifest is wrong; 3: no answer.
+int run_admit(const AdmitOptions& options);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/taint.h"
+
+#include "ctl/client.h"
+#include "ctl/complain.h"
+#include "judge/admission/taint_edit.h"
+
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string said(const Json& object, const char* key) {
+  return printable(object.at(key).get<std::string>());
+}
+
+// The two lists of a status document; what it does not have is empty.
+struct Lists {
+  Json taints = Json::array();
+  Json leaving = Json::array();
+};
+Result<Lists> lists_of(std::string_view status) {
+  const Json json = Json::parse(status, nullptr, false);
+  if (!json.is_object()) return failure("headroomd's status is not a JSON object");
+  if (!json.contains("taints"))
+    return failure("headroomd has not looked at the node yet; try again");
+  return Lists{json.at("taints"), json.value("leaving", Json::array())};
+}
+
+std::string leaves(const Json& pod) {
+  const double left = pod.at("seconds").get<double>();
+  return left > 0 ? "leaves in " + seconds(left) : "its time is over";
+}
+
+int edit(const TaintOptions& options) {
+  std::size_t wrong = 0;
+  for (const std::string& text : options.edits) {
+    const auto parsed = parse_taint_edit(text);
+    if (parsed) continue;
+    ++wrong;
+    std::fprintf(stderr, "headroomctl: %s\n", printable(parsed.error().what).c_str());
+  }
+  if (wrong > 0) return kUsage;
+  const Answer answer = edit_taints(options.edits, options.overwrite);
+  if (!answer) return complain(answer.error());
+  if (options.json) std::puts(answer->c_str());
+  return 0;
+}
+
+int list(bool json) {
+  const auto status = fetch_status();
+  const auto text =
+      status ? (json ? taints_json(*status)
+                     : render_taints(*status, Screen{.colour = screen_of_stdout().colour}))
+             : Result<std::string>(failure(status.error().what));
+  if (!text) return complain(NoAnswer{NoAnswer::Kind::kUnreachable, text.error().what});
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Result<std::string> render_taints(std::string_view status, const Screen& screen) {
+  const auto lists = lists_of(status);
+  if (!lists) return tl::make_unexpected(lists.error());
+  try {
+    std::vector<Row> rows{{{"TAINT", Colour::kBold}, {"FROM", Colour::kBold}}};
+    for (const Json& taint : lists->taints)
+      rows.push_back({{said(taint, "taint")}, {said(taint, "from")}});
+    std::string text = rows.size() == 1 ? "no taints\n" : table(rows, 2, screen);
+    for (const Json& pod : lists->leaving)
+      text += fmt::format("{}/{} {}\n", said(pod, "namespace"), said(pod, "name"), leaves(pod));
+    return text;
+  } catch (const Json::exception& e) {
+    return failure(std::string("read headroomd's status: ") + e.what());
+  }
+}
+
+Result<std::string> taints_json(std::string_view status) {
+  const auto lists = lists_of(status);
+  if (!lists) return tl::make_unexpected(lists.error());
+  const Json json{{"taints", lists->taints}, {"leaving", lists->leaving}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int run_taint(const TaintOptions& options) {
+  return options.edits.empty() ? list(options.json) : edit(options);
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/status_keeper.h"
+
+#include "judge/allocatable/huge_pages.h"
+#include "judge/allocatable/node_allocatable.h"
+
+#include <algorithm>
+#include <exception>
+#include <unordered_map>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+std::optional<std::int64_t> capacity_of(const Snapshot& snapshot, Signal signal) {
+  const auto& seen = of(snapshot.observations, signal);
+  return seen ? std::optional(seen->capacity) : std::nullopt;
+}
+
+// Keeps what was known where this look could not tell.
+template <class T>
+bool update(std::optional<T>& known, std::optional<std::int64_t> seen) {
+  if (!seen || (known && known->count == *seen)) return false;
+  known = T{*seen};
+  return true;
+}
+
+std::int64_t most_pods(const NodeTerms& terms, const Amounts& capacity) {
+  if (terms.pods_per_core == 0 || !capacity.cpu) return terms.max_pods;
+  return std::min(terms.max_pods, terms.pods_per_core * (capacity.cpu->count / 1000));
+}
+
+ResourceList resources(const Amounts& amounts, std::int64_t pods) {
+  ResourceList list;
+  const auto put = [&](const char* resource, std::int64_t count) {
+    list.emplace(resource, quantity_of(resource, count));
+  };
+  if (amounts.cpu) put("cpu", amounts.cpu->count);
+  if (amounts.memory) put("memory", amounts.memory->count);
+  if (amounts.ephemeral_storage) put("ephemeral-storage", amounts.ephemeral_storage->count);
+  for (const auto& [size, bytes] : amounts.huge_pages)
+    put(huge_page_resource(size).c_str(), bytes.count);
+  put("pods", pods);
+  return list;
+}
+
+ResourceList quantities(const Counts& counts) {
+  ResourceList list;
+  for (const auto& [resource, count] : counts)
+    list.emplace(resource, quantity_of(resource, count));
+  return list;
+}
+
+// A pod that has ended holds nothing; of one whose record is missing that is not known.
+bool active(const PodReading& reading) {
+  return !reading.record || reading.record->populated != 0;
+}
+
+}  // namespace
+
+void StatusKeeper::adopt(NodeTerms terms, const Policy& policy) {
+  terms_ = std::move(terms);
+  policy_ = policy;
+  stale_ = true;
+}
+
+void StatusKeeper::tell(const Snapshot& snapshot, const Verdict& verdict,
+                        std::span<const Outcome> outcomes) {
+  // A turn that acts is no time for bookkeeping: the next one will do.
+  if (outcomes.empty() && !verdict.look_closer) {
+    try {
+      look(snapshot, verdict);
+    } catch (const std::exception&) {  // out of memory: what is shown stays, and is tried again
+      stale_ = true;
+    }
+  }
+  setup_.next->tell(snapshot, verdict, outcomes);
+}
+
+void StatusKeeper::look(const Snapshot& snapshot, const Verdict& verdict) {
+  stale_ |= note_conditions(verdict);
+  stale_ |= note_capacity(snapshot);
+  if (snapshot.cgroups) stale_ |= note_pods(snapshot);
+  if (!stale_) return;
+  show(put_together());
+  shown_active_ = active_;
+  stale_ = false;
+}
+
+bool StatusKeeper::note_pods(const Snapshot& snapshot) {
+  active_.clear();
+  for (const PodReading& reading : snapshot.pods)
+    if (active(reading)) active_.push_back(reading.pod);
+  return active_ != shown_active_;
+}
+
+bool StatusKeeper::note_capacity(const Snapshot& snapshot) {
+  bool news = update(capacity_.memory, capacity_of(snapshot, Signal::kMemoryAvailable));
+  news |= update(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
+  news |= update(capacity_.pids, capacity_of(snapshot, Signal::kPidAvailable));
+  if (machine_at_ && snapshot.at - *machine_at_ < kMachinePeriod) return news;
+  machine_at_ = snapshot.at;
+  Amounts machine = setup_.machine();
+  if (machine.cpu && machine.cpu != capacity_.cpu) {
+    capacity_.cpu = machine.cpu;
+    news = true;
+  }
+  if (machine.huge_pages != capacity_.huge_pages) {
+    capacity_.huge_pages = std::move(machine.huge_pages);
+    news = true;
+  }
+  return news;
+}
+
+bool StatusKeeper::note_conditions(const Verdict& verdict) {
+  bool news = false;
+  for (std::size_t i = 0; i < kConditions; ++i) {
+    report::ConditionStatus& standing = conditions_[i];
+    if (conditions_known_ && standing.holds == verdict.conditions[i]) continue;
+    standing = {.holds = verdict.conditions[i], .since = setup_.wall_clock()};
+    news = true;
+  }
+  conditions_known_ = true;
+  return news;
+}
+
+// What was worked out for the status on show is taken over from there.
+std::vector<PodOnNode> StatusKeeper::granted() const {
+  const report::NodeStatusRef old = current();
+  std::unordered_map<const Pod*, std::size_t> known;
+  for (std::size_t i = 0; old && i < shown_active_.size() && i < old->state.pods.size(); ++i)
+    known.emplace(shown_active_[i].get(), i);
+  std::vector<PodOnNode> pods;
+  for (const auto& pod : active_) {
+    const auto same = known.find(pod.get());
+    pods.push_back(same == known.end() ? on_node(*pod) : old->state.pods[same->second]);
+  }
+  return pods;
+}
+
+report::NodeStatusRef StatusKeeper::put_together() const {
+  auto status = std::make_shared<report::NodeStatus>();
+  status->at = setup_.wall_clock();
+  status->conditions = conditions_;
+  const std::int64_t pods = most_pods(terms_, capacity_);
+  status->capacity = resources(capacity_, pods);
+  const auto node = node_allocatable(capacity_, terms_.reserved, policy_.thresholds);
+  if (node)
+    status->allocatable = resources(node->allocatable, pods);
+  else
+    status->trouble = invalid_node_allocatable(node.error());
+  NodeState& state = status->state;
+  state.name = terms_.name;
+  state.labels = terms_.labels;
+  state.allocatable = counts_of(status->allocatable);
+  for (const auto& taint : policy_.taints)
+    state.taints.push_back(*taint);
+  for (std::size_t i = 0; i < kConditions; ++i)
+    state.conditions[i] = conditions_[i].holds;
+  state.pods = granted();
+  status->requested = quantities(requested(state));
+  return status;
+}
+
+void StatusKeeper::show(report::NodeStatusRef status) {
+  {
+    const std::lock_guard lock(mutex_);
+    shown_ = status;
+  }
+  setup_.on_change(status);
+}
+
+report::NodeStatusRef StatusKeeper::current() const {
+  const std::lock_guard lock(mutex_);
+  return shown_;
+}
+
+}  // namespace headroom::daemon

@@ -136,18 +136,23 @@ test: deps ## install what is missing, run every test: unit, BPF, and the VM lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(B)/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-programs test-unit test-bpf test-vm
+.PHONY: test-programs test-unit test-bpf test-rules test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
 test-bpf: $(B)/test/bpf ## the BPF tests alone, on this kernel
 	$(Q)tests/run bpf
+test-rules: ## Prometheus' own tools on the rules and dashboards
+	$(Q)tests/run rules
 test-vm: $(B)/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
 vectors: deps ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/test/vectors
 	$(Q)tests/run vectors
+
+dashboards: ## check rules and dashboards, then a Prometheus with them; TARGET=HOST:PORT of a headroomd
+	$(Q)dashboards/show $(if $(TARGET),--target $(TARGET))
 
 lab: deps ## a shell in a lab VM; KERNEL=6.1|6.12|newest
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -183,6 +188,8 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
 	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5
 	install -D -m 644 docs/headroom-metrics.7 $(DESTDIR)$(PREFIX)/share/man/man7/headroom-metrics.7
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/grafana dashboards/grafana/*.json
 	[ -e $(DESTDIR)/etc/headroom/headroom.yaml ] || \
 	  install -D -m 644 systemd/headroom.yaml $(DESTDIR)/etc/headroom/headroom.yaml
 

@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the Grafana dashboards beside this file, from the panels below: `dashboards/grafana.py`, or --check.
+
+A panel is a row here, and a page of JSON there. The JSON is what a Grafana imports, so it is kept in the tree; a test
+sees to it that the two agree.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ON = 'instance=~"$instance"'
+
+# The pods' own cgroups are the largest of those without a container.
+POD_EVENTS = 'sum(max by (namespace, pod) (rate(EVENT{pod!="",container="",@}[$__rate_interval])))'
+QUANTILE = "histogram_quantile(SHARE, sum by (le) (rate(NAME_bucket{@}[$__rate_interval])))"
+SWEEP = QUANTILE.replace("NAME", "headroom_sweep_duration_seconds")
+
+
+@dataclass
+class Panel:
+    title: str
+    targets: dict[str, str]  # legend → expression; ON is put in for @
+    unit: str = "short"
+    kind: str = "timeseries"  # or stat, table
+    width: int = 12
+    about: str = ""
+    stacked: bool = False
+    limits: list = field(default_factory=list)  # values at which it turns orange, then red
+
+
+DASHBOARDS = {
+    "node-pressure": ("headroom / Node pressure", [
+        Panel("memory.available and its thresholds",
+              {"available": 'headroom_signal_available{signal="memory.available",@}',
+               "{{kind}} threshold": 'headroom_threshold_limit{signal="memory.available",@}'}, "bytes",
+              about="Below a hard threshold a pod is evicted at once, below a soft one when its grace is over."),
+        Panel("Time to threshold", {"{{signal}} {{kind}}": "headroom_time_to_threshold_seconds{@}"}, "s",
+              about="At the present trend. No line while nothing fills."),
+        Panel("Room left, as a share",
+              {"{{signal}}": "headroom_signal_available{@} / headroom_signal_capacity{@}"}, "percentunit"),
+        Panel("Node conditions", {"{{condition}}": "headroom_condition{@}"}, limits=[1]),
+        Panel("Node: time waiting for memory, CPU and I/O", {
+            "memory, some": 'rate(container_pressure_memory_waiting_seconds_total{id="/",@}[$__rate_interval])',
+            "memory, all": 'rate(container_pressure_memory_stalled_seconds_total{id="/",@}[$__rate_interval])',
+            "cpu, some": 'rate(container_pressure_cpu_waiting_seconds_total{id="/",@}[$__rate_interval])',
+            "io, some": 'rate(container_pressure_io_waiting_seconds_total{id="/",@}[$__rate_interval])',
+            "io, all": 'rate(container_pressure_io_stalled_seconds_total{id="/",@}[$__rate_interval])'},
+              "percentunit", about="A limited or throttled pod waits too: see whose waits they are below."),
+        Panel("Pods waiting for memory", {"{{namespace}}/{{pod}}":
+              'topk(10, max by (namespace, pod) (rate(container_pressure_memory_waiting_seconds_total'
+              '{pod!="",container="",@}[$__rate_interval])))'}, "percentunit"),
+        Panel("Limits that made cgroups wait", {
+            "memory.high": POD_EVENTS.replace("EVENT", "container_memory_events_high_total"),
+            "memory.max": POD_EVENTS.replace("EVENT", "container_memory_events_max_total"),
+            "OOM at a limit": POD_EVENTS.replace("EVENT", "headroom_cgroup_memory_events_oom_total")},
+              "ops", about="Pressure of a pod's own making: it does not count towards the node's."),
+        Panel("Kernel OOM kills", {"killed": "increase(headroom_kernel_oom_kills_total{@}[$__rate_interval])"},
+              limits=[1], about="Any kill without an OOM at a limit beside it: the kernel was faster than headroom."),
+    ]),
+    "evictions": ("headroom / Evictions", [
+        Panel("Evictions", {"{{signal}} {{outcome}}":
+              'sum by (signal, outcome) (increase(headroom_evictions_total{mode="enforce",@}[$__rate_interval]))'},
+              stacked=True),
+        Panel("Would have evicted (mode observe)",
+              {"{{signal}}": "sum by (signal) (increase(headroom_would_evict_total{@}[$__rate_interval]))"}),
+        Panel("On their way out", {"pods": "headroom_victims{@}"}),
+        Panel("How they ended", {"{{ending}}": "increase(headroom_farewells_total{@}[$__rate_interval])"}),
+        Panel("Memory that came back", {"bytes": "increase(headroom_memory_returned_bytes_total{@}[$__rate_interval])"},
+              "bytes"),
+        Panel("From crossing to exit, 99th percentile", {
+            "last good sample to decision":
+                "histogram_quantile(0.99, sum by (le) (rate(headroom_crossing_to_decide_seconds_bucket{@}[1h])))",
+            "decision to signal":
+                "histogram_quantile(0.99, sum by (le) (rate(headroom_decide_to_signal_seconds_bucket{@}[1h])))",
+            "signal to exit":
+                "histogram_quantile(0.99, sum by (le) (rate(headroom_signal_to_exit_seconds_bucket{@}[1h])))"}, "s"),
+        Panel("Next to go: furthest above their request", {"{{namespace}}/{{pod}}":
+              "topk(10, headroom:pod_over_request_bytes{@})"}, "bytes",
+              about="Those over their request are ranked before all others; among them, lower priority first."),
+        Panel("Spared: the pods and their standing", {
+            "": "headroom_pod_info{@} * on (instance, namespace, pod, uid) group_left () "
+                "headroom_pod_memory_working_set_bytes{@}"},
+              "bytes", "table", about="Critical pods are never evicted. Sort by priority class, QoS or use."),
+    ]),
+    "workloads": ("headroom / Workloads", [
+        Panel("Working set by pod", {"{{namespace}}/{{pod}}":
+              "topk(10, sum by (namespace, pod) (headroom_pod_memory_working_set_bytes{@}))"}, "bytes"),
+        Panel("CPU by pod", {"{{namespace}}/{{pod}}": 'topk(10, max by (namespace, pod) (rate('
+              'container_cpu_usage_seconds_total{pod!="",container="",@}[$__rate_interval])))'}, "short",
+              about="In CPUs, of the pod's own cgroup: the largest of those without a container."),
+        Panel("Top stallers: waiting for memory", {"{{id}}":
+              'topk(10, rate(container_pressure_memory_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
+              "percentunit"),
+        Panel("Top stallers: waiting for CPU", {"{{id}}":
+              'topk(10, rate(container_pressure_cpu_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
+              "percentunit"),
+        Panel("Throttled: share of quota periods", {"{{id}}":
+              'topk(10, headroom:container_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
+        Panel("Throttled: time", {"{{id}}":
+              'topk(10, rate(container_cpu_cfs_throttled_seconds_total{@}[$__rate_interval]) > 0)'}, "s"),
+        Panel("Swap by pod", {"{{namespace}}/{{pod}}":
+              'topk(10, max by (namespace, pod) (container_memory_swap{pod!="",container="",@}))'}, "bytes"),
+        Panel("Killed by the kernel at a limit", {"{{id}}":
+              "topk(10, increase(container_oom_events_total{@}[$__rate_interval]) > 0)"}),
+    ]),
+    "reserves": ("headroom / Reserved slices", [
+        Panel("Working set of the top-level slices", {"{{id}}":
+              'max by (id) (container_memory_working_set_bytes{id=~"/[^/]+[.]slice",@})'}, "bytes", stacked=True),
+        Panel("Use of what is reserved", {"{{id}}": "headroom:slice_reserve_use:ratio{@}"}, "percentunit",
+              limits=[0.9, 1], about="Against memory.min or memory.low, whichever is more. No line without either."),
+        Panel("Limits of the top-level slices", {
+            "{{id}} max": 'max by (id) (container_spec_memory_limit_bytes{id=~"/[^/]+[.]slice",@} > 0)',
+            "{{id}} high": 'max by (id) (headroom_cgroup_memory_high_bytes{id=~"/[^/]+[.]slice",@} < +Inf)',
+            "{{id}} min": 'max by (id) (headroom_cgroup_memory_min_bytes{id=~"/[^/]+[.]slice",@} > 0)'}, "bytes"),
+        Panel("CPU of the top-level slices", {"{{id}}":
+              'sum by (id) (rate(container_cpu_usage_seconds_total{id=~"/[^/]+[.]slice",@}[$__rate_interval]))'},
+              stacked=True),
+        Panel("Reclaimed although protected", {"{{id}}":
+              'increase(headroom_cgroup_memory_events_low_total{id=~"/[^/]+[.]slice",@}[$__rate_interval])'},
+              about="memory.low was not kept: more is promised than there is."),
+        Panel("Tasks of the top-level slices", {"{{id}}":
+              'max by (id) (container_threads{id=~"/[^/]+[.]slice",@})'}),
+    ]),
+    "self": ("headroom / The daemon's own cost", [
+        Panel("CPU by part", {"{{part}}": "sum by (part) (rate(headroom_self_cpu_seconds_total{@}[$__rate_interval]))"},
+              "percentunit", stacked=True, about="Of one CPU."),
+        Panel("Resident memory", {"resident": "headroom_self_resident_memory_bytes{@}"}, "bytes"),
+        Panel("A pass over every cgroup", {
+            "median": SWEEP.replace("SHARE", "0.5"),
+            "99th percentile": SWEEP.replace("SHARE", "0.99")},
+              "s"),
+        Panel("Cgroups", {"tracked": "headroom_cgroups_tracked{@}", "unresolved": "headroom_cgroups_unresolved{@}"}),
+        Panel("Wake-ups", {"{{source}}": "sum by (source) (rate(headroom_wakeups_total{@}[$__rate_interval]))"}, "ops"),
+        Panel("Checks", {"{{depth}}": "sum by (depth) (rate(headroom_checks_total{@}[$__rate_interval]))"}, "ops"),
+        Panel("Age of the readings", {"age": "headroom_stats_staleness_seconds{@}"}, "s", limits=[5, 15]),
+        Panel("Lost, and not read", {
+            "lost: {{where}}": "increase(headroom_lost_total{@}[$__rate_interval])",
+            "not read": "increase(headroom_missing_readings_total{@}[$__rate_interval])",
+            "scrapes refused": "increase(headroom_http_refused_total{@}[$__rate_interval])"}, limits=[1]),
+        Panel("Run time of the BPF programs",
+              {"{{program}}": "rate(headroom_bpf_run_seconds_total{@}[$__rate_interval])"}, "percentunit",
+              about="While the sysctl kernel.bpf_stats_enabled is set."),
+        Panel("Where readings come from", {"{{group}}: {{source}}": "headroom_source{@}"}, kind="table"),
+    ]),
+}
+
+
+def expression(text: str) -> str:
+    return text.replace("@", ON)
+
+
+def panel_json(panel: Panel, number: int, x: int, y: int) -> dict:
+    source = {"type": "prometheus", "uid": "${datasource}"}
+    steps = [{"color": "green", "value": None}] + [
+        {"color": color, "value": value} for color, value in zip(("orange", "red"), panel.limits)]
+    custom = {"fillOpacity": 20 if panel.stacked else 5, "lineWidth": 1, "showPoints": "never",
+              "stacking": {"mode": "normal" if panel.stacked else "none", "group": "A"}}
+    table = panel.kind == "table"
+    return {
+        "id": number, "type": panel.kind, "title": panel.title, "description": panel.about, "datasource": source,
+        "gridPos": {"x": x, "y": y, "w": panel.width, "h": 8},
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "custom": {} if table else custom,
+                                     "thresholds": {"mode": "absolute", "steps": steps}}, "overrides": []},
+        "options": {} if table else {"legend": {"displayMode": "list", "placement": "bottom"},
+                                     "tooltip": {"mode": "multi", "sort": "desc"}},
+        "targets": [{"refId": chr(ord("A") + i), "datasource": source, "expr": expression(expr),
+                     "legendFormat": legend, "instant": table, "range": not table,
+                     "format": "table" if table else "time_series"}
+                    for i, (legend, expr) in enumerate(panel.targets.items())],
+    }
+
+
+def dashboard_json(slug: str) -> dict:
+    title, panels = DASHBOARDS[slug]
+    placed, x, y = [], 0, 0
+    for number, panel in enumerate(panels, 1):
+        if x + panel.width > 24:
+            x, y = 0, y + 8
+        placed.append(panel_json(panel, number, x, y))
+        x += panel.width
+    return {
+        "uid": f"headroom-{slug}", "title": title, "tags": ["headroom"], "editable": True, "schemaVersion": 38,
+        "timezone": "", "refresh": "10s", "time": {"from": "now-1h", "to": "now"}, "graphTooltip": 1, "panels": placed,
+        "annotations": {"list": [{
+            "name": "Evictions", "enable": True, "iconColor": "red",
+            "datasource": {"type": "prometheus", "uid": "${datasource}"},
+            "expr": expression('sum by (signal) (increase(headroom_evictions_total{outcome="done",@}[1m])) > 0'),
+            "titleFormat": "Evicted for {{signal}}", "step": "30s"}]},
+        "templating": {"list": [
+            {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"},
+            {"name": "instance", "type": "query", "label": "Node", "includeAll": True, "allValue": ".*", "multi": True,
+             "datasource": {"type": "prometheus", "uid": "${datasource}"},
+             "query": "label_values(headroom_build_info, instance)", "refresh": 2}]},
+        "links": [{"type": "dashboards", "tags": ["headroom"], "asDropdown": True, "title": "headroom"}],
+    }
+
+
+def main() -> int:
+    check, wrong = "--check" in sys.argv[1:], []
+    for slug in DASHBOARDS:
+        file = HERE / "grafana" / f"headroom-{slug}.json"
+        text = json.dumps(dashboard_json(slug), indent=1) + "\n"
+        if check and (not file.exists() or file.read_text() != text):
+            wrong.append(file.name)
+        if not check:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+    if wrong:
+        print(f"not what dashboards/grafana.py writes: {' '.join(wrong)}: run it", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

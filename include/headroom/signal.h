@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: the kubelet's eviction signals, by the kubelet's names.
+// Signals: the kubelet's eviction signals by the kubelet's names, then those that are ours.
 #pragma once
 
 #include <array>
@@ -19,13 +19,15 @@ enum class Signal : std::uint8_t {
   kContainerFsAvailable,
   kContainerFsInodesFree,
   kPidAvailable,
+  kSwapAvailable,  // ours: free swap; unknown without any
 };
-inline constexpr std::size_t kSignals = 9;
+inline constexpr std::size_t kSignals = 10;
 
 inline constexpr std::array<std::string_view, kSignals> kSignalNames{
     "memory.available",      "allocatableMemory.available", "nodefs.available",
     "nodefs.inodesFree",     "imagefs.available",           "imagefs.inodesFree",
     "containerfs.available", "containerfs.inodesFree",      "pid.available",
+    "swap.available",
 };
 
 constexpr std::string_view name(Signal signal) {
@@ -53,7 +55,7 @@ constexpr bool is_memory(Signal signal) {
 }
 
 constexpr Condition condition_of(Signal signal) {
-  if (is_memory(signal)) return Condition::kMemoryPressure;
+  if (is_memory(signal) || signal == Signal::kSwapAvailable) return Condition::kMemoryPressure;
   return signal == Signal::kPidAvailable ? Condition::kPidPressure : Condition::kDiskPressure;
 }
 
@@ -73,6 +75,8 @@ constexpr std::string_view resource_of(Signal signal) {
       return "inodes";
     case Signal::kPidAvailable:
       return "pids";
+    case Signal::kSwapAvailable:
+      return "swap";
   }
   return "";
 }

@@ -108,7 +108,7 @@ TEST(ThresholdConfig, TellsOfEveryErrorAtOnce) {
   const std::string signals =
       "; the signals are memory.available, allocatableMemory.available, nodefs.available, "
       "nodefs.inodesFree, imagefs.available, imagefs.inodesFree, containerfs.available, "
-      "containerfs.inodesFree, pid.available";
+      "containerfs.inodesFree, pid.available, swap.available";
   const std::string right_value = "; write a quantity such as 100Mi or a percentage such as 10%";
   const std::string right_grace = "; write a duration such as 1m30s";
   const std::vector<ThresholdError> expected{

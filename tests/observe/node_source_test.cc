@@ -116,6 +116,32 @@ TEST(NodeSource, PidAvailable) {
   }
 }
 
+struct SwapCase {
+  const char* name;
+  const char* meminfo;
+  std::optional<std::int64_t> available;
+  std::int64_t capacity;
+};
+
+TEST(NodeSource, Swap) {
+  for (const SwapCase& c :
+       {SwapCase{"what_is_free",
+                 "MemTotal: 9 kB\nSwapCached: 7 kB\nSwapTotal: 100 kB\nSwapFree: 40 kB\n", 40'960,
+                 102'400},
+        SwapCase{"none_left_is_known", "SwapTotal: 100 kB\nSwapFree: 0 kB\n", 0, 102'400},
+        SwapCase{"no_swap_is_unknown", "SwapTotal: 0 kB\nSwapFree: 0 kB\n", std::nullopt, 0},
+        SwapCase{"half_a_file_is_unknown", "SwapTotal: 100 kB\n", std::nullopt, 0}}) {
+    World world("", c.meminfo, kLoad, "1\n", "1\n");
+    Observations all;
+    world.source().read_swap(all);
+    const auto& seen = of(all, Signal::kSwapAvailable);
+    ASSERT_EQ(seen.has_value(), c.available.has_value()) << c.name;
+    if (!seen) continue;
+    EXPECT_EQ(seen->available, *c.available) << c.name;
+    EXPECT_EQ(seen->capacity, c.capacity) << c.name;
+  }
+}
+
 TEST(NodeSource, Filesystems) {
   World world("", kMeminfo, kLoad, "1\n", "1\n");
   Observations all;

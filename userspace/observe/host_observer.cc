@@ -23,6 +23,7 @@ Snapshot HostObserver::look(Depth depth) {
   Snapshot snapshot;
   parts_.node.read_memory(observations_);
   if (!of(observations_, Signal::kMemoryAvailable)) ++missing_;
+  parts_.node.read_swap(observations_);
   if (depth == Depth::kCgroups)
     look_at_cgroups(snapshot);
   else

@@ -16,6 +16,7 @@ namespace headroom::observe {
 namespace {
 
 constexpr Duration kTotalsHold = std::chrono::seconds(10);
+constexpr Duration kSwapHold = std::chrono::milliseconds(50);
 
 using Buffer = std::array<char, 8192>;
 
@@ -139,6 +140,19 @@ void NodeSource::read_pids(Observations& all) {
   observation = {left(limit, *running), clamped(limit), at};
 }
 
+void NodeSource::read_swap(Observations& all) {
+  const Instant at = options_.clock();
+  if (swap_read_ && at - *swap_read_ < kSwapHold) return;
+  swap_read_ = at;
+  auto& observation = of(all, Signal::kSwapAvailable);
+  observation.reset();
+  Buffer buffer;
+  const std::string_view text = text_of(meminfo_, buffer);
+  const auto total = meminfo_bytes(text, "SwapTotal:");
+  const auto free = meminfo_bytes(text, "SwapFree:");
+  if (total && free && *total > 0) observation = {clamped(*free), clamped(*total), at};
+}
+
 void NodeSource::read_filesystems(Observations& all) const {
   const Instant at = options_.clock();
   observe_filesystem(options_.nodefs, at, Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree, all);
@@ -164,6 +178,7 @@ Observations NodeSource::look(const hr_record* pods) {
   Observations all;
   read_memory(all);
   read_pids(all);
+  read_swap(all);
   read_filesystems(all);
   read_allocatable(pods, options_.clock(), all);
   return all;

@@ -34,6 +34,10 @@ class NodeSource {
   // A reading that cannot be had leaves its observation nullopt.
   void read_memory(Observations& all);
   void read_pids(Observations& all);
+  // Unknown where there is no swap: none left and none at all are not the same. Read again only
+  // after a while: /proc/meminfo costs more than the other files together, and what fills swap is
+  // a device.
+  void read_swap(Observations& all);
   // statvfs(): may wait on a filesystem that hangs, so at a pace of the caller's.
   void read_filesystems(Observations& all) const;
   // From the pods' own cgroup (kubepods.slice), if it has a memory limit; null: no such cgroup.
@@ -60,6 +64,7 @@ class NodeSource {
   Fd threads_max_;
   std::optional<MemoryTotals> totals_;
   Instant totals_at_{};
+  std::optional<Instant> swap_read_;
 };
 
 }  // namespace headroom::observe

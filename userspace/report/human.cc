@@ -52,6 +52,7 @@ bool counts_bytes(Signal signal) {
     case Signal::kNodeFsAvailable:
     case Signal::kImageFsAvailable:
     case Signal::kContainerFsAvailable:
+    case Signal::kSwapAvailable:
       return true;
     case Signal::kNodeFsInodesFree:
     case Signal::kImageFsInodesFree:

@@ -17,11 +17,15 @@ namespace headroom {
 
 // What an eviction goes back to.
 enum class Cause : std::uint8_t {
-  kThreshold,  // a signal below its threshold: the readings of Reason
+  kThreshold,  // a signal below its threshold, or a limit: the readings of Reason
   kTaint,      // a NoExecute taint not tolerated, or no longer: Reason::taint; no reading counts
 };
 
-// Why: the threshold that was acted on and what was read, or the taint.
+// A limit on local storage that a pod exceeded (KUBELET.md 1.9).
+enum class StorageLimit : std::uint8_t { kNone, kEmptyDir, kPod, kContainer };
+
+// Why: the threshold that was acted on and what was read; or a limit, its value and the usage; or
+// the taint.
 struct Reason {
   Cause cause = Cause::kThreshold;
   Signal signal = Signal::kMemoryAvailable;
@@ -33,13 +37,30 @@ struct Reason {
   Instant first_crossed;  // when the signal was first seen below the threshold
   Instant last_clear;     // newest sample above it before that: the true crossing lies between
   std::shared_ptr<const Taint> taint{};  // kTaint: never null
+  // Not kNone: `threshold` is the limit and `used` what was used of it; no signal is low.
+  StorageLimit limit = StorageLimit::kNone;
+  std::uint32_t subject = 0;  // index into the pod's volumes (kEmptyDir) or containers
+  std::int64_t used = 0;
 };
 
-// What evictions are counted and filtered by: the signal's name, or "taint".
+// What an eviction is counted under that was for what was read: the signals, then the limits, by
+// the kubelet's names.
+inline constexpr std::size_t kCauses = kSignals + 3;
+constexpr std::size_t cause_of(const Reason& reason) {
+  if (reason.limit == StorageLimit::kNone) return static_cast<std::size_t>(reason.signal);
+  return kSignals + static_cast<std::size_t>(reason.limit) - 1;
+}
+constexpr std::string_view cause_name(std::size_t cause) {
+  constexpr std::string_view kLimits[] = {"emptydirfs.limit", "ephemeralpodfs.limit",
+                                          "ephemeralcontainerfs.limit"};
+  return cause < kSignals ? kSignalNames[cause] : kLimits[cause - kSignals];
+}
+
+// What evictions are counted and filtered by: the signal's name, the limit's, or "taint".
 constexpr std::string_view cause_name(const Reason& reason) {
   switch (reason.cause) {
     case Cause::kThreshold:
-      return name(reason.signal);
+      return cause_name(cause_of(reason));
     case Cause::kTaint:
       return "taint";
   }
@@ -49,6 +70,10 @@ constexpr std::string_view cause_name(const Reason& reason) {
 enum class Act : std::uint8_t {
   kTerminate,  // SIGTERM to every process of the cgroup; a kKill follows at `deadline`
   kKill,       // cgroup.kill
+  // These are begun and end later: the first outcome is kStarted, another tells the end.
+  kPreStop,  // the containers' pre-stop commands; a kTerminate follows
+  kRemove,   // the emptyDirs of a pod that is gone
+  kReclaim,  // node-level: dead containers, unused images; there is no pod
 };
 
 // How the pod stood when it was chosen.
@@ -57,30 +82,47 @@ struct Standing {
   std::uint32_t candidates = 0;
   std::optional<Bytes> working_set;
   Bytes memory_request;
+  // Of what the signal counts: bytes, inodes or tasks.
+  std::optional<std::int64_t> usage;
+  std::int64_t request = 0;
+};
+
+// What node-level reclaim is to free.
+struct ReclaimSteps {
+  bool containers = false;  // dead ones; first
+  bool images = false;      // unused ones
+  bool any() const { return containers || images; }
+  friend bool operator==(ReclaimSteps, ReclaimSteps) = default;
 };
 
 struct Decision {
   Act act = Act::kKill;
-  std::shared_ptr<const Pod> pod;
+  std::shared_ptr<const Pod> pod;  // null: kReclaim
   CgroupId cgroup;
   Reason reason;
   Standing standing;
+  ReclaimSteps steps{};
   Instant decided_at;
-  Instant deadline;  // kTerminate: when the kill falls due; kKill: when memory should be back
+  Instant deadline;  // kTerminate: when the kill falls due; kKill: when memory should be back;
+                     // the others: when they are stopped
 };
 
 // What came of a Decision. The judge learns outcomes, not intentions.
 struct Outcome {
   enum class Result : std::uint8_t {
-    kDone,      // signals sent
-    kGone,      // the cgroup had vanished, or nobody was left in it
-    kFailed,    // see `error`
-    kPretended  // observe mode
+    kDone,       // signals sent
+    kGone,       // the cgroup had vanished, or nobody was left in it
+    kFailed,     // see `error`
+    kPretended,  // observe mode
+    kStarted,    // begun; its end comes later
   };
   Decision decision;
   Result result = Result::kDone;
-  int error = 0;  // errno of a failed act
-  Instant at;     // when the act returned
+  // errno of a failed act; of a started one that ended (kDone), 0 or why it was not all it should
+  // have been: errno, or a command's exit status with kExitStatus set.
+  int error = 0;
+  static constexpr int kExitStatus = 1 << 16;
+  Instant at;  // when the act returned
 };
 
 // The end of an eviction: the victim is gone, or its time is up.

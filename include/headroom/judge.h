@@ -27,11 +27,13 @@ struct ThresholdHistory {
 
 // A pod on its way out.
 struct Victim {
-  enum class Phase : std::uint8_t {
-    kTerminating,  // SIGTERM sent; SIGKILL falls due at `deadline`
-    kKilled,       // SIGKILL sent; its memory is awaited until `deadline`
-    kSpent,        // killed, and its time is up: another may be chosen, this one never again
-    kPretended,    // observe mode: it would have been evicted; held until the signal recovers
+  enum class Phase : std::uint8_t {  // kept in a file: new ones go last
+    kTerminating,                    // SIGTERM sent; SIGKILL falls due at `deadline`
+    kKilled,                         // SIGKILL sent; its memory is awaited until `deadline`
+    kSpent,      // killed, and its time is up: another may be chosen, this one never again
+    kPretended,  // observe mode: it would have been evicted; held until the signal recovers
+    kPreStop,    // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
+    kRemoving,   // gone; its emptyDirs are being removed, until `deadline`
   };
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;
@@ -40,8 +42,17 @@ struct Victim {
   Instant terminated_at;      // zero: no SIGTERM was sent
   Instant killed_at;          // zero: not yet
   Instant deadline;           // of the phase: when to kill; when to stop waiting for its memory
+  Instant step_due{};         // kPreStop: when SIGTERM is sent at the latest
+  Instant gone_at{};          // kRemoving: when nobody was left
   std::optional<Bytes> held;  // working set when it was chosen
   Bytes memory_request{};
+};
+
+// Node-level reclaim for one signal, from its decision to its use.
+struct Reclaim {
+  Instant begun;  // zero: none
+  Instant ended;  // zero: still running
+  Instant deadline;
 };
 
 // How fast a signal's `available` is falling: an exponentially weighted slope.
@@ -68,6 +79,9 @@ struct History {
   std::vector<Victim> victims;
   std::vector<TaintTimer> taint_timers;
   Instant taints_heeded;  // when every pod was last asked what it makes of the taints
+  std::array<Reclaim, kSignals> reclaims{};
+  // No disk sample up to here is acted on: what was freed last does not show in it yet.
+  Instant disk_settles;
 };
 
 // A threshold as it stands: for the live view, the metrics and the forecast.
@@ -91,8 +105,10 @@ struct Candidate {
     kUnknown,    // no reading: not chosen while the threshold can be served by a known one
   };
   std::uint32_t pod = 0;  // index into Snapshot::pods
-  std::optional<Bytes> working_set;
-  Bytes memory_request;
+  // Of what the signal counts: bytes, inodes or tasks. `usage` absent: no stats.
+  std::optional<std::int64_t> usage;
+  std::int64_t request = 0;  // what usage is held against
+  std::int64_t credit = 0;   // what is subtracted from it where both exceed theirs
   std::int32_t priority = 0;
   Fate fate = Fate::kOutranked;
 };
@@ -107,6 +123,7 @@ struct Verdict {
   std::vector<Candidate> ranking;  // empty unless a threshold was acted on
   std::vector<ThresholdStanding> thresholds;
   std::array<bool, kConditions> conditions{};
+  bool measure_disks = false;  // pods' disk usage is wanted, sooner than at its usual pace
   History after;
 };
 

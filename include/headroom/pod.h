@@ -35,7 +35,19 @@ struct Container {
   std::string name;
   ResourceList requests;
   ResourceList limits;
-  bool sidecar = false;  // an init container with restartPolicy: Always
+  bool sidecar = false;                 // an init container with restartPolicy: Always
+  std::vector<std::string> pre_stop{};  // lifecycle.preStop.exec.command; empty: none
+};
+
+struct Volume {
+  // Those the kubelet counts as local, and the rest.
+  enum class Kind : std::uint8_t { kEmptyDir, kHostPath, kConfigMap, kGitRepo, kOther };
+  std::string name;
+  Kind kind = Kind::kOther;
+  bool in_memory = false;              // emptyDir.medium: Memory, or huge pages
+  std::optional<Quantity> size_limit;  // emptyDir.sizeLimit
+  std::string host_path;               // hostPath.path
+  friend bool operator==(const Volume&, const Volume&) = default;
 };
 
 // Where the Pod was learnt.
@@ -61,6 +73,10 @@ struct Pod {
   Labels labels;
   Labels annotations;
   Placement placement;
+  std::vector<Volume> volumes;
+  // Where a plain host keeps what a runtime would: patterns like headroom.disk's, from annotations.
+  std::string rootfs_path;  // headroom.io/rootfs
+  std::string logs_path;    // headroom.io/logs
 };
 
 inline constexpr std::int32_t kSystemCriticalPriority = 2'000'000'000;

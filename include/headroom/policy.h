@@ -52,6 +52,17 @@ struct Policy {
   // The operator's taints: registerWithTaints, and what was added and removed since. Shared, so
   // that a Reason holds one without allocating. None is null.
   std::vector<std::shared_ptr<const Taint>> taints;
+  // Local storage limits are enforced (localStorageCapacityIsolation).
+  bool local_storage_isolation = true;
+  // A static pod that is over its request and first of the ranking may be evicted after all
+  // (headroom.evictStaticPods: culprit). One of system-critical priority never.
+  bool evict_static_culprits = false;
+  // What there is to free before a pod must go (headroom.reclaim).
+  bool can_reclaim_containers = false;
+  bool can_reclaim_images = false;
+  Duration reclaim_timeout = std::chrono::minutes(2);
+  // A pod evicted for a disk signal leaves no emptyDir behind, as under the kubelet.
+  bool remove_empty_dirs = true;
 
   // The watch: how fast this machine could fill memory at worst, in bytes per second, and the
   // bounds of the time between two looks at a signal.

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace headroom {
 
@@ -23,6 +24,8 @@ class Observer {
   // Reads the world as of now. Spans in the snapshot stay good until the next look(). A reading
   // that fails is absent from the snapshot and counted; look() itself does not fail.
   virtual Snapshot look(Depth depth) = 0;
+  // Pods' disk usage is wanted now; what comes of it is in a later snapshot.
+  virtual void measure_disks() {}
 };
 
 class Actuator {
@@ -32,6 +35,8 @@ class Actuator {
   virtual void arm(std::span<const PodReading> pods) = 0;
   // Allocates nothing. Never waits for the victim.
   virtual Outcome act(const Decision& decision) = 0;
+  // The ends of acts that had only been started.
+  virtual void collect(std::vector<Outcome>& ended) { ended.clear(); }
 };
 
 class Reporter {

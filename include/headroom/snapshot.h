@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/abi.h>
+#include <headroom/disk_usage.h>
 #include <headroom/pod.h>
 #include <headroom/signal.h>
 #include <headroom/units.h>
@@ -31,6 +32,13 @@ constexpr const std::optional<Observation>& of(const Observations& all, Signal s
   return all[static_cast<std::size_t>(signal)];
 }
 
+// Where containers' data lives: decides which parts of a pod count against which filesystem.
+struct ImageStorage {
+  bool dedicated = false;  // imagefs is not the kubelet's own filesystem
+  bool split = false;      // and the writable layers live apart from the images
+  friend bool operator==(ImageStorage, ImageStorage) = default;
+};
+
 // A pod beside its cgroup's record of this instant.
 struct PodReading {
   std::shared_ptr<const Pod> pod;     // never null
@@ -39,7 +47,10 @@ struct PodReading {
   // What ranking compares against, worked out once when the pod became known
   // (judge/resources.h).
   Bytes memory_request;
-  bool critical = false;  // static, mirror, or priority >= 2000000000: never evicted
+  bool critical = false;                 // static, mirror, or priority >= 2000000000: never evicted
+  Bytes storage_request{};               // of ephemeral-storage
+  std::optional<Bytes> storage_limit{};  // the pod's, of ephemeral-storage; absent: none
+  const DiskUsage* disk = nullptr;       // null: not measured yet
 };
 
 struct Snapshot {
@@ -48,6 +59,7 @@ struct Snapshot {
   // Absent when only the node was looked at (an O(1) check): the judge may ask for a closer look.
   std::optional<std::span<const hr_record>> cgroups;
   std::span<const PodReading> pods;  // meaningful only with cgroups
+  ImageStorage images;
 };
 
 // The kubelet's working set: usage minus inactive file pages, floored at zero.

@@ -21,7 +21,9 @@ struct FakeObserver final : Observer {
   Story& story;
   std::int64_t ms = 0;
   std::optional<Bytes> available = 2_GiB;
+  void measure_disks() override { ++asked; }
   std::vector<Depth> depths;
+  int asked = 0;
 };
 
 struct FakeActuator final : Actuator {
@@ -31,6 +33,11 @@ struct FakeActuator final : Actuator {
     armed_when_acting = armed;
     return Outcome{.decision = decision, .result = result, .error = 0, .at = decision.decided_at};
   }
+  void collect(std::vector<Outcome>& ended) override {
+    ended = std::move(to_end);
+    to_end.clear();
+  }
+  std::vector<Outcome> to_end;
   std::size_t armed = 0, armed_when_acting = 0, acts = 0;
   Outcome::Result result = Outcome::Result::kDone;
 };
@@ -98,6 +105,25 @@ TEST_F(EngineTest, AFailedActIsTriedAgain) {
   turn(0, 100_MiB);
   turn(5, 100_MiB);
   EXPECT_EQ(actuator.acts, 2u);
+}
+
+TEST_F(EngineTest, LearnsTheEndOfWhatItStartedAndTellsIt) {
+  story.pod("db", 1_GiB);
+  Outcome end;
+  end.decision.act = Act::kReclaim;
+  end.decision.reason.signal = Signal::kNodeFsAvailable;
+  end.result = Outcome::Result::kDone;
+  end.at = at_ms(400);
+  actuator.to_end = {end};
+  turn(500, 2_GiB);
+  EXPECT_EQ(engine.history().reclaims[static_cast<std::size_t>(Signal::kNodeFsAvailable)].ended,
+            Instant{})
+      << "used up: no threshold of it is crossed";
+  EXPECT_GT(engine.history().disk_settles, at_ms(400)) << "it was learnt";
+  EXPECT_EQ(reporter.told, 1u);
+  turn(600, 2_GiB);
+  EXPECT_EQ(reporter.told, 1u) << "told once";
+  EXPECT_EQ(observer.asked, 0) << "no disk is short";
 }
 
 TEST_F(EngineTest, ResumesTheGraceOfAFormerLife) {

@@ -85,6 +85,37 @@ TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
   EXPECT_EQ(back.reason.first_crossed, at_ms(900));
 }
 
+TEST_F(VictimsFileTest, WhatIsLeftToDoComesBackToo) {
+  Victim saved = victim("db", Victim::Phase::kPreStop);
+  saved.step_due = at_ms(29'000);
+  saved.reason.limit = StorageLimit::kEmptyDir;
+  saved.reason.used = 77;
+  Pod pod = *saved.pod;
+  Volume data;
+  data.name = "data";
+  data.kind = Volume::Kind::kEmptyDir;
+  Volume fast = data;
+  fast.name = "fast";
+  fast.in_memory = true;
+  pod.volumes = {data, fast};
+  saved.pod = std::make_shared<const Pod>(pod);
+  Victim removing = saved;
+  removing.cgroup = CgroupId{77};
+  removing.phase = Victim::Phase::kRemoving;
+  ASSERT_TRUE(VictimsFile(directory).save({saved, removing}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 2u);
+  const Victim& back = loaded->front();
+  EXPECT_EQ(back.phase, Victim::Phase::kPreStop);
+  EXPECT_EQ(back.step_due, at_ms(29'000));
+  EXPECT_EQ(back.reason.limit, StorageLimit::kEmptyDir);
+  EXPECT_EQ(back.reason.used, 77);
+  ASSERT_EQ(back.pod->volumes.size(), 1u) << "what is not on a disk is not removed";
+  EXPECT_EQ(back.pod->volumes[0].name, "data");
+  EXPECT_EQ((*loaded)[1].phase, Victim::Phase::kKilled) << "the removal is begun anew";
+}
+
 TEST_F(VictimsFileTest, NoFileIsNoVictims) {
   const auto loaded = VictimsFile(directory).load();
   ASSERT_TRUE(loaded);

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -17,9 +19,15 @@
 namespace headroom {
 namespace {
 
+constexpr Signal kMemory = Signal::kMemoryAvailable;
+
 Candidate using_memory(std::optional<Bytes> working_set, Bytes request, std::int32_t priority = 0,
                        std::uint32_t pod = 0) {
-  return {.pod = pod, .working_set = working_set, .memory_request = request, .priority = priority};
+  return {.pod = pod,
+          .usage = working_set ? std::optional(working_set->count) : std::nullopt,
+          .request = request.count,
+          .credit = request.count,
+          .priority = priority};
 }
 
 TEST(MemoryRank, FirstDiesBeforeSecond) {
@@ -46,9 +54,9 @@ TEST(MemoryRank, FirstDiesBeforeSecond) {
              using_memory({}, 9_GiB, 0, 2)},
         Case{"an_absurd_request_does_not_wrap", using_memory(1_GiB, Bytes{-kMost}),
              using_memory(9_GiB, 0_B)}}) {
-    EXPECT_TRUE(evicts_before(c.first, c.second)) << c.says;
-    EXPECT_FALSE(evicts_before(c.second, c.first)) << c.says;
-    EXPECT_FALSE(evicts_before(c.first, c.first)) << c.says;
+    EXPECT_TRUE(evicts_before(kMemory, c.first, c.second)) << c.says;
+    EXPECT_FALSE(evicts_before(kMemory, c.second, c.first)) << c.says;
+    EXPECT_FALSE(evicts_before(kMemory, c.first, c.first)) << c.says;
   }
 }
 
@@ -111,11 +119,14 @@ TEST(MemoryRank, IsAStrictWeakOrder) {
     const auto all = Crowd(random, 12).candidates();
     for (const auto& a : all)
       for (const auto& b : all) {
-        EXPECT_EQ(evicts_before(a, b) || evicts_before(b, a), a.pod != b.pod) << "total";
-        EXPECT_FALSE(evicts_before(a, b) && evicts_before(b, a)) << "antisymmetric";
+        const auto before = [](const Candidate& x, const Candidate& y) {
+          return evicts_before(kMemory, x, y);
+        };
+        EXPECT_EQ(before(a, b) || before(b, a), a.pod != b.pod) << "total";
+        EXPECT_FALSE(before(a, b) && before(b, a)) << "antisymmetric";
         for (const auto& c : all)
-          if (evicts_before(a, b) && evicts_before(b, c)) {
-            EXPECT_TRUE(evicts_before(a, c)) << "transitive";
+          if (before(a, b) && before(b, c)) {
+            EXPECT_TRUE(before(a, c)) << "transitive";
           }
       }
   }
@@ -127,7 +138,7 @@ TEST(MemoryRank, BothPathsAgreeAndTheOrderTheyCameInDoesNotMatter) {
     const Crowd crowd(random, 30);
     auto ranking = crowd.candidates();
     std::shuffle(ranking.begin(), ranking.end(), random);
-    rank_by_memory(ranking);
+    rank(kMemory, ranking);
     EXPECT_EQ(pods_of(ranking), crowd.ranked(Signal::kMemoryAvailable));
     EXPECT_EQ(pods_of(ranking), crowd.ranked(Signal::kAllocatableMemoryAvailable));
   }
@@ -181,6 +192,41 @@ TEST(Rank, CountsThePartsThatLiveOnTheFilesystem) {
     EXPECT_EQ(rank(Signal::kContainerFsAvailable, c.images, contenders), c.containerfs) << c.says;
     EXPECT_EQ(rank(Signal::kContainerFsInodesFree, c.images, contenders), c.containerfs) << c.says;
   }
+}
+
+// The live path reads records and measurements; the vectors' path is told. They must agree.
+TEST(Rank, OfAReadingCountsWhatTheSignalCounts) {
+  auto pod = std::make_shared<Pod>();
+  hr_record record;
+  std::memset(&record, 0xff, sizeof record);
+  record.valid = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_PIDS;
+  record.memory_usage = 300;
+  record.inactive_file = 100;
+  record.swap_usage = 50;
+  record.pids_current = 7;
+  DiskUsage disk;
+  disk.containers = {{.name = "c", .rootfs = {Bytes{1000}, 10}, .logs = {Bytes{200}, 2}}};
+  disk.volumes = {{.name = "v", .usage = {Bytes{40}, 4}, .ranked = true},
+                  {.name = "m", .usage = {Bytes{9999}, 999}, .ranked = false}};
+  PodReading reading{.pod = pod, .cgroup = {}, .record = &record, .memory_request = {}};
+  reading.disk = &disk;
+  struct Case {
+    Signal signal;
+    ImageStorage images;
+    std::int64_t usage;
+  };
+  for (const Case& c :
+       {Case{Signal::kMemoryAvailable, {}, 200}, Case{Signal::kSwapAvailable, {}, 250},
+        Case{Signal::kPidAvailable, {}, 7}, Case{Signal::kNodeFsAvailable, {}, 1240},
+        Case{Signal::kNodeFsAvailable, {.dedicated = true}, 240},
+        Case{Signal::kImageFsAvailable, {.dedicated = true}, 1000},
+        Case{Signal::kNodeFsInodesFree, {}, 16}})
+    EXPECT_EQ(candidate_for(c.signal, c.images, reading).usage, c.usage) << name(c.signal);
+  record.valid = 0;
+  reading.disk = nullptr;
+  for (std::size_t signal = 0; signal < kSignals; ++signal)
+    EXPECT_FALSE(candidate_for(static_cast<Signal>(signal), {}, reading).usage)
+        << kSignalNames[signal] << ": unknown is not zero";
 }
 
 TEST(Rank, OfProcessesLooksAtPriorityBeforeAnythingElse) {

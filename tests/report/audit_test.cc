@@ -88,7 +88,7 @@ TEST(AuditLine, RanksEveryCandidateWithItsFate) {
   EXPECT_EQ(line["ranking"][0]["fate"], "chosen");
   EXPECT_EQ(line["ranking"][0]["over"], 1 << 30);
   EXPECT_EQ(line["ranking"][1]["fate"], "outranked");
-  EXPECT_EQ(line["ranking"][1]["working_set"], nullptr) << "unknown is not zero";
+  EXPECT_EQ(line["ranking"][1]["usage"], nullptr) << "unknown is not zero";
   EXPECT_EQ(line["ranking"][1]["over"], nullptr);
   EXPECT_EQ(line["ranking"][1]["request"], 512 << 20);
 }

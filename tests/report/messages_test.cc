@@ -144,14 +144,75 @@ TEST(Messages, AnEndingSaysHowLongItTookAndWhatCameBack) {
 
 TEST(Messages, ACandidateSaysWhyNot) {
   const auto ranking = sample_eviction().ranking;
-  EXPECT_EQ(candidate_line(2, ranking[1], "Burstable"),
+  EXPECT_EQ(candidate_line(2, Signal::kMemoryAvailable, ranking[1], "Burstable"),
             "2. default/web: Burstable, priority 100, usage unknown, request 512Mi: outranked");
 }
 
 TEST(Messages, RequestsAreComparedBothWays) {
-  EXPECT_EQ(over_request(300_MiB, 200_MiB), "100Mi over its request of 200Mi");
-  EXPECT_EQ(over_request(100_MiB, 200_MiB), "100Mi under its request of 200Mi");
-  EXPECT_EQ(over_request(std::nullopt, 0_B), "usage unknown, request 0");
+  constexpr Signal kMemory = Signal::kMemoryAvailable;
+  EXPECT_EQ(over_request(kMemory, (300_MiB).count, (200_MiB).count),
+            "100Mi over its request of 200Mi");
+  EXPECT_EQ(over_request(kMemory, (100_MiB).count, (200_MiB).count),
+            "100Mi under its request of 200Mi");
+  EXPECT_EQ(over_request(kMemory, std::nullopt, 0), "usage unknown, request 0");
+  EXPECT_EQ(over_request(Signal::kPidAvailable, 5000, 0), "5000 tasks");
+  EXPECT_EQ(over_request(Signal::kNodeFsInodesFree, 70, 0), "70 inodes");
+  EXPECT_EQ(over_request(Signal::kPidAvailable, std::nullopt, 0), "usage unknown");
+}
+
+TEST(Messages, ALimitIsToldInTheKubeletsWords) {
+  Pod pod;
+  pod.name = "db";
+  Volume cache;
+  cache.name = "cache";
+  cache.size_limit = quantity("1G");
+  pod.volumes = {cache};
+  Container app;
+  app.name = "app";
+  pod.containers = {app};
+  Reason reason;
+  reason.threshold = 1 << 30;
+  reason.used = std::int64_t{3} << 30;
+  const struct {
+    StorageLimit limit;
+    const char* message;
+    const char* why;
+  } cases[] = {
+      {StorageLimit::kEmptyDir, "Usage of EmptyDir volume \"cache\" exceeds the limit \"1G\". ",
+       "emptyDir cache uses 3Gi, over its limit of 1Gi"},
+      {StorageLimit::kPod,
+       "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ",
+       "the pod uses 3Gi, over its limit of 1Gi"},
+      {StorageLimit::kContainer,
+       "Container app exceeded its local ephemeral storage limit \"1Gi\". ",
+       "container app uses 3Gi, over its limit of 1Gi"}};
+  for (const auto& c : cases) {
+    reason.limit = c.limit;
+    EXPECT_EQ(limit_message(reason, pod), c.message);
+    EXPECT_EQ(why(reason, &pod), c.why);
+  }
+}
+
+TEST(Messages, ReclaimSaysWhatAndHowItEnded) {
+  Outcome outcome;
+  outcome.decision.act = Act::kReclaim;
+  outcome.decision.steps = {.containers = true, .images = true};
+  outcome.decision.reason.signal = Signal::kNodeFsAvailable;
+  outcome.decision.reason.threshold = 1 << 30;
+  outcome.decision.reason.available = 1 << 20;
+  outcome.at = outcome.decision.decided_at + 3s;
+  outcome.result = Outcome::Result::kStarted;
+  EXPECT_EQ(reclaim_line(outcome),
+            "reclaiming dead containers and unused images: nodefs.available 1Mi, below its hard "
+            "threshold of 1Gi");
+  outcome.result = Outcome::Result::kDone;
+  EXPECT_EQ(reclaim_line(outcome), "reclaimed dead containers and unused images in 3s");
+  outcome.error = Outcome::kExitStatus | 2;
+  EXPECT_EQ(reclaim_line(outcome),
+            "reclaiming dead containers and unused images failed after 3s: exit status 2");
+  outcome.decision.steps.containers = false;
+  outcome.error = ETIMEDOUT;
+  EXPECT_EQ(reclaim_line(outcome), "reclaiming unused images failed after 3s: its time was up");
 }
 
 TEST(Human, Bytes) {

@@ -122,27 +122,32 @@ Eviction sample_eviction() {
   const auto hog = sample_pod("hog", QosClass::kBestEffort);
   const auto web = sample_pod("web", QosClass::kBurstable, 100);
   Eviction eviction;
-  eviction.decision = {
-      .act = Act::kKill,
-      .pod = hog,
-      .cgroup = CgroupId{3},
-      .reason = {.signal = Signal::kMemoryAvailable,
-                 .hard = true,
-                 .threshold = (100_MiB).count,
-                 .available = (52_MiB).count,
-                 .capacity = (4_GiB).count,
-                 .sampled_at = sample_at(1'010),
-                 .first_crossed = sample_at(1'010),
-                 .last_clear = sample_at(1'000)},
-      .standing = {.rank = 0, .candidates = 2, .working_set = 1_GiB, .memory_request = 0_B},
-      .decided_at = sample_at(1'012),
-      .deadline = sample_at(2'012)};
+  eviction.decision = {.act = Act::kKill,
+                       .pod = hog,
+                       .cgroup = CgroupId{3},
+                       .reason = {.signal = Signal::kMemoryAvailable,
+                                  .hard = true,
+                                  .threshold = (100_MiB).count,
+                                  .available = (52_MiB).count,
+                                  .capacity = (4_GiB).count,
+                                  .sampled_at = sample_at(1'010),
+                                  .first_crossed = sample_at(1'010),
+                                  .last_clear = sample_at(1'000)},
+                       .standing = {.rank = 0,
+                                    .candidates = 2,
+                                    .working_set = 1_GiB,
+                                    .memory_request = 0_B,
+                                    .usage = (1_GiB).count,
+                                    .request = 0},
+                       .steps = {},
+                       .decided_at = sample_at(1'012),
+                       .deadline = sample_at(2'012)};
   eviction.path = "/kubepods.slice/kubepods-poduid_hog.slice";
   eviction.ranking = {
-      {.pod = hog, .working_set = 1_GiB, .memory_request = 0_B, .fate = Candidate::Fate::kChosen},
+      {.pod = hog, .usage = (1_GiB).count, .request = 0, .fate = Candidate::Fate::kChosen},
       {.pod = web,
-       .working_set = std::nullopt,
-       .memory_request = 512_MiB,
+       .usage = std::nullopt,
+       .request = (512_MiB).count,
        .priority = 100,
        .fate = Candidate::Fate::kOutranked}};
   eviction.message = "The node was low on resource: memory. ";

@@ -10,11 +10,29 @@ hr_record record_holding(std::uint64_t id, Bytes working_set) {
   hr_record record;
   std::memset(&record, 0xff, sizeof record);  // all ones: unknown
   record.id = id;
-  record.valid = HR_MEMORY_USAGE | HR_MEMORY_STAT;
+  record.valid = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_PIDS;
   record.populated = 1;
   record.memory_usage = static_cast<std::uint64_t>(working_set.count);
   record.inactive_file = 0;
+  record.swap_usage = 0;
+  record.pids_current = 1;
   return record;
+}
+
+std::string_view verb(Act act) {
+  switch (act) {
+    case Act::kTerminate:
+      return "terminate";
+    case Act::kKill:
+      return "kill";
+    case Act::kPreStop:
+      return "pre-stop";
+    case Act::kRemove:
+      return "remove";
+    case Act::kReclaim:
+      return "reclaim";
+  }
+  return "";
 }
 
 }  // namespace
@@ -22,6 +40,13 @@ hr_record record_holding(std::uint64_t id, Bytes working_set) {
 Threshold memory_below(Bytes value, Duration grace) {
   return Threshold{.signal = Signal::kMemoryAvailable,
                    .value = Quantity::of(value.count, Quantity::Format::kBinarySI),
+                   .grace = grace,
+                   .min_reclaim = std::nullopt};
+}
+
+Threshold below(Signal signal, std::int64_t value, Duration grace) {
+  return Threshold{.signal = signal,
+                   .value = Quantity::of(value, Quantity::Format::kBinarySI),
                    .grace = grace,
                    .min_reclaim = std::nullopt};
 }
@@ -38,12 +63,14 @@ std::size_t Story::pod(const std::string& name, Bytes working_set, Bytes request
                                  .record = nullptr,
                                  .memory_request = request,
                                  .critical = false});
+  disks_.push_back(nullptr);
   return readings_.size() - 1;
 }
 
 void Story::vanish(std::size_t pod) {
   records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(pod));
   readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(pod));
+  disks_.erase(disks_.begin() + static_cast<std::ptrdiff_t>(pod));
 }
 
 Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool with_cgroups) {
@@ -53,26 +80,70 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
     of(snapshot.observations, Signal::kMemoryAvailable) =
         Observation{.available = available->count, .capacity = kCapacity, .at = snapshot.at};
   if (!with_cgroups) return snapshot;
-  for (std::size_t i = 0; i < readings_.size(); ++i)
+  for (std::size_t i = 0; i < readings_.size(); ++i) {
     readings_[i].record = records_[i].id == HR_UNKNOWN ? nullptr : &records_[i];
+    readings_[i].disk = disks_[i].get();
+  }
   snapshot.cgroups = records_;
   snapshot.pods = readings_;
   return snapshot;
 }
 
+const Verdict& Story::judged(const Snapshot& now, Outcome::Result result) {
+  judge(policy, now, history, verdict);
+  history = verdict.after;
+  for (const Decision& decision : verdict.decisions) {
+    const bool lasting = decision.act == Act::kPreStop || decision.act == Act::kRemove ||
+                         decision.act == Act::kReclaim;
+    const bool starts = lasting && result == Outcome::Result::kDone;
+    if (starts) started_.push_back(decision);
+    learn(Outcome{.decision = decision,
+                  .result = starts ? Outcome::Result::kStarted : result,
+                  .error = 0,
+                  .at = now.at},
+          history);
+  }
+  return verdict;
+}
+
 const Verdict& Story::step(std::int64_t ms, std::optional<Bytes> available,
                            Outcome::Result result) {
-  judge(policy, snapshot(ms, available), history, verdict);
-  history = verdict.after;
-  for (const Decision& decision : verdict.decisions)
-    learn(Outcome{.decision = decision, .result = result, .error = 0, .at = at_ms(ms)}, history);
-  return verdict;
+  return judged(snapshot(ms, available), result);
+}
+
+const Verdict& Story::step(std::int64_t ms, std::initializer_list<Sample> samples,
+                           Outcome::Result result) {
+  Snapshot now = snapshot(ms, std::nullopt);
+  now.images = images;
+  for (const Sample& sample : samples)
+    of(now.observations, sample.signal) =
+        Observation{.available = sample.available, .capacity = sample.capacity, .at = now.at};
+  return judged(now, result);
+}
+
+void Story::uses_disk(std::size_t pod, std::int64_t ms, Bytes volume, std::int64_t inodes) {
+  disks_[pod] = std::make_shared<DiskUsage>();
+  disks_[pod]->at = at_ms(ms);
+  disks_[pod]->volumes = {
+      {.name = "data", .usage = {volume, inodes}, .ranked = true, .counted = true}};
+}
+
+void Story::ended(Act act, std::int64_t ms, int error) {
+  for (const Decision& decision : started_)
+    if (decision.act == act)
+      learn(Outcome{.decision = decision,
+                    .result = Outcome::Result::kDone,
+                    .error = error,
+                    .at = at_ms(ms)},
+            history);
+  std::erase_if(started_, [&](const Decision& decision) { return decision.act == act; });
 }
 
 std::vector<std::string> Story::decided() const {
   std::vector<std::string> lines;
   for (const Decision& decision : verdict.decisions)
-    lines.push_back((decision.act == Act::kKill ? "kill " : "terminate ") + decision.pod->name);
+    lines.push_back(std::string(verb(decision.act)) +
+                    (decision.pod ? " " + decision.pod->name : ""));
   return lines;
 }
 

@@ -5,6 +5,7 @@
 #include <headroom/judge.h>
 #include <headroom/snapshot.h>
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,16 @@ inline Instant at_ms(std::int64_t ms) {
 
 // "memory.available < value", hard unless a grace is given.
 Threshold memory_below(Bytes value, Duration grace = Duration::zero());
+
+// "signal < value", of any signal.
+Threshold below(Signal signal, std::int64_t value, Duration grace = Duration::zero());
+
+// What a node reads at an instant, signal by signal: available of capacity.
+struct Sample {
+  Signal signal;
+  std::int64_t available;
+  std::int64_t capacity = kCapacity;
+};
 
 // A node with pods; the test changes it and asks the judge.
 class Story {
@@ -38,16 +49,29 @@ class Story {
   const Verdict& step(std::int64_t ms, std::optional<Bytes> available,
                       Outcome::Result result = Outcome::Result::kDone);
 
+  // The same with any signals' readings.
+  const Verdict& step(std::int64_t ms, std::initializer_list<Sample> samples,
+                      Outcome::Result result = Outcome::Result::kDone);
+  // What the pod's files take, as if measured then.
+  void uses_disk(std::size_t pod, std::int64_t ms, Bytes volume, std::int64_t inodes = 1);
+  DiskUsage& disk(std::size_t pod) { return *disks_[pod]; }
+  // The end of an act that had been started.
+  void ended(Act act, std::int64_t ms, int error = 0);
+
   // "kill hog", "terminate web": the decisions of the last step.
   std::vector<std::string> decided() const;
 
   Policy policy;
   History history;
   Verdict verdict;
+  ImageStorage images;
 
  private:
+  const Verdict& judged(const Snapshot& snapshot, Outcome::Result result);
   std::vector<hr_record> records_;
   std::vector<PodReading> readings_;
+  std::vector<std::shared_ptr<DiskUsage>> disks_;  // null: not measured
+  std::vector<Decision> started_;
   std::uint64_t next_id_ = 100;
 };
 

@@ -34,6 +34,9 @@ class Pod:
     priority: int = 0
     grace: int = 30
     uid: str = ""
+    volumes: list = field(default_factory=list)
+    annotations: dict = field(default_factory=dict)
+    pre_stop: list = field(default_factory=list)
 
     def __post_init__(self):
         self.uid = self.uid or str(uuid.uuid5(uuid.NAMESPACE_DNS, self.name))
@@ -54,11 +57,14 @@ class Pod:
 
     def manifest(self) -> str:
         resources = {key: value for key, value in (("requests", self.requests), ("limits", self.limits)) if value}
+        container = {"name": "main", "image": "workload", "resources": resources}
+        if self.pre_stop:
+            container["lifecycle"] = {"preStop": {"exec": {"command": self.pre_stop}}}
         return json.dumps({
             "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": self.name, "namespace": "default", "uid": self.uid},
-            "spec": {"priority": self.priority, "terminationGracePeriodSeconds": self.grace,
-                     "containers": [{"name": "main", "image": "workload", "resources": resources}]}}, indent=1)
+            "metadata": {"name": self.name, "namespace": "default", "uid": self.uid, "annotations": self.annotations},
+            "spec": {"priority": self.priority, "terminationGracePeriodSeconds": self.grace, "volumes": self.volumes,
+                     "containers": [container]}}, indent=1)
 
 
 class Node:
@@ -96,8 +102,11 @@ class Node:
 
     def run_pod(self, pod: Pod, workload: str, *properties: str) -> Pod:
         """The manifest first, then the unit in the pod's slice: as a pod comes to life."""
+        return self.run_script(pod, f"exec /opt/headroom/bin/workload {workload}", *properties)
+
+    def run_script(self, pod: Pod, script: str, *properties: str) -> Pod:
         self.vm.put(pod.manifest().encode(), f"{ETC}/manifests/{pod.name}.yaml")
-        self.vm.spawn(f"exec /opt/headroom/bin/workload {workload}", unit=pod.unit, slice=pod.slice, properties=properties)
+        self.vm.spawn(script, unit=pod.unit, slice=pod.slice, properties=properties)
         self.pods.append(pod)
         return pod
 

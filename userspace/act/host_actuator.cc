@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/host_actuator.h"
 
+#include "act/command.h"
+#include "act/pre_stop.h"
 #include "act/processes.h"
+#include "act/remove_tree.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <memory>
 #include <string_view>
 
 namespace headroom::act {
@@ -28,6 +33,8 @@ Outcome HostActuator::done(const Decision& decision, Outcome::Result result, int
 }
 
 Outcome HostActuator::act(const Decision& decision) {
+  if (decision.act == Act::kReclaim) return reclaim(decision);
+  if (decision.act == Act::kRemove) return remove_volumes(decision);
   const Armed* armed = armory_.find(decision.cgroup);
   // Not armed: it vanished before its descriptors could be opened, or we ran out of descriptors.
   if (!armed) return done(decision, Outcome::Result::kFailed, ENOENT);
@@ -37,6 +44,11 @@ Outcome HostActuator::act(const Decision& decision) {
       return kill(decision, *armed);
     case Act::kTerminate:
       return terminate(decision, *armed);
+    case Act::kPreStop:
+      return pre_stop(decision, *armed);
+    case Act::kRemove:
+    case Act::kReclaim:
+      break;  // above: neither needs a living pod
   }
   return done(decision, Outcome::Result::kFailed, EINVAL);
 }
@@ -54,6 +66,58 @@ Outcome HostActuator::terminate(const Decision& decision, const Armed& armed) co
     return done(decision, Outcome::Result::kGone);
   if (!sent) return done(decision, Outcome::Result::kFailed, sent.error().code);
   return done(decision, *sent > 0 ? Outcome::Result::kDone : Outcome::Result::kGone);
+}
+
+Outcome HostActuator::begin(const Decision& decision, Errands::Work work) {
+  if (errands_->start(decision, std::move(work))) return done(decision, Outcome::Result::kStarted);
+  return done(decision, Outcome::Result::kFailed, EAGAIN);
+}
+
+// Containers before images: a dead container holds its image.
+Outcome HostActuator::reclaim(const Decision& decision) {
+  std::vector<Command> commands;
+  const auto add = [&](bool wanted, const std::vector<std::string>& argv) {
+    if (wanted && !argv.empty())
+      commands.push_back({.argv = argv, .in_background = true, .data_limit = ways_.reclaim_memory});
+  };
+  add(decision.steps.containers, ways_.reclaim_containers);
+  add(decision.steps.images, ways_.reclaim_images);
+  return begin(decision,
+               [commands, deadline = decision.deadline, now = now_](const std::stop_token& stop) {
+                 int trouble = 0;
+                 for (const Command& command : commands) {
+                   auto child = Child::start(command);
+                   const int error = child ? child->wait(deadline, now, stop) : child.error().code;
+                   if (trouble == 0) trouble = error;
+                 }
+                 return trouble;
+               });
+}
+
+Outcome HostActuator::remove_volumes(const Decision& decision) {
+  std::vector<std::string> directories;
+  for (const Volume& volume : decision.pod->volumes) {
+    if (volume.kind != Volume::Kind::kEmptyDir || volume.in_memory) continue;
+    if (std::string path = volume_path(ways_.paths, *decision.pod, volume); !path.empty())
+      directories.push_back(std::move(path));
+  }
+  return begin(decision, [directories](const std::stop_token& stop) {
+    int trouble = 0;
+    for (const std::string& directory : directories)
+      if (const auto removed = remove_tree(directory, stop); !removed && trouble == 0)
+        trouble = removed.error().code;
+    return trouble;
+  });
+}
+
+// The commands are stopped when the pod's grace is over.
+Outcome HostActuator::pre_stop(const Decision& decision, const Armed& armed) {
+  const int copy = ::fcntl(armed.directory.get(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
+  auto directory = std::make_shared<Fd>(copy);
+  return begin(decision, [decision, directory, now = now_](const std::stop_token& stop) {
+    return run_pre_stop(decision, directory->get(), now, stop);
+  });
 }
 
 }  // namespace headroom::act

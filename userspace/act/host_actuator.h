@@ -3,19 +3,41 @@
 #pragma once
 
 #include "act/armed.h"
+#include "act/errands.h"
+#include "base/pod_paths.h"
 
 #include <headroom/ports.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace headroom::act {
 
 using Now = Instant (*)();
 
+// What a host is told to run and where pods' files are.
+struct HostWays {
+  PodPaths paths;
+  std::vector<std::string> reclaim_containers;  // a command; empty: none
+  std::vector<std::string> reclaim_images;
+  std::uint64_t reclaim_memory = std::uint64_t{512} << 20;  // RLIMIT_DATA of those commands
+};
+
 class HostActuator final : public Actuator {
  public:
-  HostActuator(DirectoryOf directory_of, Now now) : armory_(std::move(directory_of)), now_(now) {}
+  HostActuator(DirectoryOf directory_of, Now now, HostWays ways = {})
+      : armory_(std::move(directory_of)),
+        now_(now),
+        ways_(std::move(ways)),
+        errands_(std::make_unique<Errands>(now)) {}
 
   void arm(std::span<const PodReading> pods) override { armory_.keep(pods); }
   Outcome act(const Decision& decision) override;
+  void collect(std::vector<Outcome>& ended) override { errands_->collect(ended); }
+  // Takes effect with the next act.
+  void use(HostWays ways) { ways_ = std::move(ways); }
 
   std::size_t armed() const { return armory_.size(); }
   std::size_t unarmed() const { return armory_.unarmed(); }
@@ -25,8 +47,15 @@ class HostActuator final : public Actuator {
   Outcome kill(const Decision& decision, const Armed& armed) const;
   Outcome terminate(const Decision& decision, const Armed& armed) const;
 
+  Outcome begin(const Decision& decision, Errands::Work work);
+  Outcome reclaim(const Decision& decision);
+  Outcome remove_volumes(const Decision& decision);
+  Outcome pre_stop(const Decision& decision, const Armed& armed);
+
   Armory armory_;
   Now now_;
+  HostWays ways_;
+  std::unique_ptr<Errands> errands_;
 };
 
 }  // namespace headroom::act

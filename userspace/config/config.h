@@ -2,6 +2,7 @@
 // Config: everything headroomd is told, from a KubeletConfiguration file and the kubelet's flags.
 #pragma once
 
+#include "base/pod_paths.h"
 #include "config/complaint.h"
 #include "judge/allocatable/allocatable_policy.h"
 
@@ -15,6 +16,26 @@
 #include <vector>
 
 namespace headroom::config {
+
+// headroom.disk
+struct DiskConfig {
+  // Empty: found.
+  std::filesystem::path nodefs;
+  std::filesystem::path imagefs;
+  std::filesystem::path containerfs;
+  PodPaths paths;           // volumes, logs, rootfs
+  bool host_paths = false;  // hostPaths
+  Duration measure_every = std::chrono::seconds(60);
+  std::uint64_t walk_rate = 50'000;  // entries a second
+  friend bool operator==(const DiskConfig&, const DiskConfig&) = default;
+};
+
+// headroom.reclaim: commands; empty: none.
+struct ReclaimConfig {
+  std::vector<std::string> containers;
+  std::vector<std::string> images;
+  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes
+};
 
 struct Config {
   Policy policy;
@@ -33,6 +54,8 @@ struct Config {
   bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
   std::string log_level = "info";                      // logLevel: debug, info, warning, error
+  DiskConfig disk;
+  ReclaimConfig reclaim;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/headroom_section.h"
 
+#include "config/disk_section.h"
 #include "config/node_section.h"
 
 #include <array>
@@ -27,10 +28,14 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "nodeName",
     "nodeLabels",
     "nodeStatus",
+    "disk",
+    "reclaim",
+    "evictStaticPods",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
     {{"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
+constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
 constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
 
@@ -153,6 +158,10 @@ void read_headroom(const Section& section, Config& config) {
   read_hard_grace(section, config.policy);
   read_watch(section, config);
   read_node_identity(section, config);
+  read_disk(section, config);
+  read_reclaim(section, config);
+  if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
+    config.policy.evict_static_culprits = *culprits;
 }
 
 }  // namespace headroom::config

@@ -76,6 +76,9 @@ void read_eviction(const Section& document, const std::string& file, Config& con
     eviction.enforce_node_allocatable =
         Told{file, document.line_of("enforceNodeAllocatable"), std::move(*words), {}};
 
+  if (const auto isolation = document.boolean("localStorageCapacityIsolation"))
+    config.policy.local_storage_isolation = *isolation;
+
   using Int32 = std::numeric_limits<std::int32_t>;
   if (const auto most = document.integer("evictionMaxPodGracePeriod", Int32::min(), Int32::max()))
     config.policy.max_pod_grace = std::chrono::seconds(*most);

@@ -54,6 +54,24 @@ std::string cause_of(const Json& record) {
   return text(at(record, {"signal"})) + " " + text(taint.is_null() ? at(record, {"kind"}) : taint);
 }
 
+bool of_memory(const std::string& signal) {
+  return signal == "memory.available" || signal == "allocatableMemory.available";
+}
+
+// What the pod used of what was short: bytes, inodes or tasks. Older records know memory alone.
+std::string usage_of(const Json& record, const std::string& signal) {
+  const Json& usage = at(record, {"usage"});
+  if (usage.is_null()) return bytes(integer(at(record, {"working_set"})));
+  return amount(signal, integer(usage));
+}
+
+// What came back is measured of memory.
+std::string returned(const Json& record, const std::string& signal) {
+  return of_memory(signal) || signal == "swap.available" || signal == "taint"
+             ? bytes(integer(at(record, {"memory_returned"})))
+             : "-";
+}
+
 Row row_of(const Json& record) {
   const std::string signal = text(at(record, {"signal"}));
   const std::string outcome = text(at(record, {"outcome"}));
@@ -64,16 +82,16 @@ Row row_of(const Json& record) {
           {cause_of(record)},
           {amount(signal, integer(at(record, {"available"})))},
           {amount(signal, integer(at(record, {"threshold"})))},
-          {bytes(integer(at(record, {"working_set"})))},
+          {usage_of(record, signal)},
           {milliseconds(at(record, {"latency", "crossing_to_decision_ms"}))},
           {milliseconds(at(record, {"latency", "signal_to_gone_ms"}))},
-          {bytes(integer(at(record, {"memory_returned"})))}};
+          {returned(record, signal)}};
 }
 
 Row titles() {
   Row row;
   for (const char* title : {"TIME (UTC)", "POD", "QOS", "OUTCOME", "SIGNAL", "AVAILABLE", "LIMIT",
-                            "WORKING SET", "CROSSED+", "GONE IN", "RETURNED"})
+                            "USAGE", "CROSSED+", "GONE IN", "RETURNED"})
     row.push_back({title, Colour::kBold});
   return row;
 }

@@ -105,7 +105,9 @@ std::string printable(std::string_view text) {
 std::string amount(std::string_view signal, std::optional<std::int64_t> value) {
   if (!value) return "-";
   const auto known = signal_named(signal);
-  return known ? report::human_amount(*known, *value) : std::to_string(*value);
+  if (known) return report::human_amount(*known, *value);
+  // Limits of local storage are in bytes.
+  return signal.ends_with(".limit") ? report::human_bytes(*value) : std::to_string(*value);
 }
 
 std::string bytes(std::optional<std::int64_t> value) {

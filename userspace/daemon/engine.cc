@@ -41,11 +41,16 @@ Snapshot Engine::look(Depth depth) {
 
 Instant Engine::turn(Instant now, report::Wake wake) {
   meter_.start(wake);
+  actuator_->collect(ended_);
+  for (const Outcome& outcome : ended_)
+    learn(outcome, history_);
   Snapshot snapshot = look(now >= next_sweep_ ? Depth::kCgroups : Depth::kNode);
   // From the same history: the verdict of the shallower look is void.
   if (verdict_.look_closer) snapshot = look(Depth::kCgroups);
   act(snapshot);
   meter_.acted();
+  outcomes_.insert(outcomes_.begin(), ended_.begin(), ended_.end());
+  if (verdict_.measure_disks) observer_->measure_disks();
   on_cost_(meter_.cost());
   reporter_->tell(snapshot, verdict_, outcomes_);
   std::swap(history_, verdict_.after);

@@ -49,6 +49,7 @@ class Engine {
   History history_;
   Verdict verdict_;
   std::vector<Outcome> outcomes_;
+  std::vector<Outcome> ended_;  // of what former turns started
   Instant next_sweep_;
 };
 

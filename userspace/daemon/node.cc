@@ -5,6 +5,7 @@
 #include "daemon/node_terms.h"
 #include "daemon/questions.h"
 #include "daemon/site.h"
+#include "daemon/told.h"
 #include "judge/qos.h"
 #include "observe/clock.h"
 #include "observe/fill_rate.h"
@@ -24,13 +25,6 @@ void make_directory(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) log::warning("create {}: {}", directory.native(), error.message());
-}
-
-// What the operator says of the machine is taken as said; else the watch outruns what was measured.
-config::Config outrunning(config::Config config, std::int64_t measured_fill) {
-  if (!config.fastest_fill_told)
-    config.policy.fastest_fill = std::max(config.policy.fastest_fill, measured_fill);
-  return config;
 }
 
 void say_source(const observe::BestSource& source) {
@@ -73,13 +67,20 @@ Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::Cgroup
 Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
            std::vector<Pod> manifests)
     : measured_fill_(observe::measure_fastest_fill()),
+      filesystems_(filesystems_of(config)),
       taints_(config.state_dir),
-      config_(tainted(outrunning(std::move(config), measured_fill_))),
+      config_(tainted(completed(std::move(config), measured_fill_, filesystems_))),
       source_(sources.source.get()),
-      observer_({.node = observe::NodeSource({.cgroup_root = root.mount}),
+      observer_({.node = observe::NodeSource({.cgroup_root = root.mount,
+                                              .nodefs = filesystems_.nodefs,
+                                              .imagefs = filesystems_.imagefs,
+                                              .containerfs = filesystems_.containerfs}),
                  .cgroups = std::move(sources.source),
                  .inventory = std::move(sources.inventory),
-                 .pods_cgroup = config_.pods_cgroup}),
+                 .pods_cgroup = config_.pods_cgroup,
+                 .disks = std::make_unique<observe::DiskMeter>(meter_options(config_)),
+                 .cgroup_root = root.mount,
+                 .images = filesystems_.images}),
       names_(observer_.inventory()),
       shown_(std::make_shared<report::Shown>()),
       status_(status_setup()),
@@ -89,7 +90,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
             const observe::KnownCgroup* known = observer_.inventory().find(id);
             return known ? known->directory.get() : -1;
           },
-          &observe::now),
+          &observe::now, ways_of(config_)),
       dry_actuator_(&observe::now),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
@@ -255,7 +256,7 @@ void Node::adopt_policy() {
 }
 
 void Node::adopt(config::Config config) {
-  config = tainted(outrunning(std::move(config), measured_fill_));
+  config = tainted(completed(std::move(config), measured_fill_, filesystems_));
   const auto stays = [&](const char* key, const auto& was, const auto& wanted) {
     if (was != wanted) log::warning("headroom.{} takes effect at the next start", key);
   };
@@ -265,6 +266,9 @@ void Node::adopt(config::Config config) {
   stays("podsCgroup", config_.pods_cgroup, config.pods_cgroup);
   stays("nodeStatus", config_.node_status, config.node_status);
   stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
+  stays("disk", config_.disk, config.disk);
+  config_.reclaim = std::move(config.reclaim);
+  host_actuator_.use(ways_of(config_));
   config_.policy = std::move(config.policy);
   config_.self_check_period = config.self_check_period;
   config_.pod_manifests = std::move(config.pod_manifests);

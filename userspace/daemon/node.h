@@ -14,6 +14,7 @@
 #include "daemon/victims_file.h"
 #include "observe/best_source.h"
 #include "observe/cgroup_root.h"
+#include "observe/filesystems.h"
 #include "observe/host_observer.h"
 #include "report/bus_thread.h"
 #include "report/http.h"
@@ -67,6 +68,7 @@ class Node {
   void save_state();
 
   const std::int64_t measured_fill_;  // bytes per second
+  const observe::Filesystems filesystems_;
   TaintKeeper taints_;
   config::Config config_;
   observe::BestSource* source_;  // the observer's

@@ -29,7 +29,9 @@ json to_json(const Reason& reason) {
              {"capacity", reason.capacity},
              {"sampled_at", ns(reason.sampled_at)},
              {"first_crossed", ns(reason.first_crossed)},
-             {"last_clear", ns(reason.last_clear)}};
+             {"last_clear", ns(reason.last_clear)},
+             {"limit", static_cast<int>(reason.limit)},
+             {"used", reason.used}};
   if (reason.cause == Cause::kTaint)
     entry["taint"] = {{"key", reason.taint->key},
                       {"value", reason.taint->value},
@@ -55,7 +57,34 @@ Reason reason_from(const json& from) {
                 .sampled_at = instant(from.at("sampled_at")),
                 .first_crossed = instant(from.at("first_crossed")),
                 .last_clear = instant(from.at("last_clear")),
-                .taint = taint ? taint_from(from.at("taint")) : nullptr};
+                .taint = taint ? taint_from(from.at("taint")) : nullptr,
+                .limit = static_cast<StorageLimit>(from.value("limit", 0)),
+                .used = from.value("used", std::int64_t{0})};
+}
+
+// Of its volumes those that go with the pod.
+json empty_dirs(const Pod& pod) {
+  json names = json::array();
+  for (const Volume& volume : pod.volumes)
+    if (volume.kind == Volume::Kind::kEmptyDir && !volume.in_memory) names.push_back(volume.name);
+  return names;
+}
+
+std::vector<Volume> volumes_from(const json& names) {
+  std::vector<Volume> volumes;
+  for (const json& name : names) {
+    Volume volume;
+    volume.name = name.get<std::string>();
+    volume.kind = Volume::Kind::kEmptyDir;
+    volumes.push_back(std::move(volume));
+  }
+  return volumes;
+}
+
+// What the former daemon's threads were at ended with it. Pre-stop commands go on without us: their
+// time is as it was. A removal is begun anew.
+Victim::Phase resumed(Victim::Phase phase) {
+  return phase == Victim::Phase::kRemoving ? Victim::Phase::kKilled : phase;
 }
 
 json to_json(const Victim& victim) {
@@ -69,6 +98,8 @@ json to_json(const Victim& victim) {
              {"terminated_at", ns(victim.terminated_at)},
              {"killed_at", ns(victim.killed_at)},
              {"deadline", ns(victim.deadline)},
+             {"step_due", ns(victim.step_due)},
+             {"empty_dirs", empty_dirs(*victim.pod)},
              {"reason", to_json(victim.reason)}};
   if (victim.held) entry["held"] = victim.held->count;
   return entry;
@@ -80,13 +111,15 @@ Victim victim_from(const json& from) {
   pod->name = from.at("name");
   pod->pod_namespace = from.at("namespace");
   pod->priority = from.at("priority");
+  pod->volumes = volumes_from(from.value("empty_dirs", json::array()));
   Victim victim;
   victim.pod = std::move(pod);
   victim.cgroup = CgroupId{from.at("cgroup").get<std::uint64_t>()};
-  victim.phase = static_cast<Victim::Phase>(from.at("phase").get<int>());
+  victim.phase = resumed(static_cast<Victim::Phase>(from.at("phase").get<int>()));
   victim.terminated_at = instant(from.at("terminated_at"));
   victim.killed_at = instant(from.at("killed_at"));
   victim.deadline = instant(from.at("deadline"));
+  victim.step_due = instant(from.value("step_due", json(0)));
   victim.reason = reason_from(from.at("reason"));
   victim.memory_request = Bytes{from.at("request").get<std::int64_t>()};
   if (from.contains("held")) victim.held = Bytes{from.at("held").get<std::int64_t>()};

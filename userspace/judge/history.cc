@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an outcome teaches the next round, and what outlives a change of policy.
+#include "judge/eviction/reclaim.h"
+#include "judge/eviction/victims.h"
+
 #include <headroom/judge.h>
 
 #include <algorithm>
@@ -25,15 +28,66 @@ Victim victim_of(const Decision& decision) {
 }
 
 void condemned(const Outcome& outcome, Victim& victim) {
+  const Decision& decision = outcome.decision;
   // Counted from when the signal was out, not from when it was decided: grace is given in full.
-  victim.deadline = outcome.decision.deadline + (outcome.at - outcome.decision.decided_at);
-  if (outcome.decision.act == Act::kTerminate) {
+  victim.deadline = decision.deadline + (outcome.at - decision.decided_at);
+  if (decision.act == Act::kTerminate) {
     victim.phase = Phase::kTerminating;
     victim.terminated_at = outcome.at;
   } else {
     victim.phase = Phase::kKilled;
     victim.killed_at = outcome.at;
   }
+}
+
+// Nothing a pre-stop command does or fails to do keeps the pod: when it is over, SIGTERM is due.
+void pre_stop(const Outcome& outcome, Victim& victim) {
+  const Decision& decision = outcome.decision;
+  if (outcome.result != Outcome::Result::kStarted && victim.phase == Phase::kPreStop) {
+    victim.step_due = std::min(victim.step_due, outcome.at);
+    return;
+  }
+  if (victim.killed_at != Instant{} || victim.terminated_at != Instant{}) return;  // hastened
+  victim.phase = Phase::kPreStop;
+  victim.deadline = decision.deadline + (outcome.at - decision.decided_at);
+  victim.step_due =
+      outcome.result == Outcome::Result::kStarted
+          ? victim.deadline - judge_eviction::kept_for_term(decision.deadline - decision.decided_at)
+          : outcome.at;
+}
+
+void removal(const Outcome& outcome, Victim& victim) {
+  victim.phase = Phase::kRemoving;
+  const bool begun = outcome.result == Outcome::Result::kStarted;
+  victim.step_due = begun ? outcome.decision.deadline : outcome.at;
+}
+
+void reclaimed(const Outcome& outcome, History& history) {
+  const Decision& decision = outcome.decision;
+  Reclaim& reclaim = history.reclaims[static_cast<std::size_t>(decision.reason.signal)];
+  if (outcome.result == Outcome::Result::kStarted) {
+    reclaim = {.begun = outcome.at, .ended = {}, .deadline = decision.deadline};
+    return;
+  }
+  if (reclaim.begun == Instant{})
+    reclaim = {.begun = decision.decided_at, .ended = {}, .deadline = decision.deadline};
+  reclaim.ended = outcome.at;
+  history.disk_settles = outcome.at + judge_eviction::kDiskSettle;
+}
+
+// An end told after the victim is gone teaches nothing.
+void act_of_some_length(const Outcome& outcome, History& history,
+                        std::vector<Victim>::iterator known) {
+  const Act act = outcome.decision.act;
+  if (act == Act::kPreStop) {
+    const bool begins =
+        outcome.result == Outcome::Result::kStarted || outcome.result == Outcome::Result::kFailed;
+    if (known == history.victims.end() && !begins) return;
+    if (known == history.victims.end())
+      known = history.victims.insert(known, victim_of(outcome.decision));
+    pre_stop(outcome, *known);
+  }
+  if (act == Act::kRemove && known != history.victims.end()) removal(outcome, *known);
 }
 
 bool same(const Threshold& a, const Threshold& b) {
@@ -43,7 +97,12 @@ bool same(const Threshold& a, const Threshold& b) {
 }  // namespace
 
 void learn(const Outcome& outcome, History& history) {
+  const Act act = outcome.decision.act;
+  if (act == Act::kReclaim) return reclaimed(outcome, history);
   auto known = find(history, outcome.decision.cgroup);
+  const bool pretended = outcome.result == Outcome::Result::kPretended;
+  if (act == Act::kRemove || (act == Act::kPreStop && !pretended))
+    return act_of_some_length(outcome, history, known);
   switch (outcome.result) {
     case Outcome::Result::kFailed:
       return;  // not done: the next round judges afresh
@@ -55,6 +114,8 @@ void learn(const Outcome& outcome, History& history) {
         known = history.victims.insert(known, victim_of(outcome.decision));
       condemned(outcome, *known);
       return;
+    case Outcome::Result::kStarted:
+      return;  // of the acts above alone
     case Outcome::Result::kPretended:
       if (known == history.victims.end())
         known = history.victims.insert(known, victim_of(outcome.decision));

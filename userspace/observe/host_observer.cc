@@ -10,8 +10,8 @@
 namespace headroom::observe {
 namespace {
 
-// statvfs() can be slow, and a disk does not fill in milliseconds.
-constexpr Duration kFilesystemPeriod = std::chrono::seconds(10);
+// statvfs() costs little but may wait, and a disk does not fill in milliseconds.
+constexpr Duration kFilesystemPeriod = std::chrono::seconds(1);
 constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
 
 }  // namespace
@@ -24,11 +24,13 @@ Snapshot HostObserver::look(Depth depth) {
   parts_.node.read_memory(observations_);
   if (!of(observations_, Signal::kMemoryAvailable)) ++missing_;
   parts_.node.read_swap(observations_);
+  parts_.node.read_pids(observations_);
   if (depth == Depth::kCgroups)
     look_at_cgroups(snapshot);
   else
     look_at_pods_cgroup();
   snapshot.observations = observations_;
+  snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.
   snapshot.at = parts_.clock();
   return snapshot;
@@ -36,7 +38,6 @@ Snapshot HostObserver::look(Depth depth) {
 
 void HostObserver::look_at_cgroups(Snapshot& snapshot) {
   const Instant at = parts_.clock();
-  parts_.node.read_pids(observations_);
   if (filesystems_read_ == Instant{} || at - filesystems_read_ >= kFilesystemPeriod) {
     parts_.node.read_filesystems(observations_);
     filesystems_read_ = at;
@@ -53,7 +54,28 @@ void HostObserver::look_at_cgroups(Snapshot& snapshot) {
   if (parts_.inventory.update(records)) tell_registry(records);
   read_pods_cgroup(records, at);
   snapshot.cgroups = records;
+  if (parts_.disks)
+    for (auto& measured : parts_.disks->take())
+      registry_.measured(measured.cgroup, std::move(measured.usage));
   snapshot.pods = registry_.read([&](CgroupId id) { return record_of(records, id); });
+  if (parts_.disks && retarget_) look_at_disks(snapshot.pods);
+}
+
+void HostObserver::look_at_disks(std::span<const PodReading> pods) {
+  retarget_ = false;
+  std::vector<DiskTarget> targets;
+  targets.reserve(pods.size());
+  for (const PodReading& reading : pods) {
+    const KnownCgroup* known = parts_.inventory.find(reading.cgroup);
+    targets.push_back({.pod = reading.pod,
+                       .cgroup = reading.cgroup,
+                       .cgroup_directory = known ? parts_.cgroup_root + known->path : ""});
+  }
+  parts_.disks->retarget(std::move(targets));
+}
+
+void HostObserver::measure_disks() {
+  if (parts_.disks) parts_.disks->hurry();
 }
 
 // Only when the set of cgroups changed.
@@ -74,6 +96,7 @@ void HostObserver::tell_registry(std::span<const hr_record> records) {
   for (const CgroupId id : changed)
     registry_.appeared(id, parts_.inventory.find(id)->path);
   told_ = std::move(known);
+  retarget_ = true;
 
   const KnownCgroup* pods = parts_.inventory.find("/" + parts_.pods_cgroup);
   pods_id_ = pods ? std::optional(pods->id) : std::nullopt;

@@ -4,6 +4,7 @@
 
 #include "observe/cgroup_files.h"
 #include "observe/cgroup_source.h"
+#include "observe/disk_meter.h"
 #include "observe/inventory.h"
 #include "observe/node_source.h"
 #include "observe/pod_registry.h"
@@ -27,25 +28,35 @@ class HostObserver final : public Observer {
     Inventory inventory;
     std::string pods_cgroup;  // "kubepods.slice", below the cgroup root
     Instant (*clock)() = now;
+    std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
+    std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
+    ImageStorage images = {};
   };
   explicit HostObserver(Parts parts);
 
   Snapshot look(Depth depth) override;
+  void measure_disks() override;
 
   // What the pods' manifests say, from now on.
-  void describe(std::vector<Pod> pods) { registry_.describe(std::move(pods)); }
+  void describe(std::vector<Pod> pods) {
+    registry_.describe(std::move(pods));
+    retarget_ = true;
+  }
 
   const Inventory& inventory() const { return parts_.inventory; }
   const CgroupSource& source() const { return *parts_.cgroups; }
   PodRegistry::Census census() const { return registry_.census(); }
   // Readings that could not be had, since the start: passes that failed, a signal without a value.
-  std::uint64_t missing_readings() const { return missing_; }
+  std::uint64_t missing_readings() const {
+    return missing_ + (parts_.disks ? parts_.disks->failed() : 0);
+  }
   std::uint64_t passes() const { return passes_; }
   // The last failed pass, in words; empty after a good one.
   const std::string& trouble() const { return trouble_; }
 
  private:
   void look_at_cgroups(Snapshot& snapshot);
+  void look_at_disks(std::span<const PodReading> pods);
   void tell_registry(std::span<const hr_record> records);
   void read_pods_cgroup(std::span<const hr_record> records, Instant at);
   void look_at_pods_cgroup();
@@ -60,6 +71,7 @@ class HostObserver final : public Observer {
   std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
   // The pods' cgroup has a limit of its own, so its signal is read with the node's.
   std::optional<CgroupFiles> pods_files_;
+  bool retarget_ = true;  // the disk meter knows other pods than there are
   std::uint64_t missing_ = 0;
   std::uint64_t passes_ = 0;
   std::string trouble_;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/pod_reader.h"
 
+#include "base/pod_paths.h"
 #include "observe/manifest.h"
 #include "observe/placement_reader.h"
+#include "observe/volume_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -19,6 +21,8 @@ using Int32 = std::numeric_limits<std::int32_t>;
 
 constexpr std::string_view kConfigSource = "kubernetes.io/config.source";
 constexpr std::string_view kConfigMirror = "kubernetes.io/config.mirror";
+constexpr std::string_view kRootfs = "headroom.io/rootfs";
+constexpr std::string_view kLogs = "headroom.io/logs";
 constexpr std::chrono::seconds kDefaultGrace{30};
 
 // The PriorityClasses every cluster has; the API server writes their value into spec.priority, but
@@ -72,10 +76,24 @@ void read_resources(const Section& owner, Container& container) {
   expect_within_limits(*resources, container);
 }
 
+// Only exec commands can be run from outside; httpGet and sleep are the kubelet's.
+void read_pre_stop(const Section& section, Container& container) {
+  const auto lifecycle = section.map("lifecycle");
+  const auto pre_stop = lifecycle ? lifecycle->map("preStop") : std::nullopt;
+  const auto exec = pre_stop ? pre_stop->map("exec") : std::nullopt;
+  const auto words = exec ? exec->list_of_strings("command") : std::nullopt;
+  if (!words) return;
+  for (const config::Word& word : *words)
+    container.pre_stop.push_back(word.text);
+  if (container.pre_stop.empty())
+    exec->complain("command", "expected a command and its arguments, found an empty list");
+}
+
 Container read_container(const Section& section) {
   Container container;
   container.name = required(section, "name");
   read_resources(section, container);
+  read_pre_stop(section, container);
   container.requests.insert(container.limits.begin(), container.limits.end());
   return container;
 }
@@ -135,11 +153,21 @@ void read_spec(const Section& object, Pod& pod) {
   if (!spec) return;
   read_containers(*spec, pod);
   read_pod_level(*spec, pod);
+  pod.volumes = read_volumes(*spec);
   pod.overhead = read_quantities(*spec, "overhead");
   read_priority(*spec, pod);
   read_placement(*spec, pod.placement);
   const auto grace = spec->integer("terminationGracePeriodSeconds", 0, Int32::max());
   pod.termination_grace = grace ? std::chrono::seconds(*grace) : kDefaultGrace;
+}
+
+std::string read_pattern(const Section& annotations, std::string_view key) {
+  const auto pattern = annotations.string(key);
+  if (!pattern) return "";
+  const std::string objection = objection_to_pattern(*pattern);
+  if (objection.empty()) return *pattern;
+  annotations.complain(key, objection + ", found \"" + *pattern + "\"");
+  return "";
 }
 
 // A mirror pod is the API server's copy of a static one, under a uid of its own: the cgroup bears
@@ -151,6 +179,10 @@ void read_annotations(const Section& metadata, Pod& pod) {
   const auto none = pod.annotations.end();
   pod.is_static = mirror != none || (source != none && source->second != "api");
   if (mirror != none && !mirror->second.empty()) pod.uid = mirror->second;
+  if (const auto annotations = metadata.map("annotations")) {
+    pod.rootfs_path = read_pattern(*annotations, kRootfs);
+    pod.logs_path = read_pattern(*annotations, kLogs);
+  }
 }
 
 // It is part of a cgroup's name, where a slash or an underscore would come back as something else.

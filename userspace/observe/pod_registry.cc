@@ -14,8 +14,8 @@ namespace headroom::observe {
 namespace {
 
 bool same(const Container& a, const Container& b) {
-  return std::tie(a.name, a.requests, a.limits, a.sidecar) ==
-         std::tie(b.name, b.requests, b.limits, b.sidecar);
+  return std::tie(a.name, a.requests, a.limits, a.sidecar, a.pre_stop) ==
+         std::tie(b.name, b.requests, b.limits, b.sidecar, b.pre_stop);
 }
 
 bool same(const std::vector<Container>& a, const std::vector<Container>& b) {
@@ -31,7 +31,8 @@ bool same(const Pod& a, const Pod& b) {
   const auto plain = [](const Pod& pod) {
     return std::tie(pod.uid, pod.name, pod.pod_namespace, pod.source, pod.priority,
                     pod.priority_class, pod.is_static, pod.declared_qos, pod.termination_grace,
-                    pod.overhead, pod.labels, pod.annotations, pod.placement);
+                    pod.overhead, pod.labels, pod.annotations, pod.placement, pod.volumes,
+                    pod.rootfs_path, pod.logs_path);
   };
   return plain(a) == plain(b) && same(a.init_containers, b.init_containers) &&
          same(a.containers, b.containers) && same(a.pod_level, b.pod_level);
@@ -81,6 +82,11 @@ void PodRegistry::settle(std::size_t index, std::shared_ptr<const Pod> pod) {
   PodReading& reading = readings_[index];
   if (reading.pod == pod) return;
   reading.memory_request = Bytes{eviction_request(*pod, "memory").value()};
+  reading.storage_request = Bytes{eviction_request(*pod, "ephemeral-storage").value()};
+  const ResourceList limits = pod_limits(*pod);
+  const auto storage = limits.find("ephemeral-storage");
+  reading.storage_limit.reset();
+  if (storage != limits.end()) reading.storage_limit = Bytes{storage->second.value()};
   reading.critical = is_critical(*pod);
   reading.pod = std::move(pod);
 }
@@ -114,7 +120,7 @@ bool PodRegistry::appeared(CgroupId id, std::string_view path) {
   // An id is never reused, so one seen before is the same cgroup, told of twice.
   if (!index_.try_emplace(id, readings_.size()).second) return true;
 
-  trees_.push_back({.uid = std::move(place->uid), .qos = place->qos});
+  trees_.push_back({.uid = std::move(place->uid), .qos = place->qos, .disk = nullptr});
   PodReading reading;
   reading.cgroup = id;
   readings_.push_back(std::move(reading));
@@ -136,6 +142,13 @@ void PodRegistry::gone(CgroupId id) {
   }
   readings_.pop_back();
   trees_.pop_back();
+}
+
+void PodRegistry::measured(CgroupId id, std::shared_ptr<const DiskUsage> usage) {
+  const auto found = index_.find(id);
+  if (found == index_.end()) return;
+  readings_[found->second].disk = usage.get();
+  trees_[found->second].disk = std::move(usage);
 }
 
 // Limits that cannot be read now are still what they were.

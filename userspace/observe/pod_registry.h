@@ -52,6 +52,9 @@ class PodRegistry {
     return readings_;
   }
 
+  // The pod's disk usage, from now on.
+  void measured(CgroupId id, std::shared_ptr<const DiskUsage> usage);
+
   struct Census {
     std::size_t described = 0;    // a manifest and a cgroup
     std::size_t undescribed = 0;  // a cgroup alone
@@ -68,6 +71,7 @@ class PodRegistry {
     hr_u64 memory_min = HR_UNKNOWN;
     hr_u64 memory_low = HR_UNKNOWN;
     hr_u64 memory_max = HR_UNKNOWN;
+    std::shared_ptr<const DiskUsage> disk;  // what the reading points at
   };
 
   void learn(std::size_t index, const hr_record& record);

@@ -31,11 +31,6 @@ Json ms(Instant from, Instant to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-std::optional<Bytes> over(std::optional<Bytes> working_set, Bytes request) {
-  if (!working_set) return std::nullopt;
-  return *working_set - request;
-}
-
 Json pod_json(const Pod& pod, QosOf qos_of) {
   return {{"namespace", pod.pod_namespace},
           {"name", pod.name},
@@ -47,11 +42,12 @@ Json pod_json(const Pod& pod, QosOf qos_of) {
 Json reason_json(const Reason& reason) {
   if (reason.cause == Cause::kTaint)
     return {{"signal", cause_name(reason)}, {"taint", to_string(*reason.taint)}};
-  return {{"signal", name(reason.signal)},
-          {"kind", kind_name(reason.hard)},
+  const bool of_a_limit = reason.limit != StorageLimit::kNone;
+  return {{"signal", cause_name(reason)},
+          {"kind", of_a_limit ? "limit" : kind_name(reason.hard)},
           {"threshold", reason.threshold},
-          {"available", reason.available},
-          {"capacity", reason.capacity}};
+          {"available", of_a_limit ? Json(nullptr) : Json(reason.available)},
+          {"capacity", of_a_limit ? Json(nullptr) : Json(reason.capacity)}};
 }
 
 Json instants_json(const Eviction& eviction) {
@@ -81,9 +77,9 @@ Json candidate_json(const Ranked& ranked) {
   return {{"namespace", ranked.pod->pod_namespace},
           {"name", ranked.pod->name},
           {"uid", ranked.pod->uid},
-          {"working_set", maybe(ranked.working_set)},
-          {"request", ranked.memory_request.count},
-          {"over", maybe(over(ranked.working_set, ranked.memory_request))},
+          {"usage", maybe(ranked.usage)},
+          {"request", ranked.request},
+          {"over", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
           {"priority", ranked.priority},
           {"fate", name(ranked.fate)}};
 }
@@ -131,7 +127,9 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
             {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
   line.update(reason_json(decision.reason));
   line["working_set"] = maybe(decision.standing.working_set);
-  line["request"] = decision.standing.memory_request.count;
+  line["memory_request"] = decision.standing.memory_request.count;
+  line["usage"] = maybe(decision.standing.usage);
+  line["request"] = decision.standing.request;
   line["rank"] = decision.standing.rank;
   line["candidates"] = decision.standing.candidates;
   line["instants_ns"] = instants_json(eviction);

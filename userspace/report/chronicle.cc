@@ -10,11 +10,6 @@
 namespace headroom::report {
 namespace {
 
-template <class T>
-auto& of_signal(T& by_signal, Signal signal) {
-  return by_signal[static_cast<std::size_t>(signal)];
-}
-
 log::Level level_of(Outcome::Result result) {
   switch (result) {
     case Outcome::Result::kDone:
@@ -23,6 +18,7 @@ log::Level level_of(Outcome::Result result) {
       return log::Level::err;
     case Outcome::Result::kGone:
     case Outcome::Result::kPretended:
+    case Outcome::Result::kStarted:
       return log::Level::info;
   }
   return log::Level::info;
@@ -39,6 +35,7 @@ void write(log::Level level, const std::string& line, const Pod& pod, CgroupId c
 }
 
 void mark_signalled(Eviction& eviction, const Outcome& outcome) {
+  if (outcome.decision.act == Act::kPreStop) return;  // commands are no signal
   if (eviction.signalled_at == Instant{}) eviction.signalled_at = outcome.at;
   switch (outcome.decision.act) {
     case Act::kTerminate:
@@ -47,6 +44,10 @@ void mark_signalled(Eviction& eviction, const Outcome& outcome) {
     case Act::kKill:
       eviction.killed_at = outcome.at;
       return;
+    case Act::kPreStop:
+    case Act::kRemove:
+    case Act::kReclaim:
+      return;
   }
 }
 
@@ -54,8 +55,8 @@ void copy_ranking(const Turn& turn, std::vector<Ranked>& ranking) {
   for (const Candidate& candidate : turn.verdict.ranking)
     if (candidate.pod < turn.snapshot.pods.size())
       ranking.push_back(Ranked{.pod = turn.snapshot.pods[candidate.pod].pod,
-                               .working_set = candidate.working_set,
-                               .memory_request = candidate.memory_request,
+                               .usage = candidate.usage,
+                               .request = candidate.request,
                                .priority = candidate.priority,
                                .fate = candidate.fate});
 }
@@ -63,7 +64,8 @@ void copy_ranking(const Turn& turn, std::vector<Ranked>& ranking) {
 void count_decision(const Decision& decision, Counters& counters) {
   const Reason& reason = decision.reason;
   if (reason.cause != Cause::kThreshold) return;  // no sample led to it
-  of_signal(counters.stats_age, reason.signal).observe(decision.decided_at - reason.sampled_at);
+  counters.stats_age[cause_of(reason)].observe(decision.decided_at - reason.sampled_at);
+  if (reason.limit != StorageLimit::kNone) return;  // nothing was crossed
   counters.detect_to_decide.observe(decision.decided_at - reason.sampled_at);
   // A soft threshold waits for its grace on purpose.
   if (reason.hard && reason.last_clear != Instant{})
@@ -101,9 +103,56 @@ bool Chronicle::follow(const Turn& turn, Counters& counters) {
   return !turn.outcomes.empty() || !turn.verdict.farewells.empty();
 }
 
+namespace {
+
+using Result = Outcome::Result;
+
+bool went_wrong(const Outcome& outcome) {
+  return outcome.result == Result::kFailed || outcome.error != 0;
+}
+
+void reclaim(const Outcome& outcome, Counters& counters) {
+  const bool wrong = went_wrong(outcome);
+  if (outcome.result == Result::kStarted)
+    ++counters.reclaims_begun;
+  else if (wrong)
+    ++counters.reclaims_failed;
+  else if (outcome.result == Result::kDone)
+    ++counters.reclaims_done;
+  log::write(wrong ? log::Level::err : log::Level::info, reclaim_line(outcome),
+             {{"HEADROOM_SIGNAL", name(outcome.decision.reason.signal)}});
+}
+
+// The end of pre-stop commands, and all of a removal: nothing that decides a pod's lot.
+bool is_errand(const Outcome& outcome) {
+  const Act act = outcome.decision.act;
+  return act == Act::kRemove ||
+         (act == Act::kPreStop && outcome.result != Result::kStarted &&
+          outcome.result != Result::kPretended && outcome.result != Result::kGone);
+}
+
+void errand(const Outcome& outcome, Counters& counters) {
+  const bool wrong = went_wrong(outcome);
+  if (wrong)
+    ++(outcome.decision.act == Act::kPreStop ? counters.pre_stops_failed
+                                             : counters.removals_failed);
+  write(wrong ? log::Level::err : log::Level::info, errand_line(outcome), *outcome.decision.pod,
+        outcome.decision.cgroup, outcome.decision.reason);
+}
+
+}  // namespace
+
 void Chronicle::hear(const Outcome& outcome, const Turn& turn, Counters& counters) {
+  if (outcome.decision.act == Act::kReclaim) return reclaim(outcome, counters);
+  if (is_errand(outcome)) {
+    errand(outcome, counters);
+    const bool begins = outcome.decision.act == Act::kPreStop && outcome.result == Result::kFailed;
+    if (begins && !table_.find(outcome.decision.cgroup)) begin(outcome, turn, counters);
+    return;
+  }
   switch (outcome.result) {
     case Outcome::Result::kDone:
+    case Outcome::Result::kStarted:
       return done(outcome, turn, counters);
     case Outcome::Result::kGone:
       return not_done(outcome, Ending::kVanished, turn, counters);
@@ -170,7 +219,10 @@ void Chronicle::ended(const Farewell& farewell, Counters& counters) {
 
 Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& counters) {
   const Decision& decision = outcome.decision;
-  ++counters.evictions_for(decision.reason, outcome.result);
+  // A started one is done so far as the pod's lot goes.
+  const auto result =
+      outcome.result == Outcome::Result::kStarted ? Outcome::Result::kDone : outcome.result;
+  ++counters.evictions_for(decision.reason, result);
   count_decision(decision, counters);
   Unfolding* known = table_.find(decision.cgroup);
   if (known) table_.close(*known);

@@ -62,8 +62,8 @@ constexpr std::string_view name(Candidate::Fate fate) {
 // A Candidate that outlives its snapshot.
 struct Ranked {
   std::shared_ptr<const Pod> pod;
-  std::optional<Bytes> working_set;
-  Bytes memory_request;
+  std::optional<std::int64_t> usage;  // in the unit of the signal
+  std::int64_t request = 0;
   std::int32_t priority = 0;
   Candidate::Fate fate = Candidate::Fate::kOutranked;
 };

@@ -22,8 +22,8 @@ Quantity threshold_quantity(const Reason& reason, const Policy& policy) {
   return quantity_of(reason.signal, reason.threshold);
 }
 
-Quantity memory_request(const Container& container) {
-  const auto request = container.requests.find("memory");
+Quantity request_of(const Container& container, std::string_view resource) {
+  const auto request = container.requests.find(resource);
   return request == container.requests.end() ? Quantity{} : request->second;
 }
 
@@ -38,8 +38,34 @@ std::vector<ContainerUse> memory_uses(const Decision& decision, const Snapshot& 
     const auto used = working_set(record);
     if (container && used)
       uses.push_back({container->name, quantity_of(decision.reason.signal, used->count),
-                      memory_request(*container)});
+                      request_of(*container, "memory")});
   }
+  return uses;
+}
+
+const DiskUsage* disk_of(const Decision& decision, const Snapshot& snapshot) {
+  for (const PodReading& reading : snapshot.pods)
+    if (reading.cgroup == decision.cgroup) return reading.disk;
+  return nullptr;
+}
+
+// Writable layer and logs, as the kubelet compares them: volumes are the pod's, not a container's.
+std::vector<ContainerUse> storage_uses(const Decision& decision, const Snapshot& snapshot) {
+  std::vector<ContainerUse> uses;
+  const DiskUsage* disk = disk_of(decision, snapshot);
+  if (!disk) return uses;
+  const auto list = [&](const std::vector<Container>& containers) {
+    const auto known = [](const FsUsage& part) { return part.used ? part.used->count : 0; };
+    for (const Container& container : containers) {
+      std::int64_t used = 0;
+      for (const ContainerUsage& usage : disk->containers)
+        if (usage.name == container.name) used += known(usage.rootfs) + known(usage.logs);
+      uses.push_back({container.name, quantity_of(decision.reason.signal, used),
+                      request_of(container, "ephemeral-storage")});
+    }
+  };
+  list(decision.pod->containers);
+  list(decision.pod->init_containers);
   return uses;
 }
 
@@ -51,9 +77,12 @@ std::string eviction_message(const Decision& decision, const Policy& policy,
   if (reason.cause == Cause::kTaint)
     return "The node has a taint that the pod does not tolerate, or no longer: " +
            to_string(*reason.taint) + ". ";
+  if (reason.limit != StorageLimit::kNone) return limit_message(reason, *decision.pod);
+  const bool of_storage = resource_of(reason.signal) == "ephemeral-storage";
+  const auto uses =
+      of_storage ? storage_uses(decision, snapshot) : memory_uses(decision, snapshot, names);
   return pod_message(reason.signal, threshold_quantity(reason, policy),
-                     quantity_of(reason.signal, reason.available),
-                     memory_uses(decision, snapshot, names));
+                     quantity_of(reason.signal, reason.available), uses);
 }
 
 }  // namespace headroom::report

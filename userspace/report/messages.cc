@@ -3,6 +3,7 @@
 
 #include "report/human.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include <spdlog/fmt/fmt.h>
@@ -15,30 +16,75 @@ bool lists_containers(Signal signal) {
   return resource_of(signal) == "memory" || resource_of(signal) == "ephemeral-storage";
 }
 
-std::string why(const Reason& reason) {
-  if (reason.cause == Cause::kTaint)
-    return fmt::format("the node is tainted {}", to_string(*reason.taint));
-  return fmt::format("{} {}, below its {} threshold of {}", name(reason.signal),
-                     human_amount(reason.signal, reason.available), reason.hard ? "hard" : "soft",
-                     human_amount(reason.signal, reason.threshold));
+std::string_view of_what(Signal signal) {
+  return signal == Signal::kPidAvailable ? "tasks" : "inodes";
+}
+
+// What the limit is on: "emptyDir cache", "container app", "the pod".
+std::string limited(const Reason& reason, const Pod* pod) {
+  switch (reason.limit) {
+    case StorageLimit::kEmptyDir:
+      if (pod && reason.subject < pod->volumes.size())
+        return "emptyDir " + pod->volumes[reason.subject].name;
+      return "an emptyDir";
+    case StorageLimit::kContainer:
+      if (pod && reason.subject < pod->containers.size())
+        return "container " + pod->containers[reason.subject].name;
+      return "a container";
+    case StorageLimit::kPod:
+    case StorageLimit::kNone:
+      return "the pod";
+  }
+  return "";
 }
 
 // "default/hog (BestEffort, 1.2Gi over its request of 0)"
 std::string who(const Decision& decision, std::string_view qos) {
-  const std::string over =
-      over_request(decision.standing.working_set, decision.standing.memory_request);
-  return fmt::format("{} ({}{}{})", pod_name(*decision.pod), qos, qos.empty() ? "" : ", ", over);
+  const Standing& standing = decision.standing;
+  const Reason& reason = decision.reason;
+  // Of a resumed eviction only what it held is known.
+  const bool of_memory = is_memory(reason.signal) || !standing.usage;
+  std::string over;
+  if (reason.limit == StorageLimit::kNone)
+    over = of_memory
+               ? over_request(Signal::kMemoryAvailable,
+                              standing.working_set ? std::optional(standing.working_set->count)
+                                                   : std::nullopt,
+                              standing.memory_request.count)
+               : over_request(reason.signal, standing.usage, standing.request);
+  const bool both = !qos.empty() && !over.empty();
+  if (qos.empty() && over.empty()) return pod_name(*decision.pod);
+  return fmt::format("{} ({}{}{})", pod_name(*decision.pod), qos, both ? ", " : "", over);
 }
 
 std::string done_line(const Decision& decision, const std::string& pod) {
+  const std::string reason = why(decision.reason, decision.pod.get());
   switch (decision.act) {
     case Act::kTerminate:
       return fmt::format("asked {} to end, SIGKILL in {}: {}", pod,
-                         human(decision.deadline - decision.decided_at), why(decision.reason));
+                         human(decision.deadline - decision.decided_at), reason);
+    case Act::kPreStop:
+      return fmt::format("running the pre-stop commands of {}, SIGKILL in {}: {}", pod,
+                         human(decision.deadline - decision.decided_at), reason);
     case Act::kKill:
-      return fmt::format("killed {}: {}", pod, why(decision.reason));
+      return fmt::format("killed {}: {}", pod, reason);
+    case Act::kRemove:
+    case Act::kReclaim:
+      break;
   }
   return "";
+}
+
+std::string trouble(int error) {
+  if (error & Outcome::kExitStatus)
+    return fmt::format("exit status {}", error & ~Outcome::kExitStatus);
+  if (error == ETIMEDOUT) return "its time was up";
+  return std::strerror(error);
+}
+
+std::string_view freed(ReclaimSteps steps) {
+  if (steps.containers && steps.images) return "dead containers and unused images";
+  return steps.containers ? "dead containers" : "unused images";
 }
 
 std::string elapsed(const Eviction& eviction) {
@@ -85,11 +131,75 @@ std::string pod_name(const Pod& pod) {
   return pod.pod_namespace + "/" + pod.name;
 }
 
-std::string over_request(std::optional<Bytes> working_set, Bytes request) {
-  if (!working_set) return fmt::format("usage unknown, request {}", human(request));
-  const Bytes over = *working_set - request;
-  if (over.count >= 0) return fmt::format("{} over its request of {}", human(over), human(request));
-  return fmt::format("{} under its request of {}", human(Bytes{-over.count}), human(request));
+std::string over_request(Signal signal, std::optional<std::int64_t> usage, std::int64_t request) {
+  if (!counts_bytes(signal))
+    return usage ? fmt::format("{} {}", *usage, of_what(signal)) : "usage unknown";
+  if (!usage) return fmt::format("usage unknown, request {}", human_bytes(request));
+  const std::int64_t over = *usage - request;
+  if (over >= 0)
+    return fmt::format("{} over its request of {}", human_bytes(over), human_bytes(request));
+  return fmt::format("{} under its request of {}", human_bytes(-over), human_bytes(request));
+}
+
+std::string why(const Reason& reason, const Pod* pod) {
+  if (reason.cause == Cause::kTaint)
+    return fmt::format("the node is tainted {}", to_string(*reason.taint));
+  if (reason.limit != StorageLimit::kNone)
+    return fmt::format("{} uses {}, over its limit of {}", limited(reason, pod),
+                       human_bytes(reason.used), human_bytes(reason.threshold));
+  return fmt::format("{} {}, below its {} threshold of {}", name(reason.signal),
+                     human_amount(reason.signal, reason.available), reason.hard ? "hard" : "soft",
+                     human_amount(reason.signal, reason.threshold));
+}
+
+std::string limit_message(const Reason& reason, const Pod& pod) {
+  const std::string limit = Quantity::of(reason.threshold, Quantity::Format::kBinarySI).canonical();
+  switch (reason.limit) {
+    case StorageLimit::kEmptyDir:
+      if (reason.subject >= pod.volumes.size()) break;
+      return fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ",
+                         pod.volumes[reason.subject].name,
+                         pod.volumes[reason.subject].size_limit->canonical());
+    case StorageLimit::kPod:
+      return fmt::format(
+          "Pod ephemeral local storage usage exceeds the total limit of containers {}. ", limit);
+    case StorageLimit::kContainer:
+      if (reason.subject >= pod.containers.size()) break;
+      return fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ",
+                         pod.containers[reason.subject].name, limit);
+    case StorageLimit::kNone:
+      break;
+  }
+  return "";
+}
+
+std::string reclaim_line(const Outcome& outcome) {
+  const Decision& decision = outcome.decision;
+  const std::string_view what = freed(decision.steps);
+  const std::string took = human(outcome.at - decision.decided_at);
+  switch (outcome.result) {
+    case Outcome::Result::kStarted:
+      return fmt::format("reclaiming {}: {}", what, why(decision.reason, nullptr));
+    case Outcome::Result::kPretended:
+      return fmt::format("would reclaim {}: {}", what, why(decision.reason, nullptr));
+    case Outcome::Result::kDone:
+      if (outcome.error == 0) return fmt::format("reclaimed {} in {}", what, took);
+      return fmt::format("reclaiming {} failed after {}: {}", what, took, trouble(outcome.error));
+    case Outcome::Result::kFailed:
+    case Outcome::Result::kGone:
+      return fmt::format("could not reclaim {}: {}", what, trouble(outcome.error));
+  }
+  return "";
+}
+
+std::string errand_line(const Outcome& outcome) {
+  const std::string pod = pod_name(*outcome.decision.pod);
+  const std::string what = outcome.decision.act == Act::kPreStop
+                               ? "the pre-stop commands of " + pod
+                               : "removing the emptyDirs of " + pod;
+  if (outcome.result == Outcome::Result::kStarted) return what;
+  if (outcome.error != 0) return fmt::format("{}: {}", what, trouble(outcome.error));
+  return fmt::format("{}: done in {}", what, human(outcome.at - outcome.decision.decided_at));
 }
 
 std::string threshold_line(Signal signal, bool hard, std::int64_t limit, std::int64_t available) {
@@ -99,7 +209,7 @@ std::string threshold_line(Signal signal, bool hard, std::int64_t limit, std::in
   reason.threshold = limit;
   reason.available = available;
   return fmt::format("{}: Attempting to reclaim {}: {}", kThresholdMet, resource_of(signal),
-                     why(reason));
+                     why(reason, nullptr));
 }
 
 std::string condition_line(Condition condition, bool now) {
@@ -110,13 +220,15 @@ std::string outcome_line(const Outcome& outcome, std::string_view qos) {
   const std::string pod = who(outcome.decision, qos);
   switch (outcome.result) {
     case Outcome::Result::kDone:
+    case Outcome::Result::kStarted:
       return done_line(outcome.decision, pod);
     case Outcome::Result::kGone:
       return fmt::format("{} was gone before it could be evicted", pod);
     case Outcome::Result::kFailed:
       return fmt::format("could not evict {}: {}", pod, std::strerror(outcome.error));
     case Outcome::Result::kPretended:
-      return fmt::format("would evict {}: {}", pod, why(outcome.decision.reason));
+      return fmt::format("would evict {}: {}", pod,
+                         why(outcome.decision.reason, outcome.decision.pod.get()));
   }
   return "";
 }
@@ -132,10 +244,11 @@ std::string ending_line(const Eviction& eviction) {
                      returned);
 }
 
-std::string candidate_line(std::size_t place, const Ranked& candidate, std::string_view qos) {
+std::string candidate_line(std::size_t place, Signal signal, const Ranked& candidate,
+                           std::string_view qos) {
   return fmt::format("{}. {}: {}{}priority {}, {}: {}", place, pod_name(*candidate.pod), qos,
                      qos.empty() ? "" : ", ", candidate.priority,
-                     over_request(candidate.working_set, candidate.memory_request),
+                     over_request(signal, candidate.usage, candidate.request),
                      name(candidate.fate));
 }
 

@@ -29,6 +29,9 @@ struct ContainerUse {
 std::string pod_message(Signal signal, std::optional<Quantity> threshold,
                         std::optional<Quantity> available, std::span<const ContainerUse> uses);
 
+// The kubelet's message on a pod over a limit of local storage.
+std::string limit_message(const Reason& reason, const Pod& pod);
+
 // An amount of `signal` in the format the kubelet reads it in: binary for bytes, decimal for
 // inodes and tasks.
 Quantity quantity_of(Signal signal, std::int64_t amount);
@@ -40,8 +43,16 @@ std::string_view condition_reason(Condition condition, bool now);
 
 // "default/hog"
 std::string pod_name(const Pod& pod);
-// "1.2Gi over its request of 0", "100Mi under its request of 200Mi", "usage unknown, request 0"
-std::string over_request(std::optional<Bytes> working_set, Bytes request);
+// "1.2Gi over its request of 0", "100Mi under its request of 200Mi", "usage unknown, request 0";
+// of what nobody requests "5000 tasks", "usage unknown".
+std::string over_request(Signal signal, std::optional<std::int64_t> usage, std::int64_t request);
+// "nodefs.available 52Mi, below its hard threshold of 100Mi"; "emptyDir cache uses 2Gi, over its
+// limit of 1Gi".
+std::string why(const Reason& reason, const Pod* pod);
+// Node-level reclaim: "reclaiming dead containers and unused images: nodefs.available …"
+std::string reclaim_line(const Outcome& outcome);
+// An act of some length that an eviction needs: "the pre-stop commands of default/db ended".
+std::string errand_line(const Outcome& outcome);
 
 // "EvictionThresholdMet: Attempting to reclaim memory: memory.available 52Mi, below its hard
 // threshold of 100Mi"
@@ -53,6 +64,7 @@ std::string outcome_line(const Outcome& outcome, std::string_view qos);
 // How it ended: "evicted default/hog: gone 85ms after its signal, 1.2Gi returned"
 std::string ending_line(const Eviction& eviction);
 // "2. default/web: Burstable, priority 0, 100Mi over its request of 200Mi: outranked"
-std::string candidate_line(std::size_t place, const Ranked& candidate, std::string_view qos);
+std::string candidate_line(std::size_t place, Signal signal, const Ranked& candidate,
+                           std::string_view qos);
 
 }  // namespace headroom::report

@@ -10,11 +10,11 @@ namespace {
 
 // Signals with a threshold have their series from the start, so that the first eviction is a step
 // from zero; others only once something happened.
-std::bitset<kSignals> signals_shown(const NodeView& node) {
-  std::bitset<kSignals> shown;
+std::bitset<kCauses> signals_shown(const NodeView& node) {
+  std::bitset<kCauses> shown;
   for (const ThresholdView& threshold : node.thresholds)
     shown.set(static_cast<std::size_t>(threshold.signal));
-  for (std::size_t i = 0; i < kSignals; ++i)
+  for (std::size_t i = 0; i < kCauses; ++i)
     for (const std::uint64_t count : node.counters.evictions[i])
       if (count > 0) shown.set(i);
   return shown;
@@ -25,11 +25,10 @@ void add_kubelet(const NodeView& node, Families& families) {
   auto age = Family::histogram("kubelet_eviction_stats_age_seconds",
                                "Age of the stats a pod was evicted by, by eviction signal.");
   const auto shown = signals_shown(node);
-  for (std::size_t i = 0; i < kSignals; ++i) {
+  for (std::size_t i = 0; i < kCauses; ++i) {
     if (!shown[i]) continue;
-    evictions.add(node.counters.evicted(static_cast<Signal>(i)),
-                  {{"eviction_signal", kSignalNames[i]}});
-    age.add(node.counters.stats_age[i], {{"eviction_signal", kSignalNames[i]}});
+    evictions.add(node.counters.evicted(i), {{"eviction_signal", cause_name(i)}});
+    age.add(node.counters.stats_age[i], {{"eviction_signal", cause_name(i)}});
   }
   evictions.into(families);
   age.into(families);
@@ -55,16 +54,16 @@ void add_evictions(const NodeView& node, Families& families) {
   auto would =
       Family::counter("headroom_would_evict_total", "Evictions that observe mode only reported.");
   const auto shown = signals_shown(node);
-  for (std::size_t i = 0; i < kSignals; ++i) {
+  for (std::size_t i = 0; i < kCauses; ++i) {
     if (!shown[i]) continue;
     for (std::size_t result = 0; result < kResults; ++result) {
       const bool pretended = static_cast<Outcome::Result>(result) == Outcome::Result::kPretended;
       evictions.add(node.counters.evictions[i][result],
                     {{"mode", pretended ? "observe" : "enforce"},
                      {"outcome", kResultNames[result]},
-                     {"signal", kSignalNames[i]}});
+                     {"signal", cause_name(i)}});
     }
-    would.add(node.counters.would_evict(static_cast<Signal>(i)), {{"signal", kSignalNames[i]}});
+    would.add(node.counters.would_evict(i), {{"signal", cause_name(i)}});
   }
   add_taint_evictions(node.counters, evictions, would);
   evictions.into(families);
@@ -79,6 +78,17 @@ void add_endings(const Counters& counters, Families& families) {
       .into(families);
   Family::counter("headroom_memory_returned_bytes_total", "Working set that evictions gave back.")
       .add(counters.memory_returned)
+      .into(families);
+  Family::counter("headroom_reclaims_total",
+                  "Rounds of node-level reclaim, by how they ended; those begun are all.")
+      .add(counters.reclaims_begun, {{"outcome", "begun"}})
+      .add(counters.reclaims_done, {{"outcome", "done"}})
+      .add(counters.reclaims_failed, {{"outcome", "failed"}})
+      .into(families);
+  Family::counter("headroom_errands_failed_total",
+                  "What an eviction asked for beside its signals and did not get.")
+      .add(counters.pre_stops_failed, {{"errand", "pre_stop"}})
+      .add(counters.removals_failed, {{"errand", "remove_empty_dirs"}})
       .into(families);
   auto transitions = Family::counter("headroom_condition_transitions_total",
                                      "Times a node condition turned, either way.");

@@ -49,9 +49,9 @@ inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "go
 
 // Totals since the daemon started.
 struct Counters {
-  std::array<std::array<std::uint64_t, kResults>, kSignals> evictions{};
+  std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
   std::array<std::uint64_t, kResults> taint_evictions{};
-  std::array<Latency, kSignals> stats_age;  // age of the sample a decision rests on
+  std::array<Latency, kCauses> stats_age;  // age of the sample a decision rests on
   Latency detect_to_decide;    // from the sample that tripped the threshold to the decision
   Latency crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
   Latency decide_to_signal;
@@ -63,6 +63,12 @@ struct Counters {
   std::uint64_t victims_gone = 0;
   std::uint64_t victims_outlasting = 0;  // their time was up and processes were left
   std::uint64_t memory_returned = 0;     // bytes
+  // Node-level reclaim: rounds begun, and how they ended.
+  std::uint64_t reclaims_begun = 0;
+  std::uint64_t reclaims_done = 0;
+  std::uint64_t reclaims_failed = 0;   // could not begin, or a command failed
+  std::uint64_t pre_stops_failed = 0;  // the same, of pre-stop commands
+  std::uint64_t removals_failed = 0;   // of emptyDirs
   std::uint64_t missing_readings = 0;
   std::uint64_t self_checks = 0;  // BPF against the files, the one at the start among them
   std::uint64_t audit_lost = 0;
@@ -83,15 +89,17 @@ struct Counters {
       case Cause::kTaint:
         return taint_evictions[i];
     }
-    return evictions[static_cast<std::size_t>(reason.signal)][i];
+    return evictions[cause_of(reason)][i];
+  }
+  std::uint64_t would_evict(std::size_t cause) const {
+    return evictions[cause][static_cast<std::size_t>(Outcome::Result::kPretended)];
   }
   std::uint64_t would_evict(Signal signal) const {
-    return evictions[static_cast<std::size_t>(signal)]
-                    [static_cast<std::size_t>(Outcome::Result::kPretended)];
+    return would_evict(static_cast<std::size_t>(signal));
   }
-  std::uint64_t evicted(Signal signal) const {
-    return evictions[static_cast<std::size_t>(signal)]
-                    [static_cast<std::size_t>(Outcome::Result::kDone)];
+  std::uint64_t evicted(Signal signal) const { return evicted(static_cast<std::size_t>(signal)); }
+  std::uint64_t evicted(std::size_t cause) const {
+    return evictions[cause][static_cast<std::size_t>(Outcome::Result::kDone)];
   }
 };
 

@@ -73,6 +73,10 @@ std::string_view name(Victim::Phase phase) {
       return "killed";
     case Victim::Phase::kSpent:
       return "outlasting";
+    case Victim::Phase::kPreStop:
+      return "pre_stop";
+    case Victim::Phase::kRemoving:
+      return "removing";
     case Victim::Phase::kPretended:
       return "would_evict";
   }
@@ -190,9 +194,9 @@ Json node_json(const NodeView& node) {
 
 Json counters_json(const Counters& counters) {
   std::uint64_t evicted = 0, would = 0, failed = 0;
-  for (std::size_t i = 0; i < kSignals; ++i) {
-    evicted += counters.evicted(static_cast<Signal>(i));
-    would += counters.would_evict(static_cast<Signal>(i));
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    evicted += counters.evicted(i);
+    would += counters.would_evict(i);
     failed += counters.evictions[i][static_cast<std::size_t>(Outcome::Result::kFailed)];
   }
   const auto taint = [&](Outcome::Result result) {

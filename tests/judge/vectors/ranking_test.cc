@@ -38,18 +38,18 @@ class RankingVectors : public VectorTest {
   }
 
   // As the hot path sees them. Stats without a working set count as none used.
-  std::vector<std::string> by_memory() const {
+  std::vector<std::string> by_candidates(Signal signal) const {
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < pods_.size(); ++i) {
       Candidate each{.pod = static_cast<std::uint32_t>(i),
-                     .working_set = {},
-                     .memory_request = Bytes{eviction_request(pods_[i], "memory").value()},
+                     .usage = {},
+                     .request = eviction_request(pods_[i], "memory").value(),
+                     .credit = eviction_request(pods_[i], "memory").value(),
                      .priority = pods_[i].priority};
-      if (usages_[i])
-        each.working_set = usages_[i]->working_set ? *usages_[i]->working_set : Bytes{0};
+      if (usages_[i]) each.usage = usages_[i]->working_set ? usages_[i]->working_set->count : 0;
       candidates.push_back(each);
     }
-    rank_by_memory(candidates);
+    rank(signal, candidates);
     std::vector<std::string> names;
     for (const Candidate& each : candidates)
       names.push_back(pods_[each.pod].name);
@@ -67,7 +67,7 @@ TEST_P(RankingVectors, Agree) {
   const auto expected = line().at("expected_order").get<std::vector<std::string>>();
   EXPECT_EQ(general(*signal), expected);
   if (is_memory(*signal)) {
-    EXPECT_EQ(by_memory(), expected);
+    EXPECT_EQ(by_candidates(*signal), expected);
   }
 }
 

@@ -2,11 +2,12 @@
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
-//   [--huge]
+//   [--huge] [--tasks N]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
-// --huge takes huge pages, which is the fastest there is. Sizes take K, M, G.
+// --huge takes huge pages, which is the fastest there is. --tasks starts so many threads first.
+// Sizes take K, M, G.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,11 +18,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace {
 
 struct Options {
-  std::uint64_t hold = 0, rate = 0, until = 0, after = 0;
+  std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0;
   bool deaf = false, exit = false, huge = false;
 };
 
@@ -66,6 +68,8 @@ Options parse(int argc, char** argv) {
       options.rate = bytes(value);
     else if (key == "--until")
       options.until = bytes(value);
+    else if (key == "--tasks")
+      options.tasks = bytes(value);
     else if (key == "--after")
       options.after = bytes(value);
     else {
@@ -108,6 +112,11 @@ void ramp(const Options& options) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.deaf) std::signal(SIGTERM, SIG_IGN);
+  for (std::uint64_t i = 0; i < options.tasks; ++i)
+    std::thread([] {
+      for (;;)
+        ::pause();
+    }).detach();
   if (options.hold > 0) take(options.hold, false);
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);

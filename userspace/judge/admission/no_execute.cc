@@ -41,14 +41,15 @@ Decision send_away(const PodReading& reading, const TaintRef& taint, Instant sin
   Standing standing;
   if (reading.record) standing.working_set = working_set(*reading.record);
   standing.memory_request = reading.memory_request;
-  return Decision{
-      .act = at_once ? Act::kKill : Act::kTerminate,
-      .pod = reading.pod,
-      .cgroup = reading.cgroup,
-      .reason = std::move(reason),
-      .standing = standing,
-      .decided_at = at,
-      .deadline = at + (at_once ? judge_eviction::return_window(standing.working_set) : grace)};
+  return Decision{.act = at_once ? Act::kKill : Act::kTerminate,
+                  .pod = reading.pod,
+                  .cgroup = reading.cgroup,
+                  .reason = std::move(reason),
+                  .standing = standing,
+                  .decided_at = at,
+                  .deadline = at + (at_once ? judge_eviction::return_window(
+                                                  Signal::kMemoryAvailable, standing.working_set)
+                                            : grace)};
 }
 
 // Nobody to send away: the pod has ended, or no process has come yet.

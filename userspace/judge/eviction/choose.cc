@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/choose.h"
 
+#include "judge/eviction/disk.h"
 #include "judge/eviction/rank.h"
 #include "judge/eviction/victims.h"
 
@@ -11,26 +12,29 @@ namespace {
 
 using Fate = Candidate::Fate;
 
-bool dying(const History& history, CgroupId cgroup) {
-  return std::any_of(history.victims.begin(), history.victims.end(),
-                     [&](const Victim& victim) { return victim.cgroup == cgroup; });
+// A pod's disk usage older than this is asked for again before anyone is chosen by it...
+constexpr Duration kDiskStale = std::chrono::seconds(60);
+// ...for so long; then by what is known.
+constexpr Duration kDiskPatience = std::chrono::seconds(30);
+
+// Before its place in the ranking is known.
+Fate fate_of(const PodReading& reading, const History& history, const Candidate& candidate) {
+  if (reading.critical) return Fate::kCritical;
+  if (dying(history, reading.cgroup)) return Fate::kDying;
+  if (reading.record && reading.record->populated == 0) return Fate::kEmpty;
+  return candidate.usage ? Fate::kOutranked : Fate::kUnknown;
 }
 
-Candidate candidate(const Snapshot& snapshot, const History& history, std::uint32_t index) {
-  const PodReading& reading = snapshot.pods[index];
-  Candidate entry{.pod = index,
-                  .working_set = reading.record ? working_set(*reading.record) : std::nullopt,
-                  .memory_request = reading.memory_request,
-                  .priority = reading.pod->priority};
-  if (reading.critical)
-    entry.fate = Fate::kCritical;
-  else if (dying(history, reading.cgroup))
-    entry.fate = Fate::kDying;
-  else if (reading.record && reading.record->populated == 0)
-    entry.fate = Fate::kEmpty;
-  else if (!entry.working_set)
-    entry.fate = Fate::kUnknown;
-  return entry;
+// A static pod may be the culprit: over its request, and first of all who live.
+void spare_no_culprit(const Snapshot& snapshot, std::vector<Candidate>& ranking) {
+  const auto first = std::find_if(ranking.begin(), ranking.end(), [](const Candidate& each) {
+    return each.fate != Fate::kEmpty && each.fate != Fate::kDying;
+  });
+  if (first == ranking.end() || first->fate != Fate::kCritical) return;
+  const Pod& pod = *snapshot.pods[first->pod].pod;
+  if (pod.is_static && pod.priority < kSystemCriticalPriority && first->usage &&
+      *first->usage > first->request)
+    first->fate = Fate::kOutranked;
 }
 
 // The kubelet ranks a pod without stats first of all and kills it on no evidence. Here it keeps
@@ -51,31 +55,72 @@ Duration grace_for(const Policy& policy, const Reason& reason, const Pod& pod) {
   return policy.max_pod_grace.count() < 0 ? own : std::min(policy.max_pod_grace, own);
 }
 
+bool has_pre_stop(const Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(),
+                     [](const Container& container) { return !container.pre_stop.empty(); });
+}
+
+std::optional<Bytes> held_by(const PodReading& reading) {
+  return reading.record ? working_set(*reading.record) : std::nullopt;
+}
+
 }  // namespace
+
+bool dying(const History& history, CgroupId cgroup) {
+  return std::any_of(history.victims.begin(), history.victims.end(),
+                     [&](const Victim& victim) { return victim.cgroup == cgroup; });
+}
+
+Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,
+                     const Reason& reason) {
+  const Duration grace = grace_for(policy, reason, *reading.pod);
+  const bool at_once = grace <= Duration::zero();
+  const Act politely = has_pre_stop(*reading.pod) ? Act::kPreStop : Act::kTerminate;
+  Decision decision{.act = at_once ? Act::kKill : politely,
+                    .pod = reading.pod,
+                    .cgroup = reading.cgroup,
+                    .reason = reason,
+                    .standing = {},
+                    .steps = {},
+                    .decided_at = snapshot.at,
+                    .deadline = snapshot.at + grace};
+  decision.standing.working_set = held_by(reading);
+  decision.standing.memory_request = reading.memory_request;
+  if (at_once)
+    decision.deadline = snapshot.at + return_window(reason.signal, decision.standing.working_set);
+  return decision;
+}
+
+bool awaits_measurement(const Snapshot& snapshot, const Reason& reason, const History& history) {
+  if (!is_disk(reason.signal) || snapshot.at - reason.first_crossed >= kDiskPatience) return false;
+  const Instant wanted = std::max(reason.first_crossed, snapshot.at - kDiskStale);
+  return std::any_of(snapshot.pods.begin(), snapshot.pods.end(), [&](const PodReading& reading) {
+    const bool matters = !reading.critical && !dying(history, reading.cgroup) &&
+                         !(reading.record && reading.record->populated == 0);
+    return matters && (!reading.disk || reading.disk->at < wanted);
+  });
+}
 
 void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
             Verdict& verdict) {
-  for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i)
-    verdict.ranking.push_back(candidate(snapshot, verdict.after, i));
-  rank_by_memory(verdict.ranking);
+  for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
+    Candidate entry = candidate_for(reason.signal, snapshot.images, snapshot.pods[i]);
+    entry.pod = i;
+    entry.fate = fate_of(snapshot.pods[i], verdict.after, entry);
+    verdict.ranking.push_back(entry);
+  }
+  rank(reason.signal, verdict.ranking);
+  if (policy.evict_static_culprits) spare_no_culprit(snapshot, verdict.ranking);
   Candidate* chosen = pick(verdict.ranking);
   if (!chosen) return;
   chosen->fate = Fate::kChosen;
 
-  const PodReading& reading = snapshot.pods[chosen->pod];
-  const Duration grace = grace_for(policy, reason, *reading.pod);
-  const bool at_once = grace <= Duration::zero();
-  verdict.decisions.push_back(
-      Decision{.act = at_once ? Act::kKill : Act::kTerminate,
-               .pod = reading.pod,
-               .cgroup = reading.cgroup,
-               .reason = reason,
-               .standing = {.rank = static_cast<std::uint32_t>(chosen - verdict.ranking.data()),
-                            .candidates = static_cast<std::uint32_t>(verdict.ranking.size()),
-                            .working_set = chosen->working_set,
-                            .memory_request = chosen->memory_request},
-               .decided_at = snapshot.at,
-               .deadline = snapshot.at + (at_once ? return_window(chosen->working_set) : grace)});
+  Decision decision = eviction_of(policy, snapshot, snapshot.pods[chosen->pod], reason);
+  decision.standing.rank = static_cast<std::uint32_t>(chosen - verdict.ranking.data());
+  decision.standing.candidates = static_cast<std::uint32_t>(verdict.ranking.size());
+  decision.standing.usage = chosen->usage;
+  decision.standing.request = chosen->request;
+  verdict.decisions.push_back(std::move(decision));
 }
 
 }  // namespace headroom::judge_eviction

@@ -15,25 +15,23 @@
 
 namespace headroom {
 
-// Memory: no working set known, over its request, lower priority, further over its request; then
-// the index, so that equals always fall in the same order. Total where indices differ.
-bool evicts_before(const Candidate& a, const Candidate& b);
+// No usage known, over its request, lower priority, further over its request; then the index, so
+// that equals always fall in the same order. Of tasks, which nobody requests: lower priority, no
+// usage known, more of them. Total where indices differ.
+bool evicts_before(Signal signal, const Candidate& a, const Candidate& b);
 
 // First to die first. In place; allocates nothing.
-void rank_by_memory(std::span<Candidate> candidates);
+void rank(Signal signal, std::span<Candidate> candidates);
 
-// Where containers' data lives: decides which parts of a pod count against which filesystem.
-struct ImageStorage {
-  bool dedicated = false;  // imagefs is not the kubelet's own filesystem
-  bool split = false;      // and the writable layers live apart from the images
-};
+// The numbers of one pod for one signal.
+Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading);
 
 struct Contender {
   const Pod* pod = nullptr;         // never null
   const PodUsage* usage = nullptr;  // null: no stats
 };
 
-// Indices into `contenders`, first to die first; any signal.
+// Indices into `contenders`, first to die first.
 std::vector<std::uint32_t> rank(Signal signal, ImageStorage images,
                                 std::span<const Contender> contenders);
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/standing.h"
 
+#include "judge/eviction/disk.h"
 #include "judge/eviction/threshold.h"
+
+#include <tuple>
 
 namespace headroom::judge_eviction {
 namespace {
@@ -45,14 +48,21 @@ void stand_conditions(const Policy& policy, Instant at, Verdict& verdict) {
   }
 }
 
-// Whom to evict for a disk or for pids is not decided by memory: such thresholds raise their
-// condition and are shown, and nobody dies of them.
-bool evicts(Signal signal) {
-  return is_memory(signal);
+// Newer than what was judged before, and than what was freed before.
+bool fresh(Signal signal, const Observation& seen, const History& before, const History& now) {
+  const auto& last = before.last_sample[static_cast<std::size_t>(signal)];
+  if (is_disk(signal) && seen.at <= now.disk_settles) return false;
+  return !last || seen.at > *last;
 }
 
-bool fresh(const Observation& seen, const std::optional<Instant>& last) {
-  return !last || seen.at > *last;
+// Lower acts first: memory before all else, swap because it is memory's, hard before soft. Upstream
+// takes either of a signal's two thresholds at random, so a soft grace may end up on a hard
+// eviction.
+std::tuple<int, bool> order(const Threshold& threshold) {
+  const int urgency = is_memory(threshold.signal)                  ? 0
+                      : threshold.signal == Signal::kSwapAvailable ? 1
+                                                                   : 2;
+  return {urgency, !threshold.hard()};
 }
 
 }  // namespace
@@ -75,6 +85,8 @@ void stand(const Policy& policy, const Snapshot& snapshot, const History& before
       keep(was, verdict.after.thresholds[i], standing);
   }
   verdict.after.last_pressure = before.last_pressure;
+  verdict.after.reclaims = before.reclaims;
+  verdict.after.disk_settles = before.disk_settles;
   stand_conditions(policy, snapshot.at, verdict);
 
   for (std::size_t i = 0; i < kSignals; ++i) {
@@ -86,18 +98,11 @@ void stand(const Policy& policy, const Snapshot& snapshot, const History& before
 std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Snapshot& snapshot,
                                                  const History& before, const Verdict& verdict) {
   std::optional<std::uint32_t> best;
-  // Lower acts first. Upstream takes either of a signal's two thresholds at random, so a soft
-  // grace may end up on a hard eviction; hard goes first here.
-  const auto order = [&](std::uint32_t index) {
-    const Threshold& threshold = policy.thresholds[index];
-    return threshold.hard() ? 0 : 1;
-  };
   for (const ThresholdStanding& standing : verdict.thresholds) {
-    const Signal signal = policy.thresholds[standing.index].signal;
-    if (!standing.met || !evicts(signal)) continue;
-    const auto& seen = of(snapshot.observations, signal);
-    if (!seen || !fresh(*seen, before.last_sample[static_cast<std::size_t>(signal)])) continue;
-    if (!best || order(standing.index) < order(*best)) best = standing.index;
+    const Threshold& threshold = policy.thresholds[standing.index];
+    const auto& seen = of(snapshot.observations, threshold.signal);
+    if (!standing.met || !seen || !fresh(threshold.signal, *seen, before, verdict.after)) continue;
+    if (!best || order(threshold) < order(policy.thresholds[*best])) best = standing.index;
   }
   return best;
 }

@@ -15,7 +15,7 @@ namespace headroom::judge_eviction {
 // Fills verdict.thresholds, verdict.conditions and what verdict.after remembers of them.
 void stand(const Policy& policy, const Snapshot& snapshot, const History& before, Verdict& verdict);
 
-// The one threshold to act on: of memory, past its grace, on a sample not judged before; hard
+// The one threshold to act on: past its grace, on a sample not judged before; of memory first, hard
 // before soft. Absent: nothing to do.
 std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Snapshot& snapshot,
                                                  const History& before, const Verdict& verdict);

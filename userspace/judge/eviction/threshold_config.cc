@@ -144,4 +144,26 @@ tl::expected<std::vector<Threshold>, std::vector<ThresholdError>> build_threshol
   return thresholds;
 }
 
+WithContainerFs with_containerfs(std::vector<Threshold> thresholds, ImageStorage images) {
+  WithContainerFs all;
+  const auto of_containers = [](const Threshold& each) {
+    return each.signal == Signal::kContainerFsAvailable ||
+           each.signal == Signal::kContainerFsInodesFree;
+  };
+  all.overwritten = std::erase_if(thresholds, of_containers) > 0;
+  const bool as_images = images.dedicated && !images.split;
+  const Signal bytes = as_images ? Signal::kImageFsAvailable : Signal::kNodeFsAvailable;
+  const Signal inodes = as_images ? Signal::kImageFsInodesFree : Signal::kNodeFsInodesFree;
+  const std::size_t told = thresholds.size();
+  for (std::size_t i = 0; i < told; ++i) {
+    if (thresholds[i].signal != bytes && thresholds[i].signal != inodes) continue;
+    Threshold copy = thresholds[i];
+    copy.signal =
+        copy.signal == bytes ? Signal::kContainerFsAvailable : Signal::kContainerFsInodesFree;
+    thresholds.push_back(std::move(copy));
+  }
+  all.thresholds = std::move(thresholds);
+  return all;
+}
+
 }  // namespace headroom

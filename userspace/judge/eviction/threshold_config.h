@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/policy.h>
+#include <headroom/snapshot.h>
 
 #include <map>
 #include <optional>
@@ -39,5 +40,13 @@ StringMap default_eviction_hard();
 // enforceNodeAllocatable: [pods] derives (KUBELET.md 1.3). Every error there is, not the first.
 tl::expected<std::vector<Threshold>, std::vector<ThresholdError>> build_thresholds(
     const ThresholdMaps& maps);
+
+// containerfs is not configured but follows the filesystem its layers are on (KUBELET.md 1.4):
+// imagefs where that is apart and holds them, else nodefs. Those of the user make way.
+struct WithContainerFs {
+  std::vector<Threshold> thresholds;
+  bool overwritten = false;  // the user had given some
+};
+WithContainerFs with_containerfs(std::vector<Threshold> thresholds, ImageStorage images);
 
 }  // namespace headroom

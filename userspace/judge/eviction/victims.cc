@@ -2,6 +2,8 @@
 #include "judge/eviction/victims.h"
 
 #include "judge/admission/no_execute.h"
+#include "judge/eviction/disk.h"
+#include "judge/eviction/reclaim.h"
 
 #include <algorithm>
 
@@ -38,22 +40,41 @@ Farewell farewell(const Victim& victim, const PodReading* reading, Instant at) {
                   .reason = victim.reason,
                   .terminated_at = victim.terminated_at,
                   .killed_at = victim.killed_at,
-                  .ended_at = at,
+                  .ended_at = victim.gone_at == Instant{} ? at : victim.gone_at,
                   .gone = gone(reading),
                   .memory_returned = returned(victim, reading)};
 }
 
-Decision kill(const Victim& victim, const Reason& reason, Instant at) {
+Decision next_act(Act act, const Victim& victim, const Reason& reason, Instant at,
+                  Instant deadline) {
   Standing standing;
   standing.working_set = victim.held;
   standing.memory_request = victim.memory_request;
-  return Decision{.act = Act::kKill,
+  return Decision{.act = act,
                   .pod = victim.pod,
                   .cgroup = victim.cgroup,
                   .reason = reason,
                   .standing = standing,
+                  .steps = {},
                   .decided_at = at,
-                  .deadline = at + return_window(victim.held)};
+                  .deadline = deadline};
+}
+
+Decision kill(const Victim& victim, const Reason& reason, Instant at) {
+  return next_act(Act::kKill, victim, reason, at, at + return_window(reason.signal, victim.held));
+}
+
+bool for_a_disk(const Reason& reason) {
+  return is_disk(reason.signal);
+}
+
+// The kubelet removes an evicted pod's emptyDirs; else a disk would be no emptier for it.
+bool leaves_volumes(const Policy& policy, const Victim& victim) {
+  constexpr auto kOnDisk = [](const Volume& volume) {
+    return volume.kind == Volume::Kind::kEmptyDir && !volume.in_memory;
+  };
+  return policy.remove_empty_dirs && for_a_disk(victim.reason) &&
+         std::any_of(victim.pod->volumes.begin(), victim.pod->volumes.end(), kOnDisk);
 }
 
 // Whether what a pretended eviction was for is over.
@@ -62,6 +83,7 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
   const Reason& reason = victim.reason;
   if (reason.cause == Cause::kTaint)
     return !must_leave(policy, *victim.pod, victim.cgroup, before, snapshot.at);
+  if (reason.limit != StorageLimit::kNone) return false;
   for (const ThresholdStanding& standing : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[standing.index];
     if (threshold.signal == reason.signal && threshold.hard() == reason.hard &&
@@ -78,47 +100,117 @@ bool stays_for_a_taint(const Victim& victim) {
 
 }  // namespace
 
-Duration return_window(std::optional<Bytes> held) {
+Duration return_window(Signal signal, std::optional<Bytes> held) {
   using std::chrono::milliseconds;
   // 75 to 82 ms/GiB measured for 4 KiB pages on an idle CPU; ten times that for a busy one, and a
   // floor for the exit itself. An unknown size gets the longest.
   constexpr Duration kFloor = milliseconds(1000), kPerGiB = milliseconds(800),
                      kCeiling = std::chrono::seconds(30);
-  if (!held) return kCeiling;
+  if (!held || condition_of(signal) != Condition::kMemoryPressure) return kCeiling;
   const auto mib = held->count >> 20;
   return std::min(kFloor + kPerGiB * mib / 1024, kCeiling);
 }
 
-bool awaiting(const History& history) {
-  return std::any_of(history.victims.begin(), history.victims.end(), [](const Victim& victim) {
+Duration kept_for_term(Duration grace) {
+  return std::min<Duration>(std::chrono::seconds(2), grace / 2);
+}
+
+bool awaiting(const History& history, Signal signal) {
+  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
+    if (victim.phase == Phase::kRemoving) return is_disk(signal);
     return victim.phase != Phase::kSpent && !stays_for_a_taint(victim);
   });
 }
 
+namespace {
+
+// One victim's round: the reading is this instant's, null where its cgroup is gone.
+class Round {
+ public:
+  Round(const Policy& policy, const Snapshot& snapshot, const History& before, Verdict& verdict)
+      : policy_(policy),
+        snapshot_(snapshot),
+        before_(before),
+        at_(snapshot.at),
+        verdict_(verdict) {}
+
+  void attend(const Victim& victim, const PodReading* reading) {
+    switch (victim.phase) {
+      case Phase::kPretended:
+        if (!gone(reading) && !recovered(policy_, snapshot_, before_, verdict_, victim))
+          stays(victim);
+        return;
+      case Phase::kRemoving:
+        if (at_ < victim.step_due) return stays(victim);
+        return leaves(victim, reading);
+      case Phase::kSpent:
+        if (!gone(reading)) return stays(victim);
+        // He is waited for no longer, but what he leaves is removed all the same.
+        if (leaves_volumes(policy_, victim)) remove(victim);
+        return;
+      case Phase::kPreStop:
+      case Phase::kTerminating:
+      case Phase::kKilled:
+        if (gone(reading)) return is_gone(victim, reading);
+        return lives(victim, reading);
+    }
+  }
+
+ private:
+  void stays(const Victim& victim) { verdict_.after.victims.push_back(victim); }
+
+  void leaves(const Victim& victim, const PodReading* reading) {
+    verdict_.farewells.push_back(farewell(victim, reading, at_));
+    if (for_a_disk(victim.reason)) verdict_.after.disk_settles = at_ + kDiskSettle;
+  }
+
+  void is_gone(const Victim& victim, const PodReading* reading) {
+    if (!leaves_volumes(policy_, victim)) return leaves(victim, reading);
+    stays(victim);
+    verdict_.after.victims.back().gone_at = at_;
+    remove(victim);
+  }
+
+  void remove(const Victim& victim) {
+    verdict_.decisions.push_back(
+        next_act(Act::kRemove, victim, victim.reason, at_, at_ + kRemoveWindow));
+  }
+
+  void lives(const Victim& victim, const PodReading* reading) {
+    stays(victim);
+    const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.step_due;
+    if (term_due && at_ < victim.deadline) {
+      verdict_.decisions.push_back(
+          next_act(Act::kTerminate, victim, victim.reason, at_, victim.deadline));
+      return;
+    }
+    if (at_ < victim.deadline) return;
+    if (victim.phase != Phase::kKilled) {
+      verdict_.decisions.push_back(kill(victim, victim.reason, at_));
+      return;
+    }
+    verdict_.farewells.push_back(farewell(victim, reading, at_));
+    verdict_.after.victims.back().phase = Phase::kSpent;
+  }
+
+  // Removing files takes what it takes; after this the next may be chosen.
+  static constexpr Duration kRemoveWindow = std::chrono::seconds(60);
+
+  const Policy& policy_;
+  const Snapshot& snapshot_;
+  const History& before_;
+  const Instant at_;
+  Verdict& verdict_;
+};
+
+}  // namespace
+
 void attend(const Policy& policy, const Snapshot& snapshot, const History& before,
             Verdict& verdict) {
   verdict.after.victims.clear();
-  for (const Victim& victim : before.victims) {
-    const PodReading* reading = reading_of(snapshot, victim.cgroup);
-    if (victim.phase == Phase::kPretended) {
-      if (!gone(reading) && !recovered(policy, snapshot, before, verdict, victim))
-        verdict.after.victims.push_back(victim);
-      continue;
-    }
-    if (gone(reading)) {
-      if (victim.phase != Phase::kSpent)
-        verdict.farewells.push_back(farewell(victim, reading, snapshot.at));
-      continue;
-    }
-    verdict.after.victims.push_back(victim);
-    if (victim.phase == Phase::kSpent || snapshot.at < victim.deadline) continue;
-    if (victim.phase == Phase::kTerminating) {
-      verdict.decisions.push_back(kill(victim, victim.reason, snapshot.at));
-      continue;
-    }
-    verdict.farewells.push_back(farewell(victim, reading, snapshot.at));
-    verdict.after.victims.back().phase = Phase::kSpent;
-  }
+  Round round(policy, snapshot, before, verdict);
+  for (const Victim& victim : before.victims)
+    round.attend(victim, reading_of(snapshot, victim.cgroup));
 }
 
 namespace {
@@ -127,7 +219,14 @@ namespace {
 bool waits_for_grace(const Victim& victim, Instant at) {
   if (stays_for_a_taint(victim)) return false;
   if (victim.phase == Phase::kPretended) return !victim.reason.hard;
-  return victim.phase == Phase::kTerminating && at < victim.deadline;  // else attend() decided it
+  // Past its deadline attend() has decided it.
+  return (victim.phase == Phase::kTerminating || victim.phase == Phase::kPreStop) &&
+         at < victim.deadline;
+}
+
+bool frees(const Victim& victim, Signal signal) {
+  const Condition wanted = condition_of(signal);
+  return wanted == Condition::kMemoryPressure || condition_of(victim.reason.signal) == wanted;
 }
 
 }  // namespace
@@ -135,7 +234,7 @@ bool waits_for_grace(const Victim& victim, Instant at) {
 std::size_t hasten(const Snapshot& snapshot, const Reason& reason, Verdict& verdict) {
   std::size_t hastened = 0;
   for (const Victim& victim : verdict.after.victims) {
-    if (!waits_for_grace(victim, snapshot.at)) continue;
+    if (!waits_for_grace(victim, snapshot.at) || !frees(victim, reason.signal)) continue;
     verdict.decisions.push_back(kill(victim, reason, snapshot.at));
     ++hastened;
   }

@@ -6,8 +6,8 @@
 
 namespace headroom::judge_eviction {
 
-// True when a victim still stands between us and the next choice.
-bool awaiting(const History& history);
+// True when a victim still stands between us and the next choice for this signal.
+bool awaiting(const History& history, Signal signal);
 
 // Moves every victim of `before` along: a SIGTERM whose grace is over becomes a kKill decision, one
 // who is gone or out of time becomes a farewell. Needs a snapshot with cgroups.
@@ -15,10 +15,17 @@ void attend(const Policy& policy, const Snapshot& snapshot, const History& befor
             Verdict& verdict);
 
 // A hard threshold does not wait for the grace a soft one granted: the condemned go first. Returns
-// how many were hastened.
+// how many were hastened. (One who is dying for a disk frees memory all the same; not so the other
+// way round.)
 std::size_t hasten(const Snapshot& snapshot, const Reason& reason, Verdict& verdict);
 
-// How long a killed pod's memory may take to come back before we stop waiting for it.
-Duration return_window(std::optional<Bytes> held);
+// Of a grace with pre-stop commands, how much is kept for SIGTERM after them: the kubelet's two
+// seconds, of a short grace half.
+Duration kept_for_term(Duration grace);
+
+// How long a killed pod may take to give back what it holds before we stop waiting for it: by its
+// size where that is memory; the kubelet's half minute else, because who writes to a full disk dies
+// when the disk lets him.
+Duration return_window(Signal signal, std::optional<Bytes> held);
 
 }  // namespace headroom::judge_eviction

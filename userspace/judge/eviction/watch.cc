@@ -2,6 +2,7 @@
 #include "judge/eviction/watch.h"
 
 #include "judge/admission/no_execute.h"
+#include "judge/eviction/reclaim.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,10 @@ using std::chrono::milliseconds;
 
 constexpr double kTrendMemory = 1.0;  // seconds: the weight of a sample decays by 1/e in this time
 constexpr duration<double> kForecastHorizon{3600};
+// A fork storm on every CPU of a large machine, in tasks per second.
+constexpr double kFastestFork = 100'000;
+// Swap fills at a device's rate, tasks at the kernel's: no need to look more often than this.
+constexpr Duration kSlowFloor = milliseconds(20);
 // Soft thresholds are graced in seconds: seeing one cross a moment late costs nothing.
 constexpr Duration kSoftFloor = milliseconds(100);
 // A dying pod is watched this closely; each look is a pass over every cgroup.
@@ -40,6 +45,19 @@ std::optional<Duration> time_to(const ThresholdStanding& standing, const Trend& 
   return duration_cast<Duration>(left);
 }
 
+// Of the signal's unit per second; absent: a disk, which does not fill in milliseconds.
+std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
+  switch (condition_of(signal)) {
+    case Condition::kMemoryPressure:
+      return static_cast<double>(policy.fastest_fill);
+    case Condition::kPidPressure:
+      return kFastestFork;
+    case Condition::kDiskPressure:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // How long this threshold may safely go unwatched.
 Duration unwatched(const Policy& policy, const ThresholdStanding& standing, Instant at) {
   const Threshold& threshold = policy.thresholds[standing.index];
@@ -47,11 +65,12 @@ Duration unwatched(const Policy& policy, const ThresholdStanding& standing, Inst
   if (standing.met) return kRetryPeriod;
   if (standing.below_since)
     return std::max<Duration>(*standing.below_since + threshold.grace - at, Duration::zero());
-  if (!is_memory(threshold.signal)) return policy.check_ceiling;
+  const auto fastest = fastest_fill(policy, threshold.signal);
+  if (!fastest) return policy.check_ceiling;
   const auto distance = static_cast<double>(*standing.available - *standing.limit);
-  const auto left = duration_cast<Duration>(
-      duration<double>(distance / static_cast<double>(policy.fastest_fill)));
-  return threshold.hard() ? left : std::max(left, kSoftFloor);
+  const auto left = duration_cast<Duration>(duration<double>(distance / *fastest));
+  const Duration floor = is_memory(threshold.signal) ? Duration::zero() : kSlowFloor;
+  return std::max(left, threshold.hard() ? floor : kSoftFloor);
 }
 
 Duration until_victims(const History& history, Instant at, Duration ceiling) {
@@ -61,6 +80,10 @@ Duration until_victims(const History& history, Instant at, Duration ceiling) {
       case Victim::Phase::kTerminating:
         // Looked at now and then so that an early exit is noticed before its grace is over.
         soonest = std::min({soonest, victim.deadline - at, Duration(kRetryPeriod)});
+        break;
+      case Victim::Phase::kPreStop:
+      case Victim::Phase::kRemoving:
+        soonest = std::min({soonest, victim.step_due - at, Duration(kRetryPeriod)});
         break;
       case Victim::Phase::kKilled:
         soonest = std::min(soonest, kVictimPeriod);
@@ -92,6 +115,7 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   Duration wait = verdict.decisions.empty() ? policy.check_ceiling : kVictimPeriod;
   for (const ThresholdStanding& standing : verdict.thresholds)
     wait = std::min(wait, unwatched(policy, standing, snapshot.at));
+  if (reclaiming(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);
   wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
   if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
     wait = std::min(wait, *timer - snapshot.at);

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every signal with real pressure: the right pod goes, the others stay, conditions come and go; and what must not evict."""
+
+import json
+
+from node import Node, Pod
+
+MEMORY = "2G"
+DISK = "512M"
+SWAP = "256M"
+
+ROOT = "/mnt/disk"
+VOLUMES = f"{ROOT}/pods/{{uid}}/{{volume}}"
+
+
+def configuration(hard=None, transition="2s", enforce=("none",), soft=None, **headroom):
+    config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+              "enforceNodeAllocatable": list(enforce), "evictionHard": hard or {},
+              "evictionPressureTransitionPeriod": transition, "evictionMaxPodGracePeriod": 10,
+              "headroom": {"mode": "enforce", **headroom}}
+    if soft:
+        config |= {"evictionSoft": soft, "evictionSoftGracePeriod": {signal: "1s" for signal in soft}}
+    return json.dumps(config)
+
+
+def on_disk(**disk):
+    return {"nodefs": ROOT, "volumes": VOLUMES, "logs": f"{ROOT}/logs/{{name}}/{{container}}", **disk}
+
+
+class DiskNode(Node):
+    """A node whose nodefs is the test disk."""
+
+    def __enter__(self):
+        self.vm.run("""printf '[Service]\\nReadWritePaths=/mnt/disk\\n' \
+            > /run/systemd/system/headroomd.service.d/disk.conf; systemctl daemon-reload""", check=True)
+        return self
+
+    def leave(self):
+        super().leave()
+        self.vm.run(f"rm -rf {ROOT}/pods {ROOT}/logs {ROOT}/images")
+
+    def volume(self, pod, name="data"):
+        return f"{ROOT}/pods/{pod.uid}/{name}"
+
+    def run_with_volume(self, pod, fill, *properties, size_limit=None):
+        """A pod with an emptyDir that FILL, a script, is run in."""
+        empty_dir = {"sizeLimit": size_limit} if size_limit else {}
+        pod.volumes = [{"name": "data", "emptyDir": empty_dir}]
+        self.vm.run(f"mkdir -p {self.volume(pod)}", check=True)
+        return self.run_script(pod, f"cd {self.volume(pod)}; {fill}; exec sleep infinity", *properties)
+
+
+def condition(node, name):
+    return node.status()["conditions"][name]
+
+
+def wait_for_condition(node, name, value, timeout=30):
+    word = "true" if value else "false"
+    node.vm.wait_until(f"headroomctl status --json | tr -d ' \\n' | grep -q '\"{name}\":{word}'", timeout=timeout)
+
+
+def expect_fresh_pod_lives(node):
+    fresh = node.run_script(Pod("fresh"), "exec sleep infinity")
+    node.vm.run("sleep 3")
+    assert node.alive(fresh), "a pod that comes after the pressure stays"
+
+
+def evicted(node, count):
+    records = node.wait_for_evictions(count)
+    return [record["pod"]["name"] for record in records], records
+
+
+def test_the_pod_slice_alone_is_short_of_memory(vm):
+    with Node(vm) as node:
+        vm.run("swapoff -a; systemctl set-property --runtime kubepods.slice MemoryMax=700M", check=True)
+        try:
+            node.start(configuration({"memory.available": "100Mi"}, enforce=("pods",)))
+            web = node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 150M")
+            bank = node.run_pod(Pod("bank", "guaranteed", {"memory": "128Mi"}, {"memory": "128Mi"}), "--hold 100M")
+            hog = node.run_pod(Pod("hog"), "--until 4G --rate 100M")
+            names, records = evicted(node, 1)
+            assert names == ["hog"] and records[0]["signal"] == "allocatableMemory.available", records
+            assert node.alive(web) and node.alive(bank) and not node.alive(hog)
+            assert node.kernel_oom_kills() == 0
+            wait_for_condition(node, "MemoryPressure", False)
+            expect_fresh_pod_lives(node)
+        finally:
+            vm.run("systemctl set-property --runtime kubepods.slice MemoryMax=infinity")
+
+
+def test_bytes_of_a_disk(vm):
+    with DiskNode(vm) as node:
+        node.start(configuration({"nodefs.available": "150Mi"}, disk=on_disk()))
+        small = node.run_with_volume(Pod("small"), "head -c 20M /dev/zero > file; sync")
+        asked = node.run_with_volume(Pod("asked", "burstable", {"ephemeral-storage": "400Mi", "memory": "8Mi"}),
+                                     "head -c 80M /dev/zero > file; sync")
+        static = Pod("static", annotations={"kubernetes.io/config.source": "file"})
+        node.run_with_volume(static, "head -c 60M /dev/zero > file; sync")
+        hog = node.run_with_volume(Pod("hog"), "sleep 3; head -c 230M /dev/zero > file; sync")
+        names, records = evicted(node, 1)
+        assert names == ["hog"], [(entry["name"], entry["usage"], entry["fate"]) for entry in records[0]["ranking"]]
+        fates = {entry["name"]: entry["fate"] for entry in records[0]["ranking"]}
+        assert fates["static"] == "critical" and fates["asked"] == "outranked", fates
+        assert records[0]["usage"] > 150 << 20 and records[0]["signal"] == "nodefs.available", records
+        assert records[0]["message"].startswith("The node was low on resource: ephemeral-storage. Threshold "), records
+        assert vm.run(f"test -e {node.volume(hog)}").code != 0, "its emptyDir went with it"
+        wait_for_condition(node, "DiskPressure", False)
+        assert all(node.alive(pod) for pod in (small, asked, static))
+        expect_fresh_pod_lives(node)
+        assert len(node.evictions()) == 1, "one was enough"
+
+
+def test_inodes_of_a_disk(vm):
+    with DiskNode(vm) as node:
+        free = int(vm.run(f"stat -f -c %d {ROOT}", check=True).out)
+        node.start(configuration({"nodefs.inodesFree": str(free - 6000)}, disk=on_disk()))
+        big = node.run_with_volume(Pod("big"), "head -c 100M /dev/zero > file; sync")
+        many = node.run_with_volume(Pod("many"), "sleep 2; seq 1 8000 | xargs touch")
+        names, records = evicted(node, 1)
+        assert names == ["many"] and records[0]["usage"] > 5000, records
+        assert records[0]["message"].startswith("The node was low on resource: inodes. "), records
+        wait_for_condition(node, "DiskPressure", False)
+        assert node.alive(big)
+
+
+def test_reclaim_comes_before_pods(vm):
+    with DiskNode(vm) as node:
+        vm.run(f"mkdir {ROOT}/images; head -c 250M /dev/zero > {ROOT}/images/old; sync", check=True)
+        node.start(configuration({"nodefs.available": "150Mi"}, disk=on_disk(),
+                                 reclaim={"images": ["/bin/rm", "-rf", f"{ROOT}/images"], "timeout": "20s"}))
+        pod = node.run_with_volume(Pod("innocent"), "head -c 120M /dev/zero > file; sync")
+        vm.wait_until(f"! test -e {ROOT}/images")
+        wait_for_condition(node, "DiskPressure", False)
+        assert node.alive(pod) and not node.evictions()
+        assert 'headroom_reclaims_total{outcome="done"} 1' in node.metrics()
+
+
+def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
+    with DiskNode(vm) as node:
+        node.start(configuration({"nodefs.available": "150Mi"}, disk=on_disk(), reclaim={"images": ["/bin/false"]}))
+        node.run_with_volume(Pod("hog"), "head -c 350M /dev/zero > file; sync")
+        names, _ = evicted(node, 1)
+        assert names == ["hog"]
+        assert "failed after" in node.journal()
+        assert 'headroom_reclaims_total{outcome="failed"} 0' not in node.metrics()
+
+
+def test_limits_of_local_storage(vm):
+    with DiskNode(vm) as node:
+        node.start(configuration({"memory.available": "50Mi"}, disk=on_disk(measureEvery="1s")))
+        within = node.run_with_volume(Pod("within"), "head -c 10M /dev/zero > file; sync", size_limit="30Mi")
+        node.run_with_volume(Pod("volume"), "head -c 40M /dev/zero > file; sync", size_limit="30Mi")
+        node.run_with_volume(Pod("whole", limits={"ephemeral-storage": "20Mi"}), "head -c 30M /dev/zero > file; sync")
+        names, records = evicted(node, 2)
+        assert sorted(names) == ["volume", "whole"], names
+        by_name = {record["pod"]["name"]: record for record in records}
+        assert by_name["volume"]["signal"] == "emptydirfs.limit", by_name
+        assert by_name["volume"]["message"] == 'Usage of EmptyDir volume "data" exceeds the limit "30Mi". '
+        assert by_name["whole"]["signal"] == "ephemeralpodfs.limit", by_name
+        assert node.alive(within)
+        assert 'kubelet_evictions{eviction_signal="emptydirfs.limit"} 1' in node.metrics()
+
+
+def test_pids(vm):
+    with Node(vm) as node:
+        before = vm.run("cat /proc/sys/kernel/pid_max", check=True).out.strip()
+        try:
+            vm.run("sysctl -q kernel.pid_max=2000", check=True)
+            node.start(configuration({"pid.available": "800"}))
+            calm = node.run_pod(Pod("calm"), "--tasks 100")
+            kept = node.run_pod(Pod("kept", priority=100), "--tasks 200")
+            # One process: what runs out is tasks.
+            bomb = node.run_pod(Pod("bomb"), "--after 1 --tasks 1300", "TasksMax=infinity")
+            names, records = evicted(node, 1)
+            assert names == ["bomb"] and records[0]["usage"] > 200, records
+            assert records[0]["message"].startswith("The node was low on resource: pids. "), records
+            assert node.alive(calm) and node.alive(kept) and not node.alive(bomb)
+            wait_for_condition(node, "PIDPressure", False)
+            expect_fresh_pod_lives(node)
+        finally:
+            node.leave()
+            vm.run(f"sysctl -q kernel.pid_max={before}")
+
+
+def test_pre_stop_runs_in_the_pod_and_is_part_of_its_grace(vm):
+    with Node(vm) as node:
+        node.start(configuration({"memory.available": "60Mi"}, soft={"memory.available": "900Mi"}))
+        pod = Pod("db", pre_stop=["/bin/sh", "-c", "cat /proc/self/cgroup > /run/flushed; sleep 1"])
+        node.run_pod(pod, f"--hold {node.holding_to_leave(600)}M")
+        _, records = evicted(node, 1)
+        assert pod.slice in vm.run("cat /run/flushed", check=True).out, "the command is the pod's"
+        instants = records[0]["instants_ns"]
+        assert instants["terminated"] - instants["decided"] > 900e6, instants
+        assert not instants["killed"], "it obeyed SIGTERM"
+
+
+def test_what_is_no_pressure_evicts_nobody(vm):
+    with Node(vm) as node:
+        node.start(configuration({"memory.available": "500Mi", "pid.available": "10%"}))
+        pods = [
+            node.run_script(Pod("cache"), "head -c 1200M /dev/nvme0n1 > /dev/null; exec sleep infinity"),
+            node.run_script(Pod("limited"), "while :; do /opt/headroom/bin/workload --hold 300M --exit; sleep 0.2; done",
+                            "MemoryMax=100M", "OOMPolicy=continue"),
+            node.run_script(Pod("throttled"), "while :; do :; done", "CPUQuota=5%"),
+            node.run_script(Pod("forks"), "while :; do sleep 0.01 & done 2>/dev/null", "TasksMax=64"),
+        ]
+        vm.run("sleep 10")
+        assert not node.evictions(), node.evictions()
+        assert not any(node.status()["conditions"].values())
+        assert node.alive(pods[0]) and node.alive(pods[2])
+
+
+def test_swap(vm):
+    with Node(vm) as node:
+        vm.run("swapon /dev/disk/by-id/virtio-swap 2>/dev/null; swapon --show | grep -q .", check=True)
+        try:
+            node.start(configuration({"swap.available": "100Mi"}))
+            calm = node.run_pod(Pod("calm", "burstable", {"memory": "100Mi"}), "--hold 80M")
+            node.run_pod(Pod("swapper"), "--hold 300M", "MemoryHigh=80M")
+            names, records = evicted(node, 1)
+            assert names == ["swapper"] and records[0]["signal"] == "swap.available", records
+            assert node.alive(calm)
+            wait_for_condition(node, "MemoryPressure", False)
+        finally:
+            node.leave()
+            vm.run("swapoff -a")

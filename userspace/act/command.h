@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command: a program run beside the loop, on a short leash: a deadline, its own process group, and
+// where wanted low priority, a memory limit, another cgroup, or a running process's namespaces.
+#pragma once
+
+#include "base/fd.h"
+
+#include <headroom/result.h>
+#include <headroom/units.h>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace headroom::act {
+
+struct Command {
+  std::vector<std::string> argv;  // argv[0] is a path, or a name to look for in PATH
+  // nice 19, idle I/O, first choice of the kernel's OOM killer.
+  bool in_background = false;
+  std::uint64_t data_limit = 0;  // RLIMIT_DATA in bytes; 0: none
+  int cgroup_procs = -1;         // joined before the program starts; -1: stays in ours
+  // Runs as this process sees the world: its namespaces, credentials, environment and directory.
+  pid_t beside = 0;
+};
+
+// A running one. Destroyed before it was waited for, it is killed.
+class Child {
+ public:
+  static Result<Child> start(const Command& command);
+  ~Child();
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+
+  // 0, or why not: Outcome::kExitStatus | status, errno; ETIMEDOUT and ECANCELED after killing it.
+  int wait(Instant deadline, Instant (*clock)(), const std::stop_token& stop);
+
+ private:
+  Child(pid_t pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  void kill();
+  int reap();
+
+  pid_t pid_ = 0;
+  Fd pidfd_;
+};
+
+}  // namespace headroom::act

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the headroom section that are about disks: `disk:` and `reclaim:`.
+#pragma once
+
+#include "config/config.h"
+#include "config/section.h"
+
+namespace headroom::config {
+
+void read_disk(const Section& headroom, Config& config);
+void read_reclaim(const Section& headroom, Config& config);
+
+}  // namespace headroom::config

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/disk_meter.h"
+
+#include "observe/writable_layer.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace headroom::observe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kHurryHolds = seconds(5);
+constexpr Duration kHurriedPeriod = seconds(2);
+constexpr Duration kTick = milliseconds(500);
+constexpr WalkPace kHurriedPace{1'000'000};
+
+// Nobody's disk or CPU is taken for the sake of a number. 1: the calling thread; class 3: idle.
+void step_back() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);
+  ::syscall(SYS_ioprio_set, 1, 0, 3 << 13);
+}
+
+// One pod's measuring.
+class Measuring {
+ public:
+  Measuring(const DiskTarget& target, const DiskMeterOptions& options, WalkPace pace,
+            const std::stop_token& stop, std::atomic<std::uint64_t>& failed)
+      : target_(target), options_(options), pace_(pace), stop_(stop), failed_(failed) {}
+
+  DiskUsage all() {
+    usage_.at = options_.clock();
+    for (const Container& container : target_.pod->containers)
+      one(container);
+    for (const Container& container : target_.pod->init_containers)
+      one(container);
+    running_layers();
+    for (const Volume& volume : target_.pod->volumes)
+      one(volume);
+    if (target_.pod->source == PodSource::kCgroupTree) undeclared_volumes();
+    return std::move(usage_);
+  }
+
+ private:
+  FsUsage size(const std::string& path) {
+    if (path.empty()) return {};
+    const auto measured = tree_size(path, pace_, stop_);
+    if (measured) return *measured;
+    failed_.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+
+  void one(const Container& container) {
+    ContainerUsage entry;
+    entry.name = container.name;
+    entry.logs = size(logs_path(options_.paths, *target_.pod, container.name));
+    entry.rootfs = size(rootfs_path(options_.paths, *target_.pod, container.name));
+    usage_.containers.push_back(std::move(entry));
+  }
+
+  // The runtime's id in a cgroup's name says nothing of the container's; where there is but one,
+  // the layer is its own.
+  void running_layers() {
+    if (target_.cgroup_directory.empty()) return;
+    const bool one_container = target_.pod->containers.size() == 1;
+    for (const std::string& layer : writable_layers(target_.cgroup_directory)) {
+      ContainerUsage entry;
+      if (one_container) entry.name = target_.pod->containers.front().name;
+      entry.rootfs = size(layer);
+      usage_.containers.push_back(std::move(entry));
+    }
+  }
+
+  void one(const Volume& volume) {
+    if (volume.kind == Volume::Kind::kOther) return;
+    if (volume.kind == Volume::Kind::kHostPath && !options_.host_paths) return;
+    VolumeUsage entry;
+    entry.name = volume.name;
+    entry.usage = size(volume_path(options_.paths, *target_.pod, volume));
+    entry.ranked = !volume.in_memory;
+    entry.counted = volume.kind == Volume::Kind::kEmptyDir && !volume.in_memory;
+    usage_.volumes.push_back(std::move(entry));
+  }
+
+  // Of a pod nobody described, the emptyDirs are those that are there.
+  void undeclared_volumes() {
+    Volume any;
+    any.kind = Volume::Kind::kEmptyDir;
+    any.name = "any";
+    const std::filesystem::path example = volume_path(options_.paths, *target_.pod, any);
+    if (example.empty()) return;
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(example.parent_path(), error), end;
+         !error && at != end; at.increment(error)) {
+      any.name = at->path().filename();
+      one(any);
+    }
+  }
+
+  const DiskTarget& target_;
+  const DiskMeterOptions& options_;
+  const WalkPace pace_;
+  const std::stop_token& stop_;
+  std::atomic<std::uint64_t>& failed_;
+  DiskUsage usage_;
+};
+
+}  // namespace
+
+DiskUsage measure(const DiskTarget& target, const DiskMeterOptions& options, WalkPace pace,
+                  const std::stop_token& stop, std::atomic<std::uint64_t>& failed) {
+  return Measuring(target, options, pace, stop, failed).all();
+}
+
+DiskMeter::DiskMeter(DiskMeterOptions options)
+    : options_(std::move(options)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+void DiskMeter::retarget(std::vector<DiskTarget> targets) {
+  const std::lock_guard lock(mutex_);
+  // Who is gone is forgotten, and who is described anew is measured anew.
+  std::erase_if(measured_, [&](const auto& entry) {
+    const auto in = [&](const std::vector<DiskTarget>& all) -> const Pod* {
+      for (const DiskTarget& target : all)
+        if (target.cgroup.value == entry.first) return target.pod.get();
+      return nullptr;
+    };
+    const Pod* now = in(targets);
+    return !now || now != in(targets_);
+  });
+  targets_ = std::move(targets);
+  changed_.notify_one();
+}
+
+void DiskMeter::hurry() {
+  const std::lock_guard lock(mutex_);
+  const bool already = hurried(options_.clock());
+  hurry_until_ = options_.clock() + kHurryHolds;
+  if (!already) changed_.notify_one();
+}
+
+std::vector<DiskMeter::Measured> DiskMeter::take() {
+  if (!news_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  news_.store(false, std::memory_order_relaxed);
+  return std::exchange(fresh_, {});
+}
+
+bool DiskMeter::hurried(Instant at) const {
+  return at < hurry_until_;
+}
+
+bool DiskMeter::due(CgroupId cgroup, Instant at) const {
+  const auto last = measured_.find(cgroup.value);
+  if (last == measured_.end()) return true;
+  return at - last->second >= (hurried(at) ? kHurriedPeriod : options_.period);
+}
+
+bool DiskMeter::anyone_due(Instant at) const {
+  return std::any_of(targets_.begin(), targets_.end(),
+                     [&](const DiskTarget& target) { return due(target.cgroup, at); });
+}
+
+// The one measured longest ago, never before all.
+bool DiskMeter::next(DiskTarget& target) {
+  const Instant at = options_.clock();
+  const auto last = [&](const DiskTarget& each) {
+    const auto found = measured_.find(each.cgroup.value);
+    return found == measured_.end() ? Instant::min() : found->second;
+  };
+  const auto oldest =
+      std::min_element(targets_.begin(), targets_.end(),
+                       [&](const DiskTarget& a, const DiskTarget& b) { return last(a) < last(b); });
+  if (oldest == targets_.end() || !due(oldest->cgroup, at)) return false;
+  target = *oldest;
+  return true;
+}
+
+void DiskMeter::run(const std::stop_token& stop) {
+  step_back();
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    DiskTarget target;
+    if (!next(target)) {
+      changed_.wait_for(lock, stop, kTick, [&] { return anyone_due(options_.clock()); });
+      continue;
+    }
+    const WalkPace pace = hurried(options_.clock()) ? kHurriedPace : options_.pace;
+    lock.unlock();
+    auto usage = std::make_shared<const DiskUsage>(measure(target, options_, pace, stop, failed_));
+    lock.lock();
+    if (stop.stop_requested()) return;  // cut short: it says nothing
+    measured_[target.cgroup.value] = usage->at;
+    std::erase_if(fresh_, [&](const Measured& each) { return each.cgroup == target.cgroup; });
+    fresh_.push_back({target.cgroup, std::move(usage)});
+    news_.store(true, std::memory_order_release);
+  }
+}
+
+}  // namespace headroom::observe

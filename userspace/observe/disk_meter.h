@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// DiskMeter: what every pod's files take, measured by a thread of its own, at idle priority.
+//
+// The loop never waits for it: it says which pods there are and takes what has been measured since.
+#pragma once
+
+#include "base/pod_paths.h"
+#include "observe/clock.h"
+#include "observe/tree_size.h"
+
+#include <headroom/disk_usage.h>
+#include <headroom/pod.h>
+#include <headroom/units.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace headroom::observe {
+
+// What is measured of one pod, right now.
+struct DiskTarget {
+  std::shared_ptr<const Pod> pod;  // never null
+  CgroupId cgroup;
+  std::string cgroup_directory;  // "/sys/fs/cgroup/kubepods.slice/…"
+};
+
+struct DiskMeterOptions {
+  PodPaths paths;
+  Duration period = std::chrono::seconds(60);  // between two measurements of a pod
+  WalkPace pace{};
+  bool host_paths = false;  // hostPath volumes count (a pod may mount all of "/")
+  Instant (*clock)() = now;
+};
+
+// One pod's parts, each measured anew. A part that cannot be measured is unknown and counted.
+DiskUsage measure(const DiskTarget& target, const DiskMeterOptions& options, WalkPace pace,
+                  const std::stop_token& stop, std::atomic<std::uint64_t>& failed);
+
+class DiskMeter {
+ public:
+  struct Measured {
+    CgroupId cgroup;
+    std::shared_ptr<const DiskUsage> usage;
+  };
+
+  explicit DiskMeter(DiskMeterOptions options);
+
+  // The pods there are from now on; new ones are measured first.
+  void retarget(std::vector<DiskTarget> targets);
+  // Again at once, and faster: somebody is filling a disk. Holds for a few seconds.
+  void hurry();
+  // Measured since the last call. Costs nothing while there is nothing.
+  std::vector<Measured> take();
+
+  // Parts of pods that could not be measured, since the start.
+  std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  void run(const std::stop_token& stop);
+  bool next(DiskTarget& target);
+  bool hurried(Instant at) const;
+  bool due(CgroupId cgroup, Instant at) const;
+  bool anyone_due(Instant at) const;
+
+  const DiskMeterOptions options_;
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<bool> news_{false};
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<DiskTarget> targets_;                      // the rest is guarded too
+  std::unordered_map<std::uint64_t, Instant> measured_;  // by cgroup: when it began
+  std::vector<Measured> fresh_;
+  Instant hurry_until_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace headroom::observe

@@ -13,7 +13,7 @@
 
 struct hr_losses losses;
 
-/* 4,600 events: a node's cgroups do not come and go faster than the loop wakes. */
+/* 4,096 events: a node's cgroups do not come and go faster than the loop wakes. */
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 256 * 1024);

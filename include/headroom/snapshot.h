@@ -8,6 +8,7 @@
 #include <headroom/pod.h>
 #include <headroom/signal.h>
 #include <headroom/units.h>
+#include <headroom/waits.h>
 
 #include <array>
 #include <cstdint>
@@ -58,8 +59,10 @@ struct Snapshot {
   Observations observations;
   // Absent when only the node was looked at (an O(1) check): the judge may ask for a closer look.
   std::optional<std::span<const hr_record>> cgroups;
+  bool cgroups_changed = false;      // some were born or are gone since the last pass
   std::span<const PodReading> pods;  // meaningful only with cgroups
   ImageStorage images;
+  Waits waits;  // what tasks waited for, and whose fault it was
 };
 
 // The kubelet's working set: usage minus inactive file pages, floored at zero.

@@ -49,6 +49,7 @@ Names served(const Site& site, const std::string& path) {
 NodeView full_node() {
   NodeView node = sample_node();
   node.thresholds[2].available = 1;
+  node.waits.throttles.emplace();
   return node;
 }
 

@@ -44,6 +44,7 @@ TEST(Metrics, NodeReadsAsTheGoldenText) {
   Families families;
   add_node_families(sample_node(), sample_at(10'250), families);
   add_event_families(sample_node(), families);
+  add_wait_families(sample_node(), families);
   expect_golden("metrics/node.prom", text_of(families));
 }
 

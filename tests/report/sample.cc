@@ -41,6 +41,16 @@ static hr_record silent_record(std::uint64_t id, std::uint64_t parent) {
   return record;
 }
 
+// So many of less than 1 ms, and so many of up to 128 ms.
+hr_waits sample_waits(std::uint64_t ns, hr_u32 brief, hr_u32 longer) {
+  hr_waits waits{};
+  waits.ns = ns;
+  waits.count = brief + longer;
+  waits.buckets[10] = brief;
+  waits.buckets[17] = longer;
+  return waits;
+}
+
 CgroupTable sample_cgroups() {
   SampleNames names;
   const std::string pods = "/kubepods.slice";
@@ -65,6 +75,16 @@ CgroupTable sample_cgroups() {
   snapshot.at = sample_at(9'500);
   snapshot.cgroups = records;
   snapshot.pods = readings;
+  // The hog's container waited at its own limit, and once for the node; a gone one as well.
+  const std::vector<std::uint64_t> waited{4, 99};
+  std::vector<hr_stalls> stalls(2);
+  stalls[0].causes[HR_STALL_LIMIT] = sample_waits(2'500'000'000, 90, 10);
+  stalls[0].causes[HR_STALL_GLOBAL] = sample_waits(1'000'000, 0, 1);
+  stalls[1].causes[HR_STALL_GLOBAL] = sample_waits(1'000'000, 0, 1);
+  snapshot.waits.stalls = ByCgroup<hr_stalls>{waited, stalls};
+  const std::vector<std::uint64_t> throttled{5};
+  const std::vector<hr_waits> throttles{sample_waits(720'000'000, 0, 8)};
+  snapshot.waits.throttles = ByCgroup<hr_waits>{throttled, throttles};
   CgroupTable table;
   fill(table, nullptr, snapshot, &names);
   return table;
@@ -114,6 +134,17 @@ NodeView sample_node() {
   node.self.resident = 20 << 20;
   node.sources[0] = "bpf";
   node.sources[6] = "files";
+  node.programs[0].name = "stall";
+  node.programs[0].how = "memstall";
+  node.programs[0].lost_in_map = 3;
+  node.programs[1].name = "throttle";
+  node.programs[2].name = "lifecycle";
+  node.programs[2].how = "cgroup";
+  node.waits.stalls.emplace();
+  node.waits.stalls->causes[HR_STALL_GLOBAL] = sample_waits(2'000'000, 0, 2);
+  node.waits.stalls->causes[HR_STALL_LIMIT] = sample_waits(2'500'000'000, 90, 10);
+  node.counters.kernel_oom_kills_at_limit = 2;
+  node.counters.victim_exits = 5;
   node.audit_log = "/var/log/headroom/evictions.jsonl";
   return node;
 }

@@ -35,6 +35,7 @@ class SampleNames final : public report::CgroupNames {
 
 // 1 root; 2 kubepods; 3 pod hog (full), 4 its container "app"; 5 pod web, without pressure or a
 // limit; 6 pod quiet, nothing known; 7 a cgroup whose name is not known.
+hr_waits sample_waits(std::uint64_t ns, hr_u32 brief, hr_u32 longer);
 CgroupTable sample_cgroups();
 NodeView sample_node();
 Eviction sample_eviction();

@@ -40,6 +40,21 @@ TEST(StatusJson, AnUnknownReadingIsNull) {
   EXPECT_EQ(pods[2]["state"], "critical");
 }
 
+TEST(StatusJson, APodsStallsAreThoseOfItsCgroupsByCause) {
+  const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
+  const Json& hog = status["pods"][0];
+  EXPECT_EQ(hog["stalls"]["limit"]["ns"], 2'500'000'000);
+  EXPECT_EQ(hog["stalls"]["limit"]["count"], 100);
+  EXPECT_EQ(hog["stalls"]["limit"]["p99_ns"], 131'072'000) << "below 2^17 us";
+  EXPECT_FALSE(hog["stalls"].contains("high")) << "never was";
+  EXPECT_EQ(hog["throttle_waits"], nullptr);
+  EXPECT_EQ(status["pods"][1]["throttle_waits"]["count"], 8);
+  EXPECT_EQ(status["pods"][2]["stalls"], Json::object());
+  EXPECT_EQ(status["waits"]["throttled"], nullptr) << "nobody watches";
+  EXPECT_EQ(status["programs"]["throttle"]["loaded"], false);
+  EXPECT_EQ(status["counters"]["kernel_oom_kills"]["limit"], 2);
+}
+
 TEST(StatusJson, AVictimsStateIsItsPhase) {
   NodeView node = sample_node();
   Victim victim;

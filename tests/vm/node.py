@@ -101,6 +101,9 @@ class Node:
         self.vm.run("systemctl stop headroomd.service; systemctl reset-failed headroomd.service; true", timeout=60)
 
     def run_pod(self, pod: Pod, workload: str, *properties: str) -> Pod:
+        return self.run_script(pod, f"exec /opt/headroom/bin/workload {workload}", *properties)
+
+    def run_script(self, pod: Pod, script: str, *properties: str) -> Pod:
         """The manifest first, then the unit in the pod's slice: as a pod comes to life."""
         return self.run_script(pod, f"exec /opt/headroom/bin/workload {workload}", *properties)
 

@@ -49,6 +49,29 @@ ThresholdStatus threshold_of(const Json& json) {
   return threshold;
 }
 
+Stalls stalls_of(const Json& json) {
+  Stalls stalls;
+  for (const auto& [cause, waits] : json.items())
+    stalls[cause] = {integer(waits, "ns").value_or(0), integer(waits, "count").value_or(0),
+                     integer(waits, "p99_ns")};
+  return stalls;
+}
+
+std::map<std::string, ProgramStatus> programs_of(const Json& json) {
+  std::map<std::string, ProgramStatus> programs;
+  for (const auto& [name, program] : json.items())
+    programs[name] = {truth(at(program, "loaded")), text(program, "how"),
+                      integer(program, "lost").value_or(0)};
+  return programs;
+}
+
+// Of both scopes; absent where neither is told.
+std::optional<std::int64_t> oom_kills_of(const Json& json) {
+  const auto limit = integer(json, "limit"), node = integer(json, "node");
+  if (!limit || !node) return std::nullopt;
+  return *limit + *node;
+}
+
 PodStatus pod_of(const Json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
@@ -63,6 +86,7 @@ PodStatus pod_of(const Json& json) {
   pod.cpu = integer(json, "cpu_ns");
   pod.throttled = integer(json, "throttled_ns");
   pod.memory_waiting = integer(json, "memory_waiting_ns");
+  pod.stalls = stalls_of(at(json, "stalls"));
   return pod;
 }
 
@@ -92,6 +116,9 @@ Status status_of(const Json& json) {
   status.self_resident = integer(at(json, "self"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())
     if (source.is_string()) status.sources[group] = source.get<std::string>();
+  status.kernel_oom_kills = oom_kills_of(at(counters, "kernel_oom_kills"));
+  status.stalls = stalls_of(at(at(json, "waits"), "stalls"));
+  status.programs = programs_of(at(json, "programs"));
   status.audit_log = text(json, "audit_log");
   return status;
 }

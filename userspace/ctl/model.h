@@ -31,6 +31,20 @@ struct ThresholdStatus {
   std::optional<double> forecast_seconds;
 };
 
+// Waits of one cause: for memory, or for CPU quota.
+struct WaitStatus {
+  std::int64_t ns = 0;
+  std::int64_t count = 0;
+  std::optional<std::int64_t> p99_ns;  // that long or shorter were 99 of 100
+};
+using Stalls = std::map<std::string, WaitStatus>;  // by cause
+
+struct ProgramStatus {
+  bool loaded = false;
+  std::string how;
+  std::int64_t lost = 0;
+};
+
 struct PodStatus {
   std::string pod_namespace;
   std::string name;
@@ -45,6 +59,7 @@ struct PodStatus {
   std::optional<std::int64_t> cpu;
   std::optional<std::int64_t> throttled;
   std::optional<std::int64_t> memory_waiting;
+  Stalls stalls;
 };
 
 struct Status {
@@ -64,7 +79,10 @@ struct Status {
   std::optional<std::int64_t> missing_readings;
   std::optional<double> self_cpu_seconds;
   std::optional<std::int64_t> self_resident;
+  std::optional<std::int64_t> kernel_oom_kills;
+  Stalls stalls;  // all cgroups together
   std::map<std::string, std::string> sources;
+  std::map<std::string, ProgramStatus> programs;
   std::string audit_log;
 };
 

@@ -3,6 +3,7 @@
 
 #include "ctl/client.h"
 #include "ctl/complain.h"
+#include "ctl/stallers.h"
 
 #include <cstdio>
 
@@ -104,10 +105,16 @@ std::string render_status(const Status& status, const Screen& screen) {
   text += '\n' + threshold_table(status, screen);
   text += '\n' + condition_line(status, screen);
   text += taint_line(status);
+  if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';
+  if (const std::string stallers = staller_table(status, screen); !stallers.empty())
+    text += '\n' + stallers + '\n';
+  if (status.kernel_oom_kills)
+    text += fmt::format("kernel OOM kills:  {}\n", *status.kernel_oom_kills);
   text += fmt::format("headroomd:  cpu {}  memory {}  readings missed {}\n",
                       seconds(status.self_cpu_seconds), bytes(status.self_resident),
                       count(status.missing_readings));
   if (!status.sources.empty()) text += source_line(status);
+  if (!status.programs.empty()) text += program_line(status);
   if (!status.audit_log.empty()) text += "audit log:  " + printable(status.audit_log) + '\n';
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/top_view.h"
 
+#include "ctl/stallers.h"
 #include "ctl/status.h"
 
 #include <algorithm>
@@ -44,13 +45,14 @@ Row pod_row(const PodStatus& pod, const Rates& rates) {
           {bytes(pod.over), over ? Colour::kYellow : Colour::kNone},
           {cpus(rates.cpus)},
           {percent(rates.memory_waiting)},
-          {percent(rates.throttled)}};
+          {percent(rates.throttled)},
+          {rates.stall}};
 }
 
 Row titles() {
   Row row;
   for (const char* title : {"POD", "QOS", "STATE", "PRIORITY", "WORKING SET", "REQUEST", "OVER",
-                            "CPUS", "MEM WAIT", "THROTTLED"})
+                            "CPUS", "MEM WAIT", "THROTTLED", "STALL"})
     row.push_back({title, Colour::kBold});
   return row;
 }
@@ -112,7 +114,8 @@ std::size_t room_for_pods(const Screen& screen, const std::string& above) {
 Rates rates_between(const PodStatus& before, const PodStatus& now, double elapsed_seconds) {
   return {.cpus = rate(before.cpu, now.cpu, elapsed_seconds),
           .throttled = rate(before.throttled, now.throttled, elapsed_seconds),
-          .memory_waiting = rate(before.memory_waiting, now.memory_waiting, elapsed_seconds)};
+          .memory_waiting = rate(before.memory_waiting, now.memory_waiting, elapsed_seconds),
+          .stall = leading_stall(before, now, elapsed_seconds)};
 }
 
 std::string render_top(const Status* before, const Status& now, const Screen& screen,

@@ -15,6 +15,7 @@ struct Rates {
   std::optional<double> cpus;            // CPU seconds per second
   std::optional<double> throttled;       // seconds per second
   std::optional<double> memory_waiting;  // seconds per second
+  std::string stall = "-";               // what it waited for most, and how much
 };
 Rates rates_between(const PodStatus& before, const PodStatus& now, double elapsed_seconds);
 

@@ -7,6 +7,7 @@
 
 #include <headroom/ports.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -28,6 +29,8 @@ class Engine {
   void resume(std::vector<TaintTimer> timers);
   // Takes effect at the next turn; what still applies of the history stays.
   void adopt(Policy policy);
+  // Something happened among the cgroups: they are read again no later than this.
+  void sweep_by(Instant at) { next_sweep_ = std::min(next_sweep_, at); }
   // The actuator in force (dry or real).
   void use(Actuator& actuator) { actuator_ = &actuator; }
 

@@ -2,6 +2,7 @@
 #include "daemon/loop.h"
 
 #include "config/load.h"
+#include "observe/clock.h"
 #include "observe/manifest.h"
 #include "report/journal.h"
 
@@ -83,6 +84,20 @@ Result<> Loop::attach() {
   if (auto set = checked(sd_event_set_watchdog(event, true), "arm the watchdog"); !set) return set;
   if (auto watched = watch_manifests(); !watched)
     log::warning("{}: manifests are read again on SIGHUP only", watched.error().what);
+  return watch_events();
+}
+
+Result<> Loop::watch_events() {
+  const int descriptor = node_->events_descriptor();
+  if (descriptor < 0) return {};
+  sd_event_source* source = nullptr;
+  if (auto added =
+          checked(sd_event_add_io(event_.get(), &source, descriptor, EPOLLIN, &on_events, this),
+                  "watch the kernel's events");
+      !added)
+    return added;
+  events_.reset(source);
+  sd_event_source_set_description(source, "events");
   return {};
 }
 
@@ -113,14 +128,15 @@ Result<> Loop::run() {
 }
 
 void Loop::turn(Wake wake) {
-  const Instant next = node_->turn(wake);
+  if (auto set = wake_at(node_->turn(wake)); !set) give_up(event_.get(), set);
+}
+
+Result<> Loop::wake_at(Instant next) {
+  next_ = next;
   if (auto set = checked(sd_event_source_set_time(timer_.get(), usec(next)), "set the timer"); !set)
-    give_up(event_.get(), set);
+    return set;
   // Fires once and is then off by itself.
-  else if (set = checked(sd_event_source_set_enabled(timer_.get(), SD_EVENT_ONESHOT),
-                         "enable the timer");
-           !set)
-    give_up(event_.get(), set);
+  return checked(sd_event_source_set_enabled(timer_.get(), SD_EVENT_ONESHOT), "enable the timer");
 }
 
 void Loop::reload() {
@@ -158,6 +174,17 @@ int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
 int Loop::on_edits(sd_event_source*, int, uint32_t, void* loop) {
   static_cast<Loop*>(loop)->node_->heed_edits();
   static_cast<Loop*>(loop)->turn(Wake::kRequest);
+  return 0;
+}
+
+int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
+  auto* loop = static_cast<Loop*>(data);
+  const auto due = loop->node_->take_events();
+  if (!due || *due >= loop->next_) return 0;
+  if (*due <= observe::now())
+    loop->turn(Wake::kLifecycle);
+  else if (auto set = loop->wake_at(*due); !set)
+    give_up(loop->event_.get(), set);
   return 0;
 }
 

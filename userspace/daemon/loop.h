@@ -34,6 +34,8 @@ class Loop {
   Loop(Node& node, config::CommandLine line) : node_(&node), line_(std::move(line)) {}
   Result<> attach();
   Result<> watch_manifests();
+  Result<> watch_events();
+  Result<> wake_at(Instant next);
   void turn(report::Wake wake);
   void reload();
   void read_manifests();
@@ -41,6 +43,7 @@ class Loop {
   static int on_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
   static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
+  static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
   static int on_manifests(sd_event_source* source, const inotify_event* event, void* loop);
 
   Node* node_;
@@ -48,6 +51,8 @@ class Loop {
   std::unique_ptr<sd_event, Unref> event_;
   Source timer_;
   Source manifests_;
+  Source events_;
+  Instant next_;  // when the timer goes off
 };
 
 }  // namespace headroom::daemon

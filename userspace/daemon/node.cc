@@ -12,6 +12,7 @@
 #include "report/journal.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -37,6 +38,53 @@ void say_source(const observe::BestSource& source) {
         reasons);
 }
 
+void say_left_out(std::string_view what, const std::vector<observe::LeftOut>& left_out) {
+  for (const observe::LeftOut& each : left_out)
+    log::warning("{}: not all is seen: {}: {}", what, each.program, each.why);
+}
+
+// Where nothing at all can be loaded that was said already, in one line.
+log::Level level_of(bool bpf) {
+  return bpf ? log::Level::warn : log::Level::debug;
+}
+
+std::unique_ptr<observe::KernelWaits> watch_waits(bool bpf) {
+  observe::WaitOptions options;
+  options.log = [](std::string_view line) { log::debug("libbpf: {}", line); };
+  auto stalls = observe::watch_stalls(options);
+  if (stalls)
+    say_left_out("stalls", (*stalls)->left_out());
+  else
+    log::write(level_of(bpf),
+               stalls.error().what + ": who waits for memory, and why, is not known");
+  auto throttles = observe::watch_throttles(options);
+  if (!throttles)
+    log::write(level_of(bpf),
+               throttles.error().what + ": how long the waits for CPU quota are is not known");
+  return std::make_unique<observe::KernelWaits>(stalls ? std::move(*stalls) : nullptr,
+                                                throttles ? std::move(*throttles) : nullptr);
+}
+
+std::unique_ptr<observe::LifecycleWatch> watch_lives(bool bpf,
+                                                     observe::LifecycleWatch::OnEvent on_event) {
+  auto watch = observe::LifecycleWatch::open(
+      {.log = [](std::string_view line) { log::debug("libbpf: {}", line); }}, std::move(on_event));
+  if (!watch) {
+    log::write(level_of(bpf), watch.error().what + ": the next pass finds out");
+    return nullptr;
+  }
+  say_left_out("cgroups' lives", (*watch)->left_out());
+  return std::move(*watch);
+}
+
+// What a process calls itself, fit for a line of the log.
+std::string name_of(const hr_event& event) {
+  std::string name(event.comm, strnlen(event.comm, sizeof event.comm));
+  for (char& letter : name)
+    if (letter < ' ' || letter > '~') letter = '?';
+  return name;
+}
+
 }  // namespace
 
 Result<Node::Sources> Node::open_sources(const observe::CgroupRoot& root) {
@@ -48,7 +96,8 @@ Result<Node::Sources> Node::open_sources(const observe::CgroupRoot& root) {
   auto inventory = observe::Inventory::open(root.mount);
   if (!inventory) return tl::make_unexpected(inventory.error());
   say_source(**source);
-  return Sources{std::move(*source), std::move(*inventory)};
+  const bool bpf = (*source)->bpf() != nullptr;
+  return Sources{std::move(*source), std::move(*inventory), watch_waits(bpf)};
 }
 
 Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::CgroupRoot root,
@@ -71,6 +120,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       taints_(config.state_dir),
       config_(tainted(completed(std::move(config), measured_fill_, filesystems_))),
       source_(sources.source.get()),
+      waits_(sources.waits.get()),
       observer_({.node = observe::NodeSource({.cgroup_root = root.mount,
                                               .nodefs = filesystems_.nodefs,
                                               .imagefs = filesystems_.imagefs,
@@ -78,6 +128,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                  .cgroups = std::move(sources.source),
                  .inventory = std::move(sources.inventory),
                  .pods_cgroup = config_.pods_cgroup,
+                 .waits = std::move(sources.waits),
                  .disks = std::make_unique<observe::DiskMeter>(meter_options(config_)),
                  .cgroup_root = root.mount,
                  .images = filesystems_.images}),
@@ -92,6 +143,12 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
           },
           &observe::now, ways_of(config_)),
       dry_actuator_(&observe::now),
+      events_({.dying = [this](CgroupId id) { return is_dying(id); },
+               .oom_kill = [this](const hr_event& event) { tell_oom_kill(event); },
+               .exited = [this](const hr_event&) { reporter_.note_victim_exit(); }}),
+      lifecycle_(watch_lives(source_->bpf() != nullptr,
+                             [this](const hr_event& event) { events_.take(event); })),
+      watching_actuator_(host_actuator_, lifecycle_.get()),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
       engine_(config_.policy, observer_, actuator(), status_,
@@ -102,6 +159,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                 reporter_.note_losses({.cgroups = source_->lost(),
                                        .unresolved = observer_.inventory().unresolved(),
                                        .notices = bus_ ? bus_->lost() : 0});
+                reporter_.note_programs(programs());
               }) {
   observer_.describe(std::move(manifests));
   note_source();
@@ -189,7 +247,7 @@ void Node::resume_timers() {
 }
 
 Actuator& Node::actuator() {
-  if (config_.policy.mode == Mode::kEnforce) return host_actuator_;
+  if (config_.policy.mode == Mode::kEnforce) return watching_actuator_;
   return dry_actuator_;
 }
 
@@ -198,8 +256,68 @@ void Node::note_source() {
   reporter_.note_sources(source_->provenance());
 }
 
+bool Node::is_dying(CgroupId id) const {
+  const auto& victims = engine_.history().victims;
+  return std::any_of(victims.begin(), victims.end(), [&](const Victim& victim) {
+    return victim.cgroup == id &&
+           (victim.phase == Victim::Phase::kTerminating || victim.phase == Victim::Phase::kKilled);
+  });
+}
+
+std::optional<Instant> Node::take_events() {
+  lifecycle_->drain();
+  const auto due = events_.due();
+  if (due) engine_.sweep_by(*due);
+  return due;
+}
+
+void Node::tell_oom_kill(const hr_event& event) {
+  const CgroupId cgroup{event.cgroup};
+  report::KernelOomKill kill{.cgroup = cgroup,
+                             .path = std::string(names_.path_of(cgroup)),
+                             .pod = observer_.pod_of(cgroup),
+                             .pid = event.pid,
+                             .comm = name_of(event),
+                             .limit_of = std::nullopt,
+                             .limit_path = {}};
+  if (event.other) {
+    kill.limit_of = CgroupId{event.other};
+    kill.limit_path = names_.path_of(*kill.limit_of);
+  }
+  reporter_.note_kernel_oom(kill);
+}
+
+report::Programs Node::programs() const {
+  report::Programs programs;
+  programs[0].name = "stall";
+  programs[1].name = "throttle";
+  programs[2].name = "lifecycle";
+  if (const auto* stalls = waits_->stalls()) {
+    programs[0].how = stalls->complete() ? "memstall" : "reclaim";
+    programs[0].lost_in_map = stalls->lost();
+  }
+  if (const auto* throttles = waits_->throttles()) {
+    programs[1].how = "cfs_rq";
+    programs[1].lost_in_map = throttles->lost();
+  }
+  if (lifecycle_) {
+    programs[2].how = "cgroup";
+    programs[2].lost_in_map = lifecycle_->unwatched();
+    programs[2].lost_in_ring = lifecycle_->lost();
+  }
+  return programs;
+}
+
+// Whoever is gone, or given up, exits unwatched.
+void Node::forget_exits() {
+  if (!lifecycle_) return;
+  for (const Farewell& farewell : engine_.verdict().farewells)
+    lifecycle_->forget_exits(farewell.cgroup);
+}
+
 Instant Node::turn(report::Wake wake) {
   const Instant next = engine_.turn(observe::now(), wake);
+  forget_exits();
   // After the acts: a disk that hangs costs the next turn, not this kill.
   save_state();
   say_trouble();

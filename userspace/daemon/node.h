@@ -7,15 +7,19 @@
 #include "config/config.h"
 #include "daemon/cgroup_names.h"
 #include "daemon/engine.h"
+#include "daemon/kernel_events.h"
 #include "daemon/status_file.h"
 #include "daemon/status_keeper.h"
 #include "daemon/taint_keeper.h"
 #include "daemon/timers_file.h"
 #include "daemon/victims_file.h"
+#include "daemon/watching_actuator.h"
 #include "observe/best_source.h"
 #include "observe/cgroup_root.h"
 #include "observe/filesystems.h"
 #include "observe/host_observer.h"
+#include "observe/kernel_waits.h"
+#include "observe/lifecycle_watch.h"
 #include "report/bus_thread.h"
 #include "report/http.h"
 #include "report/reporter.h"
@@ -34,6 +38,11 @@ class Node {
   // One turn of the engine; returns when the next is due.
   Instant turn(report::Wake wake);
 
+  // Readable when the kernel has something to tell; -1 where it does not.
+  int events_descriptor() const { return lifecycle_ ? lifecycle_->descriptor() : -1; }
+  // Takes what it tells; the next turn is then due no later than this.
+  std::optional<Instant> take_events();
+
   // A new configuration: what can change now does, what needs a restart is said.
   void adopt(config::Config config);
   void describe(std::vector<Pod> manifests) { observer_.describe(std::move(manifests)); }
@@ -48,6 +57,7 @@ class Node {
   struct Sources {
     std::unique_ptr<observe::BestSource> source;
     observe::Inventory inventory;
+    std::unique_ptr<observe::KernelWaits> waits;
   };
   static Result<Sources> open_sources(const observe::CgroupRoot& root);
 
@@ -66,12 +76,17 @@ class Node {
   report::DbusSetup bus_setup();
   void adopt_policy();
   void save_state();
+  report::Programs programs() const;
+  bool is_dying(CgroupId id) const;
+  void tell_oom_kill(const hr_event& event);
+  void forget_exits();
 
   const std::int64_t measured_fill_;  // bytes per second
   const observe::Filesystems filesystems_;
   TaintKeeper taints_;
   config::Config config_;
-  observe::BestSource* source_;  // the observer's
+  observe::BestSource* source_;  // these two are the observer's
+  const observe::KernelWaits* waits_;
   observe::HostObserver observer_;
   InventoryNames names_;
   std::shared_ptr<report::Shown> shown_;
@@ -81,6 +96,9 @@ class Node {
   std::unique_ptr<report::Http> http_;
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
+  KernelEvents events_;
+  std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
+  WatchingActuator watching_actuator_;
   VictimsFile victims_file_;
   TimersFile timers_file_;
   bool state_unsaved_ = false;

@@ -29,11 +29,22 @@ Snapshot HostObserver::look(Depth depth) {
     look_at_cgroups(snapshot);
   else
     look_at_pods_cgroup();
+  if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
   snapshot.observations = observations_;
   snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.
   snapshot.at = parts_.clock();
   return snapshot;
+}
+
+std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
+  const KnownCgroup* cgroup = parts_.inventory.find(id);
+  while (cgroup) {
+    if (auto pod = registry_.find(cgroup->id)) return pod;
+    if (cgroup->parent.value == 0) break;
+    cgroup = parts_.inventory.find(cgroup->parent);
+  }
+  return nullptr;
 }
 
 void HostObserver::look_at_cgroups(Snapshot& snapshot) {
@@ -51,7 +62,8 @@ void HostObserver::look_at_cgroups(Snapshot& snapshot) {
   }
   trouble_.clear();
   const std::span<const hr_record> records = *swept;
-  if (parts_.inventory.update(records)) tell_registry(records);
+  snapshot.cgroups_changed = parts_.inventory.update(records);
+  if (snapshot.cgroups_changed) tell_registry(records);
   read_pods_cgroup(records, at);
   snapshot.cgroups = records;
   if (parts_.disks)

@@ -8,6 +8,7 @@
 #include "observe/inventory.h"
 #include "observe/node_source.h"
 #include "observe/pod_registry.h"
+#include "observe/wait_source.h"
 
 #include <headroom/ports.h>
 
@@ -26,7 +27,8 @@ class HostObserver final : public Observer {
     NodeSource node;
     std::unique_ptr<CgroupSource> cgroups;
     Inventory inventory;
-    std::string pods_cgroup;  // "kubepods.slice", below the cgroup root
+    std::string pods_cgroup;                      // "kubepods.slice", below the cgroup root
+    std::unique_ptr<WaitSource> waits = nullptr;  // null: not watched
     Instant (*clock)() = now;
     std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
     std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
@@ -45,10 +47,13 @@ class HostObserver final : public Observer {
 
   const Inventory& inventory() const { return parts_.inventory; }
   const CgroupSource& source() const { return *parts_.cgroups; }
+  // The pod the cgroup lies in, however deep; null: in none, or not known (yet).
+  std::shared_ptr<const Pod> pod_of(CgroupId id) const;
   PodRegistry::Census census() const { return registry_.census(); }
   // Readings that could not be had, since the start: passes that failed, a signal without a value.
   std::uint64_t missing_readings() const {
-    return missing_ + (parts_.disks ? parts_.disks->failed() : 0);
+    return missing_ + (parts_.disks ? parts_.disks->failed() : 0) +
+           (parts_.waits ? parts_.waits->failed() : 0);
   }
   std::uint64_t passes() const { return passes_; }
   // The last failed pass, in words; empty after a good one.

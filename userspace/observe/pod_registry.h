@@ -54,6 +54,11 @@ class PodRegistry {
 
   // The pod's disk usage, from now on.
   void measured(CgroupId id, std::shared_ptr<const DiskUsage> usage);
+  // The pod whose pod-level cgroup this is; null where it is none.
+  std::shared_ptr<const Pod> find(CgroupId id) const {
+    const auto found = index_.find(id);
+    return found == index_.end() ? nullptr : readings_[found->second].pod;
+  }
 
   struct Census {
     std::size_t described = 0;    // a manifest and a cgroup

@@ -67,6 +67,11 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
     config.brackets = options.reclaim_only ? HR_BRACKETS_RECLAIM : HR_BRACKETS_MEMSTALL;
     if (const int error = bpf_map__set_max_entries(Program::map(*program), options.capacity); error)
       return errno_failure("size the map", -error);
+    // Each CPU keeps some for itself, so that nobody is dropped in the middle of a wait.
+    const auto in_flight =
+        std::max(8192u, 256u * static_cast<unsigned>(libbpf_num_possible_cpus()));
+    if (const int error = bpf_map__set_max_entries(program->maps.waiting, in_flight); error)
+      return errno_failure("size the map", -error);
     return program->obj;
   };
   auto attached = attach_what_loads({.open = open,

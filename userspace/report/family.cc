@@ -54,6 +54,16 @@ Family& Family::add(const Latency& latency, std::initializer_list<Label> pairs) 
   return *this;
 }
 
+Family& Family::add(const Distribution& distribution, std::initializer_list<Label> pairs) {
+  prometheus::ClientMetric& metric = family_.metric.emplace_back();
+  metric.label = labels(pairs);
+  metric.histogram.bucket = distribution.buckets;
+  metric.histogram.sample_count =
+      distribution.buckets.empty() ? 0 : distribution.buckets.back().cumulative_count;
+  metric.histogram.sample_sum = distribution.sum;
+  return *this;
+}
+
 void Family::into(std::vector<prometheus::MetricFamily>& families) {
   if (!family_.metric.empty()) families.push_back(std::move(family_));
 }

@@ -21,6 +21,12 @@ using Label = std::pair<std::string_view, std::string_view>;
 
 Labels labels(std::initializer_list<Label> pairs);
 
+// Cumulative counts up to each bound, the last one infinite.
+struct Distribution {
+  std::vector<prometheus::ClientMetric::Bucket> buckets;
+  double sum = 0;
+};
+
 class Family {
  public:
   static Family gauge(std::string_view name, std::string_view help);
@@ -35,6 +41,7 @@ class Family {
     return add(static_cast<double>(value), labels(pairs));
   }
   Family& add(const Latency& latency, std::initializer_list<Label> pairs = {});
+  Family& add(const Distribution& distribution, std::initializer_list<Label> pairs = {});
   // Absent: no sample, never a zero.
   template <class T>
   Family& add(const std::optional<T>& value, std::initializer_list<Label> pairs = {}) {

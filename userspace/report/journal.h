@@ -23,6 +23,8 @@ struct Field {
 
 // MESSAGE_ID of everything said about an eviction.
 inline constexpr std::string_view kEvictionMessageId = "2b6f0b5a1f6e4c0c9d53a7c4d1a0e8f7";
+// And about a process that the kernel's OOM killer chose.
+inline constexpr std::string_view kKernelOomMessageId = "40f53f5fd7674bac9ed9ee4fb3f72f5d";
 
 // Never throws: a line that cannot be written is lost and counted.
 void write(Level level, std::string_view message, std::initializer_list<Field> fields = {});

@@ -30,6 +30,7 @@ Families Metrics::own() const {
     if (node->status) add_status_families(*node->status, families);
     add_event_families(*node, families);
     if (setup_.container_names) add_machine_families(*node, setup_.node_name, families);
+    add_wait_families(*node, families);
   }
   add_process_families(families);
   if (setup_.more) setup_.more(families);

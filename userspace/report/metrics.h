@@ -32,6 +32,9 @@ void add_process_families(Families& families);
 // machine_* and kubelet_node_name, where no kubelet tells them.
 void add_machine_families(const NodeView& node, std::string_view node_name, Families& families);
 
+// headroom_node_stall_*, headroom_node_throttle_* and what the kernel's programs tell.
+void add_wait_families(const NodeView& node, Families& families);
+
 struct MetricsSetup {
   std::shared_ptr<Shown> shown = {};
   bool container_names = true;  // Config.compatibility_metrics

@@ -79,6 +79,8 @@ void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot
     table.pods.push_back(
         PodRow{reading.pod, reading.cgroup, reading.memory_request, reading.critical});
   work_out_cpu(table, shown);
+  table.stalls.take(snapshot.waits.stalls);
+  table.throttles.take(snapshot.waits.throttles);
   // A cgroup's name never changes (cgroup v2 has no rename), but it may be learnt late.
   if (shown && shown->all_named && same_cgroups(table, *shown)) {
     table.paths.assign(shown->paths);

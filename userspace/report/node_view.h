@@ -9,6 +9,7 @@
 #include "report/latency.h"
 #include "report/node_status.h"
 #include "report/tick_cost.h"
+#include "report/waits_view.h"
 
 #include <headroom/container.h>
 #include <headroom/judge.h>
@@ -79,6 +80,9 @@ struct Counters {
   std::uint64_t cgroups_lost = 0;        // did not fit into a sweep
   std::uint64_t cgroups_unresolved = 0;  // of the last sweep: without a directory
   std::uint64_t notices_lost = 0;        // D-Bus signals
+  std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
+  std::uint64_t kernel_oom_kills_of_node = 0;
+  std::uint64_t victim_exits = 0;  // processes
 
   // Where an outcome of this cause is counted.
   std::uint64_t& evictions_for(const Reason& reason, Outcome::Result result) {
@@ -129,6 +133,8 @@ struct NodeView {
   Counters counters;
   SelfCost self;
   Sources sources{};
+  Programs programs{};
+  NodeWaits waits;
   std::string audit_log;
 };
 
@@ -143,6 +149,8 @@ struct CgroupTable {
   Instant at;
   std::vector<hr_record> records;
   std::vector<PodRow> pods;
+  WaitTable<hr_stalls> stalls;    // of cgroups that have waited for memory
+  WaitTable<hr_waits> throttles;  // and for CPU quota
   // Paths of `records`, one after another in one buffer: no string of its own per cgroup.
   std::string paths;
   std::vector<std::uint32_t> path_ends;

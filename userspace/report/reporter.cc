@@ -40,6 +40,11 @@ void NodeReporter::adopt(const Policy& policy) {
   policy_ = policy;
 }
 
+void NodeReporter::note_kernel_oom(const KernelOomKill& kill) {
+  ++(kill.limit_of ? counters_.kernel_oom_kills_at_limit : counters_.kernel_oom_kills_of_node);
+  log_kernel_oom(kill);
+}
+
 void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
                         std::span<const Outcome> outcomes) {
   if (verdict.look_closer) return;
@@ -52,7 +57,8 @@ void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
                                              .kill_path_allocations = self_.kill_path_allocations},
                                             counters_);
     const bool turned = transitions_.follow(policy_, verdict, snapshot.at, counters_);
-    show_cgroups(snapshot, happened);
+    // Whoever is gone has no series from now on.
+    show_cgroups(snapshot, happened || snapshot.cgroups_changed);
     show_node(snapshot, verdict, happened || turned);
   } catch (const std::exception&) {
     // Out of memory, in all likelihood: then this is no moment to say more than a number.
@@ -92,6 +98,8 @@ void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, b
     next.counters = counters_;
     next.self = self_;
     next.sources = sources_;
+    next.programs = programs_;
+    next.waits = node_waits(snapshot.waits);
     next.audit_log.assign(setup_.audit_log.native());
   });
 }

@@ -4,6 +4,7 @@
 
 #include "report/audit.h"
 #include "report/chronicle.h"
+#include "report/kernel_oom.h"
 #include "report/node_view.h"
 #include "report/published.h"
 #include "report/self_cost.h"
@@ -63,6 +64,10 @@ class NodeReporter final : public Reporter {
   }
   // The node's status, shown from now on.
   void note_status(NodeStatusRef status);
+  void note_programs(const Programs& programs) { programs_ = programs; }
+  // The kernel's OOM killer chose a process; one of an evicted pod has exited.
+  void note_kernel_oom(const KernelOomKill& kill);
+  void note_victim_exit() { ++counters_.victim_exits; }
   // A new policy is in force.
   void adopt(const Policy& policy);
 
@@ -87,6 +92,7 @@ class NodeReporter final : public Reporter {
   Sources sources_{};
   NodeStatusRef status_;
   bool status_news_ = false;
+  Programs programs_{};
   std::optional<Instant> node_shown_;
   std::optional<Instant> cgroups_shown_;
   std::optional<Instant> swept_at_;

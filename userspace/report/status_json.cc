@@ -3,6 +3,8 @@
 
 #include "judge/admission/taints.h"
 #include "report/identity.h"
+#include "report/pod_waits.h"
+#include "report/waits_json.h"
 
 #include <optional>
 #include <unordered_map>
@@ -119,10 +121,13 @@ std::string_view state_of(const PodRow& row, const hr_record* record, const Phas
   return row.critical ? "critical" : "running";
 }
 
-Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases, QosOf qos_of) {
+Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
+              const PodWaits& waits, QosOf qos_of) {
   const Pod& pod = *row.pod;
   const auto used = record ? working_set(*record) : std::nullopt;
   const Readings read(record);
+  const hr_stalls* stalls = waits.stalls(row.cgroup);
+  const hr_waits* throttles = waits.throttles(row.cgroup);
   return {{"namespace", pod.pod_namespace},
           {"name", pod.name},
           {"uid", pod.uid},
@@ -139,15 +144,18 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases, 
           {"cpu_ns", read(HR_CPU, &hr_record::cpu_usage_ns)},
           {"throttled_ns", read(HR_THROTTLE, &hr_record::throttled_ns)},
           {"memory_waiting_ns", read.psi(HR_PSI_MEMORY, HR_PSI_SOME)},
+          {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
+          {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
           {"tasks", read(HR_PIDS, &hr_record::pids_current)}};
 }
 
 Json pods_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {
   const PodIndex index(cgroups);
+  const PodWaits waits(cgroups, index);
   const Phases phases = phases_of(node);
   Json pods = Json::array();
   for (const PodRow& row : cgroups.pods)
-    pods.push_back(pod_json(row, index.record_of(row.cgroup), phases, qos_of));
+    pods.push_back(pod_json(row, index.record_of(row.cgroup), phases, waits, qos_of));
   return pods;
 }
 
@@ -210,6 +218,9 @@ Json counters_json(const Counters& counters) {
           {"failed", failed},
           {"memory_returned", counters.memory_returned},
           {"checks", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
+          {"kernel_oom_kills",
+           {{"limit", counters.kernel_oom_kills_at_limit},
+            {"node", counters.kernel_oom_kills_of_node}}},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};
@@ -246,7 +257,9 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"pods", pods_json(node, cgroups, qos_of)},
           {"counters", counters_json(node.counters)},
           {"self", self_json(node)},
+          {"waits", node_waits_json(node.waits)},
           {"sources", sources_json(node.sources)},
+          {"programs", programs_json(node.programs)},
           {"audit_log", node.audit_log}};
 }
 

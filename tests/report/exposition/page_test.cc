@@ -4,6 +4,7 @@
 
 #include "report/exposition/cgroup_families.h"
 #include "report/exposition/cgroup_labels.h"
+#include "report/exposition/cgroup_waits.h"
 #include "report/exposition/pod_families.h"
 #include "report/family.h"
 #include "report/golden.h"
@@ -64,11 +65,13 @@ Labels parsed(std::string_view text) {
 std::string serialized(const CgroupTable& table) {
   const CgroupLabels labels(table);
   std::vector<prometheus::MetricFamily> families;
+  const CgroupWaits waits(table);
   for (const CgroupFamily& row : cgroup_families()) {
     Family family = row.type == prometheus::MetricType::Gauge ? Family::gauge(row.name, row.help)
                                                               : Family::counter(row.name, row.help);
     for (std::size_t i = 0; i < table.records.size(); ++i) {
-      const auto value = row.value({table.records[i], table.started_ns[i], kReadAt});
+      const auto value = row.value(
+          {table.records[i], table.started_ns[i], kReadAt, waits.stalls(i), waits.throttles(i)});
       if (labels.of(i).empty() || !value) continue;
       if ((row.groups & HR_PSI) && labels.within_a_pod(i)) continue;
       Labels all = parsed(labels.of(i));

@@ -2,12 +2,13 @@
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
-//   [--huge] [--tasks N]
+//   [--huge] [--churn] [--tasks N]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
-// --huge takes huge pages, which is the fastest there is. --tasks starts so many threads first.
-// Sizes take K, M, G.
+// --huge takes huge pages, which is the fastest there is. --churn touches what --hold took again
+// and again: as a working set that does not fit. --tasks starts so many threads first. Sizes
+// take K, M, G.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ namespace {
 
 struct Options {
   std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0;
-  bool deaf = false, exit = false, huge = false;
+  bool deaf = false, exit = false, huge = false, churn = false;
 };
 
 std::uint64_t bytes(const char* text) {
@@ -46,6 +47,7 @@ bool* flag_named(const std::string& key, Options& options) {
   if (key == "--deaf") return &options.deaf;
   if (key == "--exit") return &options.exit;
   if (key == "--huge") return &options.huge;
+  if (key == "--churn") return &options.churn;
   return nullptr;
 }
 
@@ -81,15 +83,23 @@ Options parse(int argc, char** argv) {
 }
 
 // Takes and dirties anonymous memory, a page at a time: as a heap grows.
-void take(std::uint64_t size, bool huge) {
+volatile char* take(std::uint64_t size, bool huge) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::perror("workload: mmap");
     std::exit(1);
   }
   ::madvise(memory, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  auto* pages = static_cast<volatile char*>(memory);
   for (std::uint64_t at = 0; at < size; at += 4096)
-    static_cast<volatile char*>(memory)[at] = 1;
+    pages[at] = 1;
+  return pages;
+}
+
+[[noreturn]] void churn(volatile char* pages, std::uint64_t size) {
+  for (;;)
+    for (std::uint64_t at = 0; at < size; at += 4096)
+      pages[at] = static_cast<char>(pages[at] + 1);
 }
 
 void ramp(const Options& options) {
@@ -117,10 +127,11 @@ int main(int argc, char** argv) {
       for (;;)
         ::pause();
     }).detach();
-  if (options.hold > 0) take(options.hold, false);
+  volatile char* held = options.hold > 0 ? take(options.hold, false) : nullptr;
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
   if (options.exit) return 0;
+  if (held && options.churn) churn(held, options.hold);
   for (;;)
     ::pause();
 }

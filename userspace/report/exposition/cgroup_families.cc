@@ -24,6 +24,22 @@ std::uint64_t working_set_or_unknown(const CgroupRow& row) {
 std::uint64_t quota_if_any(const CgroupRow& row) {
   return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
 }
+// A cause that never was has no series.
+template <hr_stall_cause Cause>
+std::uint64_t stall_ns(const CgroupRow& row) {
+  return row.stalls && row.stalls->causes[Cause].count ? row.stalls->causes[Cause].ns : HR_UNKNOWN;
+}
+template <hr_stall_cause Cause>
+std::uint64_t stall_count(const CgroupRow& row) {
+  return row.stalls && row.stalls->causes[Cause].count ? row.stalls->causes[Cause].count
+                                                       : HR_UNKNOWN;
+}
+std::uint64_t throttle_ns(const CgroupRow& row) {
+  return row.throttles ? row.throttles->ns : HR_UNKNOWN;
+}
+std::uint64_t throttle_count(const CgroupRow& row) {
+  return row.throttles ? row.throttles->count : HR_UNKNOWN;
+}
 std::uint64_t started(const CgroupRow& row) {
   return row.started_ns;
 }
@@ -35,6 +51,10 @@ constexpr auto kGauge = prometheus::MetricType::Gauge;
 constexpr auto kCounter = prometheus::MetricType::Counter;
 constexpr double kAsIs = 1;
 constexpr double kNanoseconds = 1e9;
+
+constexpr std::string_view kStallTimeHelp =
+    "Time its own tasks waited for memory, by whose fault it was.";
+constexpr std::string_view kStallCountHelp = "How many such waits there were.";
 
 constexpr CgroupFamily kFamilies[] = {
     // Memory.
@@ -182,6 +202,32 @@ constexpr CgroupFamily kFamilies[] = {
      kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_SOME>},
     {"container_pressure_io_stalled_seconds_total", "Time in which all tasks waited for I/O.",
      kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_FULL>},
+
+    // Who waited, and why.
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_GLOBAL>, "cause=\"global\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_LIMIT>, "cause=\"limit\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_HIGH>, "cause=\"high\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_REFAULT>, "cause=\"refault\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_COMPACTION>, "cause=\"compaction\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kAsIs, stall_count<HR_STALL_GLOBAL>,
+     "cause=\"global\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kAsIs, stall_count<HR_STALL_LIMIT>,
+     "cause=\"limit\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kAsIs, stall_count<HR_STALL_HIGH>,
+     "cause=\"high\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kAsIs, stall_count<HR_STALL_REFAULT>,
+     "cause=\"refault\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kAsIs, stall_count<HR_STALL_COMPACTION>,
+     "cause=\"compaction\""},
+    {"headroom_throttle_seconds_total", "Time its run queues waited for CPU quota.", kCounter, 0,
+     kNanoseconds, throttle_ns},
+    {"headroom_throttles_total", "How many such waits there were.", kCounter, 0, kAsIs,
+     throttle_count},
 
     // Tasks, and the cgroup itself.
     {"container_threads", "Tasks (pids.current).", kGauge, HR_PIDS, kAsIs,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <headroom/abi.h>
+#include <headroom/stall_abi.h>
 
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,11 @@ struct CgroupRow {
   const hr_record& record;
   std::uint64_t started_ns = HR_UNKNOWN;  // of wall time
   std::uint64_t read_at_ns = HR_UNKNOWN;
+  const hr_stalls* stalls = nullptr;    // null: it has not waited for memory, or is not watched
+  const hr_waits* throttles = nullptr;  // the same for CPU quota
 };
 
+// Neighbours of one name are one family: they differ in `more`.
 struct CgroupFamily {
   std::string_view name;
   std::string_view help;

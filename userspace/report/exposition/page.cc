@@ -39,6 +39,7 @@ Page::Page(PageSetup setup) : setup_(std::move(setup)) {
   if (!setup_.cgroups) return;
   labels_.emplace(*setup_.cgroups, setup_.names);
   index_.emplace(*setup_.cgroups);
+  waits_.emplace(*setup_.cgroups);
 }
 
 bool Page::wanted(std::size_t family) const {
@@ -76,7 +77,9 @@ void Page::append_records(std::string& out) {
     if ((family.groups & HR_PSI) && labels_->within_a_pod(record_)) continue;
     const auto value = family.value({.record = table.records[record_],
                                      .started_ns = table.started_ns[record_],
-                                     .read_at_ns = setup_.read_at_ns});
+                                     .read_at_ns = setup_.read_at_ns,
+                                     .stalls = waits_->stalls(record_),
+                                     .throttles = waits_->throttles(record_)});
     if (!value) continue;
     if (!headed_) append_header(out, setup_.format, family.name, family.help, family.type);
     headed_ = true;

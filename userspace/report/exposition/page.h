@@ -5,6 +5,7 @@
 
 #include "report/exposition/body.h"
 #include "report/exposition/cgroup_labels.h"
+#include "report/exposition/cgroup_waits.h"
 #include "report/exposition/format.h"
 #include "report/identity.h"
 #include "report/node_view.h"
@@ -45,6 +46,7 @@ class Page final : public PiecewiseBody {
   PageSetup setup_;
   std::optional<CgroupLabels> labels_;
   std::optional<PodIndex> index_;
+  std::optional<CgroupWaits> waits_;
   std::size_t own_ = 0;
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/kernel_events.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr CgroupId kVictim{7};
+
+class KernelEventsTest : public ::testing::Test {
+ protected:
+  void take(hr_event_kind kind, std::uint64_t cgroup, Duration at) {
+    hr_event event{};
+    event.kind = static_cast<hr_u32>(kind);
+    event.cgroup = cgroup;
+    event.at_ns = static_cast<hr_u64>(at.count());
+    events_.take(event);
+  }
+
+  std::vector<std::uint64_t> oom_kills_, exits_;
+  KernelEvents events_{{.dying = [](CgroupId id) { return id == kVictim; },
+                        .oom_kill = [this](const hr_event& e) { oom_kills_.push_back(e.cgroup); },
+                        .exited = [this](const hr_event& e) { exits_.push_back(e.cgroup); }}};
+};
+
+TEST_F(KernelEventsTest, OnePassIsForACrowd) {
+  take(HR_EVENT_BORN, 1, 10ms);
+  take(HR_EVENT_GONE, 2, 12ms);
+  take(HR_EVENT_BORN, 3, 59ms);
+  EXPECT_EQ(events_.due(), Instant(10ms) + KernelEvents::kSettle);
+  EXPECT_EQ(events_.due(), std::nullopt) << "asked for once";
+}
+
+TEST_F(KernelEventsTest, AVictimsEndIsNotWaitedFor) {
+  take(HR_EVENT_BORN, 1, 10ms);
+  take(HR_EVENT_EMPTIED, kVictim.value, 20ms);
+  EXPECT_EQ(events_.due(), Instant(20ms));
+  take(HR_EVENT_GONE, kVictim.value, 30ms);
+  EXPECT_EQ(events_.due(), Instant(30ms));
+}
+
+TEST_F(KernelEventsTest, ACgroupThatEmptiesByItselfAsksForNothing) {
+  take(HR_EVENT_EMPTIED, 1, 10ms);
+  EXPECT_EQ(events_.due(), std::nullopt);
+}
+
+TEST_F(KernelEventsTest, KillsAndExitsArePassedOnAndAskForNothing) {
+  take(HR_EVENT_OOM_KILL, 4, 10ms);
+  take(HR_EVENT_EXIT, 5, 10ms);
+  EXPECT_EQ(oom_kills_, std::vector<std::uint64_t>{4});
+  EXPECT_EQ(exits_, std::vector<std::uint64_t>{5});
+  EXPECT_EQ(events_.due(), std::nullopt);
+}
+
+TEST_F(KernelEventsTest, AnEventOfALaterKernelIsPassedOver) {
+  hr_event event{};
+  event.kind = 99;
+  events_.take(event);
+  EXPECT_EQ(events_.due(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace headroom::daemon

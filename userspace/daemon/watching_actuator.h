@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// WatchingActuator: lets the kernel tell the exits of whoever is killed, and leaves the killing to
+// the actuator it stands before.
+#pragma once
+
+#include "observe/lifecycle_watch.h"
+
+#include <headroom/ports.h>
+
+namespace headroom::daemon {
+
+class WatchingActuator final : public Actuator {
+ public:
+  // `watch` may be null: then nothing is told.
+  WatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch)
+      : actuator_(&actuator), watch_(watch) {}
+
+  void arm(std::span<const PodReading> pods) override { actuator_->arm(pods); }
+  // Before the kill, so that the first exit is not missed; the map has its room already.
+  Outcome act(const Decision& decision) override {
+    if (watch_) watch_->watch_exits(decision.cgroup);
+    Outcome outcome = actuator_->act(decision);
+    if (watch_ && outcome.result != Outcome::Result::kDone) watch_->forget_exits(decision.cgroup);
+    return outcome;
+  }
+
+ private:
+  Actuator* actuator_;
+  observe::LifecycleWatch* watch_;
+};
+
+}  // namespace headroom::daemon

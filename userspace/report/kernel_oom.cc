@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/kernel_oom.h"
+
+#include "report/journal.h"
+#include "report/messages.h"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::report {
+namespace {
+
+std::string cgroup_name(CgroupId id, const std::string& path) {
+  return path.empty() ? fmt::format("cgroup {}", id.value) : path;
+}
+
+}  // namespace
+
+std::string kernel_oom_line(const KernelOomKill& kill) {
+  const std::string where = cgroup_name(kill.cgroup, kill.path);
+  const std::string whom = kill.pod ? fmt::format("{} ({})", pod_name(*kill.pod), where) : where;
+  const std::string why = kill.limit_of
+                              ? fmt::format("memory.max of {} was hit",
+                                            *kill.limit_of == kill.cgroup
+                                                ? std::string("its cgroup")
+                                                : cgroup_name(*kill.limit_of, kill.limit_path))
+                              : std::string("the node ran out of memory");
+  return fmt::format("the kernel killed process {} ({}) of {}: {}", kill.pid, kill.comm, whom, why);
+}
+
+void log_kernel_oom(const KernelOomKill& kill) {
+  log::write(log::Level::warn, kernel_oom_line(kill),
+             {{"MESSAGE_ID", log::kKernelOomMessageId},
+              {"HEADROOM_POD", kill.pod ? pod_name(*kill.pod) : ""},
+              {"HEADROOM_POD_UID", kill.pod ? std::string_view(kill.pod->uid) : ""},
+              {"HEADROOM_CGROUP", std::to_string(kill.cgroup.value)},
+              {"HEADROOM_CGROUP_PATH", kill.path},
+              {"HEADROOM_PID", std::to_string(kill.pid)},
+              {"HEADROOM_COMM", kill.comm},
+              {"HEADROOM_OOM_SCOPE", kill.limit_of ? "limit" : "node"}});
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelOomKill: the kernel's OOM killer chose a process: headroom came too late, or a cgroup hit
+// its own limit.
+#pragma once
+
+#include <headroom/pod.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headroom::report {
+
+struct KernelOomKill {
+  CgroupId cgroup;                 // the victim's
+  std::string path;                // its name; "" where it is not known
+  std::shared_ptr<const Pod> pod;  // null: in none
+  std::uint32_t pid = 0;
+  std::string comm;
+  std::optional<CgroupId> limit_of;  // whose limit was hit; absent: the node ran out
+  std::string limit_path;
+};
+
+// "the kernel killed process 4242 (workload) of default/hog (/kubepods.slice/…): memory.max of …
+// was hit"
+std::string kernel_oom_line(const KernelOomKill& kill);
+// To the log, with fields.
+void log_kernel_oom(const KernelOomKill& kill);
+
+}  // namespace headroom::report

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom_stall_*, headroom_throttle_*: who waited, and why. Sums by cgroup and cause, and only
+// for what has waited; how long the waits were, for the node alone: buckets for every cgroup and
+// cause would be a hundred series each. headroomctl has them by pod.
+#include "report/family.h"
+#include "report/identity.h"
+#include "report/metrics.h"
+
+#include <limits>
+
+namespace headroom::report {
+namespace {
+
+// Every second bucket: factors of four are enough to tell a hiccup from a stall.
+Distribution distribution_of(const hr_waits& waits) {
+  Distribution found{.buckets = {}, .sum = seconds_of(waits)};
+  std::uint64_t so_far = 0;
+  for (std::size_t i = 0; i + 1 < HR_WAIT_BUCKETS; ++i) {
+    so_far += waits.buckets[i];
+    if (i % 2 == 0) found.buckets.push_back({so_far, bucket_bound_seconds(i)});
+  }
+  so_far += waits.buckets[HR_WAIT_BUCKETS - 1];
+  found.buckets.push_back({so_far, std::numeric_limits<double>::infinity()});
+  return found;
+}
+
+void add_node_waits(const NodeWaits& waits, Families& families) {
+  auto stalls = Family::histogram("headroom_node_stall_seconds",
+                                  "How long tasks waited for memory, by cause, all cgroups "
+                                  "together.");
+  if (waits.stalls)
+    for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
+      stalls.add(distribution_of(waits.stalls->causes[cause]),
+                 {{"cause", kStallCauseNames[cause]}});
+  stalls.into(families);
+  auto throttles =
+      Family::histogram("headroom_node_throttle_seconds",
+                        "How long run queues waited for CPU quota, all cgroups together.");
+  if (waits.throttles) throttles.add(distribution_of(*waits.throttles));
+  throttles.into(families);
+}
+
+void add_programs(const Programs& programs, Families& families) {
+  auto loaded = Family::gauge("headroom_program_loaded",
+                              "1: the BPF program observes, through these hooks; 0: it could not "
+                              "be loaded, and what it observes is not known.");
+  auto lost = Family::counter("headroom_events_lost_total",
+                              "What a BPF program had no room for, in its map or in its ring.");
+  for (const ProgramView& program : programs) {
+    if (program.name.empty()) continue;
+    loaded.add(program.how.empty() ? 0.0 : 1.0, {{"how", program.how}, {"program", program.name}});
+    if (program.how.empty()) continue;
+    lost.add(program.lost_in_map, {{"program", program.name}, {"where", "map"}});
+    lost.add(program.lost_in_ring, {{"program", program.name}, {"where", "ring"}});
+  }
+  loaded.into(families);
+  lost.into(families);
+}
+
+void add_lives(const Counters& counters, Families& families) {
+  Family::counter("headroom_kernel_oom_kills_total",
+                  "Processes the kernel's OOM killer chose: at a cgroup's limit, or because the "
+                  "node had nothing left.")
+      .add(counters.kernel_oom_kills_at_limit, {{"scope", "limit"}})
+      .add(counters.kernel_oom_kills_of_node, {{"scope", "node"}})
+      .into(families);
+  Family::counter("headroom_victim_exits_total", "Processes of evicted pods that have exited.")
+      .add(counters.victim_exits)
+      .into(families);
+}
+
+}  // namespace
+
+void add_wait_families(const NodeView& node, Families& families) {
+  add_node_waits(node.waits, families);
+  add_programs(node.programs, families);
+  add_lives(node.counters, families);
+}
+
+}  // namespace headroom::report

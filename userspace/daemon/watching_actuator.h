@@ -7,6 +7,8 @@
 
 #include <headroom/ports.h>
 
+#include <vector>
+
 namespace headroom::daemon {
 
 class WatchingActuator final : public Actuator {
@@ -23,6 +25,7 @@ class WatchingActuator final : public Actuator {
     if (watch_ && outcome.result != Outcome::Result::kDone) watch_->forget_exits(decision.cgroup);
     return outcome;
   }
+  void collect(std::vector<Outcome>& ended) override { actuator_->collect(ended); }
 
  private:
   Actuator* actuator_;

@@ -169,10 +169,22 @@ print-cxxflags:
 format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
-bench: bench-sweep bench-scrape ## every benchmark; results under build/bench/
-bench-sweep: deps ## the sweep against a file reader, in the lab: build/bench/sweep.json
+BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
+.PHONY: bench-daemon bench-turn bench-scrape
+bench: bench-sweep bench-daemon bench-turn bench-scrape ## every benchmark; results under build/bench/, a table in the README
+	$(Q)bench/table
+bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
-	$(Q)tests/vm/bench-sweep --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/sweep.json
+	$(Q)for kernel in $(BENCH_KERNELS); do \
+	  tests/vm/bench-sweep --kernel $$kernel --payload $(B)/payload --out $(B)/bench/sweep-$$kernel.json || exit; done
+
+bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-daemon --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/daemon.json
+
+bench-turn: deps ## instructions of one turn in user space, by callgrind, here
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn
+	$(Q)bench/instructions --program $(B)/bench/turn --out $(B)/bench/turn.json
 
 bench-scrape: deps ## a scrape of thousands of cgroups, and the same through prometheus-cpp, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/scrape

@@ -39,10 +39,14 @@ BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
 # main.cc files are the programs; everything else is the library all of them share.
 MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc
 LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))
-UNIT_SRC := $(filter-out tests/bpf/% tests/vm/%,$(shell find tests -name '*.cc' | sort))
+UNIT_SRC := $(filter-out tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc) $(wildcard tests/support/*.cc)
 BPFT_SRC := $(wildcard tests/bpf/*.cc) $(wildcard tests/support/*.cc)
 BENCH_SRC := $(wildcard bench/*.cc)
+FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
+# What the fuzzers reach: the parsers, without kernel, bus or HTTP.
+FUZZ_LIB := $(filter userspace/judge/% userspace/config/%,$(LIB_SRC)) userspace/act/cpu_checkpoint.cc \
+            $(addprefix userspace/observe/,stat_text.cc manifest.cc pod_reader.cc placement_reader.cc)
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))
 aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))
@@ -105,6 +109,19 @@ $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
 
+# Fuzzers are clang's: g++ has no libFuzzer.
+FUZZ_FLAGS := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w
+$(B)/fuzz/obj/%.o: %.cc
+	$(call say,CXX-fuzz,$<)
+	@mkdir -p $(@D)
+	$(Q)$(filter %ccache,$(CXX)) clang++ $(filter-out -Wconversion -g -O2,$(CXXFLAGS)) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
+$(B)/fuzz/libparsers.a: $(FUZZ_LIB:%.cc=$(B)/fuzz/obj/%.o)
+	$(Q)rm -f $@ && ar rcs $@ $^
+FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
+$(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a
+	$(call say,LINK,$@)
+	$(Q)clang++ -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS)
+
 # --- programs of the lab: they run in guests, so they bring nothing but libc --------------------
 $(B)/lab/%: tests/vm/workload/%.cc
 	$(call say,CXX,$<)
@@ -137,7 +154,7 @@ test: deps ## install what is missing, run every test: unit, BPF, and the VM lab
 	$(Q)tests/run
 
 .PHONY: test-programs test-unit test-bpf test-rules test-vm dashboards
-test-programs: $(B)/test/unit $(B)/test/bpf
+test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
 test-bpf: $(B)/test/bpf ## the BPF tests alone, on this kernel
@@ -146,6 +163,13 @@ test-rules: ## Prometheus' own tools on the rules and dashboards
 	$(Q)tests/run rules
 test-vm: $(B)/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
+
+FUZZ_SECONDS ?= 600
+.PHONY: fuzz fuzzers
+fuzzers: $(FUZZERS)
+fuzz: deps ## fuzz every parser for FUZZ_SECONDS (600) each; what is new stays in the corpus
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) fuzzers
+	$(Q)tests/fuzz/run --seconds $(FUZZ_SECONDS) --keep $(FUZZERS)
 
 vectors: deps ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/test/vectors

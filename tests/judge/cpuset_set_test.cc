@@ -123,5 +123,13 @@ TEST(Topology, CountsAndGroupsWhateverTheNumbering) {
   EXPECT_EQ(topology->numa().distance(0, 2), 20) << "unknown: the kernel's default";
 }
 
+// Its word ends where the numbers end.
+TEST(CpuSet, TheLargestNumberIsACpuToo) {
+  const auto set = CpuSet::parse("9223372036854775807");
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->size(), 1);
+  EXPECT_EQ(set->format(), "9223372036854775807");
+}
+
 }  // namespace
 }  // namespace headroom

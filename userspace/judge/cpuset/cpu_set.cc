@@ -98,7 +98,7 @@ CpuSet CpuSet::range(Cpu first, Cpu last) {
   CpuSet set;
   if (first > last) return set;
   for (Cpu base = base_of(first);; base += kWordBits) {
-    set.append(base, bits_between(std::max(first, base), std::min(last, base + kWordBits - 1)));
+    set.append(base, bits_between(std::max(first, base), std::min(last, base + (kWordBits - 1))));
     if (base == base_of(last)) return set;
   }
 }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// cpu_manager_state, damaged in any way: read right or refused.
+#include "act/cpu_checkpoint.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace headroom;
+  const auto read = act::decode_checkpoint(fuzz::text_of(bytes, size));
+  if (!read || !read->by_container_id.empty()) return 0;
+  const auto again = act::decode_checkpoint(encode_checkpoint(*read, act::CheckpointVersion::kV4));
+  fuzz::promise(again && again->state == read->state, "what is written is read as the same");
+  return 0;
+}

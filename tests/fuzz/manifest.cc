@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// v1 Pod manifests, whoever wrote them.
+#include "observe/manifest.h"
+
+#include "fuzz.h"
+
+#include <string>
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace headroom;
+  const auto manifests =
+      observe::parse_manifests(std::string(fuzz::text_of(bytes, size)), "fuzz.yaml");
+  for (const Pod& pod : manifests.pods) {
+    fuzz::promise(!pod.name.empty(), "a pod has a name");
+    fuzz::promise(!pod.uid.empty(), "and a uid");
+  }
+  return 0;
+}

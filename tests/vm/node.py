@@ -37,6 +37,7 @@ class Pod:
     volumes: list = field(default_factory=list)
     annotations: dict = field(default_factory=dict)
     pre_stop: list = field(default_factory=list)
+    tolerations: list = field(default_factory=list)
 
     def __post_init__(self):
         self.uid = self.uid or str(uuid.uuid5(uuid.NAMESPACE_DNS, self.name))
@@ -63,7 +64,8 @@ class Pod:
         return json.dumps({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": self.name, "namespace": "default", "uid": self.uid, "annotations": self.annotations},
-            "spec": {"priority": self.priority, "terminationGracePeriodSeconds": self.grace, "volumes": self.volumes,
+            "spec": {"priority": self.priority, "tolerations": self.tolerations,
+                     "terminationGracePeriodSeconds": self.grace, "volumes": self.volumes,
                      "containers": [container]}}, indent=1)
 
 

@@ -45,7 +45,8 @@ BPFT_SRC := $(wildcard tests/bpf/*.cc) $(wildcard tests/support/*.cc)
 BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 # What the fuzzers reach: the parsers, without kernel, bus or HTTP.
-FUZZ_LIB := $(filter userspace/judge/% userspace/config/%,$(LIB_SRC)) userspace/act/cpu_checkpoint.cc \
+FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB_SRC)) \
+            userspace/act/cpu_checkpoint.cc \
             $(addprefix userspace/observe/,stat_text.cc manifest.cc pod_reader.cc placement_reader.cc)
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))

@@ -47,7 +47,8 @@ FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 # What the fuzzers reach: the parsers, without kernel, bus or HTTP.
 FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB_SRC)) \
             userspace/act/cpu_checkpoint.cc \
-            $(addprefix userspace/observe/,stat_text.cc manifest.cc pod_reader.cc placement_reader.cc)
+            userspace/observe/stat_text.cc userspace/observe/manifest.cc \
+            $(filter userspace/observe/%_reader.cc,$(LIB_SRC))
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))
 aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))

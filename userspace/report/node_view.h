@@ -77,9 +77,9 @@ struct Counters {
   std::uint64_t publications_skipped = 0;
   std::uint64_t reports_failed = 0;  // tell() gave up half-way: out of memory
   std::uint64_t evictions_overwritten = 0;
-  std::uint64_t cgroups_lost = 0;        // did not fit into a sweep
-  std::uint64_t cgroups_unresolved = 0;  // of the last sweep: without a directory
-  std::uint64_t notices_lost = 0;        // D-Bus signals
+  std::uint64_t cgroups_lost = 0;               // did not fit into a sweep
+  std::uint64_t cgroups_unresolved = 0;         // of the last sweep: without a directory
+  std::uint64_t notices_lost = 0;               // D-Bus signals
   std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
   std::uint64_t kernel_oom_kills_of_node = 0;
   std::uint64_t victim_exits = 0;  // processes

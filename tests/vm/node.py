@@ -107,9 +107,6 @@ class Node:
 
     def run_script(self, pod: Pod, script: str, *properties: str) -> Pod:
         """The manifest first, then the unit in the pod's slice: as a pod comes to life."""
-        return self.run_script(pod, f"exec /opt/headroom/bin/workload {workload}", *properties)
-
-    def run_script(self, pod: Pod, script: str, *properties: str) -> Pod:
         self.vm.put(pod.manifest().encode(), f"{ETC}/manifests/{pod.name}.yaml")
         self.vm.spawn(script, unit=pod.unit, slice=pod.slice, properties=properties)
         self.pods.append(pod)

@@ -6,20 +6,10 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 namespace headroom::report {
 namespace {
 
 // /proc/vmstat: "oom_kill 3"; since the machine started, by a limit or by the node's lack.
-std::optional<std::uint64_t> kernel_oom_kills() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  std::uint64_t value = 0;
-  while (file >> name >> value)
-    if (name == "oom_kill") return value;
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -30,11 +20,6 @@ void add_process_families(Families& families) {
   for (const PartCost& each : cost_by_part())
     cpu.add(std::chrono::duration<double>(each.cpu).count(), {{"part", each.part}});
   cpu.into(families);
-  Family::counter("headroom_kernel_oom_kills_total",
-                  "Processes the kernel's OOM killer killed since the machine started, for a limit "
-                  "or for the node.")
-      .add(kernel_oom_kills())
-      .into(families);
 }
 
 void add_machine_families(const NodeView& node, std::string_view node_name, Families& families) {

@@ -6,6 +6,7 @@
 #include "report/identity.h"
 #include "report/metrics.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace headroom::report {
@@ -57,7 +58,13 @@ void add_programs(const Programs& programs, Families& families) {
   lost.into(families);
 }
 
-void add_lives(const Counters& counters, Families& families) {
+// Where lives are not watched, nobody knows whom the kernel killed.
+void add_lives(const NodeView& node, Families& families) {
+  const Counters& counters = node.counters;
+  const auto watched =
+      std::any_of(node.programs.begin(), node.programs.end(),
+                  [](const auto& each) { return each.name == "lifecycle" && !each.how.empty(); });
+  if (!watched) return;
   Family::counter("headroom_kernel_oom_kills_total",
                   "Processes the kernel's OOM killer chose: at a cgroup's limit, or because the "
                   "node had nothing left.")
@@ -74,7 +81,7 @@ void add_lives(const Counters& counters, Families& families) {
 void add_wait_families(const NodeView& node, Families& families) {
   add_node_waits(node.waits, families);
   add_programs(node.programs, families);
-  add_lives(node.counters, families);
+  add_lives(node, families);
 }
 
 }  // namespace headroom::report

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/disk_section.h"
 
+#include "config/absolute_path.h"
+
 #include <array>
 
 namespace headroom::config {
@@ -11,15 +13,6 @@ constexpr auto kDiskKeys = std::to_array<std::string_view>(
      "walkRate", "removeEmptyDirs"});
 constexpr auto kReclaimKeys =
     std::to_array<std::string_view>({"containers", "images", "timeout", "memory"});
-
-void read_path(const Section& section, std::string_view key, std::filesystem::path& path) {
-  const auto text = section.string(key);
-  if (!text) return;
-  if (text->starts_with("/"))
-    path = *text;
-  else
-    section.complain(key, "expected an absolute path, found \"" + *text + "\"");
-}
 
 void read_pattern(const Section& section, std::string_view key, std::string& pattern) {
   const auto text = section.string(key);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/headroom_section.h"
 
+#include "config/absolute_path.h"
 #include "config/disk_section.h"
 #include "config/node_section.h"
 
@@ -38,16 +39,6 @@ constexpr std::array<Choice<Mode>, 2> kModes{
 constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
 constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
-
-// A daemon's working directory is nobody's business, so a path that depends on it is a mistake.
-void read_path(const Section& section, std::string_view key, std::filesystem::path& path) {
-  const auto text = section.string(key);
-  if (!text) return;
-  if (text->starts_with("/"))
-    path = *text;
-  else
-    section.complain(key, "expected an absolute path, found \"" + *text + "\"");
-}
 
 void read_pods_cgroup(const Section& section, Config& config) {
   const auto text = section.string("podsCgroup");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/cgroup_root.h"
 
+#include "observe/mount_text.h"
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -21,30 +23,13 @@ struct Mount {
   std::string options;  // of the superblock: "rw,memory" for a cgroup v1 hierarchy
 };
 
-// mountinfo writes a blank as \040, a tab as \011, a newline as \012, a backslash as \134.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  const auto octal = [](char c) { return c >= '0' && c <= '7'; };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && octal(text[i + 1]) && octal(text[i + 2]) &&
-        octal(text[i + 3])) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 // id parent major:minor root point options [tag]... - type source superblock-options
 std::optional<Mount> mount_in(const std::string& line) {
   std::istringstream words(line);
   std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
   const auto dash = std::find(word.begin(), word.end(), "-");
   if (dash - word.begin() < 6 || word.end() - dash < 4) return std::nullopt;
-  return Mount{unescaped(word[4]), dash[1], dash[3]};
+  return Mount{unescaped_mount(word[4]), dash[1], dash[3]};
 }
 
 // A v1 hierarchy that holds a controller; "name=systemd" holds none.

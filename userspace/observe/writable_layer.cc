@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/writable_layer.h"
 
+#include "observe/mount_text.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -21,31 +23,11 @@ std::string_view word(std::string_view line, int index) {
   return line.substr(0, line.find(' '));
 }
 
-bool octal(char c) {
-  return c >= '0' && c <= '7';
-}
-
-// The kernel writes blanks, tabs, newlines and backslashes as \ooo.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && octal(text[i + 1]) && octal(text[i + 2]) &&
-        octal(text[i + 3])) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 std::optional<std::string> option(std::string_view options, std::string_view key) {
   while (!options.empty()) {
     const std::string_view each = options.substr(0, options.find(','));
     options.remove_prefix(std::min(options.size(), each.size() + 1));
-    if (each.starts_with(key)) return unescaped(each.substr(key.size()));
+    if (each.starts_with(key)) return unescaped_mount(each.substr(key.size()));
   }
   return std::nullopt;
 }

@@ -6,12 +6,19 @@
 #include "ctl/manifest_input.h"
 
 #include <cstdio>
+#include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
+
+struct AdmitOptions {
+  std::string file;  // "-": standard input
+  bool json = false;
+};
 
 using Json = nlohmann::json;
 
@@ -77,6 +84,8 @@ Result<AdmissionShown> render_admission(std::string_view answer, const Screen& s
   return shown;
 }
 
+namespace {
+
 int run_admit(const AdmitOptions& options) {
   const auto manifest = read_manifest(options.file);
   if (!manifest) return complain(manifest.error());
@@ -87,6 +96,18 @@ int run_admit(const AdmitOptions& options) {
   if (!shown) return complain(NoAnswer{NoAnswer::Kind::kUnreachable, shown.error().what});
   std::fputs((options.json ? *answer + "\n" : shown->text).c_str(), stdout);
   return shown->all_admitted ? 0 : kFailed;
+}
+
+}  // namespace
+
+void add_admit(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<AdmitOptions>();
+  auto* admit = app.add_subcommand("admit", "Would these pods be admitted now?");
+  admit->group(kAsking);
+  admit->add_option("-f,--file", options->file, "A v1 Pod manifest; - is standard input")
+      ->required();
+  admit->add_flag("--json", options->json, "headroomd's answer as it is");
+  admit->callback([&chosen, options] { chosen = [options] { return run_admit(*options); }; });
 }
 
 }  // namespace headroom::ctl

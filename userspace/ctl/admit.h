@@ -2,6 +2,7 @@
 // headroomctl admit: would these pods be admitted now?
 #pragma once
 
+#include "ctl/command.h"
 #include "ctl/paint.h"
 
 #include <headroom/result.h>
@@ -11,11 +12,6 @@
 
 namespace headroom::ctl {
 
-struct AdmitOptions {
-  std::string file;  // "-": standard input
-  bool json = false;
-};
-
 struct AdmissionShown {
   std::string text;
   bool all_admitted = false;
@@ -24,6 +20,6 @@ struct AdmissionShown {
 Result<AdmissionShown> render_admission(std::string_view answer, const Screen& screen);
 
 // 0: all would be admitted; 1: not all; 2: the manifest is wrong; 3: no answer.
-int run_admit(const AdmitOptions& options);
+void add_admit(CLI::App& app, Command& chosen);
 
 }  // namespace headroom::ctl

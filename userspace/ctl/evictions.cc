@@ -9,13 +9,21 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
 namespace {
+
+struct EvictionsOptions {
+  std::string file;       // empty: ask headroomd which
+  std::size_t last = 20;  // 0: all
+  bool json = false;
+};
 
 using Json = nlohmann::json;
 
@@ -156,6 +164,8 @@ std::string render_evictions(const std::deque<std::string>& lines, const Screen&
   return rows.size() == 1 ? "no evictions\n" : table(rows, 5, screen);
 }
 
+namespace {
+
 int run_evictions(const EvictionsOptions& options) {
   const auto file = options.file.empty() ? file_of_daemon() : Result<std::string>(options.file);
   if (!file) return complain(file.error());
@@ -168,6 +178,19 @@ int run_evictions(const EvictionsOptions& options) {
   else
     print_table(*lines);
   return 0;
+}
+
+}  // namespace
+
+void add_evictions(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<EvictionsOptions>();
+  auto* evictions = app.add_subcommand("evictions", "The evictions on record, oldest first");
+  evictions->group(kLooking);
+  evictions->add_option("-n,--last", options->last, "How many; 0 is all")->capture_default_str();
+  evictions->add_option("--file", options->file, "The audit log to read (default: headroomd's)");
+  evictions->add_flag("--json", options->json, "The records as they are, a line each");
+  evictions->callback(
+      [&chosen, options] { chosen = [options] { return run_evictions(*options); }; });
 }
 
 }  // namespace headroom::ctl

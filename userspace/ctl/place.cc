@@ -9,13 +9,21 @@
 #include <cstdio>
 #include <iterator>
 #include <map>
+#include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
 namespace headroom::ctl {
 namespace {
+
+struct PlaceOptions {
+  std::string file;                // "-": standard input
+  std::vector<std::string> nodes;  // node status files
+  bool json = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -112,6 +120,8 @@ std::string places_json(const Pod& pod, std::span<const NodeState> nodes, const 
   return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
 int run_place(const PlaceOptions& options) {
   auto manifest = read_manifest(options.file);
   Nodes nodes = read_all(options.nodes);
@@ -128,6 +138,20 @@ int run_place(const PlaceOptions& options) {
                                         : render_places(pod, nodes.states, places, screen);
   std::fputs(text.c_str(), stdout);
   return places.chosen ? 0 : kFailed;
+}
+
+}  // namespace
+
+void add_place(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<PlaceOptions>();
+  auto* place = app.add_subcommand("place", "On which of several nodes a pod belongs");
+  place->group(kAsking);
+  place->add_option("-f,--file", options->file, "A v1 Pod manifest; - is standard input")
+      ->required();
+  place->add_option("NODE", options->nodes, "Node status files, such as /run/headroom/node.json")
+      ->required();
+  place->add_flag("--json", options->json, "As JSON");
+  place->callback([&chosen, options] { chosen = [options] { return run_place(*options); }; });
 }
 
 }  // namespace headroom::ctl

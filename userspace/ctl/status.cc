@@ -6,7 +6,9 @@
 #include "ctl/stallers.h"
 
 #include <cstdio>
+#include <memory>
 
+#include <CLI/CLI.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -119,6 +121,8 @@ std::string render_status(const Status& status, const Screen& screen) {
   return text;
 }
 
+namespace {
+
 int run_status(bool json) {
   const auto document = fetch_status();
   if (!document) return complain(document.error());
@@ -130,6 +134,16 @@ int run_status(bool json) {
   if (!status) return complain(status.error());
   std::fputs(render_status(*status, screen_of_stdout()).c_str(), stdout);
   return 0;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Command& chosen) {
+  auto json = std::make_shared<bool>();
+  auto* status = app.add_subcommand("status", "How the node stands: signals against thresholds");
+  status->group(kLooking);
+  status->add_flag("--json", *json, "headroomd's status document as it is");
+  status->callback([&chosen, json] { chosen = [json] { return run_status(*json); }; });
 }
 
 }  // namespace headroom::ctl

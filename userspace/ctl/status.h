@@ -2,6 +2,7 @@
 // headroomctl status: how the node stands, once.
 #pragma once
 
+#include "ctl/command.h"
 #include "ctl/model.h"
 #include "ctl/paint.h"
 
@@ -16,7 +17,6 @@ std::string condition_line(const Status& status, const Screen& screen);
 
 std::string render_status(const Status& status, const Screen& screen);
 
-// Returns the exit status; says what failed in one line on stderr.
-int run_status(bool json);
+void add_status(CLI::App& app, Command& chosen);
 
 }  // namespace headroom::ctl

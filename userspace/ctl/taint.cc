@@ -6,12 +6,20 @@
 #include "judge/admission/taint_edit.h"
 
 #include <cstdio>
+#include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
+
+struct TaintOptions {
+  std::vector<std::string> edits;  // none: list
+  bool overwrite = false;
+  bool json = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -88,8 +96,23 @@ Result<std::string> taints_json(std::string_view status) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
 int run_taint(const TaintOptions& options) {
   return options.edits.empty() ? list(options.json) : edit(options);
+}
+
+}  // namespace
+
+void add_taint(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<TaintOptions>();
+  auto* taint = app.add_subcommand("taint", "The node's taints: list, add and remove");
+  taint->group(kChanging);
+  taint->add_option("EDIT", options->edits,
+                    "KEY=VALUE:EFFECT or KEY:EFFECT adds, KEY:EFFECT- or KEY- removes; none lists");
+  taint->add_flag("--overwrite", options->overwrite, "Replace another value of the same taint");
+  taint->add_flag("--json", options->json, "As JSON");
+  taint->callback([&chosen, options] { chosen = [options] { return run_taint(*options); }; });
 }
 
 }  // namespace headroom::ctl

@@ -2,21 +2,15 @@
 // headroomctl taint: the node's taints, listed or edited.
 #pragma once
 
+#include "ctl/command.h"
 #include "ctl/paint.h"
 
 #include <headroom/result.h>
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace headroom::ctl {
-
-struct TaintOptions {
-  std::vector<std::string> edits;  // none: list
-  bool overwrite = false;
-  bool json = false;
-};
 
 // Of the status document: the taints, and who leaves because of them and when.
 Result<std::string> render_taints(std::string_view status, const Screen& screen);
@@ -24,6 +18,6 @@ Result<std::string> render_taints(std::string_view status, const Screen& screen)
 Result<std::string> taints_json(std::string_view status);
 
 // 0: done; 1: refused; 2: an edit is no edit; 3: no answer.
-int run_taint(const TaintOptions& options);
+void add_taint(CLI::App& app, Command& chosen);
 
 }  // namespace headroom::ctl

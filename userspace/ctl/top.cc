@@ -10,12 +10,20 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include <CLI/CLI.hpp>
+
 namespace headroom::ctl {
 namespace {
+
+struct TopOptions {
+  bool once = false;  // one frame, on stdout
+  bool json = false;  // the status document, one line each second
+};
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
@@ -98,12 +106,21 @@ int live() {
   return 0;
 }
 
-}  // namespace
-
 int run_top(const TopOptions& options) {
   if (options.json) return stream_json(options.once);
   if (options.once || !::isatty(STDOUT_FILENO) || !::isatty(STDIN_FILENO)) return once();
   return live();
+}
+
+}  // namespace
+
+void add_top(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<TopOptions>();
+  auto* top = app.add_subcommand("top", "A live view of the node and its pods");
+  top->group(kLooking);
+  top->add_flag("--once", options->once, "One frame, and no more (takes a second)");
+  top->add_flag("--json", options->json, "The status document, a line each second");
+  top->callback([&chosen, options] { chosen = [options] { return run_top(*options); }; });
 }
 
 }  // namespace headroom::ctl

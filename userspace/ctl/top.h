@@ -2,14 +2,10 @@
 // headroomctl top: the node, live.
 #pragma once
 
+#include "ctl/command.h"
+
 namespace headroom::ctl {
 
-struct TopOptions {
-  bool once = false;  // one frame, on stdout
-  bool json = false;  // the status document, one line each second
-};
-
-// Returns the exit status; says what failed in one line on stderr.
-int run_top(const TopOptions& options);
+void add_top(CLI::App& app, Command& chosen);
 
 }  // namespace headroom::ctl

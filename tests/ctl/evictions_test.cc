@@ -6,8 +6,6 @@
 #include "report/golden.h"
 #include "report/sample.h"
 
-#include <sstream>
-
 #include <gtest/gtest.h>
 
 namespace headroom::ctl {
@@ -38,15 +36,6 @@ TEST(Evictions, ARecordOfAnotherVersionShowsDashes) {
   std::size_t unreadable = 0;
   EXPECT_NE(render_evictions({R"({"pod":"odd"})"}, {}, unreadable).find("-/-"), std::string::npos);
   EXPECT_EQ(unreadable, 0u);
-}
-
-TEST(Evictions, OnlyTheLastWholeLinesAreTaken) {
-  std::istringstream log("one\ntwo\nthree\nhalf");
-  EXPECT_EQ(last_lines(log, 2), (std::deque<std::string>{"two", "three"}));
-  std::istringstream all("one\ntwo\n");
-  EXPECT_EQ(last_lines(all, 0), (std::deque<std::string>{"one", "two"}));
-  std::istringstream none("");
-  EXPECT_TRUE(last_lines(none, 5).empty());
 }
 
 }  // namespace

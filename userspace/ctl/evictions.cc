@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/evictions.h"
 
-#include "ctl/client.h"
+#include "ctl/audit_file.h"
 #include "ctl/complain.h"
-#include "ctl/model.h"
+#include "ctl/record_fields.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
 namespace {
@@ -24,31 +19,6 @@ struct EvictionsOptions {
   std::size_t last = 20;  // 0: all
   bool json = false;
 };
-
-using Json = nlohmann::json;
-
-// Paths into a record: what another version does not write reads as null.
-const Json& at(const Json& record, std::initializer_list<const char*> path) {
-  static const Json kNull;
-  const Json* here = &record;
-  for (const char* key : path) {
-    if (!here->is_object()) return kNull;
-    const auto it = here->find(key);
-    if (it == here->end()) return kNull;
-    here = &*it;
-  }
-  return *here;
-}
-
-std::string text(const Json& value) {
-  return value.is_string() ? printable(value.get<std::string>()) : "-";
-}
-std::optional<std::int64_t> integer(const Json& value) {
-  return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
-}
-std::string milliseconds(const Json& value) {
-  return value.is_number() ? seconds(value.get<double>() / 1e3) : "-";
-}
 
 Colour colour_of(const std::string& outcome) {
   if (outcome == "evicted") return Colour::kGreen;
@@ -84,7 +54,7 @@ Row row_of(const Json& record) {
   const std::string signal = text(at(record, {"signal"}));
   const std::string outcome = text(at(record, {"outcome"}));
   return {{text(at(record, {"time"})).substr(0, 19)},  // to the second
-          {text(at(record, {"pod", "namespace"})) + "/" + text(at(record, {"pod", "name"}))},
+          {pod_of(record)},
           {text(at(record, {"pod", "qos"}))},
           {outcome, colour_of(outcome)},
           {cause_of(record)},
@@ -104,28 +74,6 @@ Row titles() {
   return row;
 }
 
-Result<std::string> file_of_daemon() {
-  const auto document = fetch_status();
-  if (!document)
-    return failure(document.error().what + "; name the log with --file", document.error().code);
-  const auto status = parse_status(*document);
-  if (!status) return tl::make_unexpected(status.error());
-  if (status->audit_log.empty()) return failure("headroomd keeps no audit log (auditLog is empty)");
-  return status->audit_log;
-}
-
-Result<std::deque<std::string>> read_log(const std::string& file, std::size_t last) {
-  errno = 0;
-  std::ifstream log(file);
-  if (!log) return errno_failure("open " + file, errno);
-  return last_lines(log, last);
-}
-
-bool exists(const std::string& file) {
-  std::error_code code;
-  return std::filesystem::exists(file, code) || code;  // hidden from us is not absent
-}
-
 void print_lines(const std::deque<std::string>& lines) {
   for (const std::string& line : lines)
     std::puts(line.c_str());
@@ -140,16 +88,6 @@ void print_table(const std::deque<std::string>& lines) {
 }
 
 }  // namespace
-
-std::deque<std::string> last_lines(std::istream& log, std::size_t last) {
-  std::deque<std::string> lines;
-  std::string line;
-  while (std::getline(log, line) && !log.eof()) {
-    lines.push_back(std::move(line));
-    if (last != 0 && lines.size() > last) lines.pop_front();
-  }
-  return lines;
-}
 
 std::string render_evictions(const std::deque<std::string>& lines, const Screen& screen,
                              std::size_t& unreadable) {
@@ -167,16 +105,12 @@ std::string render_evictions(const std::deque<std::string>& lines, const Screen&
 namespace {
 
 int run_evictions(const EvictionsOptions& options) {
-  const auto file = options.file.empty() ? file_of_daemon() : Result<std::string>(options.file);
-  if (!file) return complain(file.error());
-  const auto lines = options.file.empty() && !exists(*file)
-                         ? std::deque<std::string>{}  // headroomd makes it at the first eviction
-                         : read_log(*file, options.last);
-  if (!lines) return complain(lines.error());
+  const auto log = read_audit(options.file, options.last);
+  if (!log) return complain(log.error());
   if (options.json)
-    print_lines(*lines);
+    print_lines(log->lines);
   else
-    print_table(*lines);
+    print_table(log->lines);
   return 0;
 }
 

@@ -7,13 +7,9 @@
 
 #include <cstddef>
 #include <deque>
-#include <istream>
 #include <string>
 
 namespace headroom::ctl {
-
-// The last lines of a log; a last line without its end is still being written and left out.
-std::deque<std::string> last_lines(std::istream& log, std::size_t last);
 
 // One row for each line; `unreadable` counts those that are no record.
 std::string render_evictions(const std::deque<std::string>& lines, const Screen& screen,

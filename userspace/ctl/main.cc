@@ -9,6 +9,7 @@
 #include "ctl/status.h"
 #include "ctl/taint.h"
 #include "ctl/top.h"
+#include "ctl/why.h"
 
 #include <exception>
 #include <string>
@@ -36,6 +37,9 @@ constexpr Entry kCommands[] = {
     {add_top, R"(
   headroomctl top                     the node and every pod, live; q quits
   headroomctl top --once | head       for scripts and reports)"},
+    {add_why, R"(
+  headroomctl why                     the last eviction, explained
+  headroomctl why default/web -n 2    the one before the last of this pod's)"},
     {add_admit, R"(
   headroomctl admit -f web.yaml   would this pod be admitted now? else every reason why not)"},
     {add_place, R"(

@@ -26,9 +26,12 @@ Json maybe(const std::optional<Bytes>& bytes) {
 Json ns(Instant instant) {
   return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
 }
+Json ms(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 Json ms(Instant from, Instant to) {
   if (from == Instant{} || to == Instant{}) return nullptr;
-  return std::chrono::duration<double, std::milli>(to - from).count();
+  return ms(to - from);
 }
 
 Json pod_json(const Pod& pod, QosOf qos_of) {
@@ -73,6 +76,15 @@ Json latencies_json(const Eviction& eviction) {
       {"kill_to_gone_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
 }
 
+// What the decision counted on; what came of it stands in `latency` and `memory_returned`.
+Json predicted_json(const Decision& decision) {
+  const Json until = ms(decision.decided_at, decision.deadline);
+  const bool kill = decision.act == Act::kKill;
+  return {{"memory", maybe(decision.standing.working_set)},
+          {"within_ms", kill ? until : Json(nullptr)},
+          {"grace_ms", kill ? Json(nullptr) : until}};
+}
+
 Json candidate_json(const Ranked& ranked) {
   return {{"namespace", ranked.pod->pod_namespace},
           {"name", ranked.pod->name},
@@ -81,6 +93,7 @@ Json candidate_json(const Ranked& ranked) {
           {"request", ranked.request},
           {"over", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
           {"priority", ranked.priority},
+          {"age_ms", ranked.usage ? ms(ranked.age) : Json(nullptr)},
           {"fate", name(ranked.fate)}};
 }
 
@@ -126,12 +139,14 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
             {"pod", pod_json(*decision.pod, qos_of)},
             {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
   line.update(reason_json(decision.reason));
+  line["act"] = name(decision.act);
   line["working_set"] = maybe(decision.standing.working_set);
   line["memory_request"] = decision.standing.memory_request.count;
   line["usage"] = maybe(decision.standing.usage);
   line["request"] = decision.standing.request;
   line["rank"] = decision.standing.rank;
   line["candidates"] = decision.standing.candidates;
+  line["predicted"] = predicted_json(decision);
   line["instants_ns"] = instants_json(eviction);
   line["latency"] = latencies_json(eviction);
   line["memory_returned"] = maybe(eviction.memory_returned);

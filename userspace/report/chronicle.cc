@@ -51,14 +51,23 @@ void mark_signalled(Eviction& eviction, const Outcome& outcome) {
   }
 }
 
-void copy_ranking(const Turn& turn, std::vector<Ranked>& ranking) {
-  for (const Candidate& candidate : turn.verdict.ranking)
-    if (candidate.pod < turn.snapshot.pods.size())
-      ranking.push_back(Ranked{.pod = turn.snapshot.pods[candidate.pod].pod,
-                               .usage = candidate.usage,
-                               .request = candidate.request,
-                               .priority = candidate.priority,
-                               .fate = candidate.fate});
+// Files are measured now and then; all else is read on the pass that is judged.
+Duration age_of_usage(const PodReading& reading, Signal signal, Instant at) {
+  const bool of_files = condition_of(signal) == Condition::kDiskPressure;
+  return of_files && reading.disk ? at - reading.disk->at : Duration::zero();
+}
+
+void copy_ranking(const Turn& turn, Signal signal, std::vector<Ranked>& ranking) {
+  for (const Candidate& candidate : turn.verdict.ranking) {
+    if (candidate.pod >= turn.snapshot.pods.size()) continue;
+    const PodReading& reading = turn.snapshot.pods[candidate.pod];
+    ranking.push_back(Ranked{.pod = reading.pod,
+                             .usage = candidate.usage,
+                             .request = candidate.request,
+                             .priority = candidate.priority,
+                             .fate = candidate.fate,
+                             .age = age_of_usage(reading, signal, turn.snapshot.at)});
+  }
 }
 
 void count_decision(const Decision& decision, Counters& counters) {
@@ -232,7 +241,7 @@ Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& 
   eviction.allocations = turn.kill_path_allocations;
   if (setup_.names) eviction.path = setup_.names->path_of(decision.cgroup);
   eviction.message = eviction_message(decision, turn.policy, turn.snapshot, setup_.names);
-  copy_ranking(turn, eviction.ranking);
+  copy_ranking(turn, decision.reason.signal, eviction.ranking);
   return unfolding;
 }
 

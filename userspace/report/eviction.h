@@ -41,6 +41,22 @@ constexpr std::string_view name(Ending ending) {
   return "";
 }
 
+constexpr std::string_view name(Act act) {
+  switch (act) {
+    case Act::kTerminate:
+      return "terminate";
+    case Act::kKill:
+      return "kill";
+    case Act::kPreStop:
+      return "pre-stop";
+    case Act::kRemove:
+      return "remove";
+    case Act::kReclaim:
+      return "reclaim";
+  }
+  return "";
+}
+
 constexpr std::string_view name(Candidate::Fate fate) {
   switch (fate) {
     case Candidate::Fate::kChosen:
@@ -66,6 +82,7 @@ struct Ranked {
   std::int64_t request = 0;
   std::int32_t priority = 0;
   Candidate::Fate fate = Candidate::Fate::kOutranked;
+  Duration age{0};  // of the usage, when it was ranked by it
 };
 
 struct Eviction {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// One eviction of the log, found and explained.
+#include "ctl/why.h"
+
+#include "ctl/audit_file.h"
+#include "ctl/explain.h"
+#include "report/audit_line.h"
+#include "report/golden.h"
+#include "report/sample.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace headroom::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace headroom::literals;
+using Fate = Candidate::Fate;
+using Json = nlohmann::json;
+
+std::string line_of(const report::Eviction& eviction) {
+  std::string line = report::audit_line(eviction, report::WallTime(1'700'000'000s), nullptr);
+  line.pop_back();
+  return line;
+}
+
+// Everybody's fate is in it.
+report::Eviction crowded() {
+  report::Eviction eviction = test::sample_eviction();
+  const auto add = [&](const char* name, std::optional<std::int64_t> usage, Bytes request,
+                       std::int32_t priority, Fate fate) {
+    eviction.ranking.push_back({.pod = test::sample_pod(name, QosClass::kBurstable, priority),
+                                .usage = usage,
+                                .request = request.count,
+                                .priority = priority,
+                                .fate = fate});
+  };
+  eviction.ranking.resize(1);
+  add("late", (900_MiB).count, 0_B, 0, Fate::kOutranked);
+  add("dear", (2_GiB).count, 0_B, 1000, Fate::kOutranked);
+  add("thrifty", (100_MiB).count, 1_GiB, -5, Fate::kOutranked);
+  add("dns", (300_MiB).count, 0_B, 0, Fate::kCritical);
+  add("leaving", (700_MiB).count, 0_B, 0, Fate::kDying);
+  add("hollow", 0, 0_B, 0, Fate::kEmpty);
+  add("blank", std::nullopt, 0_B, 0, Fate::kUnknown);
+  eviction.decision.standing.candidates = 8;
+  return eviction;
+}
+
+report::Eviction of_pod(const char* the_namespace, const char* name, const char* uid) {
+  report::Eviction eviction = test::sample_eviction();
+  auto pod = test::sample_pod(name, QosClass::kBurstable);
+  pod->pod_namespace = the_namespace;
+  pod->uid = uid;
+  eviction.decision.pod = pod;
+  return eviction;
+}
+
+TEST(Why, ReadsAsTheGoldenText) {
+  test::expect_golden("top/why.txt", explain(Json::parse(line_of(crowded())), {}));
+}
+
+TEST(Why, ASoftEvictionTellsItsGrace) {
+  report::Eviction eviction = test::sample_eviction();
+  eviction.decision.act = Act::kTerminate;
+  eviction.decision.deadline = eviction.decision.decided_at + 10s;
+  eviction.decision.reason.hard = false;
+  eviction.decision.reason.first_crossed -= 30s;
+  eviction.terminated_at = eviction.signalled_at;
+  eviction.killed_at = {};
+  const std::string page = explain(Json::parse(line_of(eviction)), {});
+  EXPECT_NE(page.find("below its soft threshold"), page.npos) << page;
+  EXPECT_NE(page.find("after a grace of at most 10s"), page.npos) << page;
+  EXPECT_NE(page.find("30s  it stays crossed until its grace is over"), page.npos) << page;
+  EXPECT_NE(page.find("85ms  the processes end"), page.npos) << page;
+}
+
+TEST(Why, WhatARecordDoesNotSayIsLeftOutAndNeverGuessed) {
+  for (const char* record : {R"({})", R"({"pod":7,"ranking":{},"instants_ns":[],"latency":"x"})",
+                             R"({"outcome":"evicted","ranking":[1,null,{"fate":3}]})"})
+    EXPECT_NE(explain(Json::parse(record), {}).find("-/-"), std::string::npos) << record;
+}
+
+TEST(Why, ATaintNeedsNoReading) {
+  report::Eviction eviction = test::sample_eviction();
+  eviction.ranking.clear();
+  eviction.decision.reason =
+      Reason{.cause = Cause::kTaint,
+             .sampled_at = {},
+             .first_crossed = {},
+             .last_clear = {},
+             .taint = std::make_shared<Taint>(Taint{"dedicated", "gpu", {}})};
+  const std::string page = explain(Json::parse(line_of(eviction)), {});
+  EXPECT_NE(page.find("The node is tainted dedicated=gpu"), page.npos) << page;
+  EXPECT_EQ(page.find("Rule"), page.npos) << page;
+}
+
+struct Asking {
+  const char* name;
+  std::size_t back;
+  const char* answer;  // the uid, or what the error says
+};
+
+class WhyTest : public testing::TestWithParam<Asking> {};
+
+TEST_P(WhyTest, FindsTheRecordOrSaysWhatThereIs) {
+  std::deque<std::string> lines{line_of(of_pod("default", "web", "uid-1")), "{half",
+                                line_of(of_pod("default", "web", "uid-2")),
+                                line_of(of_pod("shop", "db", "uid-3")),
+                                line_of(of_pod("test", "db", "uid-4"))};
+  Question question;
+  question.pod = GetParam().name;
+  question.back = GetParam().back;
+  const auto found = find_eviction(lines, question);
+  const std::string answer =
+      found ? found->record["pod"]["uid"].get<std::string>() : found.error().what;
+  EXPECT_EQ(answer, GetParam().answer);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, WhyTest,
+    testing::Values(
+        Asking{"", 1, "uid-4"}, Asking{"", 4, "uid-1"}, Asking{"web", 1, "uid-2"},
+        Asking{"default/web", 2, "uid-1"}, Asking{"uid-3", 1, "uid-3"},
+        Asking{"shop/db", 1, "uid-3"},
+        Asking{"db", 1, "db may be any of shop/db, test/db: name its namespace as well"},
+        Asking{"nobody", 1, "no eviction of nobody is on record; headroomctl evictions lists them"},
+        Asking{"web", 3, "only 2 evictions of web are on record"},
+        Asking{"", 5, "only 4 evictions are on record"}));
+
+TEST(Why, AnEmptyLogAndALogOfSomethingElseAreSaidToBe) {
+  EXPECT_EQ(find_eviction({}, {}).error().what, "no eviction is on record");
+  EXPECT_EQ(find_eviction({"{", "[]"}, {}).error().what,
+            "no line of the log is an eviction's record");
+}
+
+TEST(AuditFile, OnlyTheLastWholeLinesAreTaken) {
+  std::istringstream log("one\ntwo\nthree\nhalf");
+  EXPECT_EQ(last_lines(log, 2), (std::deque<std::string>{"two", "three"}));
+  std::istringstream all("one\ntwo\n");
+  EXPECT_EQ(last_lines(all, 0), (std::deque<std::string>{"one", "two"}));
+  std::istringstream none("");
+  EXPECT_TRUE(last_lines(none, 5).empty());
+}
+
+}  // namespace
+}  // namespace headroom::ctl

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/explain.h"
+
+#include "ctl/explain_ranking.h"
+#include "ctl/record_fields.h"
+
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+// --- what happened -----------------------------------------------------------------------------
+
+std::string fate_of(const Json& record) {
+  const std::string outcome = text(at(record, {"outcome"}));
+  if (outcome == "evicted") return "was evicted";
+  if (outcome == "outlasting") return "was to be evicted and still has processes";
+  if (outcome == "vanished") return "was gone before it could be evicted";
+  if (outcome == "failed") return "could not be evicted: " + text(at(record, {"error"}));
+  if (outcome == "would_evict") return "would have been evicted (mode: observe)";
+  return "was decided on: " + outcome;
+}
+
+std::string headline(const Json& record) {
+  const std::string qos = text(at(record, {"pod", "qos"}));
+  return fmt::format("{} ({}priority {}) {}, {} UTC", pod_of(record),
+                     qos.size() > 1 ? qos + ", " : "",
+                     integer(at(record, {"pod", "priority"})).value_or(0), fate_of(record),
+                     text(at(record, {"time"})).substr(0, 23));
+}
+
+// --- why ---------------------------------------------------------------------------------------
+
+std::string crossing(const Json& record) {
+  const std::string seen = milliseconds(at(record, {"latency", "first_seen_to_decision_ms"}));
+  const std::string clear = milliseconds(at(record, {"latency", "crossing_to_decision_ms"}));
+  if (clear == "-")
+    return fmt::format(
+        "It was first seen below {} before the decision, and never above since headroomd started.",
+        seen);
+  return fmt::format(
+      "It was last seen above it {} before the decision and first seen below {} before it.", clear,
+      seen);
+}
+
+std::vector<std::string> threshold_lines(const Json& record) {
+  const std::string signal = text(at(record, {"signal"}));
+  return {fmt::format("{} was {} of {}, below its {} threshold of {}.", signal,
+                      amount(signal, integer(at(record, {"available"}))),
+                      amount(signal, integer(at(record, {"capacity"}))), text(at(record, {"kind"})),
+                      amount(signal, integer(at(record, {"threshold"})))),
+          crossing(record)};
+}
+
+std::vector<std::string> why_lines(const Json& record) {
+  if (const Json& taint = at(record, {"taint"}); taint.is_string())
+    return {fmt::format("The node is tainted {} and the pod does not tolerate it, or no longer.",
+                        text(taint))};
+  if (text(at(record, {"kind"})) == "limit")
+    return {fmt::format("It used more of its local storage than its limit of {} ({}).",
+                        bytes(integer(at(record, {"threshold"}))), text(at(record, {"signal"})))};
+  return threshold_lines(record);
+}
+
+// --- how fresh ---------------------------------------------------------------------------------
+
+// The oldest usage anybody was ranked by.
+std::optional<double> oldest_usage(const Json& record) {
+  std::optional<double> oldest;
+  const Json& ranking = at(record, {"ranking"});
+  if (!ranking.is_array()) return oldest;
+  for (const Json& candidate : ranking)
+    if (const Json& age = at(candidate, {"age_ms"}); age.is_number())
+      oldest = std::max(oldest.value_or(0), age.get<double>());
+  return oldest;
+}
+
+std::vector<std::string> fresh_lines(const Json& record) {
+  const Json& sampled = at(record, {"latency", "sample_to_decision_ms"});
+  if (!sampled.is_number()) return {};
+  std::string line = fmt::format("{} was read {} before the decision", text(at(record, {"signal"})),
+                                 milliseconds(sampled));
+  if (const auto oldest = oldest_usage(record))
+    line += *oldest > 0
+                ? fmt::format(", the pods' usage up to {} before it", seconds(*oldest / 1e3))
+                : ", the pods' usage on the pass that was judged";
+  return {line + "."};
+}
+
+// --- what was expected, and what came ----------------------------------------------------------
+
+std::vector<std::string> expected_lines(const Json& record) {
+  const Json& predicted = at(record, {"predicted"});
+  if (!predicted.is_object()) return {};
+  const std::string memory = bytes(integer(at(predicted, {"memory"})));
+  const std::string came = bytes(integer(at(record, {"memory_returned"})));
+  const std::string took = milliseconds(at(record, {"latency", "signal_to_gone_ms"}));
+  std::vector<std::string> lines;
+  if (const Json& within = at(predicted, {"within_ms"}); within.is_number())
+    lines.push_back(fmt::format("expected {} of memory within {}", memory, milliseconds(within)));
+  else
+    lines.push_back(fmt::format("expected {} of memory, after a grace of at most {}", memory,
+                                milliseconds(at(predicted, {"grace_ms"}))));
+  lines.push_back(took == "-" ? fmt::format("came     {}", came)
+                              : fmt::format("came     {} in {}", came, took));
+  return lines;
+}
+
+// --- the steps ---------------------------------------------------------------------------------
+
+struct Step {
+  const char* from;
+  const char* to;
+  const char* says;
+};
+// Instants of the record, each beside the one before it that is known.
+constexpr Step kSteps[] = {
+    {"last_clear", "first_crossed", "the threshold is crossed, somewhere in between"},
+    {"first_crossed", "sampled", "it stays crossed until its grace is over"},
+    {"sampled", "decided", "the reading is judged, the pods are ranked"},
+    {"decided", "terminated", "SIGTERM is sent"},
+    {"terminated", "killed", "grace, then SIGKILL"},
+    {"decided", "killed", "SIGKILL is sent"},
+    {"killed", "ended", "the kernel takes the processes down"},
+    {"terminated", "ended", "the processes end"},
+};
+
+std::optional<std::int64_t> instant(const Json& record, const char* name) {
+  return integer(at(record, {"instants_ns", name}));
+}
+
+// A path through a SIGTERM is told by its parts.
+bool told_by_parts(const Json& record, const Step& step) {
+  const std::string_view from = step.from, to = step.to;
+  if (from == "decided" && to == "killed") return instant(record, "terminated").has_value();
+  if (from == "terminated" && to == "ended") return instant(record, "killed").has_value();
+  return false;
+}
+
+std::vector<std::string> step_lines(const Json& record) {
+  std::vector<std::string> lines;
+  for (const Step& step : kSteps) {
+    const auto from = instant(record, step.from), to = instant(record, step.to);
+    if (!from || !to || told_by_parts(record, step)) continue;
+    if (*from == *to && std::string_view(step.from) == "first_crossed") continue;
+    lines.push_back(
+        fmt::format("{:>7}  {}", seconds(static_cast<double>(*to - *from) / 1e9), step.says));
+  }
+  return lines;
+}
+
+// --- put together ------------------------------------------------------------------------------
+
+void section(std::string& page, std::string_view title, const std::vector<std::string>& lines,
+             const Screen& screen) {
+  if (lines.empty()) return;
+  page += '\n';
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    page += painted(fmt::format("{:<10}", i == 0 ? title : ""), Colour::kBold, screen) + lines[i] +
+            '\n';
+}
+
+}  // namespace
+
+std::string explain(const Json& record, const Screen& screen) {
+  std::string page = painted(headline(record), Colour::kBold, screen) + '\n';
+  section(page, "Why", why_lines(record), screen);
+  section(page, "Inputs", fresh_lines(record), screen);
+  section(page, "Rule", rule_lines(record), screen);
+  if (const std::string ranking = ranking_table(record, screen); !ranking.empty())
+    page += '\n' + ranking;
+  section(page, "Spared", spared_lines(record), screen);
+  section(page, "Memory", expected_lines(record), screen);
+  section(page, "Steps", step_lines(record), screen);
+  if (const std::string message = text(at(record, {"message"})); message.size() > 1)
+    section(page, "Message", {message}, screen);
+  return page;
+}
+
+}  // namespace headroom::ctl

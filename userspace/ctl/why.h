@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl why: one eviction of the audit log, explained.
+#pragma once
+
+#include "ctl/command.h"
+
+#include <headroom/result.h>
+
+#include <cstddef>
+#include <deque>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+
+// Which one is meant.
+struct Question {
+  std::string pod;       // "namespace/name", name or uid; empty: any
+  std::size_t back = 1;  // of them the so-manieth from the end
+};
+
+struct Found {
+  nlohmann::json record;
+  std::size_t matches = 0;  // evictions that answer to the name, this one among them
+};
+
+// The record asked for; an error says what there is instead.
+Result<Found> find_eviction(const std::deque<std::string>& lines, const Question& question);
+
+void add_why(CLI::App& app, Command& chosen);
+
+}  // namespace headroom::ctl

@@ -2,6 +2,7 @@
 // headroomctl: the hand tool. Exit status: 0 done or yes, 1 it could not be done or no, 2 asked
 // wrongly, 3 (where 1 is no) headroomd does not answer.
 #include "ctl/admit.h"
+#include "ctl/check/check.h"
 #include "ctl/command.h"
 #include "ctl/complain.h"
 #include "ctl/evictions.h"
@@ -28,6 +29,8 @@ struct Entry {
 
 // By group, then by name, as --help lists them.
 constexpr Entry kCommands[] = {
+    {add_check, R"(
+  headroomctl check                   what works here, what does not, and what to do about it)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},

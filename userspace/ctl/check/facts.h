@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts: what `headroomctl check` saw of this host. Where it could not look, the error says why.
+#pragma once
+
+#include "observe/cgroup_root.h"
+
+#include <headroom/abi.h>
+#include <headroom/result.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::ctl::check {
+
+// The pass over all cgroups, as the daemon would choose its sources.
+struct Readings {
+  bool bpf = false;  // the sweep is at work
+  std::array<std::string_view, HR_GROUPS> sources{};
+  std::vector<std::string> reasons;
+  std::size_t cgroups = 0;
+};
+
+// What observes through hooks. The error says why it does not.
+struct Program {
+  std::string name;
+  Result<> loaded;
+  std::vector<std::string> left_out;  // "program: why"
+};
+
+// The running daemon's process.
+struct Daemon {
+  std::string mode;
+  std::uint64_t descriptors = 0;
+  std::uint64_t locked_bytes = 0;
+  std::int64_t oom_score_adj = 0;
+};
+
+struct Facts {
+  bool root = false;
+  std::string kernel;
+  observe::CgroupRoot cgroups;
+  Result<bool> cgroup_kill;
+  bool pressure = false;
+  bool btf = false;
+  Result<bool> symbols;          // kernel addresses are shown
+  Result<std::uint32_t> kfuncs;  // hr_kfunc bits
+  Result<Readings> readings;
+  Result<std::vector<Program>> programs;
+  std::string clock_source;  // "" where the kernel does not tell
+  bool clock_synchronised = false;
+  std::uint64_t descriptors = 0;  // the most this process may open
+  Result<std::string> systemd;    // its version
+  Result<std::optional<Daemon>> daemon;
+  Result<std::vector<std::string>> rivals;  // running programs that evict or kill as well
+  std::string nodefs;
+  Result<bool> project_quota;              // on nodefs
+  std::vector<std::string> configuration;  // complaints
+};
+
+}  // namespace headroom::ctl::check

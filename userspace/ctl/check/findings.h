@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings: what a host's facts mean to who wants to run headroom there. Pure.
+#pragma once
+
+#include "ctl/check/facts.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::ctl::check {
+
+enum class State : std::uint8_t {
+  kOk,
+  kLimited,  // headroom works, with less
+  kMissing,  // essential: it does not
+  kUnknown,  // we could not look
+};
+std::string_view name(State state);
+
+struct Finding {
+  std::string_view subject;
+  State state = State::kOk;
+  std::string found;
+  // Of what is not ok:
+  std::string cost;
+  std::string remedy;
+};
+
+std::vector<Finding> findings(const Facts& facts);
+
+// Nothing essential is missing.
+bool works(const std::vector<Finding>& findings);
+
+}  // namespace headroom::ctl::check

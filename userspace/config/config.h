@@ -4,6 +4,7 @@
 
 #include "base/pod_paths.h"
 #include "config/complaint.h"
+#include "config/cpus_config.h"
 #include "judge/allocatable/allocatable_policy.h"
 
 #include <headroom/placement.h>
@@ -56,6 +57,7 @@ struct Config {
   std::string log_level = "info";                      // logLevel: debug, info, warning, error
   DiskConfig disk;
   ReclaimConfig reclaim;
+  CpusConfig cpus;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
 

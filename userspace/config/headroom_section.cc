@@ -32,6 +32,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "disk",
     "reclaim",
     "evictStaticPods",
+    "cpus",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load.h"
 
+#include "config/cpus_section.h"
 #include "config/eviction_told.h"
 #include "config/flags.h"
 #include "config/headroom_section.h"
@@ -17,20 +18,30 @@
 namespace headroom::config {
 namespace {
 
+// What is put together only when everything has been told.
+struct Gathered {
+  EvictionTold eviction;
+  CpusTold cpus;
+};
+
 void read_document(const yaml::Node& document, const std::string& file, Config& config,
-                   EvictionTold& eviction, Complaints& complaints) {
+                   Gathered& gathered, Complaints& complaints) {
   if (!document.is_map()) {
     complaints.push_back(
         {file, document.line, "expected a KubeletConfiguration, found " + describe(document)});
     return;
   }
   const Section section(document, "", file, complaints);
-  read_kubelet(section, file, config, eviction);
-  if (const auto ours = section.map("headroom")) read_headroom(*ours, config);
+  read_kubelet(section, file, config, gathered.eviction);
+  read_cpus(section, file, config, gathered.cpus);
+  if (const auto ours = section.map("headroom")) {
+    read_headroom(*ours, config);
+    read_headroom_cpus(*ours, file, config, gathered.cpus);
+  }
 }
 
-void read_text(const std::string& text, const std::string& file, Config& config,
-               EvictionTold& eviction, Complaints& complaints) {
+void read_text(const std::string& text, const std::string& file, Config& config, Gathered& gathered,
+               Complaints& complaints) {
   const std::size_t before = complaints.size();
   std::vector<yaml::Node> documents = yaml::parse(text, file, complaints);
   std::erase_if(documents, [](const yaml::Node& node) { return node.is_null(); });
@@ -40,17 +51,17 @@ void read_text(const std::string& text, const std::string& file, Config& config,
       complaints.push_back({file, 0, "expected a KubeletConfiguration, found an empty file"});
     return;
   }
-  read_document(documents.front(), file, config, eviction, complaints);
+  read_document(documents.front(), file, config, gathered, complaints);
   if (documents.size() > 1)
     complaints.push_back({file, documents[1].line, "expected one document, found another"});
 }
 
-void read_configured(const CommandLine& line, Config& config, EvictionTold& eviction,
+void read_configured(const CommandLine& line, Config& config, Gathered& gathered,
                      Complaints& complaints) {
   const std::string file = line.config.empty() ? kDefaultFile : line.config.back();
   const auto text = read_file(file);
   if (text) {
-    read_text(*text, file, config, eviction, complaints);
+    read_text(*text, file, config, gathered, complaints);
     return;
   }
   const bool may_be_absent = line.config.empty();
@@ -70,10 +81,12 @@ void sort_by_place(Complaints& complaints) {
 
 Heard read(const CommandLine& line) {
   Heard told;
-  EvictionTold eviction;
-  read_configured(line, told.config, eviction, told.complaints);
-  apply_flags(line, told.config, eviction, told.complaints);
-  told.config.policy.thresholds = thresholds_told(eviction, told.complaints);
+  Gathered gathered;
+  read_configured(line, told.config, gathered, told.complaints);
+  apply_flags(line, told.config, gathered.eviction, told.complaints);
+  apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
+  told.config.policy.thresholds = thresholds_told(gathered.eviction, told.complaints);
+  settle_cpus(gathered.cpus, told.config, told.complaints);
   sort_by_place(told.complaints);
   return told;
 }

@@ -5,6 +5,7 @@
 #include "ctl/check/check.h"
 #include "ctl/command.h"
 #include "ctl/complain.h"
+#include "ctl/cpus.h"
 #include "ctl/evictions.h"
 #include "ctl/place.h"
 #include "ctl/status.h"
@@ -31,6 +32,8 @@ struct Entry {
 constexpr Entry kCommands[] = {
     {add_check, R"(
   headroomctl check                   what works here, what does not, and what to do about it)"},
+    {add_cpus, R"(
+  headroomctl cpus                    which CPU is whose, by socket, NUMA node and core)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},

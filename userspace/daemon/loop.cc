@@ -141,6 +141,9 @@ Result<> Loop::wake_at(Instant next) {
 
 void Loop::reload() {
   auto fresh = config::load(line_);
+  if (fresh)
+    if (auto objections = cpu_objections(*fresh); !objections.empty())
+      fresh = tl::make_unexpected(std::move(objections));
   if (!fresh) {
     for (const config::Complaint& complaint : fresh.error())
       log::error("{}", to_string(complaint));

@@ -2,6 +2,7 @@
 // headroomd: see headroomd(8).
 #include "config/command_line.h"
 #include "config/load.h"
+#include "daemon/cpu_keeper.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
 #include "daemon/preflight.h"
@@ -57,6 +58,7 @@ int run(int argc, char** argv) {
   observe::Manifests manifests = observe::read_manifests(told.config.pod_manifests);
   told.complaints.insert(told.complaints.end(), manifests.complaints.begin(),
                          manifests.complaints.end());
+  if (told.complaints.empty()) told.complaints = daemon::cpu_objections(told.config);
   if (!told.complaints.empty()) return wrong(told.complaints);
   if (line->check_config) {
     std::cout << "the configuration is good\n";

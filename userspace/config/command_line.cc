@@ -41,19 +41,35 @@ void add_kubelet_flags(CLI::App& app, CommandLine& line) {
             "pods, system-reserved, kube-reserved, ... or none");
 }
 
-void add_cpu_flags(CLI::App& app, CommandLine& line) {
-  add_value(app, "--cpu-manager-policy", line.cpu_manager_policy, "none|static",
-            "whether Guaranteed pods get whole CPUs of their own");
-  add_value(app, "--cpu-manager-policy-options", line.cpu_manager_policy_options,
-            "OPTION=BOOLEAN,...", "full-pcpus-only, strict-cpu-reservation, ...");
-  add_value(app, "--cpu-manager-reconcile-period", line.cpu_manager_reconcile_period, "DURATION",
-            "how often all CPU sets are looked at");
-  add_value(app, "--topology-manager-policy", line.topology_manager_policy, "POLICY",
-            "none, best-effort, restricted or single-numa-node");
-  add_value(app, "--topology-manager-policy-options", line.topology_manager_policy_options,
-            "OPTION=VALUE,...", "prefer-closest-numa-nodes, max-allowable-numa-nodes");
-  add_value(app, "--topology-manager-scope", line.topology_manager_scope, "container|pod",
-            "what is aligned as one");
+// A value is joined by "=", as pflag has it: "--cgroups-per-qos false" would be a stray word.
+void add_switch(CLI::App& app, const std::string& name, CommandLine::Uses& uses,
+                const std::string& help) {
+  app.add_flag(name, uses, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_reserve_flags(CLI::App& app, CommandLine& line) {
+  add_value(app, "--kube-reserved", line.kube_reserved, "NAME=QUANTITY,...",
+            "kept back from pods for the node's services: cpu, memory, ephemeral-storage, pid");
+  add_value(app, "--system-reserved", line.system_reserved, "NAME=QUANTITY,...",
+            "the same, for the operating system");
+  add_value(app, "--kube-reserved-cgroup", line.kube_reserved_cgroup, "SLICE",
+            "the slice that kube-reserved is enforced on");
+  add_value(app, "--system-reserved-cgroup", line.system_reserved_cgroup, "SLICE",
+            "the slice that system-reserved is enforced on");
+  add_value(app, "--reserved-cpus", line.reserved_cpus, "CPUS",
+            "CPUs kept back, such as 0-1; in place of what is reserved of cpu");
+  add_value(app, "--qos-reserved", line.qos_reserved, "memory=PERCENT%",
+            "share of better classes' memory requests that lesser ones may not use");
+  add_switch(app, "--cgroups-per-qos", line.cgroups_per_qos,
+             "a cgroup for all pods and one for each lesser class (true)");
+  add_value(app, "--cgroup-root", line.cgroup_root, "CGROUP", "where the pods' cgroup is made (/)");
+  add_value(app, "--cgroup-driver", line.cgroup_driver, "systemd|cgroupfs",
+            "how cgroups are named");
+  add_switch(app,
+             "--experimental-allocatable-ignore-eviction,"
+             "--experimental-node-allocatable-ignore-eviction-threshold",
+             line.ignore_eviction_threshold,
+             "do not take hard eviction thresholds off what pods may have");
 }
 
 void add_our_flags(CLI::App& app, CommandLine& line) {
@@ -72,7 +88,7 @@ std::unique_ptr<CLI::App> make_app(CommandLine& line) {
       "headroomd");
   app->allow_extras();  // ours to complain of, each with the flag it may have meant
   add_kubelet_flags(*app, line);
-  add_cpu_flags(*app, line);
+  add_reserve_flags(*app, line);
   add_our_flags(*app, line);
   return app;
 }

@@ -27,12 +27,16 @@ struct CommandLine {
   Uses eviction_max_pod_grace_period;
   Uses eviction_pressure_transition_period;
   Uses enforce_node_allocatable;
-  Uses cpu_manager_policy;
-  Uses cpu_manager_policy_options;
-  Uses cpu_manager_reconcile_period;
-  Uses topology_manager_policy;
-  Uses topology_manager_policy_options;
-  Uses topology_manager_scope;
+  Uses kube_reserved;
+  Uses system_reserved;
+  Uses qos_reserved;
+  Uses kube_reserved_cgroup;
+  Uses system_reserved_cgroup;
+  Uses reserved_cpus;
+  Uses cgroup_root;
+  Uses cgroup_driver;
+  Uses cgroups_per_qos;            // "true" where no value is given
+  Uses ignore_eviction_threshold;  // likewise
 
   // Ours.
   Uses mode;

@@ -4,8 +4,9 @@
 
 #include "base/pod_paths.h"
 #include "config/complaint.h"
-#include "config/cpus_config.h"
 #include "judge/allocatable/allocatable_policy.h"
+#include "judge/allocatable/cpu_conversion.h"
+#include "judge/allocatable/slices_mode.h"
 
 #include <headroom/placement.h>
 #include <headroom/policy.h>
@@ -38,6 +39,14 @@ struct ReclaimConfig {
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes
 };
 
+// headroom.slices
+struct SlicesConfig {
+  SlicesMode mode = SlicesMode::kOff;
+  bool persistent = false;  // what is set outlasts a reboot
+  WeightFormula weights = WeightFormula::kLinear;
+  friend bool operator==(const SlicesConfig&, const SlicesConfig&) = default;
+};
+
 struct Config {
   Policy policy;
 
@@ -57,14 +66,14 @@ struct Config {
   std::string log_level = "info";                      // logLevel: debug, info, warning, error
   DiskConfig disk;
   ReclaimConfig reclaim;
-  CpusConfig cpus;
+  SlicesConfig slices;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
 
   // The node as pods are to see it. The taints are what the node starts with: the operator changes
   // them at run time, and the policy holds those in force.
   std::vector<Taint> taints;       // registerWithTaints
-  AllocatablePolicy reserved;      // kubeReserved, systemReserved, reservedSystemCPUs
+  AllocatablePolicy reserved;      // kubeReserved, systemReserved, and how they are enforced
   std::int64_t max_pods = 110;     // maxPods
   std::int64_t pods_per_core = 0;  // podsPerCore; 0: no such limit
   std::string node_name;           // nodeName; "": the host's

@@ -79,9 +79,10 @@ std::string objection(const Told& told, std::size_t i) {
   return "";
 }
 
-// Of the kubelet's rules (KUBELET.md 3.3) those about the list itself. That a reserved cgroup must
-// be named, and cgroupsPerQOS be on, is left to the kubelet: it may have been told by a flag that
-// we never see.
+}  // namespace
+
+// Of the kubelet's rules (KUBELET.md 3.3) those about the list itself; the others are
+// settle_reserves()'.
 std::vector<std::string> enforcements_told(const EvictionTold& told, Complaints& complaints) {
   if (!told.enforce_node_allocatable) return {"pods"};
   const Told& list = *told.enforce_node_allocatable;
@@ -96,15 +97,15 @@ std::vector<std::string> enforcements_told(const EvictionTold& told, Complaints&
   return keys;
 }
 
-}  // namespace
-
-std::vector<Threshold> thresholds_told(const EvictionTold& told, Complaints& complaints) {
+std::vector<Threshold> thresholds_told(const EvictionTold& told,
+                                       const std::vector<std::string>& enforcements,
+                                       Complaints& complaints) {
   ThresholdMaps maps;
   if (told.hard) maps.hard = as_map(told.hard);
   maps.soft = as_map(told.soft);
   maps.soft_grace = graces(told.soft_grace);
   maps.min_reclaim = as_map(told.min_reclaim);
-  maps.enforce_node_allocatable = enforcements_told(told, complaints);
+  maps.enforce_node_allocatable = enforcements;
   maps.merge_defaults = told.merge_defaults;
 
   auto thresholds = build_thresholds(maps);

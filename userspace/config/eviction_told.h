@@ -7,7 +7,7 @@
 #pragma once
 
 #include "config/complaint.h"
-#include "config/section.h"
+#include "config/told.h"
 
 #include <headroom/policy.h>
 
@@ -16,16 +16,6 @@
 #include <vector>
 
 namespace headroom::config {
-
-// One map or list, all of it from one place: a flag replaces what the file says.
-struct Told {
-  std::string file;  // or "--eviction-hard"
-  int line = 0;
-  std::vector<Word> words;
-  // Keys that are there but could not be read, and have been complained of: nobody is to hear that
-  // they are missing as well.
-  std::vector<std::string> unread;
-};
 
 struct EvictionTold {
   std::optional<Told> hard;  // absent: the kubelet's defaults; empty: none
@@ -36,7 +26,12 @@ struct EvictionTold {
   bool merge_defaults = false;
 };
 
+// enforceNodeAllocatable, without the keys that are complained of.
+std::vector<std::string> enforcements_told(const EvictionTold& told, Complaints& complaints);
+
 // The policy's thresholds; complaints are added for what is wrong, and then the list is partial.
-std::vector<Threshold> thresholds_told(const EvictionTold& told, Complaints& complaints);
+std::vector<Threshold> thresholds_told(const EvictionTold& told,
+                                       const std::vector<std::string>& enforcements,
+                                       Complaints& complaints);
 
 }  // namespace headroom::config

@@ -5,8 +5,10 @@
 #include "config/disk_section.h"
 #include "config/node_section.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace headroom::config {
 namespace {
@@ -31,31 +33,62 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "nodeStatus",
     "disk",
     "reclaim",
+    "slices",
     "evictStaticPods",
-    "cpus",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
     {{"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
+constexpr std::array<Choice<SlicesMode>, 3> kSlicesModes{{{"off", SlicesMode::kOff},
+                                                          {"observe", SlicesMode::kObserve},
+                                                          {"enforce", SlicesMode::kEnforce}}};
+constexpr auto kSlicesKeys = std::to_array<std::string_view>({"mode", "persistent", "weights"});
+constexpr std::array<Choice<WeightFormula>, 2> kWeights{
+    {{"linear", WeightFormula::kLinear}, {"quadratic", WeightFormula::kQuadratic}}};
 constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
 constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
 
-void read_pods_cgroup(const Section& section, Config& config) {
-  const auto text = section.string("podsCgroup");
-  if (!text) return;
-  std::string_view path = *text;
+void read_pods_cgroup(const Section& section, const std::string& file, ReservesTold& reserves) {
+  auto told = told_word(section, file, "podsCgroup");
+  if (!told) return;
+  std::string& text = told->words.front().text;
+  std::string_view path = text;
   while (path.starts_with("/"))
     path.remove_prefix(1);
   while (path.ends_with("/"))
     path.remove_suffix(1);
   const bool climbs = ("/" + std::string(path) + "/").find("/../") != std::string::npos;
   if (path.empty() || climbs)
-    section.complain(
+    return section.complain(
         "podsCgroup",
-        "expected a cgroup below the root, such as kubepods.slice, found \"" + *text + "\"");
-  else
-    config.pods_cgroup = path;
+        "expected a cgroup below the root, such as kubepods.slice, found \"" + text + "\"");
+  text = std::string(path);
+  reserves.pods_cgroup = std::move(told);
+}
+
+// Unquoted, YAML takes it for a boolean; nobody who writes it means one.
+bool says_off(const Section& slices) {
+  return std::any_of(
+      slices.entries().begin(), slices.entries().end(), [](const yaml::Entry& entry) {
+        return entry.key == "mode" && is_boolean(entry.value) && entry.value.text == "off";
+      });
+}
+
+void read_slices(const Section& headroom, const std::string& file, Config& config,
+                 ReservesTold& reserves) {
+  const auto section = headroom.map("slices");
+  if (!section) return;
+  section->expect_only(kSlicesKeys);
+  if (!says_off(*section)) {
+    if (const auto mode = section->choice<SlicesMode>("mode", kSlicesModes))
+      config.slices.mode = *mode;
+    reserves.slices_mode = Told{file, section->line_of("mode"), {}, {}};
+  }
+  if (const auto persistent = section->boolean("persistent"))
+    config.slices.persistent = *persistent;
+  if (const auto weights = section->choice<WeightFormula>("weights", kWeights))
+    config.slices.weights = *weights;
 }
 
 void read_outside(const Section& section, Config& config) {
@@ -68,7 +101,6 @@ void read_outside(const Section& section, Config& config) {
   read_path(section, "podManifests", config.pod_manifests);
   read_path(section, "auditLog", config.audit_log);
   read_path(section, "stateDirectory", config.state_dir);
-  read_pods_cgroup(section, config);
   if (const auto wanted = section.boolean("compatibilityMetrics"))
     config.compatibility_metrics = *wanted;
   if (const auto level = section.choice<std::string_view>("logLevel", kLogLevels))
@@ -143,13 +175,16 @@ std::optional<Mode> mode_named(std::string_view word) {
   return std::nullopt;
 }
 
-void read_headroom(const Section& section, Config& config) {
+void read_headroom(const Section& section, const std::string& file, Config& config,
+                   ReservesTold& reserves) {
   section.expect_only(kKeys);
   if (const auto mode = section.choice<Mode>("mode", kModes)) config.policy.mode = *mode;
   read_outside(section, config);
   read_hard_grace(section, config.policy);
   read_watch(section, config);
   read_node_identity(section, config);
+  read_pods_cgroup(section, file, reserves);
+  read_slices(section, file, config, reserves);
   read_disk(section, config);
   read_reclaim(section, config);
   if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))

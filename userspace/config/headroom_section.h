@@ -3,6 +3,7 @@
 #pragma once
 
 #include "config/config.h"
+#include "config/reserves_told.h"
 #include "config/section.h"
 
 #include <optional>
@@ -14,7 +15,8 @@ namespace headroom::config {
 
 std::span<const std::string_view> headroom_keys();
 
-void read_headroom(const Section& section, Config& config);
+void read_headroom(const Section& section, const std::string& file, Config& config,
+                   ReservesTold& reserves);
 
 // What is wrong with a value that a flag may give too; absent: nothing.
 std::optional<std::string> objection_to_listen(std::string_view listen);

@@ -7,7 +7,6 @@
 #include "config/suggest.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <vector>
 
@@ -39,19 +38,6 @@ void complain_of_unknown(const Section& document) {
   }
 }
 
-std::optional<Told> told_map(const Section& document, const std::string& file,
-                             std::string_view key) {
-  auto words = document.map_of_strings(key);
-  if (!words) return std::nullopt;
-  Told told{file, document.line_of(key), std::move(*words), {}};
-  const auto map = document.map(key);
-  for (const yaml::Entry& entry : map->entries()) {
-    const auto same = [&](const Word& word) { return word.key == entry.key; };
-    if (std::none_of(told.words.begin(), told.words.end(), same)) told.unread.push_back(entry.key);
-  }
-  return told;
-}
-
 // A map that is none holds no grace period for anyone: all are unread.
 Told unreadable_graces(const Section& document, const std::string& file,
                        const std::optional<Told>& soft) {
@@ -72,9 +58,7 @@ void read_eviction(const Section& document, const std::string& file, Config& con
   eviction.min_reclaim = told_map(document, file, "evictionMinimumReclaim");
   if (const auto merge = document.boolean("mergeDefaultEvictionSettings"))
     eviction.merge_defaults = *merge;
-  if (auto words = document.list_of_strings("enforceNodeAllocatable"))
-    eviction.enforce_node_allocatable =
-        Told{file, document.line_of("enforceNodeAllocatable"), std::move(*words), {}};
+  eviction.enforce_node_allocatable = told_list(document, file, "enforceNodeAllocatable");
 
   if (const auto isolation = document.boolean("localStorageCapacityIsolation"))
     config.policy.local_storage_isolation = *isolation;
@@ -91,60 +75,22 @@ void read_eviction(const Section& document, const std::string& file, Config& con
   }
 }
 
-// The driver is often not in the file: the runtime reports it. Distributions choose systemd, so do
-// we; headroom.podsCgroup overrides.
 void read_cgroups(const Section& document, Config& config) {
-  static constexpr std::array<Choice<bool>, 2> kDrivers{{{"systemd", true}, {"cgroupfs", false}}};
-  const auto driver = document.choice<bool>("cgroupDriver", kDrivers);
-  const auto root = document.string("cgroupRoot");
-  if (driver || root) {
-    const bool systemd = !driver || *driver;
-    config.pods_cgroup = pods_cgroup(systemd, root ? std::string_view(*root) : "/");
-  }
   auto& system = config.system_cgroups;
   system.kubelet = document.string("kubeletCgroups").value_or("");
   system.misc = document.string("systemCgroups").value_or("");
-  system.kube_reserved = document.string("kubeReservedCgroup").value_or("");
-  system.system_reserved = document.string("systemReservedCgroup").value_or("");
-}
-
-std::vector<std::string> components(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const std::string_view part = path.substr(0, path.find('/'));
-    path.remove_prefix(std::min(path.size(), part.size() + 1));
-    if (!part.empty()) parts.emplace_back(part);
-  }
-  return parts;
 }
 
 }  // namespace
 
-std::string pods_cgroup(bool systemd_driver, std::string_view cgroup_root) {
-  std::vector<std::string> parts = components(cgroup_root);
-  parts.push_back("kubepods");
-  std::string path, stem;
-  for (std::string& part : parts) {
-    if (!path.empty()) path += "/";
-    if (!systemd_driver) {
-      path += part;
-      continue;
-    }
-    // A slice's name spells out its parents, so a dash in a name becomes an underscore.
-    std::replace(part.begin(), part.end(), '-', '_');
-    stem += (stem.empty() ? "" : "-") + part;
-    path += stem + ".slice";
-  }
-  return path;
-}
-
 void read_kubelet(const Section& document, const std::string& file, Config& config,
-                  EvictionTold& eviction) {
+                  EvictionTold& eviction, ReservesTold& reserves) {
   expect_constant(document, "apiVersion", kApiVersion);
   expect_constant(document, "kind", kKind);
   complain_of_unknown(document);
   read_eviction(document, file, config, eviction);
   read_cgroups(document, config);
+  read_reserves(document, file, reserves);
   read_node(document, config);
 }
 

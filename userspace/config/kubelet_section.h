@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "config/eviction_told.h"
+#include "config/reserves_told.h"
 #include "config/section.h"
 
 namespace headroom::config {
@@ -11,10 +12,6 @@ namespace headroom::config {
 // `document` is the whole file; keys the kubelet has not got (but for `headroom`) are complained
 // of.
 void read_kubelet(const Section& document, const std::string& file, Config& config,
-                  EvictionTold& eviction);
-
-// Where the kubelet puts its pods, below the cgroup root: ("systemd", "/kubelet") is
-// "kubelet.slice/kubelet-kubepods.slice".
-std::string pods_cgroup(bool systemd_driver, std::string_view cgroup_root);
+                  EvictionTold& eviction, ReservesTold& reserves);
 
 }  // namespace headroom::config

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load.h"
 
-#include "config/cpus_section.h"
 #include "config/eviction_told.h"
 #include "config/flags.h"
 #include "config/headroom_section.h"
 #include "config/kubelet_section.h"
 #include "config/read_file.h"
+#include "config/reserve_flags.h"
+#include "config/reserves_told.h"
 #include "config/section.h"
 #include "config/yaml.h"
 
@@ -21,7 +22,7 @@ namespace {
 // What is put together only when everything has been told.
 struct Gathered {
   EvictionTold eviction;
-  CpusTold cpus;
+  ReservesTold reserves;
 };
 
 void read_document(const yaml::Node& document, const std::string& file, Config& config,
@@ -32,12 +33,9 @@ void read_document(const yaml::Node& document, const std::string& file, Config& 
     return;
   }
   const Section section(document, "", file, complaints);
-  read_kubelet(section, file, config, gathered.eviction);
-  read_cpus(section, file, config, gathered.cpus);
-  if (const auto ours = section.map("headroom")) {
-    read_headroom(*ours, config);
-    read_headroom_cpus(*ours, file, config, gathered.cpus);
-  }
+  read_kubelet(section, file, config, gathered.eviction, gathered.reserves);
+  if (const auto ours = section.map("headroom"))
+    read_headroom(*ours, file, config, gathered.reserves);
 }
 
 void read_text(const std::string& text, const std::string& file, Config& config, Gathered& gathered,
@@ -84,9 +82,12 @@ Heard read(const CommandLine& line) {
   Gathered gathered;
   read_configured(line, told.config, gathered, told.complaints);
   apply_flags(line, told.config, gathered.eviction, told.complaints);
-  apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
-  told.config.policy.thresholds = thresholds_told(gathered.eviction, told.complaints);
-  settle_cpus(gathered.cpus, told.config, told.complaints);
+  apply_reserve_flags(line, gathered.reserves, told.complaints);
+  const Enforcements enforcements{enforcements_told(gathered.eviction, told.complaints),
+                                  gathered.eviction.enforce_node_allocatable};
+  told.config.policy.thresholds =
+      thresholds_told(gathered.eviction, enforcements.keys, told.complaints);
+  settle_reserves(gathered.reserves, enforcements, told.config, told.complaints);
   sort_by_place(told.complaints);
   return told;
 }

@@ -2,14 +2,10 @@
 #include "config/node_section.h"
 
 #include "judge/admission/taint_edit.h"
-#include "judge/allocatable/allocatable_policy.h"
-
-#include <headroom/cpuset.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <memory>
 #include <utility>
 
 namespace headroom::config {
@@ -56,49 +52,10 @@ void read_taints(const Section& document, Config& config) {
     read_taint(section, config.taints);
 }
 
-std::map<std::string, std::string> read_reserve(const Section& document, std::string_view key) {
-  std::map<std::string, std::string> reserve;
-  if (auto words = document.map_of_strings(key))
-    for (Word& word : *words)
-      reserve.emplace(std::move(word.key), std::move(word.text));
-  return reserve;
-}
-
-std::optional<std::int64_t> read_reserved_cpus(const Section& document) {
-  const auto text = document.string("reservedSystemCPUs");
-  if (!text || text->empty()) return std::nullopt;
-  const auto cpus = CpuSet::parse(*text);
-  if (cpus) return cpus->size();
-  document.complain("reservedSystemCPUs", cpus.error().what);
-  return std::nullopt;
-}
-
-// Led back to the line it came from.
-void complain(const Section& document, const SettingError& error) {
-  const auto map = document.map(error.field);
-  const int line =
-      map && map->has(error.key) ? map->line_of(error.key) : document.line_of(error.field);
-  document.complain_at(line, error.field + "." + error.key + ": " + error.what);
-}
-
-void read_reserves(const Section& document, Config& config) {
-  AllocatableTold told;
-  told.kube_reserved = read_reserve(document, "kubeReserved");
-  told.system_reserved = read_reserve(document, "systemReserved");
-  told.reserved_cpus = read_reserved_cpus(document);
-  auto policy = allocatable_policy(told);
-  if (policy)
-    config.reserved = std::move(*policy);
-  else
-    for (const SettingError& error : policy.error())
-      complain(document, error);
-}
-
 }  // namespace
 
 void read_node(const Section& document, Config& config) {
   read_taints(document, config);
-  read_reserves(document, config);
   if (const auto pods = document.integer("maxPods", 0, Int32::max())) config.max_pods = *pods;
   if (const auto pods = document.integer("podsPerCore", 0, Int32::max()))
     config.pods_per_core = *pods;

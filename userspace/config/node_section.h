@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node as pods are to see it: its taints, what is reserved of it, how many pods it takes.
+// The node as pods are to see it: its taints, how many pods it takes, its name.
 #pragma once
 
 #include "config/config.h"
@@ -7,8 +7,7 @@
 
 namespace headroom::config {
 
-// The KubeletConfiguration's own keys: registerWithTaints, maxPods, podsPerCore, kubeReserved,
-// systemReserved, reservedSystemCPUs.
+// The KubeletConfiguration's own keys: registerWithTaints, maxPods, podsPerCore.
 void read_node(const Section& document, Config& config);
 
 // Ours, of the `headroom:` section: nodeName, nodeLabels, nodeStatus.

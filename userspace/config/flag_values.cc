@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/flag_values.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace headroom::config {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// The pieces between commas; empty ones are none, so "" is an empty list.
+std::vector<std::string_view> pieces(std::string_view text) {
+  std::vector<std::string_view> all;
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), piece.size() + 1));
+    if (!trimmed(piece).empty()) all.push_back(trimmed(piece));
+  }
+  return all;
+}
+
+}  // namespace
+
+void tell_map(const CommandLine::Uses& uses, const std::string& flag, std::string_view form,
+              std::optional<Told>& told, Complaints& complaints) {
+  if (uses.empty()) return;
+  const char sign = form[form.find_first_of("<=")];
+  told = Told{flag, 0, {}, {}};
+  for (const std::string& use : uses) {
+    for (const std::string_view pair : pieces(use)) {
+      const std::size_t at = pair.find(sign);
+      if (at == std::string_view::npos)
+        complaints.push_back(
+            {flag, 0, "\"" + std::string(pair) + "\": expected " + std::string(form)});
+      else
+        told->words.push_back({std::string(trimmed(pair.substr(0, at))),
+                               std::string(trimmed(pair.substr(at + 1))), 0});
+    }
+  }
+}
+
+void tell_list(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told) {
+  if (uses.empty()) return;
+  told = Told{flag, 0, {}, {}};
+  for (const std::string& use : uses)
+    for (const std::string_view word : pieces(use))
+      told->words.push_back({"", std::string(word), 0});
+}
+
+void tell_word(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told) {
+  if (!uses.empty()) told = Told{flag, 0, {Word{"", uses.back(), 0}}, {}};
+}
+
+void tell_switch(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told,
+                 Complaints& complaints) {
+  if (uses.empty()) return;
+  if (uses.back() != "true" && uses.back() != "false")
+    complaints.push_back({flag, 0, "expected true or false, found \"" + uses.back() + "\""});
+  else
+    tell_word(uses, flag, told);
+}
+
+}  // namespace headroom::config

@@ -149,6 +149,50 @@ NodeView sample_node() {
   return node;
 }
 
+report::NodeStatusRef sample_status() {
+  auto status = std::make_shared<report::NodeStatus>();
+  status->state.taints = {{"dedicated", "gpu", TaintEffect::kNoExecute}};
+  for (ResourceList* list : {&status->capacity, &status->allocatable, &status->reserved,
+                             &status->requested, &status->limits})
+    list->emplace("cpu", *Quantity::parse("3500m"));
+  return status;
+}
+
+report::SlicesRef sample_slices() {
+  using Role = NodeCgroup::Role;
+  auto view = std::make_shared<report::SlicesView>();
+  view->mode = SlicesMode::kEnforce;
+  view->calls = 9;
+  view->calls_failed = 1;
+  const CgroupValues pods{.cpu_weight = CpuWeight{59}, .memory_max = 3_GiB};
+  const CgroupValues reserve{.cpu_weight = CpuWeight{20}, .memory_max = 512_MiB};
+  view->slices = {{.role = Role::kPods,
+                   .path = "/kubepods.slice",
+                   .share = {.cpu = MilliCpu{1500}, .memory = 3_GiB, .pids = Tasks{1000}},
+                   .there = true,
+                   .desired = pods,
+                   .actual = pods,
+                   .memory = 1_GiB,
+                   .tasks = Tasks{12},
+                   .cpus = 0.25},
+                  {.role = Role::kKubeReserved,
+                   .path = "/kube.slice",
+                   .share = {.cpu = MilliCpu{500}, .memory = 512_MiB},
+                   .there = true,
+                   .desired = reserve,
+                   .actual = {.cpu_weight = CpuWeight{20}, .memory_max = Limit<Bytes>::max()},
+                   .differs = {.memory_max = 512_MiB},
+                   .memory = 600_MiB,
+                   .over = 600_MiB,
+                   .drift = {{"memory.max", 2}, {"slice", 1}}},
+                  {.role = Role::kBestEffort,
+                   .path = "/kubepods.slice/kubepods-besteffort.slice",
+                   .desired = {.cpu_weight = CpuWeight{1}},
+                   .differs = {.cpu_weight = CpuWeight{1}},
+                   .trouble = "reach systemd on the system bus: gone"}};
+  return view;
+}
+
 Eviction sample_eviction() {
   const auto hog = sample_pod("hog", QosClass::kBestEffort);
   const auto web = sample_pod("web", QosClass::kBurstable, 100);

@@ -38,6 +38,9 @@ class SampleNames final : public report::CgroupNames {
 hr_waits sample_waits(std::uint64_t ns, hr_u32 brief, hr_u32 longer);
 CgroupTable sample_cgroups();
 NodeView sample_node();
+report::NodeStatusRef sample_status();
+// kubepods as it should be; the kube reserve changed by somebody; besteffort not there.
+report::SlicesRef sample_slices();
 Eviction sample_eviction();
 
 }  // namespace headroom::test

@@ -5,9 +5,9 @@
 #include "ctl/check/check.h"
 #include "ctl/command.h"
 #include "ctl/complain.h"
-#include "ctl/cpus.h"
 #include "ctl/evictions.h"
 #include "ctl/place.h"
+#include "ctl/slices.h"
 #include "ctl/status.h"
 #include "ctl/taint.h"
 #include "ctl/top.h"
@@ -32,11 +32,11 @@ struct Entry {
 constexpr Entry kCommands[] = {
     {add_check, R"(
   headroomctl check                   what works here, what does not, and what to do about it)"},
-    {add_cpus, R"(
-  headroomctl cpus                    which CPU is whose, by socket, NUMA node and core)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},
+    {add_slices, R"(
+  headroomctl slices                  the node's slices: shares, use, values, drift)"},
     {add_status, R"(
   headroomctl status                  signals, thresholds and conditions, once
   headroomctl status --json | jq .thresholds)"},

@@ -72,6 +72,19 @@ std::optional<std::int64_t> oom_kills_of(const Json& json) {
   return *limit + *node;
 }
 
+Resources resources_of(const Json& json) {
+  Resources resources;
+  for (const auto& [resource, quantity] : json.items())
+    if (quantity.is_string()) resources[resource] = quantity.get<std::string>();
+  return resources;
+}
+
+NodeResources node_of(const Json& json) {
+  return {resources_of(at(json, "capacity")), resources_of(at(json, "reserved")),
+          resources_of(at(json, "allocatable")), resources_of(at(json, "requested")),
+          resources_of(at(json, "limits"))};
+}
+
 PodStatus pod_of(const Json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
@@ -104,6 +117,7 @@ Status status_of(const Json& json) {
     status.conditions[name] = truth(holds);
   for (const Json& taint : at(json, "taints"))
     status.taints.push_back(text(taint, "taint"));
+  status.node = node_of(at(json, "node"));
   for (const Json& pod : at(json, "pods"))
     status.pods.push_back(pod_of(pod));
   status.cgroups = integer(json, "cgroups");

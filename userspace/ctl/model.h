@@ -62,6 +62,13 @@ struct PodStatus {
   Stalls stalls;
 };
 
+// Quantities as the document writes them: "3500m", "7Gi"; by resource.
+using Resources = std::map<std::string, std::string>;
+
+struct NodeResources {
+  Resources capacity, reserved, allocatable, requested, limits;
+};
+
 struct Status {
   std::string version;
   std::string mode;
@@ -71,6 +78,7 @@ struct Status {
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
   std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"
+  NodeResources node;
   std::vector<PodStatus> pods;
   std::optional<std::int64_t> cgroups;
   std::optional<std::int64_t> evicted;

@@ -3,6 +3,7 @@
 
 #include "ctl/client.h"
 #include "ctl/complain.h"
+#include "ctl/resources.h"
 #include "ctl/stallers.h"
 
 #include <cstdio>
@@ -105,6 +106,8 @@ std::string condition_line(const Status& status, const Screen& screen) {
 std::string render_status(const Status& status, const Screen& screen) {
   std::string text = heading(status, screen);
   text += '\n' + threshold_table(status, screen);
+  if (const std::string resources = resource_table(status.node, screen); !resources.empty())
+    text += '\n' + resources;
   text += '\n' + condition_line(status, screen);
   text += taint_line(status);
   if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';

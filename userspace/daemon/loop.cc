@@ -2,6 +2,7 @@
 #include "daemon/loop.h"
 
 #include "config/load.h"
+#include "daemon/slice_terms.h"
 #include "observe/clock.h"
 #include "observe/manifest.h"
 #include "report/journal.h"
@@ -140,17 +141,16 @@ Result<> Loop::wake_at(Instant next) {
 }
 
 void Loop::reload() {
-  auto fresh = config::load(line_);
-  if (fresh)
-    if (auto objections = cpu_objections(*fresh); !objections.empty())
-      fresh = tl::make_unexpected(std::move(objections));
-  if (!fresh) {
-    for (const config::Complaint& complaint : fresh.error())
+  config::Heard fresh = config::read(line_);
+  if (fresh.complaints.empty())
+    fresh.complaints = objections_to_reserves(fresh.config, node_->capacity());
+  if (!fresh.complaints.empty()) {
+    for (const config::Complaint& complaint : fresh.complaints)
       log::error("{}", to_string(complaint));
     log::error("the configuration is not reloaded: the one in force stays");
     return;
   }
-  node_->adopt(std::move(*fresh));
+  node_->adopt(std::move(fresh.config));
   if (auto watched = watch_manifests(); !watched) log::warning("{}", watched.error().what);
   read_manifests();
   log::info("reloaded");

@@ -2,10 +2,10 @@
 // headroomd: see headroomd(8).
 #include "config/command_line.h"
 #include "config/load.h"
-#include "daemon/cpu_keeper.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
 #include "daemon/preflight.h"
+#include "daemon/slice_terms.h"
 #include "observe/manifest.h"
 #include "report/journal.h"
 
@@ -58,7 +58,9 @@ int run(int argc, char** argv) {
   observe::Manifests manifests = observe::read_manifests(told.config.pod_manifests);
   told.complaints.insert(told.complaints.end(), manifests.complaints.begin(),
                          manifests.complaints.end());
-  if (told.complaints.empty()) told.complaints = daemon::cpu_objections(told.config);
+  if (told.complaints.empty() && told.config.slices.mode != SlicesMode::kOff)
+    told.complaints =
+        daemon::objections_to_reserves(told.config, daemon::capacity_now(told.config));
   if (!told.complaints.empty()) return wrong(told.complaints);
   if (line->check_config) {
     std::cout << "the configuration is good\n";

@@ -5,8 +5,10 @@
 #include "daemon/node_terms.h"
 #include "daemon/questions.h"
 #include "daemon/site.h"
+#include "daemon/slice_terms.h"
 #include "daemon/told.h"
 #include "judge/qos.h"
+#include "observe/capacity.h"
 #include "observe/clock.h"
 #include "observe/fill_rate.h"
 #include "report/journal.h"
@@ -107,6 +109,7 @@ Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::Cgroup
   make_directory(config.state_dir);
   std::unique_ptr<Node> node(
       new Node(std::move(config), root, std::move(*sources), std::move(manifests)));
+  if (auto kept = node->keep_slices(); !kept) return tl::make_unexpected(kept.error());
   node->open_windows();
   node->resume();
   node->resume_timers();
@@ -135,7 +138,6 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                  .images = filesystems_.images}),
       names_(observer_.inventory()),
       shown_(std::make_shared<report::Shown>()),
-      cpu_board_(std::make_shared<report::CpuBoard>()),
       status_(status_setup()),
       reporter_(reporter_setup()),
       host_actuator_(
@@ -162,29 +164,11 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                                        .unresolved = observer_.inventory().unresolved(),
                                        .notices = bus_ ? bus_->lost() : 0});
                 reporter_.note_programs(programs());
+                if (slices_) reporter_.note_slices(slices_->current());
               }) {
-  describe(std::move(manifests));
+  observer_.describe(std::move(manifests));
   note_source();
   status_.adopt(terms_of(config_), config_.policy);
-  keep_cpus();
-}
-
-void Node::describe(std::vector<Pod> manifests) {
-  manifests_ = manifests;
-  if (cpus_) cpus_->describe(manifests);
-  observer_.describe(std::move(manifests));
-}
-
-// From now on, or no more: what is pinned then stays so.
-void Node::keep_cpus() {
-  CpuTerms terms = cpu_terms_of(config_);
-  if (terms.cpus.mode == config::CpusConfig::Mode::kOff)
-    cpus_.reset();
-  else if (cpus_)
-    cpus_->adopt(std::move(terms));
-  else
-    cpus_ = std::make_unique<CpuKeeper>(root_.mount, config_.pods_cgroup, std::move(terms),
-                                        manifests_, cpu_board_);
 }
 
 // With the taints in force: the configuration's as edited since.
@@ -196,17 +180,22 @@ config::Config Node::tainted(config::Config config) {
 }
 
 StatusKeeper::Setup Node::status_setup() {
-  return {.next = &reporter_,
-          .on_change =
-              [this](const report::NodeStatusRef& status) {
-                reporter_.note_status(status);
-                if (status_file_) status_file_->submit(status);
-              },
-          .machine = &machine_amounts,
-          .wall_clock =
-              [] {
-                return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-              }};
+  return {
+      .next = &reporter_,
+      .on_change =
+          [this](const report::NodeStatusRef& status) {
+            reporter_.note_status(status);
+            if (status_file_) status_file_->submit(status);
+          },
+      .on_stock =
+          [this](const Amounts& capacity, const std::vector<std::shared_ptr<const Pod>>& active) {
+            if (slices_) slices_->submit(slice_terms(config_, capacity, active));
+          },
+      .machine = &machine_amounts,
+      .wall_clock =
+          [] {
+            return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+          }};
 }
 
 // Asked on the bus's thread.
@@ -217,8 +206,7 @@ report::DbusSetup Node::bus_setup() {
       .admit =
           [this](const std::string& manifest) { return admit_json(status_.current(), manifest); },
       .taint = [this](const std::vector<std::string>& edits,
-                      bool overwrite) { return taint_json(taints_, edits, overwrite); },
-      .cpus = [board = cpu_board_] { return cpus_answer(*board); }};
+                      bool overwrite) { return taint_json(taints_, edits, overwrite); }};
 }
 
 report::ReporterSetup Node::reporter_setup() {
@@ -232,6 +220,17 @@ report::ReporterSetup Node::reporter_setup() {
           }};
 }
 
+// Made when first asked for; a reload may ask, and may turn it off again.
+Result<> Node::keep_slices() {
+  const SlicesMode mode = slices_mode(config_);
+  if (slices_ || mode == SlicesMode::kOff) return {};
+  auto keeper = SliceKeeper::start(observe::SliceReader(root_.mount, root_.controllers),
+                                   observe::possible_cpus(), mode);
+  if (!keeper) return tl::make_unexpected(keeper.error());
+  slices_ = std::move(*keeper);
+  return {};
+}
+
 // The windows others look through. Without one of them the node is kept all the same.
 void Node::open_windows() {
   if (!config_.node_status.empty())
@@ -242,7 +241,7 @@ void Node::open_windows() {
   else
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
-  auto http = report::Http::open(config_.listen, make_site(config_, shown_, cpu_board_));
+  auto http = report::Http::open(config_.listen, make_site(config_, shown_));
   if (http)
     http_ = std::move(*http);
   else
@@ -408,20 +407,20 @@ void Node::adopt(config::Config config) {
   stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
   stays("disk", config_.disk, config.disk);
   config_.reclaim = std::move(config.reclaim);
-  config_.cpus = std::move(config.cpus);
   host_actuator_.use(ways_of(config_));
   config_.policy = std::move(config.policy);
   config_.self_check_period = config.self_check_period;
   config_.pod_manifests = std::move(config.pod_manifests);
   config_.taints = std::move(config.taints);
   config_.reserved = std::move(config.reserved);
+  config_.slices = config.slices;
+  if (auto kept = keep_slices(); !kept) log::error("{}", kept.error().what);
   config_.max_pods = config.max_pods;
   config_.pods_per_core = config.pods_per_core;
   config_.node_name = std::move(config.node_name);
   config_.node_labels = std::move(config.node_labels);
   log::set_level(config.log_level);
   adopt_policy();
-  keep_cpus();
 }
 
 }  // namespace headroom::daemon

@@ -6,9 +6,9 @@
 #include "act/host_actuator.h"
 #include "config/config.h"
 #include "daemon/cgroup_names.h"
-#include "daemon/cpu_keeper.h"
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
+#include "daemon/slice_keeper.h"
 #include "daemon/status_file.h"
 #include "daemon/status_keeper.h"
 #include "daemon/taint_keeper.h"
@@ -46,9 +46,10 @@ class Node {
 
   // A new configuration: what can change now does, what needs a restart is said.
   void adopt(config::Config config);
-  void describe(std::vector<Pod> manifests);
+  void describe(std::vector<Pod> manifests) { observer_.describe(std::move(manifests)); }
 
   const config::Config& config() const { return config_; }
+  const Amounts& capacity() const { return status_.capacity(); }
 
   // Readable when an operator has edited the taints: then heed_edits(), and take a turn.
   int edits_fd() const { return taints_.edited_fd(); }
@@ -66,6 +67,7 @@ class Node {
        std::vector<Pod> manifests);
   report::ReporterSetup reporter_setup();
   void open_windows();
+  Result<> keep_slices();
   void resume();
   void resume_timers();
   Actuator& actuator();
@@ -76,7 +78,6 @@ class Node {
   StatusKeeper::Setup status_setup();
   report::DbusSetup bus_setup();
   void adopt_policy();
-  void keep_cpus();
   void save_state();
   report::Programs programs() const;
   bool is_dying(CgroupId id) const;
@@ -93,7 +94,7 @@ class Node {
   observe::HostObserver observer_;
   InventoryNames names_;
   std::shared_ptr<report::Shown> shown_;
-  std::shared_ptr<report::CpuBoard> cpu_board_;
+  std::unique_ptr<SliceKeeper> slices_;  // null: off since the start
   StatusKeeper status_;
   std::unique_ptr<report::BusThread> bus_;
   report::NodeReporter reporter_;
@@ -107,10 +108,8 @@ class Node {
   TimersFile timers_file_;
   bool state_unsaved_ = false;
   std::unique_ptr<StatusFile> status_file_;
-  std::vector<Pod> manifests_;       // as last described
-  std::unique_ptr<CpuKeeper> cpus_;  // null: off
-  Instant checked_at_;               // the source against the files
-  std::string trouble_;              // of the observer, as last said
+  Instant checked_at_;   // the source against the files
+  std::string trouble_;  // of the observer, as last said
   Engine engine_;
 };
 

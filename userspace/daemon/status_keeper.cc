@@ -30,7 +30,7 @@ std::int64_t most_pods(const NodeTerms& terms, const Amounts& capacity) {
   return std::min(terms.max_pods, terms.pods_per_core * (capacity.cpu->count / 1000));
 }
 
-ResourceList resources(const Amounts& amounts, std::int64_t pods) {
+ResourceList resources(const Amounts& amounts) {
   ResourceList list;
   const auto put = [&](const char* resource, std::int64_t count) {
     list.emplace(resource, quantity_of(resource, count));
@@ -40,7 +40,11 @@ ResourceList resources(const Amounts& amounts, std::int64_t pods) {
   if (amounts.ephemeral_storage) put("ephemeral-storage", amounts.ephemeral_storage->count);
   for (const auto& [size, bytes] : amounts.huge_pages)
     put(huge_page_resource(size).c_str(), bytes.count);
-  put("pods", pods);
+  return list;
+}
+
+ResourceList with_pods(ResourceList list, std::int64_t pods) {
+  list.emplace("pods", quantity_of("pods", pods));
   return list;
 }
 
@@ -83,6 +87,7 @@ void StatusKeeper::look(const Snapshot& snapshot, const Verdict& verdict) {
   if (snapshot.cgroups) stale_ |= note_pods(snapshot);
   if (!stale_) return;
   show(put_together());
+  if (setup_.on_stock) setup_.on_stock(capacity_, active_);
   shown_active_ = active_;
   stale_ = false;
 }
@@ -143,12 +148,14 @@ report::NodeStatusRef StatusKeeper::put_together() const {
   status->at = setup_.wall_clock();
   status->conditions = conditions_;
   const std::int64_t pods = most_pods(terms_, capacity_);
-  status->capacity = resources(capacity_, pods);
+  status->capacity = with_pods(resources(capacity_), pods);
   const auto node = node_allocatable(capacity_, terms_.reserved, policy_.thresholds);
-  if (node)
-    status->allocatable = resources(node->allocatable, pods);
-  else
+  if (node) {
+    status->reserved = resources(node->reservation);
+    status->allocatable = with_pods(resources(node->allocatable), pods);
+  } else {
     status->trouble = invalid_node_allocatable(node.error());
+  }
   NodeState& state = status->state;
   state.name = terms_.name;
   state.labels = terms_.labels;
@@ -159,6 +166,7 @@ report::NodeStatusRef StatusKeeper::put_together() const {
     state.conditions[i] = conditions_[i].holds;
   state.pods = granted();
   status->requested = quantities(requested(state));
+  status->limits = quantities(limited(state));
   return status;
 }
 

@@ -36,6 +36,9 @@ class StatusKeeper final : public Reporter {
     Reporter* next = nullptr;  // told of the same turn afterwards
     // On the loop's thread, with every new status; must not wait.
     std::function<void(const report::NodeStatusRef&)> on_change;
+    // With it, what it was put together from; may be empty. Likewise.
+    std::function<void(const Amounts& capacity, const std::vector<std::shared_ptr<const Pod>>&)>
+        on_stock{};
     // The CPUs and huge pages there are; the rest of the capacity comes with the signals.
     std::function<Amounts()> machine;
     std::function<report::Seconds()> wall_clock;
@@ -47,6 +50,9 @@ class StatusKeeper final : public Reporter {
 
   void tell(const Snapshot& snapshot, const Verdict& verdict,
             std::span<const Outcome> outcomes) override;
+
+  // As last seen.
+  const Amounts& capacity() const { return capacity_; }
 
   // The latest; null before the first. Any thread.
   report::NodeStatusRef current() const;

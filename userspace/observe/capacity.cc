@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/capacity.h"
 
-#include <headroom/cpuset.h>
-
 #include <charconv>
 #include <fstream>
 #include <string>
@@ -43,6 +41,10 @@ std::optional<std::int64_t> online_cpus(const std::filesystem::path& sys) {
   const auto cpus = CpuSet::parse(first_line(sys / "devices/system/cpu/online"));
   if (!cpus || cpus->size() == 0) return std::nullopt;
   return cpus->size();
+}
+
+CpuSet possible_cpus(const std::filesystem::path& sys) {
+  return CpuSet::parse(first_line(sys / "devices/system/cpu/possible")).value_or(CpuSet());
 }
 
 std::map<Bytes, Bytes> huge_page_pools(const std::filesystem::path& sys) {

@@ -3,6 +3,7 @@
 // signals that watch them.
 #pragma once
 
+#include <headroom/cpuset.h>
 #include <headroom/units.h>
 
 #include <cstdint>
@@ -14,6 +15,9 @@ namespace headroom::observe {
 
 // Those online; absent: not known.
 std::optional<std::int64_t> online_cpus(const std::filesystem::path& sys = "/sys");
+
+// Those there can be, online or not; empty: not known.
+CpuSet possible_cpus(const std::filesystem::path& sys = "/sys");
 
 // Page size → bytes set aside, of every size this kernel offers.
 std::map<Bytes, Bytes> huge_page_pools(const std::filesystem::path& sys = "/sys");

@@ -28,6 +28,7 @@ Families Metrics::own() const {
   if (const auto node = setup_.shown->node.latest()) {
     add_node_families(*node, setup_.now(), families);
     if (node->status) add_status_families(*node->status, families);
+    if (node->slices) add_slice_families(*node->slices, families);
     add_event_families(*node, families);
     if (setup_.container_names) add_machine_families(*node, setup_.node_name, families);
     add_wait_families(*node, families);

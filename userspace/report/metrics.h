@@ -26,6 +26,7 @@ using Families = std::vector<prometheus::MetricFamily>;
 // headroom_* and kubelet_*; `now` is for ages.
 void add_node_families(const NodeView& node, Instant now, Families& families);
 void add_status_families(const NodeStatus& status, Families& families);
+void add_slice_families(const SlicesView& slices, Families& families);
 void add_event_families(const NodeView& node, Families& families);
 // Read as of now, on this thread: the daemon's own cost by part, the kernel's OOM kills.
 void add_process_families(Families& families);

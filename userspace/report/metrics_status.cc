@@ -46,8 +46,12 @@ void add_status_families(const NodeStatus& status, Families& families) {
   add_resources("headroom_node_capacity", "What the node has.", status.capacity, families);
   add_resources("headroom_node_allocatable", "What of it pods may have.", status.allocatable,
                 families);
+  add_resources("headroom_node_reserved", "What of it is kept from pods.", status.reserved,
+                families);
   add_resources("headroom_node_requested", "What active pods were promised.", status.requested,
                 families);
+  add_resources("headroom_node_limits", "What they may use at the most, as far as limited.",
+                status.limits, families);
 }
 
 }  // namespace headroom::report

@@ -86,7 +86,9 @@ Json headroom_json(const NodeStatus& status) {
   for (const PodOnNode& pod : status.state.pods)
     pods.push_back(pod_json(pod));
   Json json{{"version", HEADROOM_VERSION},
+            {"reserved", list_json(status.reserved)},
             {"requested", list_json(status.requested)},
+            {"limits", list_json(status.limits)},
             {"pods", std::move(pods)}};
   if (!status.trouble.empty()) json["trouble"] = status.trouble;
   return json;

@@ -31,7 +31,9 @@ struct NodeStatus {
   NodeState state;        // allocatable as counts, the operator's taints, the active pods
   ResourceList capacity;  // what is not known is absent
   ResourceList allocatable;
+  ResourceList reserved;   // what of the capacity is kept from pods
   ResourceList requested;  // of the active pods, their number as "pods"
+  ResourceList limits;     // of the active pods, as far as they have any
   std::array<ConditionStatus, kConditions> conditions{};
   std::string trouble;  // why allocatable is not known; "" if it is
   Seconds at;           // when this was put together

@@ -8,6 +8,7 @@
 
 #include "report/latency.h"
 #include "report/node_status.h"
+#include "report/slices_view.h"
 #include "report/tick_cost.h"
 #include "report/waits_view.h"
 
@@ -127,6 +128,7 @@ struct NodeView {
   std::vector<Victim> victims;
   std::vector<TaintTimer> taint_timers;
   NodeStatusRef status;  // null: none yet
+  SlicesRef slices;      // null: none yet, or nobody cares for them
   Instant next_check;
   std::uint64_t cgroups = 0;
   std::optional<Instant> swept_at;

@@ -92,6 +92,7 @@ void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, b
     next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());
     next.taint_timers.assign(verdict.after.taint_timers.begin(), verdict.after.taint_timers.end());
     next.status = status_;
+    next.slices = slices_;
     next.next_check = verdict.next_check;
     next.cgroups = cgroups_;
     next.swept_at = swept_at_;

@@ -64,6 +64,7 @@ class NodeReporter final : public Reporter {
   }
   // The node's status, shown from now on.
   void note_status(NodeStatusRef status);
+  void note_slices(SlicesRef slices) { slices_ = std::move(slices); }
   void note_programs(const Programs& programs) { programs_ = programs; }
   // The kernel's OOM killer chose a process; one of an evicted pod has exited.
   void note_kernel_oom(const KernelOomKill& kill);
@@ -92,6 +93,7 @@ class NodeReporter final : public Reporter {
   Sources sources_{};
   NodeStatusRef status_;
   bool status_news_ = false;
+  SlicesRef slices_;
   Programs programs_{};
   std::optional<Instant> node_shown_;
   std::optional<Instant> cgroups_shown_;

@@ -195,7 +195,9 @@ Json node_json(const NodeView& node) {
   Json json{{"name", node.status->state.name},
             {"capacity", resources_json(node.status->capacity)},
             {"allocatable", resources_json(node.status->allocatable)},
-            {"requested", resources_json(node.status->requested)}};
+            {"reserved", resources_json(node.status->reserved)},
+            {"requested", resources_json(node.status->requested)},
+            {"limits", resources_json(node.status->limits)}};
   if (!node.status->trouble.empty()) json["trouble"] = node.status->trouble;
   return json;
 }
@@ -252,6 +254,7 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"taints", taints_json(node)},
           {"leaving", leaving_json(node, cgroups)},
           {"node", node_json(node)},
+          {"slices", node.slices ? slices_json(*node.slices) : Json(nullptr)},
           {"cgroups", node.cgroups},
           {"pods_at_ns", ns(cgroups.at)},
           {"pods", pods_json(node, cgroups, qos_of)},

@@ -36,6 +36,7 @@ PodOnNode on_node(const Pod& pod) {
           .priority = pod.priority,
           .critical = is_critical(pod),
           .requests = counts_of(pod_requests(pod)),
+          .limits = counts_of(pod_limits(pod)),
           .scored_requests = scored_requests(pod),
           .host_ports = pod.placement.host_ports};
 }
@@ -49,6 +50,13 @@ Counts requested(const NodeState& node, std::string_view but_uid) {
     ++pods;
   }
   sum["pods"] = pods;
+  return sum;
+}
+
+Counts limited(const NodeState& node) {
+  Counts sum;
+  for (const PodOnNode& pod : node.pods)
+    add(sum, pod.limits);
   return sum;
 }
 

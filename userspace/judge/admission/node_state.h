@@ -24,8 +24,9 @@ struct PodOnNode {
   std::int32_t priority = 0;
   bool critical = false;  // static, or of system-critical priority
   Counts requests{};      // overhead included
-  // The same where a container that asks for no cpu or memory counts for a little: what scores are
-  // made of, so that pods asking for nothing still spread.
+  Counts limits{};        // of those of its containers that have one
+  // The requests again, where a container that asks for no cpu or memory counts for a little: what
+  // scores are made of, so that pods asking for nothing still spread.
   Counts scored_requests{};
   std::vector<HostPort> host_ports{};
   friend bool operator==(const PodOnNode&, const PodOnNode&) = default;
@@ -45,6 +46,9 @@ struct NodeState {
 
 // What all pods but that one (by its uid) were promised, their number as "pods".
 Counts requested(const NodeState& node, std::string_view but_uid = {});
+
+// What all pods may use at the most, as far as they are limited.
+Counts limited(const NodeState& node);
 
 // The operator's and the conditions'.
 std::vector<Taint> all_taints(const NodeState& node);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slices looked after: a tree of files, and a systemd that notes what it is asked and does it.
+#include "daemon/slice_care.h"
+
+#include "judge/admission_node.h"
+#include "support/fake_cgroupfs.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+using namespace test;
+using act::UnitProperties;
+using Lines = std::vector<std::string>;
+
+// Answers when told to.
+class Systemd final : public act::Units {
+ public:
+  void set(const std::string& unit, const UnitProperties& properties, act::Lasting lasting,
+           Done done) override {
+    std::string line = "set " + unit + (lasting == act::Lasting::kForGood ? " for good" : "");
+    for (const auto& property : properties) {
+      line += " " + property.name;
+      if (const auto* number = std::get_if<std::uint64_t>(&property.value))
+        line += "=" + std::to_string(*number);
+    }
+    asked.push_back(line);
+    waiting.push_back(std::move(done));
+  }
+  void start(const std::string& unit, Done done) override {
+    asked.push_back("start " + unit);
+    waiting.push_back(std::move(done));
+  }
+  void answer(const Result<>& result = {}) {
+    for (Done& done : std::exchange(waiting, {}))
+      done(result);
+  }
+
+  Lines asked;
+  std::vector<Done> waiting;
+};
+
+FakeCgroup slice(const std::string& name, std::vector<FakeCgroup> children = {}) {
+  return {.name = name,
+          .files = {{"cgroup.controllers", "cpu memory\n"},
+                    {"cpu.weight", "100\n"},
+                    {"memory.max", "max\n"},
+                    {"memory.current", "4096\n"}},
+          .children = std::move(children)};
+}
+
+// 2 CPUs and 2 GiB, of which kubereserved.slice is to have half a CPU and 512 MiB.
+class CareForSlices : public testing::Test {
+ protected:
+  CareForSlices() : fs(slice("")) {
+    terms.mode = SlicesMode::kEnforce;
+    terms.capacity = {.cpu = MilliCpu{2000}, .memory = 2_GiB};
+    terms.policy.kube = {.amounts = {.cpu = MilliCpu{500}, .memory = 512_MiB},
+                         .enforcement = Enforcement::kAll,
+                         .path = "/kubereserved.slice"};
+    care.use(&systemd, "");
+  }
+  Lines look(std::int64_t ms) {
+    care.look(Instant(std::chrono::milliseconds(ms)));
+    return std::exchange(systemd.asked, {});
+  }
+  report::SliceView first() { return care.view().slices.at(0); }
+
+  FakeCgroupfs fs;
+  SliceTerms terms;
+  Systemd systemd;
+  int hastened = 0;
+  SliceCare care{observe::SliceReader(fs.root(), {"cpu", "memory"}), CpuSet{0, 1},
+                 [this] { ++hastened; }};
+};
+
+TEST_F(CareForSlices, SetsAndThenStartsWhatIsMissing) {
+  care.adopt(terms);
+  EXPECT_EQ(look(0), Lines{"set kubereserved.slice MemoryAccounting CPUWeight=20 MemoryMax=" +
+                           std::to_string((512_MiB).count)});
+  EXPECT_EQ(look(1), Lines{}) << "one call at a time";
+  systemd.answer();
+  EXPECT_EQ(std::exchange(systemd.asked, {}), Lines{"start kubereserved.slice"});
+  fs.add("", slice("kubereserved.slice"));
+  fs.write("kubereserved.slice", "cpu.weight", "20\n");
+  fs.write("kubereserved.slice", "memory.max", std::to_string((512_MiB).count) + "\n");
+  systemd.answer();
+  EXPECT_EQ(hastened, 1);
+  EXPECT_EQ(look(500), Lines{});
+  EXPECT_TRUE(first().there);
+  EXPECT_TRUE(first().differs.empty());
+}
+
+TEST_F(CareForSlices, CountsDriftByKnobAndPutsItRight) {
+  fs.add("", slice("kubereserved.slice"));
+  terms.lasting = act::Lasting::kForGood;
+  care.adopt(terms);
+  look(0);
+  systemd.answer();
+  fs.write("kubereserved.slice", "cpu.weight", "20\n");
+  fs.write("kubereserved.slice", "memory.max", std::to_string((512_MiB).count) + "\n");
+  look(500);
+  fs.write("kubereserved.slice", "cpu.weight", "7\n");
+  EXPECT_EQ(look(1000), Lines{"set kubereserved.slice for good CPUWeight=20"});
+  EXPECT_EQ(first().drift, (std::map<std::string, std::uint64_t>{{"cpu.weight", 1}}));
+}
+
+TEST_F(CareForSlices, ObservingAsksForNothing) {
+  terms.mode = SlicesMode::kObserve;
+  fs.add("", slice("kubereserved.slice"));
+  care.adopt(terms);
+  EXPECT_EQ(look(0), Lines{});
+  EXPECT_EQ(first().differs, (CgroupValues{.cpu_weight = CpuWeight{20}, .memory_max = 512_MiB}));
+  EXPECT_EQ(first().memory, 4_KiB);
+}
+
+TEST_F(CareForSlices, SaysWhatFailedAndTriesAgainLater) {
+  care.adopt(terms);
+  look(0);
+  systemd.answer(failure("set the properties of kubereserved.slice: Access denied"));
+  EXPECT_EQ(first().trouble, "set the properties of kubereserved.slice: Access denied");
+  EXPECT_EQ(look(50), Lines{}) << "not at once";
+  EXPECT_EQ(look(150).size(), 1u);
+}
+
+TEST_F(CareForSlices, SaysThatThereIsNoSystemd) {
+  care.use(nullptr, "reach systemd on the system bus: gone");
+  care.adopt(terms);
+  look(0);
+  EXPECT_EQ(care.view().trouble, "reach systemd on the system bus: gone");
+  EXPECT_EQ(first().trouble, "reach systemd on the system bus: gone");
+}
+
+TEST_F(CareForSlices, ReservesBeyondTheNodeAreTrouble) {
+  terms.capacity.memory = 256_MiB;
+  care.adopt(terms);
+  EXPECT_EQ(look(0), Lines{});
+  EXPECT_NE(care.view().trouble.find("\"memory\" has a reservation of 512Mi"), std::string::npos);
+}
+
+TEST_F(CareForSlices, TiersFollowThePods) {
+  terms.policy.kube.enforcement = Enforcement::kNone;
+  terms.policy.kubepods = *kubepods_name("/");
+  care.adopt(terms);
+  EXPECT_EQ(care.view().slices.at(1).desired.cpu_weight, CpuWeight{1});
+  terms.active = {std::make_shared<const Pod>(pod_asking("web", {.cpu = "1"}))};
+  care.adopt(terms);
+  EXPECT_EQ(care.view().slices.at(1).desired.cpu_weight, CpuWeight{39});
+  EXPECT_EQ(care.paths(), (Lines{"/kubepods.slice", "/kubepods.slice/kubepods-burstable.slice",
+                                 "/kubepods.slice/kubepods-besteffort.slice"}));
+  terms.mode = SlicesMode::kOff;
+  care.adopt(terms);
+  EXPECT_EQ(look(0), Lines{});
+  EXPECT_TRUE(care.view().slices.empty());
+}
+
+}  // namespace
+}  // namespace headroom::daemon

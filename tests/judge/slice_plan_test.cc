@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done about a slice, from one look to the next.
+#include "judge/allocatable/slice_plan.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom {
+namespace {
+
+using namespace std::chrono_literals;
+using Knobs = std::vector<std::string>;
+
+const CgroupValues kWanted{.cpu_weight = CpuWeight{39}, .memory_max = 1_GiB};
+
+Instant at(std::int64_t ms) {
+  return Instant(std::chrono::milliseconds(ms));
+}
+
+SliceReading there(CgroupValues values, std::optional<Bytes> in_use = 10_MiB) {
+  return {.values = std::move(values), .memory = in_use};
+}
+
+// A slice looked at again and again; who looks also tries, when that is due.
+struct Looking {
+  CgroupValues wanted = kWanted;
+  SliceHistory history;
+
+  SlicePlan look(std::int64_t ms, const SliceReading& reading) {
+    const SlicePlan plan = plan_slice(wanted, reading, history, at(ms));
+    history = plan.after;
+    if (plan.due && *plan.due <= at(ms)) note_try(history, at(ms));
+    return plan;
+  }
+};
+
+TEST(SlicePlan, MakesWhatIsNotThereWithAllItsValues) {
+  Looking slice;
+  const SlicePlan plan = slice.look(1000, {});
+  EXPECT_TRUE(plan.create);
+  EXPECT_EQ(plan.write, kWanted);
+  EXPECT_EQ(plan.due, at(1000));
+  EXPECT_EQ(plan.drifted, Knobs{}) << "it has never been there";
+}
+
+TEST(SlicePlan, WritesOnlyWhatDiffers) {
+  Looking slice;
+  const auto plan = slice.look(0, there({.cpu_weight = CpuWeight{100}, .memory_max = 1_GiB}));
+  EXPECT_FALSE(plan.create);
+  EXPECT_EQ(plan.write, CgroupValues{.cpu_weight = CpuWeight{39}});
+  EXPECT_EQ(plan.drifted, Knobs{}) << "it was never right";
+}
+
+TEST(SlicePlan, LeavesWhatIsRightAlone) {
+  Looking slice;
+  const auto plan = slice.look(0, there(kWanted));
+  EXPECT_FALSE(plan.due);
+  EXPECT_TRUE(plan.write.empty());
+}
+
+TEST(SlicePlan, GivesTheControllersItLacks) {
+  Looking slice;
+  SliceReading reading = there(kWanted);
+  reading.lacking = {"cpuset"};
+  const auto plan = slice.look(0, reading);
+  EXPECT_TRUE(plan.create);
+  EXPECT_TRUE(plan.due);
+}
+
+TEST(SlicePlan, NeitherWritesNorForgetsWhatIsUnknown) {
+  Looking slice;
+  const auto plan = slice.look(0, there({.cpu_weight = CpuWeight{39}}));
+  EXPECT_FALSE(plan.due);
+  EXPECT_EQ(plan.unread, CgroupValues{.memory_max = 1_GiB});
+  EXPECT_EQ(slice.look(1, there({.cpu_weight = CpuWeight{39}, .memory_max = 2_GiB})).drifted,
+            Knobs{})
+      << "it was not known to be right";
+}
+
+TEST(SlicePlan, DriftIsCountedOnceUntilItIsRightAgain) {
+  Looking slice;
+  const CgroupValues raised{.cpu_weight = CpuWeight{39}, .memory_max = 2_GiB};
+  slice.look(0, there(kWanted));
+  EXPECT_EQ(slice.look(1000, there(raised)).drifted, Knobs{"memory.max"});
+  EXPECT_EQ(slice.look(1010, there(raised)).drifted, Knobs{});
+  slice.look(1020, there(kWanted));
+  EXPECT_EQ(slice.look(2000, there(raised)).drifted, Knobs{"memory.max"});
+}
+
+TEST(SlicePlan, AnotherWishIsNoDrift) {
+  Looking slice;
+  slice.look(0, there(kWanted));
+  slice.wanted.memory_max = 2_GiB;
+  const auto plan = slice.look(1000, there(kWanted));
+  EXPECT_EQ(plan.drifted, Knobs{});
+  EXPECT_EQ(plan.write, CgroupValues{.memory_max = 2_GiB});
+}
+
+TEST(SlicePlan, ASliceThatWasRemovedIsDrift) {
+  Looking slice;
+  slice.look(0, there(kWanted));
+  EXPECT_EQ(slice.look(1000, {}).drifted, Knobs{"slice"});
+  EXPECT_EQ(slice.look(1010, {}).drifted, Knobs{}) << "counted once";
+}
+
+TEST(SlicePlan, TriesLessAndLessOftenWhatDoesNotHelp) {
+  Looking slice;
+  const SliceReading wrong = there({.cpu_weight = CpuWeight{100}, .memory_max = 1_GiB});
+  EXPECT_EQ(slice.look(0, wrong).due, at(0));
+  EXPECT_EQ(slice.look(1, wrong).due, at(100));
+  EXPECT_EQ(slice.look(100, wrong).due, at(100));
+  EXPECT_EQ(slice.look(101, wrong).due, at(300));
+  for (int i = 0; i < 20; ++i)
+    slice.look(1'000'000 * (i + 1), wrong);
+  EXPECT_EQ(slice.look(20'000'001, wrong).due, at(20'060'000)) << "a minute at the most";
+}
+
+TEST(SlicePlan, StartsAfreshOnceItWasRight) {
+  Looking slice;
+  const SliceReading wrong = there({.cpu_weight = CpuWeight{100}, .memory_max = 1_GiB});
+  for (const int ms : {0, 100, 300, 700})
+    slice.look(ms, wrong);
+  slice.look(750, there(kWanted));
+  EXPECT_EQ(slice.look(60'000, wrong).due, at(60'000));
+  slice.look(60'010, there(kWanted));
+  EXPECT_EQ(slice.look(60'020, wrong).due, at(60'100)) << "ten calls a second at the most";
+}
+
+TEST(SlicePlan, DoesNotCutBelowWhatIsInUse) {
+  Looking slice;
+  const CgroupValues unlimited{.cpu_weight = CpuWeight{39}, .memory_max = Limit<Bytes>::max()};
+  const auto over = slice.look(0, there(unlimited, 1200_MiB));
+  EXPECT_EQ(over.over, 1200_MiB);
+  EXPECT_FALSE(over.due);
+  const auto under = slice.look(1000, there(unlimited, 1_GiB));
+  EXPECT_FALSE(under.over);
+  EXPECT_EQ(under.write, CgroupValues{.memory_max = 1_GiB});
+  EXPECT_EQ(slice.look(2000, there(unlimited, std::nullopt)).write,
+            CgroupValues{.memory_max = 1_GiB})
+      << "what is in use is not known";
+}
+
+}  // namespace
+}  // namespace headroom

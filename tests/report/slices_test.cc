@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slices as metrics, in the status document, and as headroomctl shows them.
+#include "ctl/slices.h"
+
+#include "report/exposition/text.h"
+#include "report/metrics.h"
+#include "report/sample.h"
+#include "report/slices_view.h"
+#include "report/status_json.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using namespace headroom::test;
+
+std::string document() {
+  NodeView node = sample_node();
+  node.slices = sample_slices();
+  return status_json(node, sample_cgroups(), nullptr).dump();
+}
+
+TEST(SliceMetrics, SayWhatShouldBeAndWhatIs) {
+  Families families;
+  add_slice_families(*sample_slices(), families);
+  std::string text;
+  for (const auto& family : families)
+    append_family(text, Format::kText, family);
+  for (
+      const char* sample :
+      {R"(headroom_slice_desired{knob="memory.max",slice="/kube.slice"} 536870912)",
+       R"(headroom_slice_actual{knob="memory.max",slice="/kube.slice"} +Inf)",
+       R"(headroom_slice_differing{role="kubepods",slice="/kubepods.slice"} 0)",
+       R"(headroom_slice_differing{role="kube-reserved",slice="/kube.slice"} 1)",
+       R"(headroom_slice_differing{role="besteffort",slice="/kubepods.slice/kubepods-besteffort.slice"} 1)",
+       R"(headroom_slice_share{resource="cpu",role="kubepods",slice="/kubepods.slice",unit="core"} 1.5)",
+       R"(headroom_slice_usage{resource="memory",role="kubepods",slice="/kubepods.slice",unit="byte"} 1073741824)",
+       R"(headroom_slice_usage{resource="cpu",role="kubepods",slice="/kubepods.slice",unit="core"} 0.25)",
+       R"(headroom_slice_drift_total{knob="memory.max",slice="/kube.slice"} 2)",
+       R"(headroom_slice_bus_calls_total{outcome="done"} 8)"})
+    EXPECT_NE(text.find(std::string(sample) + "\n"), std::string::npos) << sample << "\n" << text;
+}
+
+TEST(SlicesJson, ArePartOfTheStatus) {
+  const auto json = nlohmann::json::parse(document()).at("slices");
+  EXPECT_EQ(json.at("mode"), "enforce");
+  const auto& kube = json.at("slices").at(1);
+  EXPECT_EQ(kube.at("share").at("memory"), (512_MiB).count);
+  EXPECT_EQ(kube.at("knobs").at(1), (nlohmann::json{{"knob", "memory.max"},
+                                                    {"desired", "536870912"},
+                                                    {"actual", "max"},
+                                                    {"differs", true},
+                                                    {"drift", 2}}));
+  EXPECT_EQ(kube.at("removed"), 1);
+  EXPECT_EQ(json.at("slices").at(2).at("knobs").at(0).at("actual"), nullptr);
+  EXPECT_EQ(nlohmann::json::parse(ctl::slices_text(document()).value()), json);
+}
+
+TEST(SlicesShown, AreATableOfSlicesAndOneOfKnobs) {
+  const auto text = ctl::render_slices(document(), {});
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, R"(mode enforce
+
+SLICE                                      ROLE            CPU    OF  MEMORY     OF  TASKS    OF           STATE
+/kubepods.slice                            kubepods       0.25  1.50     1Gi    3Gi     12  1000              ok
+/kube.slice                                kube-reserved     -  0.50   600Mi  512Mi      -     -  over its limit
+/kubepods.slice/kubepods-besteffort.slice  besteffort        -     -       -      -      -     -       not there
+
+SLICE                                      KNOB        DESIRED  ACTUAL  DRIFT
+/kubepods.slice                            cpu.weight       59      59      0
+/kubepods.slice                            memory.max      3Gi     3Gi      0
+/kube.slice                                cpu.weight       20      20      0
+/kube.slice                                memory.max    512Mi     max      2
+/kubepods.slice/kubepods-besteffort.slice  cpu.weight        1       -      0
+
+/kube.slice: 600Mi in use; memory.max is lowered when less is
+/kube.slice: was removed 1 time
+/kubepods.slice/kubepods-besteffort.slice: reach systemd on the system bus: gone
+)");
+}
+
+TEST(SlicesShown, OffAndNonsense) {
+  EXPECT_EQ(ctl::render_slices("{\"slices\": null}", {}).value(), "mode off\n");
+  EXPECT_FALSE(ctl::render_slices("nonsense", {}));
+  EXPECT_FALSE(ctl::render_slices(R"({"slices": {"slices": [7]}})", {}));
+}
+
+}  // namespace
+}  // namespace headroom::report

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/slice_care.h"
+
+#include "act/write_knob.h"
+#include "judge/allocatable/node_allocatable.h"
+#include "report/journal.h"
+
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace headroom::daemon {
+namespace {
+
+using Role = NodeCgroup::Role;
+
+// The last part of a slice's path is the unit's name.
+std::string unit_of(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::optional<double> rate(const SliceReading& before, std::optional<Instant> then,
+                           const SliceReading& now, Instant at) {
+  if (!before.cpu || !now.cpu || !then || at <= *then || *now.cpu < *before.cpu)
+    return std::nullopt;
+  const std::chrono::duration<double> used = *now.cpu - *before.cpu;
+  return used / std::chrono::duration<double>(at - *then);
+}
+
+std::string as_text(const CgroupValues& values) {
+  std::string text;
+  for (const Setting& setting : settings(values))
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", setting.file, setting.value);
+  return text;
+}
+
+}  // namespace
+
+SliceCare::SliceCare(observe::SliceReader reader, CpuSet possible_cpus,
+                     std::function<void()> hasten)
+    : reader_(std::move(reader)),
+      possible_cpus_(std::move(possible_cpus)),
+      hasten_(std::move(hasten)) {}
+
+void SliceCare::adopt(SliceTerms terms) {
+  terms_ = std::move(terms);
+  work_out();
+}
+
+void SliceCare::use(act::Units* units, std::string why) {
+  units_ = units;
+  why_not_ = std::move(why);
+  for (auto& [path, slice] : kept_)
+    slice.busy = false;
+}
+
+void SliceCare::work_out() {
+  order_.clear();
+  trouble_.clear();
+  if (terms_.mode == SlicesMode::kOff) return;
+  const auto node = node_allocatable(terms_.capacity, terms_.policy, terms_.thresholds);
+  if (!node) {
+    trouble_ = invalid_node_allocatable(node.error());
+    return;
+  }
+  std::vector<const Pod*> active;
+  for (const auto& pod : terms_.active)
+    active.push_back(pod.get());
+  for (NodeCgroup& wanted :
+       node_cgroups(terms_.policy, terms_.capacity, *node, terms_.sizing, tier_sums(active))) {
+    order_.push_back(wanted.path);
+    Slice& slice = kept_[wanted.path];
+    slice.share = share_of(wanted.role, *node);
+    slice.wanted = std::move(wanted);
+  }
+}
+
+Amounts SliceCare::share_of(Role role, const NodeAllocatable& node) const {
+  switch (role) {
+    case Role::kPods:
+      return node.for_pods;
+    case Role::kKubeReserved:
+      return terms_.policy.kube.amounts;
+    case Role::kSystemReserved:
+      return terms_.policy.system.amounts;
+    case Role::kBurstable:
+    case Role::kBestEffort:
+      break;
+  }
+  return {};
+}
+
+std::optional<Instant> SliceCare::look(Instant at) {
+  std::optional<Instant> due;
+  for (const std::string& path : order_) {
+    Slice& slice = kept_.at(path);
+    look_at(slice, at);
+    if (terms_.mode != SlicesMode::kEnforce) continue;
+    put_right(slice, at);
+    const bool waits = units_ && !slice.busy && slice.plan.due;
+    if (waits && (!due || *slice.plan.due < *due)) due = slice.plan.due;
+  }
+  return due;
+}
+
+void SliceCare::look_at(Slice& slice, Instant at) {
+  SliceReading reading = reader_.read(slice.wanted.path, slice.wanted.values);
+  slice.cpus = rate(slice.reading, slice.read_at, reading, at);
+  slice.reading = std::move(reading);
+  slice.read_at = at;
+  slice.plan = plan_slice(slice.wanted.values, slice.reading, slice.history, at);
+  slice.history = slice.plan.after;
+  count_drift(slice);
+  if (!slice.plan.due) slice.trouble.clear();
+}
+
+void SliceCare::count_drift(Slice& slice) const {
+  for (const std::string& knob : slice.plan.drifted)
+    ++slice.drift[knob];
+  if (slice.plan.drifted.empty()) return;
+  log::warning("{}: somebody else changed {}{}", slice.wanted.path,
+               fmt::join(slice.plan.drifted, ", "),
+               terms_.mode == SlicesMode::kEnforce ? "; putting it right" : "");
+}
+
+void SliceCare::put_right(Slice& slice, Instant at) {
+  if (slice.busy || !slice.plan.due) return;
+  if (!units_) {
+    slice.trouble = why_not_;
+    return;
+  }
+  if (*slice.plan.due > at) return;
+  note_try(slice.history, at);
+  begin(slice);
+}
+
+// The properties first: a slice is born with them.
+void SliceCare::begin(Slice& slice) {
+  slice.busy = true;
+  const std::string path = slice.wanted.path;
+  const std::string unit = unit_of(path);
+  const bool start = slice.plan.create && !slice.reading.values;
+  log::info("{}: {}{}", path, start ? "make it, with " : "set ", as_text(slice.plan.write));
+  write_rest(slice);
+  const act::UnitProperties told = properties(slice);
+  if (told.empty()) return ended(path, {});
+  units_->set(unit, told, terms_.lasting, [this, path, unit, start](const Result<>& set) {
+    if (!set || !start) return ended(path, set);
+    units_->start(unit, [this, path](const Result<>& started) { ended(path, started); });
+  });
+}
+
+// What systemd does not know of it does not write, so nobody else does.
+void SliceCare::write_rest(const Slice& slice) const {
+  if (!slice.reading.values) return;
+  for (const Setting& setting : settings(act::beyond_systemd(slice.plan.write)))
+    if (auto written = act::write_knob(reader_.root() / slice.wanted.path.substr(1), setting);
+        !written)
+      log::error("{}", written.error().what);
+}
+
+act::UnitProperties SliceCare::properties(const Slice& slice) const {
+  act::UnitProperties all;
+  if (slice.plan.create)
+    all = act::controller_properties(
+        slice.reading.values ? slice.reading.lacking : reader_.controllers(), possible_cpus_);
+  for (act::UnitProperty& property : act::unit_properties(slice.plan.write)) {
+    std::erase_if(all, [&](const act::UnitProperty& other) { return other.name == property.name; });
+    all.push_back(std::move(property));
+  }
+  return all;
+}
+
+void SliceCare::ended(const std::string& path, const Result<>& result) {
+  Slice& slice = kept_.at(path);
+  slice.busy = false;
+  const std::string trouble = result ? "" : result.error().what;
+  if (!trouble.empty() && trouble != slice.trouble) log::error("{}", trouble);
+  slice.trouble = trouble;
+  hasten_();
+}
+
+report::SlicesView SliceCare::view() const {
+  report::SlicesView view{.mode = terms_.mode, .slices = {}, .trouble = trouble_};
+  if (view.trouble.empty() && terms_.mode == SlicesMode::kEnforce && !units_)
+    view.trouble = why_not_;
+  for (const std::string& path : order_) {
+    const Slice& slice = kept_.at(path);
+    view.slices.push_back({.role = slice.wanted.role,
+                           .path = path,
+                           .share = slice.share,
+                           .there = slice.reading.values.has_value(),
+                           .lacking = slice.reading.lacking,
+                           .desired = slice.wanted.values,
+                           .actual = slice.reading.values.value_or(CgroupValues{}),
+                           .differs = slice.plan.write,
+                           .memory = slice.reading.memory,
+                           .tasks = slice.reading.tasks,
+                           .cpus = slice.cpus,
+                           .over = slice.plan.over,
+                           .drift = slice.drift,
+                           .trouble = slice.trouble});
+    if (slice.plan.over) view.slices.back().differs.memory_max = slice.wanted.values.memory_max;
+  }
+  return view;
+}
+
+std::vector<std::string> SliceCare::paths() const {
+  return order_;
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SliceCare: looks at the slices, and puts right what is not as it should be; one thread's.
+#pragma once
+
+#include "act/units.h"
+#include "judge/allocatable/allocatable_policy.h"
+#include "judge/allocatable/amounts.h"
+#include "judge/allocatable/node_cgroups.h"
+#include "judge/allocatable/pod_sizing.h"
+#include "judge/allocatable/slice_plan.h"
+#include "observe/slice_reader.h"
+#include "report/slices_view.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/pod.h>
+#include <headroom/policy.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+// What the slices' values follow from.
+struct SliceTerms {
+  SlicesMode mode = SlicesMode::kOff;
+  act::Lasting lasting = act::Lasting::kUntilReboot;
+  AllocatablePolicy policy;
+  PodSizing sizing;
+  std::vector<Threshold> thresholds;
+  Amounts capacity;
+  std::vector<std::shared_ptr<const Pod>> active;
+};
+
+class SliceCare {
+ public:
+  // `hasten`: something was done, look again soon.
+  SliceCare(observe::SliceReader reader, CpuSet possible_cpus, std::function<void()> hasten);
+
+  void adopt(SliceTerms terms);
+  // Through these from now on; null: systemd cannot be reached, and `why`. Calls under way are
+  // forgotten.
+  void use(act::Units* units, std::string why);
+
+  // Reads every slice and begins to put right what is otherwise; returns when something that had to
+  // wait is due, if sooner than the next look.
+  std::optional<Instant> look(Instant at);
+
+  report::SlicesView view() const;
+  std::vector<std::string> paths() const;
+
+ private:
+  struct Slice {
+    NodeCgroup wanted;
+    Amounts share;
+    SliceReading reading;
+    SlicePlan plan;
+    SliceHistory history;
+    std::optional<Instant> read_at;
+    std::optional<double> cpus;
+    bool busy = false;  // a call is under way
+    std::string trouble;
+    std::map<std::string, std::uint64_t> drift;
+  };
+
+  void work_out();
+  void look_at(Slice& slice, Instant at);
+  void count_drift(Slice& slice) const;
+  void put_right(Slice& slice, Instant at);
+  void begin(Slice& slice);
+  void write_rest(const Slice& slice) const;
+  void ended(const std::string& path, const Result<>& result);
+  act::UnitProperties properties(const Slice& slice) const;
+  Amounts share_of(NodeCgroup::Role role, const NodeAllocatable& node) const;
+
+  const observe::SliceReader reader_;
+  const CpuSet possible_cpus_;
+  const std::function<void()> hasten_;
+  SliceTerms terms_;
+  act::Units* units_ = nullptr;
+  std::string why_not_;
+  std::string trouble_;                // of the terms
+  std::vector<std::string> order_;     // parents first
+  std::map<std::string, Slice> kept_;  // by path; those no longer wanted keep their counts
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/allocatable/slice_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+constexpr Duration kLongestPause = std::chrono::minutes(1);
+constexpr unsigned kDoublings = 10;
+
+bool holds(const std::vector<Setting>& settings, const Setting& setting) {
+  return std::find(settings.begin(), settings.end(), setting) != settings.end();
+}
+
+std::vector<Setting> without(std::vector<Setting> all, const std::vector<Setting>& those) {
+  std::erase_if(all, [&](const Setting& setting) { return holds(those, setting); });
+  return all;
+}
+
+// Of what was right: what is now otherwise. A value that is wanted since has never been right.
+std::vector<std::string> drift(const std::vector<Setting>& settled, const CgroupValues& write) {
+  std::vector<std::string> knobs;
+  for (const Setting& setting : settings(write))
+    if (holds(settled, setting)) knobs.push_back(setting.file);
+  return knobs;
+}
+
+void hold_back_memory(SlicePlan& plan, const std::optional<Bytes>& in_use) {
+  const auto& wanted = plan.write.memory_max;
+  if (!wanted || wanted->is_max() || !in_use || *in_use <= *wanted->most()) return;
+  plan.over = in_use;
+  plan.write.memory_max.reset();
+}
+
+void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& reading) {
+  Difference difference = diff(desired, *reading.values);
+  plan.drifted = drift(plan.after.settled, difference.write);
+  plan.after.settled =
+      without(without(settings(desired), settings(difference.write)), settings(difference.unread));
+  plan.write = std::move(difference.write);
+  plan.unread = std::move(difference.unread);
+  plan.create = !reading.lacking.empty();
+  hold_back_memory(plan, reading.memory);
+}
+
+void find_missing(SlicePlan& plan, const CgroupValues& desired) {
+  if (plan.after.there) plan.drifted.emplace_back("slice");
+  plan.after.settled.clear();
+  plan.write = desired;
+  plan.create = true;
+}
+
+}  // namespace
+
+SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
+                     const SliceHistory& before, Instant at) {
+  SlicePlan plan;
+  plan.after = before;
+  if (reading.values)
+    compare(plan, desired, reading);
+  else
+    find_missing(plan, desired);
+  plan.after.there = reading.values.has_value();
+  if (plan.create || !plan.write.empty())
+    plan.due = std::max(at, before.not_before);
+  else
+    plan.after.tries = 0;
+  return plan;
+}
+
+void note_try(SliceHistory& history, Instant at) {
+  const Duration pause = kFirstPause * (1 << std::min(history.tries, kDoublings));
+  history.not_before = at + std::min(pause, kLongestPause);
+  ++history.tries;
+}
+
+}  // namespace headroom

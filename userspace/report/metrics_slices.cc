@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom_slice_*: the cgroups between the root and the pods, as they should be and as they are.
+#include "report/family.h"
+#include "report/metrics.h"
+#include "report/slices_view.h"
+
+#include <charconv>
+#include <limits>
+
+namespace headroom::report {
+namespace {
+
+// What a knob's file says as a number; of cpu.max the quota.
+std::optional<double> number(std::string_view text) {
+  text = text.substr(0, text.find(' '));
+  if (text == "max") return std::numeric_limits<double>::infinity();
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return static_cast<double>(count);
+}
+
+void add_knobs(Family& family, const SliceView& slice, const CgroupValues& values) {
+  for (const Setting& setting : settings(values))
+    family.add(number(setting.value), {{"knob", setting.file}, {"slice", slice.path}});
+}
+
+struct Amount {
+  std::string_view resource;
+  std::string_view unit;
+  std::optional<double> value;
+};
+
+template <class T>
+std::optional<double> count(const std::optional<T>& amount, double per = 1) {
+  if (!amount) return std::nullopt;
+  return static_cast<double>(amount->count) / per;
+}
+
+void add_amounts(Family& family, const SliceView& slice, std::initializer_list<Amount> amounts) {
+  for (const Amount& amount : amounts)
+    family.add(amount.value, {{"resource", amount.resource},
+                              {"role", name(slice.role)},
+                              {"slice", slice.path},
+                              {"unit", amount.unit}});
+}
+
+std::uint64_t bad(const SliceView& slice) {
+  return slice.there ? settings(slice.differs).size() : settings(slice.desired).size();
+}
+
+}  // namespace
+
+void add_slice_families(const SlicesView& view, Families& families) {
+  auto desired = Family::gauge("headroom_slice_desired",
+                               "What a knob of the slice should be; +Inf: no limit.");
+  auto actual = Family::gauge("headroom_slice_actual", "What it is.");
+  auto differing =
+      Family::gauge("headroom_slice_differing", "Knobs that are not as they should be.");
+  auto share = Family::gauge("headroom_slice_share", "What of the node is meant for the slice.");
+  auto usage = Family::gauge("headroom_slice_usage", "What the slice uses.");
+  auto drift = Family::counter("headroom_slice_drift_total",
+                               "Times a knob that was right was changed by somebody else.");
+  for (const SliceView& slice : view.slices) {
+    add_knobs(desired, slice, slice.desired);
+    add_knobs(actual, slice, slice.actual);
+    differing.add(bad(slice), {{"role", name(slice.role)}, {"slice", slice.path}});
+    add_amounts(share, slice,
+                {{"cpu", "core", count(slice.share.cpu, 1000)},
+                 {"memory", "byte", count(slice.share.memory)},
+                 {"pids", "integer", count(slice.share.pids)}});
+    add_amounts(usage, slice,
+                {{"cpu", "core", slice.cpus},
+                 {"memory", "byte", count(slice.memory)},
+                 {"pids", "integer", count(slice.tasks)}});
+    for (const auto& [knob, times] : slice.drift)
+      drift.add(times, {{"knob", knob}, {"slice", slice.path}});
+  }
+  for (Family* family : {&desired, &actual, &differing, &share, &usage, &drift})
+    family->into(families);
+  Family::counter("headroom_slice_bus_calls_total", "Calls of systemd to put slices right.")
+      .add(view.calls - view.calls_failed, {{"outcome", "done"}})
+      .add(view.calls_failed, {{"outcome", "failed"}})
+      .into(families);
+}
+
+}  // namespace headroom::report

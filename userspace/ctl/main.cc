@@ -7,6 +7,7 @@
 #include "ctl/complain.h"
 #include "ctl/evictions.h"
 #include "ctl/place.h"
+#include "ctl/run/run.h"
 #include "ctl/slices.h"
 #include "ctl/status.h"
 #include "ctl/taint.h"
@@ -50,6 +51,10 @@ constexpr Entry kCommands[] = {
   headroomctl admit -f web.yaml   would this pod be admitted now? else every reason why not)"},
     {add_place, R"(
   headroomctl place -f web.yaml a.json b.json     on which of these nodes does it belong?)"},
+    {add_run, R"(
+  headroomctl run --name web --request cpu=500m,memory=256Mi -- CMD   as a pod, if admitted)"},
+    {add_stop, R"(
+  headroomctl stop web            stop it again)"},
     {add_taint, R"(
   headroomctl taint dedicated=gpu:NoExecute       pods that do not tolerate it leave
   headroomctl taint dedicated-    take it away again)"},

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod told in words, as the manifest it becomes, and where it goes.
+#include "ctl/run/pod_text.h"
+
+#include "ctl/run/placed_pod.h"
+#include "observe/manifest.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::ctl {
+namespace {
+
+using Lines = std::vector<std::string>;
+constexpr const char* kUid = "0b1e5a4e-1111-4222-8333-444455556666";
+
+Pod pod_of(const PodWords& words) {
+  const auto text = pod_text(words, kUid);
+  EXPECT_TRUE(text);
+  auto manifests = observe::parse_manifests(text.value_or(""), "words");
+  EXPECT_TRUE(manifests.complaints.empty()) << to_string(manifests.complaints.front());
+  return manifests.pods.at(0);
+}
+
+TEST(PodText, IsAManifestOfWhatWasSaid) {
+  const Pod pod = pod_of({.name = "web",
+                          .requests = {"cpu=500m", "memory=256Mi,ephemeral-storage=1Gi"},
+                          .limits = {"memory=512Mi"},
+                          .priority = 1000,
+                          .grace_seconds = 5,
+                          .command = {"sleep", "1"}});
+  EXPECT_EQ(pod.name, "web");
+  EXPECT_EQ(pod.pod_namespace, "default");
+  EXPECT_EQ(pod.uid, kUid);
+  EXPECT_EQ(pod.priority, 1000);
+  const Container& container = pod.containers.at(0);
+  EXPECT_EQ(container.requests.at("cpu").milli_value(), 500);
+  EXPECT_EQ(container.requests.at("memory").value(), (256_MiB).count);
+  EXPECT_EQ(container.limits.at("memory").value(), (512_MiB).count);
+}
+
+TEST(PodText, SaysAllThatIsWrong) {
+  const auto text = pod_text({.name = "A b", .pod_namespace = "", .requests = {"memory"}}, kUid);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error(),
+            (Lines{"--name: expected up to 63 lower-case letters, digits and dashes, such as "
+                   "web-1, found \"A b\"",
+                   "--namespace: expected up to 63 lower-case letters, digits and dashes, such as "
+                   "web-1, found \"\"",
+                   "--request: expected name=amount such as memory=256Mi, found \"memory\"",
+                   "expected a command after --"}));
+}
+
+TEST(PlacedPod, GoesBelowItsTierWithItsValues) {
+  const Pod pod = pod_of({.name = "web",
+                          .requests = {"cpu=500m,memory=64Mi"},
+                          .limits = {"memory=128Mi"},
+                          .command = {"x"}});
+  config::Config config;
+  const auto placed = place_here(pod, config, 1_GiB);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(placed->slice, "kubepods-burstable-pod0b1e5a4e_1111_4222_8333_444455556666.slice");
+  EXPECT_EQ(placed->unit, "headroom-run-default.web.service");
+  EXPECT_EQ(placed->properties, (act::UnitProperties{{"CPUWeight", std::uint64_t{20}},
+                                                     {"MemoryMax", std::uint64_t{128 << 20}}}));
+  EXPECT_EQ(placed->oom_score_adj, 938);
+  EXPECT_EQ(placed->manifest, "/etc/headroom/manifests/default.web.json");
+  config.pods_cgroup = "kubepods";
+  EXPECT_FALSE(place_here(pod, config, 1_GiB));
+}
+
+}  // namespace
+}  // namespace headroom::ctl

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/run/pod_text.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Errors = std::vector<std::string>;
+
+// What a unit's name and a file's can hold, and an API server would take.
+bool is_label(std::string_view text) {
+  const auto inner = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= 63 && inner(text.front()) && inner(text.back()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return inner(c) || c == '-'; });
+}
+
+void expect_label(const std::string& text, const char* option, Errors& errors) {
+  if (!is_label(text))
+    errors.push_back(std::string(option) +
+                     ": expected up to 63 lower-case letters, digits and "
+                     "dashes, such as web-1, found \"" +
+                     text + "\"");
+}
+
+Json amounts(const std::vector<std::string>& uses, const char* option, Errors& errors) {
+  Json json = Json::object();
+  for (const std::string& use : uses) {
+    for (std::string_view rest = use; !rest.empty();) {
+      const std::string_view pair = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+      const std::size_t at = pair.find('=');
+      if (at == 0 || at == pair.npos || at + 1 == pair.size())
+        errors.push_back(std::string(option) +
+                         ": expected name=amount such as memory=256Mi, found \"" +
+                         std::string(pair) + "\"");
+      else
+        json[std::string(pair.substr(0, at))] = std::string(pair.substr(at + 1));
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+tl::expected<std::string, std::vector<std::string>> pod_text(const PodWords& words,
+                                                             const std::string& uid) {
+  Errors errors;
+  expect_label(words.name, "--name", errors);
+  expect_label(words.pod_namespace, "--namespace", errors);
+  Json container{{"name", "main"}, {"command", words.command}};
+  container["resources"] = {{"requests", amounts(words.requests, "--request", errors)},
+                            {"limits", amounts(words.limits, "--limit", errors)}};
+  if (words.command.empty()) errors.emplace_back("expected a command after --");
+  if (!errors.empty()) return tl::make_unexpected(std::move(errors));
+  Json spec{{"priority", words.priority}, {"containers", Json::array({std::move(container)})}};
+  if (words.grace_seconds) spec["terminationGracePeriodSeconds"] = *words.grace_seconds;
+  const Json pod{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"name", words.name}, {"namespace", words.pod_namespace}, {"uid", uid}}},
+      {"spec", std::move(spec)}};
+  return pod.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace headroom::ctl

@@ -229,7 +229,7 @@ def test_the_reserve_keeps_its_share_and_pods_stay_below_their_limit(vm):
     burn = "for i in 1 2; do (while :; do :; done) & done; wait"
     with Node(vm) as node:
         clear(vm)
-        node.start(configuration(enforce=["pods", "kube-reserved"], kubeReservedCgroup=KUBE, hard="64Mi",
+        node.start(configuration(enforce=["pods", "kube-reserved"], kubeReservedCgroup=KUBE, hard="200Mi",
                                  kubeReserved={"cpu": "500m", "memory": "300Mi"}))
         settled(vm)
         vm.spawn("exec /opt/headroom/bin/workload --hold 150M", unit="headroom-test-keeper.service", slice=KUBE[1:])
@@ -243,13 +243,14 @@ def test_the_reserve_keeps_its_share_and_pods_stay_below_their_limit(vm):
         print(f"    CPU: the reserve {kube:.2f}, pods {pods:.2f}; weights {weights}, so {fair:.0%} is its share")
         assert kube / (kube + pods) > 0.85 * fair, (kube, pods, weights)
         vm.stop("headroom-test-probe.service", *(pod.unit for pod in burning))
-        hog = node.run_pod(Pod("hog", "besteffort"), "--hold 4M --after 1 --until 4G --huge")
+        hog = node.run_pod(Pod("hog", "besteffort"), "--hold 4M --after 1 --until 4G")
         vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=60)
         peak, limit = int(read(vm, PODS, "memory.peak")), int(read(vm, PODS, "memory.max"))
         kept = vm.run("systemctl is-active headroom-test-keeper.service").out.strip()
         evicted = [record["pod"]["name"] for record in node.evictions()]
         print(f"    memory: pods peaked at {peak // MIB} of {limit // MIB} MiB, evicted {evicted}, the reserve's "
               f"150 MiB are {kept}, kernel OOM kills {node.kernel_oom_kills()}")
+        assert evicted == ["hog"] and node.kernel_oom_kills() == 0, (evicted, node.kernel_oom_kills())
         assert peak <= limit and kept == "active", (peak, limit, kept)
         vm.stop("headroom-test-keeper.service")
     clear(vm)

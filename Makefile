@@ -220,6 +220,11 @@ bench-scrape: deps ## a scrape of thousands of cgroups, and the same through pro
 install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 755 $(B)/headroomd $(DESTDIR)$(PREFIX)/sbin/headroomd
 	install -D -m 755 $(B)/headroomctl $(DESTDIR)$(PREFIX)/bin/headroomctl
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(B)/headroomctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/headroomctl
+	$(B)/headroomctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
+	$(B)/headroomctl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
 	install -D -m 644 systemd/headroomd.service $(DESTDIR)/lib/systemd/system/headroomd.service
 	install -D -m 644 systemd/io.headroom.Headroom1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
 	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8

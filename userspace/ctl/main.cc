@@ -5,8 +5,10 @@
 #include "ctl/check/check.h"
 #include "ctl/command.h"
 #include "ctl/complain.h"
+#include "ctl/completion.h"
 #include "ctl/evictions.h"
 #include "ctl/place.h"
+#include "ctl/pods.h"
 #include "ctl/run/run.h"
 #include "ctl/slices.h"
 #include "ctl/status.h"
@@ -36,6 +38,8 @@ constexpr Entry kCommands[] = {
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},
+    {add_pods, R"(
+  headroomctl pods --sort stalls      every pod, by how long it waited for memory)"},
     {add_slices, R"(
   headroomctl slices                  the node's slices: shares, use, values, drift)"},
     {add_status, R"(
@@ -73,6 +77,7 @@ void describe(CLI::App& app, Command& chosen) {
     entry.add(app, chosen);
     footer += entry.examples;
   }
+  add_completion(app, chosen);
   app.footer(footer + kStatuses);
 }
 

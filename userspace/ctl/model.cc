@@ -95,6 +95,7 @@ PodStatus pod_of(const Json& json) {
   pod.state = text(json, "state");
   pod.working_set = integer(json, "working_set");
   pod.request = integer(json, "request");
+  pod.limit = integer(json, "limit");
   pod.over = integer(json, "over");
   pod.cpu = integer(json, "cpu_ns");
   pod.throttled = integer(json, "throttled_ns");

@@ -54,6 +54,7 @@ struct PodStatus {
   std::string state;
   std::optional<std::int64_t> working_set;
   std::optional<std::int64_t> request;
+  std::optional<std::int64_t> limit;  // absent: none, or not known
   std::optional<std::int64_t> over;
   // Totals, in nanoseconds.
   std::optional<std::int64_t> cpu;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl pods: every pod on a line, in the order asked for.
+#pragma once
+
+#include "ctl/command.h"
+#include "ctl/model.h"
+#include "ctl/paint.h"
+
+#include <cstdint>
+#include <string>
+
+namespace headroom::ctl {
+
+enum class PodOrder : std::uint8_t { kName, kOver, kWorkingSet, kPriority, kStalls, kThrottled };
+
+std::string render_pods(const Status& status, PodOrder order, const Screen& screen);
+
+void add_pods(CLI::App& app, Command& chosen);
+
+}  // namespace headroom::ctl

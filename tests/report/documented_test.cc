@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-metrics(7) against what is served: every family is in it, and nothing else is.
+#include "report/cpus_view.h"
 #include "report/exposition/cgroup_families.h"
 #include "report/exposition/pod_families.h"
 #include "report/exposition/site.h"
@@ -55,6 +56,12 @@ NodeView full_node() {
   return node;
 }
 
+CpusView full_cpus() {
+  CpusView view;
+  view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
+  return view;
+}
+
 Names all_served() {
   const auto shown = std::make_shared<Shown>();
   shown->node.publish([](NodeView& next, const NodeView*) { next = full_node(); });
@@ -63,7 +70,10 @@ Names all_served() {
     for (hr_record& record : next.records)
       if (record.parent_id == 0) record = full_record(record.id, 0);
   });
-  const Site site({.shown = shown, .now = [] { return sample_at(10'250); }, .node_name = "node-1"},
+  const Site site({.shown = shown,
+                   .now = [] { return sample_at(10'250); },
+                   .node_name = "node-1",
+                   .more = [](Families& more) { add_cpu_families(full_cpus(), more); }},
                   {.shown = shown});
   Names names;
   for (const char* path : {"/metrics", "/metrics/resource"})

@@ -41,6 +41,21 @@ void add_kubelet_flags(CLI::App& app, CommandLine& line) {
             "pods, system-reserved, kube-reserved, ... or none");
 }
 
+void add_cpu_flags(CLI::App& app, CommandLine& line) {
+  add_value(app, "--cpu-manager-policy", line.cpu_manager_policy, "none|static",
+            "whether Guaranteed pods get whole CPUs of their own");
+  add_value(app, "--cpu-manager-policy-options", line.cpu_manager_policy_options,
+            "OPTION=BOOLEAN,...", "full-pcpus-only, strict-cpu-reservation, ...");
+  add_value(app, "--cpu-manager-reconcile-period", line.cpu_manager_reconcile_period, "DURATION",
+            "how often all CPU sets are looked at");
+  add_value(app, "--topology-manager-policy", line.topology_manager_policy, "POLICY",
+            "none, best-effort, restricted or single-numa-node");
+  add_value(app, "--topology-manager-policy-options", line.topology_manager_policy_options,
+            "OPTION=VALUE,...", "prefer-closest-numa-nodes, max-allowable-numa-nodes");
+  add_value(app, "--topology-manager-scope", line.topology_manager_scope, "container|pod",
+            "what is aligned as one");
+}
+
 // A value is joined by "=", as pflag has it: "--cgroups-per-qos false" would be a stray word.
 void add_switch(CLI::App& app, const std::string& name, CommandLine::Uses& uses,
                 const std::string& help) {
@@ -88,6 +103,7 @@ std::unique_ptr<CLI::App> make_app(CommandLine& line) {
       "headroomd");
   app->allow_extras();  // ours to complain of, each with the flag it may have meant
   add_kubelet_flags(*app, line);
+  add_cpu_flags(*app, line);
   add_reserve_flags(*app, line);
   add_our_flags(*app, line);
   return app;

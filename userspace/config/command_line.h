@@ -27,6 +27,12 @@ struct CommandLine {
   Uses eviction_max_pod_grace_period;
   Uses eviction_pressure_transition_period;
   Uses enforce_node_allocatable;
+  Uses cpu_manager_policy;
+  Uses cpu_manager_policy_options;
+  Uses cpu_manager_reconcile_period;
+  Uses topology_manager_policy;
+  Uses topology_manager_policy_options;
+  Uses topology_manager_scope;
   Uses kube_reserved;
   Uses system_reserved;
   Uses qos_reserved;

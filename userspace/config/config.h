@@ -4,6 +4,7 @@
 
 #include "base/pod_paths.h"
 #include "config/complaint.h"
+#include "config/cpus_config.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/cpu_conversion.h"
 #include "judge/allocatable/slices_mode.h"
@@ -66,6 +67,7 @@ struct Config {
   std::string log_level = "info";                      // logLevel: debug, info, warning, error
   DiskConfig disk;
   ReclaimConfig reclaim;
+  CpusConfig cpus;
   SlicesConfig slices;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;

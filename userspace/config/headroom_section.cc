@@ -35,6 +35,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "reclaim",
     "slices",
     "evictStaticPods",
+    "cpus",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load.h"
 
+#include "config/cpus_section.h"
 #include "config/eviction_told.h"
 #include "config/flags.h"
 #include "config/headroom_section.h"
@@ -22,6 +23,7 @@ namespace {
 // What is put together only when everything has been told.
 struct Gathered {
   EvictionTold eviction;
+  CpusTold cpus;
   ReservesTold reserves;
 };
 
@@ -34,8 +36,11 @@ void read_document(const yaml::Node& document, const std::string& file, Config& 
   }
   const Section section(document, "", file, complaints);
   read_kubelet(section, file, config, gathered.eviction, gathered.reserves);
-  if (const auto ours = section.map("headroom"))
+  read_cpus(section, file, config, gathered.cpus);
+  if (const auto ours = section.map("headroom")) {
     read_headroom(*ours, file, config, gathered.reserves);
+    read_headroom_cpus(*ours, file, config, gathered.cpus);
+  }
 }
 
 void read_text(const std::string& text, const std::string& file, Config& config, Gathered& gathered,
@@ -82,12 +87,14 @@ Heard read(const CommandLine& line) {
   Gathered gathered;
   read_configured(line, told.config, gathered, told.complaints);
   apply_flags(line, told.config, gathered.eviction, told.complaints);
+  apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
   apply_reserve_flags(line, gathered.reserves, told.complaints);
   const Enforcements enforcements{enforcements_told(gathered.eviction, told.complaints),
                                   gathered.eviction.enforce_node_allocatable};
   told.config.policy.thresholds =
       thresholds_told(gathered.eviction, enforcements.keys, told.complaints);
   settle_reserves(gathered.reserves, enforcements, told.config, told.complaints);
+  settle_cpus(gathered.cpus, told.config, told.complaints);
   sort_by_place(told.complaints);
   return told;
 }

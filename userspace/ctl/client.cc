@@ -95,6 +95,10 @@ Answer ask_admission(const std::string& manifest) {
   });
 }
 
+Answer ask_cpus() {
+  return ask("Cpus", [](sd_bus_message*) { return 0; });
+}
+
 Answer edit_taints(const std::vector<std::string>& edits, bool overwrite) {
   return ask("Taint",
              [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); });

@@ -30,6 +30,9 @@ Result<std::string> fetch_status();
 // Whether the pods of a manifest would be admitted, as JSON.
 Answer ask_admission(const std::string& manifest);
 
+// Which CPU is whose, as JSON.
+Answer ask_cpus();
+
 // Edits the node's taints; those in force then, as JSON.
 Answer edit_taints(const std::vector<std::string>& edits, bool overwrite);
 

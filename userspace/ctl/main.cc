@@ -6,6 +6,7 @@
 #include "ctl/command.h"
 #include "ctl/complain.h"
 #include "ctl/completion.h"
+#include "ctl/cpus.h"
 #include "ctl/evictions.h"
 #include "ctl/place.h"
 #include "ctl/pods.h"
@@ -35,6 +36,8 @@ struct Entry {
 constexpr Entry kCommands[] = {
     {add_check, R"(
   headroomctl check                   what works here, what does not, and what to do about it)"},
+    {add_cpus, R"(
+  headroomctl cpus                    which CPU is whose, by socket, NUMA node and core)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},

@@ -144,6 +144,7 @@ void Loop::reload() {
   config::Heard fresh = config::read(line_);
   if (fresh.complaints.empty())
     fresh.complaints = objections_to_reserves(fresh.config, node_->capacity());
+  if (fresh.complaints.empty()) fresh.complaints = cpu_objections(fresh.config);
   if (!fresh.complaints.empty()) {
     for (const config::Complaint& complaint : fresh.complaints)
       log::error("{}", to_string(complaint));

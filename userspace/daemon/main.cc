@@ -2,6 +2,7 @@
 // headroomd: see headroomd(8).
 #include "config/command_line.h"
 #include "config/load.h"
+#include "daemon/cpu_keeper.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
 #include "daemon/preflight.h"
@@ -61,6 +62,7 @@ int run(int argc, char** argv) {
   if (told.complaints.empty() && told.config.slices.mode != SlicesMode::kOff)
     told.complaints =
         daemon::objections_to_reserves(told.config, daemon::capacity_now(told.config));
+  if (told.complaints.empty()) told.complaints = daemon::cpu_objections(told.config);
   if (!told.complaints.empty()) return wrong(told.complaints);
   if (line->check_config) {
     std::cout << "the configuration is good\n";

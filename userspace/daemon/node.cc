@@ -138,6 +138,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                  .images = filesystems_.images}),
       names_(observer_.inventory()),
       shown_(std::make_shared<report::Shown>()),
+      cpu_board_(std::make_shared<report::CpuBoard>()),
       status_(status_setup()),
       reporter_(reporter_setup()),
       host_actuator_(
@@ -166,9 +167,28 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                 reporter_.note_programs(programs());
                 if (slices_) reporter_.note_slices(slices_->current());
               }) {
-  observer_.describe(std::move(manifests));
+  describe(std::move(manifests));
   note_source();
   status_.adopt(terms_of(config_), config_.policy);
+  keep_cpus();
+}
+
+void Node::describe(std::vector<Pod> manifests) {
+  manifests_ = manifests;
+  if (cpus_) cpus_->describe(manifests);
+  observer_.describe(std::move(manifests));
+}
+
+// From now on, or no more: what is pinned then stays so.
+void Node::keep_cpus() {
+  CpuTerms terms = cpu_terms_of(config_);
+  if (terms.cpus.mode == config::CpusConfig::Mode::kOff)
+    cpus_.reset();
+  else if (cpus_)
+    cpus_->adopt(std::move(terms));
+  else
+    cpus_ = std::make_unique<CpuKeeper>(root_.mount, config_.pods_cgroup, std::move(terms),
+                                        manifests_, cpu_board_);
 }
 
 // With the taints in force: the configuration's as edited since.
@@ -206,7 +226,8 @@ report::DbusSetup Node::bus_setup() {
       .admit =
           [this](const std::string& manifest) { return admit_json(status_.current(), manifest); },
       .taint = [this](const std::vector<std::string>& edits,
-                      bool overwrite) { return taint_json(taints_, edits, overwrite); }};
+                      bool overwrite) { return taint_json(taints_, edits, overwrite); },
+      .cpus = [board = cpu_board_] { return cpus_answer(*board); }};
 }
 
 report::ReporterSetup Node::reporter_setup() {
@@ -241,7 +262,7 @@ void Node::open_windows() {
   else
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
-  auto http = report::Http::open(config_.listen, make_site(config_, shown_));
+  auto http = report::Http::open(config_.listen, make_site(config_, shown_, cpu_board_));
   if (http)
     http_ = std::move(*http);
   else
@@ -407,6 +428,7 @@ void Node::adopt(config::Config config) {
   stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
   stays("disk", config_.disk, config.disk);
   config_.reclaim = std::move(config.reclaim);
+  config_.cpus = std::move(config.cpus);
   host_actuator_.use(ways_of(config_));
   config_.policy = std::move(config.policy);
   config_.self_check_period = config.self_check_period;
@@ -421,6 +443,7 @@ void Node::adopt(config::Config config) {
   config_.node_labels = std::move(config.node_labels);
   log::set_level(config.log_level);
   adopt_policy();
+  keep_cpus();
 }
 
 }  // namespace headroom::daemon

@@ -6,6 +6,7 @@
 #include "act/host_actuator.h"
 #include "config/config.h"
 #include "daemon/cgroup_names.h"
+#include "daemon/cpu_keeper.h"
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
 #include "daemon/slice_keeper.h"
@@ -46,7 +47,7 @@ class Node {
 
   // A new configuration: what can change now does, what needs a restart is said.
   void adopt(config::Config config);
-  void describe(std::vector<Pod> manifests) { observer_.describe(std::move(manifests)); }
+  void describe(std::vector<Pod> manifests);
 
   const config::Config& config() const { return config_; }
   const Amounts& capacity() const { return status_.capacity(); }
@@ -78,6 +79,7 @@ class Node {
   StatusKeeper::Setup status_setup();
   report::DbusSetup bus_setup();
   void adopt_policy();
+  void keep_cpus();
   void save_state();
   report::Programs programs() const;
   bool is_dying(CgroupId id) const;
@@ -94,6 +96,7 @@ class Node {
   observe::HostObserver observer_;
   InventoryNames names_;
   std::shared_ptr<report::Shown> shown_;
+  std::shared_ptr<report::CpuBoard> cpu_board_;
   std::unique_ptr<SliceKeeper> slices_;  // null: off since the start
   StatusKeeper status_;
   std::unique_ptr<report::BusThread> bus_;
@@ -108,8 +111,10 @@ class Node {
   TimersFile timers_file_;
   bool state_unsaved_ = false;
   std::unique_ptr<StatusFile> status_file_;
-  Instant checked_at_;   // the source against the files
-  std::string trouble_;  // of the observer, as last said
+  std::vector<Pod> manifests_;       // as last described
+  std::unique_ptr<CpuKeeper> cpus_;  // null: off
+  Instant checked_at_;               // the source against the files
+  std::string trouble_;              // of the observer, as last said
   Engine engine_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "judge/admission/admission.h"
 #include "observe/manifest.h"
+#include "observe/topology_reader.h"
 
 #include <nlohmann/json.hpp>
 
@@ -97,6 +98,20 @@ Result<std::string> taint_json(TaintKeeper& keeper, const std::vector<std::strin
   const auto taints = keeper.edit(parsed, overwrite);
   if (!taints) return tl::make_unexpected(taints.error());
   return dumped({{"taints", taints_json(*taints)}});
+}
+
+Result<std::string> cpus_answer(const report::CpuBoard& board) {
+  if (const auto view = board.latest()) return cpus_json(*view);
+  const auto machine = observe::read_topology();
+  if (!machine) return tl::make_unexpected(machine.error());
+  const auto places = machine->topology.places();
+  return report::cpus_json({.mode = "off",
+                            .policy = "none",
+                            .places = {places.begin(), places.end()},
+                            .shared = machine->topology.cpus(),
+                            .offline = machine->offline,
+                            .isolated = machine->isolated,
+                            .nohz_full = machine->nohz_full});
 }
 
 }  // namespace headroom::daemon

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "daemon/taint_keeper.h"
+#include "report/cpus_view.h"
 #include "report/node_status.h"
 
 #include <headroom/result.h>
@@ -22,5 +23,8 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
 // line.
 Result<std::string> taint_json(TaintKeeper& keeper, const std::vector<std::string>& edits,
                                bool overwrite);
+
+// Who has which CPUs; without anybody to deal them out, the machine's alone.
+Result<std::string> cpus_answer(const report::CpuBoard& board);
 
 }  // namespace headroom::daemon

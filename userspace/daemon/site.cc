@@ -62,20 +62,25 @@ std::vector<report::SystemContainer> system_containers(const config::Config& con
 }
 
 std::shared_ptr<const report::Site> make_site(const config::Config& config,
-                                              std::shared_ptr<report::Shown> shown) {
+                                              std::shared_ptr<report::Shown> shown,
+                                              std::shared_ptr<report::CpuBoard> cpus) {
   const auto names = std::make_shared<RuntimeNames>();
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
   const std::string node = host_name();
   return std::make_shared<const report::Site>(
-      report::MetricsSetup{
-          .shown = shown,
-          .container_names = config.compatibility_metrics,
-          .now = &observe::now,
-          .names = names,
-          .qos_of = &qos_class,
-          .node_name = node,
-          .more = [programs](report::Families& all) { add_program_families(*programs, all); }},
+      report::MetricsSetup{.shown = shown,
+                           .container_names = config.compatibility_metrics,
+                           .now = &observe::now,
+                           .names = names,
+                           .qos_of = &qos_class,
+                           .node_name = node,
+                           .more =
+                               [programs, cpus](report::Families& all) {
+                                 add_program_families(*programs, all);
+                                 if (const auto view = cpus->latest())
+                                   report::add_cpu_families(*view, all);
+                               }},
       report::SummarySetup{.shown = shown,
                            .node_name = node,
                            .system_containers = system_containers(config),

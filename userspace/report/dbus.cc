@@ -83,6 +83,14 @@ int answer_taint(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
+int answer_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    if (!setup.cpus) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no CPU map");
+    return reply(call, setup.cpus(), error);
+  });
+}
+
 int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*,
                 sd_bus_error*) {
   return sd_bus_message_append(reply, "s", HEADROOM_VERSION);
@@ -101,6 +109,8 @@ const sd_bus_vtable kVtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Admit", SD_BUS_ARGS("s", manifest), SD_BUS_RESULT("s", json),
                             answer_admit, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Cpus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_cpus,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     // Not unprivileged: the bus's policy keeps others out, and so does sd-bus.
     SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),
                             SD_BUS_RESULT("s", json), answer_taint, 0),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Version, Mode,
-// Evicted.
+// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(),
+// Version, Mode, Evicted.
 #pragma once
 
 #include "report/eviction.h"
@@ -29,6 +29,7 @@ struct DbusSetup {
   // Absent: not supported.
   std::function<Result<std::string>(const std::string& manifest)> admit{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
+  std::function<Result<std::string>()> cpus{};
 };
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";

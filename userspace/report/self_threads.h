@@ -10,7 +10,7 @@
 namespace headroom::report {
 
 struct PartCost {
-  std::string part;  // loop, http, dbus, audit; other: whatever is not one of these
+  std::string part;  // loop, http, dbus, audit, cpus; other: whatever is not one of these
   Duration cpu{0};
 };
 

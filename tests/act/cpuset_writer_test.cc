@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cgroups are systemd's, how it is told of CPUs, and what is written where it does not rule.
+#include "act/cpuset_writer.h"
+
+#include "config/temp_dir.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+namespace fs = std::filesystem;
+
+CpuSet cpus(const char* list) {
+  return CpuSet::parse(list).value();
+}
+
+std::string text_of(const fs::path& file) {
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  return line;
+}
+
+TEST(CpusetWriter, UnitsAreBelowSlicesAlone) {
+  EXPECT_EQ(unit_of("/kubepods.slice"), "kubepods.slice");
+  EXPECT_EQ(unit_of("/kubepods.slice/kubepods-podx.slice/web.service"), "web.service");
+  EXPECT_EQ(unit_of("/kubepods.slice/_cpu.service"), "cpu.service");
+  EXPECT_EQ(unit_of("/kubepods/podx"), std::nullopt);
+  EXPECT_EQ(unit_of("/a.slice/b.service/c.scope"), std::nullopt) << "delegated: not systemd's";
+}
+
+TEST(CpusetWriter, BitsAreCountedFromTheFirstByte) {
+  EXPECT_EQ(as_bitmap({}), (std::vector<std::uint8_t>{}));
+  EXPECT_EQ(as_bitmap(cpus("0,7")), (std::vector<std::uint8_t>{0x81}));
+  EXPECT_EQ(as_bitmap(cpus("1,8-9,23")), (std::vector<std::uint8_t>{0x02, 0x03, 0x80}));
+}
+
+TEST(CpusetWriter, AFileOfItsOwnIsWritten) {
+  const test::TempDir root;
+  fs::create_directories(root.path() / "kubepods/podx");
+  root.write("kubepods/podx/cpuset.cpus", "\n");
+  CpusetWriter writer(root.path());
+  ASSERT_TRUE(writer.write("/kubepods/podx", cpus("2-3")));
+  EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.cpus"), "2-3");
+}
+
+TEST(CpusetWriter, TheControllerIsHandedOnByAllAbove) {
+  const test::TempDir root;
+  fs::create_directories(root.path() / "kubepods/podx");
+  root.write("cgroup.subtree_control", "");
+  root.write("kubepods/cgroup.subtree_control", "");
+  const auto written = CpusetWriter(root.path()).write("/kubepods/podx", cpus("2-3"));
+  EXPECT_FALSE(written) << "no kernel made the file";
+  EXPECT_EQ(text_of(root.path() / "cgroup.subtree_control"), "+cpuset");
+  EXPECT_EQ(text_of(root.path() / "kubepods/cgroup.subtree_control"), "+cpuset");
+}
+
+TEST(CpusetWriter, WhatWasSetOfAUnitThatIsGoneIsTakenOut) {
+  const test::TempDir control;
+  fs::create_directories(control.path() / "a.slice.d");
+  fs::create_directories(control.path() / "b.slice.d");
+  control.write("a.slice.d/50-AllowedCPUs.conf", "");
+  control.write("b.slice.d/50-AllowedCPUs.conf", "");
+  control.write("b.slice.d/50-MemoryMax.conf", "");
+  const CpusetWriter writer("/nowhere", control.path());
+  writer.forget("/a.slice");
+  writer.forget("/b.slice");
+  writer.forget("/kubepods/podx");
+  EXPECT_FALSE(fs::exists(control.path() / "a.slice.d"));
+  EXPECT_FALSE(fs::exists(control.path() / "b.slice.d/50-AllowedCPUs.conf"));
+  EXPECT_TRUE(fs::exists(control.path() / "b.slice.d/50-MemoryMax.conf")) << "another's";
+}
+
+}  // namespace
+}  // namespace headroom::act

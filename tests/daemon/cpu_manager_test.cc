@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU manager on a tree of plain files: a machine of eight CPUs, and a hand that writes what it
+// is told, as the kernel would follow.
+#include "daemon/cpu_manager.h"
+
+#include "judge/cpuset_pods.h"
+#include "support/fake_sysfs.h"
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using Mode = config::CpusConfig::Mode;
+using Policy = config::CpusConfig::Policy;
+
+CpuSet cpus(const char* list) {
+  return CpuSet::parse(list).value();
+}
+
+class Host : public testing::Test {
+ protected:
+  Host() {
+    online("0-7");
+    terms_.cpus.mode = Mode::kEnforce;
+    terms_.cpus.policy = Policy::kStatic;
+    terms_.cpus.reserved = cpus("0");
+    terms_.cpus.state_file = dir_.path() / "state";
+    make("");
+    set("", "0-7");
+    make("/kubepods");
+    make("/kubepods/burstable");
+    restart();
+  }
+
+  void online(const std::string& list) {
+    sys_.list("online", list);
+    for (int cpu = 0; cpu < 8; ++cpu)
+      sys_.cpu({.cpu = cpu,
+                .siblings = std::to_string(cpu / 2 * 2) + "-" + std::to_string(cpu / 2 * 2 + 1)});
+  }
+  void make(const std::string& path) const {
+    fs::create_directories(root().native() + path);
+    std::ofstream(root().native() + path + "/cgroup.events") << "populated 1\n";
+  }
+  void set(const std::string& path, const std::string& list) const {
+    std::ofstream(root().native() + path + "/cpuset.cpus.effective") << list << '\n';
+  }
+  // A pod's cgroup with one container's in it.
+  void run(const std::string& uid) const {
+    make("/kubepods/pod" + uid);
+    make("/kubepods/pod" + uid + "/c");
+  }
+  void end(const std::string& uid) const { fs::remove_all(root() / "kubepods" / ("pod" + uid)); }
+  std::string runs_on(const std::string& path) const {
+    const auto set = observe::cpus_of_cgroup(root(), path);
+    return set ? set->format() : "gone";
+  }
+
+  void describe(std::vector<Pod> pods) {
+    pods_ = std::move(pods);
+    manager_->describe(pods_);
+  }
+  Pod pinned(const char* uid, const char* cpu) const {
+    return pod_of(uid, {}, {container("c", cpu)});
+  }
+  void restart() {
+    manager_.emplace(
+        CpuManager::Setup{.cgroup_root = root(),
+                          .pods_cgroup = "kubepods",
+                          .sys = sys_.root(),
+                          .write = [this](const std::string& path,
+                                          const CpuSet& set) { return write(path, set); },
+                          .forget = [this](const std::string& path) { forgotten_.insert(path); },
+                          .pause = [] {},
+                          .identify = [](std::string_view) { return nullptr; }},
+        terms_);
+    manager_->describe(pods_);
+  }
+  Result<> write(const std::string& path, const CpuSet& cpus) {
+    EXPECT_TRUE(!cpus.empty() || terms_.cpus.policy == Policy::kNone);
+    writes_ += path + " " + cpus.format() + "\n";
+    if (deaf_.contains(path)) return {};
+    if (cpus.empty())
+      fs::remove(root().native() + path + "/cpuset.cpus.effective");
+    else
+      set(path, cpus.format());
+    return {};
+  }
+  std::string saved() const {
+    std::ifstream file(terms_.cpus.state_file);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const fs::path& root() const { return dir_.path(); }
+
+  test::TempDir dir_;
+  test::FakeSysfs sys_;
+  CpuTerms terms_;
+  std::optional<CpuManager> manager_;
+  std::vector<Pod> pods_;
+  std::string writes_;
+  std::set<std::string> deaf_, forgotten_;
+};
+
+TEST_F(Host, WithNobodyToPinNothingIsWritten) {
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-7");
+}
+
+TEST_F(Host, APodGetsItsCpusAndTheOthersLoseThem) {
+  describe({pinned("a", "2"), pod_of("b", {}, {container("c", "500m")})});
+  run("a");
+  run("b");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  EXPECT_EQ(runs_on("/kubepods/podb/c"), "0-1,4-7");
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-1,4-7");
+  EXPECT_NE(saved().find(R"("defaultCpuSet":"0-1,4-7","entries":{"a":{"c":"2-3"}})"),
+            std::string::npos)
+      << saved();
+  writes_.clear();
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "") << "nothing changed";
+}
+
+TEST_F(Host, CpusComeBackWhenThePodIsGone) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  end("a");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-7");
+  EXPECT_TRUE(forgotten_.empty()) << "described, it may come back";
+  describe({});
+  manager_->reconcile();
+  EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
+}
+
+TEST_F(Host, ContainersOfOnePodHaveTheirOwn) {
+  describe({pod_of("a", {}, {container("c", "2"), container("d", "1"), container("e", "500m")})});
+  run("a");
+  make("/kubepods/poda/d");
+  make("/kubepods/poda/e");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  EXPECT_EQ(runs_on("/kubepods/poda/d"), "1");
+  EXPECT_EQ(runs_on("/kubepods/poda/e"), "0,4-7");
+}
+
+TEST_F(Host, WhatOthersChangedIsPutBackAndCounted) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  EXPECT_FALSE(manager_->drifted());
+  set("/kubepods/poda", "0-7");
+  EXPECT_TRUE(manager_->drifted());
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
+  EXPECT_EQ(manager_->repaired(), 2U) << "the pod and, in it, its container";
+}
+
+TEST_F(Host, ALostFileIsMadeFromWhatRuns) {
+  describe({pinned("a", "2"), pinned("b", "1")});
+  run("a");
+  run("b");
+  manager_->reconcile();
+  const std::string before = saved();
+  for (const std::string text :
+       {"", "{", "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-7\"}"}) {
+    if (text.empty())
+      fs::remove(terms_.cpus.state_file);
+    else
+      std::ofstream(terms_.cpus.state_file) << text;
+    writes_.clear();
+    restart();
+    manager_->reconcile();
+    EXPECT_EQ(saved(), before) << text;
+    EXPECT_EQ(writes_, "") << "nobody was moved";
+  }
+  EXPECT_TRUE(fs::exists(terms_.cpus.state_file.string() + ".damaged"));
+}
+
+TEST_F(Host, APodNobodyDescribesAnyMoreKeepsItsCpus) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  pods_.clear();
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
+}
+
+TEST_F(Host, ObservingNothingIsWritten) {
+  terms_.cpus.mode = Mode::kObserve;
+  restart();
+  std::ofstream(terms_.cpus.state_file) << "{";
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(saved(), "{");
+  ASSERT_EQ(manager_->view().owners.size(), 1U);
+  EXPECT_EQ(manager_->view().owners[0].cpus.format(), "2-3") << "but it says what would be";
+}
+
+TEST_F(Host, WhoWantsNoneOfHisOwnAnyMoreShares) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  set("/kubepods/poda/c", "2-3");
+  describe({pinned("a", "1500m")});
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "0-7");
+}
+
+TEST_F(Host, UnderThePolicyNoneAllIsGivenBack) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  terms_.cpus.policy = Policy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "0-7");
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-7");
+  EXPECT_NE(saved().find(R"("policyName":"none")"), std::string::npos) << saved();
+  writes_.clear();
+  set("/kubepods/burstable", "1");
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "") << "what others set then is theirs";
+}
+
+TEST_F(Host, ACpuThatIsUnpluggedIsReplaced) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  online("0-2,4-7");
+  set("", "0-2,4-7");
+  set("/kubepods/poda", "2");
+  EXPECT_TRUE(manager_->drifted());
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "1-2") << "what is left of two cores";
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0,4-7");
+  online("0-7");
+  set("", "0-7");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0,3-7");
+}
+
+TEST_F(Host, IsolatedCpusAreLeftAloneIfToldSo) {
+  sys_.list("isolated", "2-3");
+  terms_.cpus.exclude_isolated = true;
+  restart();
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "4-5");
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-1,6-7");
+}
+
+TEST_F(Host, WhoDoesNotLetGoIsWorkedAround) {
+  describe({pinned("a", "2")});
+  run("a");
+  deaf_.insert("/kubepods/burstable");
+  manager_->reconcile();
+  EXPECT_EQ(manager_->view().failed, 1U);
+  EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
+  deaf_.clear();
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-1,4-7");
+}
+
+TEST_F(Host, AWishThatCannotBeIsToldOnce) {
+  describe({pinned("a", "20")});
+  run("a");
+  manager_->reconcile();
+  manager_->reconcile();
+  const report::CpusView view = manager_->view();
+  ASSERT_EQ(view.owners.size(), 1U);
+  EXPECT_EQ(view.owners[0].why,
+            "UnexpectedAdmissionError: not enough cpus available to satisfy request: requested=20, "
+            "available=7");
+  EXPECT_EQ(view.pinning_requests, 1U);
+  EXPECT_EQ(view.pinning_errors, 1U);
+  EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
+}
+
+TEST_F(Host, AFullDiskCostsTheFileAndNotThePin) {
+  terms_.cpus.state_file = "/dev/full/state";
+  restart();
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  EXPECT_TRUE(manager_->view().unsaved);
+  EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
+}
+
+}  // namespace
+}  // namespace headroom::daemon

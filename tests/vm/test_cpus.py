@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU pinning on two sockets and two NUMA nodes with SMT: who may run where, seen by the kernel and by nobody else.
+
+The watcher below reads what each process may run on (Cpus_allowed_list) and the state file; it shares no code with
+headroomd.
+"""
+
+import json
+import random
+import re
+import time
+
+from node import Node, Pod, kubelet_configuration
+
+MEMORY = "2G"
+CPUS = 8
+TOPOLOGY = "sockets=2,cores=2,threads=2"
+NUMA = 2
+METRICS_PORT = 9750
+
+STATE = "/var/lib/headroom/cpu_manager_state"
+ALL = set(range(8))
+
+# A line for each process of a pod: its cgroup and what it may run on; then the state file.
+WATCH = f"""
+find /sys/fs/cgroup/kubepods.slice -name cgroup.procs | while read -r procs; do
+    while read -r pid; do
+        echo "$procs $(grep Cpus_allowed_list "/proc/$pid/status")"
+    done < "$procs"
+done 2>/dev/null
+echo; cat {STATE} 2>/dev/null || true"""
+
+
+def cpus(text):
+    found = set()
+    for part in filter(None, (text or "").split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def watch(vm):
+    """uid → what each of its processes may run on; uid → its exclusive CPUs by the file; the shared pool."""
+    lines, _, state = ("\n" + vm.run(WATCH, check=True).out).partition("\n\n")
+    seen = {}
+    for line in lines.splitlines():
+        found = re.search(r"-pod([^/]*)\.slice.*Cpus_allowed_list:\s*(\S*)", line)
+        if found:
+            seen.setdefault(found[1].replace("_", "-"), []).append(cpus(found[2]))
+    try:
+        state = json.loads(state)
+    except ValueError:
+        state = {}
+    entries = {uid: set().union(*(cpus(text) for text in containers.values()))
+               for uid, containers in state.get("entries", {}).items()}
+    return seen, entries, cpus(state.get("defaultCpuSet"))
+
+
+def faults(seen, entries, shared, never_two=True):
+    """What is wrong with it, in words."""
+    wrong = []
+    for uid, lists in seen.items():
+        for allowed in lists:
+            if not allowed:
+                wrong.append(f"{uid} may run nowhere")
+            if allowed != entries.get(uid, shared):
+                wrong.append(f"{uid} runs on {sorted(allowed)} and not on {sorted(entries.get(uid, shared))}")
+    owners = {}
+    for uid, own in entries.items():
+        for cpu in own:
+            if cpu in owners:
+                wrong.append(f"CPU {cpu} is {uid}'s and {owners[cpu]}'s")
+            owners[cpu] = uid
+    if shared & set(owners):
+        wrong.append(f"shared and owned: {sorted(shared & set(owners))}")
+    return wrong
+
+
+def settled(vm, timeout=5.0):
+    """Waits until nothing is wrong; how long it took."""
+    began = time.monotonic()
+    while True:
+        state = watch(vm)
+        wrong = faults(*state)
+        if not wrong:
+            return time.monotonic() - began, state
+        assert time.monotonic() - began < timeout, wrong
+        time.sleep(0.1)
+
+
+def configuration(mode="enforce", options=None, **headroom):
+    config = json.loads(kubelet_configuration(hard="50Mi", cpus={"mode": mode}, **headroom))
+    config |= {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": options or {},
+               "topologyManagerPolicy": "best-effort"}
+    return json.dumps(config)
+
+
+def whole(name, count):
+    """A Guaranteed pod that wants so many CPUs for itself."""
+    amount = {"cpu": str(count), "memory": "32Mi"}
+    return Pod(name, "guaranteed", amount, amount)
+
+
+def end(node, pod):
+    node.vm.run(f"rm -f /etc/headroom/manifests/{pod.name}.yaml; systemctl stop {pod.unit} {pod.slice}; "
+                f"systemctl reset-failed {pod.unit} 2>/dev/null; true", check=True)
+    node.pods.remove(pod)
+
+
+def sleep_in(node, pod, *properties):
+    return node.run_script(pod, "exec sleep 600", *properties)
+
+
+def test_the_map_shows_the_machine(vm):
+    with Node(vm) as node:
+        node.start(configuration(mode="observe"))
+        answer = json.loads(vm.run("headroomctl cpus --json", check=True).out)
+        assert answer["mode"] == "observe" and len(answer["cpus"]) == 8, answer
+        assert {cpu["socket"] for cpu in answer["cpus"]} == {0, 1} == {cpu["numa"] for cpu in answer["cpus"]}, answer
+        assert len({cpu["core"] for cpu in answer["cpus"]}) == 4, answer
+
+
+def test_observe_writes_nothing(vm):
+    with Node(vm) as node:
+        node.start(configuration(mode="observe"))
+        pod = sleep_in(node, whole("quiet", 2))
+        vm.wait_until("headroomctl cpus --json | grep -q '\"wanted\":2'")
+        seen, _, _ = watch(vm)
+        assert seen[pod.uid] == [ALL], seen
+        assert vm.run(f"test -e {STATE}").code != 0
+
+
+def test_pods_come_and_go_and_no_cpu_has_two_owners(vm):
+    with Node(vm) as node:
+        node.start(configuration())
+        dice = random.Random(11)
+        web = sleep_in(node, Pod("web", "burstable", {"cpu": "100m"}))
+        running, longest, born = [], 0.0, 0
+        for step in range(24):
+            if running and (dice.random() < 0.4 or len(running) > 4):
+                end(node, running.pop(dice.randrange(len(running))))
+            else:
+                born += 1
+                running.append(sleep_in(node, whole(f"own-{born}", dice.choice([1, 2, 2, 3]))))
+            took, (seen, entries, shared) = settled(vm)
+            longest = max(longest, took)
+            assert seen[web.uid] == [shared] and 0 in shared, (seen, shared)
+            wanted = {pod.uid: int(pod.requests["cpu"]) for pod in running}
+            for uid, own in entries.items():
+                assert len(own) == wanted[uid], (uid, own, wanted)
+        metrics = node.metrics()
+        exclusive = sum(len(own) for own in entries.values())
+        assert f"kubelet_cpu_manager_exclusive_cpu_allocation_count {exclusive}" in metrics, metrics
+        assert f'headroom_container_cpus{{namespace="default"' in metrics or not entries
+        print(vm.run("headroomctl cpus", check=True).out)
+        left = vm.run("ls /run/systemd/system.control/ | grep -c pod || true").out.strip()
+        print(f"    {born} pods in {step + 1} steps; longest until all was as in the file {longest:.2f} s "
+              f"(watcher's round trip included); {left} drop-ins left for {len(running) + 1} pods")
+        assert int(left) <= len(running) + 2, left
+
+
+def test_a_killed_daemon_and_a_lost_or_damaged_file_cost_nobody_his_cpus(vm):
+    with Node(vm) as node:
+        node.start(configuration())
+        for name, count in (("a", 2), ("b", 1), ("c", 2)):
+            sleep_in(node, whole(name, count))
+        _, before = settled(vm)
+        for what, damage in (("killed", "true"), ("lost", f"rm {STATE}"),
+                             ("cut short", f"truncate -s 40 {STATE}"),
+                             ("swapped", f"sed -i 's/defaultCpuSet/default/' {STATE}")):
+            vm.run(f"systemctl stop headroomd.service; systemctl reset-failed headroomd.service; {damage}; "
+                   "systemctl start headroomd.service" if what != "killed" else
+                   "systemctl kill -s KILL headroomd.service; sleep 1.5; systemctl start headroomd.service", check=True)
+            _, after = settled(vm)
+            assert after == before, (what, before, after)
+        assert vm.run(f"test -e {STATE}.damaged").code == 0
+        journal = node.journal()
+        assert "taken from the cgroups" in journal, journal
+
+
+def test_what_others_change_is_put_back(vm):
+    with Node(vm) as node:
+        node.start(configuration())
+        pod = sleep_in(node, whole("keep", 2))
+        _, (_, entries, _) = settled(vm)
+        own = entries[pod.uid]
+        times = {}
+        for what, change in (
+                ("daemon-reload", "systemctl daemon-reload"),
+                ("set-property", f"systemctl set-property --runtime {pod.slice} AllowedCPUs=0-7"),
+                ("a write", f"echo 0-7 > {pod.cgroup}/cpuset.cpus"),
+                ("a restart", f"systemctl restart {pod.unit}")):
+            # Timed inside the guest: until the task may run on its own CPUs alone again, twice in a row.
+            script = f"""{change}
+                began=$(date +%s%3N) good=0
+                until [ $good -ge 2 ] || [ $(($(date +%s%3N) - began)) -gt 10000 ]; do
+                    pid=$(head -1 {pod.cgroup}/{pod.unit}/cgroup.procs)
+                    if grep -q "^Cpus_allowed_list:[[:space:]]{text(own)}$" "/proc/$pid/status"; then
+                        good=$((good + 1))
+                    else good=0; fi
+                    sleep 0.02
+                done 2>/dev/null
+                echo $(($(date +%s%3N) - began))"""
+            took = int(vm.run(script, check=True).out.split()[-1]) / 1000
+            times[what] = took
+            assert took < 1.0, times
+        print("    pinned back after " + ", ".join(f"{what} {took:.3f} s" for what, took in times.items()))
+
+
+def text(own):
+    """As the kernel writes it."""
+    parts, ordered = [], sorted(own)
+    while ordered:
+        last = ordered[0]
+        while last + 1 in own:
+            last += 1
+        parts.append(str(ordered[0]) if last == ordered[0] else f"{ordered[0]}-{last}")
+        ordered = [cpu for cpu in ordered if cpu > last]
+    return ",".join(parts)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpusConfig: what we are told of CPU pinning: the kubelet's CPU and topology managers, and
+// headroom.cpus.
+#pragma once
+
+#include "judge/cpuset/merge.h"
+#include "judge/cpuset/options.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/units.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace headroom::config {
+
+struct CpusConfig {
+  enum class Mode : std::uint8_t { kOff, kObserve, kEnforce };
+  enum class Policy : std::uint8_t { kNone, kStatic };
+
+  Mode mode = Mode::kOff;
+  Policy policy = Policy::kNone;                             // cpuManagerPolicy
+  CpuPolicyOptions options;                                  // cpuManagerPolicyOptions
+  Duration reconcile_period = std::chrono::seconds(10);      // cpuManagerReconcilePeriod
+  std::optional<CpuSet> reserved;                            // reservedSystemCPUs
+  TopologyPolicy topology_policy = TopologyPolicy::kNone;    // topologyManagerPolicy
+  TopologyScope topology_scope = TopologyScope::kContainer;  // topologyManagerScope
+  bool prefer_closest_numa = false;                          // topologyManagerPolicyOptions
+  std::filesystem::path state_file = "/var/lib/headroom/cpu_manager_state";  // stateFile
+  bool exclude_isolated = false;                                             // excludeIsolated
+
+  friend bool operator==(const CpusConfig&, const CpusConfig&) = default;
+};
+
+constexpr std::string_view name(CpusConfig::Mode mode) {
+  switch (mode) {
+    case CpusConfig::Mode::kOff:
+      return "off";
+    case CpusConfig::Mode::kObserve:
+      return "observe";
+    case CpusConfig::Mode::kEnforce:
+      return "enforce";
+  }
+  return "";
+}
+
+constexpr std::string_view name(CpusConfig::Policy policy) {
+  return policy == CpusConfig::Policy::kStatic ? "static" : "none";
+}
+
+}  // namespace headroom::config

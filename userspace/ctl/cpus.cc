@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/cpus.h"
+
+#include "ctl/client.h"
+#include "ctl/complain.h"
+
+#include <headroom/cpuset.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+CpuSet set_of(const Json& object, const char* key) {
+  return CpuSet::parse(object.at(key).get<std::string>()).value_or(CpuSet());
+}
+
+std::string said(const Json& object, const char* key) {
+  return printable(object.at(key).get<std::string>());
+}
+
+std::string pod_of(const Json& container) {
+  const std::string space = said(container, "namespace");
+  return space.empty() ? said(container, "pod") : space + "/" + said(container, "pod");
+}
+
+// Where a core is; cores in this order.
+struct CorePlace {
+  std::int64_t socket, numa, uncore, core;
+  auto operator<=>(const CorePlace&) const = default;
+};
+
+class Map {
+ public:
+  explicit Map(const Json& answer)
+      : reserved_(set_of(answer, "reserved")), shared_(set_of(answer, "shared")) {
+    for (const Json& cpu : answer.at("cpus"))
+      cores_[{cpu.at("socket"), cpu.at("numa"), cpu.at("uncore"), cpu.at("core")}].push_back(
+          cpu.at("cpu").get<Cpu>());
+    for (const Json& container : answer.at("containers"))
+      for (const Cpu cpu : set_of(container, "cpus")) {
+        std::string& owner = owners_[cpu];
+        owner += (owner.empty() ? "" : ", then ") + pod_of(container) + " " +
+                 said(container, "container");
+      }
+  }
+
+  std::string render(const Screen& screen) const {
+    std::vector<Row> rows{{{"SOCKET", Colour::kBold},
+                           {"NUMA", Colour::kBold},
+                           {"L3", Colour::kBold},
+                           {"CORE", Colour::kBold},
+                           {"CPUS", Colour::kBold},
+                           {"WHOSE", Colour::kBold}}};
+    for (const auto& [place, cpus] : cores_)
+      add_core(place, cpus, rows);
+    return table(rows, rows.front().size(), screen);
+  }
+
+ private:
+  Cell whose(Cpu cpu) const {
+    if (const auto owner = owners_.find(cpu); owner != owners_.end())
+      return {owner->second, Colour::kGreen};
+    if (reserved_.contains(cpu)) return {"reserved", Colour::kYellow};
+    if (shared_.contains(cpu)) return {"shared"};
+    return {"left alone", Colour::kDim};
+  }
+
+  // One row for the threads of a core that are in the same hands.
+  void add_core(const CorePlace& place, const std::vector<Cpu>& cpus,
+                std::vector<Row>& rows) const {
+    std::vector<std::pair<Cell, CpuSet>> hands;
+    for (const Cpu cpu : cpus) {
+      Cell cell = whose(cpu);
+      const auto same = std::ranges::find_if(
+          hands, [&](const auto& hand) { return hand.first.text == cell.text; });
+      if (same == hands.end())
+        hands.emplace_back(std::move(cell), CpuSet{cpu});
+      else
+        same->second.insert(cpu);
+    }
+    for (auto& [cell, set] : hands)
+      rows.push_back({{std::to_string(place.socket)},
+                      {std::to_string(place.numa)},
+                      {std::to_string(place.uncore)},
+                      {std::to_string(place.core)},
+                      {set.format()},
+                      std::move(cell)});
+  }
+
+  CpuSet reserved_;
+  CpuSet shared_;
+  std::map<CorePlace, std::vector<Cpu>> cores_;
+  std::map<Cpu, std::string> owners_;
+};
+
+std::string listed(const CpuSet& cpus) {
+  return cpus.empty() ? "-" : cpus.format();
+}
+
+std::string containers(const Json& answer, const Screen& screen) {
+  std::vector<Row> rows;
+  for (const Json& container : answer.at("containers")) {
+    const CpuSet cpus = set_of(container, "cpus"), runs_on = set_of(container, "runs_on");
+    const bool off = !cpus.empty() && !runs_on.empty() && cpus != runs_on;
+    rows.push_back({{pod_of(container)},
+                    {said(container, "container")},
+                    {std::to_string(container.at("wanted").get<int>())},
+                    {listed(cpus), Colour::kGreen},
+                    {listed(runs_on), off ? Colour::kRed : Colour::kNone},
+                    {said(container, "refused"), Colour::kRed}});
+  }
+  if (rows.empty()) return "";
+  rows.insert(rows.begin(), {{"POD", Colour::kBold},
+                             {"CONTAINER", Colour::kBold},
+                             {"WANTS", Colour::kBold},
+                             {"HAS", Colour::kBold},
+                             {"RUNS ON", Colour::kBold},
+                             {"", Colour::kBold}});
+  return "\n" + table(rows, rows.front().size(), screen);
+}
+
+std::string heading(const Json& answer) {
+  std::string text = fmt::format("mode {}  policy {}  shared {}  reserved {}", said(answer, "mode"),
+                                 said(answer, "policy"), listed(set_of(answer, "shared")),
+                                 listed(set_of(answer, "reserved")));
+  for (const char* kind : {"offline", "isolated", "nohz_full"})
+    if (const CpuSet cpus = set_of(answer, kind); !cpus.empty())
+      text += fmt::format("  {} {}", kind, cpus.format());
+  text += '\n';
+  if (const std::string trouble = said(answer, "trouble"); !trouble.empty())
+    text += "trouble: " + trouble + '\n';
+  if (answer.at("unsaved").get<bool>()) text += "trouble: the state file could not be written\n";
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> render_cpus(std::string_view answer, const Screen& screen) {
+  try {
+    const Json json = Json::parse(answer);
+    return heading(json) + "\n" + Map(json).render(screen) + containers(json, screen);
+  } catch (const Json::exception& e) {
+    return failure(std::string("read headroomd's answer: ") + e.what());
+  }
+}
+
+namespace {
+
+int run_cpus(bool json) {
+  const Answer answer = ask_cpus();
+  if (!answer) {
+    complain(answer.error());
+    return kFailed;
+  }
+  if (json) {
+    std::puts(answer->c_str());
+    return 0;
+  }
+  const auto text = render_cpus(*answer, screen_of_stdout());
+  if (!text) return complain(text.error());
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_cpus(CLI::App& app, Command& chosen) {
+  auto json = std::make_shared<bool>();
+  auto* cpus = app.add_subcommand("cpus", "Which CPU is whose");
+  cpus->group(kLooking);
+  cpus->add_flag("--json", *json, "headroomd's answer as it is");
+  cpus->callback([&chosen, json] { chosen = [json] { return run_cpus(*json); }; });
+}
+
+}  // namespace headroom::ctl

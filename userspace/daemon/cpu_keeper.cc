@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/cpu_keeper.h"
+
+#include "act/cpuset_writer.h"
+#include "daemon/container_names.h"
+#include "report/journal.h"
+#include "report/self_threads.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Between turns. While somebody undoes every repair the gap grows: two writers at odds must not
+// take a CPU for it.
+constexpr milliseconds kLeastGap{10}, kMostGap{1000};
+// How often new watches may ask for another look at once.
+constexpr int kMostLooks = 4;
+
+}  // namespace
+
+CpuTerms cpu_terms_of(const config::Config& config) {
+  CpuTerms terms{.cpus = config.cpus};
+  using Mode = config::CpusConfig::Mode;
+  // Who observes, writes nothing.
+  if (config.policy.mode == headroom::Mode::kObserve && terms.cpus.mode == Mode::kEnforce)
+    terms.cpus.mode = Mode::kObserve;
+  for (const Reserve* const reserve : {&config.reserved.kube, &config.reserved.system})
+    if (reserve->amounts.cpu) terms.reserved.count += reserve->amounts.cpu->count;
+  return terms;
+}
+
+config::Complaints cpu_objections(const config::Config& config) {
+  const bool off = config.cpus.mode == config::CpusConfig::Mode::kOff ||
+                   config.cpus.policy == config::CpusConfig::Policy::kNone;
+  if (off) return {};
+  const auto machine = observe::read_topology();
+  if (!machine) return {{"", 0, "cpuManagerPolicy: " + machine.error().what}};
+  config::Complaints complaints;
+  for (const std::string& what : objections_of_machine(cpu_terms_of(config), machine->topology))
+    complaints.push_back({"", 0, "cpuManagerPolicy: " + what});
+  return complaints;
+}
+
+CpuManager::Setup CpuKeeper::setup_of(const std::filesystem::path& cgroup_root,
+                                      const std::string& pods_cgroup) {
+  const auto writer = std::make_shared<act::CpusetWriter>(cgroup_root);
+  const auto names = std::make_shared<RuntimeNames>();
+  return {
+      .cgroup_root = cgroup_root,
+      .pods_cgroup = pods_cgroup,
+      .write = [writer](const std::string& path,
+                        const CpuSet& cpus) { return writer->write(path, cpus); },
+      .forget = [writer](const std::string& path) { writer->forget(path); },
+      .pause = [] { std::this_thread::sleep_for(milliseconds(5)); },
+      .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },
+  };
+}
+
+CpuKeeper::CpuKeeper(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
+                     CpuTerms terms, std::vector<Pod> manifests,
+                     std::shared_ptr<report::CpuBoard> board)
+    : manager_(setup_of(cgroup_root, pods_cgroup), terms),
+      watch_(cgroup_root),
+      board_(std::move(board)),
+      period_(terms.cpus.reconcile_period),
+      gap_(kLeastGap),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // Before the first turn: who runs on exclusive CPUs is only kept there if he is known.
+  manager_.describe(std::move(manifests));
+  thread_ = std::thread([this] { run(); });
+}
+
+CpuKeeper::~CpuKeeper() {
+  put([](Inbox& inbox) { inbox.stop = true; });
+  thread_.join();
+  board_->clear();
+}
+
+void CpuKeeper::put(const std::function<void(Inbox&)>& change) {
+  {
+    const std::lock_guard lock(mutex_);
+    change(inbox_);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void CpuKeeper::adopt(CpuTerms terms) {
+  put([&](Inbox& inbox) { inbox.terms = std::move(terms); });
+}
+
+void CpuKeeper::describe(std::vector<Pod> manifests) {
+  put([&](Inbox& inbox) { inbox.manifests = std::move(manifests); });
+}
+
+// False: to stop.
+bool CpuKeeper::take_orders() {
+  Inbox orders;
+  {
+    const std::lock_guard lock(mutex_);
+    if (inbox_.stop) return false;
+    std::swap(orders, inbox_);
+  }
+  if (orders.terms) {
+    period_ = orders.terms->cpus.reconcile_period;
+    manager_.adopt(std::move(*orders.terms));
+  }
+  if (orders.manifests) manager_.describe(std::move(*orders.manifests));
+  return true;
+}
+
+// Watches are added before what is watched is looked at for the last time.
+void CpuKeeper::turn() {
+  const std::uint64_t repaired = manager_.repaired();
+  int looks = 0;
+  do
+    manager_.reconcile();
+  while (watch_.cover(manager_.tree()) && ++looks < kMostLooks);
+  gap_ = manager_.repaired() == repaired ? kLeastGap : std::min(2 * gap_, kMostGap);
+  due_ = Clock::now() + period_;
+  board_->show(manager_.view());
+}
+
+// True: something is to be looked at.
+bool CpuKeeper::sleep() {
+  std::array<pollfd, 2> events{{{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = watch_.descriptor(), .events = POLLIN, .revents = 0}}};
+  const int ready = ::poll(events.data(), events.size(), static_cast<int>(kDriftPeriod.count()));
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof count);
+  watch_.drain();
+  return ready > 0 || Clock::now() >= due_ || manager_.drifted();
+}
+
+void CpuKeeper::run() {
+  report::name_thread("cpus");
+  bool look = true;
+  while (take_orders()) {
+    try {
+      if (look) turn();
+    } catch (const std::exception& thrown) {
+      log::error("CPU pinning: {}", thrown.what());
+    }
+    if (look) std::this_thread::sleep_for(gap_);
+    look = sleep();
+  }
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuManager: the kubelet's static CPU manager for this host: who is there, who has which CPUs, the
+// state file, and the cgroups. One thread's; it may block (CpuKeeper).
+//
+// Each reconcile() starts from what is really there. The state is written before the cgroups, so
+// that a crash in between leaves a file that is ahead of them and not behind; at the start a
+// running container's CPUs win over the file.
+#pragma once
+
+#include "act/cpu_state_file.h"
+#include "config/cpus_config.h"
+#include "daemon/pod_containers.h"
+#include "judge/cpuset/arrange.h"
+#include "judge/cpuset/stage.h"
+#include "observe/pod_tree.h"
+#include "observe/topology_reader.h"
+#include "report/cpus_view.h"
+
+#include <headroom/pod.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+struct CpuTerms {
+  config::CpusConfig cpus;
+  MilliCpu reserved{};  // systemReserved and kubeReserved together
+};
+
+// What the machine objects to in the configuration, as its own file and lines cannot tell.
+Complaints objections_of_machine(const CpuTerms& terms, const Topology& topology);
+
+class CpuManager {
+ public:
+  struct Setup {
+    std::filesystem::path cgroup_root;
+    std::string pods_cgroup;
+    std::filesystem::path sys = "/sys";
+    // Gives a cgroup (its path from the root on) these CPUs; none: no limit of its own.
+    std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
+    std::function<void(const std::string& path)> forget;  // the cgroup is gone
+    std::function<void()> pause;                          // a moment, for a write to take effect
+    Identify identify;
+    act::AtStep at_step = nullptr;
+  };
+  CpuManager(Setup setup, CpuTerms terms);
+
+  void adopt(CpuTerms terms);
+  void describe(std::vector<Pod> manifests);
+  void reconcile();
+  // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
+  bool drifted() const;
+  std::uint64_t repaired() const { return counts_.repaired; }
+
+  const observe::PodTree& tree() const { return tree_; }
+  report::CpusView view() const;
+
+ private:
+  struct Present {
+    const observe::PodCgroup* cgroup;
+    std::shared_ptr<const Pod> pod;
+    std::multimap<std::string, std::string> containers;
+  };
+
+  bool enforces() const { return terms_.cpus.mode == config::CpusConfig::Mode::kEnforce; }
+  Result<> refresh_machine();
+  Result<> refresh_policy();
+  void load();
+  act::CpuCheckpoint brought_up_to_date(act::CpuCheckpoint checkpoint) const;
+  void gather();
+  std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup) const;
+  std::vector<RunningCpus> running() const;
+  void arrange_all(bool first);
+  void note_changes(const CpuState& next);
+  void note_refusals(const std::vector<PodRefusal>& refused);
+  void save();
+  CpuSet shared() const;
+  std::vector<CpuTarget> targets() const;
+  void add_targets(const Present& present, std::vector<CpuTarget>& targets) const;
+  void apply();
+  void look(std::vector<CpuTarget>& targets) const;
+  void note_drift(const std::vector<CpuTarget>& targets);
+  void carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  void await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  void forget_gone();
+  std::optional<CpuSet> cpus_of(const std::string& path) const {
+    return observe::cpus_of_cgroup(setup_.cgroup_root, path);
+  }
+  void say_trouble(std::string trouble);
+
+  Setup setup_;
+  CpuTerms terms_;
+  bool terms_changed_ = true;
+  std::optional<observe::MachineCpus> machine_;
+  std::optional<StaticPolicy> policy_;  // absent: the policy none
+  act::CpuStateFile file_;
+  bool loaded_ = false;
+  bool was_static_ = false;  // there may be CPU sets to be taken back under the policy none
+  std::map<std::string, std::shared_ptr<const Pod>, std::less<>> manifests_;  // by uid
+  std::map<std::string, std::uint64_t, std::less<>> arrivals_;                // by uid
+  std::uint64_t next_arrival_ = 0;
+  observe::PodTree tree_;
+  std::vector<Present> present_;  // in the order they came
+  CpuState state_;
+  std::map<std::string, RefusedPod, std::less<>> refused_;  // by uid
+  std::map<std::string, CpuSet> applied_;                   // by path
+  std::set<std::string> touched_;                           // paths ever written to
+  report::CpusView counts_;                                 // the counters of it
+  std::string trouble_;
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/arrange.h"
+
+#include "judge/cpuset/cpu_request.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+struct Found {
+  const Container* container = nullptr;
+  bool finishes = false;  // an ordinary init container: others of the pod take its CPUs over
+};
+
+Found find(const Pod& pod, std::string_view name) {
+  for (const Container& container : pod.init_containers)
+    if (container.name == name) return {&container, !container.sidecar};
+  for (const Container& container : pod.containers)
+    if (container.name == name) return {&container, false};
+  return {};
+}
+
+class Arranging {
+ public:
+  Arranging(const StaticPolicy& policy, std::span<const Pod* const> active)
+      : policy_(policy), usable_(policy.topology().cpus() - policy.reserved()) {
+    for (const Pod* const pod : active)
+      pods_.emplace(pod->uid, pod);
+  }
+
+  void adopt(std::span<const RunningCpus> running) {
+    for (const RunningCpus& one : running)
+      if (alone(one, running)) place(one.pod, one.container, one.cpus);
+  }
+
+  void keep(const CpuState& known) {
+    for (const auto& [uid, containers] : known.entries)
+      for (const auto& [container, cpus] : containers)
+        if (!place(uid, container, cpus)) left_over_[uid][container] = cpus;
+    for (const auto& [uid, cpus] : known.pod_entries)
+      if (pods_.contains(uid)) state_.pod_entries.emplace(uid, cpus & usable_);
+    settle_default();
+  }
+
+  Arrangement grant(std::span<const Pod* const> active) {
+    Arrangement done;
+    for (const Pod* const pod : active) {
+      auto admitted = admit(policy_, state_, *pod);
+      if (admitted) {
+        state_ = *std::move(admitted);
+        continue;
+      }
+      done.refused.push_back({pod, admitted.error()});
+      keep_the_rest(*pod);
+    }
+    done.state = std::move(state_);
+    return done;
+  }
+
+ private:
+  // Nobody else runs there, but for containers of the same pod.
+  static bool alone(const RunningCpus& one, std::span<const RunningCpus> running) {
+    return std::ranges::none_of(running, [&](const RunningCpus& other) {
+      return other.pod != one.pod && other.cpus.intersects(one.cpus);
+    });
+  }
+
+  // What no other pod has, and of this pod only those who are done with it.
+  bool is_free(const CpuSet& cpus, const Pod& pod, bool finishes) const {
+    for (const auto& [uid, containers] : state_.entries)
+      for (const auto& [name, taken] : containers) {
+        const bool shared_in_turn = uid == pod.uid && (finishes || find(pod, name).finishes);
+        if (!shared_in_turn && taken.intersects(cpus)) return false;
+      }
+    return true;
+  }
+
+  // True also where nobody would want it: its container is gone, or has its CPUs already.
+  bool place(const std::string& uid, const std::string& name, const CpuSet& cpus) {
+    const auto pod = pods_.find(uid);
+    if (pod == pods_.end()) return true;
+    const Found found = find(*pod->second, name);
+    if (!found.container || exclusive_cpus(state_, uid, name)) return true;
+    const int wanted = exclusive_cpus_wanted(*pod->second, *found.container);
+    if (wanted == 0) return true;
+    if (cpus.size() != wanted || !cpus.subset_of(usable_)) return false;
+    if (!is_free(cpus, *pod->second, found.finishes)) return false;
+    state_.entries[uid][name] = cpus;
+    return true;
+  }
+
+  // A pod that lost some of its CPUs and can have no others keeps those that are left.
+  void keep_the_rest(const Pod& pod) {
+    const auto rests = left_over_.find(pod.uid);
+    if (rests == left_over_.end()) return;
+    for (const auto& [name, cpus] : rests->second) {
+      const CpuSet rest = cpus & usable_ & state_.default_set;
+      if (rest.empty() || exclusive_cpus(state_, pod.uid, name)) continue;
+      state_.entries[pod.uid][name] = rest;
+      state_.default_set -= rest;
+    }
+  }
+
+  void settle_default() {
+    state_.default_set = policy_.initial().default_set - assigned_cpus(state_);
+  }
+
+  const StaticPolicy& policy_;
+  const CpuSet usable_;
+  std::map<std::string, const Pod*, std::less<>> pods_;
+  CpuState state_;
+  PodCpus left_over_;
+};
+
+}  // namespace
+
+Arrangement arrange(const StaticPolicy& policy, const CpuState& known,
+                    std::span<const Pod* const> active, std::span<const RunningCpus> running) {
+  Arranging arranging(policy, active);
+  arranging.adopt(running);
+  arranging.keep(known);
+  return arranging.grant(active);
+}
+
+CpuSet shared_pool(const StaticPolicy& policy, const CpuState& state) {
+  const CpuSet here = state.default_set & policy.topology().cpus();
+  return here.empty() ? policy.reserved() : here;
+}
+
+}  // namespace headroom

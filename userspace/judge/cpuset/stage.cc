@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/stage.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+using Writes = std::vector<CpuWrite>;
+
+bool is_within(const std::string& path, const std::string& above) {
+  return path.size() > above.size() && path.starts_with(above) && path[above.size()] == '/';
+}
+
+Writes releases(std::span<const CpuTarget> targets) {
+  Writes writes;
+  for (const CpuTarget& target : targets) {
+    if (target.stuck || target.has.subset_of(target.wanted)) continue;
+    const CpuSet kept = target.has & target.wanted;
+    if (!kept.empty()) writes.push_back({target.path, kept});
+  }
+  return writes;
+}
+
+Writes detours(std::span<const CpuTarget> targets, const CpuSet& shared) {
+  Writes writes;
+  for (const CpuTarget& target : targets) {
+    const bool elsewhere = !target.has.intersects(target.wanted);
+    if (!target.stuck && elsewhere && !target.has.subset_of(shared))
+      writes.push_back({target.path, shared});
+  }
+  return writes;
+}
+
+// What somebody still sits on who should not; in one line of the tree both have the same CPUs.
+CpuSet withheld_from(const CpuTarget& target, std::span<const CpuTarget> targets) {
+  CpuSet withheld;
+  for (const CpuTarget& other : targets)
+    if (other.stuck && !is_within(other.path, target.path) && !is_within(target.path, other.path) &&
+        other.path != target.path)
+      withheld |= other.has - other.wanted;
+  return withheld;
+}
+
+Writes claims(std::span<const CpuTarget> targets) {
+  Writes writes;
+  for (const CpuTarget& target : targets) {
+    if (target.stuck || target.has == target.wanted) continue;
+    const CpuSet cpus = target.wanted - withheld_from(target, targets);
+    if (!cpus.empty() && cpus != target.has) writes.push_back({target.path, cpus});
+  }
+  return writes;
+}
+
+// Who is told the same as a cgroup above him in this stage follows by himself, unless he has a set
+// of his own: the next stage finds out.
+void drop_followers(Writes& writes) {
+  const Writes all = writes;
+  std::erase_if(writes, [&](const CpuWrite& write) {
+    return std::ranges::any_of(all, [&](const CpuWrite& above) {
+      return is_within(write.path, above.path) && above.cpus == write.cpus;
+    });
+  });
+}
+
+}  // namespace
+
+std::vector<CpuWrite> next_stage(std::span<const CpuTarget> targets, const CpuSet& shared) {
+  Writes writes = releases(targets);
+  if (writes.empty()) writes = detours(targets, shared);
+  if (writes.empty()) writes = claims(targets);
+  drop_followers(writes);
+  std::ranges::stable_sort(writes, {}, [](const CpuWrite& write) { return write.path.size(); });
+  return writes;
+}
+
+}  // namespace headroom

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/cpus_view.h"
+
+#include "report/family.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json place_json(const CpuPlace& place) {
+  return {{"cpu", place.cpu},
+          {"core", place.core},
+          {"uncore", place.uncore},
+          {"socket", place.socket},
+          {"numa", place.numa}};
+}
+
+Json owner_json(const CpuOwner& owner) {
+  return {
+      {"namespace", owner.pod_namespace},  {"pod", owner.pod},       {"uid", owner.uid},
+      {"container", owner.container},      {"wanted", owner.wanted}, {"cpus", owner.cpus.format()},
+      {"runs_on", owner.runs_on.format()}, {"refused", owner.why}};
+}
+
+// CPUs that are somebody's: an init container's may be those of a container after it.
+CpuSet exclusive(const CpusView& view) {
+  CpuSet all;
+  for (const CpuOwner& owner : view.owners)
+    all |= owner.cpus;
+  return all;
+}
+
+void add_kubelet_families(const CpusView& view, Families& families) {
+  Family::counter("kubelet_cpu_manager_pinning_requests_total",
+                  "Containers of Guaranteed pods that were to have CPUs of their own.")
+      .add(view.pinning_requests)
+      .into(families);
+  Family::counter("kubelet_cpu_manager_pinning_errors_total",
+                  "Those of them that could not have them.")
+      .add(view.pinning_errors)
+      .into(families);
+  const CpuSet pool = view.shared - view.reserved;
+  Family::gauge("kubelet_cpu_manager_shared_pool_size_millicores",
+                "The shared pool without reserved CPUs.")
+      .add(pool.size() * 1000.0)
+      .into(families);
+  Family::gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",
+                "CPUs that containers have for themselves.")
+      .add(static_cast<double>(exclusive(view).size()))
+      .into(families);
+}
+
+}  // namespace
+
+std::string cpus_json(const CpusView& view) {
+  Json places = Json::array(), owners = Json::array();
+  for (const CpuPlace& place : view.places)
+    places.push_back(place_json(place));
+  for (const CpuOwner& owner : view.owners)
+    owners.push_back(owner_json(owner));
+  const Json json{{"mode", view.mode},
+                  {"policy", view.policy},
+                  {"cpus", std::move(places)},
+                  {"reserved", view.reserved.format()},
+                  {"shared", view.shared.format()},
+                  {"offline", view.offline.format()},
+                  {"isolated", view.isolated.format()},
+                  {"nohz_full", view.nohz_full.format()},
+                  {"containers", std::move(owners)},
+                  {"pinning_requests", view.pinning_requests},
+                  {"pinning_errors", view.pinning_errors},
+                  {"writes", view.writes},
+                  {"failed", view.failed},
+                  {"repaired", view.repaired},
+                  {"unsaved", view.unsaved},
+                  {"trouble", view.trouble}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void add_cpu_families(const CpusView& view, Families& families) {
+  add_kubelet_families(view, families);
+  auto own = Family::gauge("headroom_container_cpus",
+                           "CPUs that this container has for itself; 0: it was refused.");
+  for (const CpuOwner& owner : view.owners)
+    own.add(
+        static_cast<double>(owner.cpus.size()),
+        {{"namespace", owner.pod_namespace}, {"pod", owner.pod}, {"container", owner.container}});
+  own.into(families);
+  const auto refused = std::ranges::count_if(
+      view.owners, [](const CpuOwner& owner) { return owner.cpus.size() < owner.wanted; });
+  Family::gauge("headroom_cpus_short_containers",
+                "Containers without as many CPUs of their own as they want.")
+      .add(static_cast<double>(refused))
+      .into(families);
+  Family::counter("headroom_cpus_writes_total", "Times a cgroup was told which CPUs it has.")
+      .add(view.writes)
+      .into(families);
+  Family::counter("headroom_cpus_failed_total", "Those that were refused or had no effect.")
+      .add(view.failed)
+      .into(families);
+  Family::counter("headroom_cpus_repaired_total",
+                  "CPU sets found changed by others, and put right.")
+      .add(view.repaired)
+      .into(families);
+  Family::gauge("headroom_cpus_state_unsaved",
+                "1: the CPU state file is out of date, it could not be written.")
+      .add(view.unsaved ? 1.0 : 0.0)
+      .into(families);
+}
+
+}  // namespace headroom::report

@@ -10,6 +10,10 @@
  * Loads are plain BTF loads, a few instructions each, where the verifier knows the type. A
  * controller's state is reached from its css, and that step is a cast: bpf_rdonly_cast() makes it
  * free since 6.2; on 6.1 the fields behind it are read by bpf_probe_read_kernel(), ~10 ns each.
+ *
+ * Most cgroups of a dense node sleep, so a load that another one answers is left out: who was never
+ * throttled was never throttled for long, and who was never scanned gave nothing back. A record is
+ * written once: nothing is cleared first, what a pass does not know it forgets at the end.
  */
 #include "kernel.bpf.h"
 
@@ -205,9 +209,10 @@ static __always_inline void fill_reclaim(struct hr_record* r, struct memcg_vmsta
   r->pgscan = stat_item(HR_STAT_PGSCAN_KSWAPD) + stat_item(HR_STAT_PGSCAN_DIRECT) +
               known_or_zero(stat_item(HR_STAT_PGSCAN_KHUGEPAGED)) +
               known_or_zero(stat_item(HR_STAT_PGSCAN_PROACTIVE));
-  r->pgsteal = stat_item(HR_STAT_PGSTEAL_KSWAPD) + stat_item(HR_STAT_PGSTEAL_DIRECT) +
-               known_or_zero(stat_item(HR_STAT_PGSTEAL_KHUGEPAGED)) +
-               known_or_zero(stat_item(HR_STAT_PGSTEAL_PROACTIVE));
+  r->pgsteal = !r->pgscan ? 0
+                          : stat_item(HR_STAT_PGSTEAL_KSWAPD) + stat_item(HR_STAT_PGSTEAL_DIRECT) +
+                                known_or_zero(stat_item(HR_STAT_PGSTEAL_KHUGEPAGED)) +
+                                known_or_zero(stat_item(HR_STAT_PGSTEAL_PROACTIVE));
 }
 
 /*
@@ -244,9 +249,10 @@ static __always_inline hr_u32 fill_by_kfunc(struct hr_record* r, struct cgroup* 
   r->pgscan = asked(HR_STAT_PGSCAN_KSWAPD) + asked(HR_STAT_PGSCAN_DIRECT) +
               known_or_zero(asked(HR_STAT_PGSCAN_KHUGEPAGED)) +
               known_or_zero(asked(HR_STAT_PGSCAN_PROACTIVE));
-  r->pgsteal = asked(HR_STAT_PGSTEAL_KSWAPD) + asked(HR_STAT_PGSTEAL_DIRECT) +
-               known_or_zero(asked(HR_STAT_PGSTEAL_KHUGEPAGED)) +
-               known_or_zero(asked(HR_STAT_PGSTEAL_PROACTIVE));
+  r->pgsteal = !r->pgscan ? 0
+                          : asked(HR_STAT_PGSTEAL_KSWAPD) + asked(HR_STAT_PGSTEAL_DIRECT) +
+                                known_or_zero(asked(HR_STAT_PGSTEAL_KHUGEPAGED)) +
+                                known_or_zero(asked(HR_STAT_PGSTEAL_PROACTIVE));
   bpf_put_mem_cgroup(memcg);
   return HR_RECLAIM;
 }
@@ -267,6 +273,7 @@ static __always_inline hr_u32 fill_memory(struct hr_record* r, struct cgroup* cg
   if (!is_root && wanted(HR_MEMORY_USAGE)) {
     r->memory_usage = bytes(read(memcg->memory.usage.counter), shift);
     r->memory_peak = bytes(read(memcg->memory.watermark), shift);
+    r->swap_usage = HR_UNKNOWN;
     if (bpf_core_field_exists(memcg->swap))
       r->swap_usage = bytes(read(memcg->swap.usage.counter), shift);
     valid |= HR_MEMORY_USAGE;
@@ -276,6 +283,7 @@ static __always_inline hr_u32 fill_memory(struct hr_record* r, struct cgroup* cg
     r->memory_low = limit_bytes(read(memcg->memory.low), shift);
     r->memory_high = limit_bytes(read(memcg->memory.high), shift);
     r->memory_max = limit_bytes(read(memcg->memory.max), shift);
+    r->swap_max = HR_UNKNOWN;
     if (bpf_core_field_exists(memcg->swap)) r->swap_max = limit_bytes(read(memcg->swap.max), shift);
     valid |= HR_MEMORY_LIMITS;
   }
@@ -351,13 +359,20 @@ static __always_inline hr_u32 fill_cpu(struct hr_record* r, struct cgroup* cgrp)
 static __always_inline hr_u32 fill_throttle(struct hr_record* r, struct task_group* tg,
                                             const int direct) {
   if (!bpf_core_field_exists(tg->cfs_bandwidth)) return 0;
+  const int has_bursts = bpf_core_field_exists(tg->cfs_bandwidth.burst_time);
   r->nr_periods = (hr_u32)read(tg->cfs_bandwidth.nr_periods);
+  /* The others are counted where a period ends. */
+  if (!r->nr_periods) {
+    r->nr_throttled = 0;
+    r->throttled_ns = 0;
+    r->nr_bursts = has_bursts ? 0 : HR_UNKNOWN;
+    r->burst_ns = has_bursts ? 0 : HR_UNKNOWN;
+    return HR_THROTTLE;
+  }
   r->nr_throttled = (hr_u32)read(tg->cfs_bandwidth.nr_throttled);
   r->throttled_ns = read(tg->cfs_bandwidth.throttled_time);
-  if (bpf_core_field_exists(tg->cfs_bandwidth.burst_time)) {
-    r->nr_bursts = (hr_u32)read(tg->cfs_bandwidth.nr_burst);
-    r->burst_ns = read(tg->cfs_bandwidth.burst_time);
-  }
+  r->nr_bursts = has_bursts ? (hr_u32)read(tg->cfs_bandwidth.nr_burst) : HR_UNKNOWN;
+  r->burst_ns = has_bursts ? read(tg->cfs_bandwidth.burst_time) : HR_UNKNOWN;
   return HR_THROTTLE;
 }
 
@@ -423,15 +438,21 @@ static __always_inline hr_u32 fill_io(struct hr_record* r, struct blkcg* blkcg, 
 }
 
 #define state_of(name) bpf_core_enum_value(enum psi_states, name)
-#define fill_totals(r, group)                                                  \
-  do {                                                                         \
-    (r)->psi_ns[HR_PSI_CPU][HR_PSI_SOME] = (group)[state_of(PSI_CPU_SOME)];    \
-    if (bpf_core_enum_value_exists(enum psi_states, PSI_CPU_FULL))             \
-      (r)->psi_ns[HR_PSI_CPU][HR_PSI_FULL] = (group)[state_of(PSI_CPU_FULL)];  \
-    (r)->psi_ns[HR_PSI_MEMORY][HR_PSI_SOME] = (group)[state_of(PSI_MEM_SOME)]; \
-    (r)->psi_ns[HR_PSI_MEMORY][HR_PSI_FULL] = (group)[state_of(PSI_MEM_FULL)]; \
-    (r)->psi_ns[HR_PSI_IO][HR_PSI_SOME] = (group)[state_of(PSI_IO_SOME)];      \
-    (r)->psi_ns[HR_PSI_IO][HR_PSI_FULL] = (group)[state_of(PSI_IO_FULL)];      \
+/* Full is part of some. */
+#define fill_pair(pair, group, resource)                                                      \
+  do {                                                                                        \
+    hr_u64 some_ = (group)[state_of(PSI_##resource##_SOME)];                                  \
+    (pair)[HR_PSI_SOME] = some_;                                                              \
+    (pair)[HR_PSI_FULL] = !bpf_core_enum_value_exists(enum psi_states, PSI_##resource##_FULL) \
+                              ? HR_UNKNOWN                                                    \
+                          : some_ ? (group)[state_of(PSI_##resource##_FULL)]                  \
+                                  : 0;                                                        \
+  } while (0)
+#define fill_totals(r, group)                          \
+  do {                                                 \
+    fill_pair((r)->psi_ns[HR_PSI_CPU], group, CPU);    \
+    fill_pair((r)->psi_ns[HR_PSI_MEMORY], group, MEM); \
+    fill_pair((r)->psi_ns[HR_PSI_IO], group, IO);      \
   } while (0)
 
 /* As old as the group's last averaging, at most 2 s; the files collect at each read. */
@@ -492,6 +513,25 @@ static __always_inline hr_u32 fill_controllers(struct hr_record* r, struct cgrou
   return valid;
 }
 
+/* Every field from `first` to `last`. */
+#define forget_fields(r, first, last) \
+  __builtin_memset(&(r)->first, 0xff, (char*)(&(r)->last + 1) - (char*)&(r)->first)
+
+/* What an earlier pass left there in these groups is not this cgroup's. */
+static __always_inline void forget(struct hr_record* r, hr_u32 groups) {
+  if (groups & HR_MEMORY_USAGE) forget_fields(r, memory_usage, swap_usage);
+  if (groups & HR_MEMORY_STAT) forget_fields(r, anon, shmem_thp);
+  if (groups & HR_RECLAIM) forget_fields(r, refault_anon, pgmajfault);
+  if (groups & HR_MEMORY_LIMITS) forget_fields(r, memory_min, swap_max);
+  if (groups & HR_MEMORY_EVENTS) forget_fields(r, events_low, events_oom_kill);
+  if (groups & HR_CPU) forget_fields(r, cpu_usage_ns, cpu_system_ns);
+  if (groups & HR_THROTTLE) forget_fields(r, nr_periods, burst_ns);
+  if (groups & HR_CPU_LIMITS) forget_fields(r, cpu_weight, cpu_period_us);
+  if (groups & HR_PSI) forget_fields(r, psi_ns, psi_ns);
+  if (groups & HR_PIDS) forget_fields(r, pids_current, pids_max);
+  if (groups & HR_IO) forget_fields(r, io_rbytes, io_wios);
+}
+
 SEC("iter.s/cgroup")
 int sweep(struct bpf_iter__cgroup* ctx) {
   struct cgroup* cgrp = ctx->cgroup;
@@ -506,7 +546,6 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   }
   pass.next = index + 1;
 
-  __builtin_memset(r, 0xff, sizeof(*r)); /* HR_UNKNOWN, each field */
   struct cgroup_subsys_state* parent = cgrp->self.parent;
   int is_root = !parent;
   r->id = cgrp->kn->id;
@@ -520,5 +559,6 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   if (!is_root && wanted(HR_CPU)) valid |= fill_cpu(r, cgrp);
   if (!is_root && wanted(HR_PSI)) valid |= fill_psi(r, cgrp);
   r->valid = valid;
+  if (valid != (1u << HR_GROUPS) - 1) forget(r, ~valid);
   return 0;
 }

@@ -36,6 +36,7 @@ class Machine:
     topology: str = ""  # "sockets=2,cores=2,threads=2"
     numa: int = 1  # nodes; memory is shared out evenly, CPUs by socket
     cmdline: str = ""  # appended last: the kernel takes the last of two contradicting words
+    counted: bool = False  # time is the number of instructions, one a nanosecond: slow, and the same in every run
     disks: list[Disk] = field(default_factory=list)
 
 
@@ -70,10 +71,16 @@ def environment(tools: Path) -> dict[str, str]:
     return {"QEMU_MODULE_DIR": str(modules), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
+def clock(machine: Machine) -> list[str]:
+    if machine.counted:
+        return ["-accel", "tcg,thread=single,tb-size=512", "-icount", "shift=0,sleep=off"]
+    return ["-accel", "tcg,thread=multi,tb-size=512"]
+
+
 def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path) -> list[str]:
     words = [
         # No legacy controllers: probing an absent disk or keyboard costs the kernel a second, emulated.
-        "-machine", "q35,sata=off,smbus=off,i8042=off", "-accel", "tcg,thread=multi,tb-size=512",
+        "-machine", "q35,sata=off,smbus=off,i8042=off", *clock(machine),
         # la57: five-level page tables cost emulated walks. svm: udev would load kvm.
         "-cpu", "max,-la57,-erms,-fsrm,-svm", "-m", str(mebibytes(machine.memory)),
         "-smp", ",".join(filter(None, [str(machine.cpus), machine.topology])),

@@ -131,7 +131,7 @@ $(B)/lab/%: tests/vm/workload/%.cc
 	$(Q)$(CXX) -std=c++20 -O2 $(WARN) -static $< -o $@
 
 # What a guest gets: our programs with the libraries they need, and the files we install.
-PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload
+PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt
 $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* play/* tests/vm/machine/payload.py)
 	$(call say,PAYLOAD,$(@D))
 	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)
@@ -196,8 +196,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape
-bench: bench-sweep bench-daemon bench-turn bench-scrape ## every benchmark; results under build/bench/, a table in the README
+.PHONY: bench-daemon bench-turn bench-scrape bench-evict
+bench: bench-sweep bench-daemon bench-turn bench-scrape bench-evict ## every benchmark; results under build/bench/, a table in the README
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -207,6 +207,10 @@ bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 c
 bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-daemon --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/daemon.json
+
+bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json
 
 bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn

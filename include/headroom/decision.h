@@ -85,6 +85,10 @@ struct Standing {
   // Of what the signal counts: bytes, inodes or tasks.
   std::optional<std::int64_t> usage;
   std::int64_t request = 0;
+  // What its death should give back, in the signal's unit, and how long after the kill; absent:
+  // not a signal whose victims are sized, or no reading.
+  std::optional<std::int64_t> predicted{};
+  Duration predicted_in{0};
 };
 
 // What node-level reclaim is to free.

@@ -45,6 +45,10 @@ struct Victim {
   Instant step_due{};         // kPreStop: when SIGTERM is sent at the latest
   Instant gone_at{};          // kRemoving: when nobody was left
   std::optional<Bytes> held;  // working set when it was chosen
+  // What he has yet to give back, in the signal's unit, as of the pass before the latest and of the
+  // latest: a node's reading may be a little older than the pods' of one pass. Absent: unknown.
+  std::optional<std::int64_t> due_before{};
+  std::optional<std::int64_t> due{};
   Bytes memory_request{};
 };
 
@@ -103,6 +107,7 @@ struct Candidate {
     kDying,      // already on its way out
     kEmpty,      // no process left in it: nothing to kill
     kUnknown,    // no reading: not chosen while the threshold can be served by a known one
+    kFutile,     // its death would give back next to nothing: page cache outlives its owner
   };
   std::uint32_t pod = 0;  // index into Snapshot::pods
   // Of what the signal counts: bytes, inodes or tasks. `usage` absent: no stats.
@@ -111,6 +116,7 @@ struct Candidate {
   std::int64_t credit = 0;   // what is subtracted from it where both exceed theirs
   std::int32_t priority = 0;
   Fate fate = Fate::kOutranked;
+  std::optional<std::int64_t> predicted{};  // what its death should give back (Standing)
 };
 
 struct Verdict {

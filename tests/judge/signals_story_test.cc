@@ -98,6 +98,7 @@ TEST(Order, OfTwoThresholdsOfOneSignalTheHardOne) {
   story.vanish(0);
   story.pod("bomb2", 1_MiB);
   story.step(1'500, {{kPids, 900, 32'768}});
+  story.step(1'505, {{kPids, 900, 32'768}});
   ASSERT_EQ(story.decided(), Lines{"kill bomb2"});
   EXPECT_TRUE(story.verdict.decisions[0].reason.hard);
 }

@@ -115,6 +115,12 @@ class Node:
     def alive(self, pod: Pod) -> bool:
         return self.vm.run(f"systemctl is-active --quiet {pod.unit}").code == 0
 
+    def forget(self, pod: Pod) -> None:
+        """Its unit, its slice and its manifest go, as when a controller takes a dead pod away."""
+        self.vm.run(f"systemctl stop {pod.unit} {pod.slice}; systemctl reset-failed {pod.unit}; "
+                    f"rm -f {ETC}/manifests/{pod.name}.yaml; true", timeout=60)
+        self.pods.remove(pod)
+
     def status(self) -> dict:
         return json.loads(self.vm.run("headroomctl status --json", check=True).out)
 

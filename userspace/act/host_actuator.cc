@@ -2,6 +2,7 @@
 #include "act/host_actuator.h"
 
 #include "act/command.h"
+#include "act/populated.h"
 #include "act/pre_stop.h"
 #include "act/processes.h"
 #include "act/remove_tree.h"
@@ -12,22 +13,8 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
-#include <string_view>
 
 namespace headroom::act {
-namespace {
-
-// Unknown counts as populated: a kill of an empty cgroup does no harm, a kill left out does.
-bool populated(int events) {
-  char text[128];
-  const ssize_t n = ::pread(events, text, sizeof text, 0);
-  if (n <= 0) return true;
-  return std::string_view(text, static_cast<std::size_t>(n)).find("populated 0") ==
-         std::string_view::npos;
-}
-
-}  // namespace
-
 Outcome HostActuator::done(const Decision& decision, Outcome::Result result, int error) const {
   return Outcome{.decision = decision, .result = result, .error = error, .at = now_()};
 }
@@ -54,7 +41,11 @@ Outcome HostActuator::act(const Decision& decision) {
 }
 
 Outcome HostActuator::kill(const Decision& decision, const Armed& armed) const {
-  if (::write(armed.kill.get(), "1", 1) == 1) return done(decision, Outcome::Result::kDone);
+  if (::write(armed.kill.get(), "1", 1) == 1) {
+    const Outcome killed = done(decision, Outcome::Result::kDone);
+    releaser_->help(armed.directory.get());
+    return killed;
+  }
   // ENODEV: the cgroup was removed since it was armed.
   if (errno == ENODEV) return done(decision, Outcome::Result::kGone);
   return done(decision, Outcome::Result::kFailed, errno);
@@ -66,6 +57,18 @@ Outcome HostActuator::terminate(const Decision& decision, const Armed& armed) co
     return done(decision, Outcome::Result::kGone);
   if (!sent) return done(decision, Outcome::Result::kFailed, sent.error().code);
   return done(decision, *sent > 0 ? Outcome::Result::kDone : Outcome::Result::kGone);
+}
+
+std::vector<StandingVictim> HostActuator::stand_by(std::span<const Decision> kills) const {
+  const auto copy = [](const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
+  std::vector<StandingVictim> victims;
+  for (const Decision& decision : kills) {
+    const Armed* armed = armory_.find(decision.cgroup);
+    if (!armed) continue;
+    StandingVictim victim{decision, copy(armed->directory), copy(armed->kill), copy(armed->events)};
+    if (victim.directory && victim.kill && victim.events) victims.push_back(std::move(victim));
+  }
+  return victims;
 }
 
 Outcome HostActuator::begin(const Decision& decision, Errands::Work work) {

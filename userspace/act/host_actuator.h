@@ -4,6 +4,8 @@
 
 #include "act/armed.h"
 #include "act/errands.h"
+#include "act/releaser.h"
+#include "act/sentinel.h"
 #include "base/pod_paths.h"
 
 #include <headroom/ports.h>
@@ -31,13 +33,20 @@ class HostActuator final : public Actuator {
       : armory_(std::move(directory_of)),
         now_(now),
         ways_(std::move(ways)),
-        errands_(std::make_unique<Errands>(now)) {}
+        errands_(std::make_unique<Errands>(now)),
+        releaser_(std::make_unique<Releaser>()) {}
 
   void arm(std::span<const PodReading> pods) override { armory_.keep(pods); }
   Outcome act(const Decision& decision) override;
   void collect(std::vector<Outcome>& ended) override { errands_->collect(ended); }
   // Takes effect with the next act.
   void use(HostWays ways) { ways_ = std::move(ways); }
+
+  // Descriptors of their own for the victims of these kills; those who are not armed are left out.
+  std::vector<StandingVictim> stand_by(std::span<const Decision> kills) const;
+  // What was done for those it killed.
+  ReleaseTally released() const { return releaser_->tally(); }
+  Releaser& releaser() { return *releaser_; }
 
   std::size_t armed() const { return armory_.size(); }
   std::size_t unarmed() const { return armory_.unarmed(); }
@@ -56,6 +65,7 @@ class HostActuator final : public Actuator {
   Now now_;
   HostWays ways_;
   std::unique_ptr<Errands> errands_;
+  std::unique_ptr<Releaser> releaser_;
 };
 
 }  // namespace headroom::act

@@ -47,49 +47,53 @@ Result<std::vector<pid_t>> pids_of(int directory) {
 }
 
 // pidfd_open() first, then ask the cgroup again: a pid still listed is the process we hold.
-std::size_t signal_here(int directory, int signal) {
+void hold_here(int directory, std::vector<Fd>& held) {
   const auto first = pids_of(directory);
-  if (!first) return 0;  // threaded or vanished: its processes are listed elsewhere or gone
-  std::vector<std::pair<pid_t, Fd>> held;
+  if (!first) return;  // threaded or vanished: its processes are listed elsewhere or gone
+  std::vector<std::pair<pid_t, Fd>> opened;
   for (const pid_t pid : *first)
     if (Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); fd)
-      held.emplace_back(pid, std::move(fd));
+      opened.emplace_back(pid, std::move(fd));
   const auto still = pids_of(directory);
-  if (!still) return 0;
-  std::size_t sent = 0;
-  for (const auto& [pid, fd] : held)
-    if (std::find(still->begin(), still->end(), pid) != still->end() &&
-        ::syscall(SYS_pidfd_send_signal, fd.get(), signal, nullptr, 0) == 0)
-      ++sent;
-  return sent;
+  if (!still) return;
+  for (auto& [pid, fd] : opened)
+    if (std::find(still->begin(), still->end(), pid) != still->end()) held.push_back(std::move(fd));
 }
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-std::size_t signal_below(int directory, int signal) {
-  std::size_t sent = signal_here(directory, signal);
+}  // namespace
+
+void each_below(int directory, const std::function<void(int)>& visit) {
+  visit(directory);
   Fd copy(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!copy) return sent;
+  if (!copy) return;
   const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(copy.get()));
-  if (!listing) return sent;
+  if (!listing) return;
   copy.release();  // the listing owns it now
   while (const dirent* entry = ::readdir(listing.get())) {
     if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
     const Fd child(::openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (child) sent += signal_below(child.get(), signal);
+    if (child) each_below(child.get(), visit);
   }
-  return sent;
 }
 
-}  // namespace
+std::vector<Fd> hold_processes(int cgroup_directory) {
+  std::vector<Fd> held;
+  each_below(cgroup_directory, [&](int directory) { hold_here(directory, held); });
+  return held;
+}
 
 Result<std::size_t> signal_processes(int cgroup_directory, int signal) {
   // A cgroup that vanished has no cgroup.procs to open.
   if (const auto alive = read_file(cgroup_directory, "cgroup.events"); !alive)
     return tl::make_unexpected(alive.error());
-  return signal_below(cgroup_directory, signal);
+  std::size_t sent = 0;
+  for (const Fd& process : hold_processes(cgroup_directory))
+    if (::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0) ++sent;
+  return sent;
 }
 
 }  // namespace headroom::act

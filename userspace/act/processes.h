@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes: a signal to every process of a cgroup and of those below it.
+// Processes: those of a cgroup and of the cgroups below it.
 #pragma once
+
+#include "base/fd.h"
 
 #include <headroom/result.h>
 
 #include <cstddef>
+#include <functional>
+#include <vector>
 
 namespace headroom::act {
 
-// Signals each process once, through a pidfd whose membership is checked again after it was
-// opened, so that a recycled pid is never hit. Returns how many were signalled.
+// The cgroup's own directory, then every one below it. The descriptors are the visit's alone.
+void each_below(int cgroup_directory, const std::function<void(int directory)>& visit);
+
+// A pidfd for each process, whose membership was checked again after it was opened, so that none is
+// of a recycled pid.
+std::vector<Fd> hold_processes(int cgroup_directory);
+
+// Signals each process once. Returns how many were signalled.
 Result<std::size_t> signal_processes(int cgroup_directory, int signal);
 
 }  // namespace headroom::act

@@ -148,15 +148,16 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
           },
           &observe::now, ways_of(config_)),
       dry_actuator_(&observe::now),
+      standby_(status_, host_actuator_, root.mount),
       events_({.dying = [this](CgroupId id) { return is_dying(id); },
                .oom_kill = [this](const hr_event& event) { tell_oom_kill(event); },
                .exited = [this](const hr_event&) { reporter_.note_victim_exit(); }}),
       lifecycle_(watch_lives(source_->bpf() != nullptr,
                              [this](const hr_event& event) { events_.take(event); })),
-      watching_actuator_(host_actuator_, lifecycle_.get()),
+      watching_actuator_(host_actuator_, lifecycle_.get(), standby_),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
-      engine_(config_.policy, observer_, actuator(), status_,
+      engine_(config_.policy, observer_, actuator(), standby_,
               TurnMeter(&observe::now, &allocations_on_this_thread),
               [this](const report::TickCost& cost) {
                 reporter_.note(cost);
@@ -166,10 +167,17 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                                        .notices = bus_ ? bus_->lost() : 0});
                 reporter_.note_programs(programs());
                 if (slices_) reporter_.note_slices(slices_->current());
+                const act::ReleaseTally helped = host_actuator_.released();
+                reporter_.note_helped({.uncapped = helped.uncapped,
+                                       .unhelped = helped.refused,
+                                       .reaped = helped.reaped,
+                                       .hangs = standby_.hangs(),
+                                       .kills_in_a_hang = standby_.kills()});
               }) {
   describe(std::move(manifests));
   note_source();
   status_.adopt(terms_of(config_), config_.policy);
+  standby_.adopt(config_.policy);
   keep_cpus();
 }
 
@@ -359,6 +367,7 @@ void Node::forget_exits() {
 
 Instant Node::turn(report::Wake wake) {
   const Instant next = engine_.turn(observe::now(), wake);
+  standby_.beat(next);
   forget_exits();
   // After the acts: a disk that hangs costs the next turn, not this kill.
   save_state();
@@ -412,6 +421,7 @@ void Node::adopt_policy() {
   engine_.adopt(config_.policy);
   engine_.use(actuator());
   reporter_.adopt(config_.policy);
+  standby_.adopt(config_.policy);
   status_.adopt(terms_of(config_), config_.policy);
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
 #include "daemon/slice_keeper.h"
+#include "daemon/standby.h"
 #include "daemon/status_file.h"
 #include "daemon/status_keeper.h"
 #include "daemon/taint_keeper.h"
@@ -104,6 +105,7 @@ class Node {
   std::unique_ptr<report::Http> http_;
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
+  Standby standby_;
   KernelEvents events_;
   std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
   WatchingActuator watching_actuator_;

@@ -3,6 +3,7 @@
 // the actuator it stands before.
 #pragma once
 
+#include "daemon/standby.h"
 #include "observe/lifecycle_watch.h"
 
 #include <headroom/ports.h>
@@ -14,8 +15,8 @@ namespace headroom::daemon {
 class WatchingActuator final : public Actuator {
  public:
   // `watch` may be null: then nothing is told.
-  WatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch)
-      : actuator_(&actuator), watch_(watch) {}
+  WatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch, Standby& standby)
+      : actuator_(&actuator), watch_(watch), standby_(&standby) {}
 
   void arm(std::span<const PodReading> pods) override { actuator_->arm(pods); }
   // Before the kill, so that the first exit is not missed; the map has its room already.
@@ -25,11 +26,16 @@ class WatchingActuator final : public Actuator {
     if (watch_ && outcome.result != Outcome::Result::kDone) watch_->forget_exits(decision.cgroup);
     return outcome;
   }
-  void collect(std::vector<Outcome>& ended) override { actuator_->collect(ended); }
+  // And what was done in the loop's place.
+  void collect(std::vector<Outcome>& ended) override {
+    actuator_->collect(ended);
+    standby_->collect(ended);
+  }
 
  private:
   Actuator* actuator_;
   observe::LifecycleWatch* watch_;
+  Standby* standby_;
 };
 
 }  // namespace headroom::daemon

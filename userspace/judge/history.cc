@@ -23,6 +23,7 @@ Victim victim_of(const Decision& decision) {
   victim.cgroup = decision.cgroup;
   victim.reason = decision.reason;
   victim.held = decision.standing.working_set;
+  victim.due = victim.due_before = decision.standing.predicted;
   victim.memory_request = decision.standing.memory_request;
   return victim;
 }

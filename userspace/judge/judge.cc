@@ -5,6 +5,7 @@
 #include "judge/eviction/disk.h"
 #include "judge/eviction/limits.h"
 #include "judge/eviction/reclaim.h"
+#include "judge/eviction/release.h"
 #include "judge/eviction/standing.h"
 #include "judge/eviction/victims.h"
 #include "judge/eviction/watch.h"
@@ -23,16 +24,41 @@ void clear(Verdict& verdict) {
   verdict.ranking.clear();
 }
 
-// Act on one threshold, unless somebody already dying for it has yet to give his memory back.
+// Whether somebody who is gone as of this pass was counted in a sample from before it: what he gave
+// back shows in the next.
+bool has_just_left(const Verdict& verdict, Signal signal) {
+  for (const Farewell& farewell : verdict.farewells)
+    if (farewell.gone && condition_of(farewell.reason.signal) == condition_of(signal)) return true;
+  return false;
+}
+
+// What must be freed for this threshold beyond what the dying will give back; absent: nothing, or
+// not before one of them is gone.
+std::optional<std::int64_t> to_free(const Policy& policy, const Snapshot& snapshot,
+                                    std::uint32_t threshold, const Verdict& verdict) {
+  const Signal signal = policy.thresholds[threshold].signal;
+  if (!is_sized(signal)) {
+    if (awaiting(verdict.after, signal)) return std::nullopt;
+    return 0;
+  }
+  if (has_just_left(verdict, signal)) return std::nullopt;
+  const auto missing = shortfall(policy, snapshot, verdict, threshold);
+  // Who waits for one to die does so at the limit too; with nobody dying, the limit itself is met.
+  if (missing && *missing <= 0 && awaiting(verdict.after, signal)) return std::nullopt;
+  return missing;
+}
+
+// Act on one threshold, unless those already dying for it will give back enough.
 void act_on(const Policy& policy, const Snapshot& snapshot, std::uint32_t threshold,
             Verdict& verdict) {
   const Reason reason = reason_for(policy, snapshot, verdict, threshold);
   if (reason.hard && hasten(snapshot, reason, verdict) > 0) return;
-  if (awaiting(verdict.after, reason.signal)) return;
+  const auto missing = to_free(policy, snapshot, threshold, verdict);
+  if (!missing) return;
   if (reclaim_first(policy, snapshot, reason, verdict)) return;
   if (awaits_measurement(snapshot, reason, verdict.after)) return;
   const std::size_t decided = verdict.decisions.size();
-  choose(policy, snapshot, reason, verdict);
+  choose(policy, snapshot, reason, *missing, verdict);
   if (verdict.decisions.size() > decided) forget_reclaim(reason.signal, verdict.after);
 }
 

@@ -80,7 +80,10 @@ Json latencies_json(const Eviction& eviction) {
 Json predicted_json(const Decision& decision) {
   const Json until = ms(decision.decided_at, decision.deadline);
   const bool kill = decision.act == Act::kKill;
+  const auto& release = decision.standing.predicted;
   return {{"memory", maybe(decision.standing.working_set)},
+          {"release", maybe(release)},
+          {"release_ms", release ? ms(decision.standing.predicted_in) : Json(nullptr)},
           {"within_ms", kill ? until : Json(nullptr)},
           {"grace_ms", kill ? Json(nullptr) : until}};
 }
@@ -94,6 +97,7 @@ Json candidate_json(const Ranked& ranked) {
           {"over", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
           {"priority", ranked.priority},
           {"age_ms", ranked.usage ? ms(ranked.age) : Json(nullptr)},
+          {"predicted", maybe(ranked.predicted)},
           {"fate", name(ranked.fate)}};
 }
 

@@ -66,7 +66,8 @@ void copy_ranking(const Turn& turn, Signal signal, std::vector<Ranked>& ranking)
                              .request = candidate.request,
                              .priority = candidate.priority,
                              .fate = candidate.fate,
-                             .age = age_of_usage(reading, signal, turn.snapshot.at)});
+                             .age = age_of_usage(reading, signal, turn.snapshot.at),
+                             .predicted = candidate.predicted});
   }
 }
 
@@ -91,8 +92,10 @@ void adopt(const Farewell& farewell, Eviction& eviction) {
   eviction.decision.decided_at = eviction.signalled_at;
 }
 
-void count_farewell(const Farewell& farewell, Counters& counters) {
+void count_farewell(const Farewell& farewell, const Decision& decision, Counters& counters) {
   ++(farewell.gone ? counters.victims_gone : counters.victims_outlasting);
+  if (decision.standing.predicted && is_memory(decision.reason.signal))
+    counters.memory_predicted += static_cast<std::uint64_t>(*decision.standing.predicted);
   if (farewell.memory_returned && farewell.memory_returned->count > 0)
     counters.memory_returned += static_cast<std::uint64_t>(farewell.memory_returned->count);
   const Instant signal =
@@ -219,7 +222,7 @@ void Chronicle::ended(const Farewell& farewell, Counters& counters) {
   eviction.ended_at = farewell.ended_at;
   eviction.memory_returned = farewell.memory_returned;
   eviction.ending = farewell.gone ? Ending::kEvicted : Ending::kOutlasting;
-  count_farewell(farewell, counters);
+  count_farewell(farewell, eviction.decision, counters);
   write(farewell.gone ? log::Level::info : log::Level::err, ending_line(eviction), *farewell.pod,
         farewell.cgroup, farewell.reason);
   tell(*known, eviction.ending, farewell.ended_at);

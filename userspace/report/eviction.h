@@ -71,6 +71,8 @@ constexpr std::string_view name(Candidate::Fate fate) {
       return "empty";
     case Candidate::Fate::kUnknown:
       return "unknown";
+    case Candidate::Fate::kFutile:
+      return "futile";
   }
   return "";
 }
@@ -83,6 +85,7 @@ struct Ranked {
   std::int32_t priority = 0;
   Candidate::Fate fate = Candidate::Fate::kOutranked;
   Duration age{0};  // of the usage, when it was ranked by it
+  std::optional<std::int64_t> predicted{};  // what its death should give back, in that unit
 };
 
 struct Eviction {

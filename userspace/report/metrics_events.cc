@@ -79,6 +79,29 @@ void add_endings(const Counters& counters, Families& families) {
   Family::counter("headroom_memory_returned_bytes_total", "Working set that evictions gave back.")
       .add(counters.memory_returned)
       .into(families);
+  Family::counter("headroom_memory_predicted_bytes_total",
+                  "What those evictions were expected to give back when they were decided.")
+      .add(counters.memory_predicted)
+      .into(families);
+  Family::counter(
+      "headroom_victims_helped_total",
+      "Killed pods whose cgroups were uncapped so that they die sooner; missed: too many "
+      "at once.")
+      .add(counters.victims_uncapped, {{"help", "uncapped"}})
+      .add(counters.victims_unhelped, {{"help", "missed"}})
+      .into(families);
+  Family::counter("headroom_processes_reaped_total",
+                  "Killed processes whose memory was freed for them, by process_mrelease.")
+      .add(counters.processes_reaped)
+      .into(families);
+  Family::counter("headroom_loop_hangs_total",
+                  "Times a turn of the daemon's loop was overdue by more than a second.")
+      .add(counters.loop_hangs)
+      .into(families);
+  Family::counter("headroom_sentinel_kills_total",
+                  "Pods killed in the loop's place while it was overdue.")
+      .add(counters.kills_in_a_hang)
+      .into(families);
   Family::counter("headroom_reclaims_total",
                   "Rounds of node-level reclaim, by how they ended; those begun are all.")
       .add(counters.reclaims_begun, {{"outcome", "begun"}})

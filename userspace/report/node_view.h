@@ -65,6 +65,13 @@ struct Counters {
   std::uint64_t victims_gone = 0;
   std::uint64_t victims_outlasting = 0;  // their time was up and processes were left
   std::uint64_t memory_returned = 0;     // bytes
+  std::uint64_t memory_predicted = 0;    // bytes; what the same victims should have given back
+  // Of the killed: helped on their way.
+  std::uint64_t victims_uncapped = 0;
+  std::uint64_t victims_unhelped = 0;  // too many at once
+  std::uint64_t processes_reaped = 0;
+  std::uint64_t loop_hangs = 0;  // a turn of the loop was overdue by more than a second
+  std::uint64_t kills_in_a_hang = 0;
   // Node-level reclaim: rounds begun, and how they ended.
   std::uint64_t reclaims_begun = 0;
   std::uint64_t reclaims_done = 0;

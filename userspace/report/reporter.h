@@ -57,6 +57,17 @@ class NodeReporter final : public Reporter {
     counters_.cgroups_unresolved = losses.unresolved;
     counters_.notices_lost = losses.notices;
   }
+  // What other threads did: to have memory back sooner, and in the loop's place; as totals.
+  struct Helped {
+    std::uint64_t uncapped = 0, unhelped = 0, reaped = 0, hangs = 0, kills_in_a_hang = 0;
+  };
+  void note_helped(const Helped& helped) {
+    counters_.victims_uncapped = helped.uncapped;
+    counters_.victims_unhelped = helped.unhelped;
+    counters_.processes_reaped = helped.reaped;
+    counters_.loop_hangs = helped.hangs;
+    counters_.kills_in_a_hang = helped.kills_in_a_hang;
+  }
   // Where the groups come from, after each self-check.
   void note_sources(const Sources& sources) {
     sources_ = sources;

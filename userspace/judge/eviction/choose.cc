@@ -3,9 +3,12 @@
 
 #include "judge/eviction/disk.h"
 #include "judge/eviction/rank.h"
+#include "judge/eviction/release.h"
 #include "judge/eviction/victims.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace headroom::judge_eviction {
 namespace {
@@ -16,6 +19,9 @@ using Fate = Candidate::Fate;
 constexpr Duration kDiskStale = std::chrono::seconds(60);
 // ...for so long; then by what is known.
 constexpr Duration kDiskPatience = std::chrono::seconds(30);
+
+// In one round; the next is milliseconds away.
+constexpr std::size_t kMostAtOnce = 32;
 
 // Before its place in the ranking is known.
 Fate fate_of(const PodReading& reading, const History& history, const Candidate& candidate) {
@@ -40,10 +46,22 @@ void spare_no_culprit(const Snapshot& snapshot, std::vector<Candidate>& ranking)
 // The kubelet ranks a pod without stats first of all and kills it on no evidence. Here it keeps
 // that rank but is passed over while anyone with a reading can be evicted.
 Candidate* pick(std::vector<Candidate>& ranking) {
-  for (const Fate eligible : {Fate::kOutranked, Fate::kUnknown})
+  for (const Fate eligible : {Fate::kOutranked, Fate::kUnknown, Fate::kFutile})
     for (Candidate& entry : ranking)
       if (entry.fate == eligible) return &entry;
   return nullptr;
+}
+
+// What he holds is nearly all page cache, which stays; and what he would free is not enough.
+bool is_futile(const Candidate& candidate, std::int64_t missing) {
+  constexpr std::int64_t kWorthwhile = 8;  // of what he uses, at least one part in so many
+  return candidate.predicted && candidate.usage && *candidate.predicted < missing &&
+         *candidate.predicted < *candidate.usage / kWorthwhile;
+}
+
+void pass_over_the_futile(std::vector<Candidate>& ranking, std::int64_t missing) {
+  for (Candidate& entry : ranking)
+    if (entry.fate == Fate::kOutranked && is_futile(entry, missing)) entry.fate = Fate::kFutile;
 }
 
 // The grace a pod is given: none for a hard threshold unless policy grants it; for a soft one
@@ -101,26 +119,68 @@ bool awaits_measurement(const Snapshot& snapshot, const Reason& reason, const Hi
   });
 }
 
-void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
-            Verdict& verdict) {
+namespace {
+
+void condemn(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
+             const Candidate& chosen, Verdict& verdict) {
+  const PodReading& reading = snapshot.pods[chosen.pod];
+  Decision decision = eviction_of(policy, snapshot, reading, reason);
+  decision.standing.rank = static_cast<std::uint32_t>(&chosen - verdict.ranking.data());
+  decision.standing.candidates = static_cast<std::uint32_t>(verdict.ranking.size());
+  decision.standing.usage = chosen.usage;
+  decision.standing.request = chosen.request;
+  decision.standing.predicted = chosen.predicted;
+  if (chosen.predicted) decision.standing.predicted_in = predicted_time(reading);
+  verdict.decisions.push_back(std::move(decision));
+}
+
+// Writes verdict.ranking, each with his fate but for who will be chosen.
+void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std::int64_t missing,
+              Verdict& verdict) {
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
-    Candidate entry = candidate_for(reason.signal, snapshot.images, snapshot.pods[i]);
+    Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i]);
     entry.pod = i;
     entry.fate = fate_of(snapshot.pods[i], verdict.after, entry);
+    entry.predicted = predicted_release(signal, snapshot.pods[i]);
     verdict.ranking.push_back(entry);
   }
-  rank(reason.signal, verdict.ranking);
+  rank(signal, verdict.ranking);
   if (policy.evict_static_culprits) spare_no_culprit(snapshot, verdict.ranking);
-  Candidate* chosen = pick(verdict.ranking);
-  if (!chosen) return;
-  chosen->fate = Fate::kChosen;
+  pass_over_the_futile(verdict.ranking, missing);
+}
 
-  Decision decision = eviction_of(policy, snapshot, snapshot.pods[chosen->pod], reason);
-  decision.standing.rank = static_cast<std::uint32_t>(chosen - verdict.ranking.data());
-  decision.standing.candidates = static_cast<std::uint32_t>(verdict.ranking.size());
-  decision.standing.usage = chosen->usage;
-  decision.standing.request = chosen->request;
-  verdict.decisions.push_back(std::move(decision));
+}  // namespace
+
+void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
+            std::int64_t missing, Verdict& verdict) {
+  rank_all(policy, snapshot, reason.signal, missing, verdict);
+  for (std::size_t count = 0; count < kMostAtOnce; ++count) {
+    Candidate* const next = pick(verdict.ranking);
+    // After the first, only those of whom something is known to come.
+    if (!next || (count > 0 && next->fate != Fate::kOutranked)) return;
+    next->fate = Fate::kChosen;
+    condemn(policy, snapshot, reason, *next, verdict);
+    if (!next->predicted) return;
+    missing -= *next->predicted;
+    if (missing <= 0) return;
+  }
+}
+
+std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, const History& history,
+                                    std::size_t most) {
+  policy.hard_grace = {};
+  Verdict verdict;
+  verdict.after.victims = history.victims;
+  Reason reason;
+  reason.signal = Signal::kMemoryAvailable;
+  rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
+  while (verdict.decisions.size() < most) {
+    Candidate* const next = pick(verdict.ranking);
+    if (!next || next->fate != Fate::kOutranked) break;
+    next->fate = Fate::kChosen;
+    condemn(policy, snapshot, reason, *next, verdict);
+  }
+  return std::move(verdict.decisions);
 }
 
 }  // namespace headroom::judge_eviction

@@ -6,8 +6,16 @@
 
 namespace headroom::judge_eviction {
 
-// Writes verdict.ranking, first to die first, and appends at most one decision.
-void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason, Verdict& verdict);
+// Writes verdict.ranking, first to die first, and appends a decision for each who is chosen: the
+// first, and as many after him as it takes until what they should give back together is `missing`
+// (in the signal's unit). One whose death would be for nothing is passed over while there is
+// another.
+void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
+            std::int64_t missing, Verdict& verdict);
+
+// Who would be killed for want of memory, in this order: for one who must act without the judge.
+std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, const History& history,
+                                    std::size_t most);
 
 // The decision to evict this pod, whoever chose it, with the grace it is due.
 Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,

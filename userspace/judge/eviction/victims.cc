@@ -4,6 +4,7 @@
 #include "judge/admission/no_execute.h"
 #include "judge/eviction/disk.h"
 #include "judge/eviction/reclaim.h"
+#include "judge/eviction/release.h"
 
 #include <algorithm>
 
@@ -115,11 +116,14 @@ Duration kept_for_term(Duration grace) {
   return std::min<Duration>(std::chrono::seconds(2), grace / 2);
 }
 
+bool is_waited_for(const Victim& victim, Signal signal) {
+  if (victim.phase == Phase::kRemoving) return is_disk(signal);
+  return victim.phase != Phase::kSpent && !stays_for_a_taint(victim);
+}
+
 bool awaiting(const History& history, Signal signal) {
-  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
-    if (victim.phase == Phase::kRemoving) return is_disk(signal);
-    return victim.phase != Phase::kSpent && !stays_for_a_taint(victim);
-  });
+  return std::any_of(history.victims.begin(), history.victims.end(),
+                     [&](const Victim& victim) { return is_waited_for(victim, signal); });
 }
 
 namespace {
@@ -178,6 +182,7 @@ class Round {
 
   void lives(const Victim& victim, const PodReading* reading) {
     stays(victim);
+    note_what_is_due(verdict_.after.victims.back(), reading);
     const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.step_due;
     if (term_due && at_ < victim.deadline) {
       verdict_.decisions.push_back(

@@ -6,6 +6,9 @@
 
 namespace headroom::judge_eviction {
 
+// He is dying, and what he gives back is still to come.
+bool is_waited_for(const Victim& victim, Signal signal);
+
 // True when a victim still stands between us and the next choice for this signal.
 bool awaiting(const History& history, Signal signal);
 

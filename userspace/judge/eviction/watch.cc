@@ -111,8 +111,9 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
 }
 
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict) {
-  // An act just decided is looked after at once.
-  Duration wait = verdict.decisions.empty() ? policy.check_ceiling : kVictimPeriod;
+  // An act just decided is looked after at once, and so is what came of one.
+  const bool eventful = !verdict.decisions.empty() || !verdict.farewells.empty();
+  Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
   for (const ThresholdStanding& standing : verdict.thresholds)
     wait = std::min(wait, unwatched(policy, standing, snapshot.at));
   if (reclaiming(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The releaser on real cgroups of the running kernel; how fast memory comes back, the lab shows.
+#include "act/releaser.h"
+
+#include "daemon/allocations.h"
+#include "support/test_cgroup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+using namespace std::chrono_literals;
+using test::TestCgroup;
+using test::wait_for;
+
+bool within(std::chrono::milliseconds limit, const std::function<bool()>& true_now) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (std::chrono::steady_clock::now() < until) {
+    if (true_now()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true_now();
+}
+
+void kill_all(const TestCgroup& cgroup) {
+  const Fd knob(::openat(cgroup.directory(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::write(knob.get(), "1", 1), 1);
+}
+
+class ReleaserTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::writable_cgroup2()) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+  }
+};
+
+TEST_F(ReleaserTest, AttendsToTheKilledAndAllocatesNothingOnTheWay) {
+  TestCgroup pod("releaser");
+  TestCgroup container(pod, "container");
+  const pid_t child = container.sleeper();
+  Releaser releaser;
+  kill_all(pod);
+  const auto before = daemon::allocations_on_this_thread();
+  releaser.help(pod.directory());
+  EXPECT_EQ(daemon::allocations_on_this_thread(), before);
+  EXPECT_TRUE(within(5s, [&] { return releaser.tally().uncapped == 1; }));
+  EXPECT_TRUE(wait_for(child, 5000));
+}
+
+TEST_F(ReleaserTest, LivingProcessesAreNeverReaped) {
+  TestCgroup pod("releaser-alive");
+  pod.sleeper();
+  Releaser releaser;
+  releaser.help(pod.directory());
+  EXPECT_TRUE(within(5s, [&] { return releaser.tally().uncapped == 1; }));
+  std::this_thread::sleep_for(Releaser::kHedge * 4);
+  EXPECT_EQ(releaser.tally().reaped, 0u) << "the kernel refuses: nobody sent it SIGKILL";
+}
+
+TEST_F(ReleaserTest, AVanishedCgroupIsNoTrouble) {
+  Releaser releaser;
+  {
+    TestCgroup pod("releaser-gone");
+    const Fd held(::fcntl(pod.directory(), F_DUPFD_CLOEXEC, 0));
+    pod.remove();
+    releaser.help(held.get());
+  }
+  EXPECT_TRUE(within(5s, [&] { return releaser.tally().uncapped == 1; }));
+  EXPECT_EQ(releaser.tally().reaped, 0u);
+}
+
+TEST_F(ReleaserTest, MoreThanItHasRoomForAreCountedNotBlocked) {
+  TestCgroup pod("releaser-many");
+  Releaser releaser;
+  constexpr std::uint64_t kMany = 2000;
+  for (std::uint64_t i = 0; i < kMany; ++i)
+    releaser.help(pod.directory());
+  EXPECT_TRUE(within(10s, [&] {
+    const ReleaseTally tally = releaser.tally();
+    return tally.uncapped + tally.refused == kMany;
+  }));
+}
+
+}  // namespace
+}  // namespace headroom::act

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentinel on real cgroups: it kills when the loop is overdue and memory short, and only then.
+#include "act/sentinel.h"
+
+#include "act/armed.h"
+#include "observe/clock.h"
+#include "support/test_cgroup.h"
+
+#include <fcntl.h>
+
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+using namespace std::chrono_literals;
+using test::TestCgroup;
+using test::wait_for;
+
+constexpr std::int64_t kLimit = 100 << 20;
+constexpr Duration kLong = std::chrono::hours(1);
+
+StandingVictim standing(const TestCgroup& cgroup) {
+  Armed armed = *arm(cgroup.id(), cgroup.directory());
+  StandingVictim victim;
+  victim.decision.pod = std::make_shared<Pod>();
+  victim.decision.cgroup = cgroup.id();
+  victim.directory = std::move(armed.directory);
+  victim.kill = std::move(armed.kill);
+  victim.events = std::move(armed.events);
+  return victim;
+}
+
+class SentinelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::writable_cgroup2()) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+  }
+  // A node with so much available, whose victims give nothing back.
+  static Sentinel::Setup with(std::int64_t available) {
+    return {.read_memory =
+                [available] {
+                  return Observation{
+                      .available = available, .capacity = 4 * kLimit, .at = observe::now()};
+                },
+            .now = &observe::now};
+  }
+  static std::vector<Outcome> outcomes(Sentinel& sentinel) {
+    std::vector<Outcome> ended;
+    sentinel.collect(ended);
+    return ended;
+  }
+};
+
+TEST_F(SentinelTest, KillsTheFirstOfTheListWhenTheLoopIsOverdue) {
+  TestCgroup first("sentinel-first"), second("sentinel-second");
+  const pid_t doomed = first.sleeper(), spared = second.sleeper();
+  Sentinel sentinel(with(kLimit - 1));
+  std::vector<StandingVictim> list;
+  list.push_back(standing(first));
+  list.push_back(standing(second));
+  sentinel.stand_by(kLimit, std::move(list));
+  sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
+  EXPECT_TRUE(wait_for(doomed, 5000));
+  sentinel.beat(observe::now() + kLong);  // the loop is back
+  const auto ended = outcomes(sentinel);
+  ASSERT_GE(ended.size(), 1u);
+  EXPECT_EQ(ended[0].result, Outcome::Result::kDone);
+  EXPECT_EQ(ended[0].decision.cgroup, first.id());
+  EXPECT_EQ(ended[0].decision.reason.threshold, kLimit);
+  EXPECT_EQ(ended[0].decision.reason.available, kLimit - 1);
+  EXPECT_EQ(sentinel.hangs(), 1u);
+  EXPECT_TRUE(outcomes(sentinel).empty()) << "told once";
+  EXPECT_EQ(wait_for(spared, 100).has_value(), ended.size() > 1) << "one at a time";
+}
+
+TEST_F(SentinelTest, TheNextFollowsWhenTheFirstGaveNothingBack) {
+  TestCgroup first("sentinel-one"), second("sentinel-two");
+  const pid_t one = first.sleeper(), two = second.sleeper();
+  Sentinel sentinel(with(0));
+  std::vector<StandingVictim> list;
+  list.push_back(standing(first));
+  list.push_back(standing(second));
+  sentinel.stand_by(kLimit, std::move(list));
+  sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
+  EXPECT_TRUE(wait_for(one, 5000));
+  EXPECT_TRUE(wait_for(two, 5000));
+  EXPECT_EQ(sentinel.kills(), 2u);
+}
+
+TEST_F(SentinelTest, NobodyDiesWhile) {
+  struct Case {
+    const char* what;
+    std::int64_t available;
+    Duration due_in;
+    std::int64_t limit;
+  };
+  for (const Case& each : {Case{"the loop turns", 0, kLong, kLimit},
+                           Case{"there is headroom", kLimit, -Sentinel::kOverdue * 2, kLimit},
+                           Case{"there is no hard threshold", 0, -Sentinel::kOverdue * 2, 0}}) {
+    TestCgroup pod("sentinel-quiet");
+    const pid_t child = pod.sleeper();
+    Sentinel sentinel(with(each.available));
+    std::vector<StandingVictim> list;
+    list.push_back(standing(pod));
+    sentinel.stand_by(each.limit, std::move(list));
+    sentinel.beat(observe::now() + each.due_in);
+    EXPECT_FALSE(wait_for(child, 800)) << each.what;
+    EXPECT_EQ(sentinel.kills(), 0u) << each.what;
+  }
+}
+
+TEST_F(SentinelTest, TheEmptyArePassedOver) {
+  TestCgroup empty("sentinel-empty"), full("sentinel-full");
+  const pid_t child = full.sleeper();
+  Sentinel sentinel(with(0));
+  std::vector<StandingVictim> list;
+  list.push_back(standing(empty));
+  list.push_back(standing(full));
+  sentinel.stand_by(kLimit, std::move(list));
+  sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
+  EXPECT_TRUE(wait_for(child, 5000));
+  EXPECT_EQ(sentinel.kills(), 1u);
+}
+
+}  // namespace
+}  // namespace headroom::act

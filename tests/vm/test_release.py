@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Getting memory back: the starved, the frozen, the forking; many small ones; fillers together; a loop that hangs."""
+
+import time
+
+from node import Node, Pod, kubelet_configuration
+
+MEMORY = "3G"
+METRICS_PORT = 9750
+MIB = 1 << 20
+
+
+def working_set(vm, pod):
+    return int(vm.run(f"cat {pod.cgroup}/memory.current 2>/dev/null || echo 0").out)
+
+
+def holds(node, pod, mebibytes):
+    node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {mebibytes * MIB} ]", timeout=60)
+
+
+def metric(node, name):
+    return sum(float(line.rsplit(" ", 1)[1]) for line in node.metrics().splitlines() if line.startswith(name))
+
+
+def names(records):
+    return [record["pod"]["name"] for record in records]
+
+
+def test_a_starved_victim_of_a_gigabyte_is_back_within_a_second(vm):
+    """Every CPU is busy with pods of a thousand times its weight; it ignores SIGTERM and holds 1 GiB of small pages."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        victim = node.run_pod(Pod("starved"), "--hold 1G")
+        holds(node, victim, 1000)
+        vm.run(f"echo 1 > {victim.cgroup}/cpu.weight; echo 1 > {victim.cgroup.rsplit('/', 1)[0]}/cpu.weight")
+        busy = [node.run_script(Pod(f"busy-{i}", "guaranteed", {"cpu": "1"}, {"cpu": "1"}), "while :; do :; done",
+                                "CPUWeight=1000") for i in range(4)]
+        # Now the threshold is moved above what is available.
+        before = working_set(vm, victim)
+        node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 300}Mi"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == "starved", record
+        assert all(node.alive(pod) for pod in busy)
+        assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == 1
+        took = record["latency"]["kill_to_gone_ms"]
+        print(f"    {before >> 20} MiB back {took:.0f} ms after SIGKILL, predicted {record['predicted']['release'] >> 20} MiB in "
+              f"{record['predicted']['release_ms']:.0f} ms; {metric(node, 'headroom_processes_reaped_total'):.0f} reaped")
+        assert took < 1000, record
+        assert record["memory_returned"] > 0.9 * before, record
+
+
+def test_small_pods_that_only_together_are_too_much_go_together(vm):
+    """Thirty of 24 MiB: as many die as will do, at once, and not one more than that."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        bank = node.run_pod(Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"},
+                                {"memory": "64Mi", "cpu": "100m"}), "--hold 32M")
+        pods = [node.run_pod(Pod(f"small-{i}"), "--hold 24M") for i in range(30)]
+        for pod in pods:
+            holds(node, pod, 23)
+        missing = 200
+        node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + missing}Mi"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        node.wait_for_evictions(8)
+        time.sleep(2)
+        records = node.evictions()
+        assert node.alive(bank) and "bank" not in names(records)
+        least = missing / 26
+        assert least <= len(records) <= least + 4, names(records)
+        decided = {record["boot_ns"] for record in records}
+        print(f"    {missing} MiB missing: {len(records)} pods of 24 MiB in {len(decided)} rounds")
+        assert len(decided) <= 3, decided
+        assert node.kernel_oom_kills() == 0
+
+
+def test_four_fillers_at_full_speed_and_no_swap(vm):
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="400Mi"))
+        quiet = [node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 100M"),
+                 node.run_pod(Pod("cron"), "--hold 8M")]
+        holds(node, quiet[0], 99)
+        fillers = [node.run_pod(Pod(f"filler-{i}"), "--hold 1M --after 2 --until 8G") for i in range(4)]
+        deadline = time.monotonic() + 60
+        while any(node.alive(pod) for pod in fillers) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        records = node.evictions()
+        assert sorted(names(records)) == [f"filler-{i}" for i in range(4)], names(records)
+        assert all(node.alive(pod) for pod in quiet)
+        assert node.kernel_oom_kills() == 0
+
+
+def test_a_tmpfs_hog_gives_nothing_back_and_the_next_is_chosen(vm):
+    with Node(vm) as node:
+        vm.run("mkdir -p /mnt/shared && mount -t tmpfs -o size=2G tmpfs /mnt/shared", check=True)
+        try:
+            node.start(kubelet_configuration(hard="100Mi"))
+            hog = node.run_script(Pod("tmpfs-hog"), "head -c 600M /dev/zero > /mnt/shared/file; exec sleep infinity")
+            holds(node, hog, 599)
+            node.run_pod(Pod("next"), "--hold 300M")
+            node.vm.wait_until(f"[ $(cat {node.pods[-1].cgroup}/memory.current) -gt {299 * MIB} ]")
+            web = node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 100M")
+            holds(node, web, 99)
+            node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 200}Mi"))
+            vm.run("systemctl reload headroomd.service", check=True)
+            records = node.wait_for_evictions(2)
+            assert names(records) == ["tmpfs-hog", "next"], names(records)
+            assert records[0]["memory_returned"] < 50 * MIB, records[0]
+            assert node.alive(web)
+            between = (records[1]["boot_ns"] - records[0]["instants_ns"]["ended"]) / 1e6
+            print(f"    the next was chosen {between:.1f} ms after the hog was gone with its files left")
+        finally:
+            node.stop()
+            vm.run("umount /mnt/shared")
+
+
+def test_the_frozen_and_the_forking_die_as_well(vm):
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        frozen = node.run_pod(Pod("frozen"), "--hold 500M")
+        holds(node, frozen, 499)
+        vm.run(f"echo 1 > {frozen.cgroup}/cgroup.freeze; grep -q 'frozen 1' {frozen.cgroup}/cgroup.events", check=True)
+        forking = node.run_script(Pod("forking"), "/opt/headroom/bin/workload --hold 300M & "
+                                  "while :; do (while :; do sleep 0.01; done) & sleep 0.05; done", "TasksMax=500")
+        holds(node, forking, 300)
+        node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 600}Mi"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        records = node.wait_for_evictions(2)
+        assert sorted(names(records)) == ["forking", "frozen"], names(records)
+        assert {record["outcome"] for record in records} == {"evicted"}, records
+        assert not node.alive(frozen) and not node.alive(forking)
+
+
+def test_the_sentinel_acts_while_the_loop_hangs(vm):
+    """The loop's thread is held for six seconds; memory runs out meanwhile, and the kernel's OOM killer stays quiet."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="300Mi"))
+        web = node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 100M")
+        holds(node, web, 99)
+        hog = node.run_pod(Pod("hog"), f"--hold {node.holding_to_leave(900)}M --after 12 --until 8G --rate 400M")
+        holds(node, hog, 1000)
+        time.sleep(6)  # the standing list is renewed every five seconds
+        halt = vm.spawn("/opt/headroom/bin/halt $(systemctl show -P MainPID headroomd.service) 8")
+        node.vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=30)
+        assert vm.run(f"systemctl is-active --quiet {halt}").code == 0, "the loop was no longer halted"
+        assert node.kernel_oom_kills() == 0 and node.alive(web)
+        record, = node.wait_for_evictions(1, timeout=30)
+        assert record["pod"]["name"] == "hog", record
+        assert metric(node, "headroom_sentinel_kills_total") == 1 and metric(node, "headroom_loop_hangs_total") >= 1
+        # The loop turned again, and has nothing to add.
+        time.sleep(2)
+        assert len(node.evictions()) == 1 and node.alive(web)

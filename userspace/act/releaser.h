@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releaser: a thread that helps the killed give their memory back.
+//
+// A victim frees its memory itself, on its own CPU time: one with a small share of a busy machine
+// was seen to take more than a minute for 4 GiB. So its cgroups are uncapped (cpu.weight, cpu.max,
+// cpuset.cpus, memory.high), and after a moment whoever still exists is reaped by
+// process_mrelease() (Linux 5.15), on this thread's time: never before SIGKILL, which it would
+// refuse.
+#pragma once
+
+#include "base/fd.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <semaphore>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace headroom::act {
+
+struct ReleaseTally {
+  std::uint64_t uncapped = 0;  // victims whose cgroups were uncapped
+  std::uint64_t reaped = 0;    // processes whose memory was freed for them
+  std::uint64_t refused = 0;   // victims nobody could be sent to: too many at once
+};
+
+class Releaser {
+ public:
+  // An exit that takes no longer than this needs no help.
+  static constexpr std::chrono::milliseconds kHedge{15};
+  // After so long without its end a process is left to itself.
+  static constexpr std::chrono::seconds kPatience{5};
+
+  Releaser();
+  ~Releaser();
+
+  // Of a cgroup that has just been killed. Never waits and allocates nothing.
+  void help(int cgroup_directory);
+  // Any thread.
+  ReleaseTally tally() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // A process that was killed, for as long as it exists.
+  struct Dying {
+    Fd process;  // a pidfd: readable once it has exited
+    Clock::time_point due;
+    Clock::time_point given_up;
+  };
+  static constexpr std::size_t kRoom = 64;
+
+  void run(const std::stop_token& stop);
+  int take();
+  void attend(int cgroup_directory, std::vector<Dying>& dying);
+  void reap(std::vector<Dying>& dying);
+
+  // From the loop to the thread: one writes, one reads.
+  std::array<std::atomic<int>, kRoom> waiting_;  // descriptors; -1: free
+  std::size_t next_in_ = 0, next_out_ = 0;
+  std::counting_semaphore<kRoom + 1> news_{0};
+  std::atomic<std::uint64_t> uncapped_{0}, reaped_{0}, refused_{0};
+  std::jthread thread_;  // last: it uses the above
+};
+
+}  // namespace headroom::act

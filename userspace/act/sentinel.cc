@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/sentinel.h"
+
+#include "act/populated.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace headroom::act {
+
+Sentinel::Sentinel(Setup setup) : setup_(std::move(setup)) {
+  done_.reserve(16);
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+Sentinel::~Sentinel() = default;
+
+void Sentinel::beat(Instant due) {
+  due_.store(due.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+void Sentinel::stand_by(std::int64_t limit, std::vector<StandingVictim> victims) {
+  const std::lock_guard lock(mutex_);
+  limit_ = limit;
+  std::swap(victims_, victims);
+}
+
+void Sentinel::collect(std::vector<Outcome>& ended) {
+  if (!news_.exchange(false)) return;
+  const std::lock_guard lock(mutex_);
+  ended.insert(ended.end(), done_.begin(), done_.end());
+  done_.clear();
+}
+
+bool Sentinel::overdue() const {
+  const Instant due{Duration(due_.load(std::memory_order_relaxed))};
+  return due.time_since_epoch().count() != INT64_MAX && setup_.now() > due + kOverdue;
+}
+
+// Asleep for as long as the loop may be late, unless it is.
+void Sentinel::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "hr-sentinel");
+  bool hanging = false;
+  while (!stop.stop_requested()) {
+    const bool late = overdue();
+    if (late && !hanging) ++hangs_;
+    hanging = late;
+    if (late) guard();
+    std::unique_lock lock(mutex_);
+    stop_.wait_for(lock, stop, late ? kPeriod : kOverdue / 2, [] { return false; });
+  }
+}
+
+void Sentinel::guard() {
+  if (setup_.now() < patient_until_) return;
+  if (const auto seen = setup_.read_memory()) act(*seen);
+}
+
+StandingVictim* Sentinel::next_living() {
+  for (StandingVictim& victim : victims_)
+    if (victim.kill && populated(victim.events.get())) return &victim;
+  return nullptr;
+}
+
+void Sentinel::act(const Observation& seen) {
+  const std::lock_guard lock(mutex_);
+  if (seen.available >= limit_) return;
+  StandingVictim* const victim = next_living();
+  if (!victim) return;
+  Decision& decision = victim->decision;
+  decision.decided_at = setup_.now();
+  decision.reason.available = seen.available;
+  decision.reason.capacity = seen.capacity;
+  decision.reason.threshold = limit_;
+  decision.reason.sampled_at = decision.reason.first_crossed = seen.at;
+  const bool killed = ::write(victim->kill.get(), "1", 1) == 1;
+  const int error = killed ? 0 : errno;
+  const Instant at = setup_.now();
+  victim->kill.reset();  // whatever came of it, not again
+  if (killed && setup_.releaser) setup_.releaser->help(victim->directory.get());
+  if (killed) ++kills_;
+  patient_until_ = at + decision.standing.predicted_in + kOverdue / 4;
+  decision.deadline = patient_until_;
+  const auto result = killed            ? Outcome::Result::kDone
+                      : error == ENODEV ? Outcome::Result::kGone
+                                        : Outcome::Result::kFailed;
+  done_.push_back({.decision = decision, .result = result, .error = error, .at = at});
+  news_ = true;
+}
+
+}  // namespace headroom::act

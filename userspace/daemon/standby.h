@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Standby: keeps the sentinel's list current, on the way to whoever reports.
+#pragma once
+
+#include "act/host_actuator.h"
+#include "act/sentinel.h"
+#include "observe/node_source.h"
+
+#include <headroom/ports.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace headroom::daemon {
+
+class Standby final : public Reporter {
+ public:
+  // Who stands first changes slowly; ranking all pods each second would be for nothing.
+  static constexpr Duration kPeriod = std::chrono::seconds(5);
+  static constexpr std::size_t kMost = 16;
+
+  // All of these outlive it.
+  Standby(Reporter& next, act::HostActuator& actuator, const std::filesystem::path& cgroup_root);
+
+  void adopt(const Policy& policy);
+  void tell(const Snapshot& snapshot, const Verdict& verdict,
+            std::span<const Outcome> outcomes) override;
+
+  // The loop turned, and does again by then.
+  void beat(Instant due) { sentinel_.beat(due); }
+  void collect(std::vector<Outcome>& ended) { sentinel_.collect(ended); }
+  std::uint64_t hangs() const { return sentinel_.hangs(); }
+  std::uint64_t kills() const { return sentinel_.kills(); }
+
+ private:
+  Reporter& next_;
+  act::HostActuator& actuator_;
+  Policy policy_;
+  std::optional<Instant> listed_;
+  observe::NodeSource memory_;  // the sentinel's own
+  act::Sentinel sentinel_;
+};
+
+}  // namespace headroom::daemon

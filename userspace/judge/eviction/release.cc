@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/release.h"
+
+#include "judge/eviction/threshold.h"
+#include "judge/eviction/victims.h"
+
+#include <algorithm>
+
+namespace headroom::judge_eviction {
+namespace {
+
+std::int64_t known_or_none(std::uint64_t value) {
+  return value == HR_UNKNOWN ? 0 : static_cast<std::int64_t>(value);
+}
+
+std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
+  constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_MEMORY_STAT;
+  if ((record.valid & kNeeded) != kNeeded || record.anon == HR_UNKNOWN) return std::nullopt;
+  const std::int64_t held = known_or_none(record.anon) + known_or_none(record.shmem) +
+                            known_or_none(record.kernel_stack) + known_or_none(record.pagetables);
+  return std::min(held, static_cast<std::int64_t>(record.memory_usage));
+}
+
+// What this victim has yet to give back; absent: nobody can say.
+std::optional<std::int64_t> outstanding(const Victim& victim, Signal signal) {
+  const bool same_unit =
+      is_sized(victim.reason.signal) && condition_of(victim.reason.signal) == condition_of(signal);
+  return same_unit ? victim.due_before : std::nullopt;
+}
+
+}  // namespace
+
+bool is_sized(Signal signal) {
+  return is_memory(signal) || signal == Signal::kPidAvailable;
+}
+
+std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading) {
+  if (!reading.record) return std::nullopt;
+  if (is_memory(signal)) return memory_of_processes(*reading.record);
+  if (signal == Signal::kPidAvailable && (reading.record->valid & HR_PIDS))
+    return static_cast<std::int64_t>(reading.record->pids_current);
+  return std::nullopt;
+}
+
+Duration predicted_time(const PodReading& reading) {
+  constexpr Duration kExit = std::chrono::milliseconds(5);
+  constexpr std::int64_t kSmallPerMiB = 80'000'000 / 1024, kHugePerMiB = 4'000'000 / 1024;  // ns
+  const auto held = reading.record ? memory_of_processes(*reading.record) : std::nullopt;
+  if (!held) return kExit;
+  const std::int64_t huge = std::min(
+      *held, known_or_none(reading.record->anon_thp) + known_or_none(reading.record->shmem_thp));
+  return kExit + Duration(((*held - huge) >> 20) * kSmallPerMiB + (huge >> 20) * kHugePerMiB);
+}
+
+void note_what_is_due(Victim& victim, const PodReading* reading) {
+  victim.due_before = victim.due;
+  if (victim.phase != Victim::Phase::kKilled || !victim.due || !reading) return;
+  if (const auto left = predicted_release(victim.reason.signal, *reading))
+    victim.due = std::min(*left, *victim.due);
+}
+
+std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,
+                                      const Verdict& verdict, std::uint32_t index) {
+  const Threshold& threshold = policy.thresholds[index];
+  const Observation& seen = *of(snapshot.observations, threshold.signal);
+  std::int64_t missing = *verdict.thresholds[index].limit - seen.available;
+  if (threshold.min_reclaim) missing += resolve(*threshold.min_reclaim, seen.capacity);
+  for (const Victim& victim : verdict.after.victims) {
+    if (!is_waited_for(victim, threshold.signal)) continue;
+    const auto coming = outstanding(victim, threshold.signal);
+    if (!coming) return std::nullopt;
+    missing -= *coming;
+  }
+  return missing;
+}
+
+}  // namespace headroom::judge_eviction

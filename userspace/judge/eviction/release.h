@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Release: what a death gives back, so that as many die as will do and no more.
+//
+// Memory and tasks alone are sized; who uses swap or a disk goes one at a time, as under the
+// kubelet.
+#pragma once
+
+#include <headroom/judge.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace headroom::judge_eviction {
+
+bool is_sized(Signal signal);
+
+// In the signal's unit; absent: unknown, or not sized. Of memory: what processes alone hold
+// (anonymous and shared memory, page tables, stacks). Page cache stays when its reader dies; a
+// tmpfs that others see too stays as well, which nobody can tell beforehand: it is noticed when the
+// victim is gone and the signal no better.
+std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading);
+
+// From the kill to the last page: 75 to 82 ms/GiB of 4 KiB pages, 3 to 4 of huge ones (measured),
+// and the exit itself.
+Duration predicted_time(const PodReading& reading);
+
+// Moves Victim::due on to this pass. `reading` may be null.
+void note_what_is_due(Victim& victim, const PodReading* reading);
+
+// What is still missing once all who are dying have given back what they hold: at most zero if
+// that is enough, absent if nobody can say (then they are waited for). `threshold` is an index into
+// the policy's, known to be below its limit.
+std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,
+                                      const Verdict& verdict, std::uint32_t threshold);
+
+}  // namespace headroom::judge_eviction

@@ -94,7 +94,9 @@ std::vector<std::string> fresh_lines(const Json& record) {
 std::vector<std::string> expected_lines(const Json& record) {
   const Json& predicted = at(record, {"predicted"});
   if (!predicted.is_object()) return {};
-  const std::string memory = bytes(integer(at(predicted, {"memory"})));
+  const Json& release = at(predicted, {"release"});
+  const bool sized = release.is_number() && at(predicted, {"release_ms"}).is_number();
+  const std::string memory = bytes(integer(sized ? release : at(predicted, {"memory"})));
   const std::string came = bytes(integer(at(record, {"memory_returned"})));
   const std::string took = milliseconds(at(record, {"latency", "signal_to_gone_ms"}));
   std::vector<std::string> lines;

@@ -55,6 +55,7 @@ std::string reason_of(const std::string& signal, const Json& candidate, const Js
   if (fate == "critical") return "static, mirror or of critical priority: never evicted";
   if (fate == "dying") return "already on its way out";
   if (fate == "empty") return "no process left in it";
+  if (fate == "futile") return "its death would free next to nothing: page cache stays";
   if (fate == "unknown") return "no reading: passed over while others have one";
   return "";
 }

@@ -57,6 +57,9 @@ class Host : public testing::Test {
     make("/kubepods/pod" + uid);
     make("/kubepods/pod" + uid + "/c");
   }
+  void empty(const std::string& uid) const {
+    std::ofstream(root().native() + "/kubepods/pod" + uid + "/cgroup.events") << "populated 0\n";
+  }
   void end(const std::string& uid) const { fs::remove_all(root() / "kubepods" / ("pod" + uid)); }
   std::string runs_on(const std::string& path) const {
     const auto set = observe::cpus_of_cgroup(root(), path);
@@ -141,6 +144,17 @@ TEST_F(Host, CpusComeBackWhenThePodIsGone) {
   describe({});
   manager_->reconcile();
   EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
+}
+
+TEST_F(Host, APodThatIsEndingIsNotWrittenToAnyMore) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  describe({});
+  empty("a");
+  writes_.clear();
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "/kubepods/burstable 0-7\n");
 }
 
 TEST_F(Host, ContainersOfOnePodHaveTheirOwn) {

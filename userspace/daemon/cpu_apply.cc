@@ -45,8 +45,10 @@ std::vector<CpuTarget> CpuManager::targets() const {
   std::vector<CpuTarget> targets;
   for (const std::string& path : tree_.sharing)
     targets.push_back({path, {}, shared()});
+  // An empty cgroup that nobody describes is one that is ending: to set anything of its unit would
+  // have systemd keep it.
   for (const Present& present : present_)
-    add_targets(present, targets);
+    if (present.pod || present.cgroup->populated) add_targets(present, targets);
   // What the pods' cgroup itself may not use, nobody in it can be given.
   for (CpuTarget& target : targets)
     for (const std::string& root : tree_.roots) {

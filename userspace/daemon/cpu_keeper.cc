@@ -122,6 +122,7 @@ bool CpuKeeper::take_orders() {
 
 // Watches are added before what is watched is looked at for the last time.
 void CpuKeeper::turn() {
+  if (manager_.is_off()) return board_->clear();
   const std::uint64_t repaired = manager_.repaired();
   int looks = 0;
   do
@@ -140,7 +141,7 @@ bool CpuKeeper::sleep() {
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof count);
   watch_.drain();
-  return ready > 0 || Clock::now() >= due_ || manager_.drifted();
+  return ready > 0 || (!manager_.is_off() && (Clock::now() >= due_ || manager_.drifted()));
 }
 
 void CpuKeeper::run() {

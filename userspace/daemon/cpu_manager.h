@@ -59,6 +59,7 @@ class CpuManager {
   void reconcile();
   // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
   bool drifted() const;
+  bool is_off() const { return terms_.cpus.mode == config::CpusConfig::Mode::kOff; }
   std::uint64_t repaired() const { return counts_.repaired; }
 
   const observe::PodTree& tree() const { return tree_; }

@@ -187,14 +187,15 @@ void Node::describe(std::vector<Pod> manifests) {
   observer_.describe(std::move(manifests));
 }
 
-// From now on, or no more: what is pinned then stays so.
+// From now on, or no more: what is pinned then stays so. Turned off it only stops: to end it is to
+// wait for it.
 void Node::keep_cpus() {
   CpuTerms terms = cpu_terms_of(config_);
-  if (terms.cpus.mode == config::CpusConfig::Mode::kOff)
-    cpus_.reset();
-  else if (cpus_)
+  if (terms.cpus.mode != config_.cpus.mode)
+    log::warning("headroom.cpus.mode is enforce, but headroom.mode observe: no CPU set is touched");
+  if (cpus_)
     cpus_->adopt(std::move(terms));
-  else
+  else if (terms.cpus.mode != config::CpusConfig::Mode::kOff)
     cpus_ = std::make_unique<CpuKeeper>(root_.mount, config_.pods_cgroup, std::move(terms),
                                         manifests_, cpu_board_);
 }

@@ -114,7 +114,7 @@ class Node {
   bool state_unsaved_ = false;
   std::unique_ptr<StatusFile> status_file_;
   std::vector<Pod> manifests_;       // as last described
-  std::unique_ptr<CpuKeeper> cpus_;  // null: off
+  std::unique_ptr<CpuKeeper> cpus_;  // null: never on
   Instant checked_at_;               // the source against the files
   std::string trouble_;              // of the observer, as last said
   Engine engine_;

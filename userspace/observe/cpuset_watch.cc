@@ -34,6 +34,7 @@ bool CpusetWatch::cover(const PodTree& tree) {
     more |= add(path + "/cpuset.cpus", IN_MODIFY);
   for (const PodCgroup& pod : tree.pods) {
     more |= add(pod.path, kChildren);
+    more |= add(pod.path + "/cgroup.events", IN_MODIFY);  // it fills, or empties
     more |= add(pod.path + "/cpuset.cpus", IN_MODIFY);
     for (const ContainerCgroup& container : pod.containers)
       more |= add(container.path + "/cpuset.cpus", IN_MODIFY);

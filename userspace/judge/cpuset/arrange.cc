@@ -48,6 +48,7 @@ class Arranging {
   Arrangement grant(std::span<const Pod* const> active) {
     Arrangement done;
     for (const Pod* const pod : active) {
+      if (is_served(*pod)) continue;
       auto admitted = admit(policy_, state_, *pod);
       if (admitted) {
         state_ = *std::move(admitted);
@@ -90,6 +91,16 @@ class Arranging {
     if (!is_free(cpus, *pod->second, found.finishes)) return false;
     state_.entries[uid][name] = cpus;
     return true;
+  }
+
+  // Admitted once, it is not asked again: the node around it may be another by now.
+  bool is_served(const Pod& pod) const {
+    const auto served = [&](const Container& container) {
+      return exclusive_cpus_wanted(pod, container) == 0 ||
+             exclusive_cpus(state_, pod.uid, container.name);
+    };
+    return std::ranges::all_of(pod.init_containers, served) &&
+           std::ranges::all_of(pod.containers, served);
   }
 
   // A pod that lost some of its CPUs and can have no others keeps those that are left.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine of 512 CPUs, filled with pods and emptied: how much work that is. The figures are
+// printed; no time is asserted.
+#include "judge/cpuset/arrange.h"
+#include "judge/cpuset_machine.h"
+#include "judge/cpuset_pods.h"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point began) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+}
+
+StaticPolicy large_policy() {
+  return StaticPolicy::of({.topology = machine({.sockets = 4,
+                                                .nodes_per_socket = 2,
+                                                .cores_per_node = 32,
+                                                .threads = 2,
+                                                .cores_per_uncore = 8}),
+                           .options = {.full_pcpus_only = true, .prefer_align_by_uncore = true},
+                           .reservation = {.count = 8},
+                           .topology_rules = {TopologyPolicy::kBestEffort}})
+      .value();
+}
+
+TEST(Large, FiveHundredCpusAreDealtOut) {
+  const StaticPolicy policy = large_policy();
+  const int free = policy.topology().cpus().size() - policy.reserved().size();
+  std::vector<Pod> pods;
+  for (int left = free, i = 0; left > 0; ++i) {
+    const int wanted = std::min(left, 2 + 2 * (i % 4));
+    pods.push_back(
+        pod_of("p" + std::to_string(i), {}, {container("c", std::to_string(wanted).c_str())}));
+    left -= wanted;
+  }
+  std::vector<const Pod*> active;
+  CpuState state;
+  const auto began = Clock::now();
+  for (const Pod& pod : pods) {
+    active.push_back(&pod);
+    Arrangement next = arrange(policy, state, active);
+    ASSERT_TRUE(next.refused.empty()) << pod.name;
+    state = std::move(next.state);
+  }
+  const double filled = milliseconds_since(began);
+  EXPECT_EQ(assigned_cpus(state).size(), free);
+  const auto again = Clock::now();
+  EXPECT_EQ(arrange(policy, state, active).state, state);
+  const double settled = milliseconds_since(again);
+  Effort effort;
+  ASSERT_TRUE(take(policy.topology(), policy.topology().cpus(), 128,
+                   take_rules(policy.config().options, policy.topology()), &effort));
+  std::printf(
+      "    %zu pods one by one: %.1f ms each; all looked at again: %.1f ms; 128 of 512 CPUs: "
+      "%llu steps\n",
+      pods.size(), filled / static_cast<double>(pods.size()), settled,
+      static_cast<unsigned long long>(effort.steps));
+  EXPECT_EQ(arrange(policy, state, {}).state, policy.initial());
+}
+
+}  // namespace
+}  // namespace headroom

@@ -73,6 +73,15 @@ $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
+# --- the page --------------------------------------------------------------------------------
+PAGE := userspace/report/page
+$(B)/page/page.inc: $(PAGE)/assemble $(wildcard $(PAGE)/*.html $(PAGE)/*.css $(PAGE)/*.js)
+	$(call say,PAGE,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PAGE)/assemble $(@D)
+$(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
+$(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: CXXFLAGS += -I$(B)/page
+
 # --- C++ -------------------------------------------------------------------------------------
 $(B)/obj/%.o: %.cc | $(BPF_SKEL)
 	$(call say,CXX,$<)
@@ -185,12 +194,12 @@ lab: deps ## a shell in a lab VM; KERNEL=6.1|6.12|newest
 	$(Q)tests/vm/shell --kernel $(or $(KERNEL),6.12) --payload $(B)/payload
 
 check: check-deps ## formatting, layering, clang-tidy, shellcheck
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(BPF_SKEL)
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(BPF_SKEL) $(B)/page/page.inc
 	$(Q)tools/check $(if $(TIDY),--tidy)
 
 .PHONY: print-cxxflags
 print-cxxflags:
-	@echo '$(filter-out -MMD -MP -g,$(CXXFLAGS))'
+	@echo '$(filter-out -MMD -MP -g,$(CXXFLAGS)) -I$(B)/page'
 
 format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

@@ -3,6 +3,7 @@
 #include "report/http.h"
 
 #include "base/fd.h"
+#include "config/temp_dir.h"
 #include "report/sample.h"
 
 #include <sys/resource.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,6 +117,37 @@ TEST(Http, SpeaksOpenMetricsToWhoeverAsks) {
             std::string::npos)
       << answer.substr(0, 300);
   EXPECT_TRUE(answer.ends_with("\n# EOF\n"));
+}
+
+TEST(Http, ServesThePageWithItsPolicy) {
+  const Served served = serve();
+  const std::string answer = get(served.port, "/");
+  EXPECT_NE(answer.find("Content-Type: text/html; charset=utf-8\r\n"), std::string::npos);
+  EXPECT_NE(answer.find("Content-Security-Policy: default-src 'none'; script-src 'sha256-"),
+            std::string::npos);
+  EXPECT_NE(answer.find("X-Content-Type-Options: nosniff\r\n"), std::string::npos);
+  EXPECT_TRUE(answer.ends_with("</html>\n"));
+}
+
+TEST(Http, ABadQueryIsRefused) {
+  const Served served = serve();
+  EXPECT_NE(get(served.port, "/api/evictions?last=many").find(" 400 "), std::string::npos);
+  EXPECT_NE(get(served.port, "/api/evictions?last=3").find(" 200 "), std::string::npos);
+}
+
+TEST(Http, AnUnchangedLogIsNotSentAgain) {
+  const Served served = serve();
+  TempDir dir;
+  const std::string log = (dir.path() / "evictions.jsonl").string();
+  std::ofstream(log) << "{}\n";
+  served.shown->node.publish([&](NodeView& next, const NodeView*) { next.audit_log = log; });
+  const std::string first = get(served.port, "/api/evictions");
+  const std::size_t at = first.find("ETag: ");
+  ASSERT_NE(at, std::string::npos) << first;
+  const std::string tag = first.substr(at + 6, first.find('\r', at) - at - 6);
+  const std::string again = get(served.port, "/api/evictions", "If-None-Match: " + tag + "\r\n");
+  EXPECT_NE(again.find(" 304 "), std::string::npos) << again;
+  EXPECT_TRUE(again.ends_with("\r\n\r\n")) << again;
 }
 
 TEST(Http, ALargePageArrivesWhole) {

@@ -147,13 +147,17 @@ struct Http::Exchange {
       const char* value = ::MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
       return std::string_view(value ? value : "");
     };
-    Answer made = owner.site_->answer(
-        {.path = url, .accept = header(connection, "Accept"), .argument = argument});
+    Answer made = owner.site_->answer({.path = url,
+                                       .accept = header(connection, "Accept"),
+                                       .if_none = header(connection, "If-None-Match"),
+                                       .argument = argument});
     auto exchange = std::make_unique<Exchange>(owner, std::move(made.body));
     Response response(::MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, owner.limits_.memory,
                                                           &read, exchange.get(), &free),
                       &::MHD_destroy_response);
     if (response) exchange.release();  // the response's now
+    for (const Header& each : made.headers)
+      ::MHD_add_response_header(response.get(), each.name, each.value.c_str());
     return give(connection, made.status, "Content-Type", made.content_type.c_str(),
                 std::move(response));
   }

@@ -27,15 +27,16 @@ struct SiteTest : ::testing::Test {
 };
 
 TEST_F(SiteTest, EveryPathOfTheIndexIsServed) {
-  const std::string index = text_of(*site.answer({.path = "/"}).body);
+  const std::string index = text_of(*site.answer({.path = "/index"}).body);
   std::size_t paths = 0;
   for (std::size_t at = 0; (at = index.find("\n/", at)) != std::string::npos; ++at, ++paths) {
     const std::string path = index.substr(at + 1, index.find(' ', at) - at - 1);
     const Answer answer = site.answer({.path = path});
     EXPECT_EQ(answer.status, 200u) << path;
-    EXPECT_GT(text_of(*answer.body).size(), 100u) << path;
+    const bool none_yet = path == "/api/evictions";  // the sample's audit log is not there
+    EXPECT_GT(text_of(*answer.body).size(), none_yet ? 1u : 100u) << path;
   }
-  EXPECT_EQ(paths, 4u);
+  EXPECT_EQ(paths, 7u);
 }
 
 TEST_F(SiteTest, TheSummaryIsJsonAndHeedsItsArgument) {

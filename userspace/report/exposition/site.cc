@@ -12,6 +12,9 @@ namespace {
 constexpr const char* kPlain = "text/plain; charset=utf-8";
 constexpr const char* kIndex =
     "headroomd\n"
+    "/                   a page to look at\n"
+    "/api/status         the status document, as headroomctl status --json\n"
+    "/api/evictions      the last audit records; ?last=20\n"
     "/metrics            Prometheus metrics\n"
     "/metrics/cadvisor   container_* alone\n"
     "/metrics/resource   CPU and memory of the node, pods and containers\n"
@@ -37,9 +40,12 @@ MetricsSetup counting(MetricsSetup setup, const std::atomic<std::uint64_t>& refu
 }  // namespace
 
 Site::Site(MetricsSetup metrics, SummarySetup summary)
-    : metrics_(counting(std::move(metrics), refused_)), summary_(std::move(summary)) {}
+    : page_(summary.shown, metrics.qos_of),
+      metrics_(counting(std::move(metrics), refused_)),
+      summary_(std::move(summary)) {}
 
 Answer Site::answer(const Request& request) const {
+  if (auto answer = page_.answer(request)) return std::move(*answer);
   const Format format = wanted_format(request.accept);
   const auto page = [&](std::unique_ptr<Body> body) {
     return Answer{200, std::string(content_type(format)), std::move(body)};
@@ -52,7 +58,6 @@ Answer Site::answer(const Request& request) const {
     const bool less = is_true(request.argument("only_cpu_and_memory"));
     return {200, "application/json", std::make_unique<Summary>(summary_, less)};
   }
-  if (request.path == "/") return {200, kPlain, text_body(kIndex)};
   return {404, kPlain, text_body("not found; there is:\n" + std::string(kIndex))};
 }
 

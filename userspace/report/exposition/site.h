@@ -2,34 +2,15 @@
 // Site: what is served under which path.
 #pragma once
 
-#include "report/exposition/body.h"
+#include "report/exposition/answer.h"
 #include "report/metrics.h"
+#include "report/page/page_site.h"
 #include "report/summary/summary.h"
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace headroom::report {
-
-struct Request {
-  std::string_view path = {};
-  std::string_view accept = {};  // the header; "" without
-  // The value of ?name=value, "" without one.
-  std::function<std::string_view(const char* name)> argument = [](const char*) {
-    return std::string_view();
-  };
-};
-
-struct Answer {
-  unsigned status = 200;
-  std::string content_type;
-  std::unique_ptr<Body> body;
-};
 
 class Site {
  public:
@@ -44,6 +25,7 @@ class Site {
 
  private:
   mutable std::atomic<std::uint64_t> refused_{0};
+  PageSite page_;
   Metrics metrics_;
   SummarySetup summary_;
 };

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page and what it asks for.
+#include "report/page/page_site.h"
+
+#include "config/temp_dir.h"
+#include "report/page/page.h"
+#include "report/sample.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using namespace headroom::test;
+using Json = nlohmann::json;
+
+std::string text_of(Body& body) {
+  std::string text, room(4096, '\0');
+  while (const std::size_t size = body.read(room))
+    text.append(room, 0, size);
+  return text;
+}
+
+std::string header_of(const Answer& answer, const std::string& name) {
+  const auto found = std::find_if(answer.headers.begin(), answer.headers.end(),
+                                  [&](const Header& each) { return name == each.name; });
+  return found == answer.headers.end() ? "" : found->value;
+}
+
+struct PageSiteTest : ::testing::Test {
+  void show(const std::string& audit_log = "") {
+    shown->node.publish([&](NodeView& next, const NodeView*) {
+      next = sample_node();
+      next.audit_log = audit_log;
+    });
+    shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
+  }
+  Answer get(std::string_view path, std::string last = "", std::string_view if_none = "") {
+    auto answer = site.answer({.path = path, .if_none = if_none, .argument = [&](const char* name) {
+                                 return std::string_view(name) == "last" ? std::string_view(last)
+                                                                         : std::string_view();
+                               }});
+    EXPECT_TRUE(answer) << path;
+    return std::move(*answer);
+  }
+  std::shared_ptr<Shown> shown = std::make_shared<Shown>();
+  PageSite site{shown, nullptr};
+};
+
+TEST_F(PageSiteTest, ThePageIsSmallAndGuarded) {
+  const Answer page = get("/");
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(header_of(page, "Content-Security-Policy"), page_policy());
+  EXPECT_EQ(header_of(page, "Content-Security-Policy").find("unsafe"), std::string::npos);
+  EXPECT_EQ(header_of(page, "X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(header_of(page, "Cache-Control"), "no-cache");
+  const std::string text = text_of(*page.body);
+  EXPECT_LT(text.size(), 100u << 10);
+  // Nothing from elsewhere, and no markup out of text.
+  for (const char* never :
+       {"https://", "innerHTML", "insertAdjacentHTML", "document.write", "@import"})
+    EXPECT_EQ(text.find(never), std::string::npos) << never;
+}
+
+TEST_F(PageSiteTest, TheStatusIsTheDocument) {
+  EXPECT_EQ(text_of(*get("/api/status").body), "{}");  // nothing is shown yet
+  show();
+  const Answer answer = get("/api/status");
+  EXPECT_EQ(answer.content_type, "application/json");
+  EXPECT_EQ(header_of(answer, "Cache-Control"), "no-store");
+  EXPECT_EQ(Json::parse(text_of(*answer.body)).at("pods").size(), 3u);
+}
+
+TEST_F(PageSiteTest, EvictionsAreAListWithOrWithoutALog) {
+  EXPECT_EQ(Json::parse(text_of(*get("/api/evictions").body)), Json::array());
+  TempDir dir;
+  const std::string log = (dir.path() / "evictions.jsonl").string();
+  show(log);
+  EXPECT_EQ(Json::parse(text_of(*get("/api/evictions").body)), Json::array());
+  std::ofstream(log) << "{\"n\":1}\n{\"n\":2}\n";
+  EXPECT_EQ(Json::parse(text_of(*get("/api/evictions", "1").body)).at(0).at("n"), 2);
+}
+
+TEST_F(PageSiteTest, AnUnchangedLogIsNotSentAgain) {
+  TempDir dir;
+  const std::string log = (dir.path() / "evictions.jsonl").string();
+  std::ofstream(log) << "{\"n\":1}\n";
+  show(log);
+  const std::string tag = header_of(get("/api/evictions"), "ETag");
+  ASSERT_NE(tag, "");
+  EXPECT_EQ(get("/api/evictions", "", tag).status, 304u);
+  std::ofstream(log, std::ios::app) << "{\"n\":2}\n";
+  EXPECT_EQ(get("/api/evictions", "", tag).status, 200u);
+}
+
+TEST_F(PageSiteTest, ABadNumberIsRefusedBeforeAnythingIsRead) {
+  struct Case {
+    const char* last;
+    unsigned status;
+  };
+  for (const Case& each : {Case{"1", 200},
+                           {"100", 200},
+                           {"0", 400},
+                           {"101", 400},
+                           {"-1", 400},
+                           {"many", 400},
+                           {"1e2", 400},
+                           {"5 ", 400},
+                           {"99999999999999999999", 400}}) {
+    const Answer answer = get("/api/evictions", each.last);
+    EXPECT_EQ(answer.status, each.status) << each.last;
+    if (each.status == 400) {
+      EXPECT_EQ(text_of(*answer.body), "last: want a number from 1 to 100\n");
+    }
+  }
+}
+
+TEST_F(PageSiteTest, OtherPathsAreOthers) {
+  EXPECT_FALSE(site.answer({.path = "/api/"}));
+  EXPECT_FALSE(site.answer({.path = "/metrics"}));
+}
+
+}  // namespace
+}  // namespace headroom::report

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// AuditTail: the last records of the audit log as one JSON array, oldest first, read line by line
+// as its reader takes them.
+#pragma once
+
+#include "report/exposition/body.h"
+
+#include <headroom/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+
+namespace headroom::report {
+
+class AuditTail final : public PiecewiseBody {
+ public:
+  static constexpr std::size_t kMost = 100;           // records
+  static constexpr std::int64_t kFarthest = 8 << 20;  // bytes back from the end of the log
+
+  // A log that is not there is an empty list: it is made at the first eviction.
+  static Result<std::unique_ptr<AuditTail>> open(const std::string& file, std::size_t last);
+
+ private:
+  bool append_piece(std::string& out) override;
+
+  std::ifstream log_;
+  std::int64_t left_ = 0;  // bytes of whole lines
+  bool begun_ = false;
+  bool ended_ = false;
+  bool had_record_ = false;
+};
+
+// Changes whenever the log does; "" without a log.
+std::string audit_tag(const std::string& file);
+
+}  // namespace headroom::report

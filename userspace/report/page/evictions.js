@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evictions: the timeline, the latest first. A proof is made when it is opened.
+
+const evictionKey = (record) => `${record.time} ${record.boot_ns} ${table(record.pod).uid}`;
+
+function causeText(record) {
+  if (record.taint) return `taint ${record.taint}`;
+  const reading = isNumber(record.available)
+    ? `: ${amount(record.signal, record.available)} below ${amount(record.signal, record.threshold)}` : "";
+  return `${record.signal} ${record.kind}${reading}`;
+}
+
+// The record's time is UTC; here it is this reader's.
+function whenText(record) {
+  const when = new Date(record.time);
+  return Number.isNaN(when.getTime()) ? String(record.time) : when.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "medium"});
+}
+
+function evictionItem(record) {
+  const outcome = String(record.outcome);
+  const badge = make("span", {class: `badge ${Object.hasOwn(kFateOf, outcome) ? outcome : ""}`}, outcome.replace("_", " "));
+  const summary = make("summary", {}, make("time", {datetime: String(record.time)}, whenText(record)), " ",
+    make("strong", {}, podName(record.pod)), " ", badge, ` ${causeText(record)}`);
+  const details = make("details", {}, summary);
+  details.addEventListener("toggle", () => {
+    if (details.open && details.childElementCount === 1) details.append(proofOf(record));
+  });
+  return {element: make("li", {}, details)};
+}
+
+class Evictions {
+  constructor() {
+    this.items = new Keyed(byId("evictions"), evictionItem, () => {});
+    this.at = [];     // seconds since boot
+    this.seen = null; // keys; null before the first list
+  }
+
+  show(records) {
+    const latest = records.filter((record) => record && typeof record === "object").reverse();
+    this.items.show(latest, evictionKey);
+    this.at = latest.map((record) => secondsOf(record.boot_ns)).filter(isNumber);
+    setText(byId("evictions-note"), latest.length
+      ? `${many(latest.length, "record")}, the latest first. Each opens to its proof: what was read, who was ranked where and why.`
+      : "None on record.");
+    this.announce(latest);
+  }
+
+  // What came while somebody was looking is said once.
+  announce(latest) {
+    const keys = new Set(latest.map(evictionKey));
+    const fresh = this.seen ? latest.filter((record) => !this.seen.has(evictionKey(record))) : [];
+    this.seen = keys;
+    if (fresh.length === 1) {
+      const fate = Object.hasOwn(kFateOf, fresh[0].outcome) ? kFateOf[fresh[0].outcome] : String(fresh[0].outcome);
+      announce(`${podName(fresh[0].pod)} ${fate}: ${causeText(fresh[0])}`);
+    } else if (fresh.length > 1) {
+      announce(`${fresh.length} new evictions`);
+    }
+  }
+}
+
+// For screen readers: evictions and a lost connection, nothing else.
+function announce(text) {
+  setText(byId("announce"), text);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The head of the page: the state of the node in one sentence, and a few facts.
+
+const kNear = 120;  // seconds; what is farther ahead is no more than a trend
+
+// The worst of what is now, then the nearest of what is to come: [class, sentence].
+function verdictOf(status) {
+  const leaving = list(status.pods).filter((pod) => /terminating|killed|outlasting|pre_stop|removing/.test(pod.state));
+  if (leaving.length) return ["now", `Evicting ${leaving.map(podName).slice(0, 3).join(", ")}${leaving.length > 3 ? " and more" : ""}.`];
+  const thresholds = list(status.thresholds);
+  const name = (each) => `${each.signal} ${each.kind}`;
+  const met = thresholds.find((each) => each.met);
+  if (met) return ["now", `${name(met)} threshold is met: ${amount(met.signal, met.available)} left, threshold ${amount(met.signal, met.limit)}.`];
+  const below = thresholds.find((each) => isNumber(each.below_for_seconds));
+  if (below) return ["near", `${name(below)} threshold is crossed, for ${duration(below.below_for_seconds)} of ${duration(below.grace_seconds)}.`];
+  const ahead = thresholds.filter((each) => isNumber(each.forecast_seconds) && each.forecast_seconds <= kNear).sort((a, b) => a.forecast_seconds - b.forecast_seconds)[0];
+  if (ahead) return ["near", `${name(ahead)} threshold will be reached in ${duration(ahead.forecast_seconds)} if it goes on like this.`];
+  const known = thresholds.filter((each) => isNumber(each.available) && isNumber(each.limit));
+  if (!known.length) return ["", "No threshold's signal is known."];
+  const near = known.reduce((a, b) => (a.available - a.limit) / (a.limit || 1) < (b.available - b.limit) / (b.limit || 1) ? a : b);
+  return ["calm", `All is well. The nearest threshold is ${name(near)}: ${amount(near.signal, near.available - near.limit)} above it.`];
+}
+
+function factsOf(status) {
+  const counters = table(status.counters), conditions = Object.entries(table(status.conditions));
+  const kills = table(counters.kernel_oom_kills);
+  const on = conditions.filter(([, value]) => value).map(([name]) => name);
+  return [
+    ["mode", status.mode],
+    ["conditions", on.join(", ") || "none"],
+    ["taints", list(status.taints).map((each) => each.taint).join(", ")],
+    ["leaving", list(status.leaving).map((each) => `${podName(each)} in ${duration(Math.max(0, each.seconds))}`).join(", ")],
+    ["pods", number(list(status.pods).length)],
+    ["cgroups", number(status.cgroups)],
+    ["evicted", number(counters.evicted)],
+    ["would evict", counters.would_evict ? number(counters.would_evict) : ""],
+    ["failed", counters.failed ? number(counters.failed) : ""],
+    ["memory returned", bytes(counters.memory_returned)],
+    ["kernel OOM kills", number((kills.limit || 0) + (kills.node || 0))],
+  ].filter(([, value]) => value !== "" && value !== undefined);
+}
+
+class Head {
+  constructor() {
+    this.facts = new Keyed(byId("facts"), ([name]) => {
+      const value = make("dd");
+      return {element: make("div", {}, make("dt", {}, name), value), value};
+    }, (row, [, value]) => setText(row.value, value));
+  }
+
+  show(status) {
+    const node = table(status.node).name || "";
+    setText(byId("node"), node);
+    setText(document.querySelector("title"), node ? `${node} – headroom` : "headroom");
+    const [kind, sentence] = verdictOf(status);
+    setClass(byId("verdict"), `verdict ${kind}`);
+    setText(byId("verdict"), sentence);
+    this.facts.show(factsOf(status), ([name]) => name);
+    const self = table(status.self);
+    setText(byId("cost"), `headroomd ${status.version}: ${duration(Math.round(self.cpu_seconds * 10) / 10)} of CPU since its start, ${bytes(self.resident_bytes)} resident.`);
+  }
+}

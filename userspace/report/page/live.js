@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Live: asks once a second while somebody can see it, and not at all while nobody can.
+
+const kEvery = 1000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
+// A node of thousands of pods has a long document: it is asked for less often, for headroomd's sake.
+const kCharactersASecond = 256 << 10;
+
+async function ask(path, headers = {}) {
+  const answer = await fetch(path, {cache: "no-store", headers, signal: AbortSignal.timeout(kPatience)});
+  if (!answer.ok && answer.status !== 304) throw new Error(answer.status === 503 ? "headroomd is busy" : `${path}: status ${answer.status}`);
+  return answer;
+}
+
+class Live {
+  constructor() {
+    Object.assign(this, {head: new Head(), signals: new Signals(), pods: new Pods(), pressure: new Pressure(),
+      slices: new Slices(), evictions: new Evictions(), failures: 0, tag: "", length: 0, timer: 0, asking: false});
+    document.addEventListener("visibilitychange", () => this.look());
+    this.look();
+  }
+
+  look() {
+    clearTimeout(this.timer);
+    if (!document.hidden && !this.asking) this.turn();
+  }
+
+  async turn() {
+    this.asking = true;
+    try {
+      await this.askStatus();
+      await this.askEvictions();
+      this.settle(0);
+    } catch (error) {
+      this.settle(this.failures + 1, error);
+    }
+    this.asking = false;
+    const pause = kEvery * Math.max(1, this.failures, this.length / kCharactersASecond);
+    if (!document.hidden) this.timer = setTimeout(() => this.look(), Math.min(kSlowest, pause));
+  }
+
+  // The records come only when the log is another than before.
+  async askEvictions() {
+    const answer = await ask("/api/evictions?last=20", this.tag ? {"If-None-Match": this.tag} : {});
+    if (answer.status === 304) return;
+    const records = await answer.json();
+    this.tag = answer.headers.get("ETag") || "";
+    this.evictions.show(list(records));
+  }
+
+  async askStatus() {
+    const text = await (await ask("/api/status")).text();
+    this.length = text.length;
+    const status = JSON.parse(text);
+    if (!isNumber(table(status).at_ns)) throw new Error("headroomd has read nothing yet");
+    this.head.show(status);
+    this.signals.show(status, this.evictions.at);
+    this.pods.show(list(status.pods));
+    this.pressure.show(status);
+    this.slices.show(status.slices);
+    this.answered = new Date();
+  }
+
+  settle(failures, error) {
+    const link = byId("link");
+    setClass(link, failures ? "link lost" : "link");
+    setText(link, failures
+      ? `No answer (${error.name === "TypeError" ? "headroomd cannot be reached" : error.name === "TimeoutError" ? "it takes too long" : error.message})${this.answered ? `; this is from ${clock(this.answered)}` : ""}. Trying again.`
+      : "Live");
+    if (failures === 3) announce("headroomd does not answer");
+    if (failures === 0 && this.failures >= 3) announce("headroomd answers again");
+    this.failures = failures;
+  }
+}
+
+new Live();

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page for people who would rather look than read, as the build put it together: one document
+// that needs nothing from elsewhere.
+#pragma once
+
+#include <string_view>
+
+namespace headroom::report {
+
+std::string_view page_html();
+// Its Content-Security-Policy: its own style and script by their hashes, its own server, no more.
+std::string_view page_policy();
+
+}  // namespace headroom::report

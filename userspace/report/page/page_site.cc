@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page/page_site.h"
+
+#include "report/page/audit_tail.h"
+#include "report/page/page.h"
+#include "report/status_json.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+constexpr const char* kPlain = "text/plain; charset=utf-8";
+constexpr const char* kJson = "application/json";
+
+// No type is guessed, no other site learns where its reader came from, and none may embed it.
+std::vector<Header> guarded(std::vector<Header> headers) {
+  headers.push_back({"X-Content-Type-Options", "nosniff"});
+  headers.push_back({"Referrer-Policy", "no-referrer"});
+  headers.push_back({"Cross-Origin-Resource-Policy", "same-origin"});
+  return headers;
+}
+
+Answer page() {
+  return {200, "text/html; charset=utf-8", text_body(std::string(page_html())),
+          guarded({{"Content-Security-Policy", std::string(page_policy())},
+                   {"Cache-Control", "no-cache"}})};
+}
+
+Answer refusal(unsigned status, std::string why) {
+  return {status, kPlain, text_body(std::move(why) + '\n'),
+          guarded({{"Cache-Control", "no-store"}})};
+}
+
+// 1 to kMost; absent: it is no such number.
+std::optional<std::size_t> wanted_records(std::string_view text) {
+  constexpr std::size_t kUsual = 20;
+  if (text.empty()) return kUsual;
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || count < 1 || count > AuditTail::kMost) return std::nullopt;
+  return count;
+}
+
+}  // namespace
+
+Answer PageSite::status() const {
+  return {200, kJson, text_body(status_text(*shown_, qos_of_)),
+          guarded({{"Cache-Control", "no-store"}})};
+}
+
+Answer PageSite::evictions(const Request& request) const {
+  const auto last = wanted_records(request.argument("last"));
+  if (!last)
+    return refusal(400, "last: want a number from 1 to " + std::to_string(AuditTail::kMost));
+  std::string file;
+  if (const auto node = shown_->node.latest()) file = node->audit_log;
+  const std::string tag = audit_tag(file);
+  std::vector<Header> headers = guarded({{"Cache-Control", "no-cache"}});
+  if (!tag.empty()) headers.push_back({"ETag", tag});
+  if (!tag.empty() && request.if_none == tag) return {304, kJson, text_body(""), headers};
+  auto tail = AuditTail::open(file, *last);
+  if (!tail) return refusal(500, tail.error().what);
+  return {200, kJson, std::move(*tail), headers};
+}
+
+std::optional<Answer> PageSite::answer(const Request& request) const {
+  if (request.path == "/") return page();
+  if (request.path == "/api/status") return status();
+  if (request.path == "/api/evictions") return evictions(request);
+  return std::nullopt;
+}
+
+}  // namespace headroom::report

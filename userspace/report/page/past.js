@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Past: what this page has seen of a quantity, five minutes of it, by the node's own clock.
+
+const kPast = 300;  // seconds
+const kGap = 15;    // more than that between two readings is a hole, not a line
+
+class Past {
+  constructor() {
+    this.times = [];  // seconds since boot
+    this.values = [];
+  }
+
+  add(at, value) {
+    const last = this.times.length - 1;
+    if (!isNumber(at) || !isNumber(value) || at === this.times[last]) return;
+    if (at < this.times[last]) this.clear();  // the node was booted again
+    this.times.push(at);
+    this.values.push(value);
+    let old = 0;
+    while (this.times[old] < at - kPast - kGap) ++old;
+    if (old > 0) {
+      this.times.splice(0, old);
+      this.values.splice(0, old);
+    }
+  }
+
+  clear() {
+    this.times.length = this.values.length = 0;
+  }
+
+  most() {
+    return this.values.reduce((most, value) => Math.max(most, value), 0);
+  }
+
+  // As an SVG path: x of seconds since boot, y of a value.
+  path(x, y) {
+    let path = "", before = -Infinity;
+    this.times.forEach((at, i) => {
+      path += `${at - before > kGap ? "M" : "L"}${x(at).toFixed(1)} ${y(this.values[i]).toFixed(1)}`;
+      before = at;
+    });
+    return path;
+  }
+
+  // [seconds ago, value] about every `step` seconds, the latest first.
+  every(step) {
+    const picked = [];
+    const now = this.times[this.times.length - 1];
+    for (let i = this.times.length - 1, due = 0; i >= 0; --i)
+      if (now - this.times[i] >= due) {
+        picked.push([now - this.times[i], this.values[i]]);
+        due += step;
+      }
+    return picked;
+  }
+}
+
+// A counter's growth per second.
+class Rate {
+  constructor() {
+    this.past = new Past();
+    this.now = null;
+  }
+
+  add(at, total) {
+    if (isNumber(at) && isNumber(total)) {
+      if (isNumber(this.total) && at > this.at) {
+        const grown = total - this.total;  // less than nothing: it was started anew
+        this.now = grown < 0 ? null : grown / (at - this.at);
+        if (this.now !== null) this.past.add(at, this.now);
+      }
+      if (at !== this.at) Object.assign(this, {at, total});
+    } else {
+      this.now = null;
+    }
+    return this.now;
+  }
+}

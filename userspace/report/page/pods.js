@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods: by QoS class, those first that hold most above their requests.
+
+const kTiers = ["BestEffort", "Burstable", "Guaranteed", ""];
+const kPodsShown = 25;
+
+function barOf() {
+  const within = make("i", {class: "within"}), above = make("i", {class: "above"});
+  return {element: make("div", {class: "bar", "aria-hidden": "true"}, within, above), within, above};
+}
+
+class Tier {
+  constructor(qos) {
+    this.qos = qos;
+    this.sums = make("small");
+    this.element = make("tbody", {}, make("tr", {class: "tier"},
+      make("th", {scope: "rowgroup", colspan: "8"}, qos || "QoS class not known", " ", this.sums)));
+    this.rows = new Keyed(this.element, () => this.makeRow(), (row, pod) => this.showPod(row, pod));
+  }
+
+  makeRow() {
+    const row = rowOf(["pod", "bar", "over", "held", "request", "limit", "priority", "state"],
+      {over: "num", held: "num", request: "num", limit: "num", priority: "num"});
+    row.bar = barOf();
+    row.cells.bar.append(row.bar.element);
+    return row;
+  }
+
+  showPod({cells, bar}, pod) {
+    setText(cells.pod, podName(pod));
+    setText(cells.over, bytes(pod.over));
+    setText(cells.held, bytes(pod.working_set));
+    setText(cells.request, bytes(pod.request));
+    setText(cells.limit, isNumber(pod.limit) ? bytes(pod.limit) : "none");
+    setText(cells.priority, number(pod.priority));
+    setText(cells.state, String(pod.state).replace("_", " "));
+    setClass(cells.state, /running|critical|empty|unknown/.test(pod.state) ? "" : "bad");
+    const held = pod.working_set || 0;
+    setWidth(bar.within, Math.min(held, pod.request) / this.scale);
+    setWidth(bar.above, Math.max(0, held - pod.request) / this.scale);
+  }
+
+  show(pods, shown, scale) {
+    this.scale = scale;
+    const over = pods.reduce((sum, pod) => sum + Math.max(0, pod.over || 0), 0);
+    setText(this.sums, `${many(pods.length, "pod")}, ${bytes(over)} above requests${
+      shown.length < pods.length ? `; the first ${shown.length}` : ""}`);
+    this.rows.show(shown, (pod) => `${pod.uid} ${pod.cgroup}`);
+    setHidden(this.element, pods.length === 0);
+  }
+}
+
+class Pods {
+  constructor() {
+    this.tiers = kTiers.map((qos) => new Tier(qos));
+    byId("pods").append(...this.tiers.map((tier) => tier.element));
+    this.all = byId("all-pods");
+    this.all.addEventListener("click", () => {
+      setAttribute(this.all, "aria-pressed", this.all.getAttribute("aria-pressed") === "true" ? "false" : "true");
+      if (this.pods) this.show(this.pods);
+    });
+  }
+
+  show(pods) {
+    this.pods = pods;
+    const whole = this.all.getAttribute("aria-pressed") === "true";
+    const scale = pods.reduce((most, pod) => Math.max(most, pod.working_set || 0), 1);
+    const known = (pod) => isNumber(pod.over) ? pod.over : -Infinity;
+    for (const tier of this.tiers) {
+      const mine = pods.filter((pod) => kTiers.includes(pod.qos) ? pod.qos === tier.qos : tier.qos === "");
+      mine.sort((a, b) => known(b) - known(a) || podName(a).localeCompare(podName(b)));
+      tier.show(mine, whole ? mine : mine.slice(0, kPodsShown), scale);
+    }
+    setHidden(this.all, pods.length <= kPodsShown);
+    setText(this.all, `Show all ${many(pods.length, "pod")}`);
+  }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pressure: who waited for memory or CPU, by whose fault it was.
+
+const kCauses = [
+  ["global", "global: the node ran short"],
+  ["refault", "refault: read back what was just evicted"],
+  ["limit", "limit: a cgroup's own memory.max"],
+  ["high", "high: a cgroup's own memory.high"],
+  ["compaction", "compaction: not in one piece"],
+  ["throttled", "throttled: a CPU quota"],
+];
+
+const waitsOf = (waits, cause) => cause === "throttled" ? waits.throttled : table(waits.stalls)[cause];
+const podWaits = (pod, cause) => cause === "throttled" ? pod.throttle_waits : table(pod.stalls)[cause];
+
+class CauseRow {
+  constructor([cause, says]) {
+    this.cause = cause;
+    this.rate = new Rate();
+    this.pods = new Map();  // a pod's own, by cgroup
+    const row = rowOf(["cause", "now", "most", "spark", "all", "waits", "slow", "pod"],
+      {now: "num", most: "num", all: "num", waits: "num", slow: "num"});
+    Object.assign(this, row);
+    setText(this.cells.cause, says);
+    this.path = drawn("path");
+    this.cells.spark.append(drawn("svg", {class: "spark", viewBox: `0 0 ${kPast} 20`, preserveAspectRatio: "none", role: "img",
+      "aria-label": `Waits by the cause ${cause} over five minutes; the most is in the cell before`}, this.path));
+  }
+
+  show(status) {
+    const waits = table(status.waits);
+    const watched = this.cause === "throttled" ? waits.throttled != null : waits.stalls != null;
+    const mine = waitsOf(waits, this.cause) || {ns: 0, count: 0, p99_ns: null};
+    const at = secondsOf(status.at_ns);
+    const now = this.rate.add(at, watched ? mine.ns / 1e6 : null);
+    const past = this.rate.past, most = past.most();
+    setText(this.cells.now, watched ? (now === null ? "–" : now.toFixed(now < 10 ? 1 : 0)) : "not watched");
+    setText(this.cells.most, watched ? most.toFixed(most < 10 ? 1 : 0) : "–");
+    setText(this.cells.all, watched ? nanoseconds(mine.ns) : "–");
+    setText(this.cells.waits, watched ? number(mine.count) : "–");
+    setText(this.cells.slow, nanoseconds(mine.p99_ns));
+    setAttribute(this.path, "d", past.path((then) => kPast + then - at, (value) => 19 - 18 * value / (most || 1)));
+    setText(this.cells.pod, this.mostOf(status));
+  }
+
+  // The pod that waited most since the last look.
+  mostOf(status) {
+    const at = secondsOf(status.pods_at_ns), seen = new Set();
+    let most = null, rate = 0;
+    for (const pod of list(status.pods)) {
+      const waits = podWaits(pod, this.cause);
+      if (!waits) continue;
+      seen.add(pod.cgroup);
+      if (!this.pods.has(pod.cgroup)) this.pods.set(pod.cgroup, new Rate());
+      const each = this.pods.get(pod.cgroup);
+      each.add(at, waits.ns / 1e6);
+      if (each.now > rate) [most, rate] = [pod, each.now];
+    }
+    for (const cgroup of this.pods.keys())
+      if (!seen.has(cgroup)) this.pods.delete(cgroup);
+    return most ? `${podName(most)}, ${rate.toFixed(rate < 10 ? 1 : 0)} ms/s` : "–";
+  }
+}
+
+class Pressure {
+  constructor() {
+    this.rows = kCauses.map((cause) => new CauseRow(cause));
+    byId("pressure-rows").append(...this.rows.map((row) => row.element));
+  }
+
+  show(status) {
+    for (const row of this.rows) row.show(status);
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices: what the cgroups between the root and the pods use of what is meant for them, where
+// headroomd tells.
+
+function sliceState(slice) {
+  if (slice.trouble) return slice.trouble;
+  if (slice.there === false) return "absent";
+  const wrong = list(slice.knobs).filter((knob) => knob.differs);
+  if (wrong.length) return `${wrong.map((knob) => knob.knob).join(", ")}: not as it should be`;
+  if (isNumber(slice.over)) return `${bytes(slice.over)} more in use than its limit is to be`;
+  return "as it should be";
+}
+
+class Slices {
+  constructor() {
+    this.rows = new Keyed(byId("slices-rows"), () => {
+      const row = rowOf(["slice", "bar", "memory", "cpu", "tasks", "state"], {memory: "num", cpu: "num", tasks: "num"});
+      row.bar = barOf();
+      row.cells.bar.append(row.bar.element);
+      return row;
+    }, (row, slice) => this.showSlice(row, slice));
+  }
+
+  show(slices) {
+    const each = list(table(slices).slices);
+    setHidden(byId("slices-section"), each.length === 0);
+    if (!each.length) return;
+    setText(byId("slices-note"), `Mode ${slices.mode}. In a bar: what is in use of what is meant for it.${slices.trouble ? ` ${slices.trouble}` : ""}`);
+    this.rows.show(each, (slice) => slice.slice);
+  }
+
+  showSlice({cells, bar}, slice) {
+    const use = table(slice.use), share = table(slice.share);
+    const of = (used, meant, text) => `${text(used)} of ${isNumber(meant) ? text(meant) : "no share"}`;
+    const cpus = (count) => isNumber(count) ? count.toFixed(2) : "–";
+    const state = sliceState(slice);
+    setText(cells.slice, slice.role ? `${slice.slice} (${slice.role})` : slice.slice);
+    setText(cells.memory, of(use.memory, share.memory, bytes));
+    setText(cells.cpu, of(use.cpu, share.cpu, cpus));
+    setText(cells.tasks, of(use.tasks, share.tasks, number));
+    setText(cells.state, state);
+    setClass(cells.state, state === "as it should be" ? "" : "bad");
+    const full = isNumber(share.memory) && use.memory > share.memory;
+    setClass(bar.above, full ? "too-much" : "above");
+    setWidth(bar.within, 0);
+    setWidth(bar.above, isNumber(share.memory) && share.memory > 0 ? (use.memory || 0) / share.memory : 0);
+  }
+}

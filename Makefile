@@ -147,9 +147,11 @@ $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* play/* tests/vm/mac
 	$(Q)cp -r systemd play $(@D)/
 	$(Q)touch $@
 
-.PHONY: deps check-deps
+.PHONY: deps check-deps test-deps
 deps:
 	$(Q)tools/install-deps
+test-deps:
+	$(Q)tools/install-deps --test
 check-deps:
 	$(Q)tools/install-deps --check
 
@@ -160,11 +162,11 @@ run: deps ## install what is missing, build, run the main job: here, or in the l
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(B)/lab/workload $(B)/payload/.made
 	$(Q)play/run
 
-test: deps ## install what is missing, run every test: unit, BPF, and the VM lab
+test: test-deps ## install what is missing, run every test: unit, BPF, and the VM lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(B)/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-programs test-unit test-bpf test-rules test-vm dashboards
+.PHONY: test-programs test-unit test-bpf test-rules test-page test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
@@ -172,6 +174,8 @@ test-bpf: $(B)/test/bpf ## the BPF tests alone, on this kernel
 	$(Q)tests/run bpf
 test-rules: ## Prometheus' own tools on the rules and dashboards
 	$(Q)tests/run rules
+test-page: ## headroomd's page in a headless browser, over a recording
+	$(Q)tests/run page
 test-vm: $(B)/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 

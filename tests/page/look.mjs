@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at the page as people do. Told by its environment: PAGE_BUILT, PAGE_MODULES, PAGE_BROWSER, PAGE_SHOTS (a folder
+// for screenshots, or nothing). Writes [{name, status, reason}] to standard output.
+import assert from "node:assert/strict";
+import {statSync} from "node:fs";
+import {dirname, join} from "node:path";
+import {fileURLToPath} from "node:url";
+
+import {accessibilityFaults, kDesktop, kPhone, launch, open, settled} from "./browser.mjs";
+import {Server} from "./server.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const built = process.env.PAGE_BUILT, shots = process.env.PAGE_SHOTS;
+const server = new Server(built, join(here, "recorded"));
+let browser;
+
+const text = (page, selector) => page.locator(selector).innerText();
+const copyOf = (value) => structuredClone(value);
+const lastStatus = () => copyOf(server.recording[server.recording.length - 1]);
+const turns = async (page, count) => {
+  const wanted = server.asked.filter((path) => path === "/api/status").length + count;
+  while (server.asked.filter((path) => path === "/api/status").length < wanted) await page.waitForTimeout(50);
+  await page.waitForTimeout(150);  // for what the last answer brought to be shown
+};
+
+async function saneText(page) {
+  const words = (await text(page, "body")).match(/NaN|undefined|\bnull\b|Infinity|\[object/g);
+  assert.equal(words, null, `on the page: ${words}`);
+}
+
+async function fits(page) {
+  const [needed, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(needed <= wide, `the page is ${needed} wide in a window of ${wide}`);
+}
+
+const tests = {
+  async "is one small document"() {
+    assert.ok(statSync(join(built, "page.html")).size < 100 * 1024);
+  },
+
+  async "charts the past, the thresholds and the forecast"() {
+    const page = await open(browser, server.url);
+    await settled(page);
+    await turns(page, server.recording.findIndex((each) => each.thresholds.some((one) => one.forecast_seconds > 0)) + 4);
+    server.paused = true;
+    const card = page.locator(".card", {has: page.getByRole("heading", {name: "memory.available", exact: true})});
+    const past = await card.locator("path.past").getAttribute("d");
+    assert.ok(past.split(/[ML]/).length > 4, past);
+    assert.equal(await card.locator("svg line.hard, svg line.soft").count(), 2);
+    assert.match(await card.locator("path.forecast").getAttribute("d"), /^M60 \d+\.\dL\d/);
+    assert.match(await card.innerText(), /hard .*above – reached in/);
+    await card.getByText("Readings as a table").press("Enter");
+    assert.ok(await card.locator("tbody tr").count() >= 1);
+    await saneText(page);
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "an eviction appears and opens to its proof by keyboard"() {
+    const last = server.evictions.pop();
+    const page = await open(browser, server.url);
+    await settled(page);
+    const before = await page.locator("#evictions > li").count();
+    server.addEviction(last);
+    await page.locator("#announce", {hasText: `${last.pod.namespace}/${last.pod.name}`}).waitFor();
+    assert.equal(await page.locator("#evictions > li").count(), before + 1);
+    const first = page.locator("#evictions > li").first();
+    for (let i = 0; i < 100 && !await first.evaluate((item) => item.contains(document.activeElement)); ++i) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await first.getByText("first of those who may be evicted").waitFor();
+    const proof = await first.innerText();
+    assert.match(proof, /was .* of .*, below its (hard|soft) threshold/);
+    assert.match(proof, /the reading is judged, the pods are ranked/);
+    assert.equal(await first.locator("tbody tr").count(), last.ranking.length);
+    // It stays open and keeps the focus whatever comes.
+    await turns(page, 2);
+    assert.ok(await first.locator("details").first().evaluate((item) => item.open && item.contains(document.activeElement)));
+    await page.keyboard.press("Enter");
+    assert.ok(!await first.locator("details").first().evaluate((item) => item.open));
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "names from the node are text and nothing else"() {
+    const status = lastStatus(), evil = '<img src=x onerror="globalThis.owned=1"><script>globalThis.owned=1</script>';
+    for (const pod of status.pods) pod.name = evil;
+    status.node = {...status.node, name: evil};
+    status.mode = status.version = evil;
+    status.thresholds[0].signal = status.signals[0].signal = evil;
+    status.taints = [{taint: evil, from: "operator"}];
+    status.slices = {mode: evil, trouble: evil, slices: [{slice: evil, role: evil, there: true, share: {}, use: {}, knobs: [{knob: evil, differs: true}]}]};
+    server.status = status;
+    const record = copyOf(server.records[0]);
+    record.pod.name = record.message = record.outcome = record.kind = record.error = record.time = record.cgroup.path = evil;
+    for (const each of record.ranking) each.name = each.fate = evil;
+    server.evictions = [record];
+    const page = await open(browser, server.url);
+    await settled(page);
+    await page.locator("#evictions summary").first().press("Enter");
+    await page.getByText("The record as it is").press("Enter");
+    await turns(page, 2);
+    assert.equal(await page.locator("img, main script").count(), 0);
+    assert.equal(await page.evaluate(() => globalThis.owned), undefined);
+    assert.ok((await text(page, "#pods")).includes(evil));
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "its policy lets no other script in"() {
+    const page = await open(browser, server.url);
+    await settled(page);
+    const refused = await page.evaluate(() => {
+      try {
+        document.body.innerHTML += "<b>x</b>";
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    assert.ok(refused, "markup was made of text");
+  },
+
+  async "what is not known is said to be"() {
+    const status = lastStatus();
+    status.node = status.taints = status.pods_at_ns = status.slices = null;
+    status.waits = {stalls: null, throttled: null};
+    for (const each of status.signals) each.at_ns = each.available = each.capacity = null;
+    for (const each of status.thresholds) each.limit = each.available = each.forecast_seconds = each.below_for_seconds = null;
+    for (const pod of status.pods)
+      Object.assign(pod, {working_set: null, over: null, limit: null, qos: "", name: "", stalls: {}, throttle_waits: null});
+    server.status = status;
+    server.evictions = [{time: "2026-11-21T12:00:00Z", outcome: "failed", error: "No such process", pod: {uid: "1"}, signal: "memory.available", kind: "hard"}];
+    const page = await open(browser, server.url);
+    await settled(page);
+    await page.locator("#evictions summary").first().press("Enter");
+    await turns(page, 2);
+    await saneText(page);
+    assert.match(await text(page, "#pressure"), /not watched/);
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "slices show their use against what is meant for them"() {
+    const status = lastStatus();
+    const slice = (name, memory, more = {}) => ({slice: name, role: "pods", there: true, share: {cpu: 1.5, memory: 1 << 30, tasks: 1000},
+      use: {cpu: 0.25, memory, tasks: 12}, knobs: [], ...more});
+    status.slices = {mode: "enforce", slices: [slice("/kubepods.slice", 512 << 20), slice("/system.slice", 1.25 * (1 << 30)),
+      slice("/kube.slice", null, {knobs: [{knob: "memory.max", differs: true}]})]};
+    server.status = status;
+    const page = await open(browser, server.url);
+    await settled(page);
+    const shown = await text(page, "#slices-rows");
+    assert.match(shown, /kubepods\.slice[\s\S]*512Mi of 1Gi[\s\S]*as it should be/);
+    assert.match(shown, /memory\.max: not as it should be/);
+    assert.equal(await page.locator("#slices-rows .too-much").count(), 1);
+  },
+
+  async "a thousand pods are cut to what can be read, and shown when asked"() {
+    const status = lastStatus(), pod = status.pods[0];
+    status.pods = Array.from({length: 1000}, (_, i) => ({...pod, name: `pod-${i}`, uid: `uid-${i}`, cgroup: i, over: i << 20, qos: i % 2 ? "Burstable" : "BestEffort"}));
+    server.status = status;
+    const page = await open(browser, server.url);
+    await settled(page);
+    assert.equal(await page.locator("#pods tbody tr:not(.tier)").count(), 50);
+    assert.match(await page.locator("#pods tbody tr:not(.tier)").first().innerText(), /pod-998/);
+    await page.getByRole("button", {name: "Show all 1000 pods"}).press("Enter");
+    assert.equal(await page.locator("#pods tbody tr:not(.tier)").count(), 1000);
+  },
+
+  async "nothing is touched while nothing changes"() {
+    server.status = lastStatus();
+    const page = await open(browser, server.url);
+    await settled(page);
+    await turns(page, 2);
+    await page.evaluate(() => {
+      globalThis.touched = [];
+      new MutationObserver((all) => globalThis.touched.push(...all.map((each) => `${each.type} ${each.attributeName} of ${each.target.outerHTML || each.target.textContent}`))).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    });
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable");
+    const layouts = async () => (await session.send("Performance.getMetrics")).metrics.find((each) => each.name === "LayoutCount").value;
+    const before = await layouts();
+    await turns(page, 3);
+    assert.deepEqual(await page.evaluate(() => globalThis.touched), []);
+    assert.equal(await layouts(), before);
+  },
+
+  async "nothing is asked while nobody looks"() {
+    const page = await open(browser, server.url, {before: () => {
+      globalThis.away = false;
+      Object.defineProperty(Document.prototype, "hidden", {get: () => globalThis.away});
+    }});
+    await settled(page);
+    const go = (away) => page.evaluate((gone) => {
+      globalThis.away = gone;
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, away);
+    await go(true);
+    await page.waitForTimeout(500);
+    const asked = server.asked.length;
+    await page.waitForTimeout(2500);
+    assert.equal(server.asked.length, asked);
+    await go(false);
+    await turns(page, 2);
+  },
+
+  async "a silent headroomd is told, and waited for"() {
+    server.status = {};
+    const page = await open(browser, server.url);
+    await page.locator("#link.lost", {hasText: "has read nothing yet"}).waitFor();
+    server.status = null;
+    await settled(page);
+    server.down = 503;
+    await page.locator("#link.lost", {hasText: "headroomd is busy"}).waitFor();
+    await page.locator("#announce", {hasText: "headroomd does not answer"}).waitFor();
+    server.down = 0;
+    await settled(page);
+    await page.locator("#announce", {hasText: "headroomd answers again"}).waitFor();
+  },
+};
+
+for (const [device, viewport] of Object.entries({desktop: kDesktop, phone: kPhone}))
+  for (const dark of [false, true]) {
+    const look = dark ? "dark" : "light";
+    tests[`on a ${device}, ${look}: readable, accessible, silent`] = async () => {
+      server.evictions = server.evictions.slice(0, 1);  // the other is of after the recording
+      const page = await open(browser, server.url, {viewport, dark});
+      await settled(page);
+      await turns(page, shots ? server.recording.length : 5);
+      server.paused = true;
+      await fits(page);
+      await page.locator("#evictions summary").first().press("Enter");
+      await page.locator(".card summary").first().press("Enter");
+      await turns(page, 1);
+      await fits(page);
+      await saneText(page);
+      assert.deepEqual(page.complaints, []);
+      if (shots) {
+        await page.locator(".card summary").first().press("Enter");
+        await page.evaluate(() => document.activeElement.blur());
+        await page.evaluate(() => scrollTo(0, 0));
+        await page.screenshot({path: join(shots, `page-${device}-${look}.png`)});
+        await page.locator(".card summary").first().press("Enter");
+      }
+      assert.deepEqual(await accessibilityFaults(page), []);
+    };
+  }
+
+async function run(name, test) {
+  server.reset();
+  try {
+    await test();
+    return {name, status: "passed", reason: ""};
+  } catch (error) {
+    return {name, status: "failed", reason: String(error.stack).split("\n").slice(0, 12).join("\n")};
+  } finally {
+    for (const context of browser.contexts()) await context.close();
+  }
+}
+
+await server.listen();
+browser = await launch();
+const rows = [];
+const wanted = process.argv[2] || "";
+for (const [name, test] of Object.entries(tests))
+  if (name.includes(wanted)) rows.push(await run(name, test));
+await browser.close();
+await server.close();
+console.log(JSON.stringify(rows));

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus scrapes headroomd under load; then every panel and every rule must have something to show.
 
-Prometheus runs on this machine: the guest has no network, so a scrape is passed on through the agent.
+Prometheus runs on this machine, and the guest's endpoint is forwarded to it.
 """
 
-import contextlib
-import http.server
 import json
 import re
-import threading
 import time
 from pathlib import Path
 
+from forwarded import forwarded
 from machine import prometheus
 from node import PORT, Node, Pod, kubelet_configuration
 
@@ -21,41 +19,11 @@ METRICS_PORT = PORT
 ROOT = Path(__file__).resolve().parents[2]
 RULES = sorted((ROOT / "dashboards/prometheus").glob("*.yaml"))
 BOARDS = sorted((ROOT / "dashboards/grafana").glob("*.json"))
-PROXY_PORT, PROMETHEUS_PORT = 19750, 19090
+PROMETHEUS_PORT = 19090
 RECORDED = re.compile(r"\bheadroom:[a-z0-9_:]+")
 NAME = re.compile(r"\b(?:headroom|kubelet|container|machine)_[a-z0-9_]+")
 # Names that are the kubelet's, whatever the linter thinks of them.
 THEIRS = ("kubelet_", "container_")
-
-
-@contextlib.contextmanager
-def forwarded(vm):
-    """The guest's endpoint under a port of this machine."""
-
-    class Passing(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            accept = self.headers.get("Accept", "*/*").replace("'", "")
-            answer = vm.run(f"curl -sS -i --max-time 5 -H 'Accept: {accept}' http://127.0.0.1:{PORT}{self.path}")
-            head, _, body = answer.data.partition(b"\r\n\r\n")
-            status = head.split(b" ", 2)[1:2]
-            kind = re.search(rb"(?im)^content-type: (.*?)\r?$", head)
-            self.send_response(int(status[0]) if status and answer.code == 0 else 502)
-            self.send_header("Content-Type", kind[1].decode() if kind else "text/plain")
-            self.send_header("Content-Length", str(len(body)))
-            with contextlib.suppress(ConnectionError):  # Prometheus had no patience with a busy machine
-                self.end_headers()
-                self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", PROXY_PORT), Passing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"127.0.0.1:{PROXY_PORT}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def run_busy_pod(node):

@@ -84,7 +84,7 @@ struct Ranked {
   std::int64_t request = 0;
   std::int32_t priority = 0;
   Candidate::Fate fate = Candidate::Fate::kOutranked;
-  Duration age{0};  // of the usage, when it was ranked by it
+  Duration age{0};                          // of the usage, when it was ranked by it
   std::optional<std::int64_t> predicted{};  // what its death should give back, in that unit
 };
 

@@ -117,7 +117,9 @@ def test_the_map_shows_the_machine(vm):
         answer = json.loads(vm.run("headroomctl cpus --json", check=True).out)
         assert answer["mode"] == "observe" and len(answer["cpus"]) == 8, answer
         assert {cpu["socket"] for cpu in answer["cpus"]} == {0, 1} == {cpu["numa"] for cpu in answer["cpus"]}, answer
-        assert len({cpu["core"] for cpu in answer["cpus"]}) == 4, answer
+        # Older kernels take the emulated threads for cores: what the kernel says, counts.
+        cores = vm.run("cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | sort -u | wc -l", check=True).out
+        assert len({cpu["core"] for cpu in answer["cpus"]}) == int(cores), answer
 
 
 def test_observe_writes_nothing(vm):

@@ -57,6 +57,7 @@ Releaser::~Releaser() {
 }
 
 void Releaser::help(int cgroup_directory) {
+  const std::lock_guard lock(senders_);
   std::atomic<int>& place = waiting_[next_in_ % kRoom];
   const int copy = place.load(std::memory_order_acquire) < 0
                        ? ::fcntl(cgroup_directory, F_DUPFD_CLOEXEC, 0)

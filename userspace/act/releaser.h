@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <semaphore>
 #include <stop_token>
 #include <thread>
@@ -37,7 +38,7 @@ class Releaser {
   Releaser();
   ~Releaser();
 
-  // Of a cgroup that has just been killed. Never waits and allocates nothing.
+  // Of a cgroup that has just been killed. Waits for no victim and allocates nothing. Any thread.
   void help(int cgroup_directory);
   // Any thread.
   ReleaseTally tally() const;
@@ -57,7 +58,7 @@ class Releaser {
   void attend(int cgroup_directory, std::vector<Dying>& dying);
   void reap(std::vector<Dying>& dying);
 
-  // From the loop to the thread: one writes, one reads.
+  std::mutex senders_;  // the loop, and who acts in its place: held for one dup()
   std::array<std::atomic<int>, kRoom> waiting_;  // descriptors; -1: free
   std::size_t next_in_ = 0, next_out_ = 0;
   std::counting_semaphore<kRoom + 1> news_{0};

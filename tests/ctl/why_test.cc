@@ -59,7 +59,7 @@ report::Eviction of_pod(const char* the_namespace, const char* name, const char*
 }
 
 TEST(Why, ReadsAsTheGoldenText) {
-  test::expect_golden("top/why.txt", explain(Json::parse(line_of(crowded())), {}));
+  test::expect_golden("top/why.txt", explain(Json::parse(line_of(crowded())), nullptr, {}));
 }
 
 TEST(Why, ASoftEvictionTellsItsGrace) {
@@ -70,7 +70,7 @@ TEST(Why, ASoftEvictionTellsItsGrace) {
   eviction.decision.reason.first_crossed -= 30s;
   eviction.terminated_at = eviction.signalled_at;
   eviction.killed_at = {};
-  const std::string page = explain(Json::parse(line_of(eviction)), {});
+  const std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
   EXPECT_NE(page.find("below its soft threshold"), page.npos) << page;
   EXPECT_NE(page.find("after a grace of at most 10s"), page.npos) << page;
   EXPECT_NE(page.find("30s  it stays crossed until its grace is over"), page.npos) << page;
@@ -80,7 +80,7 @@ TEST(Why, ASoftEvictionTellsItsGrace) {
 TEST(Why, WhatARecordDoesNotSayIsLeftOutAndNeverGuessed) {
   for (const char* record : {R"({})", R"({"pod":7,"ranking":{},"instants_ns":[],"latency":"x"})",
                              R"({"outcome":"evicted","ranking":[1,null,{"fate":3}]})"})
-    EXPECT_NE(explain(Json::parse(record), {}).find("-/-"), std::string::npos) << record;
+    EXPECT_NE(explain(Json::parse(record), nullptr, {}).find("-/-"), std::string::npos) << record;
 }
 
 TEST(Why, ATaintNeedsNoReading) {
@@ -92,7 +92,7 @@ TEST(Why, ATaintNeedsNoReading) {
              .first_crossed = {},
              .last_clear = {},
              .taint = std::make_shared<Taint>(Taint{"dedicated", "gpu", {}})};
-  const std::string page = explain(Json::parse(line_of(eviction)), {});
+  const std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
   EXPECT_NE(page.find("The node is tainted dedicated=gpu"), page.npos) << page;
   EXPECT_EQ(page.find("Rule"), page.npos) << page;
 }

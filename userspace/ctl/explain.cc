@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/explain.h"
 
+#include "ctl/explain_minute.h"
 #include "ctl/explain_ranking.h"
 #include "ctl/record_fields.h"
 
@@ -166,7 +167,7 @@ void section(std::string& page, std::string_view title, const std::vector<std::s
 
 }  // namespace
 
-std::string explain(const Json& record, const Screen& screen) {
+std::string explain(const Json& record, const Json& minute, const Screen& screen) {
   std::string page = painted(headline(record), Colour::kBold, screen) + '\n';
   section(page, "Why", why_lines(record), screen);
   section(page, "Inputs", fresh_lines(record), screen);
@@ -176,6 +177,9 @@ std::string explain(const Json& record, const Screen& screen) {
   section(page, "Spared", spared_lines(record), screen);
   section(page, "Memory", expected_lines(record), screen);
   section(page, "Steps", step_lines(record), screen);
+  if (const std::string told = minute_told(minute, text(at(record, {"signal"})), screen);
+      !told.empty())
+    page += '\n' + told;
   if (const std::string message = text(at(record, {"message"})); message.size() > 1)
     section(page, "Message", {message}, screen);
   return page;

@@ -10,6 +10,8 @@
 
 namespace headroom::ctl {
 
-std::string explain(const nlohmann::json& record, const Screen& screen);
+// `minute`: the document of its last minute; null: there is none.
+std::string explain(const nlohmann::json& record, const nlohmann::json& minute,
+                    const Screen& screen);
 
 }  // namespace headroom::ctl

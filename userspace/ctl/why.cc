@@ -7,6 +7,8 @@
 #include "ctl/record_fields.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <utility>
@@ -63,17 +65,33 @@ Result<Found> find_eviction(const std::deque<std::string>& lines, const Question
   if (question.back > found.size())
     return failure(fmt::format("only {} evictions{} are on record", found.size(),
                                question.pod.empty() ? "" : " of " + printable(question.pod)));
-  return Found{std::move(found[question.back - 1]), found.size()};
+  return Found{.record = std::move(found[question.back - 1]), .matches = found.size()};
 }
 
 namespace {
 
+// Null where there is none: it may be older than those that are kept.
+Json minute_of(const Json& record, const std::filesystem::path& log) {
+  const Json& name = at(record, {"minute"});
+  if (!name.is_string()) return nullptr;
+  std::ifstream file(log.parent_path() / name.get<std::string>());
+  Json minute = Json::parse(file, nullptr, false);
+  return minute.is_object() ? minute : Json();
+}
+
+// The record, and in it the minute instead of its file's name.
+Json whole(const Found& found) {
+  Json record = found.record;
+  if (found.minute.is_object()) record["minute"] = found.minute;
+  return record;
+}
+
 void print(const Found& found, const WhyOptions& options) {
   if (options.json) {
-    std::puts(found.record.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    std::puts(whole(found).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return;
   }
-  std::fputs(explain(found.record, screen_of_stdout()).c_str(), stdout);
+  std::fputs(explain(found.record, found.minute, screen_of_stdout()).c_str(), stdout);
   const std::string& pod = options.question.pod;
   if (!pod.empty() && found.matches > 1)
     std::printf("\n%zu evictions of %s are on record; -n 2 is the one before the last.\n",
@@ -83,8 +101,9 @@ void print(const Found& found, const WhyOptions& options) {
 int run_why(const WhyOptions& options) {
   const auto log = read_audit(options.file, 0);
   if (!log) return complain(log.error());
-  const auto found = find_eviction(log->lines, options.question);
+  auto found = find_eviction(log->lines, options.question);
   if (!found) return complain(found.error());
+  found->minute = minute_of(found->record, log->file);
   print(*found, options);
   return 0;
 }

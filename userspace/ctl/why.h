@@ -22,6 +22,7 @@ struct Question {
 
 struct Found {
   nlohmann::json record;
+  nlohmann::json minute{};  // the document of its last minute; null: none
   std::size_t matches = 0;  // evictions that answer to the name, this one among them
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "report/journal.h"
+#include "report/minute_json.h"
 #include "report/self_threads.h"
 
 #include <fcntl.h>
@@ -96,6 +97,23 @@ bool AuditLog::await_work(std::unique_lock<std::mutex>& lock) {
   return !stop_;
 }
 
+// With its minute written beside it. Without one where that fails: the line matters more.
+std::string AuditLog::formatted(Eviction& eviction) {
+  std::string file;
+  if (const auto minute = std::exchange(eviction.minute, nullptr)) {
+    auto kept =
+        keep_minute(setup_.file, *minute, *eviction.decision.pod, setup_.wall_time(minute->at));
+    if (kept) {
+      file = std::move(*kept);
+    } else {
+      log::error("{}: the last minute before an eviction is lost", kept.error().what);
+      const std::lock_guard lock(mutex_);
+      ++tally_.minutes_lost;
+    }
+  }
+  return audit_line(eviction, setup_.wall_time(eviction.decision.decided_at), setup_.qos_of, file);
+}
+
 void AuditLog::format_handed_over(std::unique_lock<std::mutex>& lock) {
   Eviction eviction;
   while (count_ > 0) {
@@ -103,7 +121,7 @@ void AuditLog::format_handed_over(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     std::string line;
     try {
-      line = audit_line(eviction, setup_.wall_time(eviction.decision.decided_at), setup_.qos_of);
+      line = formatted(eviction);
     } catch (const std::exception& e) {
       log::error("format an audit record: {}", e.what());
     }

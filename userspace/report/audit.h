@@ -53,6 +53,7 @@ class AuditLog {
     std::uint64_t written = 0;
     std::uint64_t lost = 0;
     std::uint64_t failed_writes = 0;
+    std::uint64_t minutes_lost = 0;
     std::uint64_t waiting = 0;
   };
   Tally tally() const;
@@ -60,6 +61,7 @@ class AuditLog {
  private:
   void run();
   bool await_work(std::unique_lock<std::mutex>& lock);
+  std::string formatted(Eviction& eviction);
   void format_handed_over(std::unique_lock<std::mutex>& lock);
   void write_kept(std::unique_lock<std::mutex>& lock);
   void keep(std::string line);

@@ -135,7 +135,8 @@ WallTime wall_time_of(Instant instant) {
          std::chrono::duration_cast<WallTime::duration>(now - instant);
 }
 
-Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
+Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                const std::string& minute) {
   const Decision& decision = eviction.decision;
   Json line{{"time", rfc3339(decided_at)},
             {"boot_ns", ns(decision.decided_at)},
@@ -155,14 +156,16 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
   line["latency"] = latencies_json(eviction);
   line["memory_returned"] = maybe(eviction.memory_returned);
   line["error"] = error_json(eviction);
+  line["minute"] = minute.empty() ? Json(nullptr) : Json(minute);
   line["allocations"] = eviction.allocations;
   line["message"] = eviction.message;
   line["ranking"] = ranking_json(eviction.ranking);
   return line;
 }
 
-std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of) {
-  return audit_json(eviction, decided_at, qos_of)
+std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                       const std::string& minute) {
+  return audit_json(eviction, decided_at, qos_of, minute)
              .dump(-1, ' ', false, Json::error_handler_t::replace) +
          '\n';
 }

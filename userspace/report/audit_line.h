@@ -22,8 +22,11 @@ std::string rfc3339(WallTime time);
 // The wall time of an instant, by what both clocks say now.
 WallTime wall_time_of(Instant instant);
 
-nlohmann::ordered_json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of);
+// `minute`: the file of its last minute, from the log's directory; empty: none.
+nlohmann::ordered_json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                                  const std::string& minute = {});
 // The same as one line, newline included; names that are not UTF-8 are repaired, not refused.
-std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of);
+std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                       const std::string& minute = {});
 
 }  // namespace headroom::report

@@ -245,6 +245,8 @@ Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& 
   if (setup_.names) eviction.path = setup_.names->path_of(decision.cgroup);
   eviction.message = eviction_message(decision, turn.policy, turn.snapshot, setup_.names);
   copy_ranking(turn, decision.reason.signal, eviction.ranking);
+  if (setup_.minute)
+    eviction.minute = setup_.minute->freeze(turn.policy, turn.verdict, turn.snapshot.at);
   return unfolding;
 }
 

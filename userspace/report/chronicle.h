@@ -4,6 +4,7 @@
 
 #include "report/audit.h"
 #include "report/eviction_table.h"
+#include "report/minute.h"
 #include "report/node_view.h"
 
 #include <headroom/judge.h>
@@ -27,6 +28,7 @@ struct ChronicleSetup {
   AuditLog* audit = nullptr;
   const CgroupNames* names = nullptr;
   QosOf qos_of = nullptr;
+  MinuteRecorder* minute = nullptr;
   // A pod's eviction has begun: its first signal is sent. On the loop's thread; must not wait.
   std::function<void(const Eviction&)> on_evicted;
 };

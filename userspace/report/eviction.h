@@ -88,6 +88,8 @@ struct Ranked {
   std::optional<std::int64_t> predicted{};  // what its death should give back, in that unit
 };
 
+struct Minute;
+
 struct Eviction {
   Decision decision;  // the first
   std::string path;   // of the cgroup; "" when not known
@@ -100,7 +102,8 @@ struct Eviction {
   Ending ending = Ending::kOpen;
   int error = 0;  // errno of a failed act
   std::optional<Bytes> memory_returned;
-  std::uint64_t allocations = 0;  // on the way from the verdict to the first act
+  std::uint64_t allocations = 0;         // on the way from the verdict to the first act
+  std::shared_ptr<const Minute> minute;  // up to the decision; null: not kept
 };
 
 }  // namespace headroom::report

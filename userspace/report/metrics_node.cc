@@ -118,6 +118,7 @@ void add_losses(const Counters& counters, Families& families) {
       .add(counters.notices_lost, {{"where", "dbus"}})
       .add(counters.evictions_overwritten, {{"where", "evictions"}})
       .add(counters.log_lost, {{"where", "log"}})
+      .add(counters.minutes_lost, {{"where", "minute"}})
       .add(counters.publications_skipped, {{"where", "publication"}})
       .add(counters.reports_failed, {{"where", "report"}})
       .into(families);

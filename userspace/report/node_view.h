@@ -81,6 +81,7 @@ struct Counters {
   std::uint64_t missing_readings = 0;
   std::uint64_t self_checks = 0;  // BPF against the files, the one at the start among them
   std::uint64_t audit_lost = 0;
+  std::uint64_t minutes_lost = 0;  // evictions whose last minute was not frozen
   std::uint64_t log_lost = 0;
   std::uint64_t publications_skipped = 0;
   std::uint64_t reports_failed = 0;  // tell() gave up half-way: out of memory

@@ -22,6 +22,7 @@ NodeReporter::NodeReporter(ReporterSetup setup)
       chronicle_({.audit = &audit_,
                   .names = setup_.names,
                   .qos_of = setup_.qos_of,
+                  .minute = setup_.audit_log.empty() ? nullptr : &minute_,
                   .on_evicted = setup_.on_evicted}) {}
 
 void NodeReporter::note(const TickCost& cost) {
@@ -48,6 +49,7 @@ void NodeReporter::note_kernel_oom(const KernelOomKill& kill) {
 void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
                         std::span<const Outcome> outcomes) {
   if (verdict.look_closer) return;
+  minute_.note(snapshot, verdict);
   try {
     if (!outcomes.empty()) self_.kill_path_allocations = self_.last_tick.kill_path_allocations;
     const bool happened = chronicle_.follow({.policy = policy_,
@@ -106,7 +108,9 @@ void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, b
 }
 
 void NodeReporter::count_losses() {
-  counters_.audit_lost = audit_.tally().lost;
+  const AuditLog::Tally audit = audit_.tally();
+  counters_.audit_lost = audit.lost;
+  counters_.minutes_lost = minute_.lost() + audit.minutes_lost;
   counters_.log_lost = log::lost();
   counters_.evictions_overwritten = chronicle_.overwritten();
   counters_.publications_skipped = setup_.shown->node.skipped() + setup_.shown->cgroups.skipped();

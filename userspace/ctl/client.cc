@@ -104,4 +104,10 @@ Answer edit_taints(const std::vector<std::string>& edits, bool overwrite) {
              [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); });
 }
 
+Answer start_recording(int pipe, std::chrono::seconds length) {
+  return ask("Record", [&](sd_bus_message* message) {
+    return sd_bus_message_append(message, "ht", pipe, static_cast<std::uint64_t>(length.count()));
+  });
+}
+
 }  // namespace headroom::ctl

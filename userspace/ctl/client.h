@@ -4,6 +4,7 @@
 
 #include <headroom/result.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,5 +36,8 @@ Answer ask_cpus();
 
 // Edits the node's taints; those in force then, as JSON.
 Answer edit_taints(const std::vector<std::string>& edits, bool overwrite);
+
+// Has headroomd write a recording into a pipe for so long, and close it then.
+Answer start_recording(int pipe, std::chrono::seconds length);
 
 }  // namespace headroom::ctl

@@ -147,7 +147,8 @@ std::vector<std::string> step_lines(const Json& record) {
   for (const Step& step : kSteps) {
     const auto from = instant(record, step.from), to = instant(record, step.to);
     if (!from || !to || told_by_parts(record, step)) continue;
-    if (*from == *to && std::string_view(step.from) == "first_crossed") continue;
+    // A sample may be older than the turn that first saw it below: then nothing was waited for.
+    if (*from >= *to && std::string_view(step.from) == "first_crossed") continue;
     lines.push_back(
         fmt::format("{:>7}  {}", seconds(static_cast<double>(*to - *from) / 1e9), step.says));
   }

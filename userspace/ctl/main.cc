@@ -10,6 +10,8 @@
 #include "ctl/evictions.h"
 #include "ctl/place.h"
 #include "ctl/pods.h"
+#include "ctl/record.h"
+#include "ctl/replay.h"
 #include "ctl/run/run.h"
 #include "ctl/slices.h"
 #include "ctl/status.h"
@@ -58,6 +60,10 @@ constexpr Entry kCommands[] = {
   headroomctl admit -f web.yaml   would this pod be admitted now? else every reason why not)"},
     {add_place, R"(
   headroomctl place -f web.yaml a.json b.json     on which of these nodes does it belong?)"},
+    {add_record, R"(
+  headroomctl record --for 5m -o busy.rec         what it reads and decides, for replay)"},
+    {add_replay, R"(
+  headroomctl replay busy.rec --config new.yaml   what would another policy have done?)"},
     {add_run, R"(
   headroomctl run --name web --request cpu=500m,memory=256Mi -- CMD   as a pod, if admitted)"},
     {add_stop, R"(

@@ -149,6 +149,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
           &observe::now, ways_of(config_)),
       dry_actuator_(&observe::now),
       standby_(status_, host_actuator_, root.mount),
+      recorder_(standby_, config_.policy),
       events_({.dying = [this](CgroupId id) { return is_dying(id); },
                .oom_kill = [this](const hr_event& event) { tell_oom_kill(event); },
                .exited = [this](const hr_event&) { reporter_.note_victim_exit(); }}),
@@ -157,14 +158,15 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       watching_actuator_(host_actuator_, lifecycle_.get(), standby_),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
-      engine_(config_.policy, observer_, actuator(), standby_,
+      engine_(config_.policy, observer_, actuator(), recorder_,
               TurnMeter(&observe::now, &allocations_on_this_thread),
               [this](const report::TickCost& cost) {
                 reporter_.note(cost);
                 reporter_.note_missing_readings(observer_.missing_readings());
                 reporter_.note_losses({.cgroups = source_->lost(),
                                        .unresolved = observer_.inventory().unresolved(),
-                                       .notices = bus_ ? bus_->lost() : 0});
+                                       .notices = bus_ ? bus_->lost() : 0,
+                                       .recorded = recorder_.lost()});
                 reporter_.note_programs(programs());
                 if (slices_) reporter_.note_slices(slices_->current());
                 const act::ReleaseTally helped = host_actuator_.released();
@@ -236,7 +238,9 @@ report::DbusSetup Node::bus_setup() {
           [this](const std::string& manifest) { return admit_json(status_.current(), manifest); },
       .taint = [this](const std::vector<std::string>& edits,
                       bool overwrite) { return taint_json(taints_, edits, overwrite); },
-      .cpus = [board = cpu_board_] { return cpus_answer(*board); }};
+      .cpus = [board = cpu_board_] { return cpus_answer(*board); },
+      .record = [this](int pipe,
+                       std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); }};
 }
 
 report::ReporterSetup Node::reporter_setup() {
@@ -423,6 +427,7 @@ void Node::adopt_policy() {
   engine_.use(actuator());
   reporter_.adopt(config_.policy);
   standby_.adopt(config_.policy);
+  recorder_.adopt(config_.policy);
   status_.adopt(terms_of(config_), config_.policy);
 }
 

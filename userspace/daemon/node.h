@@ -9,6 +9,7 @@
 #include "daemon/cpu_keeper.h"
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
+#include "daemon/recorder.h"
 #include "daemon/slice_keeper.h"
 #include "daemon/standby.h"
 #include "daemon/status_file.h"
@@ -106,6 +107,7 @@ class Node {
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
   Standby standby_;
+  Recorder recorder_;  // asked for on the bus's thread
   KernelEvents events_;
   std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
   WatchingActuator watching_actuator_;

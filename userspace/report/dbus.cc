@@ -4,9 +4,11 @@
 #include "report/messages.h"
 #include "report/status_json.h"
 
+#include <fcntl.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -91,6 +93,20 @@ int answer_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
+int answer_record(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    int pipe = -1;
+    std::uint64_t seconds = 0;
+    if (int r = sd_bus_message_read(call, "ht", &pipe, &seconds); r < 0) return r;
+    if (!setup.record) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no recording");
+    const int ours = ::fcntl(pipe, F_DUPFD_CLOEXEC, 0);  // the message closes its own
+    if (ours < 0) return -errno;
+    constexpr std::uint64_t kMost = 1U << 30;
+    return reply(call, setup.record(ours, std::chrono::seconds(std::min(seconds, kMost))), error);
+  });
+}
+
 int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*,
                 sd_bus_error*) {
   return sd_bus_message_append(reply, "s", HEADROOM_VERSION);
@@ -111,9 +127,11 @@ const sd_bus_vtable kVtable[] = {
                             answer_admit, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Cpus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_cpus,
                             SD_BUS_VTABLE_UNPRIVILEGED),
-    // Not unprivileged: the bus's policy keeps others out, and so does sd-bus.
+    // These are not unprivileged: the bus's policy keeps others out, and so does sd-bus.
     SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),
                             SD_BUS_RESULT("s", json), answer_taint, 0),
+    SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
+                            SD_BUS_RESULT("s", json), answer_record, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("Mode", "s", get_mode, 0, 0),
     SD_BUS_SIGNAL_WITH_ARGS(

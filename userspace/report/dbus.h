@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(),
+// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(), Record(),
 // Version, Mode, Evicted.
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include <headroom/result.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +31,8 @@ struct DbusSetup {
   std::function<Result<std::string>(const std::string& manifest)> admit{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
+  // Takes the descriptor over.
+  std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
 };
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";

@@ -120,6 +120,7 @@ void add_losses(const Counters& counters, Families& families) {
       .add(counters.log_lost, {{"where", "log"}})
       .add(counters.minutes_lost, {{"where", "minute"}})
       .add(counters.publications_skipped, {{"where", "publication"}})
+      .add(counters.recording_lost, {{"where", "recording"}})
       .add(counters.reports_failed, {{"where", "report"}})
       .into(families);
 }

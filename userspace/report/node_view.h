@@ -89,6 +89,7 @@ struct Counters {
   std::uint64_t cgroups_lost = 0;               // did not fit into a sweep
   std::uint64_t cgroups_unresolved = 0;         // of the last sweep: without a directory
   std::uint64_t notices_lost = 0;               // D-Bus signals
+  std::uint64_t recording_lost = 0;             // turns that should be in a recording
   std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
   std::uint64_t kernel_oom_kills_of_node = 0;
   std::uint64_t victim_exits = 0;  // processes

@@ -51,12 +51,13 @@ class NodeReporter final : public Reporter {
   void note_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
   // What others lost, as totals; `unresolved` as of now.
   struct Losses {
-    std::uint64_t cgroups = 0, unresolved = 0, notices = 0;
+    std::uint64_t cgroups = 0, unresolved = 0, notices = 0, recorded = 0;
   };
   void note_losses(const Losses& losses) {
     counters_.cgroups_lost = losses.cgroups;
     counters_.cgroups_unresolved = losses.unresolved;
     counters_.notices_lost = losses.notices;
+    counters_.recording_lost = losses.recorded;
   }
   // What other threads did: to have memory back sooner, and in the loop's place; as totals.
   struct Helped {

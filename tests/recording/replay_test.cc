@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings replayed: by their own policy, by another, damaged and cut short. (Every Story of
+// every other test is recorded and replayed as well.)
+#include "recording/replay.h"
+
+#include "ctl/replay.h"
+#include "report/golden.h"
+#include "support/story.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::recording {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+
+Policy hard_below(Bytes value) {
+  Policy policy;
+  policy.thresholds = {memory_below(value)};
+  policy.mode = Mode::kEnforce;
+  return policy;
+}
+
+Replayed replayed(std::string bytes, const OtherPolicy& other = nullptr) {
+  auto tape = TapeReader::open(std::move(bytes));
+  EXPECT_TRUE(tape);
+  auto result = replay(*tape, other);
+  EXPECT_TRUE(result) << result.error().what;
+  return result ? *result : Replayed{};
+}
+
+OtherPolicy by(const Policy& policy) {
+  return [policy](const Policy&, ImageStorage) { return policy; };
+}
+
+// A hog takes 100 MiB a second of a node until he is killed at 10 s; web stays as it is.
+void fill_until_killed(Story& story) {
+  const auto hog = story.pod("hog", 0_B);
+  story.pod("web", 300_MiB, 500_MiB);
+  for (std::int64_t ms = 0; ms <= 10'000; ms += 500) {
+    const Bytes held{(ms / 10) << 20};
+    story.record(hog).memory_usage = static_cast<std::uint64_t>(held.count);
+    story.step(ms, 1100_MiB - held);
+  }
+  EXPECT_EQ(story.decided(), std::vector<std::string>{"kill hog"});
+  story.record(hog).populated = 0;
+  story.record(hog).memory_usage = 0;
+  for (std::int64_t ms = 10'500; ms <= 15'000; ms += 500)
+    story.step(ms, 1100_MiB);
+}
+
+TEST(Replay, TheSamePolicyDecidesTheSame) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  const Replayed result = replayed(story.recorded());
+  EXPECT_TRUE(result.identical());
+  EXPECT_EQ(result.turns, 31u);
+  ASSERT_EQ(result.answers.size(), 2u) << "the kill, the farewell";
+  EXPECT_EQ(result.answers[0].at, at_ms(10'000));
+}
+
+TEST(Replay, AHigherThresholdKillsEarlierAndTheRecordedKillIsNotRepeated) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  const Replayed result = replayed(story.recorded(), by(hard_below(501_MiB)));
+  EXPECT_FALSE(result.same_acts());
+  ASSERT_GE(result.answers.size(), 2u);
+  EXPECT_EQ(result.answers[0].at, at_ms(6'000));
+  ASSERT_EQ(result.answers[0].replayed.size(), 1u);
+  EXPECT_EQ(result.answers[0].replayed[0].pod->name, "hog");
+  std::size_t kills = 0;
+  for (const Answer& answer : result.answers)
+    kills += answer.replayed.size();
+  EXPECT_EQ(kills, 1u) << "what the hog would have held is available memory from then on";
+}
+
+TEST(Replay, ALowerThresholdSparesAndTheMemoryStaysTaken) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  const Replayed result = replayed(story.recorded(), by(hard_below(50_MiB)));
+  EXPECT_FALSE(result.same_acts());
+  ASSERT_FALSE(result.answers.empty());
+  EXPECT_EQ(result.answers[0].recorded.size(), 1u);
+  for (const Answer& answer : result.answers)
+    EXPECT_TRUE(answer.replayed.empty()) << "spared, he stays as he was: 100 MiB are left";
+}
+
+TEST(Replay, ObserveInsteadOfEnforcePretends) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  Policy watching = hard_below(101_MiB);
+  watching.mode = Mode::kObserve;
+  const Replayed result = replayed(story.recorded(), by(watching));
+  EXPECT_TRUE(result.answers[0].same_acts);
+}
+
+TEST(Replay, ALookTheRecordingDidNotTakeIsTakenFromItsLatestPass) {
+  // Only the node is looked at between two passes; the other policy's threshold falls there.
+  Story story(hard_below(100_MiB));
+  story.pod("hog", 1_GiB);
+  story.step(0, 2_GiB);
+  const Snapshot node = story.snapshot(500, 900_MiB, false);
+  TapeWriter tape;
+  std::string bytes;
+  TapeWriter::header(bytes, {});
+  tape.baseline(bytes, at_ms(0), story.policy, story.history, 0);
+  judge(story.policy, story.snapshot(10, 2_GiB), story.history, story.verdict);
+  tape.turn(bytes, story.snapshot(10, 2_GiB), story.verdict, {});
+  History history = story.verdict.after;
+  judge(story.policy, node, history, story.verdict);
+  EXPECT_FALSE(story.verdict.look_closer);
+  tape.turn(bytes, node, story.verdict, {});
+  tape.end(bytes, at_ms(1000), 0);
+  const Replayed result = replayed(bytes, by(hard_below(1_GiB)));
+  EXPECT_EQ(result.closer, 1u);
+  ASSERT_EQ(result.answers.size(), 1u);
+  EXPECT_EQ(result.answers[0].replayed.at(0).pod->name, "hog");
+}
+
+TEST(Replay, AfterALossABaselineSetsItRight) {
+  Story story(hard_below(200_MiB));
+  story.pod("hog", 1_GiB);
+  TapeWriter tape;
+  std::string bytes;
+  TapeWriter::header(bytes, {});
+  tape.baseline(bytes, at_ms(0), story.policy, {}, 0);
+  story.step(10, 100_MiB);  // not on this tape: the kill is lost
+  tape.baseline(bytes, at_ms(10), story.policy, story.history, 1);
+  const Snapshot next = story.snapshot(20, 100_MiB);
+  judge(story.policy, next, story.history, story.verdict);
+  tape.turn(bytes, next, story.verdict, {});
+  tape.end(bytes, at_ms(30), 2);
+  const Replayed result = replayed(bytes);
+  EXPECT_TRUE(result.identical());
+  EXPECT_EQ(result.lost, 3u);
+  EXPECT_TRUE(result.answers.empty()) << "the hog is known to be dying";
+}
+
+TEST(Replay, ARecordingWithoutItsEndIsReplayedAsFarAsItGoes) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  const std::string whole = story.recorded();
+  for (std::size_t size = 20; size < whole.size(); size += 7) {
+    auto tape = TapeReader::open(whole.substr(0, size));
+    if (!tape) continue;  // not even a header
+    const auto result = replay(*tape);
+    ASSERT_TRUE(result) << size;
+    EXPECT_TRUE(result->cut_short) << size;
+    EXPECT_TRUE(result->identical()) << size;
+  }
+}
+
+TEST(Replay, WhatIsNoRecordingOrOfAnotherFormatIsRefused) {
+  EXPECT_EQ(TapeReader::open("{}").error().what, "not a recording");
+  EXPECT_EQ(TapeReader::open(std::string(kMagic) + "\x63").error().what,
+            "a recording of another format: replay it with the version that made it");
+}
+
+TEST(Replay, DamageIsAnErrorOrNoticedAndNeverMore) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  const std::string whole = story.recorded();
+  std::mt19937 random(7);  // NOLINT: the same every time
+  for (int i = 0; i < 500; ++i) {
+    std::string bytes = whole;
+    for (int flips = 0; flips < 3; ++flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (auto tape = TapeReader::open(bytes)) static_cast<void>(replay(*tape));
+  }
+}
+
+TEST(Replay, APassThatHardlyChangesTakesHardlyAnyRoom) {
+  Story story(hard_below(1_MiB));
+  for (int i = 0; i < 100; ++i)
+    story.pod("pod" + std::to_string(i), 10_MiB);
+  story.step(0, 2_GiB);
+  story.step(5, 2_GiB);
+  const std::size_t before = story.recorded().size();
+  story.record(3).memory_usage += 4096;
+  story.step(10, 2_GiB);
+  EXPECT_LT(story.recorded().size() - before, 400u);
+}
+
+TEST(ReplayView, ReadsAsTheGoldenText) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  const Replayed other = replayed(story.recorded(), by(hard_below(501_MiB)));
+  const Replayed same = replayed(story.recorded());
+  constexpr std::int64_t kWall = 1'700'000'000'000'000'000;
+  test::expect_golden("top/replay.txt", ctl::render_replay(same, kWall, {}) + '\n' +
+                                            ctl::render_replay(other, kWall, {}));
+  const auto json = nlohmann::json::parse(ctl::replay_json(other, kWall));
+  EXPECT_EQ(json["identical"], false);
+  EXPECT_EQ(json["answers"][0]["replayed"][0]["pod"], "default/hog");
+  EXPECT_EQ(json["answers"][0]["seconds"], 6.0);
+}
+
+}  // namespace
+}  // namespace headroom::recording

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values there and back, and bytes that are none.
+#include "recording/shapes.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace headroom::recording {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class T>
+T there_and_back(const T& value, Instant base = Instant(5s)) {
+  std::string bytes;
+  Common written, read;
+  Writer(bytes, written, base)(value);
+  Reader reader(bytes, read, base);
+  T back{};
+  reader(back);
+  EXPECT_TRUE(reader.good());
+  EXPECT_TRUE(reader.at_end());
+  return back;
+}
+
+TEST(Wire, NumbersSurvive) {
+  for (const std::int64_t value :
+       {std::int64_t{0}, std::int64_t{-1}, std::int64_t{63}, std::int64_t{64},
+        std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::min(),
+        std::numeric_limits<std::int64_t>::max()})
+    EXPECT_EQ(there_and_back(value), value);
+  EXPECT_EQ(there_and_back(HR_UNKNOWN), HR_UNKNOWN);
+  EXPECT_EQ(there_and_back(-0.1), -0.1);
+  EXPECT_EQ(there_and_back(0.1F), 0.1F);
+}
+
+TEST(Wire, InstantsSurviveAndNeverStaysNever) {
+  EXPECT_EQ(there_and_back(Instant{}), Instant{});
+  EXPECT_EQ(there_and_back(Instant(5s)), Instant(5s));
+  EXPECT_EQ(there_and_back(Instant(1ns)), Instant(1ns));
+}
+
+TEST(Wire, AnInstantNearTheFramesTakesLittleRoom) {
+  std::string bytes;
+  Common common;
+  Writer(bytes, common, Instant(1'000'000s))(Instant(1'000'000s + 5us));
+  EXPECT_LE(bytes.size(), 3u);
+}
+
+TEST(Wire, QuantitiesSurviveExactly) {
+  for (const char* text : {"0", "512Mi", "1500m", "1n", "10G", "-3", "4Ei", "1e3"}) {
+    const Quantity value = *Quantity::parse(text);
+    EXPECT_EQ(there_and_back(value), value) << text;
+    EXPECT_EQ(there_and_back(value).format(), value.format()) << text;
+  }
+}
+
+TEST(Wire, ASharedPodIsToldOnceAndStaysOne) {
+  auto pod = std::make_shared<Pod>();
+  pod->name = "web";
+  pod->containers.emplace_back().requests["memory"] = *Quantity::parse("1Gi");
+  pod->placement.tolerations.push_back({.key = "k", .seconds = 30s});
+  const std::shared_ptr<const Pod> shared = pod, none;
+  std::string bytes;
+  Common written, read;
+  Writer(bytes, written, {})(shared, none);
+  const std::size_t once = bytes.size();
+  Writer(bytes, written, {})(shared);
+  EXPECT_EQ(bytes.size(), once + 1);
+  Reader reader(bytes, read, {});
+  std::shared_ptr<const Pod> first, nobody = shared, again;
+  reader(first, nobody, again);
+  ASSERT_TRUE(reader.good() && reader.at_end());
+  EXPECT_EQ(first, again);
+  EXPECT_EQ(nobody, nullptr);
+  EXPECT_EQ(first->name, "web");
+  EXPECT_EQ(first->containers[0].requests.at("memory"), *Quantity::parse("1Gi"));
+  EXPECT_EQ(first->placement, pod->placement);
+}
+
+struct Bad {
+  const char* name;
+  std::string bytes;
+};
+class BadBytes : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadBytes, MakeTheReaderBadAndNothingElse) {
+  Common common;
+  Reader reader(GetParam().bytes, common, {});
+  History history;
+  reader(history);
+  EXPECT_FALSE(reader.good());
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, BadBytes,
+                         testing::Values(Bad{"none", ""},
+                                         Bad{"endless_number", std::string(11, '\xff')},
+                                         Bad{"huge_vector", "\xff\xff\xff\xff\x7f"},
+                                         Bad{"ends_early", std::string("\x01\x01", 2)}),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(Wire, AnEnumeratorBeyondTheLastIsRefused) {
+  Common common;
+  Reader reader("\x7f", common, {});
+  Signal signal{};
+  reader(signal);
+  EXPECT_FALSE(reader.good());
+  EXPECT_EQ(signal, Signal{});
+}
+
+}  // namespace
+}  // namespace headroom::recording

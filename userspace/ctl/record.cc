@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/record.h"
+
+#include "base/fd.h"
+#include "ctl/client.h"
+#include "ctl/complain.h"
+#include "judge/go_duration.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+struct RecordOptions {
+  std::string file = "headroom.rec";
+  std::string length = "60s";
+};
+
+Result<Fd> open_output(const std::string& file) {
+  if (file == "-") return Fd(::dup(STDOUT_FILENO));
+  Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!out) return errno_failure("open " + file, errno);
+  return out;
+}
+
+Result<> write_all(int fd, const char* bytes, std::size_t size) {
+  for (std::size_t written = 0; written < size;) {
+    const ssize_t n = ::write(fd, bytes + written, size - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_failure("write the recording", errno);
+    written += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+// Until headroomd closes its end.
+Result<std::size_t> copy(const Fd& from, const Fd& to) {
+  std::array<char, 65536> buffer;
+  std::size_t total = 0;
+  while (true) {
+    const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_failure("read the recording", errno);
+    if (n == 0) return total;
+    if (auto written = write_all(to.get(), buffer.data(), static_cast<std::size_t>(n)); !written)
+      return tl::make_unexpected(written.error());
+    total += static_cast<std::size_t>(n);
+  }
+}
+
+int wrong_use(const std::string& what) {
+  complain(Error{what});
+  return kUsage;
+}
+
+int run_record(const RecordOptions& options) {
+  const auto length = parse_go_duration(options.length);
+  if (!length || *length < std::chrono::seconds(1))
+    return wrong_use("--for " + options.length + ": at least a second, such as 90s or 5m");
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return complain(Error{std::string("make a pipe: ") + std::strerror(errno), errno});
+  Fd from(ends[0]), to(ends[1]);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(*length);
+  if (const auto answer = start_recording(to.get(), seconds); !answer)
+    return complain(answer.error());
+  to.reset();  // headroomd has its own
+  // Now that there will be a recording: one refused must not cost the file of a former.
+  const auto out = open_output(options.file);
+  if (!out) return complain(out.error());
+  const auto size = copy(from, *out);
+  if (!size) return complain(size.error());
+  std::fprintf(stderr, "headroomctl: %zu bytes recorded; headroomctl replay %s\n", *size,
+               options.file.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_record(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<RecordOptions>();
+  auto* record = app.add_subcommand("record", "What headroomd reads and decides, into a file");
+  record->group(kAsking);
+  record->add_option("-o,--output", options->file, "The file; - is standard output")
+      ->capture_default_str();
+  record->add_option("--for", options->length, "How long: 90s, 5m; interrupt it to stop sooner")
+      ->capture_default_str();
+  record->callback([&chosen, options] { chosen = [options] { return run_record(*options); }; });
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes: what of each type goes into a recording, in which order: all of it.
+//
+// Each takes its value apart by a structured binding, so a member added to a type does not compile
+// until it is recorded as well; kFormat (tape.h) then goes up by one.
+#pragma once
+
+#include "recording/wire.h"
+
+#include <headroom/judge.h>
+#include <headroom/policy.h>
+#include <headroom/snapshot.h>
+
+namespace headroom::recording {
+
+template <>
+inline constexpr std::uint64_t kEnumerators<Signal> = kSignals;
+template <>
+inline constexpr std::uint64_t kEnumerators<Mode> = 2;
+template <>
+inline constexpr std::uint64_t kEnumerators<Cause> = 2;
+template <>
+inline constexpr std::uint64_t kEnumerators<StorageLimit> = 4;
+template <>
+inline constexpr std::uint64_t kEnumerators<Act> = 5;
+template <>
+inline constexpr std::uint64_t kEnumerators<Outcome::Result> = 5;
+template <>
+inline constexpr std::uint64_t kEnumerators<Victim::Phase> = 6;
+template <>
+inline constexpr std::uint64_t kEnumerators<PodSource> = 2;
+template <>
+inline constexpr std::uint64_t kEnumerators<QosClass> = 3;
+template <>
+inline constexpr std::uint64_t kEnumerators<Volume::Kind> = 5;
+template <>
+inline constexpr std::uint64_t kEnumerators<LabelRequirement::Operator> = 6;
+template <>
+inline constexpr std::uint64_t kEnumerators<HostPort::Protocol> = 3;
+template <>
+inline constexpr std::uint64_t kEnumerators<TaintEffect> = 3;
+
+// Declared before use: the generic put()s find them by their arguments.
+#define HEADROOM_SHAPE(Type)      \
+  template <class Io, Is<Type> T> \
+  void put(Io& io, T& value)
+
+HEADROOM_SHAPE(Bytes) {
+  auto& [count] = value;
+  io(count);
+}
+HEADROOM_SHAPE(CgroupId) {
+  auto& [id] = value;
+  io(id);
+}
+HEADROOM_SHAPE(Fraction) {
+  auto& [of_one] = value;
+  io(of_one);
+}
+
+// By its canonical text, which is exact.
+inline void put(Writer& io, const Quantity& value) {
+  io(value.canonical());
+}
+inline void put(Reader& io, Quantity& value) {
+  std::string text;
+  io(text);
+  if (!io.good()) return;
+  const auto parsed = Quantity::parse(text);
+  if (!parsed) return io.fail();
+  value = *parsed;
+}
+
+inline void put(Writer& io, const ThresholdValue& value) {
+  const bool fraction = std::holds_alternative<Fraction>(value);
+  io(fraction);
+  std::visit([&](const auto& held) { io(held); }, value);
+}
+inline void put(Reader& io, ThresholdValue& value) {
+  bool fraction = false;
+  io(fraction);
+  if (fraction) {
+    io(value.emplace<Fraction>());
+  } else {
+    io(value.emplace<Quantity>());
+  }
+}
+
+// --- pods ----------------------------------------------------------------------------------------
+
+HEADROOM_SHAPE(Container) {
+  auto& [name, requests, limits, sidecar, pre_stop] = value;
+  io(name, requests, limits, sidecar, pre_stop);
+}
+HEADROOM_SHAPE(Volume) {
+  auto& [name, kind, in_memory, size_limit, host_path] = value;
+  io(name, kind, in_memory, size_limit, host_path);
+}
+HEADROOM_SHAPE(LabelRequirement) {
+  auto& [key, op, values] = value;
+  io(key, op, values);
+}
+HEADROOM_SHAPE(NodeTerm) {
+  auto& [labels, fields] = value;
+  io(labels, fields);
+}
+HEADROOM_SHAPE(PreferredTerm) {
+  auto& [weight, term] = value;
+  io(weight, term);
+}
+HEADROOM_SHAPE(HostPort) {
+  auto& [port, protocol, address] = value;
+  io(port, protocol, address);
+}
+HEADROOM_SHAPE(Taint) {
+  auto& [key, text, effect] = value;
+  io(key, text, effect);
+}
+HEADROOM_SHAPE(Toleration) {
+  auto& [key, text, any_value, effect, seconds] = value;
+  io(key, text, any_value, effect, seconds);
+}
+HEADROOM_SHAPE(Placement) {
+  auto& [node_name, node_selector, required, preferred, tolerations, host_ports, daemon_set] =
+      value;
+  io(node_name, node_selector, required, preferred, tolerations, host_ports, daemon_set);
+}
+HEADROOM_SHAPE(Pod) {
+  auto& [uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos, grace,
+         init_containers, containers, overhead, pod_level, labels, annotations, placement, volumes,
+         rootfs_path, logs_path] = value;
+  io(uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos, grace);
+  io(init_containers, containers, overhead, pod_level, labels, annotations, placement, volumes);
+  io(rootfs_path, logs_path);
+}
+
+// --- policy --------------------------------------------------------------------------------------
+
+HEADROOM_SHAPE(Threshold) {
+  auto& [signal, limit, grace, min_reclaim] = value;
+  io(signal, limit, grace, min_reclaim);
+}
+HEADROOM_SHAPE(Policy) {
+  auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
+         local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
+         reclaim_timeout, remove_empty_dirs, fastest_fill, check_floor, check_ceiling,
+         sweep_period] = value;
+  io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
+  io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
+  io(reclaim_timeout, remove_empty_dirs, fastest_fill, check_floor, check_ceiling, sweep_period);
+}
+
+// --- what is read --------------------------------------------------------------------------------
+
+HEADROOM_SHAPE(Observation) {
+  auto& [available, capacity, at] = value;
+  io(available, capacity, at);
+}
+HEADROOM_SHAPE(ImageStorage) {
+  auto& [dedicated, split] = value;
+  io(dedicated, split);
+}
+HEADROOM_SHAPE(FsUsage) {
+  auto& [used, inodes] = value;
+  io(used, inodes);
+}
+HEADROOM_SHAPE(ContainerUsage) {
+  auto& [name, rootfs, logs] = value;
+  io(name, rootfs, logs);
+}
+HEADROOM_SHAPE(VolumeUsage) {
+  auto& [name, usage, ranked, counted] = value;
+  io(name, usage, ranked, counted);
+}
+HEADROOM_SHAPE(DiskUsage) {
+  auto& [at, containers, volumes] = value;
+  io(at, containers, volumes);
+}
+
+// --- what is decided and remembered --------------------------------------------------------------
+
+HEADROOM_SHAPE(Reason) {
+  auto& [cause, signal, hard, threshold, available, capacity, sampled_at, first_crossed, last_clear,
+         taint, limit, subject, used] = value;
+  io(cause, signal, hard, threshold, available, capacity, sampled_at, first_crossed, last_clear);
+  io(taint, limit, subject, used);
+}
+HEADROOM_SHAPE(Standing) {
+  auto& [rank, candidates, working_set, memory_request, usage, request, predicted, predicted_in] =
+      value;
+  io(rank, candidates, working_set, memory_request, usage, request, predicted, predicted_in);
+}
+HEADROOM_SHAPE(ReclaimSteps) {
+  auto& [containers, images] = value;
+  io(containers, images);
+}
+HEADROOM_SHAPE(Decision) {
+  auto& [act, pod, cgroup, reason, standing, steps, decided_at, deadline] = value;
+  io(act, pod, cgroup, reason, standing, steps, decided_at, deadline);
+}
+HEADROOM_SHAPE(Outcome) {
+  auto& [decision, result, error, at] = value;
+  io(decision, result, error, at);
+}
+HEADROOM_SHAPE(Farewell) {
+  auto& [pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned] = value;
+  io(pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned);
+}
+HEADROOM_SHAPE(ThresholdHistory) {
+  auto& [first_observed, met, last_clear] = value;
+  io(first_observed, met, last_clear);
+}
+HEADROOM_SHAPE(Victim) {
+  auto& [pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held,
+         due_before, due, memory_request] = value;
+  io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held);
+  io(due_before, due, memory_request);
+}
+HEADROOM_SHAPE(Reclaim) {
+  auto& [begun, ended, deadline] = value;
+  io(begun, ended, deadline);
+}
+HEADROOM_SHAPE(Trend) {
+  auto& [last, per_second] = value;
+  io(last, per_second);
+}
+HEADROOM_SHAPE(TaintTimer) {
+  auto& [cgroup, started, length] = value;
+  io(cgroup, started, length);
+}
+HEADROOM_SHAPE(History) {
+  auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_heeded,
+         reclaims, disk_settles] = value;
+  io(thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_heeded, reclaims,
+     disk_settles);
+}
+
+#undef HEADROOM_SHAPE
+
+}  // namespace headroom::recording

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/tape.h"
+
+#include "recording/shapes.h"
+
+#include <utility>
+
+namespace headroom::recording {
+namespace {
+
+enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kEnd = 'E' };
+
+// An instant by itself, for those in the frame to be close to.
+std::int64_t count_of(Instant at) {
+  return at.time_since_epoch().count();
+}
+
+void write_results(Writer& io, std::span<const Outcome> outcomes) {
+  for (const Outcome& outcome : outcomes)
+    io(outcome.result, outcome.error, outcome.at);
+}
+
+// The decision of an outcome is the one that was acted on.
+void read_results(Reader& io, Turn& turn) {
+  turn.outcomes.clear();
+  for (const Decision& decision : turn.decisions) {
+    Outcome& outcome = turn.outcomes.emplace_back();
+    outcome.decision = decision;
+    io(outcome.result, outcome.error, outcome.at);
+  }
+}
+
+}  // namespace
+
+// --- writing
+// --------------------------------------------------------------------------------------
+
+void TapeWriter::header(std::string& out, const Header& header) {
+  out += kMagic;
+  Common none;
+  Writer io(out, none, {});
+  io(kFormat, header.version, header.wall_offset);
+}
+
+template <class Body>
+void TapeWriter::frame(std::string& out, char kind, Instant at, Body&& body) {
+  payload_.clear();
+  Writer io(payload_, common_, at);
+  io(count_of(at));
+  body(io);
+  out.push_back(kind);
+  Writer(out, common_, at).number(payload_.size());
+  out += payload_;
+}
+
+void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
+                          const History& history, std::uint64_t lost) {
+  common_ = Common{};
+  pods_.forget();
+  frame(out, kBaseline, at, [&](Writer& io) { io(lost, policy, history); });
+}
+
+void TapeWriter::change(std::string& out, Instant at, const Policy& policy) {
+  frame(out, kChange, at, [&](Writer& io) { io(policy); });
+}
+
+void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict& verdict,
+                      std::span<const Outcome> outcomes) {
+  const std::size_t ended = outcomes.size() - std::min(outcomes.size(), verdict.decisions.size());
+  frame(out, kTurn, snapshot.at, [&](Writer& io) {
+    io(snapshot.observations, snapshot.images, snapshot.cgroups.has_value(),
+       snapshot.cgroups_changed);
+    if (snapshot.cgroups) pods_.write(io, snapshot.pods);
+    io.number(ended);
+    for (const Outcome& outcome : outcomes.first(ended))
+      io(outcome);
+    io(verdict.decisions);
+    write_results(io, outcomes.subspan(ended));
+    io(verdict.farewells);
+  });
+}
+
+void TapeWriter::end(std::string& out, Instant at, std::uint64_t lost) {
+  frame(out, kEnd, at, [&](Writer& io) { io(lost); });
+}
+
+// --- reading
+// --------------------------------------------------------------------------------------
+
+Result<TapeReader> TapeReader::open(std::string bytes) {
+  TapeReader reader(std::move(bytes));
+  if (!std::string_view(reader.bytes_).starts_with(kMagic)) return failure("not a recording");
+  if (!reader.read_header())
+    return failure("a recording of another format: replay it with the version that made it");
+  return reader;
+}
+
+bool TapeReader::read_header() {
+  // Its length is not told: what is left after it is where the frames begin.
+  Common none;
+  const std::string_view rest = std::string_view(bytes_).substr(kMagic.size());
+  Reader io(rest, none, {});
+  std::uint64_t format = 0;
+  io(format);
+  if (!io.good() || format != kFormat) return false;
+  io(header_.version, header_.wall_offset);
+  place_ = bytes_.size() - io.left();
+  return io.good();
+}
+
+Result<const Frame*> TapeReader::next() {
+  const std::string_view rest = std::string_view(bytes_).substr(place_);
+  if (rest.empty() || ended_) {
+    cut_short_ = !ended_;
+    return nullptr;
+  }
+  Reader io(rest.substr(1), common_, {});
+  std::uint64_t size = 0;
+  io.number(size);
+  if (!io.good() || size > io.left()) {
+    cut_short_ = true;
+    return nullptr;
+  }
+  const std::size_t begin = bytes_.size() - io.left();
+  place_ = begin + size;
+  if (!decode(rest.front(), std::string_view(bytes_).substr(begin, size)))
+    return failure("the recording is damaged at byte " + std::to_string(begin));
+  return &frame_;
+}
+
+bool TapeReader::decode(char kind, std::string_view payload) {
+  std::int64_t count = 0;
+  Reader start(payload, common_, {});
+  start(count);
+  const Instant at{Duration(count)};
+  Reader io(payload.substr(payload.size() - start.left()), common_, at);
+  if (!start.good() || (kind != kBaseline && !based_)) return false;
+  switch (kind) {
+    case kBaseline: {
+      common_ = Common{};
+      pods_.forget();
+      based_ = true;
+      auto& baseline = frame_.emplace<Baseline>();
+      baseline.at = at;
+      io(baseline.lost, baseline.policy, baseline.history);
+      break;
+    }
+    case kChange: {
+      auto& change = frame_.emplace<Change>();
+      change.at = at;
+      io(change.policy);
+      break;
+    }
+    case kTurn:
+      read_turn(io, at, frame_.emplace<Turn>());
+      break;
+    case kEnd: {
+      auto& end = frame_.emplace<End>();
+      end.at = at;
+      io(end.lost);
+      ended_ = true;
+      break;
+    }
+    default:
+      return false;
+  }
+  return io.good() && io.at_end();
+}
+
+void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
+  bool with_cgroups = false;
+  turn.snapshot.at = at;
+  io(turn.snapshot.observations, turn.snapshot.images, with_cgroups, turn.snapshot.cgroups_changed);
+  if (with_cgroups) {
+    // The judge asks whether there was a pass, and of what was in it for the pods alone.
+    turn.snapshot.cgroups.emplace();
+    turn.snapshot.pods = pods_.read(io);
+  }
+  io(turn.ended, turn.decisions);
+  read_results(io, turn);
+  io(turn.farewells);
+}
+
+}  // namespace headroom::recording

@@ -46,6 +46,10 @@ report::Eviction crowded() {
   add("hollow", 0, 0_B, 0, Fate::kEmpty);
   add("blank", std::nullopt, 0_B, 0, Fate::kUnknown);
   eviction.decision.standing.candidates = 8;
+  eviction.kubelet = KubeletWould{.cgroup = CgroupId{3},
+                                  .lead = 7s,
+                                  .samples_age = 3s,
+                                  .choice = test::sample_pod("dear", QosClass::kBurstable)};
   return eviction;
 }
 

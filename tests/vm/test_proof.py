@@ -33,6 +33,13 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
         assert len(minute["seconds"]) >= 3 and not minute["seconds"][0]["below"], minute["seconds"]
         assert minute["pods"][-1]["pods"][0]["name"] == "hog", minute["pods"][-1]
         assert node.vm.run("headroomctl why nobody").code == 1
+        assert "Its ten-second loop would have acted" in told, told
+        assert 0 <= record["kubelet"]["lead_ms"] <= 10000, record["kubelet"]
+        page = node.metrics()
+        for series in ("headroom_shadow_lead_seconds_count 1", "headroom_shadow_choices_total{choice=",
+                       'headroom_forecast_error_seconds_count{signal="memory.available"}'):
+            assert series in page, series
+        assert "forecasts were off by:  memory.available" in vm.run("headroomctl status", check=True).out
 
 
 def test_a_recording_is_replayed_with_the_same_decisions_and_another_policy_decides_otherwise(vm):

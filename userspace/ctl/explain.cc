@@ -111,6 +111,21 @@ std::vector<std::string> expected_lines(const Json& record) {
   return lines;
 }
 
+std::vector<std::string> kubelet_lines(const Json& record) {
+  const Json& kubelet = at(record, {"kubelet"});
+  if (!kubelet.is_object()) return {};
+  const Json& choice = at(kubelet, {"choice"});
+  const bool same = at(kubelet, {"same"}) == true;
+  const bool itself = same && at(choice, {"uid"}) == at(record, {"pod", "uid"});
+  const std::string whom = choice.is_null() ? "nobody"
+                           : itself         ? "the same pod"
+                                            : pod_of(Json{{"pod", choice}}) +
+                                          (same ? ", evicted at the same turn" : " instead");
+  return {fmt::format("Its ten-second loop would have acted {} later, by usage {} older, on {}.",
+                      milliseconds(at(kubelet, {"lead_ms"})),
+                      milliseconds(at(kubelet, {"samples_age_ms"})), whom)};
+}
+
 // --- the steps ---------------------------------------------------------------------------------
 
 struct Step {
@@ -176,6 +191,7 @@ std::string explain(const Json& record, const Json& minute, const Screen& screen
   if (const std::string ranking = ranking_table(record, screen); !ranking.empty())
     page += '\n' + ranking;
   section(page, "Spared", spared_lines(record), screen);
+  section(page, "Kubelet", kubelet_lines(record), screen);
   section(page, "Memory", expected_lines(record), screen);
   section(page, "Steps", step_lines(record), screen);
   if (const std::string told = minute_told(minute, text(at(record, {"signal"})), screen);

@@ -131,6 +131,9 @@ Status status_of(const Json& json) {
   status.self_resident = integer(at(json, "self"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())
     if (source.is_string()) status.sources[group] = source.get<std::string>();
+  for (const auto& [signal, score] : at(json, "forecasts").items())
+    if (const auto mean = number(score, "mean_error_seconds"))
+      status.forecast_errors[signal] = *mean;
   status.kernel_oom_kills = oom_kills_of(at(counters, "kernel_oom_kills"));
   status.stalls = stalls_of(at(at(json, "waits"), "stalls"));
   status.programs = programs_of(at(json, "programs"));

@@ -89,7 +89,8 @@ struct Status {
   std::optional<double> self_cpu_seconds;
   std::optional<std::int64_t> self_resident;
   std::optional<std::int64_t> kernel_oom_kills;
-  Stalls stalls;  // all cgroups together
+  std::map<std::string, double> forecast_errors;  // mean seconds, by signal
+  Stalls stalls;                                  // all cgroups together
   std::map<std::string, std::string> sources;
   std::map<std::string, ProgramStatus> programs;
   std::string audit_log;

@@ -70,6 +70,15 @@ std::string source_line(const Status& status) {
   return line + '\n';
 }
 
+// How far off forecasts were: nothing until one was put to the test.
+std::string forecast_line(const Status& status) {
+  if (status.forecast_errors.empty()) return "";
+  std::string line = "forecasts were off by:";
+  for (const auto& [signal, mean] : status.forecast_errors)
+    line += fmt::format("  {} {}", printable(signal), seconds(mean));
+  return line + '\n';
+}
+
 // Most nodes have none.
 std::string taint_line(const Status& status) {
   if (status.taints.empty()) return "";
@@ -110,6 +119,7 @@ std::string render_status(const Status& status, const Screen& screen) {
     text += '\n' + resources;
   text += '\n' + condition_line(status, screen);
   text += taint_line(status);
+  text += forecast_line(status);
   if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';
   if (const std::string stallers = staller_table(status, screen); !stallers.empty())
     text += '\n' + stallers + '\n';

@@ -88,6 +88,20 @@ Json predicted_json(const Decision& decision) {
           {"grace_ms", kill ? Json(nullptr) : until}};
 }
 
+// What the kubelet would have done instead, by the model of headroom/shadow.h.
+Json kubelet_json(const std::optional<KubeletWould>& would) {
+  if (!would) return nullptr;
+  Json choice = nullptr;
+  if (would->choice)
+    choice = {{"namespace", would->choice->pod_namespace},
+              {"name", would->choice->name},
+              {"uid", would->choice->uid}};
+  return {{"lead_ms", ms(would->lead)},
+          {"samples_age_ms", ms(would->samples_age)},
+          {"choice", std::move(choice)},
+          {"same", would->same}};
+}
+
 Json candidate_json(const Ranked& ranked) {
   return {{"namespace", ranked.pod->pod_namespace},
           {"name", ranked.pod->name},
@@ -152,6 +166,7 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
   line["rank"] = decision.standing.rank;
   line["candidates"] = decision.standing.candidates;
   line["predicted"] = predicted_json(decision);
+  line["kubelet"] = kubelet_json(eviction.kubelet);
   line["instants_ns"] = instants_json(eviction);
   line["latency"] = latencies_json(eviction);
   line["memory_returned"] = maybe(eviction.memory_returned);

@@ -82,6 +82,13 @@ void count_decision(const Decision& decision, Counters& counters) {
     counters.crossing_to_decide.observe(decision.decided_at - reason.last_clear);
 }
 
+std::optional<KubeletWould> beside(const Turn& turn, CgroupId cgroup) {
+  if (!turn.shadow) return std::nullopt;
+  for (const KubeletWould& would : turn.shadow->beside)
+    if (would.cgroup == cgroup) return would;
+  return std::nullopt;
+}
+
 // A farewell to somebody whose decision was another daemon's, before a restart.
 void adopt(const Farewell& farewell, Eviction& eviction) {
   eviction.decision.pod = farewell.pod;
@@ -245,6 +252,7 @@ Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& 
   if (setup_.names) eviction.path = setup_.names->path_of(decision.cgroup);
   eviction.message = eviction_message(decision, turn.policy, turn.snapshot, setup_.names);
   copy_ranking(turn, decision.reason.signal, eviction.ranking);
+  eviction.kubelet = beside(turn, decision.cgroup);
   if (setup_.minute)
     eviction.minute = setup_.minute->freeze(turn.policy, turn.verdict, turn.snapshot.at);
   return unfolding;

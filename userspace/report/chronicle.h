@@ -22,6 +22,7 @@ struct Turn {
   const Verdict& verdict;
   std::span<const Outcome> outcomes;
   std::uint64_t kill_path_allocations = 0;
+  const ShadowSight* shadow = nullptr;  // null: nobody looked
 };
 
 struct ChronicleSetup {

@@ -5,6 +5,7 @@
 
 #include <headroom/decision.h>
 #include <headroom/judge.h>
+#include <headroom/shadow.h>
 
 #include <cstdint>
 #include <memory>
@@ -103,6 +104,7 @@ struct Eviction {
   int error = 0;  // errno of a failed act
   std::optional<Bytes> memory_returned;
   std::uint64_t allocations = 0;         // on the way from the verdict to the first act
+  std::optional<KubeletWould> kubelet;   // what it would have done
   std::shared_ptr<const Minute> minute;  // up to the decision; null: not kept
 };
 

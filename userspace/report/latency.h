@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <numeric>
 
 namespace headroom::report {
 
@@ -19,6 +20,10 @@ struct Latency {
       0.25,   0.5,     1,      2.5,   5,      10,    30,   60,    120};
   std::array<std::uint64_t, kBounds.size() + 1> counts{};  // the last: above every bound
   double sum = 0;
+
+  std::uint64_t count() const {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  }
 
   void observe(Duration duration) {
     const double seconds = std::chrono::duration<double>(duration).count();

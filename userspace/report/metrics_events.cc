@@ -140,6 +140,41 @@ void add_latencies(const Counters& counters, Families& families) {
       .into(families);
 }
 
+// Of signals with a threshold, from the start.
+void add_forecasts(const NodeView& node, Families& families) {
+  auto error = Family::histogram("headroom_forecast_error_seconds",
+                                 "How far off forecasts of the minute before a threshold's "
+                                 "crossing were, by signal.");
+  auto unforeseen = Family::counter("headroom_crossings_unforeseen_total",
+                                    "Crossings of a threshold that no forecast foretold.");
+  const auto shown = signals_shown(node);
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    if (!shown[i]) continue;
+    error.add(node.counters.forecast_error[i], {{"signal", kSignalNames[i]}});
+    unforeseen.add(node.counters.crossings_unforeseen[i], {{"signal", kSignalNames[i]}});
+  }
+  error.into(families);
+  unforeseen.into(families);
+}
+
+void add_shadow(const Counters& counters, Families& families) {
+  Family::histogram("headroom_shadow_lead_seconds",
+                    "How much later the kubelet's ten-second loop would have acted.")
+      .add(counters.shadow_lead)
+      .into(families);
+  Family::counter("headroom_shadow_choices_total",
+                  "Evictions, by whether the kubelet would have chosen the same pod.")
+      .add(counters.shadow_same, {{"choice", "same"}})
+      .add(counters.shadow_other, {{"choice", "other"}})
+      .into(families);
+  Family::counter("headroom_shadow_evictions_total",
+                  "Evictions the kubelet would have made of this node; not needed: while one "
+                  "here was still giving its memory back.")
+      .add(counters.shadow_needed, {{"needed", "true"}})
+      .add(counters.shadow_unneeded, {{"needed", "false"}})
+      .into(families);
+}
+
 }  // namespace
 
 void add_event_families(const NodeView& node, Families& families) {
@@ -147,6 +182,8 @@ void add_event_families(const NodeView& node, Families& families) {
   add_evictions(node, families);
   add_endings(node.counters, families);
   add_latencies(node.counters, families);
+  add_forecasts(node, families);
+  add_shadow(node.counters, families);
 }
 
 }  // namespace headroom::report

@@ -59,6 +59,15 @@ struct Counters {
   Latency decide_to_signal;
   Latency signal_to_exit;
   Latency sweep;
+  // Forecasts of the minute before a crossing, against it; crossings that none foretold.
+  std::array<Latency, kSignals> forecast_error;
+  std::array<std::uint64_t, kSignals> crossings_unforeseen{};
+  // The kubelet beside us: how much later, whether it had chosen the same, what it had evicted.
+  Latency shadow_lead;
+  std::uint64_t shadow_same = 0;
+  std::uint64_t shadow_other = 0;
+  std::uint64_t shadow_needed = 0;
+  std::uint64_t shadow_unneeded = 0;
   std::array<std::uint64_t, kWakes> wakeups{};
   std::array<std::uint64_t, kDepths> checks{};
   std::array<std::uint64_t, kConditions> transitions{};

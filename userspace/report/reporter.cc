@@ -39,6 +39,16 @@ void NodeReporter::note_status(NodeStatusRef status) {
 
 void NodeReporter::adopt(const Policy& policy) {
   policy_ = policy;
+  forecasts_.forget();
+}
+
+void NodeReporter::note_shadow(const ShadowSight& sight) {
+  shadow_ = &sight;
+  if (sight.evicts) ++(sight.unneeded ? counters_.shadow_unneeded : counters_.shadow_needed);
+  for (const KubeletWould& would : sight.beside) {
+    counters_.shadow_lead.observe(would.lead);
+    ++(would.same ? counters_.shadow_same : counters_.shadow_other);
+  }
 }
 
 void NodeReporter::note_kernel_oom(const KernelOomKill& kill) {
@@ -56,8 +66,10 @@ void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
                                              .snapshot = snapshot,
                                              .verdict = verdict,
                                              .outcomes = outcomes,
-                                             .kill_path_allocations = self_.kill_path_allocations},
+                                             .kill_path_allocations = self_.kill_path_allocations,
+                                             .shadow = shadow_},
                                             counters_);
+    forecasts_.follow(policy_, verdict, snapshot.at, counters_);
     const bool turned = transitions_.follow(policy_, verdict, snapshot.at, counters_);
     // Whoever is gone has no series from now on.
     show_cgroups(snapshot, happened || snapshot.cgroups_changed);

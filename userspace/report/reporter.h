@@ -4,6 +4,7 @@
 
 #include "report/audit.h"
 #include "report/chronicle.h"
+#include "report/forecast_score.h"
 #include "report/kernel_oom.h"
 #include "report/minute.h"
 #include "report/node_view.h"
@@ -82,6 +83,8 @@ class NodeReporter final : public Reporter {
   // The kernel's OOM killer chose a process; one of an evicted pod has exited.
   void note_kernel_oom(const KernelOomKill& kill);
   void note_victim_exit() { ++counters_.victim_exits; }
+  // What the kubelet would have made of the turn that is told next.
+  void note_shadow(const ShadowSight& sight);
   // A new policy is in force.
   void adopt(const Policy& policy);
 
@@ -101,6 +104,8 @@ class NodeReporter final : public Reporter {
   AuditLog audit_;
   Chronicle chronicle_;
   Transitions transitions_;
+  ForecastScore forecasts_;
+  const ShadowSight* shadow_ = nullptr;  // of the turn that is told
   SelfMeter meter_;
   Counters counters_;
   SelfCost self_;

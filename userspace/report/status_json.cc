@@ -228,6 +228,20 @@ Json counters_json(const Counters& counters) {
           {"log_lost", counters.log_lost}};
 }
 
+// Of signals whose crossing was foretold; the mean over all forecasts of it.
+Json forecasts_json(const Counters& counters) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const Latency& error = counters.forecast_error[i];
+    if (const std::uint64_t count = error.count(); count > 0)
+      json[std::string(kSignalNames[i])] = {
+          {"mean_error_seconds", error.sum / static_cast<double>(count)},
+          {"forecasts", count},
+          {"unforeseen", counters.crossings_unforeseen[i]}};
+  }
+  return json;
+}
+
 Json self_json(const NodeView& node) {
   return {{"cpu_seconds", node.self.cpu ? Json(seconds(*node.self.cpu)) : Json(nullptr)},
           {"resident_bytes", maybe(node.self.resident)},
@@ -259,6 +273,7 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"pods_at_ns", ns(cgroups.at)},
           {"pods", pods_json(node, cgroups, qos_of)},
           {"counters", counters_json(node.counters)},
+          {"forecasts", forecasts_json(node.counters)},
           {"self", self_json(node)},
           {"waits", node_waits_json(node.waits)},
           {"sources", sources_json(node.sources)},

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/rank.h"
+
+#include <headroom/shadow.h>
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+// The first of its looks no earlier than `at`.
+Instant look_from(Instant next_look, Instant at) {
+  if (at <= next_look) return next_look;
+  const auto looks = (at - next_look + kKubeletPeriod - Duration(1)) / kKubeletPeriod;
+  return next_look + looks * kKubeletPeriod;
+}
+
+void take_samples(const Snapshot& snapshot, ShadowState& state) {
+  if (!state.sample || !snapshot.cgroups) return;
+  state.sample = false;
+  state.sampled_at = snapshot.at;
+  state.samples.clear();
+  for (const PodReading& reading : snapshot.pods) {
+    const auto held = reading.record ? working_set(*reading.record) : std::nullopt;
+    state.samples.push_back({reading.cgroup, held ? std::optional(held->count) : std::nullopt});
+  }
+  std::sort(state.samples.begin(), state.samples.end(),
+            [](const auto& a, const auto& b) { return a.cgroup < b.cgroup; });
+}
+
+std::optional<std::int64_t> sampled(const ShadowState& state, CgroupId cgroup) {
+  const auto it = std::lower_bound(
+      state.samples.begin(), state.samples.end(), cgroup,
+      [](const ShadowState::Sample& sample, CgroupId id) { return sample.cgroup < id; });
+  if (it == state.samples.end() || it->cgroup != cgroup) return std::nullopt;
+  return it->usage;
+}
+
+bool below(const ThresholdStanding& standing) {
+  return standing.limit && standing.available && *standing.available < *standing.limit;
+}
+
+// One look: clocks of thresholds as it keeps them. True: it would act on one.
+bool look(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+          ShadowState& state) {
+  bool acts = false;
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    auto& first = state.first_observed[standing.index];
+    if (!below(standing)) {
+      first.reset();
+      continue;
+    }
+    if (!first) first = snapshot.at;
+    if (snapshot.at - *first >= policy.thresholds[standing.index].grace) acts = true;
+  }
+  state.sample = true;
+  state.next_look = look_from(state.next_look, snapshot.at + Duration(1));
+  return acts;
+}
+
+bool somebody_is_leaving(const Verdict& verdict) {
+  return std::any_of(verdict.after.victims.begin(), verdict.after.victims.end(),
+                     [](const Victim& victim) { return victim.phase != Victim::Phase::kSpent; });
+}
+
+// Ranked among others, for a threshold.
+bool chosen_by_rank(const Decision& decision) {
+  return decision.pod && decision.standing.candidates > 0 &&
+         decision.reason.cause == Cause::kThreshold && decision.reason.limit == StorageLimit::kNone;
+}
+
+// When it would have acted on the same threshold.
+Instant acts_at(const Policy& policy, const ShadowState& state, const Decision& decision) {
+  const Reason& reason = decision.reason;
+  for (std::size_t i = 0; i < policy.thresholds.size(); ++i) {
+    const Threshold& threshold = policy.thresholds[i];
+    if (threshold.signal != reason.signal || threshold.hard() != reason.hard) continue;
+    const Instant first = state.first_observed[i].value_or(state.next_look);
+    return std::max(look_from(state.next_look, first + threshold.grace), state.next_look);
+  }
+  return state.next_look;
+}
+
+bool decided_now(const Verdict& verdict, CgroupId cgroup) {
+  return std::any_of(verdict.decisions.begin(), verdict.decisions.end(),
+                     [&](const Decision& decision) {
+                       return chosen_by_rank(decision) && decision.cgroup == cgroup;
+                     });
+}
+
+// Chosen at an earlier turn.
+bool is_leaving(const Verdict& verdict, CgroupId cgroup) {
+  return !decided_now(verdict, cgroup) &&
+         std::any_of(verdict.after.victims.begin(), verdict.after.victims.end(),
+                     [&](const Victim& victim) { return victim.cgroup == cgroup; });
+}
+
+bool chosen_before(const std::vector<KubeletWould>& looks, const Pod& pod) {
+  return std::any_of(looks.begin(), looks.end(),
+                     [&](const KubeletWould& would) { return would.choice.get() == &pod; });
+}
+
+// By the usage it has; whoever it has none of goes first, on no evidence.
+std::shared_ptr<const Pod> choice_of(const Snapshot& snapshot, const Verdict& verdict,
+                                     Signal signal, const ShadowState& state,
+                                     const std::vector<KubeletWould>& looks, CgroupId& cgroup) {
+  const PodReading* first = nullptr;
+  Candidate best;
+  for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
+    const PodReading& reading = snapshot.pods[i];
+    if (reading.critical || chosen_before(looks, *reading.pod)) continue;
+    if (is_leaving(verdict, reading.cgroup)) continue;
+    Candidate candidate = candidate_for(signal, snapshot.images, reading);
+    candidate.pod = i;
+    if (is_memory(signal)) candidate.usage = sampled(state, reading.cgroup);
+    if (first && !evicts_before(signal, candidate, best)) continue;
+    first = &reading;
+    best = candidate;
+  }
+  if (!first) return nullptr;
+  cgroup = first->cgroup;
+  return first->pod;
+}
+
+// It evicts one at a look: `looks` are those beside the turn's earlier decisions.
+KubeletWould beside(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+                    const ShadowState& state, bool looks_now, const Decision& decision,
+                    const std::vector<KubeletWould>& looks) {
+  KubeletWould would;
+  would.cgroup = decision.cgroup;
+  would.samples_age = snapshot.at - state.sampled_at;
+  if (!looks_now) would.lead = acts_at(policy, state, decision) - decision.decided_at;
+  would.lead += kKubeletPeriod * static_cast<std::int64_t>(looks.size());
+  CgroupId choice;
+  would.choice = choice_of(snapshot, verdict, decision.reason.signal, state, looks, choice);
+  would.same = would.choice && decided_now(verdict, choice);
+  return would;
+}
+
+}  // namespace
+
+void shadow(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+            ShadowState& state, ShadowSight& sight) {
+  sight.evicts = sight.unneeded = false;
+  sight.beside.clear();
+  if (verdict.look_closer) return;
+  state.first_observed.resize(policy.thresholds.size());
+  const bool looks = snapshot.at >= state.next_look;
+  if (state.next_look == Instant{}) state.next_look = snapshot.at;
+  if (looks) sight.evicts = look(policy, snapshot, verdict, state);
+  const bool ours = std::any_of(verdict.decisions.begin(), verdict.decisions.end(), chosen_by_rank);
+  sight.unneeded = sight.evicts && !ours && somebody_is_leaving(verdict);
+  for (const Decision& decision : verdict.decisions)
+    if (chosen_by_rank(decision))
+      sight.beside.push_back(
+          beside(policy, snapshot, verdict, state, sight.evicts, decision, sight.beside));
+  take_samples(snapshot, state);
+}
+
+}  // namespace headroom

@@ -48,6 +48,10 @@ struct SlicesConfig {
   friend bool operator==(const SlicesConfig&, const SlicesConfig&) = default;
 };
 
+// headroom.bpf: what BPF is used for: the sweep and the kernel's events, the events alone beside
+// files, or nothing.
+enum class BpfUse : std::uint8_t { kAll, kEvents, kNone };
+
 struct Config {
   Policy policy;
 
@@ -64,6 +68,7 @@ struct Config {
   SystemCgroups system_cgroups;
   bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
+  BpfUse bpf = BpfUse::kAll;
   std::string log_level = "info";                      // logLevel: debug, info, warning, error
   DiskConfig disk;
   ReclaimConfig reclaim;

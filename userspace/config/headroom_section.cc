@@ -28,6 +28,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "checkCeiling",
     "sweepPeriod",
     "selfCheckPeriod",
+    "bpf",
     "nodeName",
     "nodeLabels",
     "nodeStatus",
@@ -46,6 +47,8 @@ constexpr std::array<Choice<SlicesMode>, 3> kSlicesModes{{{"off", SlicesMode::kO
 constexpr auto kSlicesKeys = std::to_array<std::string_view>({"mode", "persistent", "weights"});
 constexpr std::array<Choice<WeightFormula>, 2> kWeights{
     {{"linear", WeightFormula::kLinear}, {"quadratic", WeightFormula::kQuadratic}}};
+constexpr std::array<Choice<BpfUse>, 3> kBpfUses{
+    {{"all", BpfUse::kAll}, {"events", BpfUse::kEvents}, {"none", BpfUse::kNone}}};
 constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
 constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
@@ -139,6 +142,7 @@ void read_watch(const Section& section, Config& config) {
   read_positive(section, "checkCeiling", policy.check_ceiling);
   read_positive(section, "sweepPeriod", policy.sweep_period);
   read_positive(section, "selfCheckPeriod", config.self_check_period);
+  if (const auto use = section.choice<BpfUse>("bpf", kBpfUses)) config.bpf = *use;
   // Either may be the default; the complaint points at one the file has.
   if (policy.check_floor > policy.check_ceiling)
     section.complain(section.has("checkFloor") ? "checkFloor" : "checkCeiling",

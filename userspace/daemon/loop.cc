@@ -5,6 +5,7 @@
 #include "daemon/slice_terms.h"
 #include "observe/clock.h"
 #include "observe/manifest.h"
+#include "observe/pressure_trigger.h"
 #include "report/journal.h"
 
 #include <sys/epoll.h>
@@ -85,7 +86,25 @@ Result<> Loop::attach() {
   if (auto set = checked(sd_event_set_watchdog(event, true), "arm the watchdog"); !set) return set;
   if (auto watched = watch_manifests(); !watched)
     log::warning("{}: manifests are read again on SIGHUP only", watched.error().what);
+  if (auto watched = watch_pressure(); !watched)
+    log::info("{}: the next check finds out", watched.error().what);
   return watch_events();
+}
+
+// It only brings a look forward: the watch is on time without.
+Result<> Loop::watch_pressure() {
+  auto trigger = observe::watch_pressure("/proc/pressure/memory");
+  if (!trigger) return tl::make_unexpected(trigger.error());
+  sd_event_source* source = nullptr;
+  if (auto added = checked(sd_event_add_io(event_.get(), &source, trigger->get(), EPOLLPRI,
+                                           &on_pressure, this),
+                           "watch for memory pressure");
+      !added)
+    return added;
+  pressure_source_.reset(source);
+  pressure_ = std::move(*trigger);
+  sd_event_source_set_description(source, "pressure");
+  return {};
 }
 
 Result<> Loop::watch_events() {
@@ -189,6 +208,11 @@ int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
     loop->turn(Wake::kLifecycle);
   else if (auto set = loop->wake_at(*due); !set)
     give_up(loop->event_.get(), set);
+  return 0;
+}
+
+int Loop::on_pressure(sd_event_source*, int, uint32_t, void* loop) {
+  static_cast<Loop*>(loop)->turn(Wake::kPressure);
   return 0;
 }
 

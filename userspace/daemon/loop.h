@@ -3,6 +3,7 @@
 // systemd's watchdog, on sd-event.
 #pragma once
 
+#include "base/fd.h"
 #include "config/command_line.h"
 #include "daemon/node.h"
 
@@ -35,6 +36,7 @@ class Loop {
   Result<> attach();
   Result<> watch_manifests();
   Result<> watch_events();
+  Result<> watch_pressure();
   Result<> wake_at(Instant next);
   void turn(report::Wake wake);
   void reload();
@@ -44,6 +46,7 @@ class Loop {
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
   static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
   static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
+  static int on_pressure(sd_event_source* source, int fd, uint32_t ready, void* loop);
   static int on_manifests(sd_event_source* source, const inotify_event* event, void* loop);
 
   Node* node_;
@@ -52,6 +55,8 @@ class Loop {
   Source timer_;
   Source manifests_;
   Source events_;
+  Fd pressure_;  // none: the kernel keeps no PSI
+  Source pressure_source_;
   Instant next_;  // when the timer goes off
 };
 

@@ -30,55 +30,6 @@ void make_directory(const std::filesystem::path& directory) {
   if (error) log::warning("create {}: {}", directory.native(), error.message());
 }
 
-void say_source(const observe::BestSource& source) {
-  const std::string reasons = fmt::format("{}", fmt::join(source.reasons(), "; "));
-  if (source.bpf())
-    log::info("cgroups are read through {} ({})", source.name(), reasons);
-  else
-    log::warning(
-        "no BPF ({}): cgroups are read from files, for the same decisions at more CPU time",
-        reasons);
-}
-
-void say_left_out(std::string_view what, const std::vector<observe::LeftOut>& left_out) {
-  for (const observe::LeftOut& each : left_out)
-    log::warning("{}: not all is seen: {}: {}", what, each.program, each.why);
-}
-
-// Where nothing at all can be loaded that was said already, in one line.
-log::Level level_of(bool bpf) {
-  return bpf ? log::Level::warn : log::Level::debug;
-}
-
-std::unique_ptr<observe::KernelWaits> watch_waits(bool bpf) {
-  observe::WaitOptions options;
-  options.log = [](std::string_view line) { log::debug("libbpf: {}", line); };
-  auto stalls = observe::watch_stalls(options);
-  if (stalls)
-    say_left_out("stalls", (*stalls)->left_out());
-  else
-    log::write(level_of(bpf),
-               stalls.error().what + ": who waits for memory, and why, is not known");
-  auto throttles = observe::watch_throttles(options);
-  if (!throttles)
-    log::write(level_of(bpf),
-               throttles.error().what + ": how long the waits for CPU quota are is not known");
-  return std::make_unique<observe::KernelWaits>(stalls ? std::move(*stalls) : nullptr,
-                                                throttles ? std::move(*throttles) : nullptr);
-}
-
-std::unique_ptr<observe::LifecycleWatch> watch_lives(bool bpf,
-                                                     observe::LifecycleWatch::OnEvent on_event) {
-  auto watch = observe::LifecycleWatch::open(
-      {.log = [](std::string_view line) { log::debug("libbpf: {}", line); }}, std::move(on_event));
-  if (!watch) {
-    log::write(level_of(bpf), watch.error().what + ": the next pass finds out");
-    return nullptr;
-  }
-  say_left_out("cgroups' lives", (*watch)->left_out());
-  return std::move(*watch);
-}
-
 // What a process calls itself, fit for a line of the log.
 std::string name_of(const hr_event& event) {
   std::string name(event.comm, strnlen(event.comm, sizeof event.comm));
@@ -89,22 +40,9 @@ std::string name_of(const hr_event& event) {
 
 }  // namespace
 
-Result<Node::Sources> Node::open_sources(const observe::CgroupRoot& root) {
-  observe::BestSource::Options options;
-  options.root = root.mount;
-  options.log = [](std::string_view line) { log::debug("libbpf: {}", line); };
-  auto source = observe::BestSource::open(options);
-  if (!source) return tl::make_unexpected(source.error());
-  auto inventory = observe::Inventory::open(root.mount);
-  if (!inventory) return tl::make_unexpected(inventory.error());
-  say_source(**source);
-  const bool bpf = (*source)->bpf() != nullptr;
-  return Sources{std::move(*source), std::move(*inventory), watch_waits(bpf)};
-}
-
 Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::CgroupRoot root,
                                           std::vector<Pod> manifests) {
-  auto sources = open_sources(root);
+  auto sources = open_sources(root, config.bpf);
   if (!sources) return tl::make_unexpected(sources.error());
   make_directory(config.state_dir);
   std::unique_ptr<Node> node(
@@ -141,6 +79,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       cpu_board_(std::make_shared<report::CpuBoard>()),
       status_(status_setup()),
       reporter_(reporter_setup()),
+      shadow_(reporter_, config_.policy),
       host_actuator_(
           [this](CgroupId id) {
             const observe::KnownCgroup* known = observer_.inventory().find(id);
@@ -153,7 +92,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       events_({.dying = [this](CgroupId id) { return is_dying(id); },
                .oom_kill = [this](const hr_event& event) { tell_oom_kill(event); },
                .exited = [this](const hr_event&) { reporter_.note_victim_exit(); }}),
-      lifecycle_(watch_lives(source_->bpf() != nullptr,
+      lifecycle_(watch_lives(config_.bpf, *source_,
                              [this](const hr_event& event) { events_.take(event); })),
       watching_actuator_(host_actuator_, lifecycle_.get(), standby_),
       victims_file_(config_.state_dir),
@@ -212,7 +151,7 @@ config::Config Node::tainted(config::Config config) {
 
 StatusKeeper::Setup Node::status_setup() {
   return {
-      .next = &reporter_,
+      .next = &shadow_,
       .on_change =
           [this](const report::NodeStatusRef& status) {
             reporter_.note_status(status);
@@ -427,6 +366,7 @@ void Node::adopt_policy() {
   engine_.use(actuator());
   reporter_.adopt(config_.policy);
   standby_.adopt(config_.policy);
+  shadow_.adopt(config_.policy);
   recorder_.adopt(config_.policy);
   status_.adopt(terms_of(config_), config_.policy);
 }
@@ -443,6 +383,7 @@ void Node::adopt(config::Config config) {
   stays("nodeStatus", config_.node_status, config.node_status);
   stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
   stays("disk", config_.disk, config.disk);
+  stays("bpf", config_.bpf, config.bpf);
   config_.reclaim = std::move(config.reclaim);
   config_.cpus = std::move(config.cpus);
   host_actuator_.use(ways_of(config_));

@@ -10,7 +10,9 @@
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
 #include "daemon/recorder.h"
+#include "daemon/shadow_keeper.h"
 #include "daemon/slice_keeper.h"
+#include "daemon/sources.h"
 #include "daemon/standby.h"
 #include "daemon/status_file.h"
 #include "daemon/status_keeper.h"
@@ -59,13 +61,6 @@ class Node {
   void heed_edits();
 
  private:
-  struct Sources {
-    std::unique_ptr<observe::BestSource> source;
-    observe::Inventory inventory;
-    std::unique_ptr<observe::KernelWaits> waits;
-  };
-  static Result<Sources> open_sources(const observe::CgroupRoot& root);
-
   Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
        std::vector<Pod> manifests);
   report::ReporterSetup reporter_setup();
@@ -103,6 +98,7 @@ class Node {
   StatusKeeper status_;
   std::unique_ptr<report::BusThread> bus_;
   report::NodeReporter reporter_;
+  ShadowKeeper shadow_;
   std::unique_ptr<report::Http> http_;
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;

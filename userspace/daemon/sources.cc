@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources.h"
+
+#include "report/journal.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace headroom::daemon {
+namespace {
+
+using config::BpfUse;
+
+constexpr auto kLibbpfLog = [](std::string_view line) { log::debug("libbpf: {}", line); };
+
+void say_left_out(std::string_view what, const std::vector<observe::LeftOut>& left_out) {
+  for (const observe::LeftOut& each : left_out)
+    log::warning("{}: not all is seen: {}: {}", what, each.program, each.why);
+}
+
+// Where nothing at all can be loaded that was said already, in one line.
+log::Level level_of(BpfUse bpf, const observe::BestSource& source) {
+  return source.bpf() || bpf == BpfUse::kEvents ? log::Level::warn : log::Level::debug;
+}
+
+std::unique_ptr<observe::KernelWaits> watch_waits(log::Level level) {
+  observe::WaitOptions options;
+  options.log = kLibbpfLog;
+  auto stalls = observe::watch_stalls(options);
+  if (stalls)
+    say_left_out("stalls", (*stalls)->left_out());
+  else
+    log::write(level, stalls.error().what + ": who waits for memory, and why, is not known");
+  auto throttles = observe::watch_throttles(options);
+  if (!throttles)
+    log::write(level,
+               throttles.error().what + ": how long the waits for CPU quota are is not known");
+  return std::make_unique<observe::KernelWaits>(stalls ? std::move(*stalls) : nullptr,
+                                                throttles ? std::move(*throttles) : nullptr);
+}
+
+}  // namespace
+
+void say_source(const observe::BestSource& source) {
+  const std::string reasons = fmt::format("{}", fmt::join(source.reasons(), "; "));
+  if (source.bpf())
+    log::info("cgroups are read through {} ({})", source.name(), reasons);
+  else
+    log::warning("cgroups are read from files ({}): the same decisions at more CPU time", reasons);
+}
+
+Result<Sources> open_sources(const observe::CgroupRoot& root, BpfUse bpf) {
+  observe::BestSource::Options options;
+  options.root = root.mount;
+  options.bpf = bpf == BpfUse::kAll;
+  options.log = kLibbpfLog;
+  auto source = observe::BestSource::open(options);
+  if (!source) return tl::make_unexpected(source.error());
+  auto inventory = observe::Inventory::open(root.mount);
+  if (!inventory) return tl::make_unexpected(inventory.error());
+  say_source(**source);
+  auto waits = bpf == BpfUse::kNone ? std::make_unique<observe::KernelWaits>(nullptr, nullptr)
+                                    : watch_waits(level_of(bpf, **source));
+  return Sources{std::move(*source), std::move(*inventory), std::move(waits)};
+}
+
+std::unique_ptr<observe::LifecycleWatch> watch_lives(BpfUse bpf, const observe::BestSource& source,
+                                                     observe::LifecycleWatch::OnEvent on_event) {
+  if (bpf == BpfUse::kNone) return nullptr;
+  auto watch = observe::LifecycleWatch::open({.log = kLibbpfLog}, std::move(on_event));
+  if (!watch) {
+    log::write(level_of(bpf, source), watch.error().what + ": the next pass finds out");
+    return nullptr;
+  }
+  say_left_out("cgroups' lives", (*watch)->left_out());
+  return std::move(*watch);
+}
+
+}  // namespace headroom::daemon

@@ -19,6 +19,13 @@ POD_EVENTS = 'sum(max by (namespace, pod) (rate(EVENT{pod!="",container="",@}[$_
 QUANTILE = "histogram_quantile(SHARE, sum by (le) (rate(NAME_bucket{@}[$__rate_interval])))"
 SWEEP = QUANTILE.replace("NAME", "headroom_sweep_duration_seconds")
 
+REFAULTS = ('topk(5, max by (namespace, pod) (rate(container_memory_workingset_refault_KIND_total'
+            '{pod!="",container="",@}[$__rate_interval])))')
+RECLAIM = ('topk(5, max by (namespace, pod) (rate(container_memory_pgWHAT_total'
+           '{pod!="",container="",@}[$__rate_interval])))')
+DISK = ('topk(5, sum by (namespace, pod) (rate(container_fs_WHAT_bytes_total'
+        '{pod!="",container="",@}[$__rate_interval])))')
+
 
 @dataclass
 class Panel:
@@ -50,6 +57,11 @@ DASHBOARDS = {
             "io, some": 'rate(container_pressure_io_waiting_seconds_total{id="/",@}[$__rate_interval])',
             "io, all": 'rate(container_pressure_io_stalled_seconds_total{id="/",@}[$__rate_interval])'},
               "percentunit", about="A limited or throttled pod waits too: see whose waits they are below."),
+        Panel("Waits for memory, by cause", {"{{cause}}":
+              "sum by (cause) (rate(headroom_node_stall_seconds_sum{@}[$__rate_interval]))"}, "percentunit", stacked=True,
+              about="global is the node's own shortage; limit and high are a pod's own limits; refault is thrash."),
+        Panel("A wait for memory, 99th percentile", {"{{cause}}":
+              "histogram_quantile(0.99, sum by (le, cause) (rate(headroom_node_stall_seconds_bucket{@}[5m]))) > 0"}, "s"),
         Panel("Pods waiting for memory", {"{{namespace}}/{{pod}}":
               'topk(10, max by (namespace, pod) (rate(container_pressure_memory_waiting_seconds_total'
               '{pod!="",container="",@}[$__rate_interval])))'}, "percentunit"),
@@ -71,6 +83,16 @@ DASHBOARDS = {
         Panel("How they ended", {"{{ending}}": "increase(headroom_farewells_total{@}[$__rate_interval])"}),
         Panel("Memory that came back", {"bytes": "increase(headroom_memory_returned_bytes_total{@}[$__rate_interval])"},
               "bytes"),
+        Panel("How much later the kubelet would have acted", {
+            "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_shadow_lead_seconds"),
+            "90th percentile": QUANTILE.replace("SHARE", "0.9").replace("NAME", "headroom_shadow_lead_seconds")},
+              "s", about="A model of its ten-second loop runs beside ours."),
+        Panel("Whom the kubelet would have chosen", {"{{choice}}":
+              "increase(headroom_shadow_choices_total{@}[$__rate_interval])"}, stacked=True),
+        Panel("How far off forecasts were", {"{{signal}}":
+              "sum by (signal) (rate(headroom_forecast_error_seconds_sum{@}[1h])) / "
+              "sum by (signal) (rate(headroom_forecast_error_seconds_count{@}[1h]))"}, "s",
+              about="The mean over the minute before a threshold was crossed."),
         Panel("From crossing to exit, 99th percentile", {
             "last good sample to decision":
                 "histogram_quantile(0.99, sum by (le) (rate(headroom_crossing_to_decide_seconds_bucket{@}[1h])))",
@@ -95,11 +117,29 @@ DASHBOARDS = {
         Panel("Top stallers: waiting for memory", {"{{id}}":
               'topk(10, rate(container_pressure_memory_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
               "percentunit"),
+        Panel("Top stallers: waiting for memory, by cause", {"{{id}} {{cause}}":
+              "topk(10, rate(headroom_stall_seconds_total{@}[$__rate_interval]) > 0)"}, "percentunit",
+              about="A cgroup's own tasks; several at a time add up."),
+        Panel("Top stallers: waiting for I/O", {"{{id}}":
+              'topk(10, rate(container_pressure_io_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
+              "percentunit"),
+        Panel("Refaults: pages read again soon after they were reclaimed", {
+            "file {{namespace}}/{{pod}}": REFAULTS.replace("KIND", "file"),
+            "anon {{namespace}}/{{pod}}": REFAULTS.replace("KIND", "anon")}, "ops"),
+        Panel("Reclaim: scanned, and taken", {
+            "scanned {{namespace}}/{{pod}}": RECLAIM.replace("WHAT", "scan"),
+            "taken {{namespace}}/{{pod}}": RECLAIM.replace("WHAT", "steal")}, "ops"),
+        Panel("Disk: bytes read and written", {
+            "read {{namespace}}/{{pod}}": DISK.replace("WHAT", "reads"),
+            "written {{namespace}}/{{pod}}": DISK.replace("WHAT", "writes")}, "Bps"),
         Panel("Top stallers: waiting for CPU", {"{{id}}":
               'topk(10, rate(container_pressure_cpu_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
               "percentunit"),
         Panel("Throttled: share of quota periods", {"{{id}}":
               'topk(10, headroom:container_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
+        Panel("A wait for CPU quota", {
+            "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_node_throttle_seconds"),
+            "99th percentile": QUANTILE.replace("SHARE", "0.99").replace("NAME", "headroom_node_throttle_seconds")}, "s"),
         Panel("Throttled: time", {"{{id}}":
               'topk(10, rate(container_cpu_cfs_throttled_seconds_total{@}[$__rate_interval]) > 0)'}, "s"),
         Panel("Swap by pod", {"{{namespace}}/{{pod}}":
@@ -107,7 +147,35 @@ DASHBOARDS = {
         Panel("Killed by the kernel at a limit", {"{{id}}":
               "topk(10, increase(container_oom_events_total{@}[$__rate_interval]) > 0)"}),
     ]),
+    "cpus": ("headroom / CPU sets and NUMA", [
+        Panel("CPUs that containers have for themselves, by NUMA node",
+              {"node {{numa_node}}": "kubelet_cpu_manager_allocation_per_numa{@}"}, stacked=True),
+        Panel("Share of a NUMA node's CPUs that is taken", {"node {{numa_node}}":
+              "kubelet_cpu_manager_allocation_per_numa{@} / on (instance, numa_node) headroom_numa_cpus{@}"},
+              "percentunit"),
+        Panel("Containers with CPUs of their own", {"{{namespace}}/{{pod}} {{container}}": "headroom_container_cpus{@}"},
+              about="0: it was refused, and shares."),
+        Panel("NUMA nodes a container is on", {"{{namespace}}/{{pod}} {{container}}":
+              "headroom_container_numa_nodes{@} > 0"}, limits=[2]),
+        Panel("The shared pool", {"CPUs": "kubelet_cpu_manager_shared_pool_size_millicores{@} / 1000",
+                                  "taken from it": "kubelet_cpu_manager_exclusive_cpu_allocation_count{@}"}),
+        Panel("Asked for, and refused", {
+            "asked": "increase(kubelet_cpu_manager_pinning_requests_total{@}[$__rate_interval])",
+            "refused": "increase(kubelet_cpu_manager_pinning_errors_total{@}[$__rate_interval])",
+            "short of CPUs": "headroom_cpus_short_containers{@}"}, limits=[1]),
+        Panel("CPU sets written, refused, and put right", {
+            "written": "increase(headroom_cpus_writes_total{@}[$__rate_interval])",
+            "refused": "increase(headroom_cpus_failed_total{@}[$__rate_interval])",
+            "put right": "increase(headroom_cpus_repaired_total{@}[$__rate_interval])"}),
+        Panel("State not saved", {"unsaved": "headroom_cpus_state_unsaved{@}"}, limits=[1]),
+    ]),
     "reserves": ("headroom / Reserved slices", [
+        Panel("Use of the slices headroom keeps, against their share", {"{{slice}} {{resource}}":
+              "headroom_slice_usage{@} / on (instance, slice, resource) (headroom_slice_share{@} > 0)"}, "percentunit",
+              limits=[0.9, 1]),
+        Panel("Knobs that are not as they should be", {"{{slice}}": "headroom_slice_differing{@}",
+              "changed by others: {{slice}} {{knob}}": "increase(headroom_slice_drift_total{@}[$__rate_interval])"},
+              limits=[1]),
         Panel("Working set of the top-level slices", {"{{id}}":
               'max by (id) (container_memory_working_set_bytes{id=~"/[^/]+[.]slice",@})'}, "bytes", stacked=True),
         Panel("Use of what is reserved", {"{{id}}": "headroom:slice_reserve_use:ratio{@}"}, "percentunit",

@@ -4,6 +4,7 @@
 #include "report/family.h"
 
 #include <algorithm>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,50 @@ CpuSet exclusive(const CpusView& view) {
   for (const CpuOwner& owner : view.owners)
     all |= owner.cpus;
   return all;
+}
+
+std::map<std::int64_t, CpuSet> by_numa(const CpusView& view) {
+  std::map<std::int64_t, CpuSet> nodes;
+  for (const CpuPlace& place : view.places)
+    nodes[place.numa].insert(place.cpu);
+  return nodes;
+}
+
+void add_numa_families(const CpusView& view, Families& families) {
+  const auto nodes = by_numa(view);
+  const CpuSet taken = exclusive(view);
+  auto allocated = Family::gauge("kubelet_cpu_manager_allocation_per_numa",
+                                 "CPUs of the NUMA node that containers have for themselves.");
+  auto all = Family::gauge("headroom_numa_cpus", "CPUs of the NUMA node.");
+  for (const auto& [node, cpus] : nodes) {
+    const std::string number = std::to_string(node);
+    allocated.add(double(cpus.overlap(taken)), {{"numa_node", number}});
+    all.add(double(cpus.size()), {{"numa_node", number}});
+  }
+  allocated.into(families);
+  all.into(families);
+}
+
+// On how many NUMA nodes these CPUs are.
+int spread(const CpuSet& cpus, const std::map<std::int64_t, CpuSet>& nodes) {
+  return static_cast<int>(std::ranges::count_if(
+      nodes, [&](const auto& node) { return cpus.overlap(node.second) > 0; }));
+}
+
+void add_owner_families(const CpusView& view, Families& families) {
+  const auto nodes = by_numa(view);
+  auto own = Family::gauge("headroom_container_cpus",
+                           "CPUs that this container has for itself; 0: it was refused.");
+  auto on = Family::gauge("headroom_container_numa_nodes",
+                          "NUMA nodes on which this container's own CPUs are.");
+  for (const CpuOwner& owner : view.owners) {
+    const Labels whose = labels(
+        {{"namespace", owner.pod_namespace}, {"pod", owner.pod}, {"container", owner.container}});
+    own.add(double(owner.cpus.size()), whose);
+    on.add(double(spread(owner.cpus, nodes)), whose);
+  }
+  own.into(families);
+  on.into(families);
 }
 
 void add_kubelet_families(const CpusView& view, Families& families) {
@@ -84,13 +129,8 @@ std::string cpus_json(const CpusView& view) {
 
 void add_cpu_families(const CpusView& view, Families& families) {
   add_kubelet_families(view, families);
-  auto own = Family::gauge("headroom_container_cpus",
-                           "CPUs that this container has for itself; 0: it was refused.");
-  for (const CpuOwner& owner : view.owners)
-    own.add(
-        static_cast<double>(owner.cpus.size()),
-        {{"namespace", owner.pod_namespace}, {"pod", owner.pod}, {"container", owner.container}});
-  own.into(families);
+  add_numa_families(view, families);
+  add_owner_families(view, families);
   const auto refused = std::ranges::count_if(
       view.owners, [](const CpuOwner& owner) { return owner.cpus.size() < owner.wanted; });
   Family::gauge("headroom_cpus_short_containers",

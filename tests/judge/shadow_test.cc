@@ -119,7 +119,7 @@ TEST_F(ShadowTest, WhoeverIsLeavingIsNotItsChoice) {
   story.pod("idle", 1_MiB);
   step(0, 1_GiB);
   step(1'000, 100_MiB);
-  const auto gone = story.verdict.after.victims.at(0).cgroup;
+  const auto gone = sight.beside.at(0).cgroup;
   for (std::int64_t ms = 2'000; sight.beside.empty() || sight.beside[0].cgroup == gone; ms += 1'000) {
     ASSERT_LT(ms, 60'000) << "the first gives nothing back: another is chosen in time";
     step(ms, 100_MiB);

@@ -58,6 +58,7 @@ NodeView full_node() {
 
 CpusView full_cpus() {
   CpusView view;
+  view.places.push_back({});
   view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
   return view;
 }

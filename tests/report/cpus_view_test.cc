@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has which CPUs, as metrics: by NUMA node and by container.
+#include "report/cpus_view.h"
+
+#include <gtest/gtest.h>
+
+namespace headroom::report {
+namespace {
+
+// Four CPUs on two NUMA nodes; one container has a CPU of each, another has none.
+CpusView two_nodes() {
+  CpusView view;
+  for (Cpu cpu = 0; cpu < 4; ++cpu)
+    view.places.push_back({.cpu = cpu, .core = cpu, .socket = cpu / 2, .numa = cpu / 2});
+  view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
+  view.owners.front().cpus = *CpuSet::parse("1-2");
+  view.owners.push_back({.pod_namespace = "default", .pod = "db", .uid = "v", .container = "c"});
+  view.owners.back().wanted = 2;
+  return view;
+}
+
+// The values of a family, in the order of its samples; none: it is not told.
+std::vector<double> values(std::string_view family) {
+  Families families;
+  add_cpu_families(two_nodes(), families);
+  std::vector<double> values;
+  for (const auto& told : families)
+    if (told.name == family)
+      for (const auto& metric : told.metric)
+        values.push_back(metric.gauge.value);
+  return values;
+}
+
+TEST(CpusView, CountsWhatIsTakenOfEachNumaNode) {
+  EXPECT_EQ(values("headroom_numa_cpus"), (std::vector<double>{2, 2}));
+  EXPECT_EQ(values("kubelet_cpu_manager_allocation_per_numa"), (std::vector<double>{1, 1}));
+}
+
+TEST(CpusView, SaysOnHowManyNumaNodesAContainerIs) {
+  EXPECT_EQ(values("headroom_container_cpus"), (std::vector<double>{2, 0}));
+  EXPECT_EQ(values("headroom_container_numa_nodes"), (std::vector<double>{2, 0}));
+  EXPECT_EQ(values("headroom_cpus_short_containers"), (std::vector<double>{1}));
+}
+
+}  // namespace
+}  // namespace headroom::report

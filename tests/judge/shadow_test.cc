@@ -115,12 +115,14 @@ TEST_F(ShadowTest, OfSeveralAtOneTurnEachIsHeldAgainstALookOfItsOwn) {
 }
 
 TEST_F(ShadowTest, WhoeverIsLeavingIsNotItsChoice) {
-  for (const char* name : {"first", "second"}) story.pod(name, 1_GiB);
+  for (const char* name : {"first", "second"})
+    story.pod(name, 1_GiB);
   story.pod("idle", 1_MiB);
   step(0, 1_GiB);
   step(1'000, 100_MiB);
   const auto gone = sight.beside.at(0).cgroup;
-  for (std::int64_t ms = 2'000; sight.beside.empty() || sight.beside[0].cgroup == gone; ms += 1'000) {
+  for (std::int64_t ms = 2'000; sight.beside.empty() || sight.beside[0].cgroup == gone;
+       ms += 1'000) {
     ASSERT_LT(ms, 60'000) << "the first gives nothing back: another is chosen in time";
     step(ms, 100_MiB);
   }

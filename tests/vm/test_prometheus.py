@@ -34,16 +34,30 @@ def run_busy_pod(node):
     node.pods.append(pod)
 
 
+def configuration():
+    """With CPUs and slices kept as well."""
+    config = json.loads(kubelet_configuration(hard="300Mi", cpus={"mode": "enforce"}, slices={"mode": "enforce"}))
+    return json.dumps(config | {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"})
+
+
+def run_pinned_pod(node):
+    amount = {"cpu": "1", "memory": "32Mi"}
+    node.run_script(Pod("pinned", "guaranteed", amount, amount), "exec sleep 600")
+
+
 def load(node):
-    """Everything the panels are about: use, limits, throttling, an OOM at a limit, a reserve, and an eviction."""
+    """Everything the panels are about: use, limits, throttling, an OOM at a limit, a reserve, CPUs of one's own, a slice
+    that somebody else changed, and an eviction."""
     vm = node.vm
     vm.run("sysctl -q kernel.bpf_stats_enabled=1; systemctl start reserved.slice; systemctl set-property --runtime "
            "reserved.slice MemoryMin=16M MemoryHigh=500M MemoryMax=600M", check=True)
     vm.spawn("exec /opt/headroom/bin/workload --hold 32M", unit="headroom-test-reserved.service", slice="reserved.slice")
-    node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 150M")
+    run_pinned_pod(node)
+    node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 150M", "IOAccounting=yes")
     node.run_pod(Pod("squeezed", "burstable", {"memory": "20Mi"}), "--hold 60M", "MemoryHigh=40M")
     node.run_pod(Pod("bursting"), "--hold 1M --after 10 --until 90M", "MemoryMax=30M")
     run_busy_pod(node)
+    vm.run("systemctl set-property --runtime kubepods.slice CPUWeight=7", check=True)
 
 
 def unload(node):
@@ -105,7 +119,7 @@ def check_rules(prom, began):
 
 def test_every_panel_and_rule_has_something_to_show(vm):
     with Node(vm) as node, forwarded(vm) as target:
-        node.start(kubelet_configuration(hard="300Mi"))
+        node.start(configuration())
         folder = ROOT / "build/vm/prometheus" / vm.kernel
         try:
             with prometheus.Prometheus(folder / str(time.time_ns()), target, RULES, PROMETHEUS_PORT) as prom:

@@ -117,10 +117,10 @@ std::vector<std::string> kubelet_lines(const Json& record) {
   const Json& choice = at(kubelet, {"choice"});
   const bool same = at(kubelet, {"same"}) == true;
   const bool itself = same && at(choice, {"uid"}) == at(record, {"pod", "uid"});
-  const std::string whom = choice.is_null() ? "nobody"
-                           : itself         ? "the same pod"
-                                            : pod_of(Json{{"pod", choice}}) +
-                                          (same ? ", evicted at the same turn" : " instead");
+  const std::string whom =
+      choice.is_null() ? "nobody"
+      : itself         ? "the same pod"
+               : pod_of(Json{{"pod", choice}}) + (same ? ", evicted at the same turn" : " instead");
   return {fmt::format("Its ten-second loop would have acted {} later, by usage {} older, on {}.",
                       milliseconds(at(kubelet, {"lead_ms"})),
                       milliseconds(at(kubelet, {"samples_age_ms"})), whom)};

@@ -96,9 +96,9 @@ Result<> Loop::watch_pressure() {
   auto trigger = observe::watch_pressure("/proc/pressure/memory");
   if (!trigger) return tl::make_unexpected(trigger.error());
   sd_event_source* source = nullptr;
-  if (auto added = checked(sd_event_add_io(event_.get(), &source, trigger->get(), EPOLLPRI,
-                                           &on_pressure, this),
-                           "watch for memory pressure");
+  if (auto added = checked(
+          sd_event_add_io(event_.get(), &source, trigger->get(), EPOLLPRI, &on_pressure, this),
+          "watch for memory pressure");
       !added)
     return added;
   pressure_source_.reset(source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(), Record(),
-// Version, Mode, Evicted.
+// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(),
+// Record(), Version, Mode, Evicted.
 #pragma once
 
 #include "report/eviction.h"

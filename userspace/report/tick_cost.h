@@ -14,8 +14,8 @@ namespace headroom::report {
 // What woke the loop.
 enum class Wake : std::uint8_t { kTimer, kPressure, kLifecycle, kRequest };
 inline constexpr std::size_t kWakes = 4;
-inline constexpr std::array<std::string_view, kWakes> kWakeNames{"timer", "pressure",
-                                                                   "lifecycle", "request"};
+inline constexpr std::array<std::string_view, kWakes> kWakeNames{"timer", "pressure", "lifecycle",
+                                                                 "request"};
 
 inline constexpr std::size_t kDepths = 2;
 inline constexpr std::array<std::string_view, kDepths> kDepthNames{"node", "cgroups"};

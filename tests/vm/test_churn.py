@@ -12,7 +12,10 @@ ROOT = "/sys/fs/cgroup/headroom-test-churn"
 
 # A process of each writes a page to a tmpfs, where it stays: such a cgroup is gone from the tree and still charged.
 BURY = f"""
-    mkdir -p {ROOT} /dev/shm/headroom-test && cd {ROOT} && echo '+memory +pids +cpu' > cgroup.subtree_control
+    set -e
+    mkdir -p {ROOT} /dev/shm/headroom-test
+    echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+    cd {ROOT}; echo +memory > cgroup.subtree_control
     for i in $(seq {{first}} {{last}}); do
         mkdir dead-$i
         ( echo $BASHPID > dead-$i/cgroup.procs; echo x > /dev/shm/headroom-test/$i )

@@ -2,6 +2,7 @@
 #include "act/durable_file.h"
 
 #include "base/fd.h"
+#include "base/write_all.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,17 +16,6 @@ namespace headroom::act {
 namespace {
 
 namespace fs = std::filesystem;
-
-// 0, or errno.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
 
 // The rename itself is only sure to outlast a crash when its directory is on disk.
 Result<> sync_directory(const fs::path& directory) {

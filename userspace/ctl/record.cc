@@ -2,6 +2,7 @@
 #include "ctl/record.h"
 
 #include "base/fd.h"
+#include "base/write_all.h"
 #include "ctl/client.h"
 #include "ctl/complain.h"
 #include "judge/go_duration.h"
@@ -32,16 +33,6 @@ Result<Fd> open_output(const std::string& file) {
   return out;
 }
 
-Result<> write_all(int fd, const char* bytes, std::size_t size) {
-  for (std::size_t written = 0; written < size;) {
-    const ssize_t n = ::write(fd, bytes + written, size - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno_failure("write the recording", errno);
-    written += static_cast<std::size_t>(n);
-  }
-  return {};
-}
-
 // Until headroomd closes its end.
 Result<std::size_t> copy(const Fd& from, const Fd& to) {
   std::array<char, 65536> buffer;
@@ -51,8 +42,8 @@ Result<std::size_t> copy(const Fd& from, const Fd& to) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_failure("read the recording", errno);
     if (n == 0) return total;
-    if (auto written = write_all(to.get(), buffer.data(), static_cast<std::size_t>(n)); !written)
-      return tl::make_unexpected(written.error());
+    if (const int error = write_all(to.get(), {buffer.data(), static_cast<std::size_t>(n)}))
+      return errno_failure("write the recording", error);
     total += static_cast<std::size_t>(n);
   }
 }

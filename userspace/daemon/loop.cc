@@ -15,6 +15,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <string>
 
 namespace headroom::daemon {
 namespace {
@@ -30,6 +31,15 @@ std::uint64_t usec(Instant at) {
 Result<> checked(int result, const char* doing) {
   if (result < 0) return errno_failure(doing, -result);
   return {};
+}
+
+Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t ready,
+                                sd_event_io_handler_t handler, void* loop, const char* name) {
+  sd_event_source* source = nullptr;
+  const int result = sd_event_add_io(event, &source, descriptor, ready, handler, loop);
+  if (result < 0) return errno_failure(std::string("watch for ") + name, -result);
+  sd_event_source_set_description(source, name);
+  return source;
 }
 
 // What stops the loop from turning at all is no reason to go on.
@@ -95,29 +105,19 @@ Result<> Loop::attach() {
 Result<> Loop::watch_pressure() {
   auto trigger = observe::watch_pressure("/proc/pressure/memory");
   if (!trigger) return tl::make_unexpected(trigger.error());
-  sd_event_source* source = nullptr;
-  if (auto added = checked(
-          sd_event_add_io(event_.get(), &source, trigger->get(), EPOLLPRI, &on_pressure, this),
-          "watch for memory pressure");
-      !added)
-    return added;
-  pressure_source_.reset(source);
+  auto source = add_io(event_.get(), trigger->get(), EPOLLPRI, &on_pressure, this, "pressure");
+  if (!source) return tl::make_unexpected(source.error());
+  pressure_source_.reset(*source);
   pressure_ = std::move(*trigger);
-  sd_event_source_set_description(source, "pressure");
   return {};
 }
 
 Result<> Loop::watch_events() {
   const int descriptor = node_->events_descriptor();
   if (descriptor < 0) return {};
-  sd_event_source* source = nullptr;
-  if (auto added =
-          checked(sd_event_add_io(event_.get(), &source, descriptor, EPOLLIN, &on_events, this),
-                  "watch the kernel's events");
-      !added)
-    return added;
-  events_.reset(source);
-  sd_event_source_set_description(source, "events");
+  auto source = add_io(event_.get(), descriptor, EPOLLIN, &on_events, this, "events");
+  if (!source) return tl::make_unexpected(source.error());
+  events_.reset(*source);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "report/minute_json.h"
 
 #include "base/fd.h"
+#include "base/write_all.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -84,9 +85,8 @@ Result<> write_file(const fs::path& path, const std::string& text) {
   const std::string doing = "write " + path.string();
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
   if (!fd) return errno_failure(doing, errno);
-  const ssize_t written = ::write(fd.get(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  const int code = written < 0 ? errno : ENOSPC;
+  const int code = write_all(fd.get(), text);
+  if (code == 0) return {};
   ::unlink(path.c_str());  // half of it is none
   return errno_failure(doing, code);
 }

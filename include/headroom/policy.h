@@ -64,6 +64,9 @@ struct Policy {
   // A pod evicted for a disk signal leaves no emptyDir behind, as under the kubelet.
   bool remove_empty_dirs = true;
 
+  // The window memory.pressure is taken over.
+  Duration pressure_window = std::chrono::seconds(1);
+
   // The watch: how fast this machine could fill memory at worst, in bytes per second, and the
   // bounds of the time between two looks at a signal.
   std::int64_t fastest_fill = std::int64_t{8} << 30;

@@ -19,15 +19,16 @@ enum class Signal : std::uint8_t {
   kContainerFsAvailable,
   kContainerFsInodesFree,
   kPidAvailable,
-  kSwapAvailable,  // ours: free swap; unknown without any
+  kSwapAvailable,   // ours: free swap; unknown without any
+  kMemoryPressure,  // ours: how much of the last moment was not lost to the node's own shortage
 };
-inline constexpr std::size_t kSignals = 10;
+inline constexpr std::size_t kSignals = 11;
 
 inline constexpr std::array<std::string_view, kSignals> kSignalNames{
     "memory.available",      "allocatableMemory.available", "nodefs.available",
     "nodefs.inodesFree",     "imagefs.available",           "imagefs.inodesFree",
     "containerfs.available", "containerfs.inodesFree",      "pid.available",
-    "swap.available",
+    "swap.available",        "memory.pressure",
 };
 
 constexpr std::string_view name(Signal signal) {
@@ -50,12 +51,18 @@ constexpr std::string_view name(Condition condition) {
   return kConditionNames[static_cast<std::size_t>(condition)];
 }
 
+// Bytes of memory that are left.
 constexpr bool is_memory(Signal signal) {
   return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable;
 }
 
+// Relieved by giving memory back.
+constexpr bool wants_memory(Signal signal) {
+  return is_memory(signal) || signal == Signal::kMemoryPressure;
+}
+
 constexpr Condition condition_of(Signal signal) {
-  if (is_memory(signal) || signal == Signal::kSwapAvailable) return Condition::kMemoryPressure;
+  if (wants_memory(signal) || signal == Signal::kSwapAvailable) return Condition::kMemoryPressure;
   return signal == Signal::kPidAvailable ? Condition::kPidPressure : Condition::kDiskPressure;
 }
 
@@ -64,6 +71,7 @@ constexpr std::string_view resource_of(Signal signal) {
   switch (signal) {
     case Signal::kMemoryAvailable:
     case Signal::kAllocatableMemoryAvailable:
+    case Signal::kMemoryPressure:
       return "memory";
     case Signal::kNodeFsAvailable:
     case Signal::kImageFsAvailable:

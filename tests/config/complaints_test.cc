@@ -153,6 +153,25 @@ const Bad kBadValues[] = {
      {"4: headroom.checkFloor: must be more than zero",
       "5: headroom.sweepPeriod: must be more than zero",
       "6: headroom.fastestFill: must be more than zero bytes per second"}},
+    {"pressure_without_a_threshold",
+     "headroom:\n  pressure:\n    memory: {grace: 5s}\n",
+     {"5: headroom.pressure.memory.threshold: missing; write a percentage such as 20%"}},
+    {"pressure_that_is_no_share",
+     "headroom:\n  pressure:\n    memory:\n      threshold: 100%\n      grace: 0s\n      window: "
+     "-1s\n",
+     {"6: headroom.pressure.memory.threshold: expected a percentage between 0% and 100%, such as "
+      "20%, found \"100%\"",
+      "7: headroom.pressure.memory.grace: must be more than zero",
+      "8: headroom.pressure.memory.window: must be more than zero"}},
+    {"pressure_of_something_else",
+     "headroom: {pressure: {memori: {threshold: 20%}}}\n",
+     {"3: unknown key headroom.pressure.memori, did you mean memory?"}},
+    {"pressure_among_the_kubelets_signals",
+     "evictionHard: {memory.pressure: 20%}\n",
+     {"3: evictionHard.memory.pressure: unsupported eviction signal memory.pressure; the signals "
+      "are memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, "
+      "imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, "
+      "pid.available, swap.available"}},
     {"floor_above_ceiling",
      "headroom:\n  checkCeiling: 1ms\n",
      {"4: headroom.checkCeiling: checkFloor must not exceed checkCeiling"}},

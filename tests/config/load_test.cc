@@ -76,6 +76,13 @@ const Said kSaid[] = {
      "evictionSoft: &s {memory.available: 1Gi}\nevictionHard: *s\n"
      "evictionSoftGracePeriod: {memory.available: 10s}\nenforceNodeAllocatable: []\n",
      {"memory.available < 1Gi", "memory.available < 1Gi for 10s"}},
+    {"pressure_is_crossed_when_less_than_the_rest_is_left",
+     "evictionHard: {}\nheadroom: {pressure: {memory: {threshold: \"20%\"}}}\n",
+     {"memory.pressure < 80% for 10s"}},
+    {"pressure_with_a_grace_of_its_own",
+     "evictionHard: {}\nheadroom:\n  pressure:\n    memory: {threshold: 5%, grace: 1m, window: "
+     "2s}\n",
+     {"memory.pressure < 95% for 60s"}},
 };
 INSTANTIATE_TEST_SUITE_P(Maps, Thresholds, testing::ValuesIn(kSaid), RowName{});
 
@@ -97,6 +104,7 @@ headroom:
   checkCeiling: 2s
   sweepPeriod: 500ms
   selfCheckPeriod: 10m
+  pressure: {memory: {threshold: 20%, window: 3s}}
 )");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(config->policy.max_pod_grace, -1s);
@@ -116,6 +124,7 @@ headroom:
   EXPECT_EQ(config->policy.check_floor, 5ms);
   EXPECT_EQ(config->policy.check_ceiling, 2s);
   EXPECT_EQ(config->policy.sweep_period, 500ms);
+  EXPECT_EQ(config->policy.pressure_window, 3s);
 }
 
 struct Cgroup {

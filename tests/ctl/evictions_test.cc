@@ -32,6 +32,16 @@ TEST(Evictions, WhatIsNoRecordIsCountedAndSkipped) {
   EXPECT_EQ(unreadable, 3u);
 }
 
+TEST(Evictions, PressureIsReadInPercentAndItsVictimsInBytes) {
+  std::size_t unreadable = 0;
+  const std::string text = render_evictions(
+      {R"({"signal":"memory.pressure","kind":"soft","available":650000,"threshold":800000,)"
+       R"("usage":1073741824,"memory_returned":536870912})"},
+      {}, unreadable);
+  for (const char* part : {"65.0%", "80.0%", "1Gi", "512Mi"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
 TEST(Evictions, ARecordOfAnotherVersionShowsDashes) {
   std::size_t unreadable = 0;
   EXPECT_NE(render_evictions({R"({"pod":"odd"})"}, {}, unreadable).find("-/-"), std::string::npos);

@@ -217,6 +217,7 @@ TEST(Rank, OfAReadingCountsWhatTheSignalCounts) {
   };
   for (const Case& c :
        {Case{Signal::kMemoryAvailable, {}, 200}, Case{Signal::kSwapAvailable, {}, 250},
+        Case{Signal::kMemoryPressure, {}, 200},
         Case{Signal::kPidAvailable, {}, 7}, Case{Signal::kNodeFsAvailable, {}, 1240},
         Case{Signal::kNodeFsAvailable, {.dedicated = true}, 240},
         Case{Signal::kImageFsAvailable, {.dedicated = true}, 1000},

@@ -53,6 +53,7 @@ TEST(PredictedRelease, IsWhatTheProcessesAloneHold) {
   record.shmem = 2ull << 30;
   EXPECT_EQ(predicted_release(Signal::kMemoryAvailable, reading(story, pod)), (1_GiB).count)
       << "never more than it uses";
+  EXPECT_EQ(predicted_release(Signal::kMemoryPressure, reading(story, pod)), (1_GiB).count);
   EXPECT_EQ(predicted_release(Signal::kPidAvailable, reading(story, pod)), 1);
   EXPECT_EQ(predicted_release(Signal::kSwapAvailable, reading(story, pod)), std::nullopt);
   record.anon = HR_UNKNOWN;

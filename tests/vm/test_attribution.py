@@ -17,7 +17,9 @@ SECOND = 1_000_000_000
 
 
 def started(node, mode="enforce", hard="40Mi", **headroom):
-    node.start(kubelet_configuration(hard=hard, mode=mode, **headroom))
+    """With a threshold on memory.pressure as well, quicker than anybody would set it."""
+    pressure = {"memory": {"threshold": "20%", "grace": "3s"}}
+    node.start(kubelet_configuration(hard=hard, mode=mode, pressure=pressure, **headroom))
     programs = node.status()["programs"]
     assert programs["stall"] == {"loaded": True, "how": "memstall", "lost": 0}, (programs, node.journal())
     assert programs["throttle"]["loaded"] and programs["lifecycle"]["loaded"], (programs, node.journal())
@@ -43,6 +45,8 @@ def assert_quiet(node):
     status = node.status()
     assert not any(status["conditions"].values()), status["conditions"]
     assert status["counters"]["evicted"] == 0 and status["counters"]["would_evict"] == 0, status["counters"]
+    lost = next(100 - signal["available"] / 10_000 for signal in status["signals"] if signal["signal"] == "memory.pressure")
+    print(f"    memory.pressure: {lost:.1f}% of the last moment lost")
 
 
 def test_a_pod_at_its_own_limit_waits_at_its_own_limit(vm):
@@ -132,6 +136,9 @@ def test_what_the_node_has_not_is_the_nodes_fault(vm):
         seconds = stall_seconds(stalls)
         assert seconds["global"] > 0.5, seconds
         assert seconds.get("limit", 0) + seconds.get("high", 0) < seconds["global"] / 10, seconds
+        status = node.status()
+        assert status["conditions"]["MemoryPressure"], status["thresholds"]
+        assert 'headroom_would_evict_total{signal="memory.pressure"} 1' in node.metrics()
 
 
 def test_a_cgroup_is_shown_when_born_and_forgotten_when_gone(vm):

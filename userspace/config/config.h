@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,8 @@ struct Config {
   ReclaimConfig reclaim;
   CpusConfig cpus;
   SlicesConfig slices;
+  // pressure.memory: joins policy.thresholds when all is read.
+  std::optional<Threshold> memory_pressure;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_told = false;
 

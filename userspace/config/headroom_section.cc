@@ -4,6 +4,7 @@
 #include "config/absolute_path.h"
 #include "config/disk_section.h"
 #include "config/node_section.h"
+#include "config/pressure_section.h"
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "slices",
     "evictStaticPods",
     "cpus",
+    "pressure",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -194,6 +196,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   read_reclaim(section, config);
   if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
     config.policy.evict_static_culprits = *culprits;
+  read_pressure(section, config);
 }
 
 }  // namespace headroom::config

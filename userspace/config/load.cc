@@ -93,6 +93,8 @@ Heard read(const CommandLine& line) {
                                   gathered.eviction.enforce_node_allocatable};
   told.config.policy.thresholds =
       thresholds_told(gathered.eviction, enforcements.keys, told.complaints);
+  if (told.config.memory_pressure)
+    told.config.policy.thresholds.push_back(*told.config.memory_pressure);
   settle_reserves(gathered.reserves, enforcements, told.config, told.complaints);
   settle_cpus(gathered.cpus, told.config, told.complaints);
   sort_by_place(told.complaints);

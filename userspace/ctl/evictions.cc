@@ -5,6 +5,8 @@
 #include "ctl/complain.h"
 #include "ctl/record_fields.h"
 
+#include <headroom/signal.h>
+
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -32,22 +34,22 @@ std::string cause_of(const Json& record) {
   return text(at(record, {"signal"})) + " " + text(taint.is_null() ? at(record, {"kind"}) : taint);
 }
 
-bool of_memory(const std::string& signal) {
-  return signal == "memory.available" || signal == "allocatableMemory.available";
+bool frees_memory(const std::string& signal) {
+  const auto known = signal_named(signal);
+  return known && condition_of(*known) == Condition::kMemoryPressure;
 }
 
 // What the pod used of what was short: bytes, inodes or tasks. Older records know memory alone.
 std::string usage_of(const Json& record, const std::string& signal) {
   const Json& usage = at(record, {"usage"});
   if (usage.is_null()) return bytes(integer(at(record, {"working_set"})));
-  return amount(signal, integer(usage));
+  return used(signal, integer(usage));
 }
 
 // What came back is measured of memory.
 std::string returned(const Json& record, const std::string& signal) {
-  return of_memory(signal) || signal == "swap.available" || signal == "taint"
-             ? bytes(integer(at(record, {"memory_returned"})))
-             : "-";
+  return frees_memory(signal) || signal == "taint" ? bytes(integer(at(record, {"memory_returned"})))
+                                                   : "-";
 }
 
 Row row_of(const Json& record) {

@@ -72,8 +72,8 @@ Row row_of(std::size_t place, const std::string& signal, const Json& candidate,
           {text(at(candidate, {"namespace"})) + "/" + text(at(candidate, {"name"}))},
           {fate, colour_of(fate)},
           {reason_of(signal, candidate, chosen)},
-          {amount(signal, integer(at(candidate, {"usage"})))},
-          {by_request(signal) ? amount(signal, integer(at(candidate, {"request"}))) : "-"},
+          {used(signal, integer(at(candidate, {"usage"})))},
+          {by_request(signal) ? used(signal, integer(at(candidate, {"request"}))) : "-"},
           {std::to_string(integer(at(candidate, {"priority"})).value_or(0))}};
 }
 

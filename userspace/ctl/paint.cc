@@ -110,6 +110,11 @@ std::string amount(std::string_view signal, std::optional<std::int64_t> value) {
   return signal.ends_with(".limit") ? report::human_bytes(*value) : std::to_string(*value);
 }
 
+std::string used(std::string_view signal, std::optional<std::int64_t> value) {
+  const auto known = signal_named(signal);
+  return known && wants_memory(*known) ? bytes(value) : amount(signal, value);
+}
+
 std::string bytes(std::optional<std::int64_t> value) {
   return value ? report::human_bytes(*value) : "-";
 }

@@ -39,6 +39,8 @@ std::string printable(std::string_view text);
 // "-" where not known.
 std::string amount(std::string_view signal, std::optional<std::int64_t> value);
 std::string bytes(std::optional<std::int64_t> value);
+// What a pod uses or requests of what it is ranked by.
+std::string used(std::string_view signal, std::optional<std::int64_t> value);
 std::string seconds(std::optional<double> value);
 
 }  // namespace headroom::ctl

@@ -13,6 +13,8 @@
 #include "observe/fill_rate.h"
 #include "report/journal.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -71,6 +73,8 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                  .inventory = std::move(sources.inventory),
                  .pods_cgroup = config_.pods_cgroup,
                  .waits = std::move(sources.waits),
+                 .pressure_window = config_.policy.pressure_window,
+                 .cpus = sysconf(_SC_NPROCESSORS_ONLN),
                  .disks = std::make_unique<observe::DiskMeter>(meter_options(config_)),
                  .cgroup_root = root.mount,
                  .images = filesystems_.images}),
@@ -387,6 +391,8 @@ void Node::adopt(config::Config config) {
   config_.reclaim = std::move(config.reclaim);
   config_.cpus = std::move(config.cpus);
   host_actuator_.use(ways_of(config_));
+  if (config.policy.pressure_window != config_.policy.pressure_window)
+    observer_.take_pressure_over(config.policy.pressure_window);
   config_.policy = std::move(config.policy);
   config_.self_check_period = config.self_check_period;
   config_.pod_manifests = std::move(config.pod_manifests);

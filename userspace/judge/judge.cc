@@ -93,6 +93,8 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   const auto threshold = threshold_to_act_on(policy, snapshot, before, verdict);
   if (!enforce_limits(policy, snapshot, verdict) && threshold)
     act_on(policy, snapshot, *threshold, verdict);
+  if (!verdict.decisions.empty() || !verdict.farewells.empty())
+    begin_pressure_again(policy, verdict);
   plan_next_check(policy, snapshot, verdict);
 }
 

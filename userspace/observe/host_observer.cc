@@ -17,7 +17,9 @@ constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | 
 }  // namespace
 
 HostObserver::HostObserver(Parts parts)
-    : parts_(std::move(parts)), registry_(PodLayout(parts_.pods_cgroup)) {}
+    : parts_(std::move(parts)),
+      registry_(PodLayout(parts_.pods_cgroup)),
+      pressure_(parts_.pressure_window, parts_.cpus) {}
 
 Snapshot HostObserver::look(Depth depth) {
   Snapshot snapshot;
@@ -30,6 +32,8 @@ Snapshot HostObserver::look(Depth depth) {
   else
     look_at_pods_cgroup();
   if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
+  of(observations_, Signal::kMemoryPressure) =
+      pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
   snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.

@@ -8,6 +8,7 @@
 #include "observe/inventory.h"
 #include "observe/node_source.h"
 #include "observe/pod_registry.h"
+#include "observe/pressure_window.h"
 #include "observe/wait_source.h"
 
 #include <headroom/ports.h>
@@ -29,6 +30,8 @@ class HostObserver final : public Observer {
     Inventory inventory;
     std::string pods_cgroup;                      // "kubepods.slice", below the cgroup root
     std::unique_ptr<WaitSource> waits = nullptr;  // null: not watched
+    Duration pressure_window = std::chrono::seconds(1);
+    std::int64_t cpus = 1;  // online
     Instant (*clock)() = now;
     std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
     std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
@@ -44,6 +47,9 @@ class HostObserver final : public Observer {
     registry_.describe(std::move(pods));
     retarget_ = true;
   }
+
+  // memory.pressure is taken over this, from now on.
+  void take_pressure_over(Duration window) { pressure_ = PressureWindow(window, parts_.cpus); }
 
   const Inventory& inventory() const { return parts_.inventory; }
   const CgroupSource& source() const { return *parts_.cgroups; }
@@ -69,6 +75,7 @@ class HostObserver final : public Observer {
 
   Parts parts_;
   PodRegistry registry_;
+  PressureWindow pressure_;
   Observations observations_;  // as last sampled; slow ones keep their older time
   Instant filesystems_read_;
   std::vector<CgroupId> told_;       // to the registry, sorted

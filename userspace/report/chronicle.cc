@@ -101,7 +101,7 @@ void adopt(const Farewell& farewell, Eviction& eviction) {
 
 void count_farewell(const Farewell& farewell, const Decision& decision, Counters& counters) {
   ++(farewell.gone ? counters.victims_gone : counters.victims_outlasting);
-  if (decision.standing.predicted && is_memory(decision.reason.signal))
+  if (decision.standing.predicted && wants_memory(decision.reason.signal))
     counters.memory_predicted += static_cast<std::uint64_t>(*decision.standing.predicted);
   if (farewell.memory_returned && farewell.memory_returned->count > 0)
     counters.memory_returned += static_cast<std::uint64_t>(farewell.memory_returned->count);

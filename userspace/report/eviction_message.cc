@@ -30,14 +30,14 @@ Quantity request_of(const Container& container, std::string_view resource) {
 std::vector<ContainerUse> memory_uses(const Decision& decision, const Snapshot& snapshot,
                                       const CgroupNames* names) {
   std::vector<ContainerUse> uses;
-  if (!names || !snapshot.cgroups || !is_memory(decision.reason.signal)) return uses;
+  if (!names || !snapshot.cgroups || !wants_memory(decision.reason.signal)) return uses;
   for (const hr_record& record : *snapshot.cgroups) {
     if (record.parent_id != decision.cgroup.value) continue;
     const Container* container =
         container_named(*decision.pod, names->path_of(CgroupId{record.id}));
     const auto used = working_set(record);
     if (container && used)
-      uses.push_back({container->name, quantity_of(decision.reason.signal, used->count),
+      uses.push_back({container->name, quantity_of(Signal::kMemoryAvailable, used->count),
                       request_of(*container, "memory")});
   }
   return uses;

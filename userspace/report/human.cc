@@ -58,12 +58,16 @@ bool counts_bytes(Signal signal) {
     case Signal::kImageFsInodesFree:
     case Signal::kContainerFsInodesFree:
     case Signal::kPidAvailable:
+    case Signal::kMemoryPressure:
       return false;
   }
   return true;
 }
 
 std::string human_amount(Signal signal, std::int64_t amount) {
+  // Millionths of the time.
+  if (signal == Signal::kMemoryPressure)
+    return fmt::format("{:.1f}%", static_cast<double>(amount) / 1e4);
   return counts_bytes(signal) ? human_bytes(amount) : std::to_string(amount);
 }
 

@@ -19,7 +19,7 @@ inline std::string human(Bytes bytes) {
 // "850us", "12ms", "1.5s", "45s", "3m20s", "2h5m", "3d4h".
 std::string human(Duration duration);
 
-// Whether a signal's quantity is bytes; otherwise inodes or tasks.
+// Whether a signal's quantity is bytes; otherwise inodes, tasks or millionths.
 bool counts_bytes(Signal signal);
 // A quantity of `signal`: bytes with a suffix, a count without.
 std::string human_amount(Signal signal, std::int64_t amount);

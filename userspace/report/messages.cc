@@ -43,7 +43,7 @@ std::string who(const Decision& decision, std::string_view qos) {
   const Standing& standing = decision.standing;
   const Reason& reason = decision.reason;
   // Of a resumed eviction only what it held is known.
-  const bool of_memory = is_memory(reason.signal) || !standing.usage;
+  const bool of_memory = wants_memory(reason.signal) || !standing.usage;
   std::string over;
   if (reason.limit == StorageLimit::kNone)
     over = of_memory
@@ -111,6 +111,8 @@ std::string pod_message(Signal signal, std::optional<Quantity> threshold,
 }
 
 Quantity quantity_of(Signal signal, std::int64_t amount) {
+  // Millionths, told as thousandths of one: "800m".
+  if (signal == Signal::kMemoryPressure) return Quantity::of_milli(amount / 1000);
   return Quantity::of(
       amount, counts_bytes(signal) ? Quantity::Format::kBinarySI : Quantity::Format::kDecimalSI);
 }

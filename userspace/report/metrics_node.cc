@@ -15,10 +15,11 @@ std::optional<double> seconds(const std::optional<Duration>& duration) {
 }
 
 void add_signals(const NodeView& node, Families& families) {
-  auto available = Family::gauge("headroom_signal_available",
-                                 "What the signal reads now, in bytes, inodes or tasks.");
-  auto capacity =
-      Family::gauge("headroom_signal_capacity", "What it reads of, in bytes, inodes or tasks.");
+  auto available =
+      Family::gauge("headroom_signal_available",
+                    "What the signal reads now, in bytes, inodes, tasks or millionths.");
+  auto capacity = Family::gauge("headroom_signal_capacity",
+                                "What it reads of, in bytes, inodes, tasks or millionths.");
   for (std::size_t i = 0; i < kSignals; ++i) {
     if (!node.observations[i]) continue;
     available.add(static_cast<double>(node.observations[i]->available),
@@ -31,8 +32,9 @@ void add_signals(const NodeView& node, Families& families) {
 }
 
 void add_thresholds(const NodeView& node, Families& families) {
-  auto limit = Family::gauge("headroom_threshold_limit",
-                             "Below this the threshold is crossed, in bytes, inodes or tasks.");
+  auto limit =
+      Family::gauge("headroom_threshold_limit",
+                    "Below this the threshold is crossed, in bytes, inodes, tasks or millionths.");
   auto below = Family::gauge("headroom_threshold_below", "1: the signal is below the threshold.");
   auto met = Family::gauge("headroom_threshold_met",
                            "1: it has been below for the threshold's grace period.");

@@ -2,7 +2,7 @@
 // Status JSON: what is shown, as one document: the answer of D-Bus Status() and what headroomctl
 // prints with --json.
 //
-// Amounts are in bytes, inodes or tasks, times in seconds or, with _ns, nanoseconds of
+// Amounts are in bytes, inodes, tasks or millionths, times in seconds or, with _ns, nanoseconds of
 // CLOCK_BOOTTIME; counters of cgroups are totals, for the reader to difference. null: not known.
 #pragma once
 

@@ -70,7 +70,7 @@ void hold_against(Signal signal, Bytes memory_request, Bytes storage_request,
 // A pod that has stats, but not this one, ranks as using none of it: the kubelet's rule.
 std::int64_t usage_of(Signal signal, ImageStorage images, const PodUsage& usage) {
   const std::int64_t held = usage.working_set ? usage.working_set->count : 0;
-  if (is_memory(signal)) return held;
+  if (wants_memory(signal)) return held;
   if (signal == Signal::kSwapAvailable) return held + (usage.swap ? usage.swap->count : 0);
   if (signal == Signal::kPidAvailable) return usage.processes ? *usage.processes : 0;
   return disk_usage(signal, images, usage.containers, usage.local_volumes);

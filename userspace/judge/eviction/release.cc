@@ -23,8 +23,7 @@ std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
 
 // What this victim has yet to give back; absent: nobody can say.
 std::optional<std::int64_t> outstanding(const Victim& victim, Signal signal) {
-  const bool same_unit =
-      is_sized(victim.reason.signal) && condition_of(victim.reason.signal) == condition_of(signal);
+  const bool same_unit = condition_of(victim.reason.signal) == condition_of(signal);
   return same_unit ? victim.due_before : std::nullopt;
 }
 
@@ -36,7 +35,7 @@ bool is_sized(Signal signal) {
 
 std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading) {
   if (!reading.record) return std::nullopt;
-  if (is_memory(signal)) return memory_of_processes(*reading.record);
+  if (wants_memory(signal)) return memory_of_processes(*reading.record);
   if (signal == Signal::kPidAvailable && (reading.record->valid & HR_PIDS))
     return static_cast<std::int64_t>(reading.record->pids_current);
   return std::nullopt;

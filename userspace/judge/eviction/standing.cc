@@ -55,13 +55,12 @@ bool fresh(Signal signal, const Observation& seen, const History& before, const 
   return !last || seen.at > *last;
 }
 
-// Lower acts first: memory before all else, swap because it is memory's, hard before soft. Upstream
-// takes either of a signal's two thresholds at random, so a soft grace may end up on a hard
-// eviction.
+// Lower acts first: memory before all else, then what tells of its want (swap, pressure), hard
+// before soft. Upstream takes either of a signal's two thresholds at random, so a soft grace may
+// end up on a hard eviction.
 std::tuple<int, bool> order(const Threshold& threshold) {
-  const int urgency = is_memory(threshold.signal)                  ? 0
-                      : threshold.signal == Signal::kSwapAvailable ? 1
-                                                                   : 2;
+  const bool tells_of_memory = condition_of(threshold.signal) == Condition::kMemoryPressure;
+  const int urgency = is_memory(threshold.signal) ? 0 : tells_of_memory ? 1 : 2;
   return {urgency, !threshold.hard()};
 }
 
@@ -105,6 +104,14 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
     if (!best || order(threshold) < order(policy.thresholds[*best])) best = standing.index;
   }
   return best;
+}
+
+void begin_pressure_again(const Policy& policy, Verdict& verdict) {
+  for (std::size_t i = 0; i < policy.thresholds.size(); ++i) {
+    if (policy.thresholds[i].signal != Signal::kMemoryPressure) continue;
+    verdict.after.thresholds[i].first_observed.reset();
+    verdict.after.thresholds[i].met = false;
+  }
 }
 
 Reason reason_for(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,

@@ -76,7 +76,9 @@ Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
 }  // namespace
 
 Result<Signal> parse_signal(std::string_view text) {
-  if (const auto signal = signal_named(text)) return *signal;
+  // memory.pressure is none of the kubelet's, and trips above its value: headroom.pressure has it.
+  if (const auto signal = signal_named(text); signal && *signal != Signal::kMemoryPressure)
+    return *signal;
   return failure("unsupported eviction signal " + std::string(text));
 }
 

@@ -26,8 +26,8 @@ using BySignal = std::array<std::optional<T>, kSignals>;
 
 std::string right_signals() {
   std::string text = "the signals are";
-  for (std::size_t i = 0; i < kSignals; ++i)
-    text.append(i == 0 ? " " : ", ").append(kSignalNames[i]);
+  for (const std::string_view each : kSignalNames)
+    if (parse_signal(each)) text.append(text.ends_with("are") ? " " : ", ").append(each);
   return text;
 }
 

@@ -45,8 +45,10 @@ std::optional<Duration> time_to(const ThresholdStanding& standing, const Trend& 
   return duration_cast<Duration>(left);
 }
 
-// Of the signal's unit per second; absent: a disk, which does not fill in milliseconds.
+// Of the signal's unit per second; absent: a disk, which does not fill in milliseconds, or what is
+// taken over a window.
 std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
+  if (signal == Signal::kMemoryPressure) return std::nullopt;
   switch (condition_of(signal)) {
     case Condition::kMemoryPressure:
       return static_cast<double>(policy.fastest_fill);
@@ -106,6 +108,8 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
   }
   for (ThresholdStanding& standing : verdict.thresholds) {
     const auto signal = static_cast<std::size_t>(policy.thresholds[standing.index].signal);
+    // What was lost in the last moment is no stock that runs out.
+    if (policy.thresholds[standing.index].signal == Signal::kMemoryPressure) continue;
     standing.time_to = time_to(standing, verdict.after.trends[signal]);
   }
 }

@@ -90,7 +90,7 @@ function rankingTable(record) {
     const row = make("tr", each.fate === "chosen" ? {class: "chosen"} : {},
       make("td", {class: "num"}, String(i + 1)), make("th", {scope: "row"}, podName(each)),
       make("td", {}, String(each.fate)), make("td", {class: "because"}, becauseText(record, each)),
-      make("td", {class: "num"}, amount(record.signal, each.usage)), make("td", {class: "num"}, amount(record.signal, each.request)),
+      make("td", {class: "num"}, used(record.signal, each.usage)), make("td", {class: "num"}, used(record.signal, each.request)),
       make("td", {class: "num"}, number(each.priority)), make("td", {class: "num"}, milliseconds(each.age_ms)));
     body.append(row);
   });

@@ -20,10 +20,13 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const bytes = (count) => isNumber(count) ? humanBytes(count) : "–";
 const number = (count) => isNumber(count) ? String(count).replace("-", "−") : "–";
 
-// Of a signal: bytes, or inodes and tasks, which are counted.
+// Of a signal: bytes, or inodes and tasks, which are counted, or millionths of the time.
 function amount(signal, count) {
+  if (signal === "memory.pressure") return isNumber(count) ? `${(count / 1e4).toFixed(1)}%` : "–";
   return /inodesFree|^pid\./.test(signal) ? number(count) : bytes(count);
 }
+// What a pod uses of what a signal ranks by.
+const used = (signal, count) => signal === "memory.pressure" ? bytes(count) : amount(signal, count);
 
 function duration(seconds) {
   if (!isNumber(seconds)) return "–";

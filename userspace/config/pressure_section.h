@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom.pressure: thresholds on time lost to the node's own shortage.
+#pragma once
+
+#include "config/config.h"
+#include "config/section.h"
+
+namespace headroom::config {
+
+// `headroom` is the section it is part of.
+void read_pressure(const Section& headroom, Config& config);
+
+}  // namespace headroom::config

@@ -7,7 +7,10 @@
 #include "config/temp_dir.h"
 #include "config/thresholds_as_text.h"
 
+#include <fstream>
+#include <iterator>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -102,6 +105,30 @@ TEST(Flags, TheOthersWinToo) {
   EXPECT_EQ(config->listen, "0.0.0.0:9750");
 }
 
+TEST(Flags, TellTheNodeAsPodsSeeIt) {
+  const auto config =
+      load_with({"--register-with-taints=old:NoSchedule",
+                 "--register-with-taints=dedicated=gpu:NoExecute,maybe:PreferNoSchedule",
+                 "--node-labels=zone=a", "--node-labels", "disk=ssd,zone=b",
+                 "--hostname-override=n1", "--max-pods=7", "--pods-per-core", "2",
+                 "--local-storage-capacity-isolation=false", "--kernel-memcg-notification"});
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(config->taints, (std::vector<Taint>{{"dedicated", "gpu", TaintEffect::kNoExecute},
+                                                {"maybe", "", TaintEffect::kPreferNoSchedule}}))
+      << "the last list stands alone";
+  EXPECT_EQ(config->node_labels, (Labels{{"disk", "ssd"}, {"zone", "b"}}));
+  EXPECT_EQ(config->node_name, "n1");
+  EXPECT_EQ(config->max_pods, 7);
+  EXPECT_EQ(config->pods_per_core, 2);
+  EXPECT_FALSE(config->policy.local_storage_isolation);
+}
+
+TEST(Flags, NoTaintsAreTheEmptyList) {
+  const auto config = load_with({"--register-with-taints=a:NoSchedule", "--register-with-taints="});
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_TRUE(config->taints.empty());
+}
+
 TEST(Flags, AnEmptyListenTurnsTheEndpointOff) {
   const auto config = load_with({"--listen="});
   ASSERT_TRUE(config) << said(config)[0];
@@ -146,6 +173,21 @@ const BadRow kBad[] = {
       "--listen: expected HOST:PORT such as 127.0.0.1:9750, or nothing for no endpoint, found "
       "\"9750\"",
       "--enforce-node-allocatable: enforceNodeAllocatable: pods is there twice"}},
+    {"of_the_node",
+     {"--register-with-taints=a=b:NoSchedule,a:NoSchedule,c-,d", "--node-labels=_=1,x",
+      "--max-pods=-1", "--pods-per-core=many", "--local-storage-capacity-isolation=no",
+      "--kernel-memcg-notification=perhaps"},
+     {"--local-storage-capacity-isolation: expected true or false, found \"no\"",
+      "--kernel-memcg-notification: expected true or false, found \"perhaps\"",
+      "--register-with-taints: \"a:NoSchedule\": there is a=b:NoSchedule already",
+      "--register-with-taints: \"c-\": there is nothing to remove yet",
+      "--register-with-taints: \"d\": expected KEY=VALUE:EFFECT or KEY:EFFECT to add, KEY:EFFECT- "
+      "or KEY- to remove, where EFFECT is NoSchedule, PreferNoSchedule or NoExecute",
+      "--node-labels: \"x\": expected key=value",
+      "--node-labels: the key \"_\" must be a name such as dedicated or example.com/dedicated: up "
+      "to 63 letters, digits, '-', '_' and '.', which begin and end with a letter or digit",
+      "--max-pods: expected a whole number, not negative (32 bits), found \"-1\"",
+      "--pods-per-core: expected a whole number, not negative (32 bits), found \"many\""}},
 };
 INSTANTIATE_TEST_SUITE_P(Bad, BadFlags, testing::ValuesIn(kBad), test::RowName{});
 
@@ -158,6 +200,22 @@ TEST(Flags, ABadThresholdIsFoundAtItsFlag) {
 
 TEST(Flags, AValueThatIsMissingIsOneComplaint) {
   EXPECT_EQ(said(load_with({"--mode"})).size(), 1u);
+}
+
+// headroomd(8) against --help: every flag is in it.
+TEST(Flags, AreInTheManual) {
+  std::ifstream page("docs/headroomd.8");  // tests run in the root of the repository
+  std::string text(std::istreambuf_iterator<char>(page), {});
+  std::erase(text, '\\');
+  std::istringstream words(help_text());
+  std::size_t flags = 0;
+  for (std::string word; words >> word;) {
+    if (!word.starts_with("--")) continue;
+    ++flags;
+    const std::string flag = word.substr(0, word.find(','));
+    EXPECT_NE(text.find(flag), std::string::npos) << flag;
+  }
+  EXPECT_GT(flags, 30u);
 }
 
 TEST(Flags, HelpVersionAndCheckAreJustFlags) {

@@ -13,83 +13,96 @@
 namespace headroom::config {
 namespace {
 
-void add_value(CLI::App& app, const std::string& name, CommandLine::Uses& uses,
-               const std::string& type, const std::string& help) {
-  app.add_option(name, uses, help)
-      ->type_name(type)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+struct Flag {
+  const char* name;
+  CommandLine::Uses CommandLine::*uses;
+  const char* type;  // of its value; null: a switch
+  const char* help;
+};
+
+constexpr Flag kKubeletFlags[] = {
+    {"--config", &CommandLine::config, "FILE",
+     "KubeletConfiguration with a headroom: section (/etc/headroom/headroom.yaml)"},
+    {"--eviction-hard", &CommandLine::eviction_hard, "SIGNAL<VALUE,...",
+     "evict at once below these"},
+    {"--eviction-soft", &CommandLine::eviction_soft, "SIGNAL<VALUE,...",
+     "evict below these after their grace period"},
+    {"--eviction-soft-grace-period", &CommandLine::eviction_soft_grace_period,
+     "SIGNAL=DURATION,...", "how long below a soft threshold"},
+    {"--eviction-minimum-reclaim", &CommandLine::eviction_minimum_reclaim, "SIGNAL=VALUE,...",
+     "once evicting, how far above the threshold to go"},
+    {"--eviction-max-pod-grace-period", &CommandLine::eviction_max_pod_grace_period, "SECONDS",
+     "longest grace a soft eviction grants; negative: the pod's own"},
+    {"--eviction-pressure-transition-period", &CommandLine::eviction_pressure_transition_period,
+     "DURATION", "how long a pressure condition outlasts its cause"},
+    {"--kernel-memcg-notification", &CommandLine::kernel_memcg_notification, nullptr,
+     "taken and of no effect: with cgroup v2 the kubelet's has none either"},
+    {"--local-storage-capacity-isolation", &CommandLine::local_storage_isolation, nullptr,
+     "evict pods over their limits of local storage (true)"},
+    {"--enforce-node-allocatable", &CommandLine::enforce_node_allocatable, "KEY,...",
+     "pods, system-reserved, kube-reserved, ... or none"},
+
+    {"--register-with-taints", &CommandLine::register_with_taints, "KEY=VALUE:EFFECT,...",
+     "taints the node starts with"},
+    {"--node-labels", &CommandLine::node_labels, "KEY=VALUE,...", "labels of the node"},
+    {"--hostname-override", &CommandLine::hostname_override, "NAME",
+     "the node's name, in place of the host's"},
+    {"--max-pods", &CommandLine::max_pods, "NUMBER", "how many pods the node takes (110)"},
+    {"--pods-per-core", &CommandLine::pods_per_core, "NUMBER",
+     "how many for each CPU; 0: no such limit"},
+
+    {"--cpu-manager-policy", &CommandLine::cpu_manager_policy, "none|static",
+     "whether Guaranteed pods get whole CPUs of their own"},
+    {"--cpu-manager-policy-options", &CommandLine::cpu_manager_policy_options, "OPTION=BOOLEAN,...",
+     "full-pcpus-only, strict-cpu-reservation, ..."},
+    {"--cpu-manager-reconcile-period", &CommandLine::cpu_manager_reconcile_period, "DURATION",
+     "how often all CPU sets are looked at"},
+    {"--topology-manager-policy", &CommandLine::topology_manager_policy, "POLICY",
+     "none, best-effort, restricted or single-numa-node"},
+    {"--topology-manager-policy-options", &CommandLine::topology_manager_policy_options,
+     "OPTION=VALUE,...", "prefer-closest-numa-nodes, max-allowable-numa-nodes"},
+    {"--topology-manager-scope", &CommandLine::topology_manager_scope, "container|pod",
+     "what is aligned as one"},
+
+    {"--kube-reserved", &CommandLine::kube_reserved, "NAME=QUANTITY,...",
+     "kept back from pods for the node's services: cpu, memory, ephemeral-storage, pid"},
+    {"--system-reserved", &CommandLine::system_reserved, "NAME=QUANTITY,...",
+     "the same, for the operating system"},
+    {"--kube-reserved-cgroup", &CommandLine::kube_reserved_cgroup, "SLICE",
+     "the slice that kube-reserved is enforced on"},
+    {"--system-reserved-cgroup", &CommandLine::system_reserved_cgroup, "SLICE",
+     "the slice that system-reserved is enforced on"},
+    {"--reserved-cpus", &CommandLine::reserved_cpus, "CPUS",
+     "CPUs kept back, such as 0-1; in place of what is reserved of cpu"},
+    {"--qos-reserved", &CommandLine::qos_reserved, "memory=PERCENT%",
+     "share of better classes' memory requests that lesser ones may not use"},
+    {"--cgroups-per-qos", &CommandLine::cgroups_per_qos, nullptr,
+     "a cgroup for all pods and one for each lesser class (true)"},
+    {"--cgroup-root", &CommandLine::cgroup_root, "CGROUP", "where the pods' cgroup is made (/)"},
+    {"--cgroup-driver", &CommandLine::cgroup_driver, "systemd|cgroupfs", "how cgroups are named"},
+    {"--experimental-allocatable-ignore-eviction,"
+     "--experimental-node-allocatable-ignore-eviction-threshold",
+     &CommandLine::ignore_eviction_threshold, nullptr,
+     "do not take hard eviction thresholds off what pods may have"},
+};
+
+constexpr Flag kOurFlags[] = {
+    {"--mode", &CommandLine::mode, "observe|enforce", "say what would be done, or do it"},
+    {"--listen", &CommandLine::listen, "HOST:PORT", "metrics endpoint; empty: none"},
+};
+
+void add(CLI::App& app, CommandLine& line, const Flag& flag) {
+  CommandLine::Uses& uses = line.*flag.uses;
+  // A switch's value is joined by "=", as pflag has it: "--cgroups-per-qos false" would be a stray
+  // word.
+  CLI::Option* option =
+      flag.type ? app.add_option(flag.name, uses, flag.help)->type_name(flag.type)->expected(1)
+                : app.add_flag(flag.name, uses, flag.help);
+  if (flag.type) option->allow_extra_args(false);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void add_kubelet_flags(CLI::App& app, CommandLine& line) {
-  add_value(app, "--config", line.config, "FILE",
-            "KubeletConfiguration with a headroom: section (/etc/headroom/headroom.yaml)");
-  add_value(app, "--eviction-hard", line.eviction_hard, "SIGNAL<VALUE,...",
-            "evict at once below these");
-  add_value(app, "--eviction-soft", line.eviction_soft, "SIGNAL<VALUE,...",
-            "evict below these after their grace period");
-  add_value(app, "--eviction-soft-grace-period", line.eviction_soft_grace_period,
-            "SIGNAL=DURATION,...", "how long below a soft threshold");
-  add_value(app, "--eviction-minimum-reclaim", line.eviction_minimum_reclaim, "SIGNAL=VALUE,...",
-            "once evicting, how far above the threshold to go");
-  add_value(app, "--eviction-max-pod-grace-period", line.eviction_max_pod_grace_period, "SECONDS",
-            "longest grace a soft eviction grants; negative: the pod's own");
-  add_value(app, "--eviction-pressure-transition-period", line.eviction_pressure_transition_period,
-            "DURATION", "how long a pressure condition outlasts its cause");
-  add_value(app, "--enforce-node-allocatable", line.enforce_node_allocatable, "KEY,...",
-            "pods, system-reserved, kube-reserved, ... or none");
-}
-
-void add_cpu_flags(CLI::App& app, CommandLine& line) {
-  add_value(app, "--cpu-manager-policy", line.cpu_manager_policy, "none|static",
-            "whether Guaranteed pods get whole CPUs of their own");
-  add_value(app, "--cpu-manager-policy-options", line.cpu_manager_policy_options,
-            "OPTION=BOOLEAN,...", "full-pcpus-only, strict-cpu-reservation, ...");
-  add_value(app, "--cpu-manager-reconcile-period", line.cpu_manager_reconcile_period, "DURATION",
-            "how often all CPU sets are looked at");
-  add_value(app, "--topology-manager-policy", line.topology_manager_policy, "POLICY",
-            "none, best-effort, restricted or single-numa-node");
-  add_value(app, "--topology-manager-policy-options", line.topology_manager_policy_options,
-            "OPTION=VALUE,...", "prefer-closest-numa-nodes, max-allowable-numa-nodes");
-  add_value(app, "--topology-manager-scope", line.topology_manager_scope, "container|pod",
-            "what is aligned as one");
-}
-
-// A value is joined by "=", as pflag has it: "--cgroups-per-qos false" would be a stray word.
-void add_switch(CLI::App& app, const std::string& name, CommandLine::Uses& uses,
-                const std::string& help) {
-  app.add_flag(name, uses, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-void add_reserve_flags(CLI::App& app, CommandLine& line) {
-  add_value(app, "--kube-reserved", line.kube_reserved, "NAME=QUANTITY,...",
-            "kept back from pods for the node's services: cpu, memory, ephemeral-storage, pid");
-  add_value(app, "--system-reserved", line.system_reserved, "NAME=QUANTITY,...",
-            "the same, for the operating system");
-  add_value(app, "--kube-reserved-cgroup", line.kube_reserved_cgroup, "SLICE",
-            "the slice that kube-reserved is enforced on");
-  add_value(app, "--system-reserved-cgroup", line.system_reserved_cgroup, "SLICE",
-            "the slice that system-reserved is enforced on");
-  add_value(app, "--reserved-cpus", line.reserved_cpus, "CPUS",
-            "CPUs kept back, such as 0-1; in place of what is reserved of cpu");
-  add_value(app, "--qos-reserved", line.qos_reserved, "memory=PERCENT%",
-            "share of better classes' memory requests that lesser ones may not use");
-  add_switch(app, "--cgroups-per-qos", line.cgroups_per_qos,
-             "a cgroup for all pods and one for each lesser class (true)");
-  add_value(app, "--cgroup-root", line.cgroup_root, "CGROUP", "where the pods' cgroup is made (/)");
-  add_value(app, "--cgroup-driver", line.cgroup_driver, "systemd|cgroupfs",
-            "how cgroups are named");
-  add_switch(app,
-             "--experimental-allocatable-ignore-eviction,"
-             "--experimental-node-allocatable-ignore-eviction-threshold",
-             line.ignore_eviction_threshold,
-             "do not take hard eviction thresholds off what pods may have");
-}
-
-void add_our_flags(CLI::App& app, CommandLine& line) {
-  add_value(app, "--mode", line.mode, "observe|enforce", "say what would be done, or do it");
-  add_value(app, "--listen", line.listen, "HOST:PORT", "metrics endpoint; empty: none");
+void add_questions(CLI::App& app, CommandLine& line) {
   app.add_flag("--check-config", line.check_config,
                "read the configuration, report every mistake and exit: 0 if there is none, else 2");
   app.add_flag("--version", line.version, "print the version and exit");
@@ -102,10 +115,11 @@ std::unique_ptr<CLI::App> make_app(CommandLine& line) {
       "Keeps headroom on this node: evicts pods by the kubelet's rules. Flags win over the file.",
       "headroomd");
   app->allow_extras();  // ours to complain of, each with the flag it may have meant
-  add_kubelet_flags(*app, line);
-  add_cpu_flags(*app, line);
-  add_reserve_flags(*app, line);
-  add_our_flags(*app, line);
+  for (const Flag& flag : kKubeletFlags)
+    add(*app, line, flag);
+  for (const Flag& flag : kOurFlags)
+    add(*app, line, flag);
+  add_questions(*app, line);
   return app;
 }
 

@@ -27,6 +27,13 @@ struct CommandLine {
   Uses eviction_max_pod_grace_period;
   Uses eviction_pressure_transition_period;
   Uses enforce_node_allocatable;
+  Uses local_storage_isolation;    // "true" where no value is given
+  Uses kernel_memcg_notification;  // likewise
+  Uses register_with_taints;
+  Uses node_labels;
+  Uses hostname_override;
+  Uses max_pods;
+  Uses pods_per_core;
   Uses cpu_manager_policy;
   Uses cpu_manager_policy_options;
   Uses cpu_manager_reconcile_period;

@@ -2,6 +2,7 @@
 #include "config/flag_values.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -58,13 +59,29 @@ void tell_word(const CommandLine::Uses& uses, const std::string& flag, std::opti
   if (!uses.empty()) told = Told{flag, 0, {Word{"", uses.back(), 0}}, {}};
 }
 
+std::optional<bool> switch_of(const CommandLine::Uses& uses, const std::string& flag,
+                              Complaints& complaints) {
+  if (uses.empty()) return std::nullopt;
+  if (uses.back() == "true" || uses.back() == "false") return uses.back() == "true";
+  complaints.push_back({flag, 0, "expected true or false, found \"" + uses.back() + "\""});
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> count_of(const CommandLine::Uses& uses, const std::string& flag,
+                                     Complaints& complaints) {
+  if (uses.empty()) return std::nullopt;
+  const std::string& text = uses.back();
+  std::int32_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && end == text.data() + text.size() && count >= 0) return count;
+  complaints.push_back(
+      {flag, 0, "expected a whole number, not negative (32 bits), found \"" + text + "\""});
+  return std::nullopt;
+}
+
 void tell_switch(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told,
                  Complaints& complaints) {
-  if (uses.empty()) return;
-  if (uses.back() != "true" && uses.back() != "false")
-    complaints.push_back({flag, 0, "expected true or false, found \"" + uses.back() + "\""});
-  else
-    tell_word(uses, flag, told);
+  if (switch_of(uses, flag, complaints)) tell_word(uses, flag, told);
 }
 
 }  // namespace headroom::config

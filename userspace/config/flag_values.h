@@ -5,6 +5,7 @@
 #include "config/command_line.h"
 #include "config/told.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,11 @@ void tell_map(const CommandLine::Uses& uses, const std::string& flag, std::strin
               std::optional<Told>& told, Complaints& complaints);
 void tell_list(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told);
 void tell_word(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told);
+// Absent: not given, or complained of.
+std::optional<bool> switch_of(const CommandLine::Uses& uses, const std::string& flag,
+                              Complaints& complaints);
+std::optional<std::int64_t> count_of(const CommandLine::Uses& uses, const std::string& flag,
+                                     Complaints& complaints);
 void tell_switch(const CommandLine::Uses& uses, const std::string& flag, std::optional<Told>& told,
                  Complaints& complaints);
 

@@ -71,6 +71,10 @@ void apply_flags(const CommandLine& line, Config& config, EvictionTold& eviction
             eviction.enforce_node_allocatable);
   apply_max_grace(line, config.policy, complaints);
   apply_transition(line, config.policy, complaints);
+  if (const auto isolation =
+          switch_of(line.local_storage_isolation, "--local-storage-capacity-isolation", complaints))
+    config.policy.local_storage_isolation = *isolation;
+  switch_of(line.kernel_memcg_notification, "--kernel-memcg-notification", complaints);
   apply_ours(line, config, complaints);
 }
 

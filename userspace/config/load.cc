@@ -6,6 +6,7 @@
 #include "config/flags.h"
 #include "config/headroom_section.h"
 #include "config/kubelet_section.h"
+#include "config/node_flags.h"
 #include "config/read_file.h"
 #include "config/reserve_flags.h"
 #include "config/reserves_told.h"
@@ -87,6 +88,7 @@ Heard read(const CommandLine& line) {
   Gathered gathered;
   read_configured(line, told.config, gathered, told.complaints);
   apply_flags(line, told.config, gathered.eviction, told.complaints);
+  apply_node_flags(line, told.config, told.complaints);
   apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
   apply_reserve_flags(line, gathered.reserves, told.complaints);
   const Enforcements enforcements{enforcements_told(gathered.eviction, told.complaints),

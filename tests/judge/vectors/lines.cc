@@ -12,6 +12,11 @@ std::string folder() {
   return told && *told ? told : "tests/fixtures/vectors";
 }
 
+std::set<std::string>& asked_for() {
+  static std::set<std::string> names;
+  return names;
+}
+
 Line parsed(const std::string& file, int number, const std::string& text) {
   Line line{file, number, text, nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false),
             ""};
@@ -25,7 +30,12 @@ void PrintTo(const Line& line, std::ostream* out) {
   *out << line.file << ":" << line.number << ": " << line.text;
 }
 
+const std::set<std::string>& files_asked_for() {
+  return asked_for();
+}
+
 std::vector<Line> lines_of(const std::string& name) {
+  asked_for().insert(name);
   const std::string file = folder() + "/" + name;
   std::ifstream stream(file);
   if (!stream) return {Line{file, 0, "", {}, "cannot be opened (run at the repository's root?)"}};

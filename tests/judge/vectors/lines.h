@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Line {
 };
 // What gtest prints beside a failure.
 void PrintTo(const Line& line, std::ostream* out);
+
+// The names lines_of() was asked for so far.
+const std::set<std::string>& files_asked_for();
 
 // Every line of `name`. A file that is missing or empty gives one line, which complains.
 std::vector<Line> lines_of(const std::string& name);

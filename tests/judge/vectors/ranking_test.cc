@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order pods are evicted, signal by signal; memory by both of its paths.
+// In which order pods are evicted, signal by signal: as told, and as the daemon reads it.
 #include "judge/eviction/rank.h"
 #include "judge/resources.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace headroom::vectors {
 namespace {
+
+hr_record record_of(const PodUsage& usage) {
+  hr_record record;
+  std::memset(&record, 0xff, sizeof record);  // all ones: unknown
+  record.valid = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_PIDS;
+  record.memory_usage = static_cast<std::uint64_t>(usage.working_set.value_or(Bytes{}).count);
+  record.inactive_file = 0;
+  record.pids_current = static_cast<std::uint64_t>(usage.processes.value_or(0));
+  return record;
+}
+
+DiskUsage disk_of(const PodUsage& usage) {
+  DiskUsage disk;
+  disk.containers = usage.containers;
+  for (const FsUsage& volume : usage.local_volumes)
+    disk.volumes.push_back({.name = "", .usage = volume, .ranked = true, .counted = true});
+  return disk;
+}
 
 class RankingVectors : public VectorTest {
  protected:
@@ -25,9 +45,12 @@ class RankingVectors : public VectorTest {
     }
   }
 
-  std::vector<std::string> general(Signal signal) const {
-    const ImageStorage images{.dedicated = line().at("dedicated_imagefs").get<bool>(),
-                              .split = line().at("split_container_imagefs").get<bool>()};
+  ImageStorage images() const {
+    return {.dedicated = line().at("dedicated_imagefs").get<bool>(),
+            .split = line().at("split_container_imagefs").get<bool>()};
+  }
+
+  std::vector<std::string> by_usage(Signal signal, ImageStorage images) const {
     std::vector<Contender> contenders;
     for (std::size_t i = 0; i < pods_.size(); ++i)
       contenders.push_back({&pods_[i], usages_[i] ? &*usages_[i] : nullptr});
@@ -37,17 +60,25 @@ class RankingVectors : public VectorTest {
     return names;
   }
 
-  // As the hot path sees them. Stats without a working set count as none used.
-  std::vector<std::string> by_candidates(Signal signal) const {
+  // From records and measurements, as the daemon reads them. Stats without a working set count as
+  // none used.
+  std::vector<std::string> by_readings(Signal signal, ImageStorage images) const {
+    std::vector<hr_record> records(pods_.size());
+    std::vector<DiskUsage> disks(pods_.size());
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < pods_.size(); ++i) {
-      Candidate each{.pod = static_cast<std::uint32_t>(i),
-                     .usage = {},
-                     .request = eviction_request(pods_[i], "memory").value(),
-                     .credit = eviction_request(pods_[i], "memory").value(),
-                     .priority = pods_[i].priority};
-      if (usages_[i]) each.usage = usages_[i]->working_set ? usages_[i]->working_set->count : 0;
-      candidates.push_back(each);
+      const Pod& pod = pods_[i];
+      PodReading reading{.pod = std::make_shared<Pod>(pod),
+                         .memory_request = Bytes{eviction_request(pod, "memory").value()}};
+      reading.storage_request = Bytes{eviction_request(pod, "ephemeral-storage").value()};
+      if (usages_[i]) {
+        records[i] = record_of(*usages_[i]);
+        disks[i] = disk_of(*usages_[i]);
+        reading.record = &records[i];
+        reading.disk = &disks[i];
+      }
+      candidates.push_back(candidate_for(signal, images, reading));
+      candidates.back().pod = static_cast<std::uint32_t>(i);
     }
     rank(signal, candidates);
     std::vector<std::string> names;
@@ -65,10 +96,8 @@ TEST_P(RankingVectors, Agree) {
   const auto signal = signal_named(text("signal"));
   ASSERT_TRUE(signal);
   const auto expected = line().at("expected_order").get<std::vector<std::string>>();
-  EXPECT_EQ(general(*signal), expected);
-  if (is_memory(*signal)) {
-    EXPECT_EQ(by_candidates(*signal), expected);
-  }
+  EXPECT_EQ(by_usage(*signal, images()), expected);
+  EXPECT_EQ(by_readings(*signal, images()), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lines, RankingVectors, testing::ValuesIn(lines_of("ranking.jsonl")),

@@ -37,6 +37,7 @@ constexpr const std::optional<Observation>& of(const Observations& all, Signal s
 struct ImageStorage {
   bool dedicated = false;  // imagefs is not the kubelet's own filesystem
   bool split = false;      // and the writable layers live apart from the images
+  bool apart = false;      // and not on the kubelet's own either: three filesystems
   friend bool operator==(ImageStorage, ImageStorage) = default;
 };
 

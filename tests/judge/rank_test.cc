@@ -180,11 +180,12 @@ TEST(Rank, CountsThePartsThatLiveOnTheFilesystem) {
   for (const Case& c :
        {Case{"one_filesystem", {}, all_parts, all_parts, all_parts},
         Case{"images_apart", {.dedicated = true}, not_the_layer, the_layer, the_layer},
-        Case{"layers_apart_too",
-             {.dedicated = true, .split = true},
-             all_parts,
+        Case{"layers_apart_too", {.dedicated = true, .split = true}, all_parts, nothing, all_parts},
+        Case{"three_filesystems",
+             {.dedicated = true, .split = true, .apart = true},
+             not_the_layer,
              nothing,
-             all_parts}}) {
+             the_layer}}) {
     EXPECT_EQ(rank(Signal::kNodeFsAvailable, c.images, contenders), c.nodefs) << c.says;
     EXPECT_EQ(rank(Signal::kNodeFsInodesFree, c.images, contenders), c.nodefs) << c.says;
     EXPECT_EQ(rank(Signal::kImageFsAvailable, c.images, contenders), c.imagefs) << c.says;
@@ -217,8 +218,8 @@ TEST(Rank, OfAReadingCountsWhatTheSignalCounts) {
   };
   for (const Case& c :
        {Case{Signal::kMemoryAvailable, {}, 200}, Case{Signal::kSwapAvailable, {}, 250},
-        Case{Signal::kMemoryPressure, {}, 200},
-        Case{Signal::kPidAvailable, {}, 7}, Case{Signal::kNodeFsAvailable, {}, 1240},
+        Case{Signal::kMemoryPressure, {}, 200}, Case{Signal::kPidAvailable, {}, 7},
+        Case{Signal::kNodeFsAvailable, {}, 1240},
         Case{Signal::kNodeFsAvailable, {.dedicated = true}, 240},
         Case{Signal::kImageFsAvailable, {.dedicated = true}, 1000},
         Case{Signal::kNodeFsInodesFree, {}, 16}})

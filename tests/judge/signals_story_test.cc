@@ -12,6 +12,7 @@ using std::chrono::seconds;
 using Lines = std::vector<std::string>;
 const Lines kNothing;
 constexpr auto kNodeFs = Signal::kNodeFsAvailable;
+constexpr auto kImageFs = Signal::kImageFsAvailable;
 constexpr auto kInodes = Signal::kNodeFsInodesFree;
 constexpr auto kPids = Signal::kPidAvailable;
 constexpr auto kSwap = Signal::kSwapAvailable;
@@ -249,6 +250,35 @@ TEST(Disk, ARemovalDoesNotHoldUpMemory) {
   story.step(100, {{kNodeFs, kGiB / 2}});
   story.step(200, {{kNodeFs, kGiB / 2}, {Signal::kMemoryAvailable, 0}});
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
+}
+
+TEST(Disk, NobodyDiesForImagesThatAreAloneOnTheirFilesystem) {
+  Story story(enforcing({below(kImageFs, kGiB), below(kPids, 1000), below(kNodeFs, kGiB)}));
+  story.images = {.dedicated = true, .split = true};
+  story.uses_disk(story.pod("web", 1_MiB), 1, 1_GiB);
+  story.step(1, {{kImageFs, kGiB / 2}, {kPids, 30'000, 32'768}, {kNodeFs, 2 * kGiB}});
+  EXPECT_EQ(story.decided(), kNothing);
+  EXPECT_TRUE(raised(story, Condition::kDiskPressure));
+  story.step(100, {{kImageFs, kGiB / 2}, {kPids, 10, 32'768}, {kNodeFs, 2 * kGiB}});
+  EXPECT_EQ(story.decided(), Lines{"kill web"}) << "and nobody else waits for it";
+}
+
+TEST(Disk, ThreeFilesystemsEachHaveTheirOwn) {
+  Story story(enforcing({below(kNodeFs, kGiB), below(Signal::kContainerFsAvailable, kGiB)}));
+  story.images = {.dedicated = true, .split = true, .apart = true};
+  story.uses_disk(story.pod("volume", 1_MiB), 1, 2_GiB);
+  const auto layer = story.pod("layer", 1_MiB);
+  story.uses_disk(layer, 1, 0_B, 0);
+  story.disk(layer).containers = {{.name = "c", .rootfs = {9_GiB, 9}, .logs = {}}};
+  story.step(1, {{kNodeFs, kGiB / 2}, {Signal::kContainerFsAvailable, 2 * kGiB}});
+  EXPECT_EQ(story.decided(), Lines{"kill volume"}) << "the layer is elsewhere";
+  story.vanish(0);
+  story.step(100, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, 2 * kGiB}});
+  story.step(5'000, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, kGiB / 2}});
+  story.uses_disk(layer, 5'000, 0_B, 0);
+  story.disk(layer).containers = {{.name = "c", .rootfs = {9_GiB, 9}, .logs = {}}};
+  story.step(5'100, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, kGiB / 2}});
+  EXPECT_EQ(story.decided(), Lines{"kill layer"});
 }
 
 // --- node-level reclaim ----------------------------------------------------------------------

@@ -15,13 +15,15 @@ namespace {
 using test::TempDir;
 namespace fs = std::filesystem;
 
-// Another device than that of temporary files; both are there on every Linux.
-fs::path other_device(const fs::path& than) {
-  struct stat one {};
-  struct stat other {};
-  ::stat(than.c_str(), &one);
+dev_t device(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_dev : 0;
+}
+
+// On another device than these; both are there on every Linux.
+fs::path other_device(const fs::path& than, const fs::path& nor = "/nowhere") {
   for (const char* candidate : {"/proc", "/sys"})
-    if (::stat(candidate, &other) == 0 && other.st_dev != one.st_dev) return candidate;
+    if (device(candidate) != device(than) && device(candidate) != device(nor)) return candidate;
   return {};
 }
 
@@ -56,6 +58,10 @@ TEST(Filesystems, DedicatedAndSplitAreADeviceApart) {
   EXPECT_EQ(
       find_filesystems({.nodefs = dir.path(), .imagefs = apart, .containerfs = dir.path()}).images,
       (ImageStorage{.dedicated = true, .split = true}));
+  const fs::path third = other_device(dir.path(), apart);
+  ASSERT_FALSE(third.empty());
+  EXPECT_EQ(find_filesystems({.nodefs = dir.path(), .imagefs = apart, .containerfs = third}).images,
+            (ImageStorage{.dedicated = true, .split = true, .apart = true}));
 }
 
 struct Mounts {

@@ -1,73 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every signal with real pressure: the right pod goes, the others stay, conditions come and go; and what must not evict."""
 
-import json
-
+from disk_node import ROOT, DiskNode, configuration, evicted, expect_fresh_pod_lives, wait_for_condition
 from node import Node, Pod
 
 MEMORY = "2G"
 DISK = "512M"
 SWAP = "256M"
-
-ROOT = "/mnt/disk"
-VOLUMES = f"{ROOT}/pods/{{uid}}/{{volume}}"
-
-
-def configuration(hard=None, transition="2s", enforce=("none",), soft=None, **headroom):
-    config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-              "enforceNodeAllocatable": list(enforce), "evictionHard": hard or {},
-              "evictionPressureTransitionPeriod": transition, "evictionMaxPodGracePeriod": 10,
-              "headroom": {"mode": "enforce", **headroom}}
-    if soft:
-        config |= {"evictionSoft": soft, "evictionSoftGracePeriod": {signal: "1s" for signal in soft}}
-    return json.dumps(config)
-
-
-def on_disk(**disk):
-    return {"nodefs": ROOT, "volumes": VOLUMES, "logs": f"{ROOT}/logs/{{name}}/{{container}}", **disk}
-
-
-class DiskNode(Node):
-    """A node whose nodefs is the test disk."""
-
-    def __enter__(self):
-        self.vm.run("""printf '[Service]\\nReadWritePaths=/mnt/disk\\n' \
-            > /run/systemd/system/headroomd.service.d/disk.conf; systemctl daemon-reload""", check=True)
-        return self
-
-    def leave(self):
-        super().leave()
-        self.vm.run(f"rm -rf {ROOT}/pods {ROOT}/logs {ROOT}/images")
-
-    def volume(self, pod, name="data"):
-        return f"{ROOT}/pods/{pod.uid}/{name}"
-
-    def run_with_volume(self, pod, fill, *properties, size_limit=None):
-        """A pod with an emptyDir that FILL, a script, is run in."""
-        empty_dir = {"sizeLimit": size_limit} if size_limit else {}
-        pod.volumes = [{"name": "data", "emptyDir": empty_dir}]
-        self.vm.run(f"mkdir -p {self.volume(pod)}", check=True)
-        return self.run_script(pod, f"cd {self.volume(pod)}; {fill}; exec sleep infinity", *properties)
-
-
-def condition(node, name):
-    return node.status()["conditions"][name]
-
-
-def wait_for_condition(node, name, value, timeout=30):
-    word = "true" if value else "false"
-    node.vm.wait_until(f"headroomctl status --json | tr -d ' \\n' | grep -q '\"{name}\":{word}'", timeout=timeout)
-
-
-def expect_fresh_pod_lives(node):
-    fresh = node.run_script(Pod("fresh"), "exec sleep infinity")
-    node.vm.run("sleep 3")
-    assert node.alive(fresh), "a pod that comes after the pressure stays"
-
-
-def evicted(node, count):
-    records = node.wait_for_evictions(count)
-    return [record["pod"]["name"] for record in records], records
 
 
 def test_the_pod_slice_alone_is_short_of_memory(vm):
@@ -90,7 +29,7 @@ def test_the_pod_slice_alone_is_short_of_memory(vm):
 
 def test_bytes_of_a_disk(vm):
     with DiskNode(vm) as node:
-        node.start(configuration({"nodefs.available": "150Mi"}, disk=on_disk()))
+        node.start(configuration({"nodefs.available": "150Mi"}, disk=node.paths()))
         small = node.run_with_volume(Pod("small"), "head -c 20M /dev/zero > file; sync")
         asked = node.run_with_volume(Pod("asked", "burstable", {"ephemeral-storage": "400Mi", "memory": "8Mi"}),
                                      "head -c 80M /dev/zero > file; sync")
@@ -113,7 +52,7 @@ def test_bytes_of_a_disk(vm):
 def test_inodes_of_a_disk(vm):
     with DiskNode(vm) as node:
         free = int(vm.run(f"stat -f -c %d {ROOT}", check=True).out)
-        node.start(configuration({"nodefs.inodesFree": str(free - 6000)}, disk=on_disk()))
+        node.start(configuration({"nodefs.inodesFree": str(free - 6000)}, disk=node.paths()))
         big = node.run_with_volume(Pod("big"), "head -c 100M /dev/zero > file; sync")
         many = node.run_with_volume(Pod("many"), "sleep 2; seq 1 8000 | xargs touch")
         names, records = evicted(node, 1)
@@ -126,7 +65,7 @@ def test_inodes_of_a_disk(vm):
 def test_reclaim_comes_before_pods(vm):
     with DiskNode(vm) as node:
         vm.run(f"mkdir {ROOT}/images; head -c 250M /dev/zero > {ROOT}/images/old; sync", check=True)
-        node.start(configuration({"nodefs.available": "150Mi"}, disk=on_disk(),
+        node.start(configuration({"nodefs.available": "150Mi"}, disk=node.paths(),
                                  reclaim={"images": ["/bin/rm", "-rf", f"{ROOT}/images"], "timeout": "20s"}))
         pod = node.run_with_volume(Pod("innocent"), "head -c 120M /dev/zero > file; sync")
         vm.wait_until(f"! test -e {ROOT}/images")
@@ -137,7 +76,7 @@ def test_reclaim_comes_before_pods(vm):
 
 def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
     with DiskNode(vm) as node:
-        node.start(configuration({"nodefs.available": "150Mi"}, disk=on_disk(), reclaim={"images": ["/bin/false"]}))
+        node.start(configuration({"nodefs.available": "150Mi"}, disk=node.paths(), reclaim={"images": ["/bin/false"]}))
         node.run_with_volume(Pod("hog"), "head -c 350M /dev/zero > file; sync")
         names, _ = evicted(node, 1)
         assert names == ["hog"]
@@ -147,7 +86,7 @@ def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
 
 def test_limits_of_local_storage(vm):
     with DiskNode(vm) as node:
-        node.start(configuration({"memory.available": "50Mi"}, disk=on_disk(measureEvery="1s")))
+        node.start(configuration({"memory.available": "50Mi"}, disk=node.paths(measureEvery="1s")))
         within = node.run_with_volume(Pod("within"), "head -c 10M /dev/zero > file; sync", size_limit="30Mi")
         node.run_with_volume(Pod("volume"), "head -c 40M /dev/zero > file; sync", size_limit="30Mi")
         node.run_with_volume(Pod("whole", limits={"ephemeral-storage": "20Mi"}), "head -c 30M /dev/zero > file; sync")

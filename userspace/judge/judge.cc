@@ -52,10 +52,11 @@ std::optional<std::int64_t> to_free(const Policy& policy, const Snapshot& snapsh
 void act_on(const Policy& policy, const Snapshot& snapshot, std::uint32_t threshold,
             Verdict& verdict) {
   const Reason reason = reason_for(policy, snapshot, verdict, threshold);
-  if (reason.hard && hasten(snapshot, reason, verdict) > 0) return;
+  const bool helps = holds_pods(reason.signal, snapshot.images);
+  if (helps && reason.hard && hasten(snapshot, reason, verdict) > 0) return;
   const auto missing = to_free(policy, snapshot, threshold, verdict);
   if (!missing) return;
-  if (reclaim_first(policy, snapshot, reason, verdict)) return;
+  if (reclaim_first(policy, snapshot, reason, verdict) || !helps) return;
   if (awaits_measurement(snapshot, reason, verdict.after)) return;
   const std::size_t decided = verdict.decisions.size();
   choose(policy, snapshot, reason, *missing, verdict);

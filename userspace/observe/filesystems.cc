@@ -59,6 +59,7 @@ Filesystems find_filesystems(const FilesystemsTold& told, const fs::path& root) 
   found.containerfs = told.containerfs.empty() ? found.imagefs : told.containerfs;
   found.images.dedicated = apart(found.imagefs, found.nodefs);
   found.images.split = found.images.dedicated && apart(found.containerfs, found.imagefs);
+  found.images.apart = found.images.split && apart(found.containerfs, found.nodefs);
   return found;
 }
 

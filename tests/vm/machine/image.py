@@ -28,7 +28,7 @@ FLAVOURS = {
 }
 
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "udev", "kmod", "iproute2", "procps", "util-linux", "libbpf1",
-            "bpftool", "curl")
+            "bpftool", "curl", "e2fsprogs")
 META_PACKAGE = "linux-image-cloud-amd64"
 IMAGE_SIZE = "2G"  # sparse: about 400 MB are on the disk
 MACHINE_ID = "68656164726f6f6d2d6c61622d766d31"  # fixed: an empty one makes systemd run its first boot

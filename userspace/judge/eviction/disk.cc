@@ -19,9 +19,13 @@ bool of_nodefs(Signal signal) {
   return signal == Signal::kNodeFsAvailable || signal == Signal::kNodeFsInodesFree;
 }
 
+// The kubelet knows no three filesystems: with writable layers apart from the images it takes them
+// to be on nodefs.
 DiskParts parts_on(Signal signal, ImageStorage images) {
-  if (!images.dedicated) return {.rootfs = true, .logs = true, .local_volumes = true};
-  if (images.split) return {!of_images(signal), !of_images(signal), !of_images(signal)};
+  constexpr DiskParts kAll{.rootfs = true, .logs = true, .local_volumes = true};
+  if (!images.dedicated) return kAll;
+  if (images.split && of_images(signal)) return {};
+  if (images.split && !images.apart) return kAll;
   const bool nodefs = of_nodefs(signal);
   return {.rootfs = !nodefs, .logs = nodefs, .local_volumes = nodefs};
 }
@@ -50,6 +54,10 @@ std::int64_t of_containers(DiskParts parts, bool inodes,
 }
 
 }  // namespace
+
+bool holds_pods(Signal signal, ImageStorage images) {
+  return !(images.split && of_images(signal));
+}
 
 std::int64_t disk_usage(Signal signal, ImageStorage images,
                         std::span<const ContainerUsage> containers,

@@ -19,6 +19,10 @@ constexpr bool counts_inodes(Signal signal) {
   return resource_of(signal) == "inodes";
 }
 
+// Whether anything of a pod is on the filesystem of a disk signal. Not where images are alone: no
+// death makes room there.
+bool holds_pods(Signal signal, ImageStorage images);
+
 // In bytes or inodes, by the signal.
 std::int64_t disk_usage(Signal signal, ImageStorage images,
                         std::span<const ContainerUsage> containers,

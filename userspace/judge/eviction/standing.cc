@@ -55,13 +55,17 @@ bool fresh(Signal signal, const Observation& seen, const History& before, const 
   return !last || seen.at > *last;
 }
 
-// Lower acts first: memory before all else, then what tells of its want (swap, pressure), hard
-// before soft. Upstream takes either of a signal's two thresholds at random, so a soft grace may
-// end up on a hard eviction.
-std::tuple<int, bool> order(const Threshold& threshold) {
-  const bool tells_of_memory = condition_of(threshold.signal) == Condition::kMemoryPressure;
-  const int urgency = is_memory(threshold.signal) ? 0 : tells_of_memory ? 1 : 2;
-  return {urgency, !threshold.hard()};
+// Lower acts first: memory before all else, then what tells of its want (swap, pressure); last what
+// nobody can be evicted for. Hard before soft: upstream takes either of a signal's two thresholds
+// at random, so a soft grace may end up on a hard eviction.
+std::tuple<int, bool> order(const Threshold& threshold, ImageStorage images) {
+  const Signal signal = threshold.signal;
+  const auto urgency = [&] {
+    if (is_memory(signal)) return 0;
+    if (condition_of(signal) == Condition::kMemoryPressure) return 1;
+    return holds_pods(signal, images) ? 2 : 3;
+  };
+  return {urgency(), !threshold.hard()};
 }
 
 }  // namespace
@@ -101,7 +105,9 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
     const Threshold& threshold = policy.thresholds[standing.index];
     const auto& seen = of(snapshot.observations, threshold.signal);
     if (!standing.met || !seen || !fresh(threshold.signal, *seen, before, verdict.after)) continue;
-    if (!best || order(threshold) < order(policy.thresholds[*best])) best = standing.index;
+    if (!best ||
+        order(threshold, snapshot.images) < order(policy.thresholds[*best], snapshot.images))
+      best = standing.index;
   }
   return best;
 }

@@ -64,6 +64,17 @@ TEST(NoExecute, EvictsAtOnceWhoDoesNotTolerateWithItsOwnGrace) {
   EXPECT_EQ(node.at(8000), Lines{"kill web"});
 }
 
+TEST(NoExecute, RunsThePreStopCommandsFirst) {
+  Node node;
+  const auto db = node.add("db", {}, seconds(7));
+  node.change(db, [](Pod& pod) { pod.containers.emplace_back().pre_stop = {"/flush"}; });
+  node.policy.taints = {no_execute("dedicated", "gpu")};
+  EXPECT_EQ(node.at(1000, Outcome::Result::kStarted), Lines{"pre-stop db"});
+  EXPECT_EQ(node.at(5999), kNothing);
+  EXPECT_EQ(node.at(6000), Lines{"terminate db"}) << "two seconds are kept for SIGTERM";
+  EXPECT_EQ(node.at(8000), Lines{"kill db"});
+}
+
 TEST(NoExecute, LeavesAloneWhoTolerates) {
   Node node;
   node.add("tolerant", {tolerating("dedicated")});

@@ -84,6 +84,41 @@ def test_no_execute_evicts_by_toleration_seconds_over_a_restart(vm):
         print(f"    tolerated for 12 s, sent away after {waited / 1000:.2f} s")
 
 
+class DaemonSetPod(Pod):
+    """Owned by a DaemonSet, whose pods tolerate what a node in trouble is tainted with."""
+
+    def manifest(self) -> str:
+        pod = json.loads(super().manifest())
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agents",
+                                               "uid": "1", "controller": True}]
+        return json.dumps(pod)
+
+
+def test_tolerations_nobody_wrote_are_there_all_the_same(vm):
+    with Node(vm) as node:
+        node.start(configuration(soft="700Mi", evictionPressureTransitionPeriod="5s"))
+        agent = node.run_pod(DaemonSetPod("agent"), "--hold 8M")
+        plain = node.run_pod(Pod("plain", pre_stop=["/bin/sh", "-c", "touch /run/said-goodbye"]), "--hold 8M")
+        limited = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
+                   "tolerationSeconds": 5}
+        patient = node.run_pod(Pod("patient", tolerations=[limited]), "--hold 8M")
+        vm.wait_until(f"[ $(grep -c '\"uid\": ' {NODE_FILE}) -eq 3 ]")
+        vm.run("headroomctl taint node.kubernetes.io/unreachable:NoExecute", check=True)
+        records = node.wait_for_evictions(2)
+        assert [record["pod"]["name"] for record in records] == ["plain", "patient"], records
+        assert 5000 <= records[1]["latency"]["first_seen_to_decision_ms"] < 6500, records[1]
+        assert vm.run("rm /run/said-goodbye").code == 0, "who is sent away runs its pre-stop commands"
+        assert node.alive(agent) and not node.alive(plain) and not node.alive(patient)
+        vm.run("headroomctl taint node.kubernetes.io/unreachable-", check=True)
+        # Under pressure a DaemonSet's BestEffort pod is admitted and another is not.
+        for pod in (DaemonSetPod("other-agent"), Pod("other")):
+            vm.put(pod.manifest().encode(), f"/tmp/{pod.name}.yaml")
+        node.run_pod(Pod("hog", "burstable", {"memory": "1Mi"}), f"--hold {node.holding_to_leave(400)}M")
+        vm.wait_until(f"grep -q {PRESSURE} {NODE_FILE}")
+        vm.run("headroomctl admit -f /tmp/other-agent.yaml", check=True)
+        assert vm.run("headroomctl admit -f /tmp/other.yaml").code == 1
+
+
 def test_only_root_edits_taints_and_everybody_may_ask(vm):
     with Node(vm) as node:
         idle = put_pod(vm, "idle")

@@ -2,6 +2,7 @@
 #include "judge/admission/no_execute.h"
 
 #include "judge/admission/taints.h"
+#include "judge/eviction/choose.h"
 #include "judge/eviction/victims.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ bool any_no_execute(const Policy& policy) {
 Decision send_away(const PodReading& reading, const TaintRef& taint, Instant since, Instant at) {
   constexpr std::chrono::seconds kDefaultGrace{30};
   const Duration grace = reading.pod->termination_grace.value_or(kDefaultGrace);
-  const bool at_once = grace <= Duration::zero();
+  const Act act = judge_eviction::first_act(*reading.pod, grace);
   Reason reason;
   reason.cause = Cause::kTaint;
   reason.hard = false;  // a hard threshold need not wait for this grace
@@ -41,15 +42,16 @@ Decision send_away(const PodReading& reading, const TaintRef& taint, Instant sin
   Standing standing;
   if (reading.record) standing.working_set = working_set(*reading.record);
   standing.memory_request = reading.memory_request;
-  return Decision{.act = at_once ? Act::kKill : Act::kTerminate,
-                  .pod = reading.pod,
-                  .cgroup = reading.cgroup,
-                  .reason = std::move(reason),
-                  .standing = standing,
-                  .decided_at = at,
-                  .deadline = at + (at_once ? judge_eviction::return_window(
-                                                  Signal::kMemoryAvailable, standing.working_set)
-                                            : grace)};
+  return Decision{
+      .act = act,
+      .pod = reading.pod,
+      .cgroup = reading.cgroup,
+      .reason = std::move(reason),
+      .standing = standing,
+      .decided_at = at,
+      .deadline = at + (act == Act::kKill ? judge_eviction::return_window(Signal::kMemoryAvailable,
+                                                                          standing.working_set)
+                                          : grace)};
 }
 
 // Nobody to send away: the pod has ended, or no process has come yet.

@@ -73,11 +73,6 @@ Duration grace_for(const Policy& policy, const Reason& reason, const Pod& pod) {
   return policy.max_pod_grace.count() < 0 ? own : std::min(policy.max_pod_grace, own);
 }
 
-bool has_pre_stop(const Pod& pod) {
-  return std::any_of(pod.containers.begin(), pod.containers.end(),
-                     [](const Container& container) { return !container.pre_stop.empty(); });
-}
-
 std::optional<Bytes> held_by(const PodReading& reading) {
   return reading.record ? working_set(*reading.record) : std::nullopt;
 }
@@ -89,12 +84,18 @@ bool dying(const History& history, CgroupId cgroup) {
                      [&](const Victim& victim) { return victim.cgroup == cgroup; });
 }
 
+Act first_act(const Pod& pod, Duration grace) {
+  if (grace <= Duration::zero()) return Act::kKill;
+  const bool pre_stop =
+      std::any_of(pod.containers.begin(), pod.containers.end(),
+                  [](const Container& container) { return !container.pre_stop.empty(); });
+  return pre_stop ? Act::kPreStop : Act::kTerminate;
+}
+
 Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,
                      const Reason& reason) {
   const Duration grace = grace_for(policy, reason, *reading.pod);
-  const bool at_once = grace <= Duration::zero();
-  const Act politely = has_pre_stop(*reading.pod) ? Act::kPreStop : Act::kTerminate;
-  Decision decision{.act = at_once ? Act::kKill : politely,
+  Decision decision{.act = first_act(*reading.pod, grace),
                     .pod = reading.pod,
                     .cgroup = reading.cgroup,
                     .reason = reason,
@@ -104,7 +105,7 @@ Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodRe
                     .deadline = snapshot.at + grace};
   decision.standing.working_set = held_by(reading);
   decision.standing.memory_request = reading.memory_request;
-  if (at_once)
+  if (decision.act == Act::kKill)
     decision.deadline = snapshot.at + return_window(reason.signal, decision.standing.working_set);
   return decision;
 }

@@ -17,6 +17,9 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
 std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, const History& history,
                                     std::size_t most);
 
+// What its end begins with: its pre-stop commands, SIGTERM, or SIGKILL where there is no grace.
+Act first_act(const Pod& pod, Duration grace);
+
 // The decision to evict this pod, whoever chose it, with the grace it is due.
 Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,
                      const Reason& reason);

@@ -47,6 +47,30 @@ def test_the_daemon_killed_in_mid_grace_resumes_it(vm):
         assert len(node.evictions()) == 1, "it was not evicted twice"
 
 
+def test_the_daemon_killed_during_a_pre_stop_command_does_not_run_it_again(vm):
+    """Of eight seconds of grace two are kept for SIGTERM. The command goes on by itself; its time is what it was."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="150Mi", soft="900Mi", grace="1s", max_pod_grace=8))
+        others = innocents(node)
+        run = "cut -d' ' -f1 /proc/uptime >> /run/pre-stop; sleep 100"
+        deaf = node.run_pod(Pod("deaf", pre_stop=["/bin/sh", "-c", run]), f"--deaf --hold {node.holding_to_leave(500)}M")
+        vm.wait_until("test -s /run/pre-stop && grep -q deaf /run/headroom/victims.json", timeout=30)
+        killed_at = float(vm.run("systemctl kill -s KILL headroomd.service; cut -d' ' -f1 /proc/uptime", check=True).out)
+        vm.run("sleep 0.5")
+        assert vm.run(f"grep -c . {deaf.cgroup}/{deaf.unit}/cgroup.procs", check=True).out.strip() == "3", \
+            "the command and its sleep outlive the daemon"
+        record, = node.wait_for_evictions(1)
+        began, = (float(line) for line in vm.run("cat /run/pre-stop; rm /run/pre-stop", check=True).out.split())
+        terminated, killed = (record["instants_ns"][act] / 1e9 for act in ("terminated", "killed"))
+        assert began < killed_at < terminated, record
+        assert 5.5 <= terminated - began < 8, (began, record)
+        assert 7.5 <= killed - began < 9.5, (began, record)
+        assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "1"
+        assert not node.alive(deaf) and all(node.alive(pod) for pod in others)
+        assert len(node.evictions()) == 1, "it was not evicted twice"
+        print(f"    SIGTERM {terminated - began:.1f} s and SIGKILL {killed - began:.1f} s after the command began, over a restart")
+
+
 def test_a_victim_that_vanishes_between_judging_and_killing_costs_nobody_else(vm):
     """The hog ends by itself within a moment of crossing the threshold, ten times over."""
     with Node(vm) as node:

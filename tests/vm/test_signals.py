@@ -149,6 +149,74 @@ def test_what_is_no_pressure_evicts_nobody(vm):
         assert node.alive(pods[0]) and node.alive(pods[2])
 
 
+def holding_now_and_then(mebibytes, times):
+    """Below for three seconds, above for one and a half, so often; then below for good."""
+    hold = f"/opt/headroom/bin/workload --hold {mebibytes}M"
+    return f"for i in $(seq {times}); do timeout 3 {hold}; sleep 1.5; done; touch /run/steady; exec {hold}"
+
+
+def test_a_soft_threshold_whose_signal_recovers_for_a_moment_starts_afresh(vm):
+    with Node(vm) as node:
+        vm.run("rm -f /run/steady")
+        node.start(configuration(soft={"memory.available": "900Mi"}, grace="4s"))
+        node.run_pod(Pod("calm"), "--hold 8M")
+        hold = node.holding_to_leave(700)
+        node.run_script(Pod("restless"), holding_now_and_then(hold, 4))
+        wait_for_condition(node, "MemoryPressure", True)
+        vm.wait_until("test -e /run/steady", timeout=60)
+        assert not node.evictions(), "never below for as long as its grace"
+        names, records = evicted(node, 1)
+        assert names == ["restless"] and records[0]["kind"] == "soft", records
+        since = records[0]["instants_ns"]["first_crossed"] / 1e9
+        steady = float(vm.run("echo $(($(date +%s) - $(stat -c %Y /run/steady)))", check=True).out)
+        uptime = float(vm.run("cut -d' ' -f1 /proc/uptime", check=True).out)
+        assert since > uptime - steady - 2, (since, uptime, steady)
+        vm.run("rm -f /run/steady")
+
+
+def test_two_thresholds_of_one_signal_are_one_eviction(vm):
+    """It falls through the soft one and the hard one within its grace: the hard one acts, once."""
+    with Node(vm) as node:
+        node.start(configuration({"memory.available": "300Mi"}, soft={"memory.available": "900Mi"}, grace="3s"))
+        calm = node.run_pod(Pod("calm", "burstable", {"memory": "100Mi"}), "--hold 60M")
+        hog = node.run_pod(Pod("hog"), "--until 4G --rate 800M")
+        names, records = evicted(node, 1)
+        assert names == ["hog"] and records[0]["kind"] == "hard", records
+        assert not records[0]["instants_ns"]["terminated"], "no SIGTERM"
+        vm.run("sleep 6")
+        assert len(node.evictions()) == 1 and node.alive(calm) and not node.alive(hog)
+        # Each by itself: above the hard one for good, the soft one takes its time.
+        late = node.run_pod(Pod("late"), f"--hold {node.holding_to_leave(600)}M")
+        names, records = evicted(node, 2)
+        assert names[1] == "late" and records[1]["kind"] == "soft" and records[1]["instants_ns"]["terminated"], records[1]
+        assert node.alive(calm) and not node.alive(late) and node.kernel_oom_kills() == 0
+
+
+def static(pod):
+    pod.annotations = {"kubernetes.io/config.source": "file"}
+    return pod
+
+
+def test_a_static_pod_that_is_the_culprit_goes_where_that_is_wanted(vm):
+    with Node(vm) as node:
+        hard = {"memory.available": "400Mi"}
+        node.start(configuration(hard))
+        node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 100M")
+        # Over its request, too, but critical.
+        proxy = node.run_pod(static(Pod("proxy", priority=2_000_000_000)), "--hold 200M")
+        hog = node.run_pod(static(Pod("hog")), f"--hold {node.holding_to_leave(250)}M")
+        names, records = evicted(node, 1)
+        fates = {entry["name"]: entry["fate"] for entry in records[0]["ranking"]}
+        assert names == ["web"] and fates["hog"] == fates["proxy"] == "critical", (names, fates)
+        assert node.alive(hog) and node.alive(proxy), "the kubelet's rule"
+        node.configure(configuration(hard, evictStaticPods="culprit"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=30)
+        wait_for_condition(node, "MemoryPressure", False)
+        assert node.evictions()[-1]["pod"]["name"] == "hog", node.evictions()[-1]["pod"]
+        assert node.alive(proxy), "one of critical priority never goes"
+
+
 def test_swap(vm):
     with Node(vm) as node:
         vm.run("swapon /dev/disk/by-id/virtio-swap 2>/dev/null; swapon --show | grep -q .", check=True)
@@ -160,6 +228,25 @@ def test_swap(vm):
             assert names == ["swapper"] and records[0]["signal"] == "swap.available", records
             assert node.alive(calm)
             wait_for_condition(node, "MemoryPressure", False)
+        finally:
+            node.leave()
+            vm.run("swapoff -a")
+
+
+def test_swap_that_comes_and_goes_is_known_or_not_and_nobody_goes_for_it(vm):
+    def free_swap():
+        return [signal["available"] for signal in node.status()["signals"] if signal["signal"] == "swap.available"]
+
+    with Node(vm) as node:
+        vm.run("swapoff -a", check=True)
+        try:
+            node.start(configuration({"swap.available": "10%", "memory.available": "100Mi"}))
+            pods = [node.run_pod(Pod("calm"), "--hold 80M"), node.run_pod(Pod("large"), "--hold 500M")]
+            for switch in ("swapon /dev/disk/by-id/virtio-swap", "swapoff -a") * 3:
+                vm.run(f"{switch}; sleep 2", check=True, timeout=60)
+                assert bool(free_swap()) == switch.startswith("swapon"), (switch, free_swap())
+                assert not any(node.status()["conditions"].values()), switch
+            assert all(node.alive(pod) for pod in pods) and not node.evictions()
         finally:
             node.leave()
             vm.run("swapoff -a")

@@ -29,6 +29,7 @@ Status three() {
   status.pods[0].stalls["global"] = {.ns = 4'000'000'000, .count = 1, .p99_ns = {}};
   status.pods[0].stalls["high"] = {};
   status.pods[1].throttled = 2'000'000'000;
+  status.pods[2].disk = 4096;
   return status;
 }
 
@@ -40,6 +41,7 @@ const Case kCases[] = {
     {PodOrder::kName, "a b c "},       {PodOrder::kOver, "a b c "},
     {PodOrder::kWorkingSet, "a b c "}, {PodOrder::kPriority, "c b a "},
     {PodOrder::kStalls, "b a c "},     {PodOrder::kThrottled, "a b c "},
+    {PodOrder::kDisk, "c a b "},
 };
 
 TEST(Pods, InTheOrderAskedForTheUnknownLast) {

@@ -97,6 +97,7 @@ PodStatus pod_of(const Json& json) {
   pod.request = integer(json, "request");
   pod.limit = integer(json, "limit");
   pod.over = integer(json, "over");
+  pod.disk = integer(json, "disk");
   pod.cpu = integer(json, "cpu_ns");
   pod.throttled = integer(json, "throttled_ns");
   pod.memory_waiting = integer(json, "memory_waiting_ns");

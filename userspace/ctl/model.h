@@ -56,6 +56,7 @@ struct PodStatus {
   std::optional<std::int64_t> request;
   std::optional<std::int64_t> limit;  // absent: none, or not known
   std::optional<std::int64_t> over;
+  std::optional<std::int64_t> disk;
   // Totals, in nanoseconds.
   std::optional<std::int64_t> cpu;
   std::optional<std::int64_t> throttled;

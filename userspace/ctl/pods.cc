@@ -24,7 +24,8 @@ const std::map<std::string, PodOrder> kOrders{{"name", PodOrder::kName},
                                               {"workingset", PodOrder::kWorkingSet},
                                               {"priority", PodOrder::kPriority},
                                               {"stalls", PodOrder::kStalls},
-                                              {"throttled", PodOrder::kThrottled}};
+                                              {"throttled", PodOrder::kThrottled},
+                                              {"disk", PodOrder::kDisk}};
 
 struct PodsOptions {
   std::string sort = "over";
@@ -53,6 +54,8 @@ std::optional<std::int64_t> weight(const PodStatus& pod, PodOrder order) {
       return stalled(pod);
     case PodOrder::kThrottled:
       return pod.throttled;
+    case PodOrder::kDisk:
+      return pod.disk;
   }
   return std::nullopt;
 }
@@ -93,7 +96,8 @@ Row row_of(const PodStatus& pod) {
           {printable(pod.qos)},     {std::to_string(pod.priority)},
           {bytes(pod.working_set)}, {bytes(pod.request)},
           {bytes(pod.limit)},       {bytes(pod.over), over ? Colour::kYellow : Colour::kNone},
-          {time(pod.throttled)},    {stalls_of(pod)}};
+          {time(pod.throttled)},    {bytes(pod.disk)},
+          {stalls_of(pod)}};
 }
 
 // headroomd's own words for each, in the order asked for.
@@ -125,7 +129,7 @@ int run_pods(const PodsOptions& options) {
 std::string render_pods(const Status& status, PodOrder order, const Screen& screen) {
   Row titles;
   for (const char* title : {"POD", "NAMESPACE", "QOS", "PRIORITY", "WORKING SET", "REQUEST",
-                            "LIMIT", "OVER", "THROTTLED", "WAITED FOR MEMORY"})
+                            "LIMIT", "OVER", "THROTTLED", "DISK", "WAITED FOR MEMORY"})
     titles.push_back({title, Colour::kBold});
   std::vector<Row> rows{std::move(titles)};
   for (const PodStatus* pod : sorted(status, order))
@@ -135,7 +139,7 @@ std::string render_pods(const Status& status, PodOrder order, const Screen& scre
 
 void add_pods(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<PodsOptions>();
-  auto* pods = app.add_subcommand("pods", "Every pod: memory, waits, throttling");
+  auto* pods = app.add_subcommand("pods", "Every pod: memory, waits, throttling, disk");
   pods->group(kLooking);
   std::vector<std::string> words;
   for (const auto& [word, order] : kOrders)

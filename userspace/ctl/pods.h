@@ -11,7 +11,15 @@
 
 namespace headroom::ctl {
 
-enum class PodOrder : std::uint8_t { kName, kOver, kWorkingSet, kPriority, kStalls, kThrottled };
+enum class PodOrder : std::uint8_t {
+  kName,
+  kOver,
+  kWorkingSet,
+  kPriority,
+  kStalls,
+  kThrottled,
+  kDisk
+};
 
 std::string render_pods(const Status& status, PodOrder order, const Screen& screen);
 

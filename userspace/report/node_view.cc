@@ -61,6 +61,22 @@ void work_out_cpu(CgroupTable& table, const CgroupTable* shown) {
   }
 }
 
+void add(std::optional<Bytes>& sum, const FsUsage& part) {
+  if (part.used) sum = Bytes{sum.value_or(Bytes{}).count + part.used->count};
+}
+
+// Logs, writable layers and local volumes, as far as they are known.
+std::optional<Bytes> disk_total(const DiskUsage& usage) {
+  std::optional<Bytes> sum;
+  for (const ContainerUsage& container : usage.containers) {
+    add(sum, container.rootfs);
+    add(sum, container.logs);
+  }
+  for (const VolumeUsage& volume : usage.volumes)
+    if (volume.ranked) add(sum, volume.usage);
+  return sum;
+}
+
 }  // namespace
 
 std::string_view qos_name(const Pod& pod, QosOf qos_of) {
@@ -76,8 +92,9 @@ void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot
     table.records.insert(table.records.end(), snapshot.cgroups->begin(), snapshot.cgroups->end());
   table.pods.clear();
   for (const PodReading& reading : snapshot.pods)
-    table.pods.push_back(
-        PodRow{reading.pod, reading.cgroup, reading.memory_request, reading.critical});
+    table.pods.push_back(PodRow{reading.pod, reading.cgroup, reading.memory_request,
+                                reading.critical,
+                                reading.disk ? disk_total(*reading.disk) : std::nullopt});
   work_out_cpu(table, shown);
   table.stalls.take(snapshot.waits.stalls);
   table.throttles.take(snapshot.waits.throttles);

@@ -163,6 +163,7 @@ struct PodRow {
   CgroupId cgroup;
   Bytes memory_request;
   bool critical = false;
+  std::optional<Bytes> disk{};  // what is measured of it; absent: nothing yet
 };
 
 struct CgroupTable {

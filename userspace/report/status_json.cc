@@ -146,7 +146,8 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"memory_waiting_ns", read.psi(HR_PSI_MEMORY, HR_PSI_SOME)},
           {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
           {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
-          {"tasks", read(HR_PIDS, &hr_record::pids_current)}};
+          {"tasks", read(HR_PIDS, &hr_record::pids_current)},
+          {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)}};
 }
 
 Json pods_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {

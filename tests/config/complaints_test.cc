@@ -153,9 +153,6 @@ const Bad kBadValues[] = {
      {"4: headroom.checkFloor: must be more than zero",
       "5: headroom.sweepPeriod: must be more than zero",
       "6: headroom.fastestFill: must be more than zero bytes per second"}},
-    {"pressure_without_a_threshold",
-     "headroom:\n  pressure:\n    memory: {grace: 5s}\n",
-     {"5: headroom.pressure.memory.threshold: missing; write a percentage such as 20%"}},
     {"pressure_that_is_no_share",
      "headroom:\n  pressure:\n    memory:\n      threshold: 100%\n      grace: 0s\n      window: "
      "-1s\n",

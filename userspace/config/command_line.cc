@@ -23,6 +23,8 @@ struct Flag {
 constexpr Flag kKubeletFlags[] = {
     {"--config", &CommandLine::config, "FILE",
      "KubeletConfiguration with a headroom: section (/etc/headroom/headroom.yaml)"},
+    {"--config-dir", &CommandLine::config_dir, "DIR",
+     "drop-ins merged into it by name (the file's name and .d)"},
     {"--eviction-hard", &CommandLine::eviction_hard, "SIGNAL<VALUE,...",
      "evict at once below these"},
     {"--eviction-soft", &CommandLine::eviction_soft, "SIGNAL<VALUE,...",

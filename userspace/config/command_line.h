@@ -20,6 +20,7 @@ struct CommandLine {
 
   // The kubelet's.
   Uses config;
+  Uses config_dir;
   Uses eviction_hard;
   Uses eviction_soft;
   Uses eviction_soft_grace_period;

@@ -5,6 +5,7 @@
 #include "base/pod_paths.h"
 #include "config/complaint.h"
 #include "config/cpus_config.h"
+#include "config/setting.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/cpu_conversion.h"
 #include "judge/allocatable/slices_mode.h"
@@ -55,6 +56,7 @@ enum class BpfUse : std::uint8_t { kAll, kEvents, kNone };
 
 struct Config {
   Policy policy;
+  Settings settings;  // all of it once more, as it was told, for who asks
 
   // The `headroom:` section.
   std::string listen = "127.0.0.1:9750";  // listen; "" turns the HTTP endpoint off

@@ -230,6 +230,10 @@ void read_cpus(const Section& document, const std::string& file, Config& config,
   }
 }
 
+std::span<const std::string_view> headroom_cpus_keys() {
+  return kOurKeys;
+}
+
 void read_headroom_cpus(const Section& headroom, const std::string& file, Config& config,
                         CpusTold& told) {
   const auto section = headroom.map("cpus");

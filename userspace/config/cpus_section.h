@@ -10,6 +10,7 @@
 #include "config/section.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct CpusTold {
   OptionsTold mode;
   CpuOptionGates gates;  // featureGates
 };
+
+std::span<const std::string_view> headroom_cpus_keys();
 
 // The kubelet's keys of the document, and headroom.cpus.
 void read_cpus(const Section& document, const std::string& file, Config& config, CpusTold& told);

@@ -61,6 +61,14 @@ void read_span(const Section& section, std::string_view key, Duration& span) {
 
 }  // namespace
 
+std::span<const std::string_view> disk_keys() {
+  return kDiskKeys;
+}
+
+std::span<const std::string_view> reclaim_keys() {
+  return kReclaimKeys;
+}
+
 void read_disk(const Section& headroom, Config& config) {
   const auto section = headroom.map("disk");
   if (!section) return;

@@ -5,7 +5,13 @@
 #include "config/config.h"
 #include "config/section.h"
 
+#include <span>
+#include <string_view>
+
 namespace headroom::config {
+
+std::span<const std::string_view> disk_keys();
+std::span<const std::string_view> reclaim_keys();
 
 void read_disk(const Section& headroom, Config& config);
 void read_reclaim(const Section& headroom, Config& config);

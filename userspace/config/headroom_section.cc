@@ -157,6 +157,10 @@ std::span<const std::string_view> headroom_keys() {
   return kKeys;
 }
 
+std::span<const std::string_view> slices_keys() {
+  return kSlicesKeys;
+}
+
 std::optional<std::string> objection_to_listen(std::string_view listen) {
   if (listen.empty()) return std::nullopt;  // off
   const std::size_t colon = listen.rfind(':');

@@ -11,10 +11,14 @@
 #include "config/reserve_flags.h"
 #include "config/reserves_told.h"
 #include "config/section.h"
-#include "config/yaml.h"
+#include "config/settings_told.h"
+#include "config/sources.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -28,49 +32,45 @@ struct Gathered {
   ReservesTold reserves;
 };
 
-void read_document(const yaml::Node& document, const std::string& file, Config& config,
-                   Gathered& gathered, Complaints& complaints) {
-  if (!document.is_map()) {
-    complaints.push_back(
-        {file, document.line, "expected a KubeletConfiguration, found " + describe(document)});
-    return;
+// The file and its drop-ins, as far as they can be read.
+void read_file_into(const std::filesystem::path& file, bool drop_in, Sources& sources,
+                    Complaints& complaints) {
+  const auto text = read_file(file);
+  if (text)
+    sources.add(file, *text, drop_in, complaints);
+  else
+    complaints.push_back({file, 0, text.error().what});
+}
+
+Sources read_sources(const CommandLine& line, Complaints& complaints) {
+  Sources sources;
+  const std::string file = line.config.empty() ? kDefaultFile : line.config.back();
+  const bool there = !line.config.empty() || ::access(file.c_str(), F_OK) == 0 || errno != ENOENT;
+  if (there) read_file_into(file, false, sources, complaints);
+  const std::string directory =
+      line.config_dir.empty() ? file + kDropInEnding : line.config_dir.back();
+  const auto names = drop_ins(directory);
+  if (!names) {
+    if (!line.config_dir.empty() || names.error().code != ENOENT)
+      complaints.push_back({directory, 0, names.error().what});
+    return sources;
   }
-  const Section section(document, "", file, complaints);
+  for (const std::filesystem::path& name : *names)
+    read_file_into(name, true, sources, complaints);
+  return sources;
+}
+
+void read_document(const Sources& sources, Config& config, Gathered& gathered,
+                   Complaints& complaints) {
+  if (!sources.document().is_map()) return;  // absent, or complained of
+  const std::string& file = sources.files().front();
+  const Section section(sources.document(), "", file, complaints);
   read_kubelet(section, file, config, gathered.eviction, gathered.reserves);
   read_cpus(section, file, config, gathered.cpus);
   if (const auto ours = section.map("headroom")) {
     read_headroom(*ours, file, config, gathered.reserves);
     read_headroom_cpus(*ours, file, config, gathered.cpus);
   }
-}
-
-void read_text(const std::string& text, const std::string& file, Config& config, Gathered& gathered,
-               Complaints& complaints) {
-  const std::size_t before = complaints.size();
-  std::vector<yaml::Node> documents = yaml::parse(text, file, complaints);
-  std::erase_if(documents, [](const yaml::Node& node) { return node.is_null(); });
-  if (documents.empty()) {
-    // Cut short by a syntax error, it is not empty.
-    if (complaints.size() == before)
-      complaints.push_back({file, 0, "expected a KubeletConfiguration, found an empty file"});
-    return;
-  }
-  read_document(documents.front(), file, config, gathered, complaints);
-  if (documents.size() > 1)
-    complaints.push_back({file, documents[1].line, "expected one document, found another"});
-}
-
-void read_configured(const CommandLine& line, Config& config, Gathered& gathered,
-                     Complaints& complaints) {
-  const std::string file = line.config.empty() ? kDefaultFile : line.config.back();
-  const auto text = read_file(file);
-  if (text) {
-    read_text(*text, file, config, gathered, complaints);
-    return;
-  }
-  const bool may_be_absent = line.config.empty();
-  if (!may_be_absent || text.error().code != ENOENT)
-    complaints.push_back({file, 0, text.error().what});
 }
 
 // The file's in the order of its lines, then the flags' as they came.
@@ -86,7 +86,8 @@ void sort_by_place(Complaints& complaints) {
 Heard read(const CommandLine& line) {
   Heard told;
   Gathered gathered;
-  read_configured(line, told.config, gathered, told.complaints);
+  const Sources sources = read_sources(line, told.complaints);
+  read_document(sources, told.config, gathered, told.complaints);
   apply_flags(line, told.config, gathered.eviction, told.complaints);
   apply_node_flags(line, told.config, told.complaints);
   apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
@@ -99,7 +100,12 @@ Heard read(const CommandLine& line) {
     told.config.policy.thresholds.push_back(*told.config.memory_pressure);
   settle_reserves(gathered.reserves, enforcements, told.config, told.complaints);
   settle_cpus(gathered.cpus, told.config, told.complaints);
+  told.config.settings =
+      settings_told(sources.document(), line, gathered.eviction, gathered.reserves,
+                    [&](int at) { return sources.place(at); });
   sort_by_place(told.complaints);
+  for (Complaint& complaint : told.complaints)
+    complaint = sources.located(std::move(complaint));
   return told;
 }
 

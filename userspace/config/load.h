@@ -14,6 +14,8 @@ namespace headroom::config {
 
 // Read where --config names no other. It may be absent then: every key has a default.
 inline constexpr const char* kDefaultFile = "/etc/headroom/headroom.yaml";
+// Where --config-dir names no directory, drop-ins are beside the file: headroom.yaml.d.
+inline constexpr const char* kDropInEnding = ".d";
 
 // What was understood, beside what was wrong.
 struct Heard {

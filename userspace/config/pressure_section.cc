@@ -12,13 +12,8 @@ constexpr std::array<std::string_view, 1> kResources{"memory"};
 constexpr std::array<std::string_view, 3> kKeys{"threshold", "grace", "window"};
 constexpr Duration kGrace = std::chrono::seconds(10);
 
-// The part of the time that may be lost: more than nothing, less than all of it.
+// The part of the time that may be lost: more than nothing, less than all of it. Absent: off.
 std::optional<Fraction> read_share(const Section& memory) {
-  if (!memory.has("threshold")) {
-    memory.complain_at(memory.line(),
-                       memory.path_of("threshold") + ": missing; write a percentage such as 20%");
-    return std::nullopt;
-  }
   const auto text = memory.string("threshold");
   if (!text) return std::nullopt;
   const auto value = parse_threshold_value(Signal::kMemoryPressure, *text);
@@ -52,6 +47,10 @@ void read_memory(const Section& memory, Config& config) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> memory_pressure_keys() {
+  return kKeys;
+}
 
 void read_pressure(const Section& headroom, Config& config) {
   const auto pressure = headroom.map("pressure");

@@ -5,7 +5,12 @@
 #include "config/config.h"
 #include "config/section.h"
 
+#include <span>
+#include <string_view>
+
 namespace headroom::config {
+
+std::span<const std::string_view> memory_pressure_keys();
 
 // `headroom` is the section it is part of.
 void read_pressure(const Section& headroom, Config& config);

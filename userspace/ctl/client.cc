@@ -89,6 +89,10 @@ Result<std::string> fetch_status() {
   return std::move(*answer);
 }
 
+Answer ask_config() {
+  return ask("Config", [](sd_bus_message*) { return 0; });
+}
+
 Answer ask_admission(const std::string& manifest) {
   return ask("Admit", [&](sd_bus_message* message) {
     return sd_bus_message_append(message, "s", manifest.c_str());

@@ -28,6 +28,9 @@ using Answer = tl::expected<std::string, NoAnswer>;
 // The status document, as headroomd wrote it.
 Result<std::string> fetch_status();
 
+// The configuration in force, as JSON.
+Answer ask_config();
+
 // Whether the pods of a manifest would be admitted, as JSON.
 Answer ask_admission(const std::string& manifest);
 

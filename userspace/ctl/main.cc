@@ -6,6 +6,7 @@
 #include "ctl/command.h"
 #include "ctl/complain.h"
 #include "ctl/completion.h"
+#include "ctl/config.h"
 #include "ctl/cpus.h"
 #include "ctl/evictions.h"
 #include "ctl/place.h"
@@ -38,6 +39,8 @@ struct Entry {
 constexpr Entry kCommands[] = {
     {add_check, R"(
   headroomctl check                   what works here, what does not, and what to do about it)"},
+    {add_config, R"(
+  headroomctl config                  what is in force, and which file and line says so)"},
     {add_cpus, R"(
   headroomctl cpus                    which CPU is whose, by socket, NUMA node and core)"},
     {add_evictions, R"(

@@ -120,6 +120,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                                        .kills_in_a_hang = standby_.kills()});
               }) {
   describe(std::move(manifests));
+  settings_.set(config_.settings);
   note_source();
   status_.adopt(terms_of(config_), config_.policy);
   standby_.adopt(config_.policy);
@@ -183,7 +184,8 @@ report::DbusSetup Node::bus_setup() {
                       bool overwrite) { return taint_json(taints_, edits, overwrite); },
       .cpus = [board = cpu_board_] { return cpus_answer(*board); },
       .record = [this](int pipe,
-                       std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); }};
+                       std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); },
+      .config = [this] { return settings_.json(); }};
 }
 
 report::ReporterSetup Node::reporter_setup() {
@@ -377,17 +379,11 @@ void Node::adopt_policy() {
 
 void Node::adopt(config::Config config) {
   config = tainted(completed(std::move(config), measured_fill_, filesystems_));
-  const auto stays = [&](const char* key, const auto& was, const auto& wanted) {
-    if (was != wanted) log::warning("headroom.{} takes effect at the next start", key);
-  };
-  stays("listen", config_.listen, config.listen);
-  stays("auditLog", config_.audit_log, config.audit_log);
-  stays("stateDirectory", config_.state_dir, config.state_dir);
-  stays("podsCgroup", config_.pods_cgroup, config.pods_cgroup);
-  stays("nodeStatus", config_.node_status, config.node_status);
-  stays("compatibilityMetrics", config_.compatibility_metrics, config.compatibility_metrics);
-  stays("disk", config_.disk, config.disk);
-  stays("bpf", config_.bpf, config.bpf);
+  config_.settings = config::adopted(std::move(config.settings), config_.settings);
+  for (const config::Setting& setting : config_.settings)
+    if (!setting.next.empty())
+      log::warning("{}: {} takes effect at the next start", setting.path, setting.next_origin);
+  settings_.set(config_.settings);
   config_.reclaim = std::move(config.reclaim);
   config_.cpus = std::move(config.cpus);
   host_actuator_.use(ways_of(config_));

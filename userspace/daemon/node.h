@@ -10,6 +10,7 @@
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
 #include "daemon/recorder.h"
+#include "daemon/settings_in_force.h"
 #include "daemon/shadow_keeper.h"
 #include "daemon/slice_keeper.h"
 #include "daemon/sources.h"
@@ -95,6 +96,7 @@ class Node {
   std::shared_ptr<report::Shown> shown_;
   std::shared_ptr<report::CpuBoard> cpu_board_;
   std::unique_ptr<SliceKeeper> slices_;  // null: off since the start
+  SettingsInForce settings_;
   StatusKeeper status_;
   std::unique_ptr<report::BusThread> bus_;
   report::NodeReporter reporter_;

@@ -7,7 +7,31 @@
 #include <algorithm>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom::daemon {
+namespace {
+
+// What the configuration leaves to be found, where it was.
+void note_found(config::Config& config, const observe::Filesystems& filesystems) {
+  const auto found = [&](std::string_view path, const std::string& value) {
+    for (config::Setting& setting : config.settings)
+      if (setting.path == path && setting.value == "null" && !value.empty()) {
+        setting.value = value;
+        setting.origin = "found";
+      }
+  };
+  const auto text = [](const std::filesystem::path& path) {
+    return nlohmann::json(path.string()).dump();
+  };
+  found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
+  found("headroom.podsCgroup", text(config.pods_cgroup));
+  found("headroom.disk.nodefs", text(filesystems.nodefs));
+  if (filesystems.imagefs) found("headroom.disk.imagefs", text(*filesystems.imagefs));
+  if (filesystems.containerfs) found("headroom.disk.containerfs", text(*filesystems.containerfs));
+}
+
+}  // namespace
 
 observe::Filesystems filesystems_of(const config::Config& config) {
   return observe::find_filesystems({.nodefs = config.disk.nodefs,
@@ -24,6 +48,7 @@ config::Config completed(config::Config config, std::int64_t measured_fill,
     log::warning("thresholds of containerfs are not configured: they follow those of {}",
                  filesystems.images.dedicated && !filesystems.images.split ? "imagefs" : "nodefs");
   policy.thresholds = std::move(whole.thresholds);
+  note_found(config, filesystems);
   return config;
 }
 

@@ -143,11 +143,12 @@ HEADROOM_SHAPE(Threshold) {
 HEADROOM_SHAPE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
          local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
-         reclaim_timeout, remove_empty_dirs, fastest_fill, check_floor, check_ceiling,
+         reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor, check_ceiling,
          sweep_period] = value;
   io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
   io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
-  io(reclaim_timeout, remove_empty_dirs, fastest_fill, check_floor, check_ceiling, sweep_period);
+  io(reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor);
+  io(check_ceiling, sweep_period);
 }
 
 // --- what is read --------------------------------------------------------------------------------
@@ -157,8 +158,8 @@ HEADROOM_SHAPE(Observation) {
   io(available, capacity, at);
 }
 HEADROOM_SHAPE(ImageStorage) {
-  auto& [dedicated, split] = value;
-  io(dedicated, split);
+  auto& [dedicated, split, apart] = value;
+  io(dedicated, split, apart);
 }
 HEADROOM_SHAPE(FsUsage) {
   auto& [used, inodes] = value;

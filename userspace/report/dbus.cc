@@ -64,6 +64,14 @@ int answer_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
+int answer_config(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    if (!setup.config) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no settings");
+    return reply(call, setup.config(), error);
+  });
+}
+
 int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
   if (int r = sd_bus_message_enter_container(message, 'a', "s"); r < 0) return r;
   const char* text = nullptr;
@@ -126,6 +134,8 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Admit", SD_BUS_ARGS("s", manifest), SD_BUS_RESULT("s", json),
                             answer_admit, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Cpus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_cpus,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Config", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_config,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     // These are not unprivileged: the bus's policy keeps others out, and so does sd-bus.
     SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),

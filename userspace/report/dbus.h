@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(),
-// Record(), Version, Mode, Evicted.
+// Record(), Config(), Version, Mode, Evicted.
 #pragma once
 
 #include "report/eviction.h"
@@ -33,6 +33,7 @@ struct DbusSetup {
   std::function<Result<std::string>()> cpus{};
   // Takes the descriptor over.
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
+  std::function<Result<std::string>()> config{};
 };
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";

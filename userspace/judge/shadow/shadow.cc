@@ -8,6 +8,11 @@
 namespace headroom {
 namespace {
 
+// Two signals are ours alone.
+bool is_kubelets(Signal signal) {
+  return signal != Signal::kSwapAvailable && signal != Signal::kMemoryPressure;
+}
+
 // The first of its looks no earlier than `at`.
 Instant look_from(Instant next_look, Instant at) {
   if (at <= next_look) return next_look;
@@ -46,7 +51,7 @@ bool look(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict
   bool acts = false;
   for (const ThresholdStanding& standing : verdict.thresholds) {
     auto& first = state.first_observed[standing.index];
-    if (!below(standing)) {
+    if (!is_kubelets(policy.thresholds[standing.index].signal) || !below(standing)) {
       first.reset();
       continue;
     }
@@ -63,10 +68,10 @@ bool somebody_is_leaving(const Verdict& verdict) {
                      [](const Victim& victim) { return victim.phase != Victim::Phase::kSpent; });
 }
 
-// Ranked among others, for a threshold.
+// Ranked among others, for a threshold it has as well.
 bool chosen_by_rank(const Decision& decision) {
   return decision.pod && decision.standing.candidates > 0 &&
-         decision.reason.cause == Cause::kThreshold && decision.reason.limit == StorageLimit::kNone;
+         is_kubelets(decision.reason.signal) && decision.reason.cause == Cause::kThreshold && decision.reason.limit == StorageLimit::kNone;
 }
 
 // When it would have acted on the same threshold.

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema.h"
+
+#include "config/described.h"
+#include "config/kubelet_keys.h"
+
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json object(Json properties) {
+  return {
+      {"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
+}
+
+Json one_of(std::string_view words) {
+  Json list = Json::array();
+  std::istringstream in{std::string(words)};
+  for (std::string word; in >> word;)
+    list.push_back(word);
+  return {{"enum", std::move(list)}};
+}
+
+// A key that is there and says null is absent.
+Json or_null(const char* type) {
+  return {{"type", Json::array({type, "null"})}};
+}
+
+Json taints() {
+  Json taint = object({{"key", {{"type", "string"}}},
+                       {"value", {{"type", "string"}}},
+                       {"effect", one_of("NoSchedule PreferNoSchedule NoExecute")},
+                       {"timeAdded", {{"type", "string"}}}});
+  taint["required"] = {"key", "effect"};
+  return {{"type", Json::array({"array", "null"})}, {"items", std::move(taint)}};
+}
+
+Json type_of(const DescribedKey& key) {
+  switch (key.type) {
+    case KeyType::kString:
+      return or_null("string");
+    case KeyType::kWord:
+      return one_of(key.words);
+    case KeyType::kBoolean:
+      return or_null("boolean");
+    case KeyType::kInteger:
+      return or_null("integer");
+    case KeyType::kDuration:
+      return {{"type", Json::array({"string", "null"})},
+              {"pattern", "^([-+]?([0-9.]+(ns|us|µs|ms|s|m|h))+|0)$"}};
+    case KeyType::kQuantity:
+      return {{"type", Json::array({"string", "number", "null"})}};
+    case KeyType::kStrings:
+      return {{"type", Json::array({"array", "null"})}, {"items", {{"type", "string"}}}};
+    case KeyType::kStringMap:
+      return {{"type", Json::array({"object", "null"})},
+              {"additionalProperties", {{"type", "string"}}}};
+    case KeyType::kFlagMap:
+      return {{"type", Json::array({"object", "null"})},
+              {"additionalProperties", {{"type", "boolean"}}}};
+    case KeyType::kTaints:
+      return taints();
+  }
+  return {};
+}
+
+Json described_json(const DescribedKey& key) {
+  Json json{{"description", key.what}};
+  json.update(type_of(key));
+  if (Json value = Json::parse(key.value); !value.is_null()) json["default"] = std::move(value);
+  return json;
+}
+
+// "headroom.disk.nodefs" → properties of properties.
+void place(Json& properties, std::string_view path, Json what) {
+  const std::size_t dot = path.find('.');
+  const std::string head(path.substr(0, dot));
+  if (dot == std::string_view::npos) {
+    properties[head] = std::move(what);
+    return;
+  }
+  if (!properties.contains(head)) properties[head] = object(Json::object());
+  place(properties[head]["properties"], path.substr(dot + 1), std::move(what));
+}
+
+}  // namespace
+
+std::string json_schema() {
+  Json properties{{"apiVersion", one_of("kubelet.config.k8s.io/v1beta1")},
+                  {"kind", one_of("KubeletConfiguration")}};
+  for (const DescribedKey& key : described_keys())
+    place(properties, key.path, described_json(key));
+  for (const std::string_view key : kubelet_keys())
+    if (!properties.contains(key))
+      properties[std::string(key)] = {{"description", "The kubelet's; headroom lets it be"}};
+  Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"},
+              {"title", "headroom.yaml"},
+              {"description", "A KubeletConfiguration with a headroom section: headroom.yaml(5)"}};
+  schema.update(object(std::move(properties)));
+  schema["required"] = {"apiVersion", "kind"};
+  return schema.dump(1) + "\n";
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting: one key of the configuration, its value, and where that came from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headroom::config {
+
+struct Setting {
+  std::string path;    // "headroom.disk.walkRate"
+  std::string entry;   // of a map: "memory.available"; else ""
+  std::string value;   // as JSON; "null": none, or found by the daemon
+  std::string origin;  // "default", "found", "/etc/headroom/headroom.yaml:3", "--mode"
+  // Told since, and in force from the next start only; "" where nothing is.
+  std::string next{};
+  std::string next_origin{};
+};
+using Settings = std::vector<Setting>;
+
+// A KubeletConfiguration that says the same, each line with its origin.
+std::string as_yaml(const Settings& settings);
+
+// What is in force once these have been adopted by who runs with those: what needs a restart stays.
+Settings adopted(Settings fresh, const Settings& running);
+
+}  // namespace headroom::config

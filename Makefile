@@ -247,6 +247,7 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
 	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
 	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5
+	install -D -m 644 docs/io.headroom.Headroom1.5 $(DESTDIR)$(PREFIX)/share/man/man5/io.headroom.Headroom1.5
 	install -D -m 644 docs/headroom-metrics.7 $(DESTDIR)$(PREFIX)/share/man/man7/headroom-metrics.7
 	install -D -m 644 docs/headroom.schema.json $(DESTDIR)$(PREFIX)/share/headroom/headroom.schema.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml

@@ -2,6 +2,7 @@
 // The D-Bus service on a bus of the test's own.
 #include "ctl/client.h"
 #include "ctl/model.h"
+#include "report/bus_properties.h"
 #include "report/bus_thread.h"
 #include "report/sample.h"
 
@@ -107,6 +108,73 @@ TEST_F(Dbus, VersionAndModeAreProperties) {
     std::free(text);
   }
   sd_bus_flush_close_unref(client);
+}
+
+int on_changed(sd_bus_message* message, void* user, sd_bus_error*) {
+  const char* interface = nullptr;
+  if (sd_bus_message_read(message, "s", &interface) < 0) return 0;
+  auto& names = *static_cast<std::vector<std::string>*>(user);
+  sd_bus_message_enter_container(message, 'a', "{sv}");
+  while (sd_bus_message_enter_container(message, 'e', "sv") > 0) {
+    const char* name = nullptr;
+    sd_bus_message_read(message, "s", &name);
+    names.emplace_back(name);
+    sd_bus_message_skip(message, "v");
+    sd_bus_message_exit_container(message);
+  }
+  return 0;
+}
+
+TEST_F(Dbus, WhatChangesIsTold) {
+  const auto thread = BusThread::start({.shown = shown});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  sd_bus* client = nullptr;
+  ASSERT_GE(sd_bus_open_system(&client), 0);
+  std::vector<std::string> names;
+  ASSERT_GE(
+      sd_bus_match_signal(client, nullptr, kBusName, kBusPath, "org.freedesktop.DBus.Properties",
+                          "PropertiesChanged", on_changed, &names),
+      0);
+  const auto hear = [&] {
+    while (sd_bus_process(client, nullptr) > 0) {
+    }
+  };
+  // What it starts with is told as well; then only what changes.
+  std::this_thread::sleep_for(1500ms);
+  hear();
+  names.clear();
+  shown->node.publish([](NodeView& next, const NodeView*) {
+    next = sample_node();
+    next.conditions[1] = !next.conditions[1];
+  });
+  EXPECT_TRUE(eventually([&] {
+    hear();
+    return !names.empty();
+  }));
+  EXPECT_EQ(names, (std::vector<std::string>{"DiskPressure"}));
+  sd_bus_flush_close_unref(client);
+}
+
+TEST(BusProperties, SayWhatIsReadThroughWhat) {
+  NodeView node;
+  EXPECT_EQ(properties_of(node).source, "");
+  node.sources.fill("bpf");
+  EXPECT_EQ(properties_of(node).source, "bpf");
+  node.sources[3] = "files";
+  EXPECT_EQ(properties_of(node).source, "hybrid");
+  node.sources.fill("files");
+  EXPECT_EQ(properties_of(node).source, "files");
+}
+
+TEST(BusProperties, NameWhatChanged) {
+  const BusProperties before{"observe", {false, false, false}, "bpf"};
+  EXPECT_TRUE(changed(before, before).empty());
+  const auto names = changed(before, {"enforce", {true, false, true}, "files"});
+  ASSERT_EQ(names.size(), 4u);
+  EXPECT_STREQ(names[0], "Mode");
+  EXPECT_STREQ(names[1], "MemoryPressure");
+  EXPECT_STREQ(names[2], "PIDPressure");
+  EXPECT_STREQ(names[3], "Source");
 }
 
 TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {

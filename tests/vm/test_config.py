@@ -77,6 +77,6 @@ def test_another_user_may_read_and_not_change(vm):
         call = "busctl call io.headroom.Headroom1 /io/headroom/Headroom1 io.headroom.Headroom1 Taint asb 1 a=b:NoSchedule 0"
         assert "denied" in vm.run(f"{nobody} {call}").out.lower()
         shown = vm.run(f"{nobody} busctl introspect io.headroom.Headroom1 /io/headroom/Headroom1", check=True).out
-        for name in (".Evicted", ".Config"):
+        for name in (".MemoryPressure", ".Source", ".Evicted", ".Config"):
             assert name in shown, shown
         assert node.status()["taints"] == [], node.status()["taints"]

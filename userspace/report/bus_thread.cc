@@ -16,6 +16,9 @@
 namespace headroom::report {
 namespace {
 
+// How late a property's change is told, at most: nobody wakes this thread for one.
+constexpr std::uint64_t kLookUsec = 1'000'000;
+
 struct EventUnref {
   void operator()(sd_event* event) const { sd_event_unref(event); }
 };
@@ -107,9 +110,11 @@ Result<> BusThread::serve() {
   connected_ = true;
   complained_ = false;
   while (!stop_ && (*service)->connected()) {
-    if (int r = sd_event_run(event->get(), UINT64_MAX); r < 0)
+    if (int r = sd_event_run(event->get(), kLookUsec); r < 0)
       return errno_failure("run the D-Bus event loop", -r);
     emit_waiting(**service);
+    // A bus that has gone is noticed by the loop's own condition.
+    if (auto told = (*service)->tell_changes(); !told) log::debug("{}", told.error().what);
   }
   if (stop_) return {};
   return failure("the system bus closed the connection");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus.h"
 
+#include "report/bus_properties.h"
 #include "report/messages.h"
 #include "report/status_json.h"
 
@@ -18,6 +19,7 @@ namespace headroom::report {
 struct DbusService::Connection {
   DbusSetup setup;
   sd_bus* bus = nullptr;
+  BusProperties told{};
   // Closed without a flush: a bus that has stopped reading must not hold the thread.
   ~Connection() { sd_bus_close_unref(bus); }
 };
@@ -120,11 +122,33 @@ int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* 
   return sd_bus_message_append(reply, "s", HEADROOM_VERSION);
 }
 
+BusProperties properties_now(const DbusSetup& setup) {
+  const auto node = setup.shown->node.latest();
+  return node ? properties_of(*node) : BusProperties{};
+}
+
+// The names are literals, so each ends with a zero.
+const char* text(std::string_view literal) {
+  return literal.empty() ? "" : literal.data();
+}
+
 int get_mode(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* user,
              sd_bus_error*) {
-  const auto node = setup_of(user).shown->node.latest();
-  // The name of a Mode is a literal, so it ends with a zero.
-  return sd_bus_message_append(reply, "s", node ? name(node->mode).data() : "");
+  return sd_bus_message_append(reply, "s", text(properties_now(setup_of(user)).mode));
+}
+
+int get_source(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* user,
+               sd_bus_error*) {
+  return sd_bus_message_append(reply, "s", text(properties_now(setup_of(user)).source));
+}
+
+int get_condition(sd_bus*, const char*, const char*, const char* property, sd_bus_message* reply,
+                  void* user, sd_bus_error*) {
+  const BusProperties now = properties_now(setup_of(user));
+  for (std::size_t i = 0; i < kConditions; ++i)
+    if (kConditionNames[i] == property)
+      return sd_bus_message_append(reply, "b", now.conditions[i] ? 1 : 0);
+  return -ENOENT;
 }
 
 const sd_bus_vtable kVtable[] = {
@@ -143,7 +167,11 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
                             SD_BUS_RESULT("s", json), answer_record, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Mode", "s", get_mode, 0, 0),
+    SD_BUS_PROPERTY("Mode", "s", get_mode, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Source", "s", get_source, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("MemoryPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("DiskPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("PIDPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_SIGNAL_WITH_ARGS(
         "Evicted", SD_BUS_ARGS("s", pod, "s", uid, "s", reason, "s", message, "t", decided_at_ns),
         0),
@@ -190,6 +218,21 @@ Result<> DbusService::evicted(const EvictedNotice& notice) {
                                    notice.pod.c_str(), notice.uid.c_str(), notice.reason.c_str(),
                                    notice.message.c_str(), notice.decided_at_ns);
   if (r < 0) return errno_failure("emit Evicted for " + notice.pod, -r);
+  return {};
+}
+
+Result<> DbusService::tell_changes() {
+  const BusProperties now = properties_now(connection_->setup);
+  std::vector<const char*> names = changed(connection_->told, now);
+  connection_->told = now;
+  if (names.empty()) return {};
+  std::vector<char*> list;
+  for (const char* name : names)
+    list.push_back(const_cast<char*>(name));  // sd-bus takes char** and changes nothing
+  list.push_back(nullptr);
+  const int r =
+      sd_bus_emit_properties_changed_strv(connection_->bus, kBusPath, kBusInterface, list.data());
+  if (r < 0) return errno_failure("tell the bus what changed", -r);
   return {};
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusService: io.headroom.Headroom1 on the system bus: Status(), Admit(), Taint(), Cpus(),
-// Record(), Config(), Version, Mode, Evicted.
+// DbusService: io.headroom.Headroom1 on the system bus, as io.headroom.Headroom1(5) describes it.
 #pragma once
 
 #include "report/eviction.h"
@@ -58,6 +57,8 @@ class DbusService {
   DbusService& operator=(const DbusService&) = delete;
 
   Result<> evicted(const EvictedNotice& notice);
+  // PropertiesChanged, for what is not as it was told last.
+  Result<> tell_changes();
   // False once the bus has gone away: close this and open another.
   bool connected() const;
 

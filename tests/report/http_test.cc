@@ -195,6 +195,41 @@ TEST(Http, AnswersWhatItDoesNotServe) {
   }
 }
 
+TEST(Http, DocumentsAreForThoseWhoAskForThisHostByItsName) {
+  const Served served = serve();
+  for (const char* path : {"/api/status", "/api/evictions"}) {
+    EXPECT_NE(get(served.port, path, "Host: localhost:1\r\n").find(" 200 "), std::string::npos);
+    EXPECT_NE(get(served.port, path, "Host: evil.example\r\n").find(" 421 "), std::string::npos);
+  }
+  // Prometheus knows a node by names of its own.
+  EXPECT_NE(get(served.port, "/metrics", "Host: a.b\r\n").find(" 200 "), std::string::npos);
+}
+
+TEST(Http, TooLargeIsRefusedAndABodyDropped) {
+  const Served served = serve();
+  const std::string headers = "X: " + std::string(40'000, 'x') + "\r\n";
+  EXPECT_NE(get(served.port, "/metrics", headers).find(" 431 "), std::string::npos);
+  const std::string path = get(served.port, "/" + std::string(40'000, 'x'));
+  EXPECT_NE(path.find(" 414 "), std::string::npos) << path;
+  const std::string body(4 << 20, 'b');
+  const std::string answer =
+      ask(served.port,
+          "POST / HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  EXPECT_NE(answer.find(" 405 "), std::string::npos) << answer;
+}
+
+TEST(Http, WhoDribblesDelaysNobody) {
+  const Served served = serve();
+  std::vector<Fd> slow;
+  for (int i = 0; i < 50; ++i)
+    slow.push_back(connected(served.port));
+  for (const char letter : std::string("GET /metrics HTTP/1.1\r\nHost: h")) {
+    for (const Fd& each : slow)
+      send(each, {&letter, 1});
+    EXPECT_NE(get(served.port, "/metrics").find("headroom_mode"), std::string::npos);
+  }
+}
+
 TEST(Http, SurvivesTheMalformed) {
   const Served served = serve();
   const std::string hostile[] = {

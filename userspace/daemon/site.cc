@@ -84,7 +84,8 @@ std::shared_ptr<const report::Site> make_site(const config::Config& config,
       report::SummarySetup{.shown = shown,
                            .node_name = node,
                            .system_containers = system_containers(config),
-                           .names = names});
+                           .names = names},
+      std::vector<std::string>{node, config.listen.substr(0, config.listen.rfind(':'))});
 }
 
 }  // namespace headroom::daemon

@@ -148,6 +148,7 @@ struct Http::Exchange {
       return std::string_view(value ? value : "");
     };
     Answer made = owner.site_->answer({.path = url,
+                                       .host = header(connection, "Host"),
                                        .accept = header(connection, "Accept"),
                                        .if_none = header(connection, "If-None-Match"),
                                        .argument = argument});

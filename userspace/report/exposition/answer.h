@@ -14,7 +14,8 @@ namespace headroom::report {
 
 struct Request {
   std::string_view path = {};
-  std::string_view accept = {};   // the header; "" without
+  std::string_view host = {};     // the header; "" without
+  std::string_view accept = {};   // likewise
   std::string_view if_none = {};  // If-None-Match, likewise
   // The value of ?name=value, "" without one.
   std::function<std::string_view(const char* name)> argument = [](const char*) {

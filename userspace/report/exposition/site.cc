@@ -39,8 +39,8 @@ MetricsSetup counting(MetricsSetup setup, const std::atomic<std::uint64_t>& refu
 
 }  // namespace
 
-Site::Site(MetricsSetup metrics, SummarySetup summary)
-    : page_(summary.shown, metrics.qos_of),
+Site::Site(MetricsSetup metrics, SummarySetup summary, std::vector<std::string> names)
+    : page_(summary.shown, metrics.qos_of, std::move(names)),
       metrics_(counting(std::move(metrics), refused_)),
       summary_(std::move(summary)) {}
 

@@ -9,12 +9,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace headroom::report {
 
 class Site {
  public:
-  Site(MetricsSetup metrics, SummarySetup summary);
+  // `names`: this host's, beside its addresses and localhost.
+  Site(MetricsSetup metrics, SummarySetup summary, std::vector<std::string> names = {});
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
   // Not after this is gone: bodies refer to it.

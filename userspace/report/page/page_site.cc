@@ -2,6 +2,7 @@
 #include "report/page/page_site.h"
 
 #include "report/page/audit_tail.h"
+#include "report/page/own_host.h"
 #include "report/page/page.h"
 #include "report/status_json.h"
 
@@ -69,6 +70,13 @@ Answer PageSite::evictions(const Request& request) const {
 
 std::optional<Answer> PageSite::answer(const Request& request) const {
   if (request.path == "/") return page();
+  if (!request.path.starts_with("/api/")) return std::nullopt;
+  if (!is_own_host(request.host, names_))
+    return refusal(421, "Host: want an address or the name of this host, or localhost");
+  return document(request);
+}
+
+std::optional<Answer> PageSite::document(const Request& request) const {
   if (request.path == "/api/status") return status();
   if (request.path == "/api/evictions") return evictions(request);
   return std::nullopt;

@@ -8,23 +8,28 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace headroom::report {
 
 class PageSite {
  public:
-  PageSite(std::shared_ptr<const Shown> shown, QosOf qos_of)
-      : shown_(std::move(shown)), qos_of_(qos_of) {}
+  PageSite(std::shared_ptr<const Shown> shown, QosOf qos_of, std::vector<std::string> names = {})
+      : shown_(std::move(shown)), qos_of_(qos_of), names_(std::move(names)) {}
 
   // Absent: the path is not one of these.
   std::optional<Answer> answer(const Request& request) const;
 
  private:
+  std::optional<Answer> document(const Request& request) const;
   Answer status() const;
   Answer evictions(const Request& request) const;
 
   std::shared_ptr<const Shown> shown_;
   QosOf qos_of_;
+  std::vector<std::string> names_;  // the host's
 };
 
 }  // namespace headroom::report

@@ -242,7 +242,7 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 	$(B)/headroomctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/headroomctl
 	$(B)/headroomctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
 	$(B)/headroomctl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
-	install -D -m 644 systemd/headroomd.service $(DESTDIR)/lib/systemd/system/headroomd.service
+	install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/headroomd.service systemd/headroom.slice
 	install -D -m 644 systemd/io.headroom.Headroom1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
 	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
 	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
@@ -252,6 +252,7 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 644 docs/headroom.schema.json $(DESTDIR)$(PREFIX)/share/headroom/headroom.schema.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/grafana dashboards/grafana/*.json
+	install -d $(DESTDIR)/etc/headroom/headroom.yaml.d $(DESTDIR)/etc/headroom/manifests
 	[ -e $(DESTDIR)/etc/headroom/headroom.yaml ] || \
 	  install -D -m 644 systemd/headroom.yaml $(DESTDIR)/etc/headroom/headroom.yaml
 

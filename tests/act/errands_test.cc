@@ -7,6 +7,7 @@
 #include "config/temp_dir.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +75,16 @@ TEST(Command, InTheBackgroundStepsBackAndIsTheKernelsFirstChoice) {
                 20s, true),
             0);
   EXPECT_EQ(text_of(out), "19\n500\n");
+}
+
+TEST(Command, HasTheUsualUmaskWhateverOurs) {
+  TempDir dir;
+  const std::string out = dir.path() / "out";
+  const mode_t ours = ::umask(0077);
+  const int ended = run({"/bin/sh", "-c", "umask > " + out});
+  ::umask(ours);
+  ASSERT_EQ(ended, 0);
+  EXPECT_EQ(text_of(out), "0022\n");
 }
 
 TEST(Command, TakesNoMoreMemoryThanItMay) {

@@ -76,7 +76,7 @@ class Node:
         self.vm = vm
         self.pods: list[Pod] = []
         vm.run(f"""mkdir -p {ETC}/manifests
-            cp /opt/headroom/systemd/headroomd.service /run/systemd/system/
+            cp /opt/headroom/systemd/headroomd.service /opt/headroom/systemd/headroom.slice /run/systemd/system/
             mkdir -p /run/systemd/system/headroomd.service.d
             printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/libexec/headroomd --config {ETC}/headroom.yaml\\n' \
                 > /run/systemd/system/headroomd.service.d/lab.conf
@@ -154,6 +154,11 @@ class Node:
 
     def leave(self) -> None:
         self.stop()
+        self.leave_pods()
+        self.vm.run(f"rm -rf {ETC} {AUDIT} /run/headroom /run/systemd/system/headroomd.service* "
+                    "/run/systemd/system/headroom.slice; systemctl daemon-reload")
+
+    def leave_pods(self) -> None:
         units = shlex.join(pod.unit for pod in self.pods)
         if units:
             self.vm.run(f"systemctl kill -s KILL {units}; systemctl stop {units}; systemctl reset-failed {units}; true",
@@ -161,4 +166,3 @@ class Node:
             slices = shlex.join(pod.slice for pod in self.pods)
             self.vm.run(f"systemctl stop {slices}; true", timeout=60)
         self.pods.clear()
-        self.vm.run(f"rm -rf {ETC} {AUDIT} /run/headroom /run/systemd/system/headroomd.service*; systemctl daemon-reload")

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,9 +119,9 @@ void limit_data(std::uint64_t bytes) {
 // The pid namespace holds for children alone, so one more fork; the one in between passes the end
 // on.
 void enter_namespaces(const Prepared& prepared, int report) {
-  constexpr int kAll =
-      CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWCGROUP;
-  if (::setns(prepared.beside.get(), kAll) != 0) give_up(report);
+  // Not the cgroup namespace, which only renames what it sees: the cgroup itself it is in already.
+  constexpr int kEntered = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID;
+  if (::setns(prepared.beside.get(), kEntered) != 0) give_up(report);
   if (prepared.directory && ::fchdir(prepared.directory.get()) != 0) give_up(report);
   const pid_t inner = ::fork();
   if (inner < 0) give_up(report);
@@ -162,6 +163,7 @@ void become(const Prepared& prepared, int report) {
   const Command& command = *prepared.command;
   ::setpgid(0, 0);
   reset_signals();
+  ::umask(022);  // the usual one: ours is narrower
   const int null = ::open("/dev/null", O_RDONLY);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
   offer_to_oom_killer();

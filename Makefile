@@ -24,6 +24,11 @@ PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
 # -isystem: warnings are errors in our code, not in theirs.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
 PKG_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+# PORTABLE=1 takes in the libraries whose names change from one Debian to the next: fmt, spdlog, yaml-cpp.
+ifdef PORTABLE
+PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB -DSPDLOG_COMPILED_LIB,$(PKG_CFLAGS)) -DFMT_HEADER_ONLY
+PKG_LIBS := $(patsubst -lyaml-cpp,-l:libyaml-cpp.a,$(filter-out -lspdlog -lfmt,$(PKG_LIBS)))
+endif
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
 CXXFLAGS := -std=c++20 -g -O2 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf $(PKG_CFLAGS) -pthread \
@@ -163,7 +168,7 @@ run: deps ## install what is missing, build, run the main job: here, or in the l
 	$(Q)play/run
 
 test: test-deps ## install what is missing, run every test: unit, BPF, and the VM lab
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(B)/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(B)/payload/.made $(B)/deb/payload/.made
 	$(Q)tests/run
 
 .PHONY: test-programs test-unit test-bpf test-rules test-page test-vm dashboards
@@ -176,7 +181,7 @@ test-rules: ## Prometheus' own tools on the rules and dashboards
 	$(Q)tests/run rules
 test-page: ## headroomd's page in a headless browser, over a recording
 	$(Q)tests/run page
-test-vm: $(B)/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
+test-vm: $(B)/payload/.made $(B)/deb/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
 FUZZ_SECONDS ?= 600
@@ -233,6 +238,19 @@ bench-scrape: deps ## a scrape of thousands of cgroups, and the same through pro
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/scrape
 	$(Q)$(B)/bench/scrape
 
+# --- Debian packages ------------------------------------------------------------------------
+.PHONY: deb
+deb: ## Debian packages, checked by lintian, in build/deb
+	$(Q)tools/install-deps --deb
+	$(Q)tools/make-deb
+# For the lab: with the packages they depend on, fetched once.
+$(B)/deb/payload/.made: $(B)/lab/workload $(PROGRAMS) \
+    $(wildcard debian/* systemd/* docs/*.[1-8] tools/make-deb tests/vm/pack-debs tests/vm/machine/debs.py)
+	$(call say,DEB,$(B)/deb)
+	$(Q)$(MAKE) --no-print-directory deb >/dev/null
+	$(Q)tests/vm/pack-debs $(B)/deb $(B)/lab/workload
+	$(Q)touch $@
+
 # --- install --------------------------------------------------------------------------------
 install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 755 $(B)/headroomd $(DESTDIR)$(PREFIX)/sbin/headroomd
@@ -259,4 +277,5 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 clean: ## remove build/
 	rm -rf $(B)
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# Not those of the tree a package was built in, nor a directory of that name.
+-include $(shell find $(B) -path $(B)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)

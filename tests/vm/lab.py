@@ -13,6 +13,7 @@ its eyes; anything that should feel the pressure, or make it, belongs in a unit 
 
 import contextlib
 import itertools
+import os
 import queue
 import re
 import shlex
@@ -135,6 +136,8 @@ class Lab:
     def _make_disks(self) -> list[qemu.Disk]:
         disks = []
         if self.payload:
+            if not self.payload.is_dir():
+                raise InfrastructureError(f"no payload: make {os.path.relpath(self.payload)}/.made")
             disks.append(qemu.Disk(packing.tar_disk(self.payload, self.run_dir / "payload.tar"), "payload"))
         if self.swap:
             disks.append(qemu.Disk(packing.swap_disk(self.swap, self.run_dir / "swap.img"), "swap"))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new user's first hour: install the package, look, evict, ask why, upgrade, remove, purge."""
+
+import json
+import re
+from pathlib import Path
+
+from node import AUDIT, ETC, Node, Pod, kubelet_configuration
+
+PAYLOAD = Path(__file__).resolve().parents[2] / "build/deb/payload"
+MEMORY = "2G"
+DEBS = "/opt/headroom"
+MOST_EXPOSED = 4.0  # of 10; what is left is the job, see headroomd(8), CONFINEMENT
+
+
+class Installed(Node):
+    """The daemon as the package installs it; nothing is put in its place, and only pods go."""
+
+    def __init__(self, vm):
+        self.vm = vm
+        self.pods = []
+
+    def leave(self):
+        self.leave_pods()
+
+
+def install(vm):
+    """As apt does it: first what it depends on, which is not in every image."""
+    vm.run(f""". /etc/os-release
+        if ls {DEBS}/depends/$VERSION_CODENAME/*.deb 2>/dev/null; then
+          dpkg -i --skip-same-version {DEBS}/depends/$VERSION_CODENAME/*.deb || exit
+        fi
+        dpkg -i --skip-same-version {DEBS}/deb/*.deb""", timeout=300, check=True)
+    vm.wait_until("headroomctl status >/dev/null", timeout=30)
+
+
+def version(vm) -> str:
+    return vm.run("dpkg-query -W -f '${Version}' headroom", check=True).out
+
+
+def main_pid(vm) -> int:
+    return int(vm.run("systemctl show headroomd -P MainPID", check=True).out)
+
+
+def test_installed_it_runs_and_only_looks(vm):
+    install(vm)
+    vm.run("systemctl start headroomd && systemctl is-active headroomd && systemctl is-enabled headroomd", check=True)
+    checked = vm.run("headroomctl check", timeout=60)
+    print(checked.out)
+    assert checked.code == 0, checked.out
+    assert "mode observe" in vm.run("headroomctl top --once", check=True).out
+    assert "# default" in vm.run("headroomctl config", check=True).out
+    for file in ("headroom.schema.json", "prometheus", "grafana"):
+        vm.run(f"test -e /usr/share/headroom/{file}", check=True)
+    offered = vm.run("""bash -c '. /usr/share/bash-completion/completions/headroomctl
+        COMP_WORDS=(headroomctl ev) COMP_CWORD=1; _headroomctl; echo "${COMPREPLY[@]}"'""", check=True)
+    assert offered.out.strip() == "evictions", offered.out
+
+
+def test_it_is_confined(vm):
+    install(vm)
+    listed = vm.run("systemd-analyze security headroomd.service --no-pager", timeout=60, check=True).out
+    print(listed)
+    exposure = float(re.search(r"Overall exposure level for headroomd.service: ([0-9.]+)", listed)[1])
+    assert exposure < MOST_EXPOSED, listed
+    # And nothing of that is in its way: every program loads, and it says nothing of being refused.
+    status = json.loads(vm.run("headroomctl status --json", check=True).out)
+    assert all(program["loaded"] for program in status["programs"].values()), status["programs"]
+    assert set(status["sources"].values()) == {"bpf"}, status["sources"]
+    journal = vm.run("journalctl -b -u headroomd -o cat").out
+    assert "not permitted" not in journal and "ermission denied" not in journal, journal
+
+
+def test_it_is_looked_after(vm):
+    install(vm)
+    shown = vm.run("systemctl show headroomd -p MemoryMin -p OOMScoreAdjust -p Slice -p Restart -p Type -p WatchdogUSec "
+                   "-p ManagedOOMPreference", check=True).out
+    for line in ("MemoryMin=67108864", "OOMScoreAdjust=-999", "Slice=headroom.slice", "Restart=always", "Type=notify",
+                 "WatchdogUSec=10s", "ManagedOOMPreference=omit"):
+        assert line in shown.splitlines(), shown
+    assert vm.run("cat /sys/fs/cgroup/headroom.slice/memory.min", check=True).out.strip() == "67108864"
+    # However often it dies: no limit after which nobody guards.
+    for _ in range(7):
+        before = main_pid(vm)
+        vm.run("systemctl kill -s KILL headroomd", check=True)
+        vm.wait_until(f"[ $(systemctl show headroomd -P MainPID) -gt {before} ]", timeout=20)
+    vm.wait_until("headroomctl status >/dev/null", timeout=30)
+
+
+def test_a_wrong_configuration_is_not_tried_again(vm):
+    install(vm)
+    vm.run(f"cp {ETC}/headroom.yaml /tmp/good; echo 'nonsense: 1' >> {ETC}/headroom.yaml; systemctl restart headroomd")
+    try:
+        shown = vm.run("sleep 3; systemctl show headroomd -p ActiveState -p NRestarts -p ExecMainStatus", check=True).out
+        assert shown.split() == ["NRestarts=0", "ExecMainStatus=2", "ActiveState=failed"], shown
+        assert "unknown key nonsense" in vm.run("journalctl -b -u headroomd -o cat").out
+    finally:
+        vm.run(f"cp /tmp/good {ETC}/headroom.yaml; systemctl restart headroomd", check=True)
+
+
+def test_it_evicts_says_why_and_an_upgrade_keeps_all(vm):
+    install(vm)
+    with Installed(vm) as node:
+        node.configure(kubelet_configuration("500Mi"))
+        vm.run("headroomd --check-config && systemctl reload headroomd", check=True)
+        quiet = node.run_pod(Pod("quiet"), "--hold 20M")
+        node.run_pod(Pod("hog"), "--rate 400M --until 4G")
+        records = node.wait_for_evictions(1)
+        assert records[0]["pod"]["name"] == "hog" and records[0]["outcome"] == "evicted", records
+        why = vm.run("headroomctl why default/hog", check=True).out
+        print(why)
+        assert "memory.available" in why and "hog" in why, why
+        assert node.kernel_oom_kills() == 0
+
+        vm.run("headroomctl taint team=a:NoSchedule", check=True)
+        before, installed = main_pid(vm), version(vm)
+        vm.run(f"dpkg -i {DEBS}/later/*.deb", timeout=120, check=True)
+        assert version(vm) == installed + "+later"
+        vm.wait_until("headroomctl status --json | grep -q '\"mode\":\"enforce\"'", timeout=30)
+        assert main_pid(vm) != before
+        assert [taint["taint"] for taint in node.status()["taints"]] == ["team=a:NoSchedule"], node.status()["taints"]
+        assert node.evictions() == records
+        assert node.alive(quiet)
+
+
+def test_removed_it_leaves_the_record_and_purged_nothing(vm):
+    install(vm)
+    vm.run("dpkg -r headroom headroom-dashboards", timeout=120, check=True)
+    vm.run(f"! pgrep headroomd && test -e {ETC}/headroom.yaml && test -d {Path(AUDIT).parent}", check=True)
+    vm.run("dpkg -P headroom headroom-dashboards", timeout=120, check=True)
+    left = vm.run("find / -xdev -name '*headroom*' -not -path '/opt/*'; find /run /sys/fs/cgroup -name '*headroom*'; "
+                  "systemctl list-units --all --plain --no-legend '*headroom*'; "
+                  "busctl list --no-legend | grep -i headroom; true", check=True).out
+    assert left == "", left

@@ -262,6 +262,8 @@ install: all ## install under DESTDIR and PREFIX (default /usr)
 	$(B)/headroomctl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
 	install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/headroomd.service systemd/headroom.slice
 	install -D -m 644 systemd/io.headroom.Headroom1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
+	install -D -m 644 systemd/io.headroom.Headroom1.policy \
+	  $(DESTDIR)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy
 	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
 	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
 	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -175,6 +176,93 @@ TEST(BusProperties, NameWhatChanged) {
   EXPECT_STREQ(names[1], "MemoryPressure");
   EXPECT_STREQ(names[2], "PIDPressure");
   EXPECT_STREQ(names[3], "Source");
+}
+
+// What polkit would say of everybody, and what it was asked.
+class FakePolkit {
+ public:
+  explicit FakePolkit(bool yes) : yes_(yes) {
+    EXPECT_GE(sd_bus_open_system(&bus_), 0);
+    EXPECT_GE(sd_bus_add_object_vtable(bus_, nullptr, "/org/freedesktop/PolicyKit1/Authority",
+                                       "org.freedesktop.PolicyKit1.Authority", kVtable, this),
+              0);
+    EXPECT_GE(sd_bus_request_name(bus_, "org.freedesktop.PolicyKit1", 0), 0);
+    thread_ = std::thread([this] {
+      while (!stop_) {
+        while (sd_bus_process(bus_, nullptr) > 0) {
+        }
+        sd_bus_wait(bus_, 10'000);
+      }
+    });
+  }
+  ~FakePolkit() {
+    stop_ = true;
+    thread_.join();
+    sd_bus_flush_close_unref(bus_);
+  }
+  std::vector<std::string> asked;  // the actions
+
+ private:
+  static int check(sd_bus_message* call, void* user, sd_bus_error*) {
+    auto& polkit = *static_cast<FakePolkit*>(user);
+    const char* action = nullptr;
+    sd_bus_message_skip(call, "(sa{sv})");
+    sd_bus_message_read(call, "s", &action);
+    polkit.asked.emplace_back(action);
+    return sd_bus_reply_method_return(call, "(bba{ss})", polkit.yes_ ? 1 : 0, 0, 0);
+  }
+  static constexpr sd_bus_vtable kVtable[] = {
+      SD_BUS_VTABLE_START(0),
+      SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", check,
+                    SD_BUS_VTABLE_UNPRIVILEGED),
+      SD_BUS_VTABLE_END};
+  bool yes_;
+  std::atomic<bool> stop_ = false;
+  sd_bus* bus_ = nullptr;
+  std::thread thread_;
+};
+
+struct Editing {
+  explicit Editing(uid_t always) {
+    auto started =
+        BusThread::start({.shown = std::make_shared<Shown>(),
+                          .taint = [this](const auto& edits, bool) -> Result<std::string> {
+                            heard = edits;
+                            return "[]";
+                          },
+                          .always = always});
+    thread = std::move(*started);
+    EXPECT_TRUE(eventually([&] { return thread->connected(); }));
+  }
+  std::vector<std::string> heard;
+  std::unique_ptr<BusThread> thread;
+};
+
+TEST_F(Dbus, WhoMayAlwaysIsNotPutToPolkit) {
+  FakePolkit polkit(false);
+  Editing editing(::getuid());
+  EXPECT_TRUE(ctl::edit_taints({"a=b:NoSchedule"}, false));
+  EXPECT_TRUE(polkit.asked.empty());
+}
+
+TEST_F(Dbus, AnotherMayIfPolkitSaysSo) {
+  FakePolkit polkit(true);
+  Editing editing(::getuid() + 1);
+  const auto answer = ctl::edit_taints({"a=b:NoSchedule", "c-"}, false);
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_EQ(editing.heard, (std::vector<std::string>{"a=b:NoSchedule", "c-"}));
+  EXPECT_EQ(polkit.asked, (std::vector<std::string>{"io.headroom.Headroom1.taint"}));
+}
+
+TEST_F(Dbus, AnotherMayNotIfPolkitSaysNoOrIsNotThere) {
+  Editing editing(::getuid() + 1);
+  for (const bool there : {true, false}) {
+    const auto polkit = there ? std::make_unique<FakePolkit>(false) : nullptr;
+    const auto answer = ctl::edit_taints({"a=b:NoSchedule"}, false);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind, ctl::NoAnswer::Kind::kForbidden) << answer.error().what;
+    EXPECT_TRUE(editing.heard.empty());
+  }
 }
 
 TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {

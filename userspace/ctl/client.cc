@@ -14,6 +14,8 @@ namespace {
 using Kind = NoAnswer::Kind;
 
 constexpr std::uint64_t kTimeoutUsec = 5'000'000;
+// Polkit may ask for a password.
+constexpr std::uint64_t kPatienceUsec = 120'000'000;
 
 struct BusClose {
   void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
@@ -41,7 +43,8 @@ NoAnswer failing(const BusError& error, const char* method, int code) {
             "systemctl status headroomd"};
   if (error.is(report::kBusRefused)) return {Kind::kRefused, error.error.message};
   if (error.is(SD_BUS_ERROR_ACCESS_DENIED))
-    return {Kind::kForbidden, std::string("only root may ask headroomd for ") + method};
+    return {Kind::kForbidden,
+            std::string("only root, and whom polkit allows, may ask headroomd for ") + method};
   return {Kind::kUnreachable,
           std::string("ask headroomd for ") + method + ": " +
               (error.error.message ? error.error.message : std::strerror(code))};
@@ -50,12 +53,11 @@ NoAnswer failing(const BusError& error, const char* method, int code) {
 using Append = std::function<int(sd_bus_message*)>;
 
 // One call of a method that answers with one string.
-Answer ask(const char* method, const Append& append) {
+Answer ask(const char* method, const Append& append, std::uint64_t timeout = kTimeoutUsec) {
   sd_bus* opened = nullptr;
   if (int r = sd_bus_open_system(&opened); r < 0)
     return unreachable("cannot reach the system bus", -r);
   const Bus bus(opened);
-  sd_bus_set_method_call_timeout(opened, kTimeoutUsec);
   sd_bus_message* made = nullptr;
   int r = sd_bus_message_new_method_call(opened, &made, report::kBusName, report::kBusPath,
                                          report::kBusInterface, method);
@@ -64,7 +66,8 @@ Answer ask(const char* method, const Append& append) {
   if (r < 0) return unreachable("put the question to headroomd", -r);
   BusError error;
   sd_bus_message* answered = nullptr;
-  r = sd_bus_call(opened, made, 0, &error.error, &answered);
+  sd_bus_message_set_allow_interactive_authorization(made, 1);
+  r = sd_bus_call(opened, made, timeout, &error.error, &answered);
   const Message answer(answered);
   if (r < 0) return tl::make_unexpected(failing(error, method, -r));
   const char* document = nullptr;
@@ -104,8 +107,9 @@ Answer ask_cpus() {
 }
 
 Answer edit_taints(const std::vector<std::string>& edits, bool overwrite) {
-  return ask("Taint",
-             [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); });
+  return ask(
+      "Taint", [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); },
+      kPatienceUsec);
 }
 
 Answer start_recording(int pipe, std::chrono::seconds length) {

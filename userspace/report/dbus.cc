@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus.h"
 
+#include "report/authority.h"
 #include "report/bus_properties.h"
 #include "report/messages.h"
 #include "report/status_json.h"
@@ -83,15 +84,24 @@ int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
   return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+int taint(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
+  std::vector<std::string> edits;
+  if (int r = read_strings(call, edits); r < 0) return r;
+  int overwrite = 0;
+  if (int r = sd_bus_message_read(call, "b", &overwrite); r < 0) return r;
+  if (!setup.taint) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no taints");
+  return reply(call, setup.taint(edits, overwrite != 0), error);
+}
+
 int answer_taint(sd_bus_message* call, void* user, sd_bus_error* error) {
   return guarded([&] {
     const DbusSetup& setup = setup_of(user);
-    std::vector<std::string> edits;
-    if (int r = read_strings(call, edits); r < 0) return r;
-    int overwrite = 0;
-    if (int r = sd_bus_message_read(call, "b", &overwrite); r < 0) return r;
-    if (!setup.taint) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no taints");
-    return reply(call, setup.taint(edits, overwrite != 0), error);
+    return with_authority(
+        call, setup.always, "io.headroom.Headroom1.taint",
+        [&setup](sd_bus_message* permitted, sd_bus_error* why) {
+          return taint(setup, permitted, why);
+        },
+        error);
   });
 }
 
@@ -161,9 +171,9 @@ const sd_bus_vtable kVtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Config", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), answer_config,
                             SD_BUS_VTABLE_UNPRIVILEGED),
-    // These are not unprivileged: the bus's policy keeps others out, and so does sd-bus.
     SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),
-                            SD_BUS_RESULT("s", json), answer_taint, 0),
+                            SD_BUS_RESULT("s", json), answer_taint, SD_BUS_VTABLE_UNPRIVILEGED),
+    // Not unprivileged: the bus's policy keeps others out, and so does sd-bus.
     SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
                             SD_BUS_RESULT("s", json), answer_record, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

@@ -7,6 +7,8 @@
 
 #include <headroom/result.h>
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,6 +35,7 @@ struct DbusSetup {
   // Takes the descriptor over.
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
   std::function<Result<std::string>()> config{};
+  uid_t always = 0;  // who may change without polkit being asked
 };
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";

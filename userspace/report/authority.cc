@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/authority.h"
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+// A password takes its time.
+constexpr std::uint64_t kPatienceUsec = 120'000'000;
+
+struct MessageUnref {
+  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
+};
+using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
+
+// A call that waits for polkit's answer.
+struct Question {
+  Message call;
+  Permitted then;
+};
+
+int sender_uid(sd_bus_message* call, uid_t& uid) {
+  sd_bus_creds* creds = nullptr;
+  if (int r = sd_bus_query_sender_creds(call, SD_BUS_CREDS_EUID, &creds); r < 0) return r;
+  const int r = sd_bus_creds_get_euid(creds, &uid);
+  sd_bus_creds_unref(creds);
+  return r;
+}
+
+// (is_authorized, is_challenge, details); an error, such as that there is no polkit, is a no.
+bool says_yes(sd_bus_message* answer) {
+  int authorized = 0;
+  return !sd_bus_message_is_method_error(answer, nullptr) &&
+         sd_bus_message_enter_container(answer, 'r', "bba{ss}") > 0 &&
+         sd_bus_message_read(answer, "b", &authorized) > 0 && authorized != 0;
+}
+
+int heard(sd_bus_message* answer, void* user, sd_bus_error*) {
+  const auto& question = *static_cast<const Question*>(user);
+  sd_bus_error error = SD_BUS_ERROR_NULL;
+  int r = 0;
+  try {
+    r = says_yes(answer) ? question.then(question.call.get(), &error)
+                         : sd_bus_error_set(&error, SD_BUS_ERROR_ACCESS_DENIED,
+                                            "denied: it is for root, and whom polkit allows");
+  } catch (const std::exception&) {
+    r = -ENOMEM;
+  }
+  if (r < 0) r = sd_bus_reply_method_errno(question.call.get(), r, &error);
+  sd_bus_error_free(&error);
+  return r;
+}
+
+void forget(void* question) {
+  delete static_cast<Question*>(question);
+}
+
+int put_to_polkit(sd_bus_message* call, const char* action, Message& question) {
+  sd_bus_message* made = nullptr;
+  if (int r = sd_bus_message_new_method_call(
+          sd_bus_message_get_bus(call), &made, "org.freedesktop.PolicyKit1",
+          "/org/freedesktop/PolicyKit1/Authority", "org.freedesktop.PolicyKit1.Authority",
+          "CheckAuthorization");
+      r < 0)
+    return r;
+  question.reset(made);
+  const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call) > 0;
+  return sd_bus_message_append(made, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
+                               sd_bus_message_get_sender(call), action, 0, may_ask ? 1 : 0, "");
+}
+
+}  // namespace
+
+int with_authority(sd_bus_message* call, uid_t always, const char* action, Permitted then,
+                   sd_bus_error* error) {
+  uid_t uid = 0;
+  if (int r = sender_uid(call, uid); r < 0) return r;
+  if (uid == always) return then(call, error);
+  Message asked;
+  if (int r = put_to_polkit(call, action, asked); r < 0) return r;
+  auto question =
+      std::make_unique<Question>(Question{Message(sd_bus_message_ref(call)), std::move(then)});
+  sd_bus_slot* slot = nullptr;
+  const int r = sd_bus_call_async(sd_bus_message_get_bus(call), &slot, asked.get(), heard,
+                                  question.get(), kPatienceUsec);
+  if (r < 0) return r;
+  question.release();  // the slot's now, which is the bus's
+  sd_bus_slot_set_destroy_callback(slot, forget);
+  sd_bus_slot_set_floating(slot, 1);
+  sd_bus_slot_unref(slot);
+  return 1;
+}
+
+}  // namespace headroom::report

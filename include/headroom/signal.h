@@ -25,10 +25,12 @@ enum class Signal : std::uint8_t {
 inline constexpr std::size_t kSignals = 11;
 
 inline constexpr std::array<std::string_view, kSignals> kSignalNames{
-    "memory.available",      "allocatableMemory.available", "nodefs.available",
-    "nodefs.inodesFree",     "imagefs.available",           "imagefs.inodesFree",
-    "containerfs.available", "containerfs.inodesFree",      "pid.available",
-    "swap.available",        "memory.pressure",
+    "memory.available",      "allocatableMemory.available",
+    "nodefs.available",      "nodefs.inodesFree",
+    "imagefs.available",     "imagefs.inodesFree",
+    "containerfs.available", "containerfs.inodesFree",
+    "pid.available",         "swap.available",
+    "memory.pressure",
 };
 
 constexpr std::string_view name(Signal signal) {

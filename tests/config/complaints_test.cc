@@ -168,7 +168,7 @@ const Bad kBadValues[] = {
      {"3: evictionHard.memory.pressure: unsupported eviction signal memory.pressure; the signals "
       "are memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, "
       "imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, "
-      "pid.available, swap.available"}},
+      "pid.available, swap.available (it says \"20%\")"}},
     {"floor_above_ceiling",
      "headroom:\n  checkCeiling: 1ms\n",
      {"4: headroom.checkCeiling: checkFloor must not exceed checkCeiling"}},

@@ -267,16 +267,18 @@ TEST(Disk, ThreeFilesystemsEachHaveTheirOwn) {
   Story story(enforcing({below(kNodeFs, kGiB), below(Signal::kContainerFsAvailable, kGiB)}));
   story.images = {.dedicated = true, .split = true, .apart = true};
   story.uses_disk(story.pod("volume", 1_MiB), 1, 2_GiB);
-  const auto layer = story.pod("layer", 1_MiB);
-  story.uses_disk(layer, 1, 0_B, 0);
-  story.disk(layer).containers = {{.name = "c", .rootfs = {9_GiB, 9}, .logs = {}}};
+  story.pod("layer", 1_MiB);
+  const auto writes_layer = [&story](std::size_t pod, std::int64_t ms) {
+    story.uses_disk(pod, ms, 0_B, 0);
+    story.disk(pod).containers = {{.name = "c", .rootfs = {9_GiB, 9}, .logs = {}}};
+  };
+  writes_layer(1, 1);
   story.step(1, {{kNodeFs, kGiB / 2}, {Signal::kContainerFsAvailable, 2 * kGiB}});
   EXPECT_EQ(story.decided(), Lines{"kill volume"}) << "the layer is elsewhere";
   story.vanish(0);
   story.step(100, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, 2 * kGiB}});
   story.step(5'000, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, kGiB / 2}});
-  story.uses_disk(layer, 5'000, 0_B, 0);
-  story.disk(layer).containers = {{.name = "c", .rootfs = {9_GiB, 9}, .logs = {}}};
+  writes_layer(0, 5'000);
   story.step(5'100, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, kGiB / 2}});
   EXPECT_EQ(story.decided(), Lines{"kill layer"});
 }

@@ -113,8 +113,8 @@ def test_tolerations_nobody_wrote_are_there_all_the_same(vm):
         # Under pressure a DaemonSet's BestEffort pod is admitted and another is not.
         for pod in (DaemonSetPod("other-agent"), Pod("other")):
             vm.put(pod.manifest().encode(), f"/tmp/{pod.name}.yaml")
-        node.run_pod(Pod("hog", "burstable", {"memory": "1Mi"}), f"--hold {node.holding_to_leave(400)}M")
-        vm.wait_until(f"grep -q {PRESSURE} {NODE_FILE}")
+        node.run_pod(Pod("hog", "burstable", {"memory": "1Mi"}), f"--hold {node.holding_to_leave(600)}M")
+        vm.wait_until(f"grep -q {PRESSURE} {NODE_FILE}", timeout=90)
         vm.run("headroomctl admit -f /tmp/other-agent.yaml", check=True)
         assert vm.run("headroomctl admit -f /tmp/other.yaml").code == 1
 

@@ -136,9 +136,6 @@ def test_what_the_node_has_not_is_the_nodes_fault(vm):
         seconds = stall_seconds(stalls)
         assert seconds["global"] > 0.5, seconds
         assert seconds.get("limit", 0) + seconds.get("high", 0) < seconds["global"] / 10, seconds
-        status = node.status()
-        assert status["conditions"]["MemoryPressure"], status["thresholds"]
-        assert 'headroom_would_evict_total{signal="memory.pressure"} 1' in node.metrics()
 
 
 def test_a_cgroup_is_shown_when_born_and_forgotten_when_gone(vm):

@@ -143,8 +143,8 @@ HEADROOM_SHAPE(Threshold) {
 HEADROOM_SHAPE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
          local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
-         reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor, check_ceiling,
-         sweep_period] = value;
+         reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor,
+         check_ceiling, sweep_period] = value;
   io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
   io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
   io(reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor);

@@ -68,8 +68,9 @@ class RankingVectors : public VectorTest {
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < pods_.size(); ++i) {
       const Pod& pod = pods_[i];
-      PodReading reading{.pod = std::make_shared<Pod>(pod),
-                         .memory_request = Bytes{eviction_request(pod, "memory").value()}};
+      PodReading reading;
+      reading.pod = std::make_shared<Pod>(pod);
+      reading.memory_request = Bytes{eviction_request(pod, "memory").value()};
       reading.storage_request = Bytes{eviction_request(pod, "ephemeral-storage").value()};
       if (usages_[i]) {
         records[i] = record_of(*usages_[i]);

@@ -2,14 +2,17 @@
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
-//   [--huge] [--churn] [--tasks N]
+//   [--huge] [--churn] [--tasks N] [--map FILE]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
 // --huge takes huge pages, which is the fastest there is. --churn touches what --hold took again
-// and again: as a working set that does not fit. --tasks starts so many threads first. Sizes
-// take K, M, G.
+// and again: as a working set that does not fit. --map reads FILE, mapped, then pages of it by
+// chance and for ever: as the text of a program that does not fit. --tasks starts so many threads
+// first. Sizes take K, M, G.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -25,6 +29,7 @@ namespace {
 
 struct Options {
   std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0;
+  const char* map = nullptr;
   bool deaf = false, exit = false, huge = false, churn = false;
 };
 
@@ -72,6 +77,8 @@ Options parse(int argc, char** argv) {
       options.until = bytes(value);
     else if (key == "--tasks")
       options.tasks = bytes(value);
+    else if (key == "--map")
+      options.map = value;
     else if (key == "--after")
       options.after = bytes(value);
     else {
@@ -100,6 +107,28 @@ volatile char* take(std::uint64_t size, bool huge) {
   for (;;)
     for (std::uint64_t at = 0; at < size; at += 4096)
       pages[at] = static_cast<char>(pages[at] + 1);
+}
+
+[[noreturn]] void read_mapped(const char* file) {
+  const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  if (fd < 0 || ::fstat(fd, &status) != 0) {
+    std::perror("workload: open");
+    std::exit(1);
+  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) {
+    std::perror("workload: mmap");
+    std::exit(1);
+  }
+  const auto* pages = static_cast<const volatile char*>(memory);
+  for (std::uint64_t at = 0; at < size; at += 4096)
+    static_cast<void>(pages[at]);
+  ::madvise(memory, size, MADV_RANDOM);
+  std::minstd_rand chance(static_cast<unsigned>(::getpid()));
+  for (;;)
+    static_cast<void>(pages[chance() % (size / 4096) * 4096]);
 }
 
 void ramp(const Options& options) {
@@ -131,6 +160,7 @@ int main(int argc, char** argv) {
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
   if (options.exit) return 0;
+  if (options.map) read_mapped(options.map);
   if (held && options.churn) churn(held, options.hold);
   for (;;)
     ::pause();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Release: what a death gives back, so that as many die as will do and no more.
 //
-// Shortages of memory and of tasks alone are sized; for swap, pressure or a disk one goes at a time,
-// as under the kubelet.
+// Shortages of memory and of tasks alone are sized; for swap, pressure or a disk one goes at a
+// time, as under the kubelet.
 #pragma once
 
 #include <headroom/judge.h>
@@ -14,8 +14,8 @@ namespace headroom::judge_eviction {
 
 bool is_sized(Signal signal);
 
-// Of what the signal ranks by; absent: unknown, or not foretold. Of memory: what processes alone hold
-// (anonymous and shared memory, page tables, stacks). Page cache stays when its reader dies; a
+// Of what the signal ranks by; absent: unknown, or not foretold. Of memory: what processes alone
+// hold (anonymous and shared memory, page tables, stacks). Page cache stays when its reader dies; a
 // tmpfs that others see too stays as well, which nobody can tell beforehand: it is noticed when the
 // victim is gone and the signal no better.
 std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading);

@@ -70,8 +70,8 @@ bool somebody_is_leaving(const Verdict& verdict) {
 
 // Ranked among others, for a threshold it has as well.
 bool chosen_by_rank(const Decision& decision) {
-  return decision.pod && decision.standing.candidates > 0 &&
-         is_kubelets(decision.reason.signal) && decision.reason.cause == Cause::kThreshold && decision.reason.limit == StorageLimit::kNone;
+  return decision.pod && decision.standing.candidates > 0 && is_kubelets(decision.reason.signal) &&
+         decision.reason.cause == Cause::kThreshold && decision.reason.limit == StorageLimit::kNone;
 }
 
 // When it would have acted on the same threshold.

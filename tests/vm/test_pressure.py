@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memory.pressure without swap: who thrashes over his request goes, and nobody else; and nobody at all for what one does to
+himself. (With swap, and cause by cause: test_attribution.)"""
+
+from disk_node import wait_for_condition
+from node import Node, Pod, kubelet_configuration
+
+MEMORY = "1G"
+DISK = "512M"
+METRICS_PORT = 9750
+
+FILE = "/mnt/disk/text"
+WORKLOAD = "/opt/headroom/bin/workload"
+MIB = 1 << 20
+
+
+def started(node, mode="enforce"):
+    """Memory itself is no reason to evict; and pressure is, sooner than anybody would set it."""
+    node.vm.run(f"head -c 300M /dev/urandom > {FILE}; sync; swapon --show | grep . && exit 1; "
+                "echo 3 > /proc/sys/vm/drop_caches", check=True, timeout=120)
+    config = kubelet_configuration(hard="1Mi", mode=mode, pressure={"memory": {"threshold": "20%", "grace": "3s"}})
+    node.start(config.replace('"evictionMaxPod', '"evictionPressureTransitionPeriod": "5s", "evictionMaxPod'))
+    return node
+
+
+def lost(node):
+    """Of the last moment, in percent."""
+    return next(100 - signal["available"] / 10_000 for signal in node.status()["signals"]
+                if signal["signal"] == "memory.pressure")
+
+
+def bystanders(node):
+    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
+    pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
+            node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M")]
+    for pod, holding in zip(pods, (40, 60)):
+        node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding * MIB} ]")
+    return pods
+
+
+def test_who_thrashes_over_his_request_goes(vm):
+    """Four read 300 MiB by chance, again and again, and there is room for most of it, but not for all."""
+    with Node(vm) as node:
+        started(node)
+        others = bystanders(node)
+        hold = node.holding_to_leave(300)
+        thrasher = node.run_script(Pod("thrasher", "burstable", {"memory": "64Mi"}),
+                                   f"{WORKLOAD} --map {FILE} & " * 3 + f"exec {WORKLOAD} --hold {hold}M --map {FILE}")
+        wait_for_condition(node, "MemoryPressure", True, timeout=60)
+        print(f"    memory.pressure: {lost(node):.1f}% of the last moment lost")
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == "thrasher" and record["signal"] == "memory.pressure", record
+        assert record["kind"] == "soft" and record["threshold"] == 800_000, record
+        assert record["latency"]["first_seen_to_decision_ms"] >= 3000, record
+        assert record["instants_ns"]["terminated"] and not node.alive(thrasher), record
+        assert record["usage"] > 300 * MIB and record["memory_returned"] > 200 * MIB, record
+        wait_for_condition(node, "MemoryPressure", False)
+        assert lost(node) < 5
+        assert all(node.alive(pod) for pod in others) and len(node.evictions()) == 1
+        assert node.kernel_oom_kills() == 0
+        assert 'kubelet_evictions{eviction_signal="memory.pressure"} 1' in node.metrics()
+        said = vm.run("headroomctl evictions; headroomctl why thrasher", check=True).out
+        assert "memory.pressure" in said and "80.0%" in said, said
+
+
+def test_what_one_does_to_himself_is_no_pressure(vm):
+    """The same text read again and again below a limit of his own; a quota that is used up; a file read once after another."""
+    with Node(vm) as node:
+        started(node)
+        pods = bystanders(node)
+        pods += [node.run_pod(Pod("limited"), f"--map {FILE}", "MemoryMax=100M"),
+                 node.run_script(Pod("throttled"), "while :; do :; done", "CPUQuota=5%"),
+                 node.run_script(Pod("reader"), "while :; do dd if=/dev/nvme0n1 of=/dev/null bs=1M 2>/dev/null; done")]
+        vm.run("sleep 5")
+        most = 0.0
+        for _ in range(20):
+            vm.run("sleep 1")
+            most = max(most, lost(node))
+        status = node.status()
+        limited = next(pod for pod in status["pods"] if pod["name"] == "limited")
+        stalls = {cause: waits["ns"] / 1e9 for cause, waits in limited["stalls"].items()}
+        print(f"    at most {most:.1f}% lost; the one at his limit waited {stalls}")
+        assert sum(stalls.values()) > 1, "he waits, and it is his own affair"
+        assert most < 20 and not any(status["conditions"].values()) and not node.evictions()
+        assert all(node.alive(pod) for pod in pods)

@@ -230,6 +230,37 @@ TEST(Http, WhoDribblesDelaysNobody) {
   }
 }
 
+// A byte now and then is no silence; the whole of a request has its limit all the same.
+TEST(Http, WhoDribblesIsShownTheDoor) {
+  const Served served = serve(1, {.connections = 2, .idle_seconds = 5, .exchange = 1s});
+  const Fd slow[] = {connected(served.port), connected(served.port)};
+  const std::string_view request =
+      "GET /metrics HTTP/1.1\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy";
+  std::size_t sent = 0;
+  const auto takes = [&](const Fd& fd) {
+    return ::send(fd.get(), &request[sent], 1, MSG_NOSIGNAL) == 1;
+  };
+  while (sent < request.size() && takes(slow[0]) && takes(slow[1])) {
+    ++sent;
+    std::this_thread::sleep_for(100ms);
+  }
+  EXPECT_GE(sent, 9u) << "it had its time";
+  EXPECT_LT(sent, request.size());
+  EXPECT_NE(get(served.port, "/").find("200 OK"), std::string::npos);
+}
+
+// Each exchange has its own limit: who asks again and again stays.
+TEST(Http, AnOldConnectionIsAsGoodAsANewOne) {
+  const Served served = serve(1, {.exchange = 1s});
+  const Fd fd = connected(served.port);
+  for (int i = 0; i < 15; ++i) {
+    send(fd, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    char answer[1024];
+    ASSERT_GT(::read(fd.get(), answer, sizeof(answer)), 0) << i;
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
 TEST(Http, SurvivesTheMalformed) {
   const Served served = serve();
   const std::string hostile[] = {
@@ -272,7 +303,7 @@ TEST(Http, WhoSaysNothingIsShownTheDoor) {
 
 // The page is read by nobody; the loop publishes on, and so does a third scraper get an answer.
 TEST(Http, WhoReadsNothingHoldsNothingUp) {
-  const Served served = serve(3000, {.answer = 1s});
+  const Served served = serve(3000, {.exchange = 1s});
   std::vector<Fd> stuck;
   for (int i = 0; i < Http::kAnswers; ++i) {
     stuck.push_back(connected(served.port));

@@ -194,7 +194,7 @@ def resident(vm, pid, what="VmRSS"):
 
 def cpu_seconds(vm, pid):
     """Of the thread that serves alone."""
-    return int(vm.run(f"cat $(dirname $(grep -l MHD /proc/{pid}/task/*/comm))/schedstat | cut -d' ' -f1", check=True).out) / 1e9
+    return int(vm.run(f"cat $(dirname $(grep -l hr-http /proc/{pid}/task/*/comm))/schedstat | cut -d' ' -f1", check=True).out) / 1e9
 
 
 def test_a_scrape_of_three_thousand_cgroups_is_not_felt(vm):

@@ -2,11 +2,16 @@
 #include "report/http.h"
 
 #include "report/journal.h"
+#include "report/self_threads.h"
 
 #include <microhttpd.h>
 #include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdarg>
@@ -18,8 +23,6 @@
 
 namespace headroom::report {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
@@ -72,6 +75,10 @@ std::string_view header(MHD_Connection* connection, const char* name) {
   return value ? value : "";
 }
 
+int socket_of(MHD_Connection* connection) {
+  return ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 using Response = std::unique_ptr<MHD_Response, decltype(&::MHD_destroy_response)>;
 
 MHD_Result give(MHD_Connection* connection, unsigned status, const char* name, const char* value,
@@ -92,8 +99,7 @@ MHD_Result turn_away(MHD_Connection* connection, unsigned status, const char* na
 
 // One answer under way. libmicrohttpd calls into it from its thread, and frees it.
 struct Http::Exchange {
-  Exchange(Http& http, std::unique_ptr<Body> answer)
-      : owner(http), body(std::move(answer)), deadline(Clock::now() + http.limits_.answer) {
+  Exchange(Http& http, std::unique_ptr<Body> answer) : owner(http), body(std::move(answer)) {
     ++owner.answers_;
   }
   ~Exchange() { --owner.answers_; }
@@ -102,8 +108,6 @@ struct Http::Exchange {
 
   static ssize_t read(void* self, std::uint64_t, char* room, std::size_t size) {
     auto& exchange = *static_cast<Exchange*>(self);
-    // Cut off and not ended: a client must see that it has less than all of it.
-    if (Clock::now() > exchange.deadline) return MHD_CONTENT_READER_END_WITH_ERROR;
     try {
       const std::size_t read = exchange.body->read({room, size});
       return read == 0 ? MHD_CONTENT_READER_END_OF_STREAM : static_cast<ssize_t>(read);
@@ -142,6 +146,18 @@ struct Http::Exchange {
     }
   }
 
+  static void connected(void* http, MHD_Connection* connection, void**,
+                        MHD_ConnectionNotificationCode what) {
+    ExchangeClock& clock = static_cast<Http*>(http)->clock_;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+      clock.begin(socket_of(connection));
+    else
+      clock.forget(socket_of(connection));
+  }
+  static void answered(void* http, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
+    static_cast<Http*>(http)->clock_.begin(socket_of(connection));
+  }
+
   static MHD_Result answer(Http& owner, MHD_Connection* connection, const char* url) {
     const auto argument = [connection](const char* name) {
       const char* value = ::MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
@@ -152,6 +168,7 @@ struct Http::Exchange {
                                        .accept = header(connection, "Accept"),
                                        .if_none = header(connection, "If-None-Match"),
                                        .argument = argument});
+    owner.clock_.begin(socket_of(connection));
     auto exchange = std::make_unique<Exchange>(owner, std::move(made.body));
     Response response(::MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, owner.limits_.memory,
                                                           &read, exchange.get(), &free),
@@ -165,14 +182,17 @@ struct Http::Exchange {
 
   Http& owner;
   std::unique_ptr<Body> body;
-  Clock::time_point deadline;
 };
 
 void Http::Stop::operator()(MHD_Daemon* daemon) const {
   ::MHD_stop_daemon(daemon);
 }
 
-Http::~Http() = default;
+Http::~Http() {
+  if (!thread_.joinable()) return;
+  ::eventfd_write(wake_.get(), 1);
+  thread_.join();
+}
 
 Result<std::unique_ptr<Http>> Http::open(const std::string& address,
                                          std::shared_ptr<const Site> site,
@@ -195,14 +215,34 @@ Result<> Http::listen(const std::string& address) {
 }
 
 Result<> Http::serve() {
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return errno_failure("eventfd", errno);
   daemon_.reset(::MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, &Exchange::begin,
-      this, MHD_OPTION_EXTERNAL_LOGGER, &say, nullptr, MHD_OPTION_LISTEN_SOCKET, listening_.get(),
-      MHD_OPTION_CONNECTION_LIMIT, limits_.connections, MHD_OPTION_CONNECTION_TIMEOUT,
-      limits_.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.memory, MHD_OPTION_END));
-  if (!daemon_) return failure("start the server's thread");
+      MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, &Exchange::begin, this,
+      MHD_OPTION_EXTERNAL_LOGGER, &say, nullptr, MHD_OPTION_NOTIFY_CONNECTION, &Exchange::connected,
+      this, MHD_OPTION_NOTIFY_COMPLETED, &Exchange::answered, this, MHD_OPTION_LISTEN_SOCKET,
+      listening_.get(), MHD_OPTION_CONNECTION_LIMIT, limits_.connections,
+      MHD_OPTION_CONNECTION_TIMEOUT, limits_.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      limits_.memory, MHD_OPTION_END));
+  if (!daemon_) return failure("start the server");
   listening_.release();  // MHD_stop_daemon closes it
+  events_ = ::MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  thread_ = std::thread([this] { run(); });
   return {};
+}
+
+void Http::run() {
+  name_thread("http");
+  constexpr MHD_UNSIGNED_LONG_LONG kLongestMs = 500;
+  for (;;) {
+    MHD_UNSIGNED_LONG_LONG wait = kLongestMs;
+    if (::MHD_get_timeout(daemon_.get(), &wait) != MHD_YES || wait > kLongestMs) wait = kLongestMs;
+    std::array<pollfd, 2> watched{{{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    ::poll(watched.data(), watched.size(), static_cast<int>(wait));
+    if (watched[1].revents) return;
+    ::MHD_run(daemon_.get());
+    clock_.cut_off(ExchangeClock::Clock::now());
+  }
 }
 
 }  // namespace headroom::report

@@ -7,25 +7,27 @@
 #pragma once
 
 #include "base/fd.h"
+#include "report/exchange_clock.h"
 #include "report/exposition/site.h"
 
 #include <headroom/result.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 
 struct MHD_Daemon;
 
 namespace headroom::report {
 
 struct HttpLimits {
-  unsigned connections = 256;       // more wait in the kernel's queue
-  unsigned idle_seconds = 5;        // without a byte moved, a connection is closed
-  std::chrono::seconds answer{20};  // an answer not taken by then is cut off
-  std::size_t memory = 32 * 1024;   // per connection: its headers, and a chunk of the answer
+  unsigned connections = 256;  // more wait in the kernel's queue
+  unsigned idle_seconds = 5;   // without a byte moved, a connection is closed
+  // A request not sent by then, or an answer not taken, is cut off, however it dribbles.
+  std::chrono::seconds exchange{20};
+  std::size_t memory = 32 * 1024;  // per connection: its headers, and a chunk of the answer
 };
 
 class Http {
@@ -51,16 +53,22 @@ class Http {
     void operator()(MHD_Daemon* daemon) const;
   };
   Http(std::shared_ptr<const Site> site, const HttpLimits& limits)
-      : site_(std::move(site)), limits_(limits) {}
+      : site_(std::move(site)), limits_(limits), clock_(limits.exchange) {}
   Result<> listen(const std::string& address);
   Result<> serve();
+  void run();
 
   const std::shared_ptr<const Site> site_;
   const HttpLimits limits_;
   Fd listening_;
   int port_ = 0;
-  std::atomic<int> answers_{0};
-  std::unique_ptr<MHD_Daemon, Stop> daemon_;  // last: its thread uses all of the above
+  Fd wake_;          // written to by who stops the thread
+  int events_ = -1;  // the server's epoll descriptor
+  // The thread's own:
+  ExchangeClock clock_;
+  int answers_ = 0;
+  std::unique_ptr<MHD_Daemon, Stop> daemon_;
+  std::thread thread_;
 };
 
 }  // namespace headroom::report

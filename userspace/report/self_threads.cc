@@ -18,13 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "hr-";
-constexpr std::string_view kServer = "MHD";  // libmicrohttpd names its thread itself
 
 std::string part_of(const fs::path& task) {
   std::string name;
   std::getline(std::ifstream(task / "comm"), name);
   if (name.starts_with(kPrefix)) return name.substr(kPrefix.size());
-  if (name.starts_with(kServer)) return "http";
   return "";
 }
 

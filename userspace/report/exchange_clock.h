@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExchangeClock: since when each connection owes its request, or we owe it the rest of an answer.
+//
+// A byte every few seconds keeps a connection from being idle for ever; a limit on the whole of an
+// exchange does not. For one thread.
+#pragma once
+
+#include <chrono>
+#include <unordered_map>
+
+namespace headroom::report {
+
+class ExchangeClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ExchangeClock(std::chrono::seconds limit) : limit_(limit) {}
+
+  // A connection is there, its request is here, its answer was taken: the next half begins.
+  void begin(int socket) { since_[socket] = Clock::now(); }
+  void forget(int socket) { since_.erase(socket); }
+
+  // Shuts down those who took longer. Whose answer is cut off sees that it has less than all of it.
+  void cut_off(Clock::time_point now) const;
+
+ private:
+  const std::chrono::seconds limit_;
+  std::unordered_map<int, Clock::time_point> since_;
+};
+
+}  // namespace headroom::report

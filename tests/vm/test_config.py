@@ -25,11 +25,12 @@ def test_drop_ins_win_and_what_waits_for_a_restart_says_so(vm):
         assert now["headroom.fastestFill"]["origin"] == "found" and now["headroom.fastestFill"]["value"] > 0, now
         assert node.status()["mode"] == "observe"
 
-        vm.put(b"headroom: {mode: enforce, listen: ''}\n", f"{ETC}/headroom.yaml.d/20-more.yaml")
+        vm.put(b"cgroupRoot: /elsewhere\nheadroom: {mode: enforce, listen: ''}\n", f"{ETC}/headroom.yaml.d/20-more.yaml")
         vm.run("systemctl reload headroomd", check=True)
         vm.wait_until("headroomctl status --json | grep -q '\"mode\":\"enforce\"'", timeout=20)
         listen = settings(vm)["headroom.listen"]
         assert (listen["value"], listen["next"]) == ("127.0.0.1:9750", ""), listen
+        assert settings(vm)["cgroupRoot"]["next"] == "/elsewhere"
         text = vm.run("headroomctl config", check=True).out
         assert "; from the next start \"\", " in text, text
 

@@ -393,6 +393,9 @@ void Node::adopt(config::Config config) {
   config_.self_check_period = config.self_check_period;
   config_.pod_manifests = std::move(config.pod_manifests);
   config_.taints = std::move(config.taints);
+  // Where the pods' cgroup is, the sources go by as well: both change at the next start.
+  config.reserved.driver = config_.reserved.driver;
+  config.reserved.kubepods = config_.reserved.kubepods;
   config_.reserved = std::move(config.reserved);
   config_.slices = config.slices;
   if (auto kept = keep_slices(); !kept) log::error("{}", kept.error().what);

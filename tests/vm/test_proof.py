@@ -45,10 +45,12 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
 def test_a_recording_is_replayed_with_the_same_decisions_and_another_policy_decides_otherwise(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="300Mi"))
-        vm.spawn("exec /opt/headroom/bin/headroomctl record --for 60s -o /tmp/proof.rec 2>/tmp/proof.err", unit="headroom-test-record.service")
+        vm.spawn("exec /opt/headroom/bin/headroomctl record --for 60s --json -o /tmp/proof.rec >/tmp/proof.said 2>&1",
+                 unit="headroom-test-record.service")
         under_pressure(node)
         vm.wait_until("! systemctl is-active --quiet headroom-test-record.service", timeout=150)
-        print("    " + vm.run("cat /tmp/proof.err", check=True).out.strip())
+        said = json.loads(vm.run("cat /tmp/proof.said", check=True).out)
+        assert said["file"] == "/tmp/proof.rec" and said["bytes"] > 10_000, said
         same = vm.run("headroomctl replay --expect-same /tmp/proof.rec")
         print("\n".join(f"    {line}" for line in same.out.splitlines()))
         assert same.code == 0 and "the same, bit for bit" in same.out and "kill default/hog" in same.out, same

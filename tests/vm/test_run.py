@@ -36,8 +36,9 @@ def test_output_and_exit_status_pass_through_and_nothing_is_left(vm):
 def test_a_pod_has_the_values_of_its_class_and_the_daemon_knows_it(vm):
     with Node(vm) as node:
         node.start(configuration())
-        vm.run("headroomctl run --detach --name web --request cpu=500m,memory=64Mi --limit memory=128Mi,cpu=1 "
-               "--priority 1000 --grace 5 -- sleep 1000", check=True)
+        told = vm.run("headroomctl run --detach --json --name web --request cpu=500m,memory=64Mi "
+                      "--limit memory=128Mi,cpu=1 --priority 1000 --grace 5 -- sleep 1000", check=True).out
+        assert json.loads(told)["unit"] == "headroom-run-default.web.service", told
         vm.wait_until("headroomctl status --json | grep -q '\"name\":\"web\"'")
         pod, = (p for p in node.status()["pods"] if p["name"] == "web")
         assert (pod["qos"], pod["priority"], pod["request"]) == ("Burstable", 1000, 64 * MIB), pod
@@ -51,7 +52,7 @@ def test_a_pod_has_the_values_of_its_class_and_the_daemon_knows_it(vm):
         twice = vm.run("headroomctl run --name web -- true")
         assert twice.code == 1 and "runs already" in twice.out, twice.out
         assert vm.run("systemctl is-active headroom-run-default.web.service").code == 0
-        vm.run("headroomctl stop web", check=True)
+        assert json.loads(vm.run("headroomctl stop --json web", check=True).out)["name"] == "web"
         wait_clean(vm)
         assert vm.run("headroomctl stop web").code == 1
 

@@ -22,6 +22,12 @@ inline int complain(const Error& error) {
   return kFailed;
 }
 
+// Asked for what cannot be: the answer to a wrong command line.
+inline int wrong_use(const Error& error) {
+  complain(error);
+  return kUsage;
+}
+
 // Each line under our name.
 inline int complain(const NoAnswer& none) {
   std::string_view rest = none.what;

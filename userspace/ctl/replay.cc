@@ -46,11 +46,6 @@ recording::OtherPolicy other_policy(const config::Config& config) {
   };
 }
 
-int wrong_use(const Error& error) {
-  complain(error);
-  return kUsage;
-}
-
 void print(const recording::Replayed& replayed, std::int64_t wall_offset, bool json) {
   const std::string text = json ? replay_json(replayed, wall_offset)
                                 : render_replay(replayed, wall_offset, screen_of_stdout());
@@ -61,7 +56,7 @@ int run_replay(const ReplayOptions& options) {
   auto bytes = read_whole(options.file);
   if (!bytes) return wrong_use(bytes.error());
   auto tape = recording::TapeReader::open(std::move(*bytes));
-  if (!tape) return wrong_use({options.file + ": " + tape.error().what});
+  if (!tape) return wrong_use(Error{options.file + ": " + tape.error().what});
   recording::OtherPolicy other;
   if (!options.config.empty()) {
     config::CommandLine line;
@@ -71,7 +66,7 @@ int run_replay(const ReplayOptions& options) {
     other = other_policy(*config);
   }
   const auto replayed = recording::replay(*tape, other);
-  if (!replayed) return wrong_use({options.file + ": " + replayed.error().what});
+  if (!replayed) return wrong_use(Error{options.file + ": " + replayed.error().what});
   print(*replayed, tape->header().wall_offset, options.json);
   const bool whole = !replayed->cut_short && replayed->lost == 0;
   const bool same = options.expect_same ? replayed->identical() && whole : replayed->same_acts();

@@ -3,6 +3,7 @@
 
 #include "act/transient_slice.h"
 #include "base/fd.h"
+#include "base/write_all.h"
 #include "config/load.h"
 #include "ctl/admit.h"
 #include "ctl/client.h"
@@ -23,6 +24,7 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
@@ -32,7 +34,20 @@ struct RunOptions {
   PodWords words;
   bool pty = false;
   bool detach = false;
+  bool json = false;
 };
+
+struct StopOptions {
+  std::string name;
+  std::string pod_namespace = "default";
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+void print(const Json& json) {
+  std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+}
 
 std::string random_uid() {
   sd_id128_t id{};
@@ -64,12 +79,10 @@ Result<> write_manifest(const std::filesystem::path& path, const std::string& te
   const std::filesystem::path fresh = path.native() + "." + std::to_string(::getpid());
   const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file) return errno_failure("create " + fresh.native(), errno);
-  const bool whole =
-      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const int linked = whole ? ::link(fresh.c_str(), path.c_str()) : -1;
-  const int code = errno;
+  int code = write_all(file.get(), text);
+  if (code == 0 && ::link(fresh.c_str(), path.c_str()) != 0) code = errno;
   ::unlink(fresh.c_str());
-  if (linked == 0) return {};
+  if (code == 0) return {};
   if (code == EEXIST)
     return failure(path.native() +
                    " is there: a pod of this name runs already, see headroomctl stop");
@@ -147,8 +160,9 @@ int start(const RunOptions& options, const PlacedPod& pod, const std::string& ma
 }
 
 int run(const RunOptions& options) {
+  const PodWords& words = options.words;
   const std::string uid = random_uid();
-  const auto text = pod_text(options.words, uid);
+  const auto text = pod_text(words, uid);
   if (!text) {
     for (const std::string& error : text.error())
       complain(Error{error});
@@ -164,12 +178,24 @@ int run(const RunOptions& options) {
   const auto pod = place_here(manifests.pods.front(), *config, *memory);
   if (!pod) return complain(pod.error());
   if (const int refused = admitted(*text)) return refused;
-  return start(options, *pod, *text);
+  const int status = start(options, *pod, *text);
+  if (options.json && status == 0)
+    print({{"namespace", words.pod_namespace},
+           {"name", words.name},
+           {"uid", uid},
+           {"unit", pod->unit},
+           {"slice", pod->slice},
+           {"manifest", pod->manifest.native()}});
+  return status;
 }
 
-int stop(const std::string& pod_namespace, const std::string& name) {
-  const auto stopped = act::stop_unit(unit_of(pod_namespace, name));
-  return stopped ? 0 : complain(stopped.error());
+int stop(const StopOptions& options) {
+  const std::string unit = unit_of(options.pod_namespace, options.name);
+  const auto stopped = act::stop_unit(unit);
+  if (!stopped) return complain(stopped.error());
+  if (options.json)
+    print({{"namespace", options.pod_namespace}, {"name", options.name}, {"unit", unit}});
+  return 0;
 }
 
 }  // namespace
@@ -186,22 +212,23 @@ void add_run(CLI::App& app, Command& chosen) {
   run_app->add_option("--priority", words.priority, "Its priority")->capture_default_str();
   run_app->add_option("--grace", words.grace_seconds, "Seconds between SIGTERM and SIGKILL");
   run_app->add_flag("--pty", options->pty, "On a terminal of its own, passed through");
-  run_app->add_flag("--detach", options->detach, "Do not wait for it");
+  auto* detach = run_app->add_flag("--detach", options->detach, "Do not wait for it");
+  run_app->add_flag("--json", options->json, "With --detach: what it runs as, as JSON")
+      ->needs(detach);
   run_app->add_option("COMMAND", words.command, "The command and its arguments, after --")
       ->required();
   run_app->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 
 void add_stop(CLI::App& app, Command& chosen) {
-  const auto name = std::make_shared<std::string>();
-  const auto pod_namespace = std::make_shared<std::string>("default");
+  const auto options = std::make_shared<StopOptions>();
   auto* stop_app = app.add_subcommand("stop", "Stop a pod that run has started");
   stop_app->group(kChanging);
-  stop_app->add_option("NAME", *name, "The pod's name")->required();
-  stop_app->add_option("--namespace", *pod_namespace, "Its namespace")->capture_default_str();
-  stop_app->callback([&chosen, name, pod_namespace] {
-    chosen = [name, pod_namespace] { return stop(*pod_namespace, *name); };
-  });
+  stop_app->add_option("NAME", options->name, "The pod's name")->required();
+  stop_app->add_option("--namespace", options->pod_namespace, "Its namespace")
+      ->capture_default_str();
+  stop_app->add_flag("--json", options->json, "What was stopped, as JSON");
+  stop_app->callback([&chosen, options] { chosen = [options] { return stop(*options); }; });
 }
 
 }  // namespace headroom::ctl

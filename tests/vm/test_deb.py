@@ -79,6 +79,9 @@ def test_it_is_looked_after(vm):
                  "WatchdogUSec=10s", "ManagedOOMPreference=omit"):
         assert line in shown.splitlines(), shown
     assert vm.run("cat /sys/fs/cgroup/headroom.slice/memory.min", check=True).out.strip() == "67108864"
+    policies = vm.run(f"chrt --all-tasks --pid {main_pid(vm)} | grep policy", check=True).out.splitlines()
+    first = [line for line in policies if "SCHED_FIFO" in line]
+    assert len(first) == 1 and str(main_pid(vm)) in first[0] and len(policies) > 3, policies
     # However often it dies: no limit after which nobody guards.
     for _ in range(7):
         before = main_pid(vm)

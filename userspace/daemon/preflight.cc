@@ -5,7 +5,6 @@
 #include "report/journal.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,15 +40,6 @@ void lower_oom_score() {
             std::strerror(errno));
 }
 
-// This thread alone, the loop's: those it starts later are as others, and so are their children.
-// What wants the CPUs most is what is to be evicted, and a turn takes milliseconds.
-void go_first() {
-  const sched_param lowest{.sched_priority = 1};
-  if (::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) != 0)
-    log::info("the loop is scheduled as others are ({}): busy pods may hold it up",
-              std::strerror(errno));
-}
-
 }  // namespace
 
 Result<observe::CgroupRoot> preflight(Mode mode) {
@@ -67,7 +57,6 @@ void settle_in() {
   if (::geteuid() != 0) return;
   lock_memory();
   lower_oom_score();
-  go_first();
 }
 
 }  // namespace headroom::daemon

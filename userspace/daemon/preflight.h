@@ -13,8 +13,7 @@ namespace headroom::daemon {
 Result<observe::CgroupRoot> preflight(Mode mode);
 
 // Takes what a node's guardian needs and may be refused: descriptors, locked memory, the OOM
-// score, the first turn of a CPU. A refusal is logged; nothing depends on it but how well we
-// survive.
+// score. A refusal is logged; nothing depends on it but how well we survive.
 void settle_in();
 
 }  // namespace headroom::daemon

@@ -2,6 +2,9 @@
 #include "report/node_view.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
 
 namespace headroom::report {
 namespace {
@@ -11,17 +14,33 @@ bool same_cgroups(const CgroupTable& a, const CgroupTable& b) {
                     [](const hr_record& x, const hr_record& y) { return x.id == y.id; });
 }
 
-void look_up_paths(CgroupTable& table, const CgroupNames* names) {
-  table.paths.clear();
-  table.path_ends.clear();
-  table.started_ns.clear();
-  table.all_named = true;
+// Pieces are small enough for the C library to move by vector instructions. What is larger it
+// leaves to "rep movsb", which costs an emulated CPU a step for each byte.
+void copy(std::span<const hr_record> from, std::vector<hr_record>& to) {
+  constexpr std::size_t kPiece = 2048;
+  to.resize(from.size());
+  const auto* source = reinterpret_cast<const std::byte*>(from.data());
+  auto* target = reinterpret_cast<std::byte*>(to.data());
+  for (std::size_t left = from.size_bytes(); left > 0;) {
+    const std::size_t piece = std::min(left, kPiece);
+    std::memcpy(target, source, piece);
+    source += piece, target += piece, left -= piece;
+  }
+}
+
+void identify(CgroupTable& table, const CgroupNames* names) {
+  if (table.identities.use_count() != 1) table.identities = std::make_shared<CgroupIdentities>();
+  auto& [paths, path_ends, started_ns, all_named] = *table.identities;
+  paths.clear();
+  path_ends.clear();
+  started_ns.clear();
+  all_named = true;
   for (const hr_record& record : table.records) {
     const std::string_view path = names ? names->path_of(CgroupId{record.id}) : "";
-    table.all_named = table.all_named && !path.empty();
-    table.paths.append(path);
-    table.path_ends.push_back(static_cast<std::uint32_t>(table.paths.size()));
-    table.started_ns.push_back(names ? names->started_ns(CgroupId{record.id}) : HR_UNKNOWN);
+    all_named = all_named && !path.empty();
+    paths.append(path);
+    path_ends.push_back(static_cast<std::uint32_t>(paths.size()));
+    started_ns.push_back(names ? names->started_ns(CgroupId{record.id}) : HR_UNKNOWN);
   }
 }
 
@@ -87,9 +106,7 @@ std::string_view qos_name(const Pod& pod, QosOf qos_of) {
 void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot,
           const CgroupNames* names) {
   table.at = snapshot.at;
-  table.records.clear();
-  if (snapshot.cgroups)
-    table.records.insert(table.records.end(), snapshot.cgroups->begin(), snapshot.cgroups->end());
+  copy(snapshot.cgroups.value_or(std::span<const hr_record>{}), table.records);
   table.pods.clear();
   for (const PodReading& reading : snapshot.pods)
     table.pods.push_back(PodRow{reading.pod, reading.cgroup, reading.memory_request,
@@ -99,14 +116,10 @@ void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot
   table.stalls.take(snapshot.waits.stalls);
   table.throttles.take(snapshot.waits.throttles);
   // A cgroup's name never changes (cgroup v2 has no rename), but it may be learnt late.
-  if (shown && shown->all_named && same_cgroups(table, *shown)) {
-    table.paths.assign(shown->paths);
-    table.path_ends.assign(shown->path_ends.begin(), shown->path_ends.end());
-    table.started_ns.assign(shown->started_ns.begin(), shown->started_ns.end());
-    table.all_named = true;
-  } else {
-    look_up_paths(table, names);
-  }
+  if (shown && shown->identities->all_named && same_cgroups(table, *shown))
+    table.identities = shown->identities;
+  else
+    identify(table, names);
 }
 
 void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,

@@ -166,24 +166,32 @@ struct PodRow {
   std::optional<Bytes> disk{};  // what is measured of it; absent: nothing yet
 };
 
+// What does not change of cgroups. Tables of the same cgroups share it, so that a turn copies none.
+struct CgroupIdentities {
+  // Paths, one after another in one buffer: no string of its own per cgroup.
+  std::string paths;
+  std::vector<std::uint32_t> path_ends;
+  std::vector<std::uint64_t> started_ns;  // in wall time, or HR_UNKNOWN
+  bool all_named = false;
+};
+
 struct CgroupTable {
   Instant at;
   std::vector<hr_record> records;
   std::vector<PodRow> pods;
   WaitTable<hr_stalls> stalls;    // of cgroups that have waited for memory
   WaitTable<hr_waits> throttles;  // and for CPU quota
-  // Paths of `records`, one after another in one buffer: no string of its own per cgroup.
-  std::string paths;
-  std::vector<std::uint32_t> path_ends;
-  std::vector<std::uint64_t> started_ns;  // of `records`, in wall time, or HR_UNKNOWN
+  // Of `records`; never null.
+  std::shared_ptr<CgroupIdentities> identities = std::make_shared<CgroupIdentities>();
   // CPU in use, in billionths of one, since the table before this; HR_UNKNOWN: not in that.
   std::vector<std::uint64_t> usage_nanocores;
-  bool all_named = false;
 
   std::string_view path(std::size_t record) const {
-    const std::uint32_t begin = record == 0 ? 0 : path_ends[record - 1];
-    return std::string_view(paths).substr(begin, path_ends[record] - begin);
+    const auto& [paths, ends, started, named] = *identities;
+    const std::uint32_t begin = record == 0 ? 0 : ends[record - 1];
+    return std::string_view(paths).substr(begin, ends[record] - begin);
   }
+  std::uint64_t started_ns(std::size_t record) const { return identities->started_ns[record]; }
 };
 
 // The name of a cgroup: its path from the cgroup root ("/" for the root), "" when not known.
@@ -209,7 +217,7 @@ using QosOf = QosClass (*)(const Pod& pod);
 std::string_view qos_name(const Pod& pod, QosOf qos_of);
 
 // Fills every field of a buffer that held an older publication; allocates only to grow it.
-// `shown` is the table on show: paths are copied from it when the cgroups are still the same.
+// `shown` is the table on show: paths are shared with it when the cgroups are still the same.
 void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot,
           const CgroupNames* names);
 void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,

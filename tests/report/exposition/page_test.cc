@@ -71,7 +71,7 @@ std::string serialized(const CgroupTable& table) {
                                                               : Family::counter(row.name, row.help);
     for (std::size_t i = 0; i < table.records.size(); ++i) {
       const auto value = row.value(
-          {table.records[i], table.started_ns[i], kReadAt, waits.stalls(i), waits.throttles(i)});
+          {table.records[i], table.started_ns(i), kReadAt, waits.stalls(i), waits.throttles(i)});
       if (labels.of(i).empty() || !value) continue;
       if ((row.groups & HR_PSI) && labels.within_a_pod(i)) continue;
       Labels all = parsed(labels.of(i));

@@ -70,7 +70,7 @@ CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
   ends_.reserve(table.records.size());
   within_a_pod_.reserve(table.records.size());
   constexpr std::size_t kNames = 80;  // what the labels need beside the path
-  text_.reserve(table.paths.size() + table.records.size() * kNames);
+  text_.reserve(table.identities->paths.size() + table.records.size() * kNames);
   for (std::size_t i = 0; i < table.records.size(); ++i) {
     const std::string_view path = table.path(i);
     const PodRow* row = index.pod_of(table.records[i]);

@@ -76,7 +76,7 @@ void Page::append_records(std::string& out) {
     if (labels.empty()) continue;
     if ((family.groups & HR_PSI) && labels_->within_a_pod(record_)) continue;
     const auto value = family.value({.record = table.records[record_],
-                                     .started_ns = table.started_ns[record_],
+                                     .started_ns = table.started_ns(record_),
                                      .read_at_ns = setup_.read_at_ns,
                                      .stalls = waits_->stalls(record_),
                                      .throttles = waits_->throttles(record_)});

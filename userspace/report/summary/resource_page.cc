@@ -41,7 +41,7 @@ std::optional<double> swapped(const CgroupTable& table, std::size_t i) {
   return known(table.records[i], HR_MEMORY_USAGE, table.records[i].swap_usage);
 }
 std::optional<double> started(const CgroupTable& table, std::size_t i) {
-  const std::uint64_t ns = table.started_ns[i];
+  const std::uint64_t ns = table.started_ns(i);
   return ns == HR_UNKNOWN ? std::nullopt : std::optional(static_cast<double>(ns) / 1e9);
 }
 

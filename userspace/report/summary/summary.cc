@@ -15,7 +15,7 @@ std::string dumped(const Json& json) {
 
 CgroupReading reading_of(const CgroupTable& table, std::size_t i, WallTime time) {
   return {.record = table.records[i],
-          .started_ns = table.started_ns[i],
+          .started_ns = table.started_ns(i),
           .usage_nanocores = table.usage_nanocores[i],
           .time = time};
 }
@@ -106,7 +106,7 @@ std::string Summary::pod_text(const PodRow& row) const {
       {"podRef",
        {{"name", row.pod->name}, {"namespace", row.pod->pod_namespace}, {"uid", row.pod->uid}}}};
   const auto own = index_->record_of(row.cgroup);
-  if (own) put_start(pod, cgroups_->started_ns[*own]);
+  if (own) put_start(pod, cgroups_->started_ns(*own));
   Json& containers = pod["containers"] = Json::array();
   for (const auto& place : index_->containers_of(row))
     containers.push_back(

@@ -145,7 +145,7 @@ $(B)/lab/%: tests/vm/workload/%.cc
 	$(Q)$(CXX) -std=c++20 -O2 $(WARN) -static $< -o $@
 
 # What a guest gets: our programs with the libraries they need, and the files we install.
-PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury
+PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
 $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* play/* tests/vm/machine/payload.py)
 	$(call say,PAYLOAD,$(@D))
 	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)

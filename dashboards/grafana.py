@@ -70,8 +70,9 @@ DASHBOARDS = {
             "memory.max": POD_EVENTS.replace("EVENT", "container_memory_events_max_total"),
             "OOM at a limit": POD_EVENTS.replace("EVENT", "headroom_cgroup_memory_events_oom_total")},
               "ops", about="Pressure of a pod's own making: it does not count towards the node's."),
-        Panel("Kernel OOM kills", {"{{scope}}": "increase(headroom_kernel_oom_kills_total{@}[$__rate_interval])"},
-              limits=[1], about="At a limit of a cgroup's own, or of the node: then the kernel was faster than headroom."),
+        Panel("Kernel OOM kills", {"{{scope}} {{agreed}}": "increase(headroom_kernel_oom_kills_total{@}[$__rate_interval])"},
+              limits=[1], about="At a limit of a cgroup's own, or of the node: then the kernel was faster than headroom. True: "
+                                "of the pod that headroom would have evicted."),
     ]),
     "evictions": ("headroom / Evictions", [
         Panel("Evictions", {"{{signal}} {{outcome}}":

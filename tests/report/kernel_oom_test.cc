@@ -34,6 +34,19 @@ TEST(KernelOom, SaysWhenItWasTheNode) {
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(": the node ran out of memory"));
 }
 
+TEST(KernelOom, SaysWhomWeWouldHaveEvictedInstead) {
+  KernelOomKill kill = sample();
+  kill.ours = test::sample_pod("other", QosClass::kBestEffort);
+  EXPECT_EQ(kernel_oom_line(kill).find("other"), std::string::npos) << "at a limit nobody chooses";
+  kill.limit_of.reset();
+  EXPECT_FALSE(kill.agreed());
+  EXPECT_TRUE(kernel_oom_line(kill).ends_with(
+      ": the node ran out of memory; headroom would have evicted default/other"));
+  kill.ours = kill.pod;
+  EXPECT_TRUE(kill.agreed());
+  EXPECT_TRUE(kernel_oom_line(kill).ends_with(": the node ran out of memory"));
+}
+
 TEST(KernelOom, WithoutAPodOrANameTheIdIsTold) {
   KernelOomKill kill = sample();
   kill.pod = nullptr;

@@ -168,6 +168,22 @@ def test_an_oom_kill_of_the_kernel_is_told_with_pod_and_cgroup(vm):
         assert entry["MESSAGE"].endswith("memory.max of its cgroup was hit"), entry
 
 
+def test_a_kill_of_the_kernel_for_the_node_is_held_against_our_ranking(vm):
+    """Who is over his request by most goes first with us; with the kernel, who was told to."""
+    with Node(vm) as node:
+        started(node, mode="observe")
+        node.run_pod(Pod("meek", "burstable", {"memory": "64Mi"}), "--hold 8M", "OOMScoreAdjust=1000")
+        vm.run("sleep 6")  # the ranking that stands by is made anew every five seconds
+        node.run_pod(Pod("hog"), "--rate 100M --until 4G", "MemorySwapMax=0")
+        agreed, other = ('headroom_kernel_oom_kills_total{agreed="%s",scope="node"} 1' % word for word in ("true", "false"))
+        vm.wait_until(f"curl -sS http://127.0.0.1:9750/metrics | grep -qF '{agreed}'", timeout=90)
+        assert other in node.metrics()
+        said = vm.run("journalctl -b -u headroomd -o cat HEADROOM_OOM_SCOPE=node", check=True).out.splitlines()
+        print("\n".join(f"    {line}" for line in said))
+        assert "default/meek" in said[0] and said[0].endswith("headroom would have evicted default/hog"), said
+        assert "default/hog" in said[1] and said[1].endswith("the node ran out of memory"), said
+
+
 def test_the_exits_of_an_evicted_pod_are_counted(vm):
     with Node(vm) as node:
         started(node, hard="300Mi")

@@ -279,7 +279,8 @@ void Node::tell_oom_kill(const hr_event& event) {
                              .pid = event.pid,
                              .comm = name_of(event),
                              .limit_of = std::nullopt,
-                             .limit_path = {}};
+                             .limit_path = {},
+                             .ours = standby_.first()};
   if (event.other) {
     kill.limit_of = CgroupId{event.other};
     kill.limit_path = names_.path_of(*kill.limit_of);

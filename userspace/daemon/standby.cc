@@ -41,13 +41,14 @@ void Standby::adopt(const Policy& policy) {
 void Standby::tell(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) {
   next_.tell(snapshot, verdict, outcomes);
-  if (policy_.mode != Mode::kEnforce || !snapshot.cgroups) return;
+  if (!snapshot.cgroups) return;
   if (listed_ && snapshot.at - *listed_ < kPeriod && !snapshot.cgroups_changed) return;
   const auto limit = hard_limit(policy_, verdict);
   if (!limit) return;
   listed_ = snapshot.at;
   const auto list = judge_eviction::standing_list(policy_, snapshot, verdict.after, kMost);
-  sentinel_.stand_by(*limit, actuator_.stand_by(list));
+  first_ = list.empty() ? nullptr : list.front().pod;
+  if (policy_.mode == Mode::kEnforce) sentinel_.stand_by(*limit, actuator_.stand_by(list));
 }
 
 }  // namespace headroom::daemon

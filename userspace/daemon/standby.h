@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,9 @@ class Standby final : public Reporter {
   void tell(const Snapshot& snapshot, const Verdict& verdict,
             std::span<const Outcome> outcomes) override;
 
+  // Whom a hard threshold of memory would evict now; null: nobody, or nobody has looked yet.
+  const std::shared_ptr<const Pod>& first() const { return first_; }
+
   // The loop turned, and does again by then.
   void beat(Instant due) { sentinel_.beat(due); }
   void collect(std::vector<Outcome>& ended) { sentinel_.collect(ended); }
@@ -39,6 +43,7 @@ class Standby final : public Reporter {
   act::HostActuator& actuator_;
   Policy policy_;
   std::optional<Instant> listed_;
+  std::shared_ptr<const Pod> first_;
   observe::NodeSource memory_;  // the sentinel's own
   act::Sentinel sentinel_;
 };

@@ -24,7 +24,12 @@ std::string kernel_oom_line(const KernelOomKill& kill) {
                                                 ? std::string("its cgroup")
                                                 : cgroup_name(*kill.limit_of, kill.limit_path))
                               : std::string("the node ran out of memory");
-  return fmt::format("the kernel killed process {} ({}) of {}: {}", kill.pid, kill.comm, whom, why);
+  const std::string instead =
+      !kill.limit_of && kill.ours && !kill.agreed()
+          ? fmt::format("; headroom would have evicted {}", pod_name(*kill.ours))
+          : "";
+  return fmt::format("the kernel killed process {} ({}) of {}: {}{}", kill.pid, kill.comm, whom,
+                     why, instead);
 }
 
 void log_kernel_oom(const KernelOomKill& kill) {

@@ -22,6 +22,10 @@ struct KernelOomKill {
   std::string comm;
   std::optional<CgroupId> limit_of;  // whose limit was hit; absent: the node ran out
   std::string limit_path;
+  std::shared_ptr<const Pod> ours{};  // whom headroom would have evicted; null: nobody can say
+
+  // At a limit the kernel had no pods to choose from.
+  bool agreed() const { return pod && ours && pod->uid == ours->uid; }
 };
 
 // "the kernel killed process 4242 (workload) of default/hog (/kubepods.slice/…): memory.max of …

@@ -67,9 +67,11 @@ void add_lives(const NodeView& node, Families& families) {
   if (!watched) return;
   Family::counter("headroom_kernel_oom_kills_total",
                   "Processes the kernel's OOM killer chose: at a cgroup's limit, or because the "
-                  "node had nothing left.")
+                  "node had nothing left (agreed: of the pod headroom would have evicted).")
       .add(counters.kernel_oom_kills_at_limit, {{"scope", "limit"}})
-      .add(counters.kernel_oom_kills_of_node, {{"scope", "node"}})
+      .add(counters.kernel_oom_kills_agreed, {{"agreed", "true"}, {"scope", "node"}})
+      .add(counters.kernel_oom_kills_of_node - counters.kernel_oom_kills_agreed,
+           {{"agreed", "false"}, {"scope", "node"}})
       .into(families);
   Family::counter("headroom_victim_exits_total", "Processes of evicted pods that have exited.")
       .add(counters.victim_exits)

@@ -101,7 +101,8 @@ struct Counters {
   std::uint64_t recording_lost = 0;             // turns that should be in a recording
   std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
   std::uint64_t kernel_oom_kills_of_node = 0;
-  std::uint64_t victim_exits = 0;  // processes
+  std::uint64_t kernel_oom_kills_agreed = 0;  // of those: of whom we would have evicted
+  std::uint64_t victim_exits = 0;             // processes
 
   // Where an outcome of this cause is counted.
   std::uint64_t& evictions_for(const Reason& reason, Outcome::Result result) {

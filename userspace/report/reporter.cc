@@ -53,6 +53,7 @@ void NodeReporter::note_shadow(const ShadowSight& sight) {
 
 void NodeReporter::note_kernel_oom(const KernelOomKill& kill) {
   ++(kill.limit_of ? counters_.kernel_oom_kills_at_limit : counters_.kernel_oom_kills_of_node);
+  if (!kill.limit_of && kill.agreed()) ++counters_.kernel_oom_kills_agreed;
   log_kernel_oom(kill);
 }
 

@@ -223,7 +223,8 @@ Json counters_json(const Counters& counters) {
           {"checks", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
           {"kernel_oom_kills",
            {{"limit", counters.kernel_oom_kills_at_limit},
-            {"node", counters.kernel_oom_kills_of_node}}},
+            {"node", counters.kernel_oom_kills_of_node},
+            {"agreed", counters.kernel_oom_kills_agreed}}},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};

@@ -149,6 +149,7 @@ int main(int count, char** words) {
   act::DryActuator actuator(&observe::now);
   daemon::Engine engine(policy, observer, actuator, reporter,
                         daemon::TurnMeter(&observe::now, &daemon::allocations_on_this_thread),
+                        daemon::SweepPace(&observe::thread_cpu_time),
                         [&](const report::TickCost& cost) { reporter.note(cost); });
   const std::uint64_t before = daemon::allocations_on_this_thread();
   for (unsigned turn = 0; turn < turns; ++turn)

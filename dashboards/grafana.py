@@ -202,6 +202,8 @@ DASHBOARDS = {
             "median": SWEEP.replace("SHARE", "0.5"),
             "99th percentile": SWEEP.replace("SHARE", "0.99")},
               "s"),
+        Panel("From one pass to the next", {"period": "headroom_sweep_period_seconds{@}"}, "s",
+              about="Longer than sweepPeriod where the loop would take more than cpuBudget."),
         Panel("Cgroups", {"tracked": "headroom_cgroups_tracked{@}", "unresolved": "headroom_cgroups_unresolved{@}"}),
         Panel("Wake-ups", {"{{source}}": "sum by (source) (rate(headroom_wakeups_total{@}[$__rate_interval]))"}, "ops"),
         Panel("Checks", {"{{depth}}": "sum by (depth) (rate(headroom_checks_total{@}[$__rate_interval]))"}, "ops"),

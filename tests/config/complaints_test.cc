@@ -169,6 +169,10 @@ const Bad kBadValues[] = {
       "are memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, "
       "imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, "
       "pid.available, swap.available (it says \"20%\")"}},
+    {"budget_that_is_no_share",
+     "headroom:\n  cpuBudget: 100%\n",
+     {"4: headroom.cpuBudget: expected a percentage between 0% and 100%, such as 10%, found "
+      "\"100%\""}},
     {"floor_above_ceiling",
      "headroom:\n  checkCeiling: 1ms\n",
      {"4: headroom.checkCeiling: checkFloor must not exceed checkCeiling"}},

@@ -81,6 +81,7 @@ TEST(Fixtures, TheFileWeShipSaysTheDefaults) {
     EXPECT_EQ(config->policy.check_floor, none->policy.check_floor);
     EXPECT_EQ(config->policy.check_ceiling, none->policy.check_ceiling);
     EXPECT_EQ(config->policy.sweep_period, none->policy.sweep_period);
+    EXPECT_EQ(config->cpu_budget, none->cpu_budget);
     EXPECT_EQ(config->listen, none->listen);
     EXPECT_EQ(config->pod_manifests, none->pod_manifests);
     EXPECT_EQ(config->audit_log, none->audit_log);

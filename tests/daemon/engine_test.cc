@@ -71,11 +71,13 @@ class EngineTest : public testing::Test {
   FakeActuator actuator;
   FakeReporter reporter;
   report::TickCost cost;
+  inline static Duration spent{};  // CPU time
   Engine engine{policy(),
                 observer,
                 actuator,
                 reporter,
                 TurnMeter([] { return Instant{}; }, &allocations_on_this_thread),
+                SweepPace([] { return spent; }),
                 [this](const report::TickCost& told) { cost = told; }};
 };
 
@@ -86,6 +88,22 @@ TEST_F(EngineTest, SweepsOncePerPeriodAndLooksAtTheNodeInBetween) {
   EXPECT_EQ(observer.depths, Depths{Depth::kNode});
   turn(1000, 2_GiB);
   EXPECT_EQ(observer.depths, Depths{Depth::kCgroups});
+}
+
+TEST_F(EngineTest, SweepsLessOftenWhereItWouldCostTooMuch) {
+  engine.allow(0.1);
+  turn(0, 2_GiB);
+  EXPECT_EQ(cost.sweep_period, std::chrono::seconds(1));
+  spent += std::chrono::milliseconds(300);
+  turn(1000, 2_GiB);
+  EXPECT_EQ(cost.sweep_period, std::chrono::seconds(3));
+  turn(2000, 2_GiB);
+  EXPECT_EQ(observer.depths, Depths{Depth::kNode});
+  turn(3000, 100_MiB);
+  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kCgroups}))
+      << "what is decided on is fresh";
+  turn(4000, 2_GiB);
+  EXPECT_EQ(cost.sweep_period, std::chrono::seconds(1)) << "it is cheap again";
 }
 
 TEST_F(EngineTest, SweepsOnThePassThatTripsAndArmsBeforeItActs) {

@@ -72,6 +72,7 @@ struct Config {
   bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
   BpfUse bpf = BpfUse::kAll;
+  float cpu_budget = 0.1F;         // cpuBudget: of one CPU, for the loop
   std::string log_level = "info";  // logLevel: debug, info, warning, error
   DiskConfig disk;
   ReclaimConfig reclaim;

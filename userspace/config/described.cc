@@ -88,6 +88,8 @@ constexpr auto kKeys = std::to_array<DescribedKey>({
     {"headroom.checkCeiling", kDuration, R"("1s")", "No check comes later after the last"},
     {"headroom.sweepPeriod", kDuration, R"("1s")", "How often every cgroup is read in calm"},
     {"headroom.selfCheckPeriod", kDuration, R"("1h")", "How often BPF is compared with the files"},
+    {"headroom.cpuBudget", kString, R"("10%")",
+     "Of one CPU, for the loop: beyond it cgroups are read less often"},
     {"headroom.bpf", kWord, R"("all")",
      "What BPF is used for: the sweep and the kernel's events, the events alone, or nothing",
      "all events none", kRestart},

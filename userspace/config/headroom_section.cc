@@ -5,6 +5,7 @@
 #include "config/disk_section.h"
 #include "config/node_section.h"
 #include "config/pressure_section.h"
+#include "config/share.h"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "checkCeiling",
     "sweepPeriod",
     "selfCheckPeriod",
+    "cpuBudget",
     "bpf",
     "nodeName",
     "nodeLabels",
@@ -144,6 +146,7 @@ void read_watch(const Section& section, Config& config) {
   read_positive(section, "checkCeiling", policy.check_ceiling);
   read_positive(section, "sweepPeriod", policy.sweep_period);
   read_positive(section, "selfCheckPeriod", config.self_check_period);
+  if (const auto share = read_share(section, "cpuBudget", "10%")) config.cpu_budget = *share;
   if (const auto use = section.choice<BpfUse>("bpf", kBpfUses)) config.bpf = *use;
   // Either may be the default; the complaint points at one the file has.
   if (policy.check_floor > policy.check_ceiling)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/pressure_section.h"
 
-#include "judge/eviction/threshold.h"
+#include "config/share.h"
 
 #include <array>
 
@@ -11,18 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 1> kResources{"memory"};
 constexpr std::array<std::string_view, 3> kKeys{"threshold", "grace", "window"};
 constexpr Duration kGrace = std::chrono::seconds(10);
-
-// The part of the time that may be lost: more than nothing, less than all of it. Absent: off.
-std::optional<Fraction> read_share(const Section& memory) {
-  const auto text = memory.string("threshold");
-  if (!text) return std::nullopt;
-  const auto value = parse_threshold_value(Signal::kMemoryPressure, *text);
-  const auto* share = value && *value ? std::get_if<Fraction>(&**value) : nullptr;
-  if (share && share->of_one > 0 && share->of_one < 1) return *share;
-  memory.complain("threshold", "expected a percentage between 0% and 100%, such as 20%, found \"" +
-                                   *text + "\"");
-  return std::nullopt;
-}
 
 void read_above_zero(const Section& memory, std::string_view key, Duration& duration) {
   const auto read = memory.duration(key);
@@ -37,12 +25,13 @@ void read_memory(const Section& memory, Config& config) {
   memory.expect_only(kKeys);
   Threshold threshold{
       .signal = Signal::kMemoryPressure, .value = {}, .grace = kGrace, .min_reclaim = std::nullopt};
-  const auto share = read_share(memory);
+  // The part of the time that may be lost. Absent: off.
+  const auto share = read_share(memory, "threshold", "20%");
   read_above_zero(memory, "grace", threshold.grace);
   read_above_zero(memory, "window", config.policy.pressure_window);
   if (!share) return;
   // Crossed when less than this much of the time is left.
-  threshold.value = Fraction{1 - share->of_one};
+  threshold.value = Fraction{1 - *share};
   config.memory_pressure = threshold;
 }
 

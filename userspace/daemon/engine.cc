@@ -13,13 +13,14 @@ constexpr std::size_t kRoom = 64;
 }  // namespace
 
 Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter,
-               TurnMeter meter, OnCost on_cost)
+               TurnMeter meter, SweepPace pace, OnCost on_cost)
     : policy_(std::move(policy)),
       observer_(&observer),
       actuator_(&actuator),
       reporter_(&reporter),
       meter_(meter),
-      on_cost_(std::move(on_cost)) {
+      on_cost_(std::move(on_cost)),
+      pace_(pace) {
   // Grown before they are needed: the kill path allocates nothing.
   for (History* history : {&history_, &verdict_.after}) {
     history->victims.reserve(kRoom);
@@ -44,21 +45,20 @@ Instant Engine::turn(Instant now, report::Wake wake) {
   actuator_->collect(ended_);
   for (const Outcome& outcome : ended_)
     learn(outcome, history_);
-  Snapshot snapshot = look(now >= next_sweep_ ? Depth::kCgroups : Depth::kNode);
+  Snapshot snapshot = look(now >= pace_.due() ? Depth::kCgroups : Depth::kNode);
   // From the same history: the verdict of the shallower look is void.
   if (verdict_.look_closer) snapshot = look(Depth::kCgroups);
   act(snapshot);
   meter_.acted();
   outcomes_.insert(outcomes_.begin(), ended_.begin(), ended_.end());
   if (verdict_.measure_disks) observer_->measure_disks();
+  if (snapshot.cgroups) pace_.passed(snapshot.at, policy_.sweep_period);
+  meter_.planned(pace_.period());
   on_cost_(meter_.cost());
   reporter_->tell(snapshot, verdict_, outcomes_);
   std::swap(history_, verdict_.after);
-  if (snapshot.cgroups) {
-    verdict_.ranking.reserve(snapshot.pods.size());
-    next_sweep_ = snapshot.at + policy_.sweep_period;
-  }
-  return std::min(verdict_.next_check, next_sweep_);
+  if (snapshot.cgroups) verdict_.ranking.reserve(snapshot.pods.size());
+  return std::min(verdict_.next_check, pace_.due());
 }
 
 void Engine::act(const Snapshot& snapshot) {
@@ -82,7 +82,7 @@ void Engine::resume(std::vector<TaintTimer> timers) {
 void Engine::adopt(Policy policy) {
   history_ = carry_over(policy_, history_, policy);
   policy_ = std::move(policy);
-  next_sweep_ = {};  // what it makes of every pod is seen at once
+  pace_.reset();  // what it makes of every pod is seen at once
 }
 
 }  // namespace headroom::daemon

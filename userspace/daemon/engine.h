@@ -3,6 +3,7 @@
 // knows no library, and what time it is it is told.
 #pragma once
 
+#include "daemon/sweep_pace.h"
 #include "daemon/turn_meter.h"
 
 #include <headroom/ports.h>
@@ -18,7 +19,7 @@ class Engine {
   // `on_cost` is told what the turn took before the reporter is told what happened in it.
   using OnCost = std::function<void(const report::TickCost&)>;
   Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter, TurnMeter meter,
-         OnCost on_cost);
+         SweepPace pace, OnCost on_cost);
 
   // Returns when the next turn is due.
   Instant turn(Instant now, report::Wake wake = report::Wake::kTimer);
@@ -30,7 +31,9 @@ class Engine {
   // Takes effect at the next turn; what still applies of the history stays.
   void adopt(Policy policy);
   // Something happened among the cgroups: they are read again no later than this.
-  void sweep_by(Instant at) { next_sweep_ = std::min(next_sweep_, at); }
+  void sweep_by(Instant at) { pace_.hasten(at); }
+  // What the loop may take of one CPU.
+  void allow(double budget) { pace_.allow(budget); }
   // The actuator in force (dry or real).
   void use(Actuator& actuator) { actuator_ = &actuator; }
 
@@ -53,7 +56,7 @@ class Engine {
   Verdict verdict_;
   std::vector<Outcome> outcomes_;
   std::vector<Outcome> ended_;  // of what former turns started
-  Instant next_sweep_;
+  SweepPace pace_;
 };
 
 }  // namespace headroom::daemon

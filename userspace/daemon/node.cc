@@ -103,7 +103,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       timers_file_(config_.state_dir),
       engine_(config_.policy, observer_, actuator(), recorder_,
               TurnMeter(&observe::now, &allocations_on_this_thread),
-              [this](const report::TickCost& cost) {
+              SweepPace(&observe::thread_cpu_time), [this](const report::TickCost& cost) {
                 reporter_.note(cost);
                 reporter_.note_missing_readings(observer_.missing_readings());
                 reporter_.note_losses({.cgroups = source_->lost(),
@@ -119,6 +119,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                                        .hangs = standby_.hangs(),
                                        .kills_in_a_hang = standby_.kills()});
               }) {
+  engine_.allow(config_.cpu_budget);
   describe(std::move(manifests));
   settings_.set(config_.settings);
   note_source();
@@ -392,6 +393,7 @@ void Node::adopt(config::Config config) {
     observer_.take_pressure_over(config.policy.pressure_window);
   config_.policy = std::move(config.policy);
   config_.self_check_period = config.self_check_period;
+  engine_.allow(config.cpu_budget);
   config_.pod_manifests = std::move(config.pod_manifests);
   config_.taints = std::move(config.taints);
   // Where the pods' cgroup is, the sources go by as well: both change at the next start.

@@ -37,6 +37,7 @@ class TurnMeter {
     cost_.allocations = allocations_() - began_;
     cost_.kill_path_allocations = allocations_() - before_acts_;
   }
+  void planned(Duration sweep_period) { cost_.sweep_period = sweep_period; }
   const report::TickCost& cost() const { return cost_; }
 
  private:

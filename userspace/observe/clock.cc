@@ -4,11 +4,22 @@
 #include <time.h>
 
 namespace headroom::observe {
+namespace {
+
+Duration read(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);  // cannot fail for a clock the kernel has (both since 2.6.39)
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
 
 Instant now() {
-  timespec time{};
-  clock_gettime(CLOCK_BOOTTIME, &time);  // cannot fail for a clock the kernel has (since 2.6.39)
-  return Instant(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  return Instant(read(CLOCK_BOOTTIME));
+}
+
+Duration thread_cpu_time() {
+  return read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace headroom::observe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of the edge: CLOCK_BOOTTIME, the one Instant counts.
+// The clocks of the edge: CLOCK_BOOTTIME, the one Instant counts, and CPU time.
 #pragma once
 
 #include <headroom/units.h>
@@ -7,5 +7,8 @@
 namespace headroom::observe {
 
 Instant now();
+
+// Of the calling thread, in user space and in the kernel.
+Duration thread_cpu_time();
 
 }  // namespace headroom::observe

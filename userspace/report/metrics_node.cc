@@ -89,6 +89,10 @@ void add_sweeps(const NodeView& node, Instant now, Families& families) {
     Family::gauge("headroom_stats_staleness_seconds", "Age of the cgroups' readings shown here.")
         .add(seconds(now - *node.swept_at))
         .into(families);
+  Family::gauge("headroom_sweep_period_seconds",
+                "Between the latest pass over every cgroup and the next.")
+      .add(seconds(node.self.last_tick.sweep_period))
+      .into(families);
   Family::histogram("headroom_sweep_duration_seconds", "Time a pass over every cgroup took.")
       .add(node.counters.sweep)
       .into(families);

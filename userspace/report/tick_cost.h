@@ -26,6 +26,7 @@ struct TickCost {
   Duration look{0};
   Duration judge{0};
   Duration act{0};
+  Duration sweep_period{0};                 // from the latest pass to the next
   std::uint64_t allocations = 0;            // by the loop thread, from the look to the last act
   std::uint64_t kill_path_allocations = 0;  // of those: from the verdict to the last act
 };

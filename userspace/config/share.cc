@@ -8,7 +8,7 @@
 namespace headroom::config {
 
 std::optional<float> read_share(const Section& section, std::string_view key,
-                                 std::string_view example) {
+                                std::string_view example) {
   const auto text = section.string(key);
   if (!text) return std::nullopt;
   // As percentages are written everywhere else in this file.

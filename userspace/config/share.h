@@ -9,8 +9,9 @@
 
 namespace headroom::config {
 
-// 0.2 for "20%"; absent where it is not there, or was complained of. `example` is for the complaint.
+// 0.2 for "20%"; absent where it is not there, or was complained of. `example` is for the
+// complaint.
 std::optional<float> read_share(const Section& section, std::string_view key,
-                                 std::string_view example);
+                                std::string_view example);
 
 }  // namespace headroom::config

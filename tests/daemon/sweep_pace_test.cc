@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sweep_pace.h"
 
-
 #include <chrono>
 
 #include <gtest/gtest.h>

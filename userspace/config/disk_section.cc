@@ -2,6 +2,7 @@
 #include "config/disk_section.h"
 
 #include "config/absolute_path.h"
+#include "config/positive.h"
 
 #include <array>
 
@@ -50,15 +51,6 @@ void read_command(const Section& section, std::string_view key, std::vector<std:
                      "expected the command's absolute path first, found \"" + argv.front() + "\"");
 }
 
-void read_span(const Section& section, std::string_view key, Duration& span) {
-  const auto read = section.duration(key);
-  if (!read) return;
-  if (*read > Duration::zero())
-    span = *read;
-  else
-    section.complain(key, "must be more than zero");
-}
-
 }  // namespace
 
 std::span<const std::string_view> disk_keys() {
@@ -84,7 +76,7 @@ void read_disk(const Section& headroom, Config& config) {
   expect_apart(*section, "logs", disk.paths.logs, "{container}");
   expect_apart(*section, "rootfs", disk.paths.rootfs, "{container}");
   if (const auto count = section->boolean("hostPaths")) disk.host_paths = *count;
-  read_span(*section, "measureEvery", disk.measure_every);
+  read_positive(*section, "measureEvery", disk.measure_every);
   if (const auto rate = section->integer("walkRate", 1))
     disk.walk_rate = static_cast<std::uint64_t>(*rate);
   if (const auto remove = section->boolean("removeEmptyDirs"))
@@ -99,7 +91,7 @@ void read_reclaim(const Section& headroom, Config& config) {
   read_command(*section, "images", config.reclaim.images);
   config.policy.can_reclaim_containers = !config.reclaim.containers.empty();
   config.policy.can_reclaim_images = !config.reclaim.images.empty();
-  read_span(*section, "timeout", config.policy.reclaim_timeout);
+  read_positive(*section, "timeout", config.policy.reclaim_timeout);
   if (const auto memory = section->quantity("memory")) {
     if (memory->sign() > 0)
       config.reclaim.memory = static_cast<std::uint64_t>(memory->value());

@@ -4,6 +4,7 @@
 #include "config/absolute_path.h"
 #include "config/disk_section.h"
 #include "config/node_section.h"
+#include "config/positive.h"
 #include "config/pressure_section.h"
 #include "config/share.h"
 
@@ -113,15 +114,6 @@ void read_outside(const Section& section, Config& config) {
     config.compatibility_metrics = *wanted;
   if (const auto level = section.choice<std::string_view>("logLevel", kLogLevels))
     config.log_level = *level;
-}
-
-void read_positive(const Section& section, std::string_view key, Duration& duration) {
-  const auto read = section.duration(key);
-  if (!read) return;
-  if (*read > Duration::zero())
-    duration = *read;
-  else
-    section.complain(key, "must be more than zero");
 }
 
 void read_hard_grace(const Section& section, Policy& policy) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/pressure_section.h"
 
+#include "config/positive.h"
 #include "config/share.h"
 
 #include <array>
@@ -12,23 +13,14 @@ constexpr std::array<std::string_view, 1> kResources{"memory"};
 constexpr std::array<std::string_view, 3> kKeys{"threshold", "grace", "window"};
 constexpr Duration kGrace = std::chrono::seconds(10);
 
-void read_above_zero(const Section& memory, std::string_view key, Duration& duration) {
-  const auto read = memory.duration(key);
-  if (!read) return;
-  if (*read > Duration::zero())
-    duration = *read;
-  else
-    memory.complain(key, "must be more than zero");
-}
-
 void read_memory(const Section& memory, Config& config) {
   memory.expect_only(kKeys);
   Threshold threshold{
       .signal = Signal::kMemoryPressure, .value = {}, .grace = kGrace, .min_reclaim = std::nullopt};
   // The part of the time that may be lost. Absent: off.
   const auto share = read_share(memory, "threshold", "20%");
-  read_above_zero(memory, "grace", threshold.grace);
-  read_above_zero(memory, "window", config.policy.pressure_window);
+  read_positive(memory, "grace", threshold.grace);
+  read_positive(memory, "window", config.policy.pressure_window);
   if (!share) return;
   // Crossed when less than this much of the time is left.
   threshold.value = Fraction{1 - *share};

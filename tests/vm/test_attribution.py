@@ -178,7 +178,9 @@ def test_a_kill_of_the_kernel_for_the_node_is_held_against_our_ranking(vm):
         agreed, other = ('headroom_kernel_oom_kills_total{agreed="%s",scope="node"} 1' % word for word in ("true", "false"))
         vm.wait_until(f"curl -sS http://127.0.0.1:9750/metrics | grep -qF '{agreed}'", timeout=90)
         assert other in node.metrics()
-        said = vm.run("journalctl -b -u headroomd -o cat HEADROOM_OOM_SCOPE=node", check=True).out.splitlines()
+        journal = "journalctl -b -u headroomd -o cat | grep 'kernel killed'"
+        vm.wait_until(f"[ $({journal} | wc -l) -ge 2 ]", timeout=20)
+        said = vm.run(journal, check=True).out.splitlines()
         print("\n".join(f"    {line}" for line in said))
         assert "default/meek" in said[0] and said[0].endswith("headroom would have evicted default/hog"), said
         assert "default/hog" in said[1] and said[1].endswith("the node ran out of memory"), said

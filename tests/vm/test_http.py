@@ -7,6 +7,7 @@ from node import Node, Pod, kubelet_configuration
 
 MEMORY = "2G"
 PORT = 9750
+SWEEPS = 'headroom_checks_total{depth="cgroups"}'
 CROWD, SECONDS = 1000, 30
 
 
@@ -39,11 +40,11 @@ def test_a_thousand_hostile_clients_are_not_felt(vm):
         most, shut_out = (int(each) for each in vm.run("cat /tmp/crowd", check=True).out.split())
         after = scraped(vm)
         took = record["latency"]["crossing_to_decision_ms"] + record["latency"]["decision_to_signal_ms"]
-        sweeps = value(after, 'headroom_checks_total{depth="cgroups"}') - value(before, 'headroom_checks_total{depth="cgroups"}')
+        sweeps = value(after, SWEEPS) - value(before, SWEEPS)
         print(f"    {most} of {CROWD} connected, shut out {shut_out} times in {SECONDS} s; {sweeps:.0f} sweeps meanwhile; "
               f"crossing to SIGKILL {took:.1f} ms")
         assert most > 200 and shut_out > 200, (most, shut_out)
         assert record["pod"]["name"] == "hog" and took < 100, record
         assert sweeps >= SECONDS, "a sweep a second"
         assert value(after, "headroom_loop_hangs_total") == 0
-        vm.wait_until(f"[ $(ls /proc/{pid}/fd | wc -l) -le {files + 2} ]", timeout=30)
+        vm.wait_until(f"[ $(ls /proc/{pid}/fd | wc -l) -le {files + 32} ]", timeout=30)  # the pod is watched, too

@@ -23,8 +23,8 @@ def uptime(vm) -> float:
 def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_alive(vm):
     """A write to a filesystem that is frozen ends for no signal."""
     with Node(vm) as node:
-        vm.run("truncate -s 32M /run/frozen.img && mkfs.ext4 -q -F /run/frozen.img && mkdir -p /mnt/frozen && "
-               "mount -o loop /run/frozen.img /mnt/frozen && fsfreeze --freeze /mnt/frozen", check=True)
+        vm.run("modprobe loop; truncate -s 32M /run/frozen.img && mkfs.ext4 -q -F /run/frozen.img && "
+               "mkdir -p /mnt/frozen && mount -o loop /run/frozen.img /mnt/frozen && fsfreeze --freeze /mnt/frozen", check=True)
         try:
             node.start(kubelet_configuration(hard="300Mi"))
             stuck = node.run_script(Pod("stuck", priority=-10),
@@ -39,7 +39,8 @@ def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_aliv
             # What it held is back, all but one process; the next shortage is somebody else's end.
             node.run_pod(Pod("second"), "--rate 400M --until 4G")
             records = node.wait_for_evictions(3, timeout=90)[1:]
-            assert {each["pod"]["name"]: each["outcome"] for each in records} == {"hog": "evicted", "second": "evicted"}, records
+            came = {each["pod"]["name"]: each["outcome"] for each in records}
+            assert came == {"hog": "evicted", "second": "evicted"}, came
             assert node.alive(web) and node.kernel_oom_kills() == 0
             vm.run(asleep, check=True)
             vm.run("fsfreeze --unfreeze /mnt/frozen", check=True)
@@ -58,7 +59,8 @@ def test_who_comes_back_under_the_same_name_is_somebody_else(vm):
         deaf = node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         vm.wait_until("grep -q deaf /run/headroom/victims.json", timeout=30)
         before = vm.run(f"stat -c %i {deaf.cgroup}", check=True).out.strip()
-        vm.run(f"systemctl kill -s KILL {deaf.unit}; systemctl stop {deaf.unit} {deaf.slice}; systemctl reset-failed {deaf.unit}; true")
+        vm.run(f"systemctl kill -s KILL {deaf.unit}; systemctl stop {deaf.unit} {deaf.slice}; "
+               f"systemctl reset-failed {deaf.unit}; true")
         again = node.run_pod(Pod("deaf"), "--deaf --hold 20M")
         holds(node, again, 19)
         assert vm.run(f"stat -c %i {again.cgroup}", check=True).out.strip() != before

@@ -178,7 +178,7 @@ def test_a_kill_of_the_kernel_for_the_node_is_held_against_our_ranking(vm):
         agreed, other = ('headroom_kernel_oom_kills_total{agreed="%s",scope="node"} 1' % word for word in ("true", "false"))
         vm.wait_until(f"curl -sS http://127.0.0.1:9750/metrics | grep -qF '{agreed}'", timeout=90)
         assert other in node.metrics()
-        journal = "journalctl -b -u headroomd -o cat | grep 'kernel killed'"
+        journal = "journalctl -b -u headroomd -o cat | grep 'the node ran out of memory'"
         vm.wait_until(f"[ $({journal} | wc -l) -ge 2 ]", timeout=20)
         said = vm.run(journal, check=True).out.splitlines()
         print("\n".join(f"    {line}" for line in said))

@@ -214,8 +214,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-evict
-bench: bench-sweep bench-daemon bench-turn bench-scrape bench-evict ## every benchmark; results under build/bench/, a table in the README
+.PHONY: bench-daemon bench-turn bench-scrape bench-evict bench-peers
+bench: bench-sweep bench-daemon bench-turn bench-scrape bench-evict bench-peers ## every benchmark; results under build/bench/, a table in the README
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -229,6 +229,10 @@ bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
 bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json
+
+bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, in the lab: the kill, the victim, the cost
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-peers --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/peers.json
 
 bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn

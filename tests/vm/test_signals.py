@@ -177,7 +177,7 @@ def test_a_soft_threshold_whose_signal_recovers_for_a_moment_starts_afresh(vm):
 def test_two_thresholds_of_one_signal_are_one_eviction(vm):
     """It falls through the soft one and the hard one within its grace: the hard one acts, once."""
     with Node(vm) as node:
-        node.start(configuration({"memory.available": "300Mi"}, soft={"memory.available": "900Mi"}, grace="3s"))
+        node.start(configuration({"memory.available": "300Mi"}, soft={"memory.available": "900Mi"}, grace="8s"))
         killed_before = node.kernel_oom_kills()  # by tests before this one, at limits
         calm = node.run_pod(Pod("calm", "burstable", {"memory": "100Mi"}), "--hold 60M")
         hog = node.run_pod(Pod("hog"), "--until 4G --rate 800M")

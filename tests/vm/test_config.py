@@ -5,6 +5,8 @@ import json
 
 from node import ETC, Node, Pod, kubelet_configuration
 
+KERNELS = ("6.12",)
+
 DROP_IN = "headroom:\n  mode: observe\n  checkFloor: 4ms\n"
 
 

@@ -5,6 +5,7 @@ import re
 
 from node import Node, Pod, kubelet_configuration
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 PORT = 9750
 SWEEPS = 'headroom_checks_total{depth="cgroups"}'

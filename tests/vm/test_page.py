@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "page"))
 
 import browser  # noqa: E402
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 METRICS_PORT = PORT
 

@@ -13,6 +13,7 @@ from forwarded import forwarded
 from machine import prometheus
 from node import PORT, Node, Pod, kubelet_configuration
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 METRICS_PORT = PORT
 

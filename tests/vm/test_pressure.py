@@ -80,6 +80,6 @@ def test_what_one_does_to_himself_is_no_pressure(vm):
         limited = next(pod for pod in status["pods"] if pod["name"] == "limited")
         stalls = {cause: waits["ns"] / 1e9 for cause, waits in limited["stalls"].items()}
         print(f"    at most {most:.1f}% lost; the one at his limit waited {stalls}")
-        assert sum(stalls.values()) > 1, "he waits, and it is his own affair"
+        assert sum(stalls.values()) > 0.2, "he waits, and it is his own affair"
         assert most < 20 and not any(status["conditions"].values()) and not node.evictions()
         assert all(node.alive(pod) for pod in pods)

@@ -131,11 +131,27 @@ const Case kCases[] = {
        f.rivals = std::vector<std::string>{"earlyoom", "kubelet"};
      },
      "others who kill", State::kLimited, "earlyoom, kubelet", "twice", "; leave the kubelet"},
+    {"two_keepers",
+     [](Facts& f) {
+       f.rivals = std::vector<std::string>{"kubelet"};
+       f.enforced = {"headroom.slices", "headroom.cpus"};
+     },
+     "others who set limits", State::kLimited, "headroom.slices, headroom.cpus enforced",
+     "over each other", "observe"},
     {"no_quota", [](Facts& f) { f.project_quota = false; }, "project quota", State::kLimited,
      "/var", "walking", "prjquota"},
     {"not_root", [](Facts& f) { f.root = false; }, "privilege", State::kUnknown, "not root", "",
      "as root"},
 };
+
+TEST(Check, AKubeletThatIsLeftItsSlicesIsNoConflict) {
+  Facts facts = good_host();
+  facts.enforced = {"headroom.slices"};
+  EXPECT_EQ(find(findings(facts), "others who set limits")->state, State::kOk);
+  facts.rivals = std::vector<std::string>{"kubelet"};
+  facts.enforced.clear();
+  EXPECT_EQ(find(findings(facts), "others who set limits")->state, State::kOk);
+}
 
 TEST(Check, EachLackSaysWhatItCostsAndWhatToDo) {
   for (const Case& c : kCases) {

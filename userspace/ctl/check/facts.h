@@ -59,6 +59,7 @@ struct Facts {
   std::string nodefs;
   Result<bool> project_quota;              // on nodefs
   std::vector<std::string> configuration;  // complaints
+  std::vector<std::string> enforced;       // settings by which we write what a kubelet may write
 };
 
 }  // namespace headroom::ctl::check

@@ -214,11 +214,15 @@ Finding of_oom_score(const Daemon* daemon) {
           "set OOMScoreAdjust=-999 in headroomd.service"};
 }
 
+bool runs(const Facts& facts, std::string_view program) {
+  return facts.rivals &&
+         std::find(facts.rivals->begin(), facts.rivals->end(), program) != facts.rivals->end();
+}
+
 Finding of_rivals(const Facts& facts) {
   if (!facts.rivals) return unknown("others who kill", facts.rivals.error());
   if (facts.rivals->empty()) return {"others who kill", State::kOk, "none", "", ""};
-  const bool kubelet =
-      std::find(facts.rivals->begin(), facts.rivals->end(), "kubelet") != facts.rivals->end();
+  const bool kubelet = runs(facts, "kubelet");
   const bool others = facts.rivals->size() > (kubelet ? 1u : 0u);
   std::string remedy = others ? "stop and mask them (systemctl mask --now)" : "";
   if (kubelet)
@@ -227,6 +231,18 @@ Finding of_rivals(const Facts& facts) {
   return {"others who kill", State::kLimited,
           fmt::format("{} running", fmt::join(*facts.rivals, ", ")),
           "two that act on one shortage kill twice, each by rules of its own", remedy};
+}
+
+// Slices and CPU sets, which a kubelet keeps as well.
+Finding of_writers(const Facts& facts) {
+  constexpr std::string_view kSubject = "others who set limits";
+  if (!facts.rivals) return unknown(kSubject, facts.rivals.error());
+  const bool kubelet = runs(facts, "kubelet") || runs(facts, "k3s-server");
+  if (!kubelet || facts.enforced.empty()) return {kSubject, State::kOk, "none", "", ""};
+  return {kSubject, State::kLimited,
+          fmt::format("a kubelet is running, and {} enforced", fmt::join(facts.enforced, ", ")),
+          "two that keep the same cgroups write over each other, again and again",
+          "mode: observe here, or cgroupsPerQOS: false and cpuManagerPolicy: none there"};
 }
 
 Finding of_quota(const Facts& facts) {
@@ -266,9 +282,10 @@ std::vector<Finding> findings(const Facts& facts) {
   for (const Program& program : facts.programs.value_or(std::vector<Program>{}))
     all.push_back(of_program(program, subject_of(program)));
   const Daemon* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
-  for (Finding finding : {of_clock(facts), of_systemd(facts), of_configuration(facts),
-                          of_daemon(facts), of_descriptors(facts), of_memory_lock(daemon),
-                          of_oom_score(daemon), of_rivals(facts), of_quota(facts)})
+  for (Finding finding :
+       {of_clock(facts), of_systemd(facts), of_configuration(facts), of_daemon(facts),
+        of_descriptors(facts), of_memory_lock(daemon), of_oom_score(daemon), of_rivals(facts),
+        of_writers(facts), of_quota(facts)})
     all.push_back(std::move(finding));
   return all;
 }

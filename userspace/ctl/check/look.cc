@@ -79,6 +79,9 @@ void look_at_configuration(Facts& facts) {
     facts.configuration.push_back(to_string(complaint));
   for (const config::Complaint& complaint : manifests.complaints)
     facts.configuration.push_back(to_string(complaint));
+  if (heard.config.slices.mode == SlicesMode::kEnforce) facts.enforced.push_back("headroom.slices");
+  if (heard.config.cpus.mode == config::CpusConfig::Mode::kEnforce)
+    facts.enforced.push_back("headroom.cpus");
   const config::DiskConfig& disk = heard.config.disk;
   facts.nodefs =
       observe::find_filesystems(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpuset_writer.h"
 
+#include "base/bus_message.h"
 #include "base/fd.h"
 
 #include <fcntl.h>
@@ -15,11 +16,6 @@ namespace {
 constexpr const char* kService = "org.freedesktop.systemd1";
 constexpr const char* kObject = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
-
-struct Unref {
-  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
-};
-using Message = std::unique_ptr<sd_bus_message, Unref>;
 
 std::string_view last_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -97,7 +93,7 @@ Result<> CpusetWriter::set_unit(const std::string& unit, const CpuSet& cpus) {
   sd_bus_message* raw = nullptr;
   int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject, kManager,
                                          "SetUnitProperties");
-  const Message call(raw);
+  const BusMessage call(raw);
   if (r >= 0) r = append_allowed_cpus(call.get(), unit, cpus);
   if (r < 0) return errno_failure(doing, -r);
   sd_bus_error error = SD_BUS_ERROR_NULL;

@@ -2,6 +2,7 @@
 #include "act/transient_slice.h"
 
 #include "act/bus_properties.h"
+#include "base/bus_message.h"
 
 #include <systemd/sd-bus.h>
 
@@ -13,9 +14,6 @@ namespace {
 
 struct BusClose {
   void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
-};
-struct MessageUnref {
-  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
 };
 
 struct BusError {
@@ -32,7 +30,7 @@ Result<> call(const std::string& doing, const char* method,
   int r = sd_bus_message_new_method_call(opened, &made, "org.freedesktop.systemd1",
                                          "/org/freedesktop/systemd1",
                                          "org.freedesktop.systemd1.Manager", method);
-  const std::unique_ptr<sd_bus_message, MessageUnref> message(made);
+  const BusMessage message(made);
   if (r >= 0) r = append(made);
   if (r < 0) return errno_failure(doing, -r);
   BusError error;

@@ -2,6 +2,7 @@
 #include "act/unit_bus.h"
 
 #include "act/bus_properties.h"
+#include "base/bus_message.h"
 
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
@@ -18,11 +19,6 @@ constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 constexpr const char* kUnitPath = "/org/freedesktop/systemd1/unit";
 // systemd may be reading its files again; longer than that nobody waits.
 constexpr std::uint64_t kTimeoutUsec = 20'000'000;
-
-struct MessageUnref {
-  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
-};
-using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
 
 }  // namespace
 
@@ -48,7 +44,7 @@ struct UnitBus::Connection {
     sd_bus_close_unref(bus);
   }
 
-  void send(Message message, std::string doing, Done done);
+  void send(BusMessage message, std::string doing, Done done);
   void failed(const std::string& doing, int code, const Done& done);
   static int on_reply(sd_bus_message* reply, void* user, sd_bus_error*);
   static int on_signal(sd_bus_message*, void* user, sd_bus_error*) {
@@ -79,7 +75,7 @@ int UnitBus::Connection::on_reply(sd_bus_message* reply, void* user, sd_bus_erro
   return 0;
 }
 
-void UnitBus::Connection::send(Message message, std::string doing, Done done) {
+void UnitBus::Connection::send(BusMessage message, std::string doing, Done done) {
   ++counts.calls;
   Call& call = under_way.emplace_back(Call{this, std::move(doing), std::move(done)});
   call.self = std::prev(under_way.end());
@@ -118,7 +114,7 @@ void UnitBus::set(const std::string& unit, const UnitProperties& properties, Las
   sd_bus_message* made = nullptr;
   int r = sd_bus_message_new_method_call(connection_->bus, &made, kSystemd, kManagerPath, kManager,
                                          "SetUnitProperties");
-  Message message(made);
+  BusMessage message(made);
   const int runtime = lasting == Lasting::kUntilReboot ? 1 : 0;
   if (r >= 0) r = sd_bus_message_append(made, "sb", unit.c_str(), runtime);
   if (r >= 0) r = append(made, properties);
@@ -131,7 +127,7 @@ void UnitBus::start(const std::string& unit, Done done) {
   sd_bus_message* made = nullptr;
   int r = sd_bus_message_new_method_call(connection_->bus, &made, kSystemd, kManagerPath, kManager,
                                          "StartUnit");
-  Message message(made);
+  BusMessage message(made);
   if (r >= 0) r = sd_bus_message_append(made, "ss", unit.c_str(), "replace");
   if (r < 0) return connection_->failed(doing, -r, done);
   connection_->send(std::move(message), doing, std::move(done));

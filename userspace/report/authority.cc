@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/authority.h"
 
+#include "base/bus_message.h"
+
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -12,14 +14,9 @@ namespace {
 // A password takes its time.
 constexpr std::uint64_t kPatienceUsec = 120'000'000;
 
-struct MessageUnref {
-  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
-};
-using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
-
 // A call that waits for polkit's answer.
 struct Question {
-  Message call;
+  BusMessage call;
   Permitted then;
 };
 
@@ -59,7 +56,7 @@ void forget(void* question) {
   delete static_cast<Question*>(question);
 }
 
-int put_to_polkit(sd_bus_message* call, const char* action, Message& question) {
+int put_to_polkit(sd_bus_message* call, const char* action, BusMessage& question) {
   sd_bus_message* made = nullptr;
   if (int r = sd_bus_message_new_method_call(
           sd_bus_message_get_bus(call), &made, "org.freedesktop.PolicyKit1",
@@ -80,10 +77,10 @@ int with_authority(sd_bus_message* call, uid_t always, const char* action, Permi
   uid_t uid = 0;
   if (int r = sender_uid(call, uid); r < 0) return r;
   if (uid == always) return then(call, error);
-  Message asked;
+  BusMessage asked;
   if (int r = put_to_polkit(call, action, asked); r < 0) return r;
   auto question =
-      std::make_unique<Question>(Question{Message(sd_bus_message_ref(call)), std::move(then)});
+      std::make_unique<Question>(Question{BusMessage(sd_bus_message_ref(call)), std::move(then)});
   sd_bus_slot* slot = nullptr;
   const int r = sd_bus_call_async(sd_bus_message_get_bus(call), &slot, asked.get(), heard,
                                   question.get(), kPatienceUsec);

@@ -230,20 +230,14 @@ Result<> Http::serve() {
   return {};
 }
 
-// In milliseconds, as poll() takes it: for ever where nobody is connected.
-int Http::patience() const {
-  constexpr MHD_UNSIGNED_LONG_LONG kLongest = 500;
-  if (clock_.idle()) return -1;
-  MHD_UNSIGNED_LONG_LONG wait = kLongest;
-  const bool told = ::MHD_get_timeout(daemon_.get(), &wait) == MHD_YES;
-  return static_cast<int>(told ? std::min(wait, kLongest) : kLongest);
-}
-
 void Http::run() {
   name_thread("http");
+  constexpr MHD_UNSIGNED_LONG_LONG kLongestMs = 500;
   for (;;) {
+    MHD_UNSIGNED_LONG_LONG wait = kLongestMs;
+    if (::MHD_get_timeout(daemon_.get(), &wait) != MHD_YES || wait > kLongestMs) wait = kLongestMs;
     std::array<pollfd, 2> watched{{{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
-    ::poll(watched.data(), watched.size(), patience());
+    ::poll(watched.data(), watched.size(), static_cast<int>(wait));
     if (watched[1].revents) return;
     ::MHD_run(daemon_.get());
     clock_.cut_off(ExchangeClock::Clock::now());

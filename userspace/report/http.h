@@ -56,7 +56,6 @@ class Http {
       : site_(std::move(site)), limits_(limits), clock_(limits.exchange) {}
   Result<> listen(const std::string& address);
   Result<> serve();
-  int patience() const;
   void run();
 
   const std::shared_ptr<const Site> site_;

@@ -95,17 +95,18 @@ class Lab:
     """One VM. Sizes are written as 512M or 2G.
 
     payload   folder unpacked at /opt/headroom (see bundle)      swap   size of a swap disk, switched on
-    disk      size of an ext4 disk mounted at /mnt/disk          numa   nodes; topology "sockets=2,cores=2,threads=2"
+    disk      size of an ext4 disk mounted at /mnt/disk          disk_iops   operations a second it answers, as a real one
+    numa      nodes; topology "sockets=2,cores=2,threads=2"
     cmdline   kernel words appended, e.g. "mitigations=auto"     keep_dir   where a failure leaves its evidence
     counted   time is counted in instructions: the same in every run, whatever else the machine does
     exclusive one VM at a time on this machine: latencies mean nothing otherwise
     """
 
     def __init__(self, kernel: str = "6.12", memory: str = "2G", cpus: int = 2, payload: Path | None = None,
-                 swap: str | None = None, disk: str | None = None, topology: str = "", numa: int = 1, cmdline: str = "",
-                 keep_dir: Path | None = None, metrics_port: int | None = None, exclusive: bool = True,
+                 swap: str | None = None, disk: str | None = None, disk_iops: int = 0, topology: str = "", numa: int = 1,
+                 cmdline: str = "", keep_dir: Path | None = None, metrics_port: int | None = None, exclusive: bool = True,
                  counted: bool = False):
-        self.kernel, self.payload, self.swap, self.disk = kernel, payload, swap, disk
+        self.kernel, self.payload, self.swap, self.disk, self.disk_iops = kernel, payload, swap, disk, disk_iops
         self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted)
         self.keep_dir, self.metrics_port, self.exclusive = keep_dir, metrics_port, exclusive
         self.boot_seconds = 0.0
@@ -142,7 +143,7 @@ class Lab:
         if self.swap:
             disks.append(qemu.Disk(packing.swap_disk(self.swap, self.run_dir / "swap.img"), "swap"))
         if self.disk:
-            disks.append(qemu.Disk(packing.ext4_disk(self.disk, self.run_dir / "disk.img"), "disk"))
+            disks.append(qemu.Disk(packing.ext4_disk(self.disk, self.run_dir / "disk.img"), "disk", self.disk_iops))
         return disks
 
     def _boot_twice_if_must(self) -> None:

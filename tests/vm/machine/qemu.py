@@ -26,6 +26,7 @@ class Disk:
     """A raw file the guest sees as /dev/disk/by-id/virtio-SERIAL."""
     file: Path
     serial: str
+    iops: int = 0  # operations a second it answers; 0: as many as this machine can
 
 
 @dataclass
@@ -100,6 +101,7 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path) -> list
             words += ["-object", f"memory-backend-ram,id=m{node},size={share}M",
                       "-numa", f"node,nodeid={node},memdev=m{node}"]
     for disk in machine.disks:
-        words += ["-drive", f"file={disk.file},if=none,id={disk.serial},format=raw,cache=unsafe",
+        throttle = f",throttling.iops-total={disk.iops}" if disk.iops else ""
+        words += ["-drive", f"file={disk.file},if=none,id={disk.serial},format=raw,cache=unsafe{throttle}",
                   "-device", f"virtio-blk-pci,drive={disk.serial},serial={disk.serial}"]
     return words

@@ -7,7 +7,7 @@
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
 // --huge takes huge pages, which is the fastest there is. --churn touches what --hold took again
-// and again: as a working set that does not fit. --map reads FILE, mapped, then pages of it by
+// and again: as a working set that does not fit. --map reads pieces of FILE, mapped, by
 // chance and for ever: as the text of a program that does not fit. --tasks starts so many threads
 // first. Sizes take K, M, G.
 #include <fcntl.h>
@@ -109,6 +109,8 @@ volatile char* take(std::uint64_t size, bool huge) {
       pages[at] = static_cast<char>(pages[at] + 1);
 }
 
+constexpr std::uint64_t kChunk = 256 * 1024;
+
 [[noreturn]] void read_mapped(const char* file) {
   const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
   struct stat status {};
@@ -117,18 +119,18 @@ volatile char* take(std::uint64_t size, bool huge) {
     std::exit(1);
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     std::perror("workload: mmap");
     std::exit(1);
   }
   const auto* pages = static_cast<const volatile char*>(memory);
-  for (std::uint64_t at = 0; at < size; at += 4096)
-    static_cast<void>(pages[at]);
-  ::madvise(memory, size, MADV_RANDOM);
   std::minstd_rand chance(static_cast<unsigned>(::getpid()));
-  for (;;)
-    static_cast<void>(pages[chance() % (size / 4096) * 4096]);
+  for (;;) {
+    const std::uint64_t chunk = chance() % (size / kChunk) * kChunk;
+    for (std::uint64_t at = chunk; at < chunk + kChunk; at += 4096)
+      static_cast<void>(pages[at]);
+  }
 }
 
 void ramp(const Options& options) {

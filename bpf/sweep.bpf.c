@@ -13,7 +13,9 @@
  *
  * Most cgroups of a dense node sleep, so a load that another one answers is left out: who was never
  * throttled was never throttled for long, and who was never scanned gave nothing back. A record is
- * written once: nothing is cleared first, what a pass does not know it forgets at the end.
+ * written once: nothing is cleared first, what a pass does not know it forgets at the end. And who
+ * is at rest (at_rest()) is read whole only when it is its turn: what thresholds, ranking and
+ * forecasts use is then as it was, and the rest of the record a few passes old.
  */
 #include "kernel.bpf.h"
 
@@ -470,7 +472,7 @@ static __always_inline hr_u32 fill_psi(struct hr_record* r, struct cgroup* cgrp)
   return HR_PSI;
 }
 
-/* --- the pass -------------------------------------------------------------------------------- */
+/* --- a cgroup -------------------------------------------------------------------------------- */
 
 static __always_inline int populated(struct cgroup* cgrp) {
   int count = cgrp->nr_populated_domain_children + cgrp->nr_populated_threaded_children;
@@ -513,6 +515,47 @@ static __always_inline hr_u32 fill_controllers(struct hr_record* r, struct cgrou
   return valid;
 }
 
+/* --- who sleeps ------------------------------------------------------------------------------ */
+
+static __always_inline int memory_moved(const struct hr_record* r, struct mem_cgroup* memcg,
+                                        const int direct) {
+  hr_u32 shift = config.page_shift;
+  if (wanted(HR_MEMORY_USAGE) && r->memory_usage != bytes(read(memcg->memory.usage.counter), shift))
+    return 1;
+  if (!wanted(HR_MEMORY_STAT) || !bpf_core_field_exists(memcg->vmstats)) return 0;
+  struct memcg_vmstats* stats = read(memcg->vmstats);
+  return stats && r->inactive_file != bytes(read(stats->state[2]), shift);
+}
+
+static __always_inline int pressure_moved(const struct hr_record* r, struct cgroup* cgrp) {
+  struct psi_group* psi = cgrp->psi;
+  if (!psi) return r->valid & HR_PSI;
+  struct psi_group___rows* rows = (void*)psi;
+#define some_moved(group)                                                      \
+  (r->psi_ns[HR_PSI_CPU][HR_PSI_SOME] != (group)[state_of(PSI_CPU_SOME)] ||    \
+   r->psi_ns[HR_PSI_MEMORY][HR_PSI_SOME] != (group)[state_of(PSI_MEM_SOME)] || \
+   r->psi_ns[HR_PSI_IO][HR_PSI_SOME] != (group)[state_of(PSI_IO_SOME)])
+  if (bpf_core_field_exists(psi->total)) return some_moved(psi->total);
+  return bpf_core_field_exists(rows->total) && some_moved(rows->total[0]);
+}
+
+/*
+ * Since its record was written it took no CPU time, waited for nothing, and neither its usage nor
+ * its working set changed. Its limits may have, or another's reclaim or writeback its counters.
+ */
+static __always_inline int at_rest(const struct hr_record* r, struct cgroup* cgrp,
+                                   const int direct) {
+  if (wanted(HR_CPU) && r->cpu_usage_ns != cgrp->bstat.cputime.sum_exec_runtime) return 0;
+  if (wanted(HR_MEMORY_USAGE | HR_MEMORY_STAT)) {
+    struct cgroup_subsys_state* css = css_of(cgrp, memory_cgrp_id);
+    if (css ? memory_moved(r, css_as(css, struct mem_cgroup), direct) : r->valid & HR_MEMORY_USAGE)
+      return 0;
+  }
+  return !wanted(HR_PSI) || !pressure_moved(r, cgrp);
+}
+
+/* --- the pass -------------------------------------------------------------------------------- */
+
 /* Every field from `first` to `last`. */
 #define forget_fields(r, first, last) \
   __builtin_memset(&(r)->first, 0xff, (char*)(&(r)->last + 1) - (char*)&(r)->first)
@@ -546,15 +589,23 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   }
   pass.next = index + 1;
 
+  r->populated = populated(cgrp);
+  hr_u64 id = cgrp->kn->id;
+  const int direct = has(HR_KFUNC_RDONLY_CAST);
+  if (r->id == id && (index & pass.mask) != pass.share &&
+      (direct ? at_rest(r, cgrp, 1) : at_rest(r, cgrp, 0))) {
+    pass.rested++;
+    return 0;
+  }
+
   struct cgroup_subsys_state* parent = cgrp->self.parent;
   int is_root = !parent;
-  r->id = cgrp->kn->id;
+  r->id = id;
   r->parent_id = 0;
   if (!is_root) r->parent_id = parent->cgroup->kn->id;
-  r->populated = populated(cgrp);
 
-  hr_u32 valid = has(HR_KFUNC_RDONLY_CAST) ? fill_controllers(r, cgrp, is_root, 1)
-                                           : fill_controllers(r, cgrp, is_root, 0);
+  hr_u32 valid =
+      direct ? fill_controllers(r, cgrp, is_root, 1) : fill_controllers(r, cgrp, is_root, 0);
   /* The root's CPU time and pressure are the machine's, kept elsewhere (kcpustat, psi_system). */
   if (!is_root && wanted(HR_CPU)) valid |= fill_cpu(r, cgrp);
   if (!is_root && wanted(HR_PSI)) valid |= fill_psi(r, cgrp);

@@ -169,12 +169,16 @@ enum hr_kfunc {
   HR_KFUNC_ITEMS = 1 << 4,        /* ask them for the items: the tables are hidden */
 };
 
-/* How the last pass went; `next` and `lost` are reset by user space. */
+/* How the last pass went; user space sets all but `flushed` before each. */
 struct hr_sweep_pass {
-  hr_u32 next;    /* records written */
+  hr_u32 next;    /* records written, or left as they were */
   hr_u32 lost;    /* cgroups that did not fit in the map */
   hr_u32 flushed; /* groups the pass itself brought up to date before reading */
-  hr_u32 reserved;
+  /* Cgroups at rest are left as they were but for those whose running number has `share` in the
+   * bits of `mask`; mask 0: every one is read. */
+  hr_u32 mask;
+  hr_u32 share;
+  hr_u32 rested; /* cgroups left as they were */
 };
 
 /* Asked of stat_index.bpf.c: the first bytes of one of the kernel's two index tables. */
@@ -187,7 +191,7 @@ struct hr_index_request {
 #ifndef __cplusplus
 _Static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
 _Static_assert(sizeof(struct hr_sweep_config) == (3 + HR_STATS) * 4, "and on hr_sweep_config");
-_Static_assert(sizeof(struct hr_sweep_pass) == 4 * 4, "and on hr_sweep_pass");
+_Static_assert(sizeof(struct hr_sweep_pass) == 6 * 4, "and on hr_sweep_pass");
 _Static_assert(sizeof(struct hr_index_request) == 2 * 4, "and on hr_index_request");
 #else
 static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");

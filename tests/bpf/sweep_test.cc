@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -194,6 +195,46 @@ TEST_F(Sweep, AllocatesNothing) {
   for (int i = 0; i < 20; ++i)
     ASSERT_TRUE(sweep_->sweep());
   EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
+}
+
+TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
+  TestCgroup parent("rest");
+  TestCgroup asleep(parent, "asleep");
+  TestCgroup busy(parent, "busy");
+  asleep.sleeper();
+  busy.spawn(burn);
+  pass_time(50);
+  auto resting = BpfSweep::open({.root = parent.path(), .capacity = 16});
+  ASSERT_TRUE(resting) << resting.error().what;
+  (*resting)->rest(4);
+  std::uint32_t rested = 0;
+  hr_u64 busy_ns = 0;
+  for (int i = 0; i < 9; ++i) {
+    auto swept = (*resting)->sweep();
+    ASSERT_TRUE(swept);
+    ASSERT_EQ(swept->size(), 3u);
+    EXPECT_EQ((*swept)[1].id, asleep.id().value);
+    EXPECT_EQ((*swept)[2].id, busy.id().value);
+    if ((*resting)->flushed() & HR_CPU) {
+      EXPECT_GT((*swept)[2].cpu_usage_ns, busy_ns);
+    }
+    busy_ns = (*swept)[2].cpu_usage_ns;
+    rested += (*resting)->rested();
+    pass_time(20);
+  }
+  // At its turn it is read: in two of nine, or three. The first sweep knew nobody.
+  EXPECT_GE(rested, 5u);
+  EXPECT_LE(rested, 8u);
+  auto whole = BpfSweep::open({.root = parent.path(), .capacity = 16});
+  ASSERT_TRUE(whole && (*whole)->sweep());
+  EXPECT_EQ(std::memcmp(&(*whole)->records()[1], &(*resting)->records()[1], sizeof(hr_record)), 0);
+
+  // Another one in its place is nobody who rested there.
+  asleep.remove();
+  ASSERT_TRUE((*resting)->sweep());
+  ASSERT_EQ((*resting)->records().size(), 2u);
+  EXPECT_EQ((*resting)->records()[1].id, busy.id().value);
+  EXPECT_GE((*resting)->records()[1].cpu_usage_ns, busy_ns);
 }
 
 TEST_F(Sweep, LibbpfSaysWhyALoadFails) {

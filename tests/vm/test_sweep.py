@@ -31,6 +31,22 @@ def test_the_daemon_reads_through_bpf_and_says_so(vm):
         assert set(sources.values()) == {"bpf"}, (sources, node.journal())
 
 
+def test_what_changes_for_one_who_sleeps_is_seen(vm):
+    """He is read whole in one of four sweeps: a limit that is set from outside is no event for him."""
+    def limit(node):
+        return [line.rsplit(" ", 1)[1] for line in node.metrics().splitlines()
+                if line.startswith("container_spec_memory_limit_bytes") and 'pod="web"' in line]
+
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi", sweepPeriod="500ms"))
+        web = node.run_pod(Pod("web"), "--hold 8M")
+        vm.run("sleep 3")
+        before = limit(node)
+        vm.run(f"echo 64M > {web.cgroup}/memory.max && echo 64M > {web.cgroup}/{web.unit}/memory.max; sleep 3", check=True)
+        after = limit(node)
+        assert before and str(64 << 20) not in before and str(64 << 20) in after, (before, after)
+
+
 def test_hundreds_of_cgroups_come_and_go_without_a_trace(vm):
     """Births and deaths while the daemon sweeps: none stays, nothing is lost, memory does not grow."""
     with Node(vm) as node:

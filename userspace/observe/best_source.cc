@@ -95,7 +95,9 @@ Result<> BestSource::leave_bpf(const Error& why) {
 
 bool BestSource::recheck() {
   if (!bpf_) return false;
+  bpf_->rest(1);
   auto verdict = judge(*bpf_, {.root = options_.root, .cgroups = options_.self_check});
+  bpf_->rest(options_.rest);
   if (!verdict) return leave_bpf(verdict.error()).has_value();
   if (verdict->populated_wrong)
     return leave_bpf(Error{"populated disagrees with cgroup.events", 0}).has_value();

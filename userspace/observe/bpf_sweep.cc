@@ -106,8 +106,9 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
     (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);
   }
   if (io_flush_) io_flush_->flush();
-  pass.next = 0;
-  pass.lost = 0;
+  pass.next = pass.lost = pass.rested = 0;
+  pass.mask = resting_;
+  pass.share = sweeps_++ & resting_;
 
   const int iterator = bpf_iter_create(link_fd_);
   if (iterator < 0) return errno_failure("start a pass over the cgroups", -iterator);

@@ -43,6 +43,13 @@ class BpfSweep final : public CgroupSource {
   std::string_view name() const override { return "bpf"; }
   std::uint64_t lost() const override { return lost_; }
 
+  // From the next sweep on a cgroup at rest (no CPU time, no stall, usage and working set as they
+  // were) is read whole in one of so many sweeps only, a power of two; in the others its record
+  // stays as it is. 1, as at open: every cgroup whole in every sweep.
+  void rest(std::uint32_t sweeps) { resting_ = sweeps - 1; }
+  // How many cgroups the last sweep left as they were.
+  std::uint32_t rested() const { return last_.rested; }
+
   // The last sweep's records, for a caller that fills in what BPF does not know.
   std::span<hr_record> records() { return {records_, last_.next}; }
   // How many cgroups the last sweep had no room for.
@@ -74,6 +81,8 @@ class BpfSweep final : public CgroupSource {
   std::uint32_t groups_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint64_t lost_ = 0;
+  std::uint32_t resting_ = 0;  // the bits of a running number that tell whose turn it is
+  std::uint32_t sweeps_ = 0;
   hr_sweep_pass last_{};
   Indices indices_;
 };

@@ -29,7 +29,8 @@ struct ThresholdHistory {
 struct Victim {
   enum class Phase : std::uint8_t {  // kept in a file: new ones go last
     kTerminating,                    // SIGTERM sent; SIGKILL falls due at `deadline`
-    kKilled,                         // SIGKILL sent; its memory is awaited until `deadline`
+    kKilled,                         // SIGKILL sent; its memory is awaited until `deadline`,
+                                     // which is put off for as long as it gets on with dying
     kSpent,      // killed, and its time is up: another may be chosen, this one never again
     kPretended,  // observe mode: it would have been evicted; held until the signal recovers
     kPreStop,    // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
@@ -50,6 +51,10 @@ struct Victim {
   std::optional<std::int64_t> due_before{};
   std::optional<std::int64_t> due{};
   Bytes memory_request{};
+  // kKilled: memory and swap, and CPU time, of its cgroup when it was last seen to get on with
+  // dying.
+  std::optional<Bytes> left{};
+  Duration ran{};
 };
 
 // Node-level reclaim for one signal, from its decision to its use.

@@ -74,12 +74,70 @@ TEST(HardThreshold, AVictimWhoWillNotDieIsSpentAndTheNextIsChosen) {
   story.pod("stuck", 512_MiB);
   story.pod("web", 256_MiB);
   story.step(0, 100_MiB);
+  story.step(10, 100_MiB);
   story.step(1399, 100_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "1 s and 0.8 s/GiB are not over";
   story.step(1401, 100_MiB);
   ASSERT_EQ(story.verdict.farewells.size(), 1u);
   EXPECT_FALSE(story.verdict.farewells[0].gone);
   EXPECT_EQ(story.decided(), Lines{"kill web"});
+}
+
+TEST(HardThreshold, AVictimWhoseMemoryComesBackSlowlyIsWaitedFor) {
+  Story story(hard_below(200_MiB));
+  const auto slow = story.pod("slow", 512_MiB);
+  story.pod("web", 256_MiB);
+  story.step(0, 100_MiB);
+  for (int ms = 500; ms <= 4500; ms += 500) {
+    story.record(slow).memory_usage -= 8 << 20;
+    story.step(ms, 100_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << ms;
+  }
+  story.record(slow).memory_usage -= 4096;  // not worth a wait
+  story.step(5499, 100_MiB);
+  EXPECT_EQ(story.decided(), kNothing);
+  story.step(5501, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill web"});
+}
+
+TEST(HardThreshold, AVictimWhoStillRunsIsWaitedFor) {
+  Story story(hard_below(200_MiB));
+  const auto reclaiming = story.pod("reclaiming", 512_MiB);
+  story.pod("web", 256_MiB);
+  story.record(reclaiming).valid |= HR_CPU;
+  story.record(reclaiming).cpu_usage_ns = 0;
+  story.step(0, 100_MiB);
+  for (int ms = 500; ms <= 4500; ms += 500) {
+    story.record(reclaiming).cpu_usage_ns += 5'000'000;
+    story.step(ms, 100_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << ms;
+  }
+  story.step(5501, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill web"}) << "he is stuck";
+}
+
+TEST(HardThreshold, ALoopThatWasHeldUpTakesNobodyForStuck) {
+  Story story(hard_below(200_MiB));
+  story.pod("hog", 512_MiB);
+  story.pod("web", 256_MiB);
+  story.step(0, 100_MiB);
+  story.step(5000, 100_MiB);  // the first pass since the kill
+  EXPECT_EQ(story.decided(), kNothing);
+  story.step(6001, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill web"});
+}
+
+TEST(HardThreshold, NobodyIsWaitedForBeyondHalfAMinute) {
+  Story story(hard_below(200_MiB));
+  const auto slow = story.pod("slow", 1_GiB);
+  story.pod("web", 256_MiB);
+  story.step(0, 100_MiB);
+  for (int ms = 500; ms <= 30'500; ms += 500) {
+    story.record(slow).memory_usage -= 2 << 20;
+    story.step(ms, 100_MiB);
+    EXPECT_EQ(story.decided(), ms < 30'000 ? kNothing : Lines{"kill web"}) << ms;
+    if (!story.decided().empty()) break;
+  }
 }
 
 TEST(HardThreshold, AFailedKillIsNotDone) {

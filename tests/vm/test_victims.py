@@ -20,11 +20,45 @@ def uptime(vm) -> float:
     return float(vm.run("cut -d' ' -f1 /proc/uptime", check=True).out)
 
 
+FREEZE = """modprobe loop; truncate -s 32M /run/frozen.img && mkfs.ext4 -q -F /run/frozen.img && mkdir -p /mnt/frozen &&
+    mount -o loop /run/frozen.img /mnt/frozen && fsfreeze --freeze /mnt/frozen"""
+
+
+def thaw(node):
+    node.vm.run("fsfreeze --unfreeze /mnt/frozen")
+    node.stop()
+    node.leave_pods()
+    node.vm.run("umount /mnt/frozen; rm -f /run/frozen.img")
+
+
+def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
+    """One thread waits for a filesystem that is frozen, so nothing of its process goes: process_mrelease() takes the memory."""
+    with Node(vm) as node:
+        vm.run(FREEZE, check=True)
+        try:
+            node.start(kubelet_configuration(hard="300Mi"))
+            stuck = node.run_pod(Pod("stuck", priority=-10), "--hold 700M --write /mnt/frozen/file")
+            holds(node, stuck, 699)
+            asleep = f"grep -q '^State:.D' /proc/$(cat {stuck.cgroup}/{stuck.unit}/cgroup.procs)/task/*/status"
+            vm.wait_until(asleep, timeout=10)
+            web = node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 100M")
+            hog = node.run_pod(Pod("hog", "burstable", {"memory": "1500Mi"}), f"--hold {node.holding_to_leave(200)}M")
+            record, = node.wait_for_evictions(1)
+            assert (record["pod"]["name"], record["outcome"]) == ("stuck", "outlasting"), record
+            vm.run(asleep, check=True)
+            held = int(vm.run(f"cat {stuck.cgroup}/memory.current", check=True).out)
+            print(f"    of 700 MiB he holds {held / MIB:.1f} MiB, and still waits")
+            assert held < 20 * MIB and record["memory_returned"] > 600 * MIB, (held, record)
+            assert "headroom_processes_reaped_total 1" in node.metrics()
+            assert node.alive(web) and node.alive(hog) and node.kernel_oom_kills() == 0
+        finally:
+            thaw(node)
+
+
 def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_alive(vm):
     """A write to a filesystem that is frozen ends for no signal."""
     with Node(vm) as node:
-        vm.run("modprobe loop; truncate -s 32M /run/frozen.img && mkfs.ext4 -q -F /run/frozen.img && "
-               "mkdir -p /mnt/frozen && mount -o loop /run/frozen.img /mnt/frozen && fsfreeze --freeze /mnt/frozen", check=True)
+        vm.run(FREEZE, check=True)
         try:
             node.start(kubelet_configuration(hard="300Mi"))
             stuck = node.run_script(Pod("stuck", priority=-10),
@@ -46,10 +80,7 @@ def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_aliv
             vm.run("fsfreeze --unfreeze /mnt/frozen", check=True)
             vm.wait_until(f"! systemctl is-active --quiet {stuck.unit}", timeout=20)
         finally:
-            vm.run("fsfreeze --unfreeze /mnt/frozen")
-            node.stop()
-            node.leave_pods()
-            vm.run("umount /mnt/frozen; rm -f /run/frozen.img")
+            thaw(node)
 
 
 def test_who_comes_back_under_the_same_name_is_somebody_else(vm):

@@ -213,9 +213,9 @@ HEADROOM_SHAPE(ThresholdHistory) {
 }
 HEADROOM_SHAPE(Victim) {
   auto& [pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held,
-         due_before, due, memory_request] = value;
+         due_before, due, memory_request, left, ran] = value;
   io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held);
-  io(due_before, due, memory_request);
+  io(due_before, due, memory_request, left, ran);
 }
 HEADROOM_SHAPE(Reclaim) {
   auto& [begun, ended, deadline] = value;

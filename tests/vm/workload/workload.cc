@@ -2,14 +2,15 @@
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
-//   [--huge] [--churn] [--tasks N] [--map FILE]
+//   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
 // --huge takes huge pages, which is the fastest there is. --churn touches what --hold took again
 // and again: as a working set that does not fit. --map reads pieces of FILE, mapped, by
-// chance and for ever: as the text of a program that does not fit. --tasks starts so many threads
-// first. Sizes take K, M, G.
+// chance and for ever: as the text of a program that does not fit. --random fills pages with what
+// no compressor makes smaller. --tasks starts so many threads first, --write one that writes to
+// FILE once --hold is held. Sizes take K, M, G.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -30,7 +31,8 @@ namespace {
 struct Options {
   std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0;
   const char* map = nullptr;
-  bool deaf = false, exit = false, huge = false, churn = false;
+  const char* write = nullptr;
+  bool deaf = false, exit = false, huge = false, random = false, churn = false;
 };
 
 std::uint64_t bytes(const char* text) {
@@ -52,6 +54,7 @@ bool* flag_named(const std::string& key, Options& options) {
   if (key == "--deaf") return &options.deaf;
   if (key == "--exit") return &options.exit;
   if (key == "--huge") return &options.huge;
+  if (key == "--random") return &options.random;
   if (key == "--churn") return &options.churn;
   return nullptr;
 }
@@ -79,6 +82,8 @@ Options parse(int argc, char** argv) {
       options.tasks = bytes(value);
     else if (key == "--map")
       options.map = value;
+    else if (key == "--write")
+      options.write = value;
     else if (key == "--after")
       options.after = bytes(value);
     else {
@@ -89,8 +94,14 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
+void fill(volatile char* page, std::minstd_rand& chance) {
+  auto* words = reinterpret_cast<volatile std::uint32_t*>(page);
+  for (int i = 0; i < 1024; ++i)
+    words[i] = static_cast<std::uint32_t>(chance()) * 2'654'435'761U;
+}
+
 // Takes and dirties anonymous memory, a page at a time: as a heap grows.
-volatile char* take(std::uint64_t size, bool huge) {
+volatile char* take(std::uint64_t size, bool huge, bool random) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::perror("workload: mmap");
@@ -98,8 +109,11 @@ volatile char* take(std::uint64_t size, bool huge) {
   }
   ::madvise(memory, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   auto* pages = static_cast<volatile char*>(memory);
-  for (std::uint64_t at = 0; at < size; at += 4096)
+  static std::minstd_rand chance;
+  for (std::uint64_t at = 0; at < size; at += 4096) {
+    if (random) fill(pages + at, chance);
     pages[at] = 1;
+  }
   return pages;
 }
 
@@ -138,7 +152,7 @@ void ramp(const Options& options) {
   timespec next{};
   ::clock_gettime(CLOCK_MONOTONIC, &next);
   for (std::uint64_t held = options.hold; held < options.until; held += step) {
-    take(step, options.huge);
+    take(step, options.huge, options.random);
     if (options.rate == 0) continue;
     const std::uint64_t pause = step * 1'000'000'000ULL / options.rate;
     next.tv_nsec += static_cast<long>(pause % 1'000'000'000ULL);
@@ -146,6 +160,11 @@ void ramp(const Options& options) {
     next.tv_nsec %= 1'000'000'000L;
     ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, nullptr);
   }
+}
+
+void write_to(const char* file) {
+  const int fd = ::open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0 || ::write(fd, "x", 1) != 1) std::perror("workload: write");
 }
 
 }  // namespace
@@ -158,7 +177,8 @@ int main(int argc, char** argv) {
       for (;;)
         ::pause();
     }).detach();
-  volatile char* held = options.hold > 0 ? take(options.hold, false) : nullptr;
+  volatile char* held = options.hold > 0 ? take(options.hold, false, options.random) : nullptr;
+  if (options.write) std::thread(write_to, options.write).detach();
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
   if (options.exit) return 0;

@@ -21,6 +21,18 @@ std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
   return std::min(held, static_cast<std::int64_t>(record.memory_usage));
 }
 
+std::optional<Bytes> memory_and_swap(const PodReading* reading) {
+  if (!reading || !reading->record || !(reading->record->valid & HR_MEMORY_USAGE))
+    return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(reading->record->memory_usage) +
+               known_or_none(reading->record->swap_usage)};
+}
+
+Duration cpu_time(const hr_record& record) {
+  return record.valid & HR_CPU ? Duration(static_cast<std::int64_t>(record.cpu_usage_ns))
+                               : Duration::zero();
+}
+
 // What this victim has yet to give back; absent: nobody can say.
 std::optional<std::int64_t> outstanding(const Victim& victim, Signal signal) {
   const bool same_unit = condition_of(victim.reason.signal) == condition_of(signal);
@@ -56,6 +68,22 @@ void note_what_is_due(Victim& victim, const PodReading* reading) {
   if (victim.phase != Victim::Phase::kKilled || !victim.due || !reading) return;
   if (const auto left = predicted_release(victim.reason.signal, *reading))
     victim.due = std::min(*left, *victim.due);
+}
+
+void wait_while_it_dies(Victim& victim, const PodReading* reading, Instant at) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  constexpr Duration kStill = seconds(1), kLongest = seconds(30), kSomeTime = milliseconds(1);
+  constexpr Bytes kSomeMemory = 1_MiB;
+  if (victim.phase != Victim::Phase::kKilled) return;
+  const auto left = memory_and_swap(reading);
+  if (!left) return;
+  const Duration ran = cpu_time(*reading->record);
+  // The first pass after the kill has nothing to compare with.
+  if (victim.left && *victim.left - *left < kSomeMemory && ran - victim.ran < kSomeTime) return;
+  victim.left = left;
+  victim.ran = ran;
+  victim.deadline = std::max(victim.deadline, std::min(at + kStill, victim.killed_at + kLongest));
 }
 
 std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,

@@ -27,6 +27,11 @@ Duration predicted_time(const PodReading& reading);
 // Moves Victim::due on to this pass. `reading` may be null.
 void note_what_is_due(Victim& victim, const PodReading* reading);
 
+// Who gets on with dying, that is gives memory back or takes CPU time, is waited for: his deadline
+// is moved on to a second after the latest pass that saw it, or could not tell, but not beyond half
+// a minute after the kill. So a machine that is slow takes nobody for stuck. `reading` may be null.
+void wait_while_it_dies(Victim& victim, const PodReading* reading, Instant at);
+
 // What is still missing once all who are dying have given back what they hold: at most zero if
 // that is enough, absent if nobody can say (then they are waited for). `threshold` is an index into
 // the policy's, known to be below its limit.

@@ -182,20 +182,22 @@ class Round {
 
   void lives(const Victim& victim, const PodReading* reading) {
     stays(victim);
-    note_what_is_due(verdict_.after.victims.back(), reading);
+    Victim& living = verdict_.after.victims.back();
+    note_what_is_due(living, reading);
+    wait_while_it_dies(living, reading, at_);
     const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.step_due;
     if (term_due && at_ < victim.deadline) {
       verdict_.decisions.push_back(
           next_act(Act::kTerminate, victim, victim.reason, at_, victim.deadline));
       return;
     }
-    if (at_ < victim.deadline) return;
+    if (at_ < living.deadline) return;
     if (victim.phase != Phase::kKilled) {
       verdict_.decisions.push_back(kill(victim, victim.reason, at_));
       return;
     }
     verdict_.farewells.push_back(farewell(victim, reading, at_));
-    verdict_.after.victims.back().phase = Phase::kSpent;
+    living.phase = Phase::kSpent;
   }
 
   // Removing files takes what it takes; after this the next may be chosen.

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that runs out while there is swap: on a disk, compressed in memory, and given to the machine on the way. The kernel
+swaps before memory.available is low, so that it is swap.available which tells."""
+
+from disk_node import configuration
+from node import Node, Pod
+
+MEMORY = "1G"
+SWAP = "512M"
+METRICS_PORT = 9750
+MIB = 1 << 20
+
+HARD = {"memory.available": "100Mi", "swap.available": "15%"}
+RAMP = "--random --rate 100M --until 4G"
+
+
+def bystanders(node):
+    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
+    pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
+            node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M")]
+    for pod, holding in zip(pods, (40, 60)):
+        node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding * MIB} ]")
+    return pods
+
+
+def expect_the_hog_alone(node, others):
+    record, = node.wait_for_evictions(1, timeout=120)
+    print(f"    {record['signal']}: he used {record['usage'] >> 20} MiB, {record['memory_returned'] >> 20} MiB came back")
+    assert record["pod"]["name"] == "hog" and record["outcome"] == "evicted", record
+    node.vm.run("sleep 2")
+    assert len(node.evictions()) == 1 and all(node.alive(pod) for pod in others)
+    assert node.kernel_oom_kills() == 0
+    return record
+
+
+def test_a_ramp_while_the_disk_has_swap(vm):
+    with Node(vm) as node:
+        vm.run("swapon --show | grep -q .", check=True)
+        node.start(configuration(HARD))
+        others = bystanders(node)
+        node.run_pod(Pod("hog"), RAMP)
+        expect_the_hog_alone(node, others)
+
+
+def test_swap_that_is_added_while_memory_runs_out(vm):
+    with Node(vm) as node:
+        vm.run("swapoff -a", check=True)
+        try:
+            node.start(configuration(HARD))
+            others = bystanders(node)
+            node.run_pod(Pod("hog"), RAMP)
+            vm.wait_until("[ $(awk '/^MemAvailable:/{print $2}' /proc/meminfo) -lt 350000 ]")
+            vm.run("swapon /dev/disk/by-id/virtio-swap", check=True)
+            expect_the_hog_alone(node, others)
+        finally:
+            node.leave()
+            vm.run("swapon /dev/disk/by-id/virtio-swap 2>/dev/null")
+
+
+def test_swap_that_is_compressed_in_memory(vm):
+    """What is swapped out takes memory all the same, and nearly as much as before."""
+    with Node(vm) as node:
+        vm.run("""swapoff -a; modprobe zram num_devices=1 && echo 600M > /sys/block/zram0/disksize &&
+            mkswap /dev/zram0 > /dev/null && swapon -p 100 /dev/zram0""", check=True)
+        try:
+            node.start(configuration(HARD))
+            others = bystanders(node)
+            node.run_pod(Pod("hog"), RAMP)
+            expect_the_hog_alone(node, others)
+        finally:
+            node.leave()
+            vm.run("swapoff -a; echo 1 > /sys/block/zram0/reset; rmmod zram; swapon /dev/disk/by-id/virtio-swap")

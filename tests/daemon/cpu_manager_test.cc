@@ -315,5 +315,42 @@ TEST_F(Host, AFullDiskCostsTheFileAndNotThePin) {
   EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
 }
 
+TEST_F(Host, WhatIsInPiecesIsRepackedOnDemand) {
+  std::ofstream(terms_.cpus.state_file) << R"({"policyName":"static","defaultCpuSet":"0,3,5,7",)"
+                                        << R"("entries":{"a":{"c":"1-2,4,6"}},"checksum":0})";
+  describe({pinned("a", "4")});
+  run("a");
+  manager_->reconcile();
+  ASSERT_EQ(runs_on("/kubepods/poda/c"), "1-2,4,6");
+  writes_.clear();
+  const auto would = manager_->repack(true);
+  ASSERT_TRUE(would) << would.error().what;
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(would->moved_cpus, 2);
+  const auto done = manager_->repack(false);
+  ASSERT_TRUE(done) << done.error().what;
+  ASSERT_EQ(done->containers.size(), 1U);
+  EXPECT_EQ(done->containers[0].runs_on, done->containers[0].to);
+  EXPECT_EQ(done->containers[0].before.cores, 4);
+  EXPECT_EQ(done->containers[0].after.cores, 2);
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), done->containers[0].to.format());
+  EXPECT_NE(saved().find(done->containers[0].to.format()), std::string::npos) << saved();
+  EXPECT_EQ(manager_->view().repaired, 0U);
+}
+
+TEST_F(Host, NobodyIsRepackedWhereNobodyIsMoved) {
+  terms_.cpus.mode = Mode::kObserve;
+  restart();
+  manager_->reconcile();
+  EXPECT_TRUE(manager_->repack(true));
+  EXPECT_EQ(manager_->repack(false).error().what,
+            "mode observe moves nobody: ask with --dry-run what would be");
+  terms_.cpus.policy = Policy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(manager_->repack(true).error().what,
+            "cpuManagerPolicy is none: nobody has CPUs of its own");
+}
+
 }  // namespace
 }  // namespace headroom::daemon

@@ -230,6 +230,43 @@ def test_a_cpu_that_is_unplugged_is_replaced(vm):
         assert lost in shared and len(entries[pod.uid]) == 2, (entries, shared)
 
 
+def test_what_is_in_pieces_is_put_together_on_demand(vm):
+    with Node(vm) as node:
+        node.start(configuration())
+        # Of six pods every second ends; one comes that must take what they leave, on both nodes; two more end.
+        small = []
+        for i in range(6):
+            small.append(sleep_in(node, whole(f"small-{i}", 1)))
+            settled(vm)
+        for pod in small[1::2]:
+            end(node, pod)
+        settled(vm)
+        large = sleep_in(node, whole("large", 4))
+        vm.wait_until("headroomctl cpus --json | grep -q '\"pod\":\"large\"'")
+        settled(vm)
+        for pod in small[0], small[2]:
+            end(node, pod)
+        _, (_, before, _) = settled(vm)
+        assert set(before) == {small[4].uid, large.uid}, before
+        plan = json.loads(vm.run("headroomctl cpus repack --dry-run --json", check=True).out)
+        assert plan["dry_run"] and plan["moved_cpus"] > 0, plan
+        assert settled(vm)[1][1] == before, "a dry run moves nobody"
+        told = vm.run("headroomctl cpus repack", check=True).out
+        print("    " + told.replace("\n", "\n    "))
+        _, (_, after, shared) = settled(vm)
+        moved = sum(len(after[uid] - before[uid]) for uid in before)
+        assert moved == plan["moved_cpus"] and {uid: len(own) for uid, own in after.items()} == \
+            {uid: len(own) for uid, own in before.items()}, (before, after)
+        for one in plan["containers"]:
+            assert cpus(one["from"]) == before[one["uid"]] and cpus(one["to"]) == after[one["uid"]], (one, after)
+        assert plan["before"]["numa_nodes"] == 3 and plan["after"]["numa_nodes"] == 2, plan
+        assert after[large.uid] == {4, 5, 6, 7}, after
+        again = json.loads(vm.run("headroomctl cpus repack --json", check=True).out)
+        assert again["containers"] == [] and again["moved_cpus"] == 0, again
+        nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        assert vm.run(f"{nobody} headroomctl cpus repack --dry-run").code == 1, "it is for root"
+
+
 def wait_for_offline(vm, cpus):
     vm.wait_until("headroomctl cpus --json | grep -q '\"offline\":\"%s\"'" % cpus, timeout=5)
 

@@ -3,6 +3,7 @@
 
 #include "ctl/client.h"
 #include "ctl/complain.h"
+#include "ctl/cpus_repack.h"
 
 #include <headroom/cpuset.h>
 
@@ -181,7 +182,11 @@ void add_cpus(CLI::App& app, Command& chosen) {
   auto* cpus = app.add_subcommand("cpus", "Which CPU is whose");
   cpus->group(kLooking);
   cpus->add_flag("--json", *json, "headroomd's answer as it is");
-  cpus->callback([&chosen, json] { chosen = [json] { return run_cpus(*json); }; });
+  add_cpus_repack(*cpus, chosen);
+  // A subcommand's callback comes before this one.
+  cpus->callback([&chosen, cpus, json] {
+    if (cpus->get_subcommands().empty()) chosen = [json] { return run_cpus(*json); };
+  });
 }
 
 }  // namespace headroom::ctl

@@ -15,6 +15,7 @@
 #include "observe/pod_tree.h"
 #include "observe/topology_reader.h"
 #include "report/cpus_view.h"
+#include "report/repack_view.h"
 
 #include <headroom/pod.h>
 #include <headroom/units.h>
@@ -59,6 +60,9 @@ class CpuManager {
   void reconcile();
   // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
   bool drifted() const;
+  // Puts what is in pieces together, or says what that would move; after a reconcile(). An error
+  // says why nobody can be moved.
+  Result<report::RepackView> repack(bool dry_run);
   bool is_off() const { return terms_.cpus.mode == config::CpusConfig::Mode::kOff; }
   std::uint64_t repaired() const { return counts_.repaired; }
 
@@ -89,6 +93,8 @@ class CpuManager {
   void add_targets(const Present& present, std::vector<CpuTarget>& targets) const;
   void apply();
   void look(std::vector<CpuTarget>& targets) const;
+  report::RepackedContainer described(const CpuMove& move) const;
+  void look(std::vector<report::RepackedContainer>& containers) const;
   void note_drift(const std::vector<CpuTarget>& targets);
   void carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   void await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);

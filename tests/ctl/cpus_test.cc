@@ -25,7 +25,7 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
   view.shared = cpus("0,4,7");
   view.offline = cpus("8");
   view.owners = {{"default", "web", "u1", "main", 2, cpus("1,5"), cpus("1,5"), ""},
-                 {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), ""},
+                 {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), "", "isolated"},
                  {"default", "big", "u3", "main", 9, {}, cpus("0,4,7"), "too many"}};
   const auto text = render_cpus(report::cpus_json(view), {});
   ASSERT_TRUE(text) << text.error().what;
@@ -42,7 +42,7 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
             "\n"
             "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
             "default/web  main       2      1,5  1,5      \n"
-            "default/db   main       2      2,6  0-7      \n"
+            "default/db   main       2      2,6  0-7      isolated\n"
             "default/big  main       9      -    0,4,7    too many\n");
 }
 

@@ -88,8 +88,8 @@ def settled(vm, timeout=5.0):
         time.sleep(0.1)
 
 
-def configuration(mode="enforce", options=None, **headroom):
-    config = json.loads(kubelet_configuration(hard="50Mi", cpus={"mode": mode}, **headroom))
+def configuration(mode="enforce", options=None, **cpus):
+    config = json.loads(kubelet_configuration(hard="50Mi", cpus={"mode": mode, **cpus}))
     config |= {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": options or {},
                "topologyManagerPolicy": "best-effort"}
     return json.dumps(config)
@@ -246,6 +246,7 @@ def test_what_is_in_pieces_is_put_together_on_demand(vm):
         settled(vm)
         for pod in small[0], small[2]:
             end(node, pod)
+            vm.wait_until(f"! grep -q {pod.uid} {STATE}", timeout=5)
         _, (_, before, _) = settled(vm)
         assert set(before) == {small[4].uid, large.uid}, before
         plan = json.loads(vm.run("headroomctl cpus repack --dry-run --json", check=True).out)
@@ -265,6 +266,57 @@ def test_what_is_in_pieces_is_put_together_on_demand(vm):
         assert again["containers"] == [] and again["moved_cpus"] == 0, again
         nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         assert vm.run(f"{nobody} headroomctl cpus repack --dry-run").code == 1, "it is for root"
+
+
+def partition(vm, pod):
+    answer = json.loads(vm.run("headroomctl cpus --json", check=True).out)
+    return [one["partition"] for one in answer["containers"] if one["uid"] == pod.uid]
+
+
+def test_pods_with_cpus_of_their_own_are_isolated_where_the_kernel_can(vm):
+    with Node(vm) as node:
+        node.start(configuration(partition="isolated"))
+        first, second = sleep_in(node, whole("first", 2)), sleep_in(node, whole("second", 1))
+        for pod in first, second:
+            vm.wait_until(f"headroomctl cpus --json | grep -q '\"pod\":\"{pod.name}\"'")
+        _, (_, before, _) = settled(vm)
+        if vm.run(f"test -e {first.cgroup}/cpuset.cpus.exclusive").code != 0:  # before Linux 6.7
+            said = partition(vm, first)
+            assert said == ["isolated invalid (Parent is not a partition root)"], said
+            assert read(vm, f"{first.cgroup}/cpuset.cpus.partition") == "member"
+            print(f"    {said[0]}")
+            return
+        own = before[first.uid] | before[second.uid]
+        wait_for_isolated(vm, own)
+        vm.wait_until("[ $(headroomctl cpus --json | grep -o '\"partition\":\"isolated\"' | wc -l) -eq 2 ]", timeout=5)
+        others = cpus(read(vm, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective"))
+        assert others == ALL - own, "nobody else on the machine runs there"
+        vm.run("systemctl kill -s KILL headroomd.service; sleep 1.5; systemctl start headroomd.service", check=True)
+        _, (_, after, _) = settled(vm)
+        assert after == before, (before, after)
+        wait_for_isolated(vm, own)
+        end(node, second)
+        wait_for_isolated(vm, before[first.uid])
+        settled(vm)
+        third = sleep_in(node, whole("third", 4))
+        vm.wait_until(f"[ $(cat {third.cgroup}/cpuset.cpus.partition) = isolated ]", timeout=5)
+        _, (_, after, _) = settled(vm)
+        assert after[first.uid] == before[first.uid], after
+        wait_for_isolated(vm, after[first.uid] | after[third.uid])
+        node.configure(configuration())
+        vm.run("systemctl reload headroomd.service", check=True)
+        wait_for_isolated(vm, set())
+        _, (_, back, _) = settled(vm)
+        assert back == after and read(vm, "/sys/fs/cgroup/kubepods.slice/cpuset.cpus.exclusive") == "", back
+        assert cpus(read(vm, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective")) == ALL
+
+
+def wait_for_isolated(vm, own):
+    vm.wait_until(f'[ "$(cat /sys/fs/cgroup/cpuset.cpus.isolated)" = "{text(own)}" ]', timeout=5)
+
+
+def read(vm, file):
+    return vm.run(f"cat {file}", check=True).out.strip()
 
 
 def wait_for_offline(vm, cpus):

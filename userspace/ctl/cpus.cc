@@ -110,6 +110,16 @@ std::string listed(const CpuSet& cpus) {
   return cpus.empty() ? "-" : cpus.format();
 }
 
+// Why it was refused, or what its partition is where that is not the usual.
+Cell remark(const Json& container) {
+  if (std::string refused = said(container, "refused"); !refused.empty())
+    return {std::move(refused), Colour::kRed};
+  std::string partition = said(container, "partition");
+  if (partition == "member") return {};
+  const Colour colour = partition == "isolated" ? Colour::kNone : Colour::kYellow;
+  return {std::move(partition), colour};
+}
+
 std::string containers(const Json& answer, const Screen& screen) {
   std::vector<Row> rows;
   for (const Json& container : answer.at("containers")) {
@@ -120,7 +130,7 @@ std::string containers(const Json& answer, const Screen& screen) {
                     {std::to_string(container.at("wanted").get<int>())},
                     {listed(cpus), Colour::kGreen},
                     {listed(runs_on), off ? Colour::kRed : Colour::kNone},
-                    {said(container, "refused"), Colour::kRed}});
+                    remark(container)});
   }
   if (rows.empty()) return "";
   rows.insert(rows.begin(), {{"POD", Colour::kBold},

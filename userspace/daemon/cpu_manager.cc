@@ -75,13 +75,15 @@ Complaints objections_of_machine(const CpuTerms& terms, const Topology& topology
 CpuManager::CpuManager(Setup setup, CpuTerms terms)
     : setup_(std::move(setup)),
       terms_(std::move(terms)),
-      file_(terms_.cpus.state_file, setup_.at_step) {}
+      file_(terms_.cpus.state_file, setup_.at_step),
+      partition_(setup_.cgroup_root) {}
 
 void CpuManager::adopt(CpuTerms terms) {
   if (terms.cpus.state_file != terms_.cpus.state_file)
     file_ = act::CpuStateFile(terms.cpus.state_file, setup_.at_step);
   terms_ = std::move(terms);
   terms_changed_ = true;
+  not_isolated_.clear();
 }
 
 void CpuManager::describe(std::vector<Pod> manifests) {
@@ -342,6 +344,7 @@ report::CpusView CpuManager::view() const {
                              .wanted = wanted};
       if (const CpuSet* const cpus = exclusive_cpus(state_, owner.uid, owner.container))
         owner.cpus = *cpus;
+      owner.partition = partition_of(present.cgroup->path);
       if (refused != refused_.end()) owner.why = in_words(refused->second);
       const auto [first, last] = present.containers.equal_range(container.name);
       for (auto at = first; at != last; ++at)

@@ -7,6 +7,7 @@
 // running container's CPUs win over the file.
 #pragma once
 
+#include "act/cpu_partition.h"
 #include "act/cpu_state_file.h"
 #include "config/cpus_config.h"
 #include "daemon/pod_containers.h"
@@ -99,6 +100,15 @@ class CpuManager {
   void carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   void await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   void forget_gone();
+  using Partitions = std::map<std::string, CpuSet>;  // by the pod's path
+  std::optional<CpuSet> own_cpus(const Present& present) const;
+  Partitions partitions_wanted() const;
+  void end_partitions();
+  void hand_down(const Partitions& wanted);
+  void start_partitions();
+  void isolate(const std::string& path, const CpuSet& cpus);
+  bool partition_lost() const;
+  std::string partition_of(const std::string& path) const;
   std::optional<CpuSet> cpus_of(const std::string& path) const {
     return observe::cpus_of_cgroup(setup_.cgroup_root, path);
   }
@@ -121,7 +131,15 @@ class CpuManager {
   std::map<std::string, RefusedPod, std::less<>> refused_;  // by uid
   std::map<std::string, CpuSet> applied_;                   // by path
   std::set<std::string> touched_;                           // paths ever written to
-  report::CpusView counts_;                                 // the counters of it
+  act::CpuPartition partition_;
+  bool may_have_partitions_ = true;  // of an earlier daemon
+  Partitions isolated_;
+  struct Refused {
+    CpuSet cpus;
+    std::string why;
+  };
+  std::map<std::string, Refused> not_isolated_;  // by path
+  report::CpusView counts_;                      // the counters of it
   std::string trouble_;
 };
 

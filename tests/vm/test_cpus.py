@@ -16,6 +16,7 @@ MEMORY = "2G"
 CPUS = 8
 TOPOLOGY = "sockets=2,cores=2,threads=2"
 NUMA = 2
+DEVICE_NODE = 1
 METRICS_PORT = 9750
 
 STATE = "/var/lib/headroom/cpu_manager_state"
@@ -317,6 +318,24 @@ def wait_for_isolated(vm, own):
 
 def read(vm, file):
     return vm.run(f"cat {file}", check=True).out.strip()
+
+
+def test_a_pod_that_names_a_device_runs_beside_it(vm):
+    device = vm.run("cd /sys/bus/pci/devices && grep -lx 1 */numa_node | head -1 | cut -d/ -f1", check=True).out.strip()
+    assert device, "no PCI device is on node 1"
+    with Node(vm) as node:
+        node.start(configuration())
+        apart, beside = whole("apart", 1), whole("beside", 1)
+        beside.annotations = {"headroom.io/near-devices": device}
+        lost = whole("lost", 1)
+        lost.annotations = {"headroom.io/near-devices": "0000:ff:1f.7"}
+        for pod in apart, beside, lost:
+            sleep_in(node, pod)
+            vm.wait_until(f"headroomctl cpus --json | grep -q '\"pod\":\"{pod.name}\"'")
+        _, (_, entries, _) = settled(vm)
+        assert entries[apart.uid] < {1, 2, 3} and entries[beside.uid] < {4, 5, 6, 7}, (device, entries)
+        assert len(entries[lost.uid]) == 1 and "0000:ff:1f.7 is no PCI device here" in node.journal()
+        print(f"    {device} is on node 1: beside it CPU {text(entries[beside.uid])}, else CPU {text(entries[apart.uid])}")
 
 
 def wait_for_offline(vm, cpus):

@@ -31,6 +31,7 @@ struct Measure {
 constexpr Measure kSpans[] = {
     {"numa_nodes", "NUMA nodes"}, {"sockets", "sockets"}, {"caches", "caches"}, {"cores", "cores"}};
 constexpr Measure kTotals[] = {{"short_containers", "containers without all they want"},
+                               {"far_from_devices", "containers far from a device of theirs"},
                                {"numa_nodes", "NUMA nodes that containers span, added up"},
                                {"sockets", "sockets"},
                                {"caches", "caches"},

@@ -83,6 +83,7 @@ class CpuManager {
   void load();
   act::CpuCheckpoint brought_up_to_date(act::CpuCheckpoint checkpoint) const;
   void gather();
+  void note_devices(const std::string& uid) const;
   std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup) const;
   std::vector<RunningCpus> running() const;
   void arrange_all(bool first);

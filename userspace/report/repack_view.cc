@@ -19,6 +19,7 @@ Json packing_json(const Packing& packing) {
   Json json = span_json(packing.span);
   json["free_cores"] = packing.free_cores;
   json["free_on_one_node"] = packing.free_on_one_node;
+  json["far_from_devices"] = packing.far_from_devices;
   json["short_containers"] = packing.short_containers;
   return json;
 }

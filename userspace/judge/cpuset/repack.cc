@@ -3,6 +3,7 @@
 
 #include "judge/cpuset/admission.h"
 #include "judge/cpuset/cpu_request.h"
+#include "judge/cpuset/device_hints.h"
 
 #include <algorithm>
 #include <array>
@@ -80,6 +81,7 @@ class Search {
       each_wish(*pod, [&](const std::string& name, int) {
         const CpuSet* const cpus = exclusive_cpus(state, pod->uid, name);
         if (!cpus) return;
+        packing.far_from_devices += is_far(*cpus, *pod) ? 1 : 0;
         const Span span = span_of(topology, *cpus);
         packing.span.numa_nodes += span.numa_nodes;
         packing.span.sockets += span.sockets;
@@ -102,21 +104,33 @@ class Search {
 
  private:
   // Number by number, less is better.
-  using Gain = std::array<int, 7>;
+  using Gain = std::array<int, 8>;
   using Score = std::pair<Gain, int>;  // and CPUs moved
 
   Gain gain(const CpuState& state) const {
     const Packing packed = packing(state);
     const bool spread = policy_.config().options.distribute_across_cores;
-    return {packed.short_containers, packed.span.numa_nodes,         packed.span.sockets,
-            packed.span.caches,      spread ? 0 : packed.span.cores, -packed.free_cores,
-            -packed.free_on_one_node};
+    return {packed.short_containers, packed.far_from_devices, packed.span.numa_nodes,
+            packed.span.sockets,     packed.span.caches,      spread ? 0 : packed.span.cores,
+            -packed.free_cores,      -packed.free_on_one_node};
   }
   Score score(const CpuState& state) const {
     return {gain(state), cpus_of(moves_between(origin_, state))};
   }
   CpuState better(CpuState one, CpuState other) const {
     return score(one) < score(other) ? one : other;
+  }
+
+  bool is_far(const CpuSet& cpus, const Pod& pod) const {
+    const Topology& topology = policy_.topology();
+    for (const auto& [device, list] :
+         device_hints(policy_.config().devices, topology.numa(), pod)) {
+      NodeSet near;
+      for (const NumaHint& hint : *list)
+        if (hint.preferred) near = near | *hint.nodes;
+      if (!near.contains(topology.nodes_of(cpus & topology.cpus()))) return true;
+    }
+    return false;
   }
 
   static Pods by_size(Pods pods) {

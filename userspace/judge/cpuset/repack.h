@@ -26,6 +26,8 @@ struct Packing {
   Span span{};               // of each container, added up
   int free_cores = 0;        // whole, and free to be given out
   int free_on_one_node = 0;  // CPUs, on the NUMA node that has most of them free
+  // Containers with CPUs away from a device that their pod names; weightier than all spans.
+  int far_from_devices = 0;
   friend bool operator==(const Packing&, const Packing&) = default;
 };
 

@@ -338,6 +338,47 @@ def test_a_pod_that_names_a_device_runs_beside_it(vm):
         print(f"    {device} is on node 1: beside it CPU {text(entries[beside.uid])}, else CPU {text(entries[apart.uid])}")
 
 
+# Of the unit's cgroup and its tasks, over some seconds: periods, throttled ones, CPU time, time ready but waiting, moves.
+LOAD_FIGURES = """cd {cgroup}
+each() {{ for pid in $(cat cgroup.procs); do cat "/proc/$pid/$1"; done; }}
+awk '/^nr_periods|^nr_throttled|^throttled_usec|^usage_usec/ {{ printf "%s=%d ", $1, $2 }}' cpu.stat
+each schedstat | awk '{{ n += $2 }} END {{ printf "delay_ns=%d ", n }}'
+each sched | awk '/^se.nr_migrations/ {{ n += $3 }} END {{ printf "moves=%d", n }}'"""
+
+
+def load_figures(vm, pod, seconds=6):
+    def look():
+        out = vm.run(LOAD_FIGURES.format(cgroup=f"{pod.cgroup}/{pod.unit}"), check=True).out
+        return {name: int(value) for name, value in (word.split("=") for word in out.split())}
+    before = look()
+    time.sleep(seconds)
+    return {name: value - before[name] for name, value in look().items()}
+
+
+def told(figures):
+    return (f"throttled in {figures['nr_throttled']} of {figures['nr_periods']} periods for "
+            f"{figures['throttled_usec'] / 1e6:.2f} s, ready but waiting "
+            f"{figures['delay_ns'] / 1e9:.2f} s, moved {figures['moves']} times, {figures['usage_usec'] / 1e6:.2f} s of CPU")
+
+
+def test_a_load_with_more_threads_than_cpus_is_throttled_no_more_once_pinned(vm):
+    with Node(vm) as node:
+        node.start(configuration(mode="observe"))
+        burn = "for i in 1 2 3 4; do (while :; do :; done) & done; wait"
+        load = node.run_script(whole("load", 2), burn, "CPUQuota=200%")
+        node.run_script(Pod("noise", "burstable", {"cpu": "100m"}), burn)
+        vm.wait_until("headroomctl cpus --json | grep -q '\"wanted\":2'")
+        before = load_figures(vm, load)
+        node.configure(configuration())
+        vm.run("systemctl reload headroomd.service", check=True)
+        settled(vm)
+        after = load_figures(vm, load)
+        print(f"    anywhere: {told(before)}\n    pinned:   {told(after)}")
+        # At a quota of just what its CPUs give it is stopped at the end of a period, but not for long.
+        assert before["nr_throttled"] > before["nr_periods"] / 2, before
+        assert after["throttled_usec"] < before["throttled_usec"] / 4, (before, after)
+
+
 def wait_for_offline(vm, cpus):
     vm.wait_until("headroomctl cpus --json | grep -q '\"offline\":\"%s\"'" % cpus, timeout=5)
 

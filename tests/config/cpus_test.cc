@@ -36,7 +36,7 @@ topologyManagerPolicy: restricted
 topologyManagerScope: pod
 topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true", max-allowable-numa-nodes: "16"}
 headroom:
-  cpus: {mode: enforce, stateFile: /srv/cpus, excludeIsolated: true}
+  cpus: {mode: enforce, stateFile: /srv/cpus, excludeIsolated: true, partition: isolated}
 )");
   ASSERT_TRUE(config) << said(config)[0];
   const CpusConfig& cpus = config->cpus;
@@ -50,6 +50,7 @@ headroom:
   EXPECT_TRUE(cpus.prefer_closest_numa);
   EXPECT_EQ(cpus.state_file, "/srv/cpus");
   EXPECT_TRUE(cpus.exclude_isolated);
+  EXPECT_EQ(cpus.partition, CpusConfig::Partition::kIsolated);
 }
 
 TEST(CpusConfig, OffMeansOffWithoutQuotesToo) {

@@ -24,6 +24,12 @@ class Completion : public testing::Test {
     place->group("Asking");
     place->add_option("-f,--file", sort_, "A file");
     place->add_option("NODE", sort_, "Positional");
+    auto* cpus = app_.add_subcommand("cpus", "CPUs");
+    cpus->group("Looking");
+    cpus->add_flag("--json", json_, "As JSON");
+    auto* repack = cpus->add_subcommand("repack", "Again");
+    repack->add_flag("--json", json_, "As JSON");
+    repack->add_flag("--dry-run", json_, "Not really");
     add_completion(app_, chosen_);
   }
 
@@ -47,12 +53,13 @@ class Completion : public testing::Test {
 };
 
 TEST_F(Completion, OfBash) {
-  EXPECT_EQ(offered("headroomctl ''", 1), "--help -h pods place\n");
+  EXPECT_EQ(offered("headroomctl ''", 1), "--help -h pods place cpus\n");
   EXPECT_EQ(offered("headroomctl p", 1), "pods place\n");
   EXPECT_EQ(offered("headroomctl pods --", 2), "--help --sort --json\n");
   EXPECT_EQ(offered("headroomctl pods --sort ''", 3), "name over\n");
   EXPECT_EQ(offered("headroomctl pods -s o", 3), "over\n");
   EXPECT_EQ(offered("headroomctl place -f ''", 3), "\n") << "left to files";
+  EXPECT_EQ(offered("headroomctl cpus ''", 2), "--help -h --json --dry-run repack\n");
   EXPECT_EQ(offered("headroomctl completion ''", 2), "\n") << "hidden";
 }
 
@@ -66,6 +73,9 @@ TEST_F(Completion, OfZshAndFishSayEveryCommandAndFlag) {
             std::string::npos)
       << fish;
   EXPECT_NE(fish.find("-f -a place -d 'Where'"), std::string::npos) << fish;
+  EXPECT_NE(zsh.find("'1::what:(repack)'"), std::string::npos) << zsh;
+  EXPECT_NE(fish.find("'__fish_seen_subcommand_from cpus' -f -a repack"), std::string::npos)
+      << fish;
   EXPECT_EQ(zsh.find("NODE"), std::string::npos);
   EXPECT_EQ(fish.find("completion\n"), std::string::npos);
 }

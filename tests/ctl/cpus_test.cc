@@ -2,7 +2,9 @@
 // The map of headroomctl cpus, from what the daemon says.
 #include "ctl/cpus.h"
 
+#include "ctl/cpus_repack.h"
 #include "report/cpus_view.h"
+#include "report/repack_view.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +25,7 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
   view.shared = cpus("0,4,7");
   view.offline = cpus("8");
   view.owners = {{"default", "web", "u1", "main", 2, cpus("1,5"), cpus("1,5"), ""},
-                 {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), ""},
+                 {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), "", "isolated"},
                  {"default", "big", "u3", "main", 9, {}, cpus("0,4,7"), "too many"}};
   const auto text = render_cpus(report::cpus_json(view), {});
   ASSERT_TRUE(text) << text.error().what;
@@ -40,11 +42,43 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
             "\n"
             "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
             "default/web  main       2      1,5  1,5      \n"
-            "default/db   main       2      2,6  0-7      \n"
+            "default/db   main       2      2,6  0-7      isolated\n"
             "default/big  main       9      -    0,4,7    too many\n");
 }
 
+TEST(Cpus, ARepackingSaysWhoMovesAndWhatFor) {
+  report::RepackView view{.dry_run = true,
+                          .moved_cpus = 4,
+                          .before = {1, {3, 3, 3, 4}, 0, 2},
+                          .after = {0, {2, 2, 2, 3}, 0, 0}};
+  view.containers = {
+      {"default", "web", "u1", "main", cpus("1,3"), cpus("1,5"), {}, {2, 2, 2, 2}, {1, 1, 1, 1}},
+      {"default", "db", "u2", "main", {}, cpus("2-3,6"), {}, {}, {1, 1, 1, 2}},
+      {"", "u3", "u3", "main", cpus("2"), cpus("4"), cpus("2"), {1, 1, 1, 1}, {1, 1, 1, 1}}};
+  const auto text = render_repacking(report::repack_json(view), {});
+  ASSERT_TRUE(text) << text.error().what;
+  EXPECT_EQ(
+      *text,
+      "4 CPUs would be moved\n"
+      "\n"
+      "POD          CONTAINER  FROM  TO     \n"
+      "default/web  main       1,3   1,5    NUMA nodes 2 -> 1, sockets 2 -> 1, caches 2 -> 1, "
+      "cores 2 -> 1\n"
+      "default/db   main       -     2-3,6  was refused\n"
+      "u3           main       2     4      still on 2\n"
+      "\n"
+      "containers without all they want           1 -> 0\n"
+      "NUMA nodes that containers span, added up  3 -> 2\n"
+      "sockets                                    3 -> 2\n"
+      "caches                                     3 -> 2\n"
+      "cores                                      4 -> 3\n"
+      "CPUs free on the freest NUMA node          2 -> 0\n");
+  view.containers.clear();
+  EXPECT_EQ(*render_repacking(report::repack_json(view), {}), "nothing to gain: nobody is moved\n");
+}
+
 TEST(Cpus, AnAnswerThatIsNoneIsSaid) {
+  EXPECT_FALSE(render_repacking("{}", {}));
   EXPECT_FALSE(render_cpus("[]", {}));
   EXPECT_FALSE(render_cpus("{", {}));
 }

@@ -278,6 +278,64 @@ TEST_F(Host, IsolatedCpusAreLeftAloneIfToldSo) {
   EXPECT_EQ(runs_on("/kubepods/burstable"), "0-1,6-7");
 }
 
+// What kernels since 6.7 have in every cgroup.
+TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
+  const auto knob = [&](const std::string& path, const char* name) {
+    return root().native() + path + "/cpuset.cpus." + name;
+  };
+  const auto text = [&](const std::string& path, const char* name) {
+    std::ifstream file(knob(path, name));
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
+  const auto give = [&](const std::string& path) {
+    std::ofstream(knob(path, "partition")) << "member\n";
+    std::ofstream(knob(path, "exclusive")) << "\n";
+  };
+  terms_.cpus.partition = config::CpusConfig::Partition::kIsolated;
+  restart();
+  describe({pinned("a", "2"), pod_of("b", {}, {container("c", "2"), container("d", "500m")})});
+  for (const char* uid : {"a", "b"}) {
+    run(uid);
+    give(std::string("/kubepods/pod") + uid);
+  }
+  give("/kubepods");
+  manager_->reconcile();
+  EXPECT_EQ(text("/kubepods/poda", "partition"), "isolated");
+  EXPECT_EQ(text("/kubepods/poda", "exclusive"), "2-3");
+  EXPECT_EQ(text("/kubepods", "exclusive"), "2-3");
+  EXPECT_EQ(text("/kubepods/podb", "partition"), "member") << "one of its containers shares";
+  ASSERT_EQ(manager_->view().owners.size(), 2U);
+  EXPECT_EQ(manager_->view().owners[0].partition, "isolated");
+
+  std::ofstream(knob("/kubepods/poda", "partition")) << "isolated invalid (by somebody)\n";
+  EXPECT_TRUE(manager_->drifted());
+  manager_->reconcile();
+  EXPECT_EQ(text("/kubepods/poda", "partition"), "isolated");
+
+  terms_.cpus.partition = config::CpusConfig::Partition::kMember;
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(text("/kubepods/poda", "partition"), "member");
+  EXPECT_EQ(text("/kubepods/poda", "exclusive"), "");
+  EXPECT_EQ(text("/kubepods", "exclusive"), "");
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+}
+
+TEST_F(Host, WhereTheKernelHasNoSuchPartitionsTheCpusAreItsOwnNoneTheLess) {
+  terms_.cpus.partition = config::CpusConfig::Partition::kIsolated;
+  restart();
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
+  ASSERT_EQ(manager_->view().owners.size(), 1U);
+  EXPECT_NE(manager_->view().owners[0].partition.find("cpuset.cpus.partition: No such file"),
+            std::string::npos);
+  EXPECT_FALSE(manager_->drifted());
+}
+
 TEST_F(Host, WhoDoesNotLetGoIsWorkedAround) {
   describe({pinned("a", "2")});
   run("a");
@@ -313,6 +371,43 @@ TEST_F(Host, AFullDiskCostsTheFileAndNotThePin) {
   manager_->reconcile();
   EXPECT_TRUE(manager_->view().unsaved);
   EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
+}
+
+TEST_F(Host, WhatIsInPiecesIsRepackedOnDemand) {
+  std::ofstream(terms_.cpus.state_file) << R"({"policyName":"static","defaultCpuSet":"0,3,5,7",)"
+                                        << R"("entries":{"a":{"c":"1-2,4,6"}},"checksum":0})";
+  describe({pinned("a", "4")});
+  run("a");
+  manager_->reconcile();
+  ASSERT_EQ(runs_on("/kubepods/poda/c"), "1-2,4,6");
+  writes_.clear();
+  const auto would = manager_->repack(true);
+  ASSERT_TRUE(would) << would.error().what;
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(would->moved_cpus, 2);
+  const auto done = manager_->repack(false);
+  ASSERT_TRUE(done) << done.error().what;
+  ASSERT_EQ(done->containers.size(), 1U);
+  EXPECT_EQ(done->containers[0].runs_on, done->containers[0].to);
+  EXPECT_EQ(done->containers[0].before.cores, 4);
+  EXPECT_EQ(done->containers[0].after.cores, 2);
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), done->containers[0].to.format());
+  EXPECT_NE(saved().find(done->containers[0].to.format()), std::string::npos) << saved();
+  EXPECT_EQ(manager_->view().repaired, 0U);
+}
+
+TEST_F(Host, NobodyIsRepackedWhereNobodyIsMoved) {
+  terms_.cpus.mode = Mode::kObserve;
+  restart();
+  manager_->reconcile();
+  EXPECT_TRUE(manager_->repack(true));
+  EXPECT_EQ(manager_->repack(false).error().what,
+            "mode observe moves nobody: ask with --dry-run what would be");
+  terms_.cpus.policy = Policy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(manager_->repack(true).error().what,
+            "cpuManagerPolicy is none: nobody has CPUs of its own");
 }
 
 }  // namespace

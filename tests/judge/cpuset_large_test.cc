@@ -2,6 +2,7 @@
 // A machine of 512 CPUs, filled with pods and emptied: how much work that is. The figures are
 // printed; no time is asserted.
 #include "judge/cpuset/arrange.h"
+#include "judge/cpuset/repack.h"
 #include "judge/cpuset_machine.h"
 #include "judge/cpuset_pods.h"
 
@@ -66,6 +67,33 @@ TEST(Large, FiveHundredCpusAreDealtOut) {
       pods.size(), filled / static_cast<double>(pods.size()), settled,
       static_cast<unsigned long long>(effort.steps));
   EXPECT_EQ(arrange(policy, state, {}).state, policy.initial());
+}
+
+// Every second pod of a full machine is gone, and larger ones came to what was left.
+TEST(Large, WhatIsInPiecesIsRepacked) {
+  const StaticPolicy policy = large_policy();
+  std::vector<Pod> pods;
+  for (int i = 0; i < 126; ++i)
+    pods.push_back(pod_of("p" + std::to_string(i), {}, {container("c", "4")}));
+  for (int i = 0; i < 15; ++i)
+    pods.push_back(pod_of("q" + std::to_string(i), {}, {container("c", "12")}));
+  CpuState state = policy.initial();
+  std::vector<const Pod*> left;
+  for (std::size_t i = 0; i < 126; ++i) {
+    state = *admit(policy, state, pods[i]);
+    if (i % 2) left.push_back(&pods[i]);
+  }
+  state = without_stale(state, left);
+  for (std::size_t i = 126; i < pods.size(); ++i) {
+    state = *admit(policy, state, pods[i]);
+    left.push_back(&pods[i]);
+  }
+  const auto began = Clock::now();
+  const Repacking done = repack(policy, state, left);
+  std::printf("    %zu pods repacked in %.0f ms: %d CPUs moved, caches %d -> %d, nodes %d -> %d\n",
+              left.size(), milliseconds_since(began), done.moved_cpus(), done.before.span.caches,
+              done.after.span.caches, done.before.span.numa_nodes, done.after.span.numa_nodes);
+  EXPECT_LT(done.after.span.caches, done.before.span.caches);
 }
 
 }  // namespace

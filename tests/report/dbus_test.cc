@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -263,6 +264,47 @@ TEST_F(Dbus, AnotherMayNotIfPolkitSaysNoOrIsNotThere) {
     EXPECT_EQ(answer.error().kind, ctl::NoAnswer::Kind::kForbidden) << answer.error().what;
     EXPECT_TRUE(editing.heard.empty());
   }
+}
+
+TEST_F(Dbus, AnAnswerMayComeLaterAndKeepsNobodyWaiting) {
+  std::promise<Result<std::string>> moved, refused, abandoned;
+  std::vector<std::promise<Result<std::string>>*> next{&abandoned, &refused, &moved};
+  auto thread = BusThread::start({.shown = shown,
+                                  .admit = [](const std::string&) { return "yes"; },
+                                  .repack =
+                                      [&](bool dry_run) {
+                                        EXPECT_TRUE(dry_run);
+                                        auto* const promise = next.back();
+                                        next.pop_back();
+                                        return promise->get_future();
+                                      }});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  auto asked = std::async(std::launch::async, [] { return ctl::ask_repacking(true); });
+  EXPECT_TRUE(eventually([&] { return next.size() == 2; }));
+  EXPECT_EQ(ctl::ask_admission("meanwhile").value(), "yes");
+  moved.set_value("done");
+  EXPECT_EQ(asked.get().value(), "done");
+  refused.set_value(failure("nobody has any"));
+  const auto no = ctl::ask_repacking(true);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().kind, ctl::NoAnswer::Kind::kRefused);
+  EXPECT_EQ(no.error().what, "nobody has any");
+  // Who is still asked when the service ends is left without an answer, and nothing with him.
+  auto last = std::async(std::launch::async, [] { return ctl::ask_repacking(true); });
+  EXPECT_TRUE(eventually([&] { return next.empty(); }));
+  thread->reset();
+  EXPECT_FALSE(last.get());
+}
+
+TEST_F(Dbus, ToRepackIsForRootAndWhomPolkitAllows) {
+  FakePolkit polkit(false);
+  const auto thread = BusThread::start(
+      {.shown = shown, .repack = [](bool) { return LaterAnswer(); }, .always = ::getuid() + 1});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  const auto answer = ctl::ask_repacking(false);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind, ctl::NoAnswer::Kind::kForbidden);
+  EXPECT_EQ(polkit.asked, (std::vector<std::string>{"io.headroom.Headroom1.repack"}));
 }
 
 TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {

@@ -96,7 +96,7 @@ class Lab:
 
     payload   folder unpacked at /opt/headroom (see bundle)      swap   size of a swap disk, switched on
     disk      size of an ext4 disk mounted at /mnt/disk          disk_iops   operations a second it answers, as a real one
-    numa      nodes; topology "sockets=2,cores=2,threads=2"
+    numa      nodes; topology "sockets=2,cores=2,threads=2"; device_node  the one a PCI device hangs on
     cmdline   kernel words appended, e.g. "mitigations=auto"     keep_dir   where a failure leaves its evidence
     counted   time is counted in instructions: the same in every run, whatever else the machine does
     exclusive one VM at a time on this machine: latencies mean nothing otherwise
@@ -105,9 +105,10 @@ class Lab:
     def __init__(self, kernel: str = "6.12", memory: str = "2G", cpus: int = 2, payload: Path | None = None,
                  swap: str | None = None, disk: str | None = None, disk_iops: int = 0, topology: str = "", numa: int = 1,
                  cmdline: str = "", keep_dir: Path | None = None, metrics_port: int | None = None, exclusive: bool = True,
-                 counted: bool = False):
+                 counted: bool = False, device_node: int | None = None):
         self.kernel, self.payload, self.swap, self.disk, self.disk_iops = kernel, payload, swap, disk, disk_iops
-        self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted)
+        self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted,
+                                    device_node=device_node)
         self.keep_dir, self.metrics_port, self.exclusive = keep_dir, metrics_port, exclusive
         self.boot_seconds = 0.0
         self.last: Result | None = None  # the latest command's, for a failing test's report

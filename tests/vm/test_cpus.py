@@ -16,6 +16,7 @@ MEMORY = "2G"
 CPUS = 8
 TOPOLOGY = "sockets=2,cores=2,threads=2"
 NUMA = 2
+DEVICE_NODE = 1
 METRICS_PORT = 9750
 
 STATE = "/var/lib/headroom/cpu_manager_state"
@@ -88,8 +89,8 @@ def settled(vm, timeout=5.0):
         time.sleep(0.1)
 
 
-def configuration(mode="enforce", options=None, **headroom):
-    config = json.loads(kubelet_configuration(hard="50Mi", cpus={"mode": mode}, **headroom))
+def configuration(mode="enforce", options=None, **cpus):
+    config = json.loads(kubelet_configuration(hard="50Mi", cpus={"mode": mode, **cpus}))
     config |= {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0", "cpuManagerPolicyOptions": options or {},
                "topologyManagerPolicy": "best-effort"}
     return json.dumps(config)
@@ -228,6 +229,154 @@ def test_a_cpu_that_is_unplugged_is_replaced(vm):
         wait_for_offline(vm, "")
         _, (_, entries, shared) = settled(vm)
         assert lost in shared and len(entries[pod.uid]) == 2, (entries, shared)
+
+
+def test_what_is_in_pieces_is_put_together_on_demand(vm):
+    with Node(vm) as node:
+        node.start(configuration())
+        # Of six pods every second ends; one comes that must take what they leave, on both nodes; two more end.
+        small = []
+        for i in range(6):
+            small.append(sleep_in(node, whole(f"small-{i}", 1)))
+            settled(vm)
+        for pod in small[1::2]:
+            end(node, pod)
+        settled(vm)
+        large = sleep_in(node, whole("large", 4))
+        vm.wait_until("headroomctl cpus --json | grep -q '\"pod\":\"large\"'")
+        settled(vm)
+        for pod in small[0], small[2]:
+            end(node, pod)
+            vm.wait_until(f"! grep -q {pod.uid} {STATE}", timeout=5)
+        _, (_, before, _) = settled(vm)
+        assert set(before) == {small[4].uid, large.uid}, before
+        plan = json.loads(vm.run("headroomctl cpus repack --dry-run --json", check=True).out)
+        assert plan["dry_run"] and plan["moved_cpus"] > 0, plan
+        assert settled(vm)[1][1] == before, "a dry run moves nobody"
+        told = vm.run("headroomctl cpus repack", check=True).out
+        print("    " + told.replace("\n", "\n    "))
+        _, (_, after, shared) = settled(vm)
+        moved = sum(len(after[uid] - before[uid]) for uid in before)
+        assert moved == plan["moved_cpus"] and {uid: len(own) for uid, own in after.items()} == \
+            {uid: len(own) for uid, own in before.items()}, (before, after)
+        for one in plan["containers"]:
+            assert cpus(one["from"]) == before[one["uid"]] and cpus(one["to"]) == after[one["uid"]], (one, after)
+        assert plan["before"]["numa_nodes"] == 3 and plan["after"]["numa_nodes"] == 2, plan
+        assert after[large.uid] == {4, 5, 6, 7}, after
+        again = json.loads(vm.run("headroomctl cpus repack --json", check=True).out)
+        assert again["containers"] == [] and again["moved_cpus"] == 0, again
+        nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        assert vm.run(f"{nobody} headroomctl cpus repack --dry-run").code == 1, "it is for root"
+
+
+def partition(vm, pod):
+    answer = json.loads(vm.run("headroomctl cpus --json", check=True).out)
+    return [one["partition"] for one in answer["containers"] if one["uid"] == pod.uid]
+
+
+def test_pods_with_cpus_of_their_own_are_isolated_where_the_kernel_can(vm):
+    with Node(vm) as node:
+        node.start(configuration(partition="isolated"))
+        first, second = sleep_in(node, whole("first", 2)), sleep_in(node, whole("second", 1))
+        for pod in first, second:
+            vm.wait_until(f"headroomctl cpus --json | grep -q '\"pod\":\"{pod.name}\"'")
+        _, (_, before, _) = settled(vm)
+        if vm.run(f"test -e {first.cgroup}/cpuset.cpus.exclusive").code != 0:  # before Linux 6.7
+            said = partition(vm, first)
+            assert said == ["isolated invalid (Parent is not a partition root)"], said
+            assert read(vm, f"{first.cgroup}/cpuset.cpus.partition") == "member"
+            print(f"    {said[0]}")
+            return
+        own = before[first.uid] | before[second.uid]
+        wait_for_isolated(vm, own)
+        vm.wait_until("[ $(headroomctl cpus --json | grep -o '\"partition\":\"isolated\"' | wc -l) -eq 2 ]", timeout=5)
+        others = cpus(read(vm, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective"))
+        assert others == ALL - own, "nobody else on the machine runs there"
+        vm.run("systemctl kill -s KILL headroomd.service; sleep 1.5; systemctl start headroomd.service", check=True)
+        _, (_, after, _) = settled(vm)
+        assert after == before, (before, after)
+        wait_for_isolated(vm, own)
+        end(node, second)
+        wait_for_isolated(vm, before[first.uid])
+        settled(vm)
+        third = sleep_in(node, whole("third", 4))
+        vm.wait_until(f"[ $(cat {third.cgroup}/cpuset.cpus.partition) = isolated ]", timeout=5)
+        _, (_, after, _) = settled(vm)
+        assert after[first.uid] == before[first.uid], after
+        wait_for_isolated(vm, after[first.uid] | after[third.uid])
+        node.configure(configuration())
+        vm.run("systemctl reload headroomd.service", check=True)
+        wait_for_isolated(vm, set())
+        _, (_, back, _) = settled(vm)
+        assert back == after and read(vm, "/sys/fs/cgroup/kubepods.slice/cpuset.cpus.exclusive") == "", back
+        assert cpus(read(vm, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective")) == ALL
+
+
+def wait_for_isolated(vm, own):
+    vm.wait_until(f'[ "$(cat /sys/fs/cgroup/cpuset.cpus.isolated)" = "{text(own)}" ]', timeout=5)
+
+
+def read(vm, file):
+    return vm.run(f"cat {file}", check=True).out.strip()
+
+
+def test_a_pod_that_names_a_device_runs_beside_it(vm):
+    device = vm.run("cd /sys/bus/pci/devices && grep -lx 1 */numa_node | head -1 | cut -d/ -f1", check=True).out.strip()
+    assert device, "no PCI device is on node 1"
+    with Node(vm) as node:
+        node.start(configuration())
+        apart, beside = whole("apart", 1), whole("beside", 1)
+        beside.annotations = {"headroom.io/near-devices": device}
+        lost = whole("lost", 1)
+        lost.annotations = {"headroom.io/near-devices": "0000:ff:1f.7"}
+        for pod in apart, beside, lost:
+            sleep_in(node, pod)
+            vm.wait_until(f"headroomctl cpus --json | grep -q '\"pod\":\"{pod.name}\"'")
+        _, (_, entries, _) = settled(vm)
+        assert entries[apart.uid] < {1, 2, 3} and entries[beside.uid] < {4, 5, 6, 7}, (device, entries)
+        assert len(entries[lost.uid]) == 1 and "0000:ff:1f.7 is no PCI device here" in node.journal()
+        print(f"    {device} is on node 1: beside it CPU {text(entries[beside.uid])}, else CPU {text(entries[apart.uid])}")
+
+
+# Of the unit's cgroup and its tasks, over some seconds: periods, throttled ones, CPU time, time ready but waiting, moves.
+LOAD_FIGURES = """cd {cgroup}
+each() {{ for pid in $(cat cgroup.procs); do cat "/proc/$pid/$1"; done; }}
+awk '/^nr_periods|^nr_throttled|^throttled_usec|^usage_usec/ {{ printf "%s=%d ", $1, $2 }}' cpu.stat
+each schedstat | awk '{{ n += $2 }} END {{ printf "delay_ns=%d ", n }}'
+each sched | awk '/^se.nr_migrations/ {{ n += $3 }} END {{ printf "moves=%d", n }}'"""
+
+
+def load_figures(vm, pod, seconds=6):
+    def look():
+        out = vm.run(LOAD_FIGURES.format(cgroup=f"{pod.cgroup}/{pod.unit}"), check=True).out
+        return {name: int(value) for name, value in (word.split("=") for word in out.split())}
+    before = look()
+    time.sleep(seconds)
+    return {name: value - before[name] for name, value in look().items()}
+
+
+def told(figures):
+    return (f"throttled in {figures['nr_throttled']} of {figures['nr_periods']} periods for "
+            f"{figures['throttled_usec'] / 1e6:.2f} s, ready but waiting "
+            f"{figures['delay_ns'] / 1e9:.2f} s, moved {figures['moves']} times, {figures['usage_usec'] / 1e6:.2f} s of CPU")
+
+
+def test_a_load_with_more_threads_than_cpus_is_throttled_no_more_once_pinned(vm):
+    with Node(vm) as node:
+        node.start(configuration(mode="observe"))
+        burn = "for i in 1 2 3 4; do (while :; do :; done) & done; wait"
+        load = node.run_script(whole("load", 2), burn, "CPUQuota=200%")
+        node.run_script(Pod("noise", "burstable", {"cpu": "100m"}), burn)
+        vm.wait_until("headroomctl cpus --json | grep -q '\"wanted\":2'")
+        before = load_figures(vm, load)
+        node.configure(configuration())
+        vm.run("systemctl reload headroomd.service", check=True)
+        settled(vm)
+        after = load_figures(vm, load)
+        print(f"    anywhere: {told(before)}\n    pinned:   {told(after)}")
+        # At a quota of just what its CPUs give it is stopped at the end of a period, but not for long.
+        assert before["nr_throttled"] > before["nr_periods"] / 2, before
+        assert after["throttled_usec"] < before["throttled_usec"] / 4, (before, after)
 
 
 def wait_for_offline(vm, cpus):

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpuset_writer.h"
 
+#include "act/write_word.h"
 #include "base/bus_message.h"
-#include "base/fd.h"
 
-#include <fcntl.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
@@ -41,13 +40,6 @@ int append_allowed_cpus(sd_bus_message* call, const std::string& unit, const Cpu
   for (int open = 3; r >= 0 && open > 0; --open)
     r = sd_bus_message_close_container(call);
   return r;
-}
-
-Result<> write_word(const std::string& file, std::string_view word) {
-  const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd) return errno_failure("open " + file, errno);
-  if (::write(fd.get(), word.data(), word.size()) < 0) return errno_failure("write " + file, errno);
-  return {};
 }
 
 }  // namespace

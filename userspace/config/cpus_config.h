@@ -19,6 +19,7 @@ namespace headroom::config {
 struct CpusConfig {
   enum class Mode : std::uint8_t { kOff, kObserve, kEnforce };
   enum class Policy : std::uint8_t { kNone, kStatic };
+  enum class Partition : std::uint8_t { kMember, kIsolated };
 
   Mode mode = Mode::kOff;
   Policy policy = Policy::kNone;                             // cpuManagerPolicy
@@ -30,6 +31,7 @@ struct CpusConfig {
   bool prefer_closest_numa = false;                          // topologyManagerPolicyOptions
   std::filesystem::path state_file = "/var/lib/headroom/cpu_manager_state";  // stateFile
   bool exclude_isolated = false;                                             // excludeIsolated
+  Partition partition = Partition::kMember;                                  // partition
 
   friend bool operator==(const CpusConfig&, const CpusConfig&) = default;
 };

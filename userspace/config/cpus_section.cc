@@ -16,12 +16,16 @@ namespace {
 
 using Mode = CpusConfig::Mode;
 using Policy = CpusConfig::Policy;
+using Partition = CpusConfig::Partition;
 
-constexpr auto kOurKeys = std::to_array<std::string_view>({"mode", "stateFile", "excludeIsolated"});
+constexpr auto kOurKeys =
+    std::to_array<std::string_view>({"mode", "stateFile", "excludeIsolated", "partition"});
 constexpr std::array<Choice<Mode>, 3> kModes{
     {{"off", Mode::kOff}, {"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
 constexpr std::array<Choice<Policy>, 2> kPolicies{
     {{"none", Policy::kNone}, {"static", Policy::kStatic}}};
+constexpr std::array<Choice<Partition>, 2> kPartitions{
+    {{"member", Partition::kMember}, {"isolated", Partition::kIsolated}}};
 constexpr std::array<Choice<TopologyPolicy>, 4> kTopologyPolicies{
     {{"none", TopologyPolicy::kNone},
      {"best-effort", TopologyPolicy::kBestEffort},
@@ -244,6 +248,7 @@ void read_headroom_cpus(const Section& headroom, const std::string& file, Config
   read_path(*section, "stateFile", config.cpus.state_file);
   if (const auto exclude = section->boolean("excludeIsolated"))
     config.cpus.exclude_isolated = *exclude;
+  read_choice(*section, file, "partition", kPartitions, config.cpus.partition);
 }
 
 void apply_cpu_flags(const CommandLine& line, Config& config, CpusTold& told,

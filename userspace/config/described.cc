@@ -124,6 +124,8 @@ constexpr auto kKeys = std::to_array<DescribedKey>({
     {"headroom.cpus.stateFile", kString, R"("/var/lib/headroom/cpu_manager_state")",
      "Who has which CPUs"},
     {"headroom.cpus.excludeIsolated", kBoolean, "false", "Leave the CPUs of isolcpus= alone"},
+    {"headroom.cpus.partition", kWord, R"("member")",
+     "cpuset.cpus.partition of pods that have CPUs of their own alone", "member isolated"},
 
     {"headroom.slices.mode", kWord, R"("off")",
      "The slices between the root and the pods: let be, compared, or kept as they should be",

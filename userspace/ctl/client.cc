@@ -106,6 +106,13 @@ Answer ask_cpus() {
   return ask("Cpus", [](sd_bus_message*) { return 0; });
 }
 
+Answer ask_repacking(bool dry_run) {
+  return ask(
+      "Repack",
+      [&](sd_bus_message* message) { return sd_bus_message_append(message, "b", dry_run ? 1 : 0); },
+      kPatienceUsec);
+}
+
 Answer edit_taints(const std::vector<std::string>& edits, bool overwrite) {
   return ask(
       "Taint", [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); },

@@ -37,6 +37,9 @@ Answer ask_admission(const std::string& manifest);
 // Which CPU is whose, as JSON.
 Answer ask_cpus();
 
+// Repacks exclusive CPUs, or says what that would move, as JSON.
+Answer ask_repacking(bool dry_run);
+
 // Edits the node's taints; those in force then, as JSON.
 Answer edit_taints(const std::vector<std::string>& edits, bool overwrite);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/completion.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -23,7 +24,8 @@ struct Flag {
 struct Known {
   std::string name;
   std::string what;
-  std::vector<Flag> flags;
+  std::vector<Flag> flags;           // and those of what is below it
+  std::vector<std::string> below{};  // "repack" of cpus
 };
 
 // IsMember says its values in the type's name: "TEXT:{name,over}".
@@ -49,12 +51,23 @@ std::vector<Flag> flags_of(const CLI::App& app) {
   return flags;
 }
 
+Known known(const CLI::App& command) {
+  Known all{command.get_name(), command.get_description(), flags_of(command)};
+  for (const CLI::App* below : command.get_subcommands({})) {
+    all.below.push_back(below->get_name());
+    for (Flag& flag : flags_of(*below))
+      if (std::ranges::none_of(
+              all.flags, [&](const Flag& had) { return had.names.front() == flag.names.front(); }))
+        all.flags.push_back(std::move(flag));
+  }
+  return all;
+}
+
 // Those --help shows.
 std::vector<Known> commands_of(const CLI::App& app) {
   std::vector<Known> commands;
   for (const CLI::App* command : app.get_subcommands({}))
-    if (!command->get_group().empty())
-      commands.push_back({command->get_name(), command->get_description(), flags_of(*command)});
+    if (!command->get_group().empty()) commands.push_back(known(*command));
   return commands;
 }
 
@@ -109,7 +122,8 @@ std::string bash_completion(const CLI::App& app) {
   std::string names, words, values;
   for (const Known& command : commands_of(app)) {
     names += " " + command.name;
-    words += fmt::format("    {}) words='{}' ;;\n", command.name, names_of(command.flags));
+    words += fmt::format("    {}) words='{}{}{}' ;;\n", command.name, names_of(command.flags),
+                         command.below.empty() ? "" : " ", fmt::join(command.below, " "));
     for (const Flag& flag : command.flags)
       for (const std::string& name : flag.names)
         if (!flag.words.empty())
@@ -144,7 +158,9 @@ std::string zsh_completion(const CLI::App& app) {
     cases += fmt::format("    {}) _arguments", command.name);
     for (const Flag& flag : command.flags)
       cases += " \\\n      " + zsh_flag(flag);
-    cases += " \\\n      '*:file:_files' ;;\n";
+    cases += command.below.empty()
+                 ? " \\\n      '*:file:_files' ;;\n"
+                 : fmt::format(" \\\n      '1::what:({})' ;;\n", fmt::join(command.below, " "));
   }
   return "#compdef headroomctl\n"
          "_headroomctl() {\n"
@@ -172,6 +188,9 @@ std::string fish_completion(const CLI::App& app) {
   for (const Known& command : commands_of(app)) {
     text += fmt::format("complete -c headroomctl -n __fish_use_subcommand -f -a {} -d '{}'\n",
                         command.name, quoted(command.what, "\\"));
+    for (const std::string& below : command.below)
+      text += fmt::format("complete -c headroomctl -n '__fish_seen_subcommand_from {}' -f -a {}\n",
+                          command.name, below);
     for (const Flag& flag : command.flags)
       text += fish_flag(command.name, flag);
   }

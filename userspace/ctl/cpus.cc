@@ -3,6 +3,7 @@
 
 #include "ctl/client.h"
 #include "ctl/complain.h"
+#include "ctl/cpus_repack.h"
 
 #include <headroom/cpuset.h>
 
@@ -109,6 +110,16 @@ std::string listed(const CpuSet& cpus) {
   return cpus.empty() ? "-" : cpus.format();
 }
 
+// Why it was refused, or what its partition is where that is not the usual.
+Cell remark(const Json& container) {
+  if (std::string refused = said(container, "refused"); !refused.empty())
+    return {std::move(refused), Colour::kRed};
+  std::string partition = said(container, "partition");
+  if (partition == "member") return {};
+  const Colour colour = partition == "isolated" ? Colour::kNone : Colour::kYellow;
+  return {std::move(partition), colour};
+}
+
 std::string containers(const Json& answer, const Screen& screen) {
   std::vector<Row> rows;
   for (const Json& container : answer.at("containers")) {
@@ -119,7 +130,7 @@ std::string containers(const Json& answer, const Screen& screen) {
                     {std::to_string(container.at("wanted").get<int>())},
                     {listed(cpus), Colour::kGreen},
                     {listed(runs_on), off ? Colour::kRed : Colour::kNone},
-                    {said(container, "refused"), Colour::kRed}});
+                    remark(container)});
   }
   if (rows.empty()) return "";
   rows.insert(rows.begin(), {{"POD", Colour::kBold},
@@ -181,7 +192,11 @@ void add_cpus(CLI::App& app, Command& chosen) {
   auto* cpus = app.add_subcommand("cpus", "Which CPU is whose");
   cpus->group(kLooking);
   cpus->add_flag("--json", *json, "headroomd's answer as it is");
-  cpus->callback([&chosen, json] { chosen = [json] { return run_cpus(*json); }; });
+  add_cpus_repack(*cpus, chosen);
+  // A subcommand's callback comes before this one.
+  cpus->callback([&chosen, cpus, json] {
+    if (cpus->get_subcommands().empty()) chosen = [json] { return run_cpus(*json); };
+  });
 }
 
 }  // namespace headroom::ctl

@@ -42,7 +42,8 @@ constexpr Entry kCommands[] = {
     {add_config, R"(
   headroomctl config                  what is in force, and which file and line says so)"},
     {add_cpus, R"(
-  headroomctl cpus                    which CPU is whose, by socket, NUMA node and core)"},
+  headroomctl cpus                    which CPU is whose, by socket, NUMA node and core
+  headroomctl cpus repack --dry-run   who would move to have his CPUs in one piece)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},

@@ -53,7 +53,8 @@ std::vector<CpuTarget> CpuManager::targets() const {
   for (CpuTarget& target : targets)
     for (const std::string& root : tree_.roots) {
       if (!target.path.starts_with(root + "/")) continue;
-      const auto most = cpus_of(root);
+      auto most = cpus_of(root);
+      if (most) *most |= partition_.exclusive(root);  // what it handed down it does not run on
       if (!most || target.wanted.subset_of(*most)) continue;
       target.wanted &= *most;
       if (target.wanted.empty()) target.wanted = *most;
@@ -114,6 +115,7 @@ void CpuManager::await(const std::vector<CpuWrite>& writes, std::vector<CpuTarge
 }
 
 void CpuManager::apply() {
+  end_partitions();
   std::vector<CpuTarget> all = targets();
   look(all);
   note_drift(all);
@@ -126,6 +128,7 @@ void CpuManager::apply() {
   }
   for (const CpuTarget& target : all)
     if (target.has == target.wanted) applied_[target.path] = target.wanted;
+  start_partitions();
 }
 
 // A pod that is described may come back, and is then to have its CPUs from the first instant.
@@ -144,6 +147,7 @@ void CpuManager::forget_gone() {
 bool CpuManager::drifted() const {
   const auto online = observe::read_online_cpus(setup_.sys);
   if (online && machine_ && *online != machine_->topology.cpus()) return true;
+  if (enforces() && partition_lost()) return true;
   return enforces() && std::ranges::any_of(applied_, [&](const auto& applied) {
            const auto cpus = cpus_of(applied.first);
            return cpus && *cpus != applied.second;

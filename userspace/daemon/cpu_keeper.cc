@@ -69,19 +69,22 @@ CpuManager::Setup CpuKeeper::setup_of(const std::filesystem::path& cgroup_root,
 
 CpuKeeper::CpuKeeper(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
                      CpuTerms terms, std::vector<Pod> manifests,
-                     std::shared_ptr<report::CpuBoard> board)
+                     std::shared_ptr<report::CpuBoard> board, std::shared_ptr<RepackDesk> desk)
     : manager_(setup_of(cgroup_root, pods_cgroup), terms),
       watch_(cgroup_root),
       board_(std::move(board)),
+      desk_(std::move(desk)),
       period_(terms.cpus.reconcile_period),
       gap_(kLeastGap),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // Before the first turn: who runs on exclusive CPUs is only kept there if he is known.
   manager_.describe(std::move(manifests));
+  desk_->open([this] { wake(); });
   thread_ = std::thread([this] { run(); });
 }
 
 CpuKeeper::~CpuKeeper() {
+  desk_->close();
   put([](Inbox& inbox) { inbox.stop = true; });
   thread_.join();
   board_->clear();
@@ -92,6 +95,10 @@ void CpuKeeper::put(const std::function<void(Inbox&)>& change) {
     const std::lock_guard lock(mutex_);
     change(inbox_);
   }
+  wake();
+}
+
+void CpuKeeper::wake() const {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
@@ -133,6 +140,15 @@ void CpuKeeper::turn() {
   board_->show(manager_.view());
 }
 
+void CpuKeeper::serve() {
+  for (RepackOrder& order : desk_->take()) {
+    const auto view = manager_.repack(order.dry_run);
+    if (view && !order.dry_run) board_->show(manager_.view());
+    order.answer.set_value(view ? Result<std::string>(report::repack_json(*view))
+                                : Result<std::string>(tl::make_unexpected(view.error())));
+  }
+}
+
 // True: something is to be looked at.
 bool CpuKeeper::sleep() {
   std::array<pollfd, 2> events{{{.fd = wake_.get(), .events = POLLIN, .revents = 0},
@@ -150,6 +166,7 @@ void CpuKeeper::run() {
   while (take_orders()) {
     try {
       if (look) turn();
+      serve();
     } catch (const std::exception& thrown) {
       log::error("CPU pinning: {}", thrown.what());
     }

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "config/config.h"
 #include "daemon/cpu_manager.h"
+#include "daemon/repack_desk.h"
 #include "observe/cpuset_watch.h"
 #include "report/cpus_view.h"
 
@@ -32,7 +33,8 @@ class CpuKeeper {
   static constexpr std::chrono::milliseconds kDriftPeriod{500};
 
   CpuKeeper(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
-            CpuTerms terms, std::vector<Pod> manifests, std::shared_ptr<report::CpuBoard> board);
+            CpuTerms terms, std::vector<Pod> manifests, std::shared_ptr<report::CpuBoard> board,
+            std::shared_ptr<RepackDesk> desk);
   ~CpuKeeper();
   CpuKeeper(const CpuKeeper&) = delete;
   CpuKeeper& operator=(const CpuKeeper&) = delete;
@@ -50,14 +52,17 @@ class CpuKeeper {
   static CpuManager::Setup setup_of(const std::filesystem::path& cgroup_root,
                                     const std::string& pods_cgroup);
   void put(const std::function<void(Inbox&)>& change);
+  void wake() const;
   void run();
   bool take_orders();
   void turn();
+  void serve();
   bool sleep();
 
   CpuManager manager_;
   observe::CpusetWatch watch_;
   std::shared_ptr<report::CpuBoard> board_;
+  std::shared_ptr<RepackDesk> desk_;
   std::chrono::nanoseconds period_;
   std::chrono::steady_clock::time_point due_{};
   std::chrono::milliseconds gap_;

@@ -13,6 +13,13 @@ namespace {
 
 using Policy = config::CpusConfig::Policy;
 
+DeviceNodes device_nodes(const std::filesystem::path& sys) {
+  DeviceNodes nodes;
+  for (const observe::PciDevice& device : observe::read_pci_devices(sys))
+    if (device.numa) nodes.emplace(device.address, *device.numa);
+  return nodes;
+}
+
 StaticPolicyConfig static_config(const CpuTerms& terms, Topology topology) {
   const config::CpusConfig& cpus = terms.cpus;
   CpuReservation reservation = reservation_of(terms.reserved);
@@ -20,7 +27,8 @@ StaticPolicyConfig static_config(const CpuTerms& terms, Topology topology) {
   return {.topology = std::move(topology),
           .options = cpus.options,
           .reservation = std::move(reservation),
-          .topology_rules = {cpus.topology_policy, cpus.topology_scope, cpus.prefer_closest_numa}};
+          .topology_rules = {cpus.topology_policy, cpus.topology_scope, cpus.prefer_closest_numa},
+          .devices = {}};
 }
 
 // Isolated CPUs left out: as if the machine had them not.
@@ -75,13 +83,15 @@ Complaints objections_of_machine(const CpuTerms& terms, const Topology& topology
 CpuManager::CpuManager(Setup setup, CpuTerms terms)
     : setup_(std::move(setup)),
       terms_(std::move(terms)),
-      file_(terms_.cpus.state_file, setup_.at_step) {}
+      file_(terms_.cpus.state_file, setup_.at_step),
+      partition_(setup_.cgroup_root) {}
 
 void CpuManager::adopt(CpuTerms terms) {
   if (terms.cpus.state_file != terms_.cpus.state_file)
     file_ = act::CpuStateFile(terms.cpus.state_file, setup_.at_step);
   terms_ = std::move(terms);
   terms_changed_ = true;
+  not_isolated_.clear();
 }
 
 void CpuManager::describe(std::vector<Pod> manifests) {
@@ -129,6 +139,7 @@ Result<> CpuManager::refresh_policy() {
   auto topology = managed_topology(*machine_, terms_.cpus.exclude_isolated);
   if (!topology) return tl::make_unexpected(topology.error());
   StaticPolicyConfig config = static_config(terms_, std::move(*topology));
+  config.devices = device_nodes(setup_.sys);
   // Of the CPUs reserved by name those that are unplugged now.
   if (config.reservation.cpus) *config.reservation.cpus &= config.topology.cpus();
   auto policy = StaticPolicy::of(std::move(config));
@@ -199,6 +210,7 @@ void CpuManager::gather() {
     for (const observe::PodCgroup& cgroup : tree_.pods) {
       if (state_.entries.contains(cgroup.uid) != known) continue;
       const auto before = arrivals_.find(cgroup.uid);
+      if (before == arrivals_.end()) note_devices(cgroup.uid);
       arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
     }
   arrivals_ = std::move(arrivals);
@@ -227,6 +239,16 @@ std::vector<RunningCpus> CpuManager::running() const {
         running.push_back({present.cgroup->uid, "", std::move(*cpus)});
   }
   return running;
+}
+
+// What a pod asks for in vain is said when it comes.
+void CpuManager::note_devices(const std::string& uid) const {
+  const auto pod = manifests_.find(uid);
+  if (!policy_ || pod == manifests_.end()) return;
+  for (const std::string& device : devices_named_by(*pod->second))
+    if (!policy_->config().devices.contains(device))
+      log::warning("{}: {}: {} is no PCI device here whose NUMA node is known", label(*pod->second),
+                   kNearDevices, device);
 }
 
 // --- who has what ----------------------------------------------------------------------------
@@ -342,6 +364,7 @@ report::CpusView CpuManager::view() const {
                              .wanted = wanted};
       if (const CpuSet* const cpus = exclusive_cpus(state_, owner.uid, owner.container))
         owner.cpus = *cpus;
+      owner.partition = partition_of(present.cgroup->path);
       if (refused != refused_.end()) owner.why = in_words(refused->second);
       const auto [first, last] = present.containers.equal_range(container.name);
       for (auto at = first; at != last; ++at)

@@ -7,6 +7,7 @@
 // running container's CPUs win over the file.
 #pragma once
 
+#include "act/cpu_partition.h"
 #include "act/cpu_state_file.h"
 #include "config/cpus_config.h"
 #include "daemon/pod_containers.h"
@@ -15,6 +16,7 @@
 #include "observe/pod_tree.h"
 #include "observe/topology_reader.h"
 #include "report/cpus_view.h"
+#include "report/repack_view.h"
 
 #include <headroom/pod.h>
 #include <headroom/units.h>
@@ -59,6 +61,9 @@ class CpuManager {
   void reconcile();
   // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
   bool drifted() const;
+  // Puts what is in pieces together, or says what that would move; after a reconcile(). An error
+  // says why nobody can be moved.
+  Result<report::RepackView> repack(bool dry_run);
   bool is_off() const { return terms_.cpus.mode == config::CpusConfig::Mode::kOff; }
   std::uint64_t repaired() const { return counts_.repaired; }
 
@@ -78,6 +83,7 @@ class CpuManager {
   void load();
   act::CpuCheckpoint brought_up_to_date(act::CpuCheckpoint checkpoint) const;
   void gather();
+  void note_devices(const std::string& uid) const;
   std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup) const;
   std::vector<RunningCpus> running() const;
   void arrange_all(bool first);
@@ -89,10 +95,21 @@ class CpuManager {
   void add_targets(const Present& present, std::vector<CpuTarget>& targets) const;
   void apply();
   void look(std::vector<CpuTarget>& targets) const;
+  report::RepackedContainer described(const CpuMove& move) const;
+  void look(std::vector<report::RepackedContainer>& containers) const;
   void note_drift(const std::vector<CpuTarget>& targets);
   void carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   void await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   void forget_gone();
+  using Partitions = std::map<std::string, CpuSet>;  // by the pod's path
+  std::optional<CpuSet> own_cpus(const Present& present) const;
+  Partitions partitions_wanted() const;
+  void end_partitions();
+  void hand_down(const Partitions& wanted);
+  void start_partitions();
+  void isolate(const std::string& path, const CpuSet& cpus);
+  bool partition_lost() const;
+  std::string partition_of(const std::string& path) const;
   std::optional<CpuSet> cpus_of(const std::string& path) const {
     return observe::cpus_of_cgroup(setup_.cgroup_root, path);
   }
@@ -115,7 +132,15 @@ class CpuManager {
   std::map<std::string, RefusedPod, std::less<>> refused_;  // by uid
   std::map<std::string, CpuSet> applied_;                   // by path
   std::set<std::string> touched_;                           // paths ever written to
-  report::CpusView counts_;                                 // the counters of it
+  act::CpuPartition partition_;
+  bool may_have_partitions_ = true;  // of an earlier daemon
+  Partitions isolated_;
+  struct Refused {
+    CpuSet cpus;
+    std::string why;
+  };
+  std::map<std::string, Refused> not_isolated_;  // by path
+  report::CpusView counts_;                      // the counters of it
   std::string trouble_;
 };
 

@@ -81,6 +81,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       names_(observer_.inventory()),
       shown_(std::make_shared<report::Shown>()),
       cpu_board_(std::make_shared<report::CpuBoard>()),
+      repack_desk_(std::make_shared<RepackDesk>()),
       status_(status_setup()),
       reporter_(reporter_setup()),
       shadow_(reporter_, config_.policy),
@@ -144,7 +145,7 @@ void Node::keep_cpus() {
     cpus_->adopt(std::move(terms));
   else if (terms.cpus.mode != config::CpusConfig::Mode::kOff)
     cpus_ = std::make_unique<CpuKeeper>(root_.mount, config_.pods_cgroup, std::move(terms),
-                                        manifests_, cpu_board_);
+                                        manifests_, cpu_board_, repack_desk_);
 }
 
 // With the taints in force: the configuration's as edited since.
@@ -184,6 +185,7 @@ report::DbusSetup Node::bus_setup() {
       .taint = [this](const std::vector<std::string>& edits,
                       bool overwrite) { return taint_json(taints_, edits, overwrite); },
       .cpus = [board = cpu_board_] { return cpus_answer(*board); },
+      .repack = [desk = repack_desk_](bool dry_run) { return desk->ask(dry_run); },
       .record = [this](int pipe,
                        std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); },
       .config = [this] { return settings_.json(); }};

@@ -95,6 +95,7 @@ class Node {
   InventoryNames names_;
   std::shared_ptr<report::Shown> shown_;
   std::shared_ptr<report::CpuBoard> cpu_board_;
+  std::shared_ptr<RepackDesk> repack_desk_;
   std::unique_ptr<SliceKeeper> slices_;  // null: off since the start
   SettingsInForce settings_;
   StatusKeeper status_;

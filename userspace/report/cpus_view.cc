@@ -22,10 +22,15 @@ Json place_json(const CpuPlace& place) {
 }
 
 Json owner_json(const CpuOwner& owner) {
-  return {
-      {"namespace", owner.pod_namespace},  {"pod", owner.pod},       {"uid", owner.uid},
-      {"container", owner.container},      {"wanted", owner.wanted}, {"cpus", owner.cpus.format()},
-      {"runs_on", owner.runs_on.format()}, {"refused", owner.why}};
+  return {{"namespace", owner.pod_namespace},
+          {"pod", owner.pod},
+          {"uid", owner.uid},
+          {"container", owner.container},
+          {"wanted", owner.wanted},
+          {"cpus", owner.cpus.format()},
+          {"runs_on", owner.runs_on.format()},
+          {"refused", owner.why},
+          {"partition", owner.partition}};
 }
 
 // CPUs that are somebody's: an init container's may be those of a container after it.

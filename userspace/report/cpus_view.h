@@ -26,6 +26,8 @@ struct CpuOwner {
   CpuSet cpus{};      // its own; fewer than wanted where some are gone; none: refused
   CpuSet runs_on{};   // as its cgroup says; empty: it has none (yet)
   std::string why{};  // it was refused
+  // Its pod's cpuset.cpus.partition, or why that is not isolated although it was to be.
+  std::string partition = "member";
 };
 
 struct CpusView {

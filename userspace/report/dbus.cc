@@ -113,6 +113,31 @@ int answer_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
+// As reply(), of a call that has been answered by nobody yet.
+int reply_later(sd_bus_message* call, const Result<std::string>& answer) {
+  if (answer) return sd_bus_reply_method_return(call, "s", answer->c_str());
+  return sd_bus_reply_method_errorf(call, kBusRefused, "%s", answer.error().what.c_str());
+}
+
+int repack(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
+  int dry_run = 0;
+  if (int r = sd_bus_message_read(call, "b", &dry_run); r < 0) return r;
+  if (!setup.repack) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no CPUs");
+  return answer_later(call, setup.repack(dry_run != 0), reply_later);
+}
+
+int answer_repack(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return guarded([&] {
+    const DbusSetup& setup = setup_of(user);
+    return with_authority(
+        call, setup.always, "io.headroom.Headroom1.repack",
+        [&setup](sd_bus_message* permitted, sd_bus_error* why) {
+          return repack(setup, permitted, why);
+        },
+        error);
+  });
+}
+
 int answer_record(sd_bus_message* call, void* user, sd_bus_error* error) {
   return guarded([&] {
     const DbusSetup& setup = setup_of(user);
@@ -173,6 +198,8 @@ const sd_bus_vtable kVtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),
                             SD_BUS_RESULT("s", json), answer_taint, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Repack", SD_BUS_ARGS("b", dry_run), SD_BUS_RESULT("s", json),
+                            answer_repack, SD_BUS_VTABLE_UNPRIVILEGED),
     // Not unprivileged: the bus's policy keeps others out, and so does sd-bus.
     SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
                             SD_BUS_RESULT("s", json), answer_record, 0),

@@ -2,6 +2,7 @@
 // DbusService: io.headroom.Headroom1 on the system bus, as io.headroom.Headroom1(5) describes it.
 #pragma once
 
+#include "report/answer_later.h"
 #include "report/eviction.h"
 #include "report/reporter.h"
 
@@ -32,6 +33,7 @@ struct DbusSetup {
   std::function<Result<std::string>(const std::string& manifest)> admit{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
+  std::function<LaterAnswer(bool dry_run)> repack{};
   // Takes the descriptor over.
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
   std::function<Result<std::string>()> config{};

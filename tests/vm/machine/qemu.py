@@ -37,6 +37,7 @@ class Machine:
     topology: str = ""  # "sockets=2,cores=2,threads=2"
     numa: int = 1  # nodes; memory is shared out evenly, CPUs by socket
     cmdline: str = ""  # appended last: the kernel takes the last of two contradicting words
+    device_node: int | None = None  # a PCI device hangs on this NUMA node
     counted: bool = False  # time is the number of instructions, one a nanosecond: slow, and the same in every run
     disks: list[Disk] = field(default_factory=list)
 
@@ -104,4 +105,9 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path) -> list
         throttle = f",throttling.iops-total={disk.iops}" if disk.iops else ""
         words += ["-drive", f"file={disk.file},if=none,id={disk.serial},format=raw,cache=unsafe{throttle}",
                   "-device", f"virtio-blk-pci,drive={disk.serial},serial={disk.serial}"]
+    # After the disks: what comes later and names no bus is put on this one, which takes bridges alone.
+    if machine.device_node is not None:
+        words += ["-device", f"pxb-pcie,id=far,bus=pcie.0,bus_nr=128,numa_node={machine.device_node}",
+                  "-device", "pcie-root-port,id=far-port,bus=far,chassis=9,slot=9",
+                  "-device", "virtio-rng-pci,bus=far-port"]
     return words

@@ -19,8 +19,11 @@ class Admitting {
                                                          const Container* container) const {
     std::vector<ProviderHints> hints;
     if (others_) hints = others_(container);
-    hints.push_back(container ? policy_.hints(state, pod_, *container)
-                              : policy_.hints(state, pod_));
+    ProviderHints own =
+        container ? policy_.hints(state, pod_, *container) : policy_.hints(state, pod_);
+    if (!own.empty())
+      hints.push_back(device_hints(policy_.config().devices, policy_.topology().numa(), pod_));
+    hints.push_back(std::move(own));
     const Merged merged = merge_hints(rules(), policy_.topology().numa(), hints);
     if (!merged.admit) return tl::make_unexpected(Refusal{TopologyAffinityError{}});
     return merged.best.nodes;

@@ -22,7 +22,8 @@ struct RefusedPod {
   Refusal refusal;
 };
 
-// What providers other than the CPUs hint at: for a container, or (null) for the pod as a whole.
+// What providers other than the CPUs and the pod's devices hint at: for a container, or (null) for
+// the pod as a whole.
 using OtherHints = std::function<std::vector<ProviderHints>(const Container*)>;
 
 // Init containers first, in order, each under the hint of its own scope. The kubelet leaves what

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "judge/cpuset/cpu_state.h"
+#include "judge/cpuset/device_hints.h"
 #include "judge/cpuset/hints.h"
 #include "judge/cpuset/merge.h"
 #include "judge/cpuset/options.h"
@@ -35,6 +36,7 @@ struct StaticPolicyConfig {
   CpuPolicyOptions options{};
   CpuReservation reservation{};
   TopologyRules topology_rules{};
+  DeviceNodes devices{};
 };
 
 // What makes a state one that this policy cannot go on from.

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/repack.h"
+
+#include "judge/cpuset/admission.h"
+#include "judge/cpuset/cpu_request.h"
+#include "judge/cpuset/device_hints.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+using Pods = std::vector<const Pod*>;
+
+template <class Visit>
+void each_wish(const Pod& pod, Visit&& visit) {
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& container : *list)
+      if (const int wanted = exclusive_cpus_wanted(pod, container); wanted > 0)
+        visit(container.name, wanted);
+}
+
+int short_containers(const CpuState& state, const Pod& pod) {
+  int count = 0;
+  each_wish(pod, [&](const std::string& name, int wanted) {
+    const CpuSet* const cpus = exclusive_cpus(state, pod.uid, name);
+    count += cpus && cpus->size() == wanted ? 0 : 1;
+  });
+  return count;
+}
+
+CpuState without(CpuState state, const std::string& uid) {
+  while (state.entries.contains(uid)) {
+    const std::string container = state.entries.find(uid)->second.begin()->first;
+    state = released(std::move(state), uid, container);
+  }
+  return state;
+}
+
+bool meets(const ContainerCpus& some, const ContainerCpus& others) {
+  return std::ranges::any_of(some, [&](const auto& one) {
+    return std::ranges::any_of(
+        others, [&](const auto& other) { return one.second.intersects(other.second); });
+  });
+}
+
+std::vector<CpuMove> moves_between(const CpuState& from, const CpuState& to) {
+  std::vector<CpuMove> moves;
+  for (const auto& [uid, containers] : to.entries)
+    for (const auto& [name, cpus] : containers) {
+      const CpuSet* const had = exclusive_cpus(from, uid, name);
+      if (!had || *had != cpus) moves.push_back({uid, name, had ? *had : CpuSet(), cpus});
+    }
+  return moves;
+}
+
+int cpus_of(std::span<const CpuMove> moves) {
+  int moved = 0;
+  for (const CpuMove& move : moves)
+    moved += (move.to - move.from).size();
+  return moved;
+}
+
+class Search {
+ public:
+  Search(const StaticPolicy& policy, const CpuState& origin, std::span<const Pod* const> pods)
+      : policy_(policy), origin_(origin) {
+    for (const Pod* const pod : pods)
+      if (exclusive_cpus_wanted(*pod) > 0) pods_.push_back(pod);
+  }
+
+  Packing packing(const CpuState& state) const {
+    const Topology& topology = policy_.topology();
+    Packing packing;
+    for (const Pod* const pod : pods_) {
+      packing.short_containers += short_containers(state, *pod);
+      each_wish(*pod, [&](const std::string& name, int) {
+        const CpuSet* const cpus = exclusive_cpus(state, pod->uid, name);
+        if (!cpus) return;
+        packing.far_from_devices += is_far(*cpus, *pod) ? 1 : 0;
+        const Span span = span_of(topology, *cpus);
+        packing.span.numa_nodes += span.numa_nodes;
+        packing.span.sockets += span.sockets;
+        packing.span.caches += span.caches;
+        packing.span.cores += span.cores;
+      });
+    }
+    const CpuSet free = (state.default_set & topology.cpus()) - policy_.reserved();
+    packing.free_cores = whole_cores(topology, free);
+    packing.free_on_one_node = most_on_one_node(topology, free);
+    return packing;
+  }
+
+  CpuState best() const {
+    CpuState best = climbed(origin_);
+    for (const Pods& order : {by_size(pods_), pods_})
+      if (const auto anew = all_anew(order)) best = better(climbed(*anew), std::move(best));
+    return gain(best) < gain(origin_) ? best : origin_;
+  }
+
+ private:
+  // Number by number, less is better.
+  using Gain = std::array<int, 8>;
+  using Score = std::pair<Gain, int>;  // and CPUs moved
+
+  Gain gain(const CpuState& state) const {
+    const Packing packed = packing(state);
+    const bool spread = policy_.config().options.distribute_across_cores;
+    return {packed.short_containers, packed.far_from_devices, packed.span.numa_nodes,
+            packed.span.sockets,     packed.span.caches,      spread ? 0 : packed.span.cores,
+            -packed.free_cores,      -packed.free_on_one_node};
+  }
+  Score score(const CpuState& state) const {
+    return {gain(state), cpus_of(moves_between(origin_, state))};
+  }
+  CpuState better(CpuState one, CpuState other) const {
+    return score(one) < score(other) ? one : other;
+  }
+
+  bool is_far(const CpuSet& cpus, const Pod& pod) const {
+    const Topology& topology = policy_.topology();
+    for (const auto& [device, list] :
+         device_hints(policy_.config().devices, topology.numa(), pod)) {
+      NodeSet near;
+      for (const NumaHint& hint : *list)
+        if (hint.preferred) near = near | *hint.nodes;
+      if (!near.contains(topology.nodes_of(cpus & topology.cpus()))) return true;
+    }
+    return false;
+  }
+
+  static Pods by_size(Pods pods) {
+    std::ranges::stable_sort(pods, std::greater{},
+                             [](const Pod* pod) { return exclusive_cpus_wanted(*pod); });
+    return pods;
+  }
+
+  // None who had CPUs may be left with fewer.
+  std::optional<CpuState> admitted(CpuState state, const Pods& order) const {
+    for (const Pod* const pod : order) {
+      auto next = admit(policy_, state, *pod);
+      if (!next && origin_.entries.contains(pod->uid)) return std::nullopt;
+      if (next) state = *std::move(next);
+    }
+    return state;
+  }
+
+  // Whoever has not all it wants asks again.
+  CpuState with_the_short(CpuState state) const {
+    for (const Pod* const pod : pods_) {
+      if (short_containers(state, *pod) == 0) continue;
+      if (auto next = admit(policy_, without(state, pod->uid), *pod)) state = *std::move(next);
+    }
+    return state;
+  }
+
+  std::optional<CpuState> all_anew(const Pods& order) const {
+    CpuState state = origin_;
+    for (const Pod* const pod : order)
+      state = without(std::move(state), pod->uid);
+    return admitted(std::move(state), order);
+  }
+
+  // These leave, and come back to what is free then.
+  std::optional<CpuState> again(CpuState state, const Pods& leaving) const {
+    for (const Pod* const pod : leaving)
+      state = without(std::move(state), pod->uid);
+    auto next = admitted(std::move(state), by_size(leaving));
+    if (next) *next = with_the_short(*std::move(next));
+    return next;
+  }
+
+  // The pod gets back what it came with; whoever has some of it now goes elsewhere.
+  std::optional<CpuState> restored(CpuState state, const Pod& pod) const {
+    const auto home = origin_.entries.find(pod.uid);
+    if (home == origin_.entries.end()) return std::nullopt;
+    Pods displaced;
+    for (const Pod* const other : pods_) {
+      const auto now = state.entries.find(other->uid);
+      if (other->uid != pod.uid && now != state.entries.end() && meets(home->second, now->second))
+        displaced.push_back(other);
+    }
+    state = without(std::move(state), pod.uid);
+    for (const Pod* const other : displaced)
+      state = without(std::move(state), other->uid);
+    state.entries[pod.uid] = home->second;
+    state.default_set -= assigned_cpus(state);
+    return admitted(std::move(state), by_size(displaced));
+  }
+
+  struct Climb {
+    CpuState state;
+    Score score;
+    int tries = 0;
+    bool goes_on() const { return tries < kMostRepackTries; }
+  };
+
+  bool adopt(Climb& climb, std::optional<CpuState> next) const {
+    ++climb.tries;
+    if (!next) return false;
+    const Score reached = score(*next);
+    if (reached >= climb.score) return false;
+    climb.state = *std::move(next);
+    climb.score = reached;
+    return true;
+  }
+
+  bool step(Climb& climb) const {
+    bool adopted = false;
+    for (const Pod* const pod : pods_) {
+      if (climb.goes_on()) adopted = adopt(climb, again(climb.state, {pod})) || adopted;
+      if (climb.goes_on()) adopted = adopt(climb, restored(climb.state, *pod)) || adopted;
+    }
+    if (adopted) return true;
+    for (std::size_t i = 0; i < pods_.size(); ++i)
+      for (std::size_t j = i + 1; j < pods_.size() && climb.goes_on(); ++j)
+        if (adopt(climb, again(climb.state, {pods_[i], pods_[j]}))) return true;
+    return false;
+  }
+
+  // Better step by step, until no step is better.
+  CpuState climbed(CpuState state) const {
+    const Score start = score(state);
+    Climb climb{std::move(state), start};
+    while (climb.goes_on() && step(climb)) {
+    }
+    return std::move(climb.state);
+  }
+
+  const StaticPolicy& policy_;
+  const CpuState& origin_;
+  Pods pods_;
+};
+
+}  // namespace
+
+int Repacking::moved_cpus() const {
+  return cpus_of(moves);
+}
+
+Repacking repack(const StaticPolicy& policy, const CpuState& state,
+                 std::span<const Pod* const> pods) {
+  const Search search(policy, state, pods);
+  Repacking done{.state = search.best(), .moves = {}, .before = search.packing(state), .after = {}};
+  done.moves = moves_between(state, done.state);
+  done.after = search.packing(done.state);
+  return done;
+}
+
+}  // namespace headroom

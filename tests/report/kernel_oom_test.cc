@@ -47,6 +47,18 @@ TEST(KernelOom, SaysWhomWeWouldHaveEvictedInstead) {
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(": the node ran out of memory"));
 }
 
+TEST(KernelOom, AtTheLimitOfAllPodsTheKernelChoseToo) {
+  KernelOomKill kill = sample();
+  kill.ours = test::sample_pod("other", QosClass::kBestEffort);
+  EXPECT_FALSE(kill.chose());
+  kill.limit_of = CgroupId{2};
+  kill.limit_path = "/kubepods.slice";
+  kill.limit_of_pods = true;
+  EXPECT_TRUE(kill.chose());
+  EXPECT_TRUE(kernel_oom_line(kill).ends_with(
+      ": memory.max of /kubepods.slice was hit; headroom would have evicted default/other"));
+}
+
 TEST(KernelOom, WithoutAPodOrANameTheIdIsTold) {
   KernelOomKill kill = sample();
   kill.pod = nullptr;

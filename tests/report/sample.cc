@@ -144,8 +144,10 @@ NodeView sample_node() {
   node.waits.stalls->causes[HR_STALL_GLOBAL] = sample_waits(2'000'000, 0, 2);
   node.waits.stalls->causes[HR_STALL_LIMIT] = sample_waits(2'500'000'000, 90, 10);
   node.counters.kernel_oom_kills_at_limit = 2;
-  node.counters.kernel_oom_kills_of_node = 3;
-  node.counters.kernel_oom_kills_agreed = 1;
+  node.counters.kernel_oom_kills_of_node = {.kills = 3, .agreed = 1};
+  node.counters.kernel_oom_kills_of_pods = {.kills = 5, .agreed = 4};
+  node.counters.oom_scores_written = 12;
+  node.counters.oom_scores_failed = 1;
   node.counters.victim_exits = 5;
   node.audit_log = "/var/log/headroom/evictions.jsonl";
   return node;

@@ -31,6 +31,8 @@ Result<std::string> read_file(int directory, const char* file) {
   }
 }
 
+}  // namespace
+
 Result<std::vector<pid_t>> pids_of(int directory) {
   auto text = read_file(directory, "cgroup.procs");
   if (!text) return tl::make_unexpected(text.error());
@@ -45,6 +47,8 @@ Result<std::vector<pid_t>> pids_of(int directory) {
   }
   return pids;
 }
+
+namespace {
 
 // pidfd_open() first, then ask the cgroup again: a pid still listed is the process we hold.
 void hold_here(int directory, std::vector<Fd>& held) {

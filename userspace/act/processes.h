@@ -6,6 +6,8 @@
 
 #include <headroom/result.h>
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -14,6 +16,9 @@ namespace headroom::act {
 
 // The cgroup's own directory, then every one below it. The descriptors are the visit's alone.
 void each_below(int cgroup_directory, const std::function<void(int directory)>& visit);
+
+// The cgroup's own processes, as of now.
+Result<std::vector<pid_t>> pids_of(int cgroup_directory);
 
 // A pidfd for each process, whose membership was checked again after it was opened, so that none is
 // of a recycled pid.

@@ -73,6 +73,7 @@ struct Config {
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
   BpfUse bpf = BpfUse::kAll;
   float cpu_budget = 0.1F;         // cpuBudget: of one CPU, for the loop
+  bool mirror_oom_scores = false;  // oomScoreAdj: mirror
   std::string log_level = "info";  // logLevel: debug, info, warning, error
   DiskConfig disk;
   ReclaimConfig reclaim;

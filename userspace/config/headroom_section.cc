@@ -40,6 +40,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "reclaim",
     "slices",
     "evictStaticPods",
+    "oomScoreAdj",
     "cpus",
     "pressure",
 });
@@ -55,6 +56,7 @@ constexpr std::array<Choice<WeightFormula>, 2> kWeights{
 constexpr std::array<Choice<BpfUse>, 3> kBpfUses{
     {{"all", BpfUse::kAll}, {"events", BpfUse::kEvents}, {"none", BpfUse::kNone}}};
 constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
+constexpr std::array<Choice<bool>, 2> kOomScores{{{"leave", false}, {"mirror", true}}};
 constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
 
@@ -195,6 +197,8 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   read_reclaim(section, config);
   if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
     config.policy.evict_static_culprits = *culprits;
+  if (const auto mirror = section.choice<bool>("oomScoreAdj", kOomScores))
+    config.mirror_oom_scores = *mirror;
   read_pressure(section, config);
 }
 

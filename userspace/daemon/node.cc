@@ -7,6 +7,7 @@
 #include "daemon/site.h"
 #include "daemon/slice_terms.h"
 #include "daemon/told.h"
+#include "judge/eviction/oom_mirror.h"
 #include "judge/qos.h"
 #include "observe/capacity.h"
 #include "observe/clock.h"
@@ -38,6 +39,13 @@ std::string name_of(const hr_event& event) {
   for (char& letter : name)
     if (letter < ' ' || letter > '~') letter = '?';
   return name;
+}
+
+// The pods' cgroup, or one above it.
+bool holds_all_pods(std::string_view cgroup, const std::string& pods_cgroup) {
+  const std::string pods = "/" + pods_cgroup;
+  return !cgroup.empty() && pods.starts_with(cgroup) &&
+         (pods.size() == cgroup.size() || pods[cgroup.size()] == '/');
 }
 
 }  // namespace
@@ -92,7 +100,10 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
           },
           &observe::now, ways_of(config_)),
       dry_actuator_(&observe::now),
-      standby_(status_, host_actuator_, root.mount),
+      standby_(status_, host_actuator_, root.mount,
+               [this](const Snapshot& snapshot, std::span<const Decision> first) {
+                 mirror_oom_scores(snapshot, first);
+               }),
       recorder_(standby_, config_.policy),
       events_({.dying = [this](CgroupId id) { return is_dying(id); },
                .oom_kill = [this](const hr_event& event) { tell_oom_kill(event); },
@@ -113,6 +124,11 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                                        .recorded = recorder_.lost()});
                 reporter_.note_programs(programs());
                 if (slices_) reporter_.note_slices(slices_->current());
+                if (oom_keeper_) {
+                  const act::OomTally scores = oom_keeper_->tally();
+                  reporter_.note_oom_scores(
+                      {.written = scores.written, .gone = scores.gone, .failed = scores.failed});
+                }
                 const act::ReleaseTally helped = host_actuator_.released();
                 reporter_.note_helped({.uncapped = helped.uncapped,
                                        .unhelped = helped.refused,
@@ -127,6 +143,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
   status_.adopt(terms_of(config_), config_.policy);
   standby_.adopt(config_.policy);
   keep_cpus();
+  keep_oom_scores();
 }
 
 void Node::describe(std::vector<Pod> manifests) {
@@ -146,6 +163,29 @@ void Node::keep_cpus() {
   else if (terms.cpus.mode != config::CpusConfig::Mode::kOff)
     cpus_ = std::make_unique<CpuKeeper>(root_.mount, config_.pods_cgroup, std::move(terms),
                                         manifests_, cpu_board_, repack_desk_);
+}
+
+// Started where it is wanted, or a former daemon left something to put back; from then on it has
+// nothing to do when it is not wanted.
+void Node::keep_oom_scores() {
+  const bool wanted = config_.mirror_oom_scores && config_.policy.mode == Mode::kEnforce;
+  if (config_.mirror_oom_scores && !wanted)
+    log::warning("headroom.oomScoreAdj is mirror, but headroom.mode observe: none is written");
+  if (!oom_keeper_ && (wanted || OomFile::exists(config_.state_dir)))
+    oom_keeper_ = std::make_unique<OomKeeper>(root_.mount, config_.state_dir);
+  if (oom_keeper_ && !wanted) oom_keeper_->wish({});
+}
+
+void Node::mirror_oom_scores(const Snapshot& snapshot, std::span<const Decision> first) {
+  const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
+  const bool wanted = config_.mirror_oom_scores && config_.policy.mode == Mode::kEnforce;
+  if (!wanted || !memory || memory->capacity <= 0) return;
+  std::vector<OomWish> wishes;
+  for (const auto& [pod, value] :
+       judge_eviction::mirrored(snapshot, first, Bytes{memory->capacity}))
+    if (const auto path = names_.path_of(pod); !path.empty())
+      wishes.push_back({.pod = pod, .path = std::string(path), .value = value});
+  oom_keeper_->wish(std::move(wishes));
 }
 
 // With the taints in force: the configuration's as edited since.
@@ -283,10 +323,12 @@ void Node::tell_oom_kill(const hr_event& event) {
                              .comm = name_of(event),
                              .limit_of = std::nullopt,
                              .limit_path = {},
+                             .limit_of_pods = false,
                              .ours = standby_.first()};
   if (event.other) {
     kill.limit_of = CgroupId{event.other};
     kill.limit_path = names_.path_of(*kill.limit_of);
+    kill.limit_of_pods = holds_all_pods(kill.limit_path, config_.pods_cgroup);
   }
   reporter_.note_kernel_oom(kill);
 }
@@ -409,8 +451,10 @@ void Node::adopt(config::Config config) {
   config_.node_name = std::move(config.node_name);
   config_.node_labels = std::move(config.node_labels);
   log::set_level(config.log_level);
+  config_.mirror_oom_scores = config.mirror_oom_scores;
   adopt_policy();
   keep_cpus();
+  keep_oom_scores();
 }
 
 }  // namespace headroom::daemon

@@ -9,6 +9,7 @@
 #include "daemon/cpu_keeper.h"
 #include "daemon/engine.h"
 #include "daemon/kernel_events.h"
+#include "daemon/oom_keeper.h"
 #include "daemon/recorder.h"
 #include "daemon/settings_in_force.h"
 #include "daemon/shadow_keeper.h"
@@ -81,6 +82,8 @@ class Node {
   void save_state();
   report::Programs programs() const;
   bool is_dying(CgroupId id) const;
+  void keep_oom_scores();
+  void mirror_oom_scores(const Snapshot& snapshot, std::span<const Decision> first);
   void tell_oom_kill(const hr_event& event);
   void forget_exits();
 
@@ -105,6 +108,7 @@ class Node {
   std::unique_ptr<report::Http> http_;
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
+  std::unique_ptr<OomKeeper> oom_keeper_;  // null: never on
   Standby standby_;
   Recorder recorder_;  // asked for on the bus's thread
   KernelEvents events_;

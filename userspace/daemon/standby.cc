@@ -4,6 +4,8 @@
 #include "judge/eviction/choose.h"
 #include "observe/clock.h"
 
+#include <utility>
+
 namespace headroom::daemon {
 namespace {
 
@@ -19,9 +21,10 @@ std::optional<std::int64_t> hard_limit(const Policy& policy, const Verdict& verd
 }  // namespace
 
 Standby::Standby(Reporter& next, act::HostActuator& actuator,
-                 const std::filesystem::path& cgroup_root)
+                 const std::filesystem::path& cgroup_root, OnList on_list)
     : next_(next),
       actuator_(actuator),
+      on_list_(std::move(on_list)),
       memory_({.cgroup_root = cgroup_root}),
       sentinel_({.read_memory =
                      [this] {
@@ -48,6 +51,7 @@ void Standby::tell(const Snapshot& snapshot, const Verdict& verdict,
   listed_ = snapshot.at;
   const auto list = judge_eviction::standing_list(policy_, snapshot, verdict.after, kMost);
   first_ = list.empty() ? nullptr : list.front().pod;
+  on_list_(snapshot, list);
   if (policy_.mode == Mode::kEnforce) sentinel_.stand_by(*limit, actuator_.stand_by(list));
 }
 

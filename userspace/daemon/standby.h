@@ -22,8 +22,12 @@ class Standby final : public Reporter {
   static constexpr Duration kPeriod = std::chrono::seconds(5);
   static constexpr std::size_t kMost = 16;
 
+  // Told whenever the list is made anew, on the loop's thread; must not wait.
+  using OnList = std::function<void(const Snapshot&, std::span<const Decision>)>;
+
   // All of these outlive it.
-  Standby(Reporter& next, act::HostActuator& actuator, const std::filesystem::path& cgroup_root);
+  Standby(Reporter& next, act::HostActuator& actuator, const std::filesystem::path& cgroup_root,
+          OnList on_list);
 
   void adopt(const Policy& policy);
   void tell(const Snapshot& snapshot, const Verdict& verdict,
@@ -41,6 +45,7 @@ class Standby final : public Reporter {
  private:
   Reporter& next_;
   act::HostActuator& actuator_;
+  const OnList on_list_;
   Policy policy_;
   std::optional<Instant> listed_;
   std::shared_ptr<const Pod> first_;

@@ -25,7 +25,7 @@ std::string kernel_oom_line(const KernelOomKill& kill) {
                                                 : cgroup_name(*kill.limit_of, kill.limit_path))
                               : std::string("the node ran out of memory");
   const std::string instead =
-      !kill.limit_of && kill.ours && !kill.agreed()
+      kill.chose() && kill.ours && !kill.agreed()
           ? fmt::format("; headroom would have evicted {}", pod_name(*kill.ours))
           : "";
   return fmt::format("the kernel killed process {} ({}) of {}: {}{}", kill.pid, kill.comm, whom,
@@ -41,7 +41,9 @@ void log_kernel_oom(const KernelOomKill& kill) {
               {"HEADROOM_CGROUP_PATH", kill.path},
               {"HEADROOM_PID", std::to_string(kill.pid)},
               {"HEADROOM_COMM", kill.comm},
-              {"HEADROOM_OOM_SCOPE", kill.limit_of ? "limit" : "node"}});
+              {"HEADROOM_OOM_SCOPE", !kill.limit_of       ? "node"
+                                     : kill.limit_of_pods ? "pods"
+                                                          : "limit"}});
 }
 
 }  // namespace headroom::report

@@ -22,9 +22,11 @@ struct KernelOomKill {
   std::string comm;
   std::optional<CgroupId> limit_of;  // whose limit was hit; absent: the node ran out
   std::string limit_path;
+  bool limit_of_pods = false;         // the limit is of all pods together
   std::shared_ptr<const Pod> ours{};  // whom headroom would have evicted; null: nobody can say
 
-  // At a limit the kernel had no pods to choose from.
+  // The kernel had all pods to choose from.
+  bool chose() const { return !limit_of || limit_of_pods; }
   bool agreed() const { return pod && ours && pod->uid == ours->uid; }
 };
 

@@ -94,6 +94,13 @@ void add_endings(const Counters& counters, Families& families) {
                   "Killed processes whose memory was freed for them, by process_mrelease.")
       .add(counters.processes_reaped)
       .into(families);
+  Family::counter("headroom_oom_score_adj_writes_total",
+                  "Processes of pods that were to have oom_score_adj by the ranking, by how that "
+                  "came out; gone: they had ended.")
+      .add(counters.oom_scores_written, {{"outcome", "done"}})
+      .add(counters.oom_scores_gone, {{"outcome", "gone"}})
+      .add(counters.oom_scores_failed, {{"outcome", "failed"}})
+      .into(families);
   Family::counter("headroom_loop_hangs_total",
                   "Times a turn of the daemon's loop was overdue by more than a second.")
       .add(counters.loop_hangs)

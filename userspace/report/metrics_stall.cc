@@ -65,14 +65,19 @@ void add_lives(const NodeView& node, Families& families) {
       std::any_of(node.programs.begin(), node.programs.end(),
                   [](const auto& each) { return each.name == "lifecycle" && !each.how.empty(); });
   if (!watched) return;
-  Family::counter("headroom_kernel_oom_kills_total",
-                  "Processes the kernel's OOM killer chose: at a cgroup's limit, or because the "
-                  "node had nothing left (agreed: of the pod headroom would have evicted).")
-      .add(counters.kernel_oom_kills_at_limit, {{"scope", "limit"}})
-      .add(counters.kernel_oom_kills_agreed, {{"agreed", "true"}, {"scope", "node"}})
-      .add(counters.kernel_oom_kills_of_node - counters.kernel_oom_kills_agreed,
-           {{"agreed", "false"}, {"scope", "node"}})
-      .into(families);
+  auto kills = Family::counter(
+      "headroom_kernel_oom_kills_total",
+      "Processes the kernel's OOM killer chose: at a cgroup's limit, at that of all pods, or "
+      "because "
+      "the node had nothing left (agreed: of the pod headroom would have evicted).");
+  kills.add(counters.kernel_oom_kills_at_limit, {{"scope", "limit"}});
+  const auto add = [&](const Counters::KernelChoices& choices, const char* scope) {
+    kills.add(choices.agreed, {{"agreed", "true"}, {"scope", scope}});
+    kills.add(choices.kills - choices.agreed, {{"agreed", "false"}, {"scope", scope}});
+  };
+  add(counters.kernel_oom_kills_of_node, "node");
+  add(counters.kernel_oom_kills_of_pods, "pods");
+  kills.into(families);
   Family::counter("headroom_victim_exits_total", "Processes of evicted pods that have exited.")
       .add(counters.victim_exits)
       .into(families);

@@ -100,9 +100,17 @@ struct Counters {
   std::uint64_t notices_lost = 0;               // D-Bus signals
   std::uint64_t recording_lost = 0;             // turns that should be in a recording
   std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
-  std::uint64_t kernel_oom_kills_of_node = 0;
-  std::uint64_t kernel_oom_kills_agreed = 0;  // of those: of whom we would have evicted
-  std::uint64_t victim_exits = 0;             // processes
+  // Where the kernel had all pods to choose from; `agreed`: of whom we would have evicted.
+  struct KernelChoices {
+    std::uint64_t kills = 0, agreed = 0;
+  };
+  KernelChoices kernel_oom_kills_of_pods;  // at the limit of all pods together
+  KernelChoices kernel_oom_kills_of_node;
+  // oom_score_adj of pods' processes, as the ranking has it.
+  std::uint64_t oom_scores_written = 0;
+  std::uint64_t oom_scores_gone = 0;  // the process ended first
+  std::uint64_t oom_scores_failed = 0;
+  std::uint64_t victim_exits = 0;  // processes
 
   // Where an outcome of this cause is counted.
   std::uint64_t& evictions_for(const Reason& reason, Outcome::Result result) {

@@ -52,8 +52,14 @@ void NodeReporter::note_shadow(const ShadowSight& sight) {
 }
 
 void NodeReporter::note_kernel_oom(const KernelOomKill& kill) {
-  ++(kill.limit_of ? counters_.kernel_oom_kills_at_limit : counters_.kernel_oom_kills_of_node);
-  if (!kill.limit_of && kill.agreed()) ++counters_.kernel_oom_kills_agreed;
+  if (kill.chose()) {
+    auto& choices =
+        kill.limit_of ? counters_.kernel_oom_kills_of_pods : counters_.kernel_oom_kills_of_node;
+    ++choices.kills;
+    if (kill.agreed()) ++choices.agreed;
+  } else {
+    ++counters_.kernel_oom_kills_at_limit;
+  }
   log_kernel_oom(kill);
 }
 

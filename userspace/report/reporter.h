@@ -71,6 +71,15 @@ class NodeReporter final : public Reporter {
     counters_.loop_hangs = helped.hangs;
     counters_.kills_in_a_hang = helped.kills_in_a_hang;
   }
+  // oom_score_adj of pods' processes, as totals.
+  struct OomScores {
+    std::uint64_t written = 0, gone = 0, failed = 0;
+  };
+  void note_oom_scores(const OomScores& scores) {
+    counters_.oom_scores_written = scores.written;
+    counters_.oom_scores_gone = scores.gone;
+    counters_.oom_scores_failed = scores.failed;
+  }
   // Where the groups come from, after each self-check.
   void note_sources(const Sources& sources) {
     sources_ = sources;

@@ -223,8 +223,10 @@ Json counters_json(const Counters& counters) {
           {"checks", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
           {"kernel_oom_kills",
            {{"limit", counters.kernel_oom_kills_at_limit},
-            {"node", counters.kernel_oom_kills_of_node},
-            {"agreed", counters.kernel_oom_kills_agreed}}},
+            {"pods", counters.kernel_oom_kills_of_pods.kills},
+            {"node", counters.kernel_oom_kills_of_node.kills},
+            {"agreed",
+             counters.kernel_oom_kills_of_pods.agreed + counters.kernel_oom_kills_of_node.agreed}}},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// oom_score_adj of real processes in real cgroups of the running kernel.
+#include "act/oom_scores.h"
+
+#include "daemon/oom_file.h"
+#include "daemon/oom_keeper.h"
+#include "support/test_cgroup.h"
+
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+using test::TestCgroup;
+
+std::string file_of(pid_t pid) {
+  return "/proc/" + std::to_string(pid) + "/oom_score_adj";
+}
+
+int score_of(pid_t pid) {
+  int value = -2000;
+  std::ifstream(file_of(pid)) >> value;
+  return value;
+}
+
+class OomScoresTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto mounted = test::writable_cgroup2();
+    if (!mounted) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+    root = *mounted;
+  }
+  // As the inventory names it.
+  std::string path(const TestCgroup& cgroup) const { return cgroup.path().substr(root.size()); }
+
+  std::string root;
+  int paced = 0;
+};
+
+TEST_F(OomScoresTest, EveryProcessOfThePodHasItAndThenWhatItHadBefore) {
+  TestCgroup pod("oom");
+  TestCgroup one(pod, "one"), two(pod, "two");
+  const pid_t here = one.sleeper(), there = two.sleeper();
+  std::ofstream(file_of(there)) << 300;
+  OomScores scores(root, [this] { ++paced; });
+  scores.set(pod.id(), path(pod), 700);
+  EXPECT_EQ(score_of(here), 700);
+  EXPECT_EQ(score_of(there), 700);
+  const pid_t later = one.sleeper();
+  scores.set(pod.id(), path(pod), 800);
+  EXPECT_EQ(score_of(later), 800);
+  EXPECT_EQ(scores.tally().written, 5u);
+  EXPECT_EQ(paced, 5);
+  scores.restore_all();
+  EXPECT_EQ(score_of(here), 0);
+  EXPECT_EQ(score_of(later), 0);
+  EXPECT_EQ(score_of(there), 300);
+  EXPECT_TRUE(scores.found().empty());
+}
+
+TEST_F(OomScoresTest, NothingIsWrittenTwice) {
+  TestCgroup pod("oom-same");
+  pod.sleeper();
+  OomScores scores(root, [] {});
+  scores.set(pod.id(), path(pod), 700);
+  scores.set(pod.id(), path(pod), 700);
+  EXPECT_EQ(scores.tally().written, 1u);
+}
+
+TEST_F(OomScoresTest, WhatSomebodyGivesAfterUsIsWhatIsPutBack) {
+  TestCgroup pod("oom-late");
+  const pid_t child = pod.sleeper();
+  OomScores scores(root, [] {});
+  scores.set(pod.id(), path(pod), 700);
+  std::ofstream(file_of(child)) << 200;
+  scores.set(pod.id(), path(pod), 700);
+  EXPECT_EQ(score_of(child), 700);
+  scores.restore(pod.id());
+  EXPECT_EQ(score_of(child), 200);
+}
+
+TEST_F(OomScoresTest, AnotherOfTheSameNameIsNotTouched) {
+  TestCgroup pod("oom-other");
+  const pid_t child = pod.sleeper();
+  OomScores scores(root, [] {});
+  scores.set(CgroupId{pod.id().value + 1'000'000}, path(pod), 700);
+  EXPECT_EQ(score_of(child), 0);
+  EXPECT_TRUE(scores.found().empty());
+}
+
+TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
+  TestCgroup pod("oom-crash");
+  const pid_t child = pod.sleeper();
+  std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  {
+    OomScores crashed(root, [] {});
+    crashed.set(pod.id(), path(pod), 700);
+    ASSERT_TRUE(daemon::OomFile(directory).save(crashed.found()));
+  }
+  EXPECT_EQ(score_of(child), 700);
+  EXPECT_TRUE(daemon::OomFile::exists(directory));
+  {
+    daemon::OomKeeper keeper(root, directory);
+    keeper.wish({{.pod = pod.id(), .path = path(pod), .value = 900}});
+    for (int i = 0; i < 500 && score_of(child) != 900; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(score_of(child), 900);
+  }
+  EXPECT_EQ(score_of(child), 0);
+  EXPECT_FALSE(daemon::OomFile::exists(directory));
+  std::filesystem::remove_all(directory);
+}
+
+TEST_F(OomScoresTest, WhoIsNoLongerWishedForHasItsOwnAgain) {
+  TestCgroup pod("oom-unwished"), other("oom-wished");
+  const pid_t child = pod.sleeper(), stays = other.sleeper();
+  std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  daemon::OomKeeper keeper(root, directory);
+  const daemon::OomWish wish{.pod = other.id(), .path = path(other), .value = 600};
+  keeper.wish({{.pod = pod.id(), .path = path(pod), .value = 900}, wish});
+  for (int i = 0; i < 500 && (score_of(child) != 900 || score_of(stays) != 600); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(score_of(child), 900);
+  keeper.wish({wish});
+  for (int i = 0; i < 500 && score_of(child) != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(score_of(child), 0);
+  EXPECT_EQ(score_of(stays), 600);
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace headroom::act

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// OomScores: writes oom_score_adj of the processes of pods, and puts back what it found.
+//
+// What was found is kept for each cgroup of a pod, as its processes had it from elsewhere: whoever
+// is born there has it from his parent. A process below zero is protected by somebody (the pod's
+// sandbox by its runtime) and is let be.
+#pragma once
+
+#include <headroom/result.h>
+#include <headroom/units.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace headroom::act {
+
+struct OomTally {
+  std::uint64_t written = 0;
+  std::uint64_t gone = 0;    // ended before they could be written (ESRCH)
+  std::uint64_t failed = 0;  // refused (EACCES, EPERM) or not to be reached
+};
+
+// What is known of one pod.
+struct OomFound {
+  std::string path;                  // of the pod's cgroup, below the root: "/kubepods.slice/…"
+  std::optional<int> given{};        // what its processes have now; absent: nothing yet
+  std::map<CgroupId, int> values{};  // what was found, by the cgroup in or below the pod's
+};
+
+class OomScores {
+ public:
+  // Called after each process; may sleep, so that many cost little at a time.
+  using Pace = std::function<void()>;
+
+  OomScores(std::filesystem::path cgroup_root, Pace pace)
+      : root_(std::move(cgroup_root)), pace_(std::move(pace)) {}
+
+  // Every process of the cgroup that has another value gets this one. The cgroup at `path` must
+  // have this id: one that has not is gone, and nothing is done.
+  void set(CgroupId pod, const std::string& path, int value);
+  // As they were found, and forgotten.
+  void restore(CgroupId pod);
+  void restore_all();
+
+  // By pod: what a later life of the daemon needs to restore.
+  const std::map<CgroupId, OomFound>& found() const { return found_; }
+  void resume(std::map<CgroupId, OomFound> found) { found_ = std::move(found); }
+
+  OomTally tally() const { return {written_, gone_, failed_}; }  // any thread
+
+ private:
+  using Wanted = std::function<int(CgroupId cgroup, int found)>;
+  void write_cgroups(int directory, const Wanted& wanted);
+  void write_processes(int directory, CgroupId cgroup, const Wanted& wanted);
+  void write(int process, CgroupId cgroup, const Wanted& wanted);
+  void failed(int error);
+
+  const std::filesystem::path root_;
+  const Pace pace_;
+  std::map<CgroupId, OomFound> found_;
+  std::atomic<std::uint64_t> written_{0}, gone_{0}, failed_{0};
+};
+
+}  // namespace headroom::act

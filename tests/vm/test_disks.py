@@ -5,6 +5,7 @@ nobody who fills another."""
 from disk_node import ROOT, Disk, DiskNode, configuration, evicted, expect_fresh_pod_lives, wait_for_condition
 from node import Pod
 
+KERNELS = ("6.1",)
 MEMORY = "1G"
 DISK = "1G"
 METRICS_PORT = 9750

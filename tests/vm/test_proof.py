@@ -5,6 +5,7 @@ import json
 
 from node import Node, Pod, kubelet_configuration
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 
 

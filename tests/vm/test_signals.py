@@ -4,6 +4,7 @@
 from disk_node import ROOT, DiskNode, configuration, evicted, expect_fresh_pod_lives, wait_for_condition
 from node import Node, Pod
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 DISK = "512M"
 SWAP = "256M"

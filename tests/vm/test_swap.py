@@ -5,6 +5,7 @@ swaps before memory.available is low, so that it is swap.available which tells."
 from disk_node import configuration
 from node import Node, Pod
 
+KERNELS = ("6.12",)
 MEMORY = "1G"
 SWAP = "512M"
 METRICS_PORT = 9750

@@ -6,6 +6,7 @@ import time
 
 from node import Node, Pod, kubelet_configuration
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 METRICS_PORT = 9750
 MIB = 1 << 20

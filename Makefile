@@ -226,6 +226,11 @@ bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-daemon --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/daemon.json
 
+.PHONY: soak-cpus
+soak-cpus: deps ## twenty pinned pods come and go for minutes, the daemon is killed, its file lost; KERNEL=… MINUTES=…
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/soak-cpus --kernel $(or $(KERNEL),6.12) --minutes $(or $(MINUTES),5) --payload $(B)/payload --out $(B)/bench/soak-cpus.json
+
 bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json

@@ -7,6 +7,15 @@ MEMORY = "2G"
 METRICS_PORT = 9750
 
 
+CAPABLE = "/run/systemd/system/headroomd.service.d/oom-score.conf"
+
+
+def may_lower(node):
+    """As headroom.yaml(5) has it."""
+    node.vm.put(b"[Service]\nCapabilityBoundingSet=CAP_SYS_RESOURCE\n", CAPABLE)
+    node.vm.run("systemctl daemon-reload", check=True)
+
+
 def score(node, pod) -> int:
     return int(node.vm.run(f"cat /proc/$(head -1 {pod.cgroup}/{pod.unit}/cgroup.procs)/oom_score_adj", check=True).out)
 
@@ -52,6 +61,7 @@ def test_the_kernel_takes_the_first_of_the_ranking(vm):
 def test_what_was_found_is_put_back(vm):
     """Turned off, stopped, and killed in between: nothing of it stays."""
     with Node(vm) as node:
+        may_lower(node)
         mirror, leave = (kubelet_configuration(hard="150Mi", oomScoreAdj=word) for word in ("mirror", "leave"))
         node.start(mirror)
         small = node.run_pod(Pod("small", priority=-10), "--hold 20M", "OOMScoreAdjust=200")

@@ -166,3 +166,13 @@ class Node:
             slices = shlex.join(pod.slice for pod in self.pods)
             self.vm.run(f"systemctl stop {slices}; true", timeout=60)
         self.pods.clear()
+
+
+def small_bystanders(node: Node) -> list[Pod]:
+    """Two within their requests, holding what they hold."""
+    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
+    pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
+            node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M")]
+    for pod, holding in zip(pods, (40, 60)):
+        node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding << 20} ]")
+    return pods

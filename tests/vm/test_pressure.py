@@ -3,7 +3,7 @@
 himself. (With swap, and cause by cause: test_attribution.)"""
 
 from disk_node import wait_for_condition
-from node import Node, Pod, kubelet_configuration
+from node import Node, Pod, kubelet_configuration, small_bystanders
 
 MEMORY = "1G"
 DISK = "512M"
@@ -30,20 +30,11 @@ def lost(node):
                 if signal["signal"] == "memory.pressure")
 
 
-def bystanders(node):
-    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
-    pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
-            node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M")]
-    for pod, holding in zip(pods, (40, 60)):
-        node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding * MIB} ]")
-    return pods
-
-
 def test_who_thrashes_over_his_request_goes(vm):
     """Eight read 300 MiB by chance, again and again, and there is room for most of it, but not for all."""
     with Node(vm) as node:
         started(node)
-        others = bystanders(node)
+        others = small_bystanders(node)
         hold = node.holding_to_leave(300)
         thrasher = node.run_script(Pod("thrasher", "burstable", {"memory": "64Mi"}),
                                    f"{WORKLOAD} --map {FILE} & " * 7 + f"exec {WORKLOAD} --hold {hold}M --map {FILE}")
@@ -68,7 +59,7 @@ def test_what_one_does_to_himself_is_no_pressure(vm):
     """The same text read again and again below a limit of his own; a quota that is used up; a file read once after another."""
     with Node(vm) as node:
         started(node)
-        pods = bystanders(node)
+        pods = small_bystanders(node)
         pods += [node.run_pod(Pod("limited"), f"--map {FILE}", "MemoryMax=100M"),
                  node.run_script(Pod("throttled"), "while :; do :; done", "CPUQuota=5%"),
                  node.run_script(Pod("reader"), "while :; do dd if=/dev/nvme0n1 of=/dev/null bs=1M 2>/dev/null; done")]

@@ -3,25 +3,15 @@
 swaps before memory.available is low, so that it is swap.available which tells."""
 
 from disk_node import configuration
-from node import Node, Pod
+from node import Node, Pod, small_bystanders
 
 KERNELS = ("6.12",)
 MEMORY = "1G"
 SWAP = "512M"
 METRICS_PORT = 9750
-MIB = 1 << 20
 
 HARD = {"memory.available": "100Mi", "swap.available": "15%"}
 RAMP = "--random --rate 100M --until 4G"
-
-
-def bystanders(node):
-    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
-    pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
-            node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M")]
-    for pod, holding in zip(pods, (40, 60)):
-        node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding * MIB} ]")
-    return pods
 
 
 def expect_the_hog_alone(node, others):
@@ -38,7 +28,7 @@ def test_a_ramp_while_the_disk_has_swap(vm):
     with Node(vm) as node:
         vm.run("swapon --show | grep -q .", check=True)
         node.start(configuration(HARD))
-        others = bystanders(node)
+        others = small_bystanders(node)
         node.run_pod(Pod("hog"), RAMP)
         expect_the_hog_alone(node, others)
 
@@ -48,7 +38,7 @@ def test_swap_that_is_added_while_memory_runs_out(vm):
         vm.run("swapoff -a", check=True)
         try:
             node.start(configuration(HARD))
-            others = bystanders(node)
+            others = small_bystanders(node)
             node.run_pod(Pod("hog"), RAMP)
             vm.wait_until("[ $(awk '/^MemAvailable:/{print $2}' /proc/meminfo) -lt 350000 ]")
             vm.run("swapon /dev/disk/by-id/virtio-swap", check=True)
@@ -65,7 +55,7 @@ def test_swap_that_is_compressed_in_memory(vm):
             mkswap /dev/zram0 > /dev/null && swapon -p 100 /dev/zram0""", check=True)
         try:
             node.start(configuration(HARD))
-            others = bystanders(node)
+            others = small_bystanders(node)
             node.run_pod(Pod("hog"), RAMP)
             expect_the_hog_alone(node, others)
         finally:

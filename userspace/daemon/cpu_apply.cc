@@ -50,15 +50,16 @@ std::vector<CpuTarget> CpuManager::targets() const {
   for (const Present& present : present_)
     if (present.pod || present.cgroup->populated) add_targets(present, targets);
   // What the pods' cgroup itself may not use, nobody in it can be given.
-  for (CpuTarget& target : targets)
-    for (const std::string& root : tree_.roots) {
-      if (!target.path.starts_with(root + "/")) continue;
-      auto most = cpus_of(root);
-      if (most) *most |= partition_.exclusive(root);  // what it handed down it does not run on
-      if (!most || target.wanted.subset_of(*most)) continue;
+  for (const std::string& root : tree_.roots) {
+    auto most = cpus_of(root);
+    if (!most) continue;
+    *most |= partition_.exclusive(root);  // what it handed down it does not run on
+    for (CpuTarget& target : targets) {
+      if (!target.path.starts_with(root + "/") || target.wanted.subset_of(*most)) continue;
       target.wanted &= *most;
       if (target.wanted.empty()) target.wanted = *most;
     }
+  }
   return targets;
 }
 
@@ -115,7 +116,8 @@ void CpuManager::await(const std::vector<CpuWrite>& writes, std::vector<CpuTarge
 }
 
 void CpuManager::apply() {
-  end_partitions();
+  const Partitions partitions = partitions_wanted();
+  end_partitions(partitions);
   std::vector<CpuTarget> all = targets();
   look(all);
   note_drift(all);
@@ -128,7 +130,7 @@ void CpuManager::apply() {
   }
   for (const CpuTarget& target : all)
     if (target.has == target.wanted) applied_[target.path] = target.wanted;
-  start_partitions();
+  start_partitions(partitions);
 }
 
 // A pod that is described may come back, and is then to have its CPUs from the first instant.

@@ -49,8 +49,7 @@ CpuManager::Partitions CpuManager::partitions_wanted() const {
 }
 
 // Before any CPU changes hands: of a partition, the kernel takes no others than it has.
-void CpuManager::end_partitions() {
-  const Partitions wanted = partitions_wanted();
+void CpuManager::end_partitions(const Partitions& wanted) {
   for (const observe::PodCgroup& pod : tree_.pods) {
     if (!is_partition(partition_.state(pod.path))) continue;
     const auto stays = wanted.find(pod.path);
@@ -78,8 +77,7 @@ void CpuManager::hand_down(const Partitions& wanted) {
       log::error("{}: {}", path, done.error().what);
 }
 
-void CpuManager::start_partitions() {
-  const Partitions wanted = partitions_wanted();
+void CpuManager::start_partitions(const Partitions& wanted) {
   if (wanted.empty() && !may_have_partitions_) return;
   may_have_partitions_ = !wanted.empty();
   hand_down(wanted);

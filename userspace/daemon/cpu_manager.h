@@ -104,9 +104,9 @@ class CpuManager {
   using Partitions = std::map<std::string, CpuSet>;  // by the pod's path
   std::optional<CpuSet> own_cpus(const Present& present) const;
   Partitions partitions_wanted() const;
-  void end_partitions();
+  void end_partitions(const Partitions& wanted);
   void hand_down(const Partitions& wanted);
-  void start_partitions();
+  void start_partitions(const Partitions& wanted);
   void isolate(const std::string& path, const CpuSet& cpus);
   bool partition_lost() const;
   std::string partition_of(const std::string& path) const;

@@ -48,6 +48,10 @@ bool holds_all_pods(std::string_view cgroup, const std::string& pods_cgroup) {
          (pods.size() == cgroup.size() || pods[cgroup.size()] == '/');
 }
 
+bool mirrors_oom_scores(const config::Config& config) {
+  return config.mirror_oom_scores && config.policy.mode == Mode::kEnforce;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::CgroupRoot root,
@@ -168,7 +172,7 @@ void Node::keep_cpus() {
 // Started where it is wanted, or a former daemon left something to put back; from then on it has
 // nothing to do when it is not wanted.
 void Node::keep_oom_scores() {
-  const bool wanted = config_.mirror_oom_scores && config_.policy.mode == Mode::kEnforce;
+  const bool wanted = mirrors_oom_scores(config_);
   if (config_.mirror_oom_scores && !wanted)
     log::warning("headroom.oomScoreAdj is mirror, but headroom.mode observe: none is written");
   if (!oom_keeper_ && (wanted || OomFile::exists(config_.state_dir)))
@@ -178,8 +182,7 @@ void Node::keep_oom_scores() {
 
 void Node::mirror_oom_scores(const Snapshot& snapshot, std::span<const Decision> first) {
   const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
-  const bool wanted = config_.mirror_oom_scores && config_.policy.mode == Mode::kEnforce;
-  if (!wanted || !memory || memory->capacity <= 0) return;
+  if (!mirrors_oom_scores(config_) || !memory || memory->capacity <= 0) return;
   std::vector<OomWish> wishes;
   for (const auto& [pod, value] :
        judge_eviction::mirrored(snapshot, first, Bytes{memory->capacity}))

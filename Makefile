@@ -214,8 +214,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-evict bench-peers
-bench: bench-sweep bench-daemon bench-turn bench-scrape bench-evict bench-peers ## every benchmark; results under build/bench/, a table in the README
+.PHONY: bench-daemon bench-turn bench-scrape bench-evict bench-peers bench-cpus
+bench: bench-sweep bench-daemon bench-turn bench-scrape bench-evict bench-peers bench-cpus ## every benchmark; results under build/bench/, a table in the README
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -229,7 +229,7 @@ bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
 .PHONY: soak-cpus
 soak-cpus: deps ## twenty pinned pods come and go for minutes, the daemon is killed, its file lost; KERNEL=… MINUTES=…
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
-	$(Q)tests/vm/soak-cpus --kernel $(or $(KERNEL),6.12) --minutes $(or $(MINUTES),5) --payload $(B)/payload --out $(B)/bench/soak-cpus.json
+	$(Q)tests/vm/soak-cpus --kernel $(or $(KERNEL),6.12) --minutes $(or $(MINUTES),5) --payload $(B)/payload --out $(B)/bench/soak-cpus-$(or $(KERNEL),6.12).json
 
 bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -242,6 +242,10 @@ bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, i
 bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn
 	$(Q)bench/instructions --program $(B)/bench/turn --out $(B)/bench/turn.json
+
+bench-cpus: deps ## a cache-sensitive load among noise, and with a CPU of its own, here; the machine must be quiet
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/pinning
+	$(Q)mkdir -p $(B)/bench && $(B)/bench/pinning --out $(B)/bench/cpus.json
 
 bench-scrape: deps ## a scrape of thousands of cgroups, and the same through prometheus-cpp, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/scrape

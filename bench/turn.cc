@@ -6,8 +6,9 @@
 //
 // Meant for callgrind, whose counts repeat: bench/instructions runs it with two numbers of turns
 // and divides the difference, so that neither the start nor the first turn is counted. Each pod is
-// a cgroup with two containers; a tenth of the records changes between turns; nothing is near a
-// threshold, as on nearly every turn of a daemon's life.
+// a cgroup with two containers; a tenth of the records changes between turns, another quarter is
+// written all the same, as of sleepers in their turn; nothing is near a threshold, as on nearly
+// every turn of a daemon's life.
 #include "act/dry_actuator.h"
 #include "daemon/allocations.h"
 #include "daemon/cgroup_names.h"
@@ -52,9 +53,15 @@ class PaperTree final : public observe::CgroupSource {
     for (std::size_t i = sweeps_ % 10; i < records_.size(); i += 10) {
       records_[i].memory_usage += 4096;
       records_[i].cpu_usage_ns += 1'000'000;
+      marks_[i].pass = sweeps_;
     }
+    // As the BPF source: sleepers are written in one sweep of four.
+    for (std::size_t i = sweeps_ % 4; i < records_.size(); i += 4)
+      marks_[i].pass = sweeps_;
     return std::span<const hr_record>(records_);
   }
+  Marks marks() const override { return {marks_, sweeps_}; }
+  bool same_cgroups() const override { return sweeps_ > 1; }
   std::uint32_t groups() const override { return kAllGroups; }
   std::string_view name() const override { return "paper"; }
   std::uint64_t lost() const override { return 0; }
@@ -72,6 +79,7 @@ class PaperTree final : public observe::CgroupSource {
     record.memory_usage = 64 << 20;
     record.memory_max = HR_NO_LIMIT;
     records_.push_back(record);
+    marks_.push_back({.serial = record.id, .cpu_ns = 0, .pass = 1, .populated = 1});
     return record.id;
   }
   void add_pod(std::uint64_t kubepods, unsigned pod) {
@@ -85,7 +93,8 @@ class PaperTree final : public observe::CgroupSource {
 
   std::filesystem::path root_;
   std::vector<hr_record> records_;
-  std::uint64_t sweeps_ = 0;
+  std::vector<hr_mark> marks_;
+  std::uint32_t sweeps_ = 0;
 };
 
 // HostObserver owns its source; the tree outlives it.
@@ -93,6 +102,8 @@ class Borrowed final : public observe::CgroupSource {
  public:
   explicit Borrowed(observe::CgroupSource& source) : source_(&source) {}
   Result<std::span<const hr_record>> sweep() override { return source_->sweep(); }
+  Marks marks() const override { return source_->marks(); }
+  bool same_cgroups() const override { return source_->same_cgroups(); }
   std::uint32_t groups() const override { return source_->groups(); }
   std::string_view name() const override { return source_->name(); }
   std::uint64_t lost() const override { return source_->lost(); }

@@ -51,6 +51,7 @@ struct kernfs_node {
 
 struct cgroup_subsys_state {
   struct cgroup* cgroup;
+  __u64 serial_nr; /* grows with every css made, and is never used again */
   struct cgroup_subsys_state* parent;
 };
 /* 7.2: the count of populated css_sets moved from struct cgroup into its css. */

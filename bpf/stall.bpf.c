@@ -32,8 +32,12 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct hr_watch_config config;
 
-/* All cgroups together, and the kernel's own losses: read through a mapping. */
+/*
+ * All cgroups together, how many have left the map, and our losses: read through a mapping. Both of
+ * the first change after the map did: while they stand still, so does all that is in it.
+ */
 struct hr_stalls node;
+hr_u64 departed;
 struct hr_losses losses;
 
 /* cgroup id -> its stalls; user space may set max_entries before loading. */
@@ -114,7 +118,6 @@ static __always_inline __u32 limit_at_work(__u32 otherwise) {
 }
 
 static __always_inline void charge(__u64 cgroup, __u32 cause, __u64 ns) {
-  add_wait(&node.causes[cause], ns);
   struct hr_stalls* found = bpf_map_lookup_elem(&stalls, &cgroup);
   if (!found) {
     /* Two may try at once; either way it is there then. */
@@ -125,6 +128,7 @@ static __always_inline void charge(__u64 cgroup, __u32 cause, __u64 ns) {
     add_wait(&found->causes[cause], ns);
   else
     __sync_fetch_and_add(&losses.map, 1);
+  add_wait(&node.causes[cause], ns);
 }
 
 static __always_inline void end(__u32 id, struct wait* wait) {
@@ -209,6 +213,6 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(gone, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
   __u64 id = cgrp->kn->id;
-  bpf_map_delete_elem(&stalls, &id);
+  if (!bpf_map_delete_elem(&stalls, &id)) __sync_fetch_and_add(&departed, 1);
   return 0;
 }

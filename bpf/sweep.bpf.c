@@ -14,8 +14,10 @@
  * Most cgroups of a dense node sleep, so a load that another one answers is left out: who was never
  * throttled was never throttled for long, and who was never scanned gave nothing back. A record is
  * written once: nothing is cleared first, what a pass does not know it forgets at the end. And who
- * is at rest (at_rest()) is read whole only when it is its turn: what thresholds, ranking and
- * forecasts use is then as it was, and the rest of the record a few passes old.
+ * is at rest is read whole only when it is its turn. To find that out a pass touches one page of a
+ * sleeper's state, its cgroup's, where the whole record takes ten: at thousands of cgroups it is
+ * pages that cost, not instructions. A pass that a decision rests on looks closely (stirred()):
+ * what ranking uses is then as it is, and the rest of the record a few passes old.
  */
 #include "kernel.bpf.h"
 
@@ -37,6 +39,15 @@ struct {
   __type(key, __u32);
   __type(value, struct hr_record);
 } records SEC(".maps");
+
+/* running number → what is kept of it to tell whether it moved; as many as there are records. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct hr_mark);
+} marks SEC(".maps");
 
 /* Weak: a call to a missing one is poisoned, and config.kfuncs keeps it from being reached. */
 extern void* bpf_rdonly_cast(void* obj, __u32 btf_id) __ksym __weak;
@@ -539,19 +550,34 @@ static __always_inline int pressure_moved(const struct hr_record* r, struct cgro
   return bpf_core_field_exists(rows->total) && some_moved(rows->total[0]);
 }
 
-/*
- * Since its record was written it took no CPU time, waited for nothing, and neither its usage nor
- * its working set changed. Its limits may have, or another's reclaim or writeback its counters.
- */
-static __always_inline int at_rest(const struct hr_record* r, struct cgroup* cgrp,
+/* Its usage, its working set or what it waited for: another's reclaim can change the first two. */
+static __always_inline int stirred(const struct hr_record* r, struct cgroup* cgrp,
                                    const int direct) {
-  if (wanted(HR_CPU) && r->cpu_usage_ns != cgrp->bstat.cputime.sum_exec_runtime) return 0;
   if (wanted(HR_MEMORY_USAGE | HR_MEMORY_STAT)) {
     struct cgroup_subsys_state* css = css_of(cgrp, memory_cgrp_id);
     if (css ? memory_moved(r, css_as(css, struct mem_cgroup), direct) : r->valid & HR_MEMORY_USAGE)
-      return 0;
+      return 1;
   }
-  return !wanted(HR_PSI) || !pressure_moved(r, cgrp);
+  return wanted(HR_PSI) && pressure_moved(r, cgrp);
+}
+
+static __always_inline hr_u64 cpu_time(struct cgroup* cgrp) {
+  return cgrp->bstat.cputime.sum_exec_runtime;
+}
+
+/* Who took no CPU time did nothing: neither charged a page nor woke. */
+static __always_inline int slept(const struct hr_mark* mark, struct cgroup* cgrp) {
+  return wanted(HR_CPU) && mark->cpu_ns == cpu_time(cgrp) && mark->populated == populated(cgrp);
+}
+
+static __always_inline void mark_it(struct hr_mark* mark, struct cgroup* cgrp) {
+  if (mark->serial != cgrp->self.serial_nr) {
+    mark->serial = cgrp->self.serial_nr;
+    pass.moved++;
+  }
+  mark->cpu_ns = cpu_time(cgrp);
+  mark->populated = populated(cgrp);
+  mark->pass = pass.number;
 }
 
 /* --- the pass -------------------------------------------------------------------------------- */
@@ -582,25 +608,29 @@ int sweep(struct bpf_iter__cgroup* ctx) {
 
   hr_u32 index = pass.next;
   if (index == 0) flush(cgrp);
+  struct hr_mark* mark = bpf_map_lookup_elem(&marks, &index);
   struct hr_record* r = bpf_map_lookup_elem(&records, &index);
-  if (!r) {
+  if (!r || !mark) {
     pass.lost++;
     return 0;
   }
   pass.next = index + 1;
 
-  r->populated = populated(cgrp);
-  hr_u64 id = cgrp->kn->id;
   const int direct = has(HR_KFUNC_RDONLY_CAST);
-  if (r->id == id && (index & pass.mask) != pass.share &&
-      (direct ? at_rest(r, cgrp, 1) : at_rest(r, cgrp, 0))) {
+  struct cgroup_subsys_state* parent = cgrp->self.parent;
+  int is_root = !parent;
+  /* The root's CPU time is not kept in its cgroup: it never seems to move. */
+  if (!is_root && mark->serial == cgrp->self.serial_nr && (index & pass.mask) != pass.share &&
+      slept(mark, cgrp) &&
+      !(pass.closely && (direct ? stirred(r, cgrp, 1) : stirred(r, cgrp, 0)))) {
     pass.rested++;
     return 0;
   }
+  /* Before the record: what happens from here on the next pass finds. */
+  mark_it(mark, cgrp);
 
-  struct cgroup_subsys_state* parent = cgrp->self.parent;
-  int is_root = !parent;
-  r->id = id;
+  r->id = cgrp->kn->id;
+  r->populated = mark->populated;
   r->parent_id = 0;
   if (!is_root) r->parent_id = parent->cgroup->kn->id;
 

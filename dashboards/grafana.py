@@ -158,7 +158,8 @@ DASHBOARDS = {
               about="0: it was refused, and shares."),
         Panel("NUMA nodes a container is on", {"{{namespace}}/{{pod}} {{container}}":
               "headroom_container_numa_nodes{@} > 0"}, limits=[2]),
-        Panel("The shared pool", {"CPUs": "kubelet_cpu_manager_shared_pool_size_millicores{@} / 1000",
+        Panel("The shared pool", {"CPUs": "headroom_shared_pool_cpus{@}",
+                                  "requested by its pods": "headroom_shared_pool_requested_cpus{@}",
                                   "taken from it": "kubelet_cpu_manager_exclusive_cpu_allocation_count{@}"}),
         Panel("Asked for, and refused", {
             "asked": "increase(kubelet_cpu_manager_pinning_requests_total{@}[$__rate_interval])",

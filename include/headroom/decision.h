@@ -3,6 +3,7 @@
 // and the test's assertion are this one value. Holding one costs no allocation.
 #pragma once
 
+#include <headroom/part.h>
 #include <headroom/pod.h>
 #include <headroom/policy.h>
 #include <headroom/signal.h>
@@ -19,6 +20,9 @@ namespace headroom {
 enum class Cause : std::uint8_t {
   kThreshold,  // a signal below its threshold, or a limit: the readings of Reason
   kTaint,      // a NoExecute taint not tolerated, or no longer: Reason::taint; no reading counts
+  // A container waits at its own memory.high and gets nowhere: `threshold` is that limit, `used`
+  // what it holds, `first_crossed` since when; no signal is low.
+  kStuck,
 };
 
 // A limit on local storage that a pod exceeded (KUBELET.md 1.9).
@@ -56,25 +60,37 @@ constexpr std::string_view cause_name(std::size_t cause) {
   return cause < kSignals ? kSignalNames[cause] : kLimits[cause - kSignals];
 }
 
-// What evictions are counted and filtered by: the signal's name, the limit's, or "taint".
+// What evictions are counted and filtered by: the signal's name, the limit's, "taint" or
+// "memory.high".
 constexpr std::string_view cause_name(const Reason& reason) {
   switch (reason.cause) {
     case Cause::kThreshold:
       return cause_name(cause_of(reason));
     case Cause::kTaint:
       return "taint";
+    case Cause::kStuck:
+      return "memory.high";
   }
   return "";
 }
 
 enum class Act : std::uint8_t {
   kTerminate,  // SIGTERM to every process of the cgroup; a kKill follows at `deadline`
-  kKill,       // cgroup.kill
+  kKill,       // cgroup.kill; of a single process SIGKILL
   // These are begun and end later: the first outcome is kStarted, another tells the end.
   kPreStop,  // the containers' pre-stop commands; a kTerminate follows
   kRemove,   // the emptyDirs of a pod that is gone
   kReclaim,  // node-level: dead containers, unused images; there is no pod
+  // The ladder (headroom/ladder.h). Nobody is evicted by these; begun and ended like those above.
+  kTakeCache,  // memory.reclaim of a pod: `bytes` of its page cache
+  kSqueeze,    // memory.high of a BestEffort pod := `bytes`
+  kRelax,      // memory.high of `part` := `bytes`, more than it was
+  kRestore,    // memory.high := `bytes`, what it was before; absent: no limit
 };
+constexpr bool is_ladder(Act act) {
+  return act == Act::kTakeCache || act == Act::kSqueeze || act == Act::kRelax ||
+         act == Act::kRestore;
+}
 
 // How the pod stood when it was chosen.
 struct Standing {
@@ -102,10 +118,12 @@ struct ReclaimSteps {
 struct Decision {
   Act act = Act::kKill;
   std::shared_ptr<const Pod> pod;  // null: kReclaim
-  CgroupId cgroup;
+  CgroupId cgroup;                 // the pod's
   Reason reason;
   Standing standing;
   ReclaimSteps steps{};
+  Part part{};                   // what of the pod it is about
+  std::optional<Bytes> bytes{};  // the ladder's acts
   Instant decided_at;
   Instant deadline;  // kTerminate: when the kill falls due; kKill: when memory should be back;
                      // the others: when they are stopped
@@ -115,7 +133,8 @@ struct Decision {
 struct Outcome {
   enum class Result : std::uint8_t {
     kDone,       // signals sent
-    kGone,       // the cgroup had vanished, or nobody was left in it
+    kGone,       // the cgroup had vanished, or nobody was left in it; of a process that was
+                 // killed, later: it has exited
     kFailed,     // see `error`
     kPretended,  // observe mode
     kStarted,    // begun; its end comes later
@@ -137,8 +156,9 @@ struct Farewell {
   Instant terminated_at;  // zero when there was no SIGTERM
   Instant killed_at;
   Instant ended_at;
-  bool gone = false;                     // no process left
+  bool gone = false;                     // no process left; of a process: it has exited
   std::optional<Bytes> memory_returned;  // working set at the decision minus what is left
+  Part part{};
 };
 
 }  // namespace headroom

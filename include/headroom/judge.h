@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/decision.h>
+#include <headroom/ladder.h>
 #include <headroom/policy.h>
 #include <headroom/signal.h>
 #include <headroom/snapshot.h>
@@ -55,6 +56,13 @@ struct Victim {
   // dying.
   std::optional<Bytes> left{};
   Duration ran{};
+  Part part{};  // what of the pod goes
+};
+
+// A pod of which a part was killed. If the same crossing lasts, the rest of it goes.
+struct PartTaken {
+  CgroupId pod;
+  Instant killed_at;
 };
 
 // Node-level reclaim for one signal, from its decision to its use.
@@ -91,6 +99,8 @@ struct History {
   std::array<Reclaim, kSignals> reclaims{};
   // No disk sample up to here is acted on: what was freed last does not show in it yet.
   Instant disk_settles;
+  std::vector<PartTaken> parts_taken;
+  LadderHistory ladder;
 };
 
 // A threshold as it stands: for the live view, the metrics and the forecast.

@@ -2,6 +2,8 @@
 // Policy: what the operator asked for, checked and ready to be judged by.
 #pragma once
 
+#include <headroom/ladder.h>
+#include <headroom/part.h>
 #include <headroom/quantity.h>
 #include <headroom/signal.h>
 #include <headroom/taint.h>
@@ -63,6 +65,10 @@ struct Policy {
   Duration reclaim_timeout = std::chrono::minutes(2);
   // A pod evicted for a disk signal leaves no emptyDir behind, as under the kubelet.
   bool remove_empty_dirs = true;
+
+  // What a kill for want of memory takes of a pod that does not say itself (headroom.evictionUnit).
+  EvictionUnit eviction_unit = EvictionUnit::kPod;
+  LadderPolicy ladder;
 
   // The window memory.pressure is taken over.
   Duration pressure_window = std::chrono::seconds(1);

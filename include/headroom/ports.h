@@ -14,8 +14,9 @@
 namespace headroom {
 
 enum class Depth : std::uint8_t {
-  kNode,     // node-level signals only: O(1)
-  kCgroups,  // one pass over every cgroup as well
+  kNode,      // node-level signals only: O(1)
+  kCgroups,   // one pass over every cgroup as well; of one that slept a reading may be old
+  kDecision,  // and what ranking goes by is of this very instant, of sleepers too
 };
 
 class Observer {

@@ -5,11 +5,13 @@
 
 #include <headroom/abi.h>
 #include <headroom/disk_usage.h>
+#include <headroom/part.h>
 #include <headroom/pod.h>
 #include <headroom/signal.h>
 #include <headroom/units.h>
 #include <headroom/waits.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -53,6 +55,17 @@ struct PodReading {
   Bytes storage_request{};               // of ephemeral-storage
   std::optional<Bytes> storage_limit{};  // the pod's, of ephemeral-storage; absent: none
   const DiskUsage* disk = nullptr;       // null: not measured yet
+  std::uint32_t measured = 0;            // how often it was
+  std::optional<EvictionUnit> unit{};    // the pod's own wish; absent: the policy's
+  const PodParts* parts = nullptr;       // null: nobody asks what is inside
+};
+
+// What is new in a pass over the cgroups, for whoever keeps what he saw before.
+struct SweepNews {
+  // Beside each record: the pass that wrote it; empty: this one wrote them all.
+  std::span<const hr_mark> marks;
+  std::uint32_t pass = 0;   // this one
+  std::uint32_t order = 0;  // another number where a cgroup came, went or changed its place
 };
 
 struct Snapshot {
@@ -60,6 +73,7 @@ struct Snapshot {
   Observations observations;
   // Absent when only the node was looked at (an O(1) check): the judge may ask for a closer look.
   std::optional<std::span<const hr_record>> cgroups;
+  SweepNews news;                    // of cgroups
   bool cgroups_changed = false;      // some were born or are gone since the last pass
   std::span<const PodReading> pods;  // meaningful only with cgroups
   ImageStorage images;
@@ -71,6 +85,19 @@ inline std::optional<Bytes> working_set(const hr_record& record) {
   if (!(record.valid & HR_MEMORY_USAGE) || !(record.valid & HR_MEMORY_STAT)) return std::nullopt;
   if (record.memory_usage < record.inactive_file) return Bytes{0};
   return Bytes{static_cast<std::int64_t>(record.memory_usage - record.inactive_file)};
+}
+
+// What its processes alone hold, and so what comes back when they end: anonymous and shared memory,
+// page tables, stacks. Page cache outlives its reader.
+inline std::optional<Bytes> held_by_processes(const hr_record& record) {
+  constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_MEMORY_STAT;
+  if ((record.valid & kNeeded) != kNeeded || record.anon == HR_UNKNOWN) return std::nullopt;
+  const auto known = [](hr_u64 value) {
+    return value == HR_UNKNOWN ? 0 : static_cast<std::int64_t>(value);
+  };
+  const std::int64_t held = known(record.anon) + known(record.shmem) + known(record.kernel_stack) +
+                            known(record.pagetables);
+  return Bytes{std::min(held, static_cast<std::int64_t>(record.memory_usage))};
 }
 
 }  // namespace headroom

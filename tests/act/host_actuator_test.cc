@@ -2,6 +2,7 @@
 // The actuator on real cgroups of the running kernel.
 #include "act/host_actuator.h"
 
+#include "base/process_stat.h"
 #include "daemon/allocations.h"
 #include "support/test_cgroup.h"
 
@@ -117,6 +118,93 @@ TEST_F(HostActuatorTest, AVanishedCgroupsSuccessorOfTheSameNameLives) {
     EXPECT_NE(outcome.result, Outcome::Result::kDone);
   }
   EXPECT_FALSE(wait_for(bystander, 50));
+}
+
+// --- parts of a pod ----------------------------------------------------------------------------
+
+ProcessName name_of(pid_t pid) {
+  const auto stat = process_stat(pid);
+  return stat ? stat->name : ProcessName{};
+}
+
+// A pod with two containers, a process in each.
+struct TwoContainers {
+  TestCgroup pod{"parts"};
+  TestCgroup app{pod, "app"}, sidecar{pod, "sidecar"};
+  pid_t in_app = app.sleeper(), in_sidecar = sidecar.sleeper();
+  PodParts parts{.parts = {{.cgroup = app.id()}, {.cgroup = sidecar.id()}},
+                 .largest = ProcessReading{.name = name_of(in_app), .cgroup = app.id(), .held = {}},
+                 .stalled = {}};
+  HostActuator actuator{[this](CgroupId id) {
+                          for (const TestCgroup* each : {&pod, &app, &sidecar})
+                            if (each->id() == id) return each->directory();
+                          return -1;
+                        },
+                        &stopped_clock};
+
+  TwoContainers() {
+    PodReading reading = reading_of(pod);
+    reading.parts = &parts;
+    actuator.arm({&reading, 1});
+  }
+  Decision of_part(Act act, Part part) const {
+    Decision decision = decide(act, pod.id());
+    decision.part = part;
+    return decision;
+  }
+  Part container() const { return {.unit = EvictionUnit::kContainer, .cgroup = app.id()}; }
+  Part process() const {
+    return {.unit = EvictionUnit::kProcess, .cgroup = app.id(), .process = name_of(in_app)};
+  }
+};
+
+TEST_F(HostActuatorTest, OfAPodOneContainerIsKilledAndTheOtherLives) {
+  TwoContainers two;
+  const Decision decision = two.of_part(Act::kKill, two.container());
+  const auto decided = daemon::allocations_on_this_thread();
+  EXPECT_EQ(two.actuator.act(decision).result, Outcome::Result::kDone);
+  EXPECT_EQ(daemon::allocations_on_this_thread(), decided) << "the kill allocates nothing";
+  EXPECT_TRUE(wait_for(two.in_app, 5000));
+  EXPECT_FALSE(wait_for(two.in_sidecar, 50));
+}
+
+TEST_F(HostActuatorTest, OneProcessIsKilledAndItsExitIsTold) {
+  TwoContainers two;
+  const pid_t neighbour = two.app.sleeper();
+  const Decision decision = two.of_part(Act::kKill, two.process());
+  std::vector<Outcome> ended;
+  two.actuator.collect(ended);
+  EXPECT_TRUE(ended.empty());
+  const auto decided = daemon::allocations_on_this_thread();
+  EXPECT_EQ(two.actuator.act(decision).result, Outcome::Result::kDone);
+  EXPECT_EQ(daemon::allocations_on_this_thread(), decided) << "the kill allocates nothing";
+  const auto status = wait_for(two.in_app, 5000);
+  ASSERT_TRUE(status);
+  EXPECT_EQ(WTERMSIG(*status), SIGKILL);
+  two.actuator.collect(ended);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].result, Outcome::Result::kGone);
+  EXPECT_TRUE(ended[0].decision.part.is(decision.part));
+  two.actuator.collect(ended);
+  EXPECT_TRUE(ended.empty()) << "told once";
+  EXPECT_FALSE(wait_for(neighbour, 50));
+  EXPECT_FALSE(wait_for(two.in_sidecar, 50));
+}
+
+TEST_F(HostActuatorTest, AProcessOfTheSamePidLives) {
+  TwoContainers two;
+  Part other = two.process();
+  ++other.process.started;
+  EXPECT_EQ(two.actuator.act(two.of_part(Act::kKill, other)).result, Outcome::Result::kGone);
+  EXPECT_FALSE(wait_for(two.in_app, 50));
+}
+
+TEST_F(HostActuatorTest, AfterARestartAProcessIsFoundByItsName) {
+  TwoContainers two;
+  HostActuator fresh([](CgroupId) { return -1; }, &stopped_clock);
+  EXPECT_EQ(fresh.act(two.of_part(Act::kKill, two.process())).result, Outcome::Result::kDone);
+  EXPECT_TRUE(wait_for(two.in_app, 5000));
+  EXPECT_EQ(fresh.act(two.of_part(Act::kKill, two.process())).result, Outcome::Result::kGone);
 }
 
 TEST_F(HostActuatorTest, RefusesADirectoryOfAnotherCgroup) {

@@ -237,6 +237,56 @@ TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
   EXPECT_GE((*resting)->records()[1].cpu_usage_ns, busy_ns);
 }
 
+// What those who keep a copy go by.
+TEST_F(Sweep, MarksTellWhatAPassWrote) {
+  TestCgroup parent("marks");
+  TestCgroup asleep(parent, "asleep");
+  TestCgroup busy(parent, "busy");
+  asleep.sleeper();
+  busy.spawn(burn);
+  pass_time(50);
+  auto resting = BpfSweep::open({.root = parent.path(), .capacity = 16});
+  ASSERT_TRUE(resting) << resting.error().what;
+  (*resting)->rest(4);
+  (*resting)->look_closely(false);
+  ASSERT_TRUE((*resting)->sweep());
+  EXPECT_FALSE((*resting)->same_cgroups()) << "nobody was known before";
+  std::vector<hr_record> copy((*resting)->records().begin(), (*resting)->records().end());
+  std::uint32_t seen = (*resting)->marks().pass;
+  unsigned left_alone = 0;
+  for (int i = 0; i < 9; ++i) {
+    pass_time(20);
+    (*resting)->look_closely(i % 2);
+    ASSERT_TRUE((*resting)->sweep());
+    EXPECT_TRUE((*resting)->same_cgroups());
+    const auto marks = (*resting)->marks();
+    EXPECT_EQ(marks.pass, seen + 1);
+    ASSERT_EQ(marks.of_records.size(), 3u);
+    for (std::size_t at = 0; at < 3; ++at)
+      if (marks.of_records[at].pass > seen)
+        copy[at] = (*resting)->records()[at];
+      else
+        ++left_alone;
+    seen = marks.pass;
+    EXPECT_EQ(std::memcmp(copy.data(), (*resting)->records().data(), 3 * sizeof(hr_record)), 0);
+  }
+  EXPECT_GE(left_alone, 5u);
+
+  // One more at the end, and one less: the others have kept their places.
+  TestCgroup born(parent, "born");
+  ASSERT_TRUE((*resting)->sweep());
+  EXPECT_FALSE((*resting)->same_cgroups());
+  ASSERT_TRUE((*resting)->sweep());
+  EXPECT_TRUE((*resting)->same_cgroups());
+  born.remove();
+  ASSERT_TRUE((*resting)->sweep());
+  EXPECT_FALSE((*resting)->same_cgroups());
+  // Another of the same name is another.
+  TestCgroup again(parent, "born");
+  ASSERT_TRUE((*resting)->sweep());
+  EXPECT_FALSE((*resting)->same_cgroups());
+}
+
 TEST_F(Sweep, LibbpfSaysWhyALoadFails) {
   auto failed = BpfSweep::open({.root = root_, .capacity = 0xffffffff});
   ASSERT_FALSE(failed);

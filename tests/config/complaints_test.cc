@@ -52,7 +52,7 @@ const Bad kBadKeys[] = {
      {"5: unknown key headroom.checkflor, did you mean checkFloor?"}},
     {"a_kubelet_key_in_our_section",
      "headroom: {evictionHard: {}}\n",
-     {"3: unknown key headroom.evictionHard"}},
+     {"3: unknown key headroom.evictionHard, did you mean evictionUnit?"}},
     {"a_key_twice",
      "maxPods: 1\nport: 2\nmaxPods: 3\n",
      {"5: duplicate key maxPods: it is already on line 3"}},

@@ -25,6 +25,7 @@ TEST(CpusConfig, IsOffUnlessToldOtherwise) {
   EXPECT_EQ(config->cpus.mode, Mode::kOff);
   EXPECT_EQ(config->cpus.policy, CpusConfig::Policy::kStatic);
   EXPECT_EQ(config->cpus.reconcile_period, 10s);
+  EXPECT_TRUE(config->cpus.guard_shared_pool);
 }
 
 TEST(CpusConfig, IsReadFromTheKubeletsKeysAndOurs) {
@@ -36,7 +37,8 @@ topologyManagerPolicy: restricted
 topologyManagerScope: pod
 topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true", max-allowable-numa-nodes: "16"}
 headroom:
-  cpus: {mode: enforce, stateFile: /srv/cpus, excludeIsolated: true, partition: isolated}
+  cpus: {mode: enforce, stateFile: /srv/cpus, excludeIsolated: true, partition: isolated,
+         guardSharedPool: false}
 )");
   ASSERT_TRUE(config) << said(config)[0];
   const CpusConfig& cpus = config->cpus;
@@ -51,6 +53,7 @@ headroom:
   EXPECT_EQ(cpus.state_file, "/srv/cpus");
   EXPECT_TRUE(cpus.exclude_isolated);
   EXPECT_EQ(cpus.partition, CpusConfig::Partition::kIsolated);
+  EXPECT_FALSE(cpus.guard_shared_pool);
 }
 
 TEST(CpusConfig, OffMeansOffWithoutQuotesToo) {

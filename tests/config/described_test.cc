@@ -8,6 +8,8 @@
 #include "config/files.h"
 #include "config/headroom_section.h"
 #include "config/kubelet_keys.h"
+#include "config/kubernetes_section.h"
+#include "config/ladder_section.h"
 #include "config/pressure_section.h"
 #include "config/schema.h"
 #include "report/golden.h"
@@ -28,9 +30,10 @@ using Names = std::set<std::string>;
 // Those of the headroom section as its readers know them.
 Names read_by_headroom() {
   Names names;
+  const std::set<std::string_view> maps{"disk",     "reclaim",    "cpus",  "slices",
+                                        "pressure", "kubernetes", "ladder"};
   for (const std::string_view key : headroom_keys())
-    if (key != "disk" && key != "reclaim" && key != "cpus" && key != "slices" && key != "pressure")
-      names.insert("headroom." + std::string(key));
+    if (!maps.contains(key)) names.insert("headroom." + std::string(key));
   for (const std::string_view key : disk_keys())
     names.insert("headroom.disk." + std::string(key));
   for (const std::string_view key : headroom_cpus_keys())
@@ -39,6 +42,10 @@ Names read_by_headroom() {
     names.insert("headroom.slices." + std::string(key));
   for (const std::string_view key : memory_pressure_keys())
     names.insert("headroom.pressure.memory." + std::string(key));
+  for (const std::string& key : kubernetes_keys())
+    names.insert("headroom.kubernetes." + key);
+  for (const std::string& key : ladder_keys())
+    names.insert("headroom.ladder." + key);
   for (const std::string_view key : reclaim_keys())
     names.insert("headroom.reclaim." + std::string(key));
   return names;

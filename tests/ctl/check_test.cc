@@ -76,6 +76,18 @@ const Case kCases[] = {
      "controllers", State::kLimited, "no io", "disks", "cgroup_disable="},
     {"no_kill", [](Facts& f) { f.cgroup_kill = false; }, "cgroup.kill", State::kMissing,
      "not there", "no pod", "5.14"},
+    {"swap_without_a_threshold", [](Facts& f) { f.swap = true; }, "swap", State::kLimited,
+     "no threshold", "does not fall low", "swap.available"},
+    {"swap_with_one", [](Facts& f) { f.swap = f.swap_threshold = true; }, "swap", State::kOk,
+     "with a threshold", "", ""},
+    {"mirror_alone", [](Facts& f) { f.mirrors_scores = true; }, "oom_score_adj", State::kOk,
+     "mirrors", "", ""},
+    {"mirror_beside_a_kubelet",
+     [](Facts& f) {
+       f.mirrors_scores = true;
+       f.rivals = std::vector<std::string>{"kubelet"};
+     },
+     "oom_score_adj", State::kLimited, "kubelet is running", "what it set is gone", "leave"},
     {"kill_not_seen", [](Facts& f) { f.cgroup_kill = failure("hidden"); }, "cgroup.kill",
      State::kUnknown, "hidden", "", ""},
     {"psi_off", [](Facts& f) { f.pressure = false; }, "pressure (PSI)", State::kLimited, "off",
@@ -140,6 +152,19 @@ const Case kCases[] = {
      "over each other", "observe"},
     {"no_quota", [](Facts& f) { f.project_quota = false; }, "project quota", State::kLimited,
      "/var", "walking", "prjquota"},
+    {"kubelet_unheard_of",
+     [](Facts& f) {
+       f.kubelet =
+           KubeletSource{.url = "https://h", .heard = false, .good = false, .error = "", .pods = 0};
+     },
+     "kubelet's pods", State::kLimited, "headroom-kube", "cgroups alone",
+     "systemctl enable --now headroom-kube"},
+    {"kubelet_in_trouble",
+     [](Facts& f) {
+       f.kubelet = KubeletSource{
+           .url = "https://h", .heard = true, .good = false, .error = "401", .pods = 0};
+     },
+     "kubelet's pods", State::kLimited, "401", "cgroups alone", "headroom.yaml(5)"},
     {"not_root", [](Facts& f) { f.root = false; }, "privilege", State::kUnknown, "not root", "",
      "as root"},
 };
@@ -151,6 +176,14 @@ TEST(Check, AKubeletThatIsLeftItsSlicesIsNoConflict) {
   facts.rivals = std::vector<std::string>{"kubelet"};
   facts.enforced.clear();
   EXPECT_EQ(find(findings(facts), "others who set limits")->state, State::kOk);
+}
+
+TEST(Check, AKubeletThatAnswersIsWell) {
+  Facts facts = good_host();
+  EXPECT_EQ(find(findings(facts), "kubelet's pods"), nullptr) << "nobody told of one";
+  facts.kubelet =
+      KubeletSource{.url = "https://h", .heard = true, .good = true, .error = "", .pods = 7};
+  EXPECT_EQ(find(findings(facts), "kubelet's pods")->found, "7 from https://h");
 }
 
 TEST(Check, EachLackSaysWhatItCostsAndWhatToDo) {

@@ -27,23 +27,46 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
   view.owners = {{"default", "web", "u1", "main", 2, cpus("1,5"), cpus("1,5"), ""},
                  {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), "", "isolated"},
                  {"default", "big", "u3", "main", 9, {}, cpus("0,4,7"), "too many"}};
+  view.pool = SharedPool{{2000}, {9250}};
+  view.pool_unknown = 2;
+  view.pool_guarded = true;
   const auto text = render_cpus(report::cpus_json(view), {});
   ASSERT_TRUE(text) << text.error().what;
-  EXPECT_EQ(*text,
-            "mode enforce  policy static  shared 0,4,7  reserved 0  offline 8\n"
-            "\n"
-            "SOCKET  NUMA  L3  CORE  CPUS  WHOSE\n"
-            "0       0     0   0     0     reserved\n"
-            "0       0     0   0     4     shared\n"
-            "0       0     0   1     1,5   default/web main\n"
-            "1       1     1   2     2,6   default/db main\n"
-            "1       1     1   3     3     left alone\n"
-            "1       1     1   3     7     shared\n"
-            "\n"
-            "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
-            "default/web  main       2      1,5  1,5      \n"
-            "default/db   main       2      2,6  0-7      isolated\n"
-            "default/big  main       9      -    0,4,7    too many\n");
+  EXPECT_EQ(
+      *text,
+      "mode enforce  policy static  shared 0,4,7  reserved 0  offline 8\n"
+      "shared pool, without what is reserved: CPU 2, requested 9250m, and 2 more pods that nobody "
+      "describes\n"
+      "trouble: the shared pool has fewer CPUs than its pods requested\n"
+      "\n"
+      "SOCKET  NUMA  L3  CORE  CPUS  WHOSE\n"
+      "0       0     0   0     0     reserved\n"
+      "0       0     0   0     4     shared\n"
+      "0       0     0   1     1,5   default/web main\n"
+      "1       1     1   2     2,6   default/db main\n"
+      "1       1     1   3     3     left alone\n"
+      "1       1     1   3     7     shared\n"
+      "\n"
+      "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
+      "default/web  main       2      1,5  1,5      \n"
+      "default/db   main       2      2,6  0-7      isolated\n"
+      "default/big  main       9      -    0,4,7    too many\n");
+}
+
+TEST(Cpus, OfThePoolOnlyWhatThereIsToTell) {
+  report::CpusView view;
+  view.mode = "enforce";
+  view.policy = "static";
+  view.shared = cpus("0-3");
+  const auto heading = [&] {
+    const std::string text = render_cpus(report::cpus_json(view), {}).value();
+    return text.substr(0, text.find("\n\n"));
+  };
+  EXPECT_EQ(heading(), "mode enforce  policy static  shared 0-3  reserved -");
+  view.pool = SharedPool{{3900}, {1000}};
+  EXPECT_EQ(heading(),
+            "mode enforce  policy static  shared 0-3  reserved -\n"
+            "shared pool, without what is reserved: CPU 3900m, requested 1, not guarded");
 }
 
 TEST(Cpus, ARepackingSaysWhoMovesAndWhatFor) {

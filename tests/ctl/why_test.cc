@@ -81,6 +81,32 @@ TEST(Why, ASoftEvictionTellsItsGrace) {
   EXPECT_NE(page.find("85ms  the processes end"), page.npos) << page;
 }
 
+TEST(Why, APartIsToldAndWhatWasTriedBefore) {
+  report::Eviction eviction = test::sample_eviction();
+  eviction.decision.part = {.unit = EvictionUnit::kProcess,
+                            .cgroup = CgroupId{9},
+                            .process = {4711, 5},
+                            .comm = {'j', 'a', 'v', 'a'}};
+  eviction.ladder = {3, 1, 0, 0};
+  const std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
+  EXPECT_TRUE(page.starts_with("a process of default/hog")) << page;
+  EXPECT_NE(page.find("was killed"), page.npos) << page;
+  EXPECT_NE(page.find("Its largest process was killed, not the pod: 4711 (java)."), page.npos)
+      << page;
+  EXPECT_NE(page.find("In the minute before: page cache was taken (3×), BestEffort pods were held "
+                      "at what they used (1×)."),
+            page.npos)
+      << page;
+}
+
+TEST(Why, TheStuckAreStuckAtTheirOwnLimit) {
+  report::Eviction eviction = test::sample_eviction();
+  eviction.decision.reason.cause = Cause::kStuck;
+  eviction.decision.reason.threshold = (40_MiB).count;
+  const std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
+  EXPECT_NE(page.find("It was stuck at its own memory.high of 40Mi."), page.npos) << page;
+}
+
 TEST(Why, WhatARecordDoesNotSayIsLeftOutAndNeverGuessed) {
   for (const char* record : {R"({})", R"({"pod":7,"ranking":{},"instants_ns":[],"latency":"x"})",
                              R"({"outcome":"evicted","ranking":[1,null,{"fate":3}]})"})

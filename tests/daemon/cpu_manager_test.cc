@@ -373,6 +373,109 @@ TEST_F(Host, AFullDiskCostsTheFileAndNotThePin) {
   EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
 }
 
+// A pod of a tier, with its cgroup.
+Pod burstable(const char* uid, const char* cpu) {
+  Pod pod = pod_of(uid, {}, {container("c", cpu)});
+  pod.containers[0].limits.clear();
+  return pod;
+}
+
+TEST_F(Host, WhatThePodsOfThePoolRequestedIsNotGivenAway) {
+  const Pod shares = burstable("b", "3500m");
+  describe({shares, pinned("a", "4")});
+  make("/kubepods/burstable/podb");
+  run("a");
+  manager_->reconcile();
+  report::CpusView view = manager_->view();
+  ASSERT_EQ(view.owners.size(), 1U);
+  EXPECT_EQ(view.owners[0].why,
+            "SharedPoolError: Shared Pool Error: requested CPUs = 4, the shared pool would be left "
+            "with = 3, its pods requested = 3500m");
+  EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
+  EXPECT_EQ(view.pool, (SharedPool{{7000}, {7500}})) << "who is refused shares";
+  EXPECT_EQ(view.pool_refusals, 1U);
+  EXPECT_EQ(view.pinning_errors, 1U);
+
+  fs::remove_all(root() / "kubepods/burstable/podb");
+  manager_->reconcile();
+  view = manager_->view();
+  EXPECT_EQ(view.owners[0].cpus.size(), 4) << "described, but not here: it requests nothing";
+  EXPECT_EQ(view.pool, (SharedPool{{3000}, {0}}));
+
+  make("/kubepods/burstable/podb");
+  make("/kubepods/burstable/podx");
+  manager_->reconcile();
+  view = manager_->view();
+  EXPECT_EQ(view.owners[0].cpus.size(), 4) << "who came first stays";
+  EXPECT_EQ(view.pool, (SharedPool{{3000}, {3500}}));
+  EXPECT_TRUE(view.pool->is_short());
+  EXPECT_EQ(view.pool_unknown, 1) << "podx is nobody's";
+
+  describe({shares, pinned("a", "6")});
+  manager_->reconcile();
+  EXPECT_EQ(manager_->view().owners[0].cpus.size(), 4) << "no more for it";
+  describe({shares, pinned("a", "3")});
+  manager_->reconcile();
+  EXPECT_EQ(manager_->view().owners[0].cpus.size(), 3);
+  EXPECT_FALSE(manager_->view().pool->is_short());
+}
+
+TEST_F(Host, UnguardedThePoolIsGivenAwayAsAKubeletDoes) {
+  terms_.cpus.guard_shared_pool = false;
+  restart();
+  describe({burstable("b", "3500m"), pinned("a", "7")});
+  make("/kubepods/burstable/podb");
+  run("a");
+  manager_->reconcile();
+  const report::CpusView view = manager_->view();
+  EXPECT_EQ(view.owners[0].cpus.size(), 7);
+  EXPECT_EQ(view.pool, (SharedPool{{0}, {3500}}));
+  EXPECT_FALSE(view.pool_guarded);
+}
+
+TEST_F(Host, UnderThePolicyNoneThereIsNoPool) {
+  terms_.cpus.policy = Policy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_FALSE(manager_->view().pool);
+}
+
+// The kernel lets a cgroup run on no CPU that those above it have not.
+TEST_F(Host, AnInitContainerThatSharesHasThePoolLetIntoItsPod) {
+  describe({pod_of("a", {container("i", "500m")}, {container("c", "2")})});
+  run("a");
+  make("/kubepods/poda/i");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "0-7") << "the pool and its own";
+  EXPECT_EQ(runs_on("/kubepods/poda/i"), "0-1,4-7");
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  EXPECT_EQ(manager_->view().failed, 0U);
+  fs::remove_all(root() / "kubepods/poda/i");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "2-3") << "it has finished";
+}
+
+TEST_F(Host, ASidecarThatSharesHasItForGood) {
+  describe({pod_of("a", {container("s", "500m", true)}, {container("c", "2")})});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+}
+
+TEST_F(Host, AResizeKeepsTheCpusThatStay) {
+  describe({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  ASSERT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  describe({pinned("a", "3")});
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "1-3");
+  describe({pinned("a", "2")});
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+}
+
 TEST_F(Host, WhatIsInPiecesIsRepackedOnDemand) {
   std::ofstream(terms_.cpus.state_file) << R"({"policyName":"static","defaultCpuSet":"0,3,5,7",)"
                                         << R"("entries":{"a":{"c":"1-2,4,6"}},"checksum":0})";

@@ -16,11 +16,14 @@ struct FakeObserver final : Observer {
   explicit FakeObserver(Story& the_story) : story(the_story) {}
   Snapshot look(Depth depth) override {
     depths.push_back(depth);
-    return story.snapshot(ms, available, depth == Depth::kCgroups);
+    Snapshot snapshot = story.snapshot(ms, available, depth != Depth::kNode);
+    snapshot.cgroups_changed = depth == Depth::kCgroups && changed;
+    return snapshot;
   }
   Story& story;
   std::int64_t ms = 0;
   std::optional<Bytes> available = 2_GiB;
+  bool changed = false;  // the tree, as told once
   void measure_disks() override { ++asked; }
   std::vector<Depth> depths;
   int asked = 0;
@@ -43,11 +46,14 @@ struct FakeActuator final : Actuator {
 };
 
 struct FakeReporter final : Reporter {
-  void tell(const Snapshot&, const Verdict& verdict, std::span<const Outcome> outcomes) override {
+  void tell(const Snapshot& snapshot, const Verdict& verdict,
+            std::span<const Outcome> outcomes) override {
+    changed = snapshot.cgroups_changed;
     told += outcomes.size();
     victims = verdict.after.victims.size();
   }
   std::size_t told = 0, victims = 0;
+  bool changed = false;
 };
 
 class EngineTest : public testing::Test {
@@ -100,7 +106,7 @@ TEST_F(EngineTest, SweepsLessOftenWhereItWouldCostTooMuch) {
   turn(2000, 2_GiB);
   EXPECT_EQ(observer.depths, Depths{Depth::kNode});
   turn(3000, 100_MiB);
-  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kCgroups}))
+  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kDecision}))
       << "what is decided on is fresh";
   turn(4000, 2_GiB);
   EXPECT_EQ(cost.sweep_period, std::chrono::seconds(1)) << "it is cheap again";
@@ -110,11 +116,20 @@ TEST_F(EngineTest, SweepsOnThePassThatTripsAndArmsBeforeItActs) {
   turn(0, 2_GiB);
   story.pod("born_since", 1_GiB);
   turn(500, 100_MiB);
-  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kCgroups}));
+  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kDecision}));
   EXPECT_EQ(actuator.acts, 1u);
   EXPECT_EQ(actuator.armed_when_acting, 1u);
   EXPECT_EQ(reporter.told, 1u);
   EXPECT_EQ(reporter.victims, 1u) << "the report shows what the acts have taught";
+}
+
+TEST_F(EngineTest, NobodyIsChosenByAPassThatLeftSleepersAsTheyWere) {
+  story.pod("hog", 1_GiB);
+  observer.changed = true;
+  turn(0, 100_MiB);
+  EXPECT_EQ(observer.depths, (Depths{Depth::kCgroups, Depth::kDecision}));
+  EXPECT_EQ(actuator.acts, 1u) << "what the first look decided is void";
+  EXPECT_TRUE(reporter.changed) << "but what it found new is not";
 }
 
 TEST_F(EngineTest, AFailedActIsTriedAgain) {

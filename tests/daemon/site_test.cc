@@ -38,7 +38,7 @@ TEST(RuntimeNames, LooksAgainForAWhileAndRemembers) {
   const std::string id(64, 'e');
   const auto bundle =
       root.path() / "run/containerd/io.containerd.runtime.v2.task/k8s.io" / id / "config.json";
-  RuntimeNames names(root.path());
+  RuntimeNames names(nullptr, root.path());
   EXPECT_EQ(names.find(id), nullptr);
   std::filesystem::create_directories(bundle.parent_path());
   std::ofstream(bundle) << R"({"annotations": {"io.kubernetes.cri.container-name": "app"}})";
@@ -51,7 +51,7 @@ TEST(RuntimeNames, LooksAgainForAWhileAndRemembers) {
 TEST(RuntimeNames, GivesUpOnWhatNobodyTells) {
   const test::TempDir root;
   const std::string id(64, 'e');
-  RuntimeNames names(root.path());
+  RuntimeNames names(nullptr, root.path());
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(names.find(id), nullptr);
   const auto bundle =

@@ -64,6 +64,23 @@ TEST_F(VictimsFileTest, ATaintComesBackAsTheReason) {
   EXPECT_EQ(*back.taint, *saved.reason.taint);
 }
 
+TEST_F(VictimsFileTest, APartComesBackAsThatPart) {
+  Victim saved = victim("family", Victim::Phase::kTerminating);
+  saved.part = {.unit = EvictionUnit::kProcess,
+                .cgroup = CgroupId{12},
+                .process = {4711, std::uint64_t{1} << 40},
+                .comm = {'j', 'a', 'v', 'a'}};
+  Victim stuck = victim("stuck", Victim::Phase::kTerminating);
+  stuck.reason.cause = Cause::kStuck;
+  ASSERT_TRUE(VictimsFile(directory).save({saved, stuck}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 2u);
+  EXPECT_EQ(loaded->at(0).part, saved.part);
+  EXPECT_TRUE(loaded->at(1).part.whole());
+  EXPECT_EQ(loaded->at(1).reason.cause, Cause::kStuck);
+}
+
 TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
   const Victim saved = victim("deaf", Victim::Phase::kTerminating);
   ASSERT_TRUE(VictimsFile(directory).save({saved}));

@@ -62,6 +62,19 @@ TEST(Stage, ParentsAreWrittenBeforeTheirChildren) {
   EXPECT_EQ(text_of(next_stage(targets, cpus("0-1"))), "/p/a 2-5; /p/a/c 2-3");
 }
 
+// An init container that shares comes to a pod that has only CPUs of its own.
+TEST(Stage, WhoCannotMoveToThePoolYetFollowsHisPod) {
+  const CpuTarget targets[] = {{"/p/a", cpus("4-5"), cpus("0-1,4-7")},
+                               {"/p/a/i", cpus("4-5"), cpus("0-1,6-7")}};
+  EXPECT_EQ(text_of(next_stage(targets, cpus("0-1,6-7"))), "/p/a 0-1,4-7; /p/a/i 0-1,6-7");
+}
+
+TEST(Stage, AndWhosePodMovesGoesWithIt) {
+  const CpuTarget targets[] = {{"/p/a", cpus("4-5"), cpus("2-3")},
+                               {"/p/a/c", cpus("4-5"), cpus("2-3")}};
+  EXPECT_EQ(text_of(next_stage(targets, cpus("0-1"))), "/p/a 0-1");
+}
+
 // Owners of CPUs 2-15 change hands at random, 0-1 are shared: at no instant is anybody without a
 // CPU, does a newcomer get what another still has, or take more than a few rounds.
 TEST(Stage, AnyChangeOfHandsIsSound) {

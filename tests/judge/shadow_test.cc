@@ -43,6 +43,14 @@ TEST_F(ShadowTest, ItsNextLookIsTheLeadOfAHardEviction) {
   EXPECT_FALSE(sight.evicts);
 }
 
+TEST_F(ShadowTest, AtItsFirstTurnItsSamplesAreOfThatTurn) {
+  story.pod("hog", 2_GiB);
+  step(1'000, 100_MiB);
+  ASSERT_EQ(sight.beside.size(), 1u);
+  EXPECT_EQ(sight.beside[0].samples_age, 0s);
+  EXPECT_TRUE(sight.beside[0].same) << "by samples there are";
+}
+
 TEST_F(ShadowTest, ASoftGraceBeginsAtTheLookThatSeesIt) {
   story.pod("hog", 2_GiB);
   step(0, 1_GiB);

@@ -81,6 +81,27 @@ TEST_F(Registry, TheOrderOfTheNewsDoesNotMatter) {
   EXPECT_EQ(only().memory_request, 64_MiB);
 }
 
+TEST_F(Registry, WhatAKubeletSaidHoldsUntilTheCgroupIsGone) {
+  registry.describe({manifest(kUid, 64_MiB)}, {kUid});
+  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.describe({});
+  EXPECT_EQ(only().pod->name, "web") << "a kubelet that was just restarted knows no pods";
+  EXPECT_EQ(only().memory_request, 64_MiB);
+  registry.describe({manifest(kUid, 32_MiB)}, {kUid});
+  EXPECT_EQ(only().memory_request, 32_MiB);
+  registry.gone({7});
+  registry.describe({});
+  registry.appeared({8}, "/kubepods/burstable/pod" + kUid);
+  EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
+}
+
+TEST_F(Registry, WhatAPersonTookAwayIsGone) {
+  registry.describe({manifest(kUid, 64_MiB)});
+  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.describe({});
+  EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
+}
+
 TEST_F(Registry, OtherCgroupsAreNoneOfOurs) {
   EXPECT_FALSE(registry.appeared({1}, "/kubepods"));
   EXPECT_FALSE(registry.appeared({2}, "/kubepods/burstable"));
@@ -217,6 +238,20 @@ TEST_F(Registry, AllocatesNothingWhileNothingChanges) {
   records[{2}].memory_min = 16 << 20;
   registry.read(record_of);
   EXPECT_GT(daemon::allocations_on_this_thread(), before) << "the counter counts";
+}
+
+TEST_F(Registry, ReadAgainItLooksAtWhatIsNewAlone) {
+  registry.appeared({7}, "/kubepods/pod" + kUid);
+  registry.appeared({8}, "/kubepods/podffffffff-1111-4222-8333-944445555666");
+  records[{7}] = records[{8}] = limits(0, 64 << 20, HR_NO_LIMIT);
+  ASSERT_EQ(read().size(), 2u);
+  records[{7}].memory_low = records[{8}].memory_low = 128 << 20;
+  const auto readings =
+      registry.read_again([&](const hr_record* record) { return record == &records[{8}]; });
+  ASSERT_EQ(readings.size(), 2u);
+  EXPECT_EQ(readings[0].record, &records[{7}]);
+  EXPECT_EQ(readings[0].memory_request, 64_MiB);
+  EXPECT_EQ(readings[1].memory_request, 128_MiB);
 }
 
 TEST_F(Registry, CountsWhoIsWho) {

@@ -23,6 +23,15 @@ const turns = async (page, count) => {
   await page.waitForTimeout(150);  // for what the last answer brought to be shown
 };
 
+// Two sockets of four cores of two threads: one pod pinned, one refused.
+function cpuMap() {
+  const cpus = Array.from({length: 16}, (_, cpu) => ({cpu, core: cpu % 8, uncore: 0, socket: Math.floor(cpu % 8 / 4), numa: Math.floor(cpu % 8 / 4)}));
+  const owner = (pod, wanted, cpus, more = {}) => ({namespace: "shop", pod, uid: pod, container: "main", wanted, cpus, runs_on: cpus, refused: "", partition: "member", ...more});
+  return {mode: "enforce", policy: "static", cpus, reserved: "0", shared: "0-3,6-11,14", offline: "15", isolated: "", nohz_full: "", trouble: "",
+    containers: [owner("db", 4, "4-5,12-13"), owner("late", 6, "", {refused: "not enough CPUs"})],
+    shared_pool: {size_millicores: 7000, requested_millicores: 2500, unknown_pods: 0, guarded: true}};
+}
+
 async function saneText(page) {
   const words = (await text(page, "body")).match(/NaN|undefined|\bnull\b|Infinity|\[object/g);
   assert.equal(words, null, `on the page: ${words}`);
@@ -88,6 +97,9 @@ const tests = {
     status.taints = [{taint: evil, from: "operator"}];
     status.slices = {mode: evil, trouble: evil, slices: [{slice: evil, role: evil, there: true, share: {}, use: {}, knobs: [{knob: evil, differs: true}]}]};
     server.status = status;
+    server.cpus = cpuMap();
+    server.cpus.mode = server.cpus.trouble = evil;
+    for (const owner of server.cpus.containers) owner.pod = owner.container = owner.refused = evil;
     const record = copyOf(server.records[0]);
     record.pod.name = record.message = record.outcome = record.kind = record.error = record.time = record.cgroup.path = evil;
     for (const each of record.ranking) each.name = each.fate = evil;
@@ -134,6 +146,30 @@ const tests = {
     await saneText(page);
     assert.match(await text(page, "#pressure"), /not watched/);
     assert.deepEqual(page.complaints, []);
+  },
+
+  async "the CPU map says who has which, by socket, node and core"() {
+    server.cpus = cpuMap();
+    const page = await open(browser, server.url);
+    await page.locator("#cpus-section").waitFor();
+    if (shots) await page.locator("#cpus-section").screenshot({path: join(shots, "page-cpus.png")});
+    assert.equal(await page.locator("#cpus-map .socket").count(), 2);
+    assert.equal(await page.locator("#cpus-map .numa").count(), 2);
+    assert.equal(await page.locator("#cpus-map .core").count(), 8);
+    assert.match(await page.locator("#cpus-map [title^='CPU 5:']").getAttribute("title"), /shop\/db\/main/);
+    assert.match(await text(page, "#cpus-map"), /0\s*reserved;/);
+    assert.match(await text(page, "#cpus-legend"), /reserved[\s\S]*shared/);
+    assert.match(await text(page, "#cpus-note"), /shared pool has 7 CPUs besides what is reserved, of which 2\.50 are requested/);
+    assert.match(await text(page, "#cpus-rows"), /shop\/db\/main\s+4-5,12-13\s+4\s+runs there[\s\S]*shop\/late\/main\s+–\s+6\s+not enough/);
+    assert.deepEqual(await accessibilityFaults(page), []);
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "where nobody deals CPUs out there is no map"() {
+    const page = await open(browser, server.url);
+    await settled(page);
+    await turns(page, 1);
+    assert.ok(await page.locator("#cpus-section").isHidden());
   },
 
   async "slices show their use against what is meant for them"() {
@@ -220,6 +256,7 @@ for (const [device, viewport] of Object.entries({desktop: kDesktop, phone: kPhon
     const look = dark ? "dark" : "light";
     tests[`on a ${device}, ${look}: readable, accessible, silent`] = async () => {
       server.evictions = server.evictions.slice(0, 1);  // the other is of after the recording
+      server.cpus = cpuMap();
       const page = await open(browser, server.url, {viewport, dark});
       await settled(page);
       await turns(page, shots ? server.recording.length : 5);

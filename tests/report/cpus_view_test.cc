@@ -2,6 +2,9 @@
 // Who has which CPUs, as metrics: by NUMA node and by container.
 #include "report/cpus_view.h"
 
+#include <map>
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace headroom::report {
@@ -40,6 +43,23 @@ TEST(CpusView, SaysOnHowManyNumaNodesAContainerIs) {
   EXPECT_EQ(values("headroom_container_cpus"), (std::vector<double>{2, 0}));
   EXPECT_EQ(values("headroom_container_numa_nodes"), (std::vector<double>{2, 0}));
   EXPECT_EQ(values("headroom_cpus_short_containers"), (std::vector<double>{1}));
+}
+
+TEST(CpusView, HoldsThePoolAgainstWhatItsPodsRequested) {
+  EXPECT_TRUE(values("headroom_shared_pool_cpus").empty()) << "nobody is pinned: there is none";
+  CpusView view = two_nodes();
+  view.pool = SharedPool{{1900}, {2500}};
+  view.pool_unknown = 3;
+  Families families;
+  add_cpu_families(view, families);
+  std::map<std::string, double> told;
+  for (const auto& family : families)
+    if (family.name.starts_with("headroom_shared_pool"))
+      told[family.name] = family.metric.front().gauge.value;
+  EXPECT_EQ(told, (std::map<std::string, double>{{"headroom_shared_pool_cpus", 1.9},
+                                                 {"headroom_shared_pool_requested_cpus", 2.5},
+                                                 {"headroom_shared_pool_unknown_pods", 3},
+                                                 {"headroom_shared_pool_refusals_total", 0}}));
 }
 
 }  // namespace

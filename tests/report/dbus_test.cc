@@ -4,6 +4,7 @@
 #include "ctl/model.h"
 #include "report/bus_properties.h"
 #include "report/bus_thread.h"
+#include "report/cpus_view.h"
 #include "report/sample.h"
 
 #include <signal.h>
@@ -305,6 +306,23 @@ TEST_F(Dbus, ToRepackIsForRootAndWhomPolkitAllows) {
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind, ctl::NoAnswer::Kind::kForbidden);
   EXPECT_EQ(polkit.asked, (std::vector<std::string>{"io.headroom.Headroom1.repack"}));
+}
+
+TEST_F(Dbus, AnyoneMayAskWhichCpuIsWhose) {
+  CpusView view;
+  view.policy = "static";
+  view.pool = SharedPool{{3000}, {2500}};
+  view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
+  view.owners.back().cpus = CpuSet::parse("2-3").value();
+  const auto thread =
+      BusThread::start({.shown = shown,
+                        .cpus = [&] { return Result<std::string>(cpus_json(view)); },
+                        .always = ::getuid() + 1});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  const auto answer = ctl::ask_cpus();
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_EQ(*answer, cpus_json(view));
+  EXPECT_NE(answer->find(R"("cpus":"2-3")"), std::string::npos) << *answer;
 }
 
 TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {

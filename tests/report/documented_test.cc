@@ -4,6 +4,7 @@
 #include "report/exposition/cgroup_families.h"
 #include "report/exposition/pod_families.h"
 #include "report/exposition/site.h"
+#include "report/kubernetes.h"
 #include "report/sample.h"
 
 #include <algorithm>
@@ -59,6 +60,7 @@ NodeView full_node() {
 CpusView full_cpus() {
   CpusView view;
   view.places.push_back({});
+  view.pool.emplace();
   view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
   return view;
 }
@@ -74,7 +76,11 @@ Names all_served() {
   const Site site({.shown = shown,
                    .now = [] { return sample_at(10'250); },
                    .node_name = "node-1",
-                   .more = [](Families& more) { add_cpu_families(full_cpus(), more); }},
+                   .more =
+                       [](Families& more) {
+                         add_cpu_families(full_cpus(), more);
+                         add_kubernetes_families("tests/fixtures/kube/status.json", more);
+                       }},
                   {.shown = shown});
   Names names;
   for (const char* path : {"/metrics", "/metrics/resource"})

@@ -14,7 +14,7 @@ using test::sample_at;
 
 TEST(EvictionTable, FindsWhatWasOpenedUntilItIsClosed) {
   EvictionTable table;
-  Unfolding& opened = table.open(CgroupId{5}, sample_at(0));
+  Unfolding& opened = table.open(CgroupId{5}, {}, sample_at(0));
   EXPECT_EQ(table.find(CgroupId{5}), &opened);
   table.close(opened);
   EXPECT_EQ(table.find(CgroupId{5}), nullptr);
@@ -23,19 +23,27 @@ TEST(EvictionTable, FindsWhatWasOpenedUntilItIsClosed) {
 TEST(EvictionTable, WhenFullTheOneLongestUnseenMakesWayAndIsCounted) {
   EvictionTable table;
   for (std::uint64_t i = 1; i <= EvictionTable::kRecords; ++i)
-    table.open(CgroupId{i}, sample_at(static_cast<std::int64_t>(i)));
+    table.open(CgroupId{i}, {}, sample_at(static_cast<std::int64_t>(i)));
   EXPECT_EQ(table.overwritten(), 0u);
-  table.open(CgroupId{1000}, sample_at(1000));
+  table.open(CgroupId{1000}, {}, sample_at(1000));
   EXPECT_EQ(table.overwritten(), 1u);
   EXPECT_EQ(table.find(CgroupId{1}), nullptr);
   EXPECT_NE(table.find(CgroupId{2}), nullptr);
   EXPECT_NE(table.find(CgroupId{1000}), nullptr);
 }
 
+TEST(EvictionTable, APartIsNotItsPod) {
+  EvictionTable table;
+  const Part part{.unit = EvictionUnit::kContainer, .cgroup = CgroupId{6}};
+  table.open(CgroupId{5}, part, sample_at(0));
+  EXPECT_EQ(table.find(CgroupId{5}), nullptr);
+  EXPECT_NE(table.find(CgroupId{5}, part), nullptr);
+}
+
 TEST(EvictionTable, ForgetsWhatWasToldLongAgoButNothingUnderWay) {
   EvictionTable table;
-  table.open(CgroupId{1}, sample_at(0));
-  table.open(CgroupId{2}, sample_at(0)).told = Ending::kFailed;
+  table.open(CgroupId{1}, {}, sample_at(0));
+  table.open(CgroupId{2}, {}, sample_at(0)).told = Ending::kFailed;
   table.forget_told(sample_at(59'999), 60s);
   EXPECT_NE(table.find(CgroupId{2}), nullptr);
   table.forget_told(sample_at(60'000), 60s);

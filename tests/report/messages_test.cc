@@ -133,6 +133,70 @@ TEST(Messages, AnOutcomeIsOneLine) {
     EXPECT_EQ(outcome_line(c.outcome, "BestEffort"), c.line);
 }
 
+Part container_part(bool group = false) {
+  return {.unit = EvictionUnit::kContainer, .cgroup = CgroupId{9}, .group = group};
+}
+
+Part process_part() {
+  Part part{.unit = EvictionUnit::kProcess, .cgroup = CgroupId{9}, .process = {4711, 5}};
+  std::string("java").copy(part.comm.data(), 4);
+  return part;
+}
+
+TEST(Messages, APartIsNamedAndNotCalledEvicted) {
+  Decision kill = sample_eviction().decision;
+  using enum Outcome::Result;
+  const std::string who = "default/hog (BestEffort, 1Gi over its request of 0)";
+  const std::string hard = "memory.available 52Mi, below its hard threshold of 100Mi";
+  kill.part = container_part();
+  EXPECT_EQ(outcome_line({kill, kDone, 0, {}}, "BestEffort"),
+            "killed a container of " + who + ": " + hard);
+  EXPECT_EQ(outcome_line({kill, kPretended, 0, {}}, "BestEffort"),
+            "would kill a container of " + who + ": " + hard);
+  kill.part = container_part(true);
+  EXPECT_EQ(outcome_line({kill, kGone, 0, {}}, "BestEffort"),
+            "a cgroup that dies as one of " + who + " was gone before it could be killed");
+  kill.part = process_part();
+  EXPECT_EQ(outcome_line({kill, kFailed, EPERM, {}}, "BestEffort"),
+            "could not kill process 4711 (java) of " + who + ": Operation not permitted");
+  Eviction eviction = sample_eviction();
+  eviction.decision.part = process_part();
+  EXPECT_EQ(ending_line(eviction),
+            "killed process 4711 (java) of default/hog: gone 85ms after its signal, 1Gi returned");
+}
+
+TEST(Messages, AStepOfTheLadderIsOneLine) {
+  Decision step = sample_eviction().decision;
+  using enum Outcome::Result;
+  step.act = Act::kTakeCache;
+  step.bytes = 64_MiB;
+  step.reason.threshold = (300_MiB).count;
+  const std::string take = "take 64Mi of page cache from default/hog";
+  EXPECT_EQ(ladder_line({step, kStarted, 0, {}}),
+            "ladder: " + take + ": memory.available 52Mi, below 300Mi");
+  EXPECT_EQ(ladder_line({step, kPretended, 0, {}}),
+            "ladder: would " + take + ": memory.available 52Mi, below 300Mi");
+  EXPECT_EQ(ladder_line({step, kDone, EAGAIN, {}}), "ladder: " + take + ": there was less");
+  step.act = Act::kSqueeze;
+  step.bytes = 1_GiB;
+  EXPECT_EQ(ladder_line({step, kFailed, EAGAIN, {}}),
+            "ladder: cannot hold default/hog at 1Gi by memory.high: Resource temporarily "
+            "unavailable");
+  step.act = Act::kRestore;
+  step.bytes.reset();
+  EXPECT_EQ(ladder_line({step, kStarted, 0, {}}),
+            "ladder: put the memory.high of default/hog back to no limit");
+  step.act = Act::kRelax;
+  step.part = container_part();
+  step.bytes = 60_MiB;
+  step.reason.cause = Cause::kStuck;
+  step.reason.threshold = (40_MiB).count;
+  step.reason.first_crossed = step.reason.sampled_at - 30s;
+  EXPECT_EQ(ladder_line({step, kStarted, 0, {}}),
+            "ladder: raise the memory.high of a container of default/hog to 60Mi: it waits at its "
+            "memory.high of 40Mi for 30s");
+}
+
 TEST(Messages, AnEndingSaysHowLongItTookAndWhatCameBack) {
   Eviction eviction = sample_eviction();
   EXPECT_EQ(ending_line(eviction), "evicted default/hog: gone 85ms after its signal, 1Gi returned");

@@ -113,6 +113,26 @@ TEST(Reporter, AnEvictionIsCountedHeardAndAuditedOnce) {
   EXPECT_EQ(records[0]["latency"]["signal_to_gone_ms"], 85.0);
 }
 
+TEST(Reporter, APodThatLosesAPartIsNotEvicted) {
+  Policy policy = policy_with(0s);
+  policy.eviction_unit = EvictionUnit::kContainer;
+  Told told(policy);
+  told.story.pod("hog", 1_GiB);
+  told.story.container(0, 500_MiB);
+  told.turn(5, 500_MiB);
+  told.turn(15, 50_MiB);
+  EXPECT_EQ(told.counters().evicted(Signal::kMemoryAvailable), 0u);
+  EXPECT_EQ(told.counters().part_kills[static_cast<std::size_t>(EvictionUnit::kContainer)][0], 1u);
+  EXPECT_TRUE(told.heard.empty()) << "nobody is told that the pod must go";
+  told.story.parts(0).parts[0].populated = false;
+  told.turn(100, 1_GiB);
+  const auto records = told.audited();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0]["unit"], "container");
+  EXPECT_EQ(records[0]["outcome"], "evicted");
+  EXPECT_EQ(records[0]["predicted"]["release"], (500_MiB).count);
+}
+
 TEST(Reporter, TheMessageListsTheContainersOverTheirRequest) {
   Told told;
   told.story.pod("hog", 1_GiB);

@@ -36,6 +36,14 @@ std::string_view verb(Act act) {
       return "remove";
     case Act::kReclaim:
       return "reclaim";
+    case Act::kTakeCache:
+      return "take cache of";
+    case Act::kSqueeze:
+      return "squeeze";
+    case Act::kRelax:
+      return "relax";
+    case Act::kRestore:
+      return "restore";
   }
   return "";
 }
@@ -77,6 +85,7 @@ std::size_t Story::pod(const std::string& name, Bytes working_set, Bytes request
                                  .memory_request = request,
                                  .critical = false});
   disks_.push_back(nullptr);
+  parts_.push_back(nullptr);
   return readings_.size() - 1;
 }
 
@@ -84,6 +93,7 @@ void Story::vanish(std::size_t pod) {
   records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(pod));
   readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(pod));
   disks_.erase(disks_.begin() + static_cast<std::ptrdiff_t>(pod));
+  parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(pod));
 }
 
 Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool with_cgroups) {
@@ -96,6 +106,7 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
   for (std::size_t i = 0; i < readings_.size(); ++i) {
     readings_[i].record = records_[i].id == HR_UNKNOWN ? nullptr : &records_[i];
     readings_[i].disk = disks_[i].get();
+    readings_[i].parts = parts_[i].get();
   }
   snapshot.cgroups = records_;
   snapshot.pods = readings_;
@@ -133,7 +144,7 @@ const Verdict& Story::judged(const Snapshot& now, Outcome::Result result) {
   std::vector<Outcome> outcomes = std::exchange(ended_, {});
   for (const Decision& decision : verdict.decisions) {
     const bool lasting = decision.act == Act::kPreStop || decision.act == Act::kRemove ||
-                         decision.act == Act::kReclaim;
+                         decision.act == Act::kReclaim || is_ladder(decision.act);
     const bool starts = lasting && result == Outcome::Result::kDone;
     if (starts) started_.push_back(decision);
     outcomes.push_back(Outcome{.decision = decision,
@@ -169,6 +180,35 @@ void Story::uses_disk(std::size_t pod, std::int64_t ms, Bytes volume, std::int64
       {.name = "data", .usage = {volume, inodes}, .ranked = true, .counted = true}};
 }
 
+PodParts& Story::parts(std::size_t pod) {
+  if (!parts_[pod]) parts_[pod] = std::make_shared<PodParts>();
+  return *parts_[pod];
+}
+
+PartReading& Story::container(std::size_t pod, Bytes held, Bytes request) {
+  return parts(pod).parts.emplace_back(PartReading{.cgroup = CgroupId{next_id_++},
+                                                   .memory_request = request,
+                                                   .usage = held,
+                                                   .working_set = held,
+                                                   .release = held});
+}
+
+void Story::exits(std::size_t pod, std::int64_t ms) {
+  const bool untouched = remembered_ == bytes_of(policy, history);
+  for (const Victim& victim : history.victims) {
+    if (victim.cgroup != readings_[pod].cgroup || victim.part.unit != EvictionUnit::kProcess)
+      continue;
+    Outcome exit{.decision = {}, .result = Outcome::Result::kGone, .error = 0, .at = at_ms(ms)};
+    exit.decision.pod = victim.pod;
+    exit.decision.cgroup = victim.cgroup;
+    exit.decision.part = victim.part;
+    ended_.push_back(std::move(exit));
+  }
+  for (const Outcome& outcome : ended_)
+    learn(outcome, history);
+  if (untouched) remembered_ = bytes_of(policy, history);
+}
+
 void Story::ended(Act act, std::int64_t ms, int error) {
   const bool untouched = remembered_ == bytes_of(policy, history);
   for (const Decision& decision : started_) {
@@ -185,7 +225,8 @@ std::vector<std::string> Story::decided() const {
   std::vector<std::string> lines;
   for (const Decision& decision : verdict.decisions)
     lines.push_back(std::string(verb(decision.act)) +
-                    (decision.pod ? " " + decision.pod->name : ""));
+                    (decision.pod ? " " + decision.pod->name : "") +
+                    (decision.part.whole() ? "" : "'s " + std::string(name(decision.part.unit))));
   return lines;
 }
 

@@ -61,6 +61,12 @@ class Story {
   // What the pod's files take, as if measured then.
   void uses_disk(std::size_t pod, std::int64_t ms, Bytes volume, std::int64_t inodes = 1);
   DiskUsage& disk(std::size_t pod) { return *disks_[pod]; }
+  // What is known of the inside of the pod, from now on.
+  PodParts& parts(std::size_t pod);
+  // Adds a container that holds so much, all of it its processes'. Good until the next.
+  PartReading& container(std::size_t pod, Bytes held, Bytes request = {});
+  // The pod's processes that were killed alone have exited.
+  void exits(std::size_t pod, std::int64_t ms);
   // The end of an act that had been started.
   void ended(Act act, std::int64_t ms, int error = 0);
 
@@ -79,6 +85,7 @@ class Story {
   std::vector<hr_record> records_;
   std::vector<PodReading> readings_;
   std::vector<std::shared_ptr<DiskUsage>> disks_;  // null: not measured
+  std::vector<std::shared_ptr<PodParts>> parts_;   // null: nobody asks
   std::vector<Decision> started_;
   void begin_tape(Instant at);
 

@@ -31,6 +31,7 @@ from machine.payload import bundle
 __all__ = ["Lab", "Result", "Skip", "CommandFailed", "InfrastructureError", "bundle"]
 
 BOOT_TIMEOUT = 60  # seconds; a boot takes 4 to 9, more when the host is busy
+CPU_TIMEOUT = 5  # seconds more for each CPU beyond eight: they are brought up one by one
 SILENCE = 30  # seconds past a command's own timeout before the agent counts as dead
 DEATH = re.compile(r"Kernel panic.*|.*double fault.*|.*Unable to mount root.*", re.I)
 
@@ -162,7 +163,8 @@ class Lab:
 
     def _boot(self) -> None:
         began = time.monotonic()
-        deadline = began + BOOT_TIMEOUT
+        timeout = BOOT_TIMEOUT + CPU_TIMEOUT * max(0, self.machine.cpus - 8)
+        deadline = began + timeout
         # pdeathsig: killed by SIGKILL ourselves, we leave no emulator behind. It fires when the thread that
         # called us ends, so a Lab belongs to a thread that outlives it. An own session: Ctrl-C is ours to handle.
         command = ["setpriv", "--pdeathsig", "KILL", *qemu.program(self.tools),
@@ -174,7 +176,7 @@ class Lab:
             self.agent = Agent(self.run_dir / "agent.sock", began + 10)
         except InfrastructureError as error:
             raise self.died(str(error)) from None
-        self.agent.ready.wait(BOOT_TIMEOUT)
+        self.agent.ready.wait(timeout)
         if self.agent.gone.is_set() or not self.agent.ready.is_set():
             raise self.died(f"no agent after {time.monotonic() - began:.0f} s")
         state = self.run("systemctl is-system-running --wait || systemctl list-units --failed --plain --no-legend",

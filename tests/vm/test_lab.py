@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lab import CommandFailed, bundle
 
+KERNELS = ("6.12",)
 SWAP = "256M"
 DISK = "64M"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/armed.h"
 
+#include "base/process_stat.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -40,21 +42,57 @@ Result<Armed> arm(CgroupId cgroup, int directory) {
   return armed;
 }
 
+namespace {
+
+template <class Visit>
+void each_cgroup(std::span<const PodReading> pods, Visit&& visit) {
+  for (const PodReading& pod : pods) {
+    visit(pod.cgroup);
+    if (!pod.parts) continue;
+    for (const PartReading& part : pod.parts->parts)
+      visit(part.cgroup);
+  }
+}
+
+}  // namespace
+
 void Armory::keep(std::span<const PodReading> pods) {
-  const auto armed = static_cast<std::size_t>(std::count_if(
-      pods.begin(), pods.end(), [&](const PodReading& pod) { return find(pod.cgroup); }));
-  unarmed_ = pods.size() - armed;
+  std::size_t listed = 0, armed = 0;
+  each_cgroup(pods, [&](CgroupId cgroup) {
+    ++listed;
+    if (find(cgroup)) ++armed;
+  });
+  keep_processes(pods);
+  unarmed_ = listed - armed;
   if (unarmed_ == 0 && armed_.size() == armed) return;  // the usual case: nothing came or went
   drop_unlisted(pods);
-  for (const PodReading& pod : pods)
-    if (!find(pod.cgroup) && add(pod.cgroup)) --unarmed_;
+  each_cgroup(pods, [&](CgroupId cgroup) {
+    if (!find(cgroup) && add(cgroup)) --unarmed_;
+  });
+}
+
+// The largest of a pod is seldom another than a moment ago.
+void Armory::keep_processes(std::span<const PodReading> pods) {
+  const auto wanted = [](const PodReading& pod) {
+    return pod.parts && pod.parts->largest && pod.parts->largest->group == CgroupId{};
+  };
+  std::erase_if(processes_, [&](const ArmedProcess& armed) {
+    return std::none_of(pods.begin(), pods.end(), [&](const PodReading& pod) {
+      return pod.cgroup == armed.pod && wanted(pod) && pod.parts->largest->name == armed.name;
+    });
+  });
+  for (const PodReading& pod : pods) {
+    if (!wanted(pod) || find(pod.cgroup, pod.parts->largest->name)) continue;
+    const ProcessName name = pod.parts->largest->name;
+    if (Fd process(open_process(name)); process)
+      processes_.push_back({.pod = pod.cgroup, .name = name, .process = std::move(process)});
+  }
 }
 
 void Armory::drop_unlisted(std::span<const PodReading> pods) {
   std::vector<CgroupId> listed;
   listed.reserve(pods.size());
-  for (const PodReading& pod : pods)
-    listed.push_back(pod.cgroup);
+  each_cgroup(pods, [&](CgroupId cgroup) { listed.push_back(cgroup); });
   std::sort(listed.begin(), listed.end());
   std::erase_if(armed_, [&](const Armed& armed) {
     return !std::binary_search(listed.begin(), listed.end(), armed.cgroup);
@@ -71,6 +109,13 @@ bool Armory::add(CgroupId cgroup) {
 const Armed* Armory::find(CgroupId cgroup) const {
   const auto it = std::lower_bound(armed_.begin(), armed_.end(), cgroup, before);
   return it != armed_.end() && it->cgroup == cgroup ? &*it : nullptr;
+}
+
+const ArmedProcess* Armory::find(CgroupId pod, ProcessName process) const {
+  const auto it = std::find_if(
+      processes_.begin(), processes_.end(),
+      [&](const ArmedProcess& armed) { return armed.pod == pod && armed.name == process; });
+  return it == processes_.end() ? nullptr : &*it;
 }
 
 }  // namespace headroom::act

@@ -25,14 +25,24 @@ struct Armed {
   Fd events;  // cgroup.events
 };
 
+// A process that may be killed alone.
+struct ArmedProcess {
+  CgroupId pod;
+  ProcessName name;
+  Fd process;  // a pidfd
+};
+
 class Armory {
  public:
   explicit Armory(DirectoryOf directory_of) : directory_of_(std::move(directory_of)) {}
 
-  // Opens what is new in `pods`, closes what is no longer there. Allocates only when pods came.
+  // Opens what is new in `pods` and of their parts, closes what is no longer there. Allocates only
+  // when some came.
   void keep(std::span<const PodReading> pods);
-  // Null: not armed. Allocates nothing.
+  // Null: not armed. Allocates nothing. Of a pod, or of a part of one.
   const Armed* find(CgroupId cgroup) const;
+  // Null: it is not the pod's largest any more, or never was.
+  const ArmedProcess* find(CgroupId pod, ProcessName process) const;
 
   std::size_t size() const { return armed_.size(); }
   // Pods that could not be armed at the last keep() (vanished meanwhile, or out of descriptors).
@@ -40,10 +50,12 @@ class Armory {
 
  private:
   void drop_unlisted(std::span<const PodReading> pods);
+  void keep_processes(std::span<const PodReading> pods);
   bool add(CgroupId cgroup);
 
   DirectoryOf directory_of_;
-  std::vector<Armed> armed_;  // sorted by id
+  std::vector<Armed> armed_;             // sorted by id
+  std::vector<ArmedProcess> processes_;  // one a pod at the most
   std::size_t unarmed_ = 0;
 };
 

@@ -6,15 +6,33 @@
 #include "act/pre_stop.h"
 #include "act/processes.h"
 #include "act/remove_tree.h"
+#include "base/process_stat.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <memory>
 
 namespace headroom::act {
+namespace {
+
+// That is killed, or limited.
+CgroupId cgroup_of(const Decision& decision) {
+  return decision.part.unit == EvictionUnit::kContainer ? decision.part.cgroup : decision.cgroup;
+}
+
+bool has_exited(int pidfd) {
+  pollfd ready{.fd = pidfd, .events = POLLIN, .revents = 0};
+  return ::poll(&ready, 1, 0) > 0;
+}
+
+}  // namespace
+
 Outcome HostActuator::done(const Decision& decision, Outcome::Result result, int error) const {
   return Outcome{.decision = decision, .result = result, .error = error, .at = now_()};
 }
@@ -22,7 +40,8 @@ Outcome HostActuator::done(const Decision& decision, Outcome::Result result, int
 Outcome HostActuator::act(const Decision& decision) {
   if (decision.act == Act::kReclaim) return reclaim(decision);
   if (decision.act == Act::kRemove) return remove_volumes(decision);
-  const Armed* armed = armory_.find(decision.cgroup);
+  if (decision.part.unit == EvictionUnit::kProcess) return signal_process(decision);
+  const Armed* armed = armory_.find(cgroup_of(decision));
   // Not armed: it vanished before its descriptors could be opened, or we ran out of descriptors.
   if (!armed) return done(decision, Outcome::Result::kFailed, ENOENT);
   if (!populated(armed->events.get())) return done(decision, Outcome::Result::kGone);
@@ -33,6 +52,11 @@ Outcome HostActuator::act(const Decision& decision) {
       return terminate(decision, *armed);
     case Act::kPreStop:
       return pre_stop(decision, *armed);
+    case Act::kTakeCache:
+    case Act::kSqueeze:
+    case Act::kRelax:
+    case Act::kRestore:
+      return climb(decision, *armed);
     case Act::kRemove:
     case Act::kReclaim:
       break;  // above: neither needs a living pod
@@ -51,6 +75,74 @@ Outcome HostActuator::kill(const Decision& decision, const Armed& armed) const {
   return done(decision, Outcome::Result::kFailed, errno);
 }
 
+// Its descriptor: of one that was signalled before, or opened beforehand; or opened now, as after a
+// restart.
+int HostActuator::process_for(const Decision& decision, Fd& opened) const {
+  for (const InFlight& each : in_flight_)
+    if (each.decision.cgroup == decision.cgroup && each.decision.part.is(decision.part))
+      return each.process.get();
+  if (const auto* armed = armory_.find(decision.cgroup, decision.part.process))
+    return armed->process.get();
+  opened.reset(open_process(decision.part.process));
+  return opened.get();
+}
+
+Outcome HostActuator::signal_process(const Decision& decision) {
+  Fd opened;
+  const int process = process_for(decision, opened);
+  if (process < 0) return done(decision, Outcome::Result::kGone);
+  const int signal = decision.act == Act::kKill ? SIGKILL : SIGTERM;
+  if (::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) != 0) {
+    if (errno == ESRCH) return done(decision, Outcome::Result::kGone);
+    return done(decision, Outcome::Result::kFailed, errno);
+  }
+  const Outcome signalled = done(decision, Outcome::Result::kDone);
+  if (signal == SIGKILL) releaser_->help_process(process);
+  follow(decision, process);
+  return signalled;
+}
+
+// No room: its end is not told, and its time runs out.
+void HostActuator::follow(const Decision& decision, int process) {
+  for (InFlight& each : in_flight_)
+    if (each.process.get() == process) {
+      each.decision = decision;
+      return;
+    }
+  if (in_flight_.size() == kInFlight) return;
+  if (Fd copy(::fcntl(process, F_DUPFD_CLOEXEC, 0)); copy)
+    in_flight_.push_back({.decision = decision, .process = std::move(copy)});
+}
+
+void HostActuator::collect(std::vector<Outcome>& ended) {
+  errands_->collect(ended);
+  std::erase_if(in_flight_, [&](const InFlight& each) {
+    if (!has_exited(each.process.get())) return false;
+    ended.push_back(done(each.decision, Outcome::Result::kGone));
+    return true;
+  });
+}
+
+Outcome HostActuator::climb(const Decision& decision, const Armed& armed) {
+  const int copy = ::fcntl(armed.directory.get(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
+  auto directory = std::make_shared<Fd>(copy);
+  if (decision.act == Act::kTakeCache)
+    return begin(decision, [directory, bytes = *decision.bytes](const std::stop_token&) {
+      return take_cache(directory->get(), bytes);
+    });
+  if (!highs_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
+  const CgroupId cgroup = cgroup_of(decision);
+  if (decision.act == Act::kRestore)
+    return begin(decision, [highs = highs_, cgroup](const std::stop_token&) {
+      return highs->restore(cgroup);
+    });
+  return begin(decision, [highs = highs_, directory, cgroup,
+                          bytes = *decision.bytes](const std::stop_token&) {
+    return highs->hold(cgroup, directory->get(), bytes);
+  });
+}
+
 Outcome HostActuator::terminate(const Decision& decision, const Armed& armed) const {
   const auto sent = signal_processes(armed.directory.get(), SIGTERM);
   if (!sent && (sent.error().code == ENODEV || sent.error().code == ENOENT))
@@ -63,9 +155,17 @@ std::vector<StandingVictim> HostActuator::stand_by(std::span<const Decision> kil
   const auto copy = [](const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
   std::vector<StandingVictim> victims;
   for (const Decision& decision : kills) {
-    const Armed* armed = armory_.find(decision.cgroup);
+    if (decision.part.unit == EvictionUnit::kProcess) {
+      const auto* process = armory_.find(decision.cgroup, decision.part.process);
+      if (!process) continue;
+      StandingVictim victim{decision, {}, {}, {}, copy(process->process)};
+      if (victim.process) victims.push_back(std::move(victim));
+      continue;
+    }
+    const Armed* armed = armory_.find(cgroup_of(decision));
     if (!armed) continue;
-    StandingVictim victim{decision, copy(armed->directory), copy(armed->kill), copy(armed->events)};
+    StandingVictim victim{
+        decision, copy(armed->directory), copy(armed->kill), copy(armed->events), {}};
     if (victim.directory && victim.kill && victim.events) victims.push_back(std::move(victim));
   }
   return victims;

@@ -4,6 +4,7 @@
 
 #include "act/armed.h"
 #include "act/errands.h"
+#include "act/held_highs.h"
 #include "act/releaser.h"
 #include "act/sentinel.h"
 #include "base/pod_paths.h"
@@ -34,11 +35,15 @@ class HostActuator final : public Actuator {
         now_(now),
         ways_(std::move(ways)),
         errands_(std::make_unique<Errands>(now)),
-        releaser_(std::make_unique<Releaser>()) {}
+        releaser_(std::make_unique<Releaser>()) {
+    in_flight_.reserve(kInFlight);
+  }
 
   void arm(std::span<const PodReading> pods) override { armory_.keep(pods); }
   Outcome act(const Decision& decision) override;
-  void collect(std::vector<Outcome>& ended) override { errands_->collect(ended); }
+  void collect(std::vector<Outcome>& ended) override;
+  // What holds memory.high for the ladder; without it nothing is held.
+  void hold_with(std::shared_ptr<HeldHighs> highs) { highs_ = std::move(highs); }
   // Takes effect with the next act.
   void use(HostWays ways) { ways_ = std::move(ways); }
 
@@ -53,6 +58,17 @@ class HostActuator final : public Actuator {
 
  private:
   Outcome done(const Decision& decision, Outcome::Result result, int error = 0) const;
+  // One process that was signalled, until it has exited: SIGKILL goes to the one that got SIGTERM.
+  struct InFlight {
+    Decision decision;
+    Fd process;
+  };
+  static constexpr std::size_t kInFlight = 64;
+
+  Outcome signal_process(const Decision& decision);
+  int process_for(const Decision& decision, Fd& opened) const;
+  void follow(const Decision& decision, int process);
+  Outcome climb(const Decision& decision, const Armed& armed);
   Outcome kill(const Decision& decision, const Armed& armed) const;
   Outcome terminate(const Decision& decision, const Armed& armed) const;
 
@@ -66,6 +82,8 @@ class HostActuator final : public Actuator {
   HostWays ways_;
   std::unique_ptr<Errands> errands_;
   std::unique_ptr<Releaser> releaser_;
+  std::shared_ptr<HeldHighs> highs_;
+  std::vector<InFlight> in_flight_;
 };
 
 }  // namespace headroom::act

@@ -16,6 +16,8 @@ namespace headroom::act {
 namespace {
 
 constexpr std::chrono::milliseconds kAgain{10};
+// What a descriptor sent is of.
+constexpr int kCgroup = 0, kProcess = 1;
 
 // A knob that is not there has nothing to lift.
 void write_knob(int directory, const char* knob, std::string_view value) {
@@ -53,20 +55,27 @@ Releaser::~Releaser() {
   news_.release();
   if (thread_.joinable()) thread_.join();
   for (auto& each : waiting_)
-    if (const int fd = each.load(); fd >= 0) ::close(fd);
+    if (const int sent = each.load(); sent >= 0) ::close(sent / 2);
 }
 
 void Releaser::help(int cgroup_directory) {
+  send(cgroup_directory, kCgroup);
+}
+
+void Releaser::help_process(int pidfd) {
+  send(pidfd, kProcess);
+}
+
+void Releaser::send(int descriptor, int kind) {
   const std::lock_guard lock(senders_);
   std::atomic<int>& place = waiting_[next_in_ % kRoom];
-  const int copy = place.load(std::memory_order_acquire) < 0
-                       ? ::fcntl(cgroup_directory, F_DUPFD_CLOEXEC, 0)
-                       : -1;
+  const int copy =
+      place.load(std::memory_order_acquire) < 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1;
   if (copy < 0) {
     ++refused_;
     return;
   }
-  place.store(copy, std::memory_order_release);
+  place.store(copy * 2 + kind, std::memory_order_release);
   ++next_in_;
   news_.release();
 }
@@ -76,9 +85,9 @@ ReleaseTally Releaser::tally() const {
 }
 
 int Releaser::take() {
-  const int fd = waiting_[next_out_ % kRoom].exchange(-1, std::memory_order_acq_rel);
-  if (fd >= 0) ++next_out_;
-  return fd;
+  const int sent = waiting_[next_out_ % kRoom].exchange(-1, std::memory_order_acq_rel);
+  if (sent >= 0) ++next_out_;
+  return sent;
 }
 
 void Releaser::run(const std::stop_token& stop) {
@@ -89,19 +98,24 @@ void Releaser::run(const std::stop_token& stop) {
       news_.acquire();
     else
       (void)news_.try_acquire_for(kAgain);
-    for (int fd = take(); fd >= 0; fd = take())
-      attend(Fd(fd).get(), dying);
+    for (int sent = take(); sent >= 0; sent = take())
+      attend(sent, dying);
     reap(dying);
   }
 }
 
-void Releaser::attend(int cgroup_directory, std::vector<Dying>& dying) {
+void Releaser::attend(int sent, std::vector<Dying>& dying) {
   const auto now = Clock::now();
-  each_below(cgroup_directory, &uncap);
-  ++uncapped_;
-  for (Fd& process : hold_processes(cgroup_directory))
+  const auto wait_for = [&](Fd process) {
     dying.push_back(
         {.process = std::move(process), .due = now + kHedge, .given_up = now + kPatience});
+  };
+  Fd descriptor(sent / 2);
+  if (sent % 2 == kProcess) return wait_for(std::move(descriptor));
+  each_below(descriptor.get(), &uncap);
+  ++uncapped_;
+  for (Fd& process : hold_processes(descriptor.get()))
+    wait_for(std::move(process));
 }
 
 void Releaser::reap(std::vector<Dying>& dying) {

@@ -40,6 +40,8 @@ class Releaser {
 
   // Of a cgroup that has just been killed. Waits for no victim and allocates nothing. Any thread.
   void help(int cgroup_directory);
+  // Of one process that has just been killed: its cgroup lives on, and is left as it is. The same.
+  void help_process(int pidfd);
   // Any thread.
   ReleaseTally tally() const;
 
@@ -54,12 +56,13 @@ class Releaser {
   static constexpr std::size_t kRoom = 64;
 
   void run(const std::stop_token& stop);
+  void send(int descriptor, int kind);
   int take();
-  void attend(int cgroup_directory, std::vector<Dying>& dying);
+  void attend(int sent, std::vector<Dying>& dying);
   void reap(std::vector<Dying>& dying);
 
   std::mutex senders_;  // the loop, and who acts in its place: held for one dup()
-  std::array<std::atomic<int>, kRoom> waiting_;  // descriptors; -1: free
+  std::array<std::atomic<int>, kRoom> waiting_;  // descriptor × 2 + kind; -1: free
   std::size_t next_in_ = 0, next_out_ = 0;
   std::counting_semaphore<kRoom + 1> news_{0};
   std::atomic<std::uint64_t> uncapped_{0}, reaped_{0}, refused_{0};

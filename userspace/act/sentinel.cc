@@ -4,9 +4,11 @@
 #include "act/populated.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace headroom::act {
@@ -59,9 +61,25 @@ void Sentinel::guard() {
   if (const auto seen = setup_.read_memory()) act(*seen);
 }
 
+namespace {
+
+bool lives(const StandingVictim& victim) {
+  if (victim.process)
+    return ::syscall(SYS_pidfd_send_signal, victim.process.get(), 0, nullptr, 0) == 0;
+  return victim.kill && populated(victim.events.get());
+}
+
+bool kill_now(const StandingVictim& victim) {
+  if (victim.process)
+    return ::syscall(SYS_pidfd_send_signal, victim.process.get(), SIGKILL, nullptr, 0) == 0;
+  return ::write(victim.kill.get(), "1", 1) == 1;
+}
+
+}  // namespace
+
 StandingVictim* Sentinel::next_living() {
   for (StandingVictim& victim : victims_)
-    if (victim.kill && populated(victim.events.get())) return &victim;
+    if (lives(victim)) return &victim;
   return nullptr;
 }
 
@@ -76,17 +94,21 @@ void Sentinel::act(const Observation& seen) {
   decision.reason.capacity = seen.capacity;
   decision.reason.threshold = limit_;
   decision.reason.sampled_at = decision.reason.first_crossed = seen.at;
-  const bool killed = ::write(victim->kill.get(), "1", 1) == 1;
+  const bool killed = kill_now(*victim);
   const int error = killed ? 0 : errno;
   const Instant at = setup_.now();
+  if (killed && setup_.releaser && victim->process)
+    setup_.releaser->help_process(victim->process.get());
+  else if (killed && setup_.releaser)
+    setup_.releaser->help(victim->directory.get());
   victim->kill.reset();  // whatever came of it, not again
-  if (killed && setup_.releaser) setup_.releaser->help(victim->directory.get());
+  victim->process.reset();
   if (killed) ++kills_;
   patient_until_ = at + decision.standing.predicted_in + kOverdue / 4;
   decision.deadline = patient_until_;
-  const auto result = killed            ? Outcome::Result::kDone
-                      : error == ENODEV ? Outcome::Result::kGone
-                                        : Outcome::Result::kFailed;
+  const auto result = killed                              ? Outcome::Result::kDone
+                      : error == ENODEV || error == ESRCH ? Outcome::Result::kGone
+                                                          : Outcome::Result::kFailed;
   done_.push_back({.decision = decision, .result = result, .error = error, .at = at});
   news_ = true;
 }

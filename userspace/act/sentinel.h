@@ -31,6 +31,7 @@ struct StandingVictim {
   Fd directory;
   Fd kill;
   Fd events;
+  Fd process{};  // a pidfd, where one process is to go: then there is no `kill`
 };
 
 class Sentinel {

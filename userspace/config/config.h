@@ -5,6 +5,7 @@
 #include "base/pod_paths.h"
 #include "config/complaint.h"
 #include "config/cpus_config.h"
+#include "config/kubernetes_config.h"
 #include "config/setting.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/cpu_conversion.h"
@@ -79,6 +80,9 @@ struct Config {
   ReclaimConfig reclaim;
   CpusConfig cpus;
   SlicesConfig slices;
+  KubernetesConfig kubernetes;
+  // One is told of (kubernetes.kubelet.url), or was found running: it writes, we observe.
+  bool beside_kubelet = false;
   // pressure.memory: joins policy.thresholds when all is read.
   std::optional<Threshold> memory_pressure;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.

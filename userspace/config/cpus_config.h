@@ -32,6 +32,7 @@ struct CpusConfig {
   std::filesystem::path state_file = "/var/lib/headroom/cpu_manager_state";  // stateFile
   bool exclude_isolated = false;                                             // excludeIsolated
   Partition partition = Partition::kMember;                                  // partition
+  bool guard_shared_pool = true;                                             // guardSharedPool
 
   friend bool operator==(const CpusConfig&, const CpusConfig&) = default;
 };

@@ -18,8 +18,8 @@ using Mode = CpusConfig::Mode;
 using Policy = CpusConfig::Policy;
 using Partition = CpusConfig::Partition;
 
-constexpr auto kOurKeys =
-    std::to_array<std::string_view>({"mode", "stateFile", "excludeIsolated", "partition"});
+constexpr auto kOurKeys = std::to_array<std::string_view>(
+    {"mode", "stateFile", "excludeIsolated", "partition", "guardSharedPool"});
 constexpr std::array<Choice<Mode>, 3> kModes{
     {{"off", Mode::kOff}, {"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
 constexpr std::array<Choice<Policy>, 2> kPolicies{
@@ -249,6 +249,8 @@ void read_headroom_cpus(const Section& headroom, const std::string& file, Config
   if (const auto exclude = section->boolean("excludeIsolated"))
     config.cpus.exclude_isolated = *exclude;
   read_choice(*section, file, "partition", kPartitions, config.cpus.partition);
+  if (const auto guard = section->boolean("guardSharedPool"))
+    config.cpus.guard_shared_pool = *guard;
 }
 
 void apply_cpu_flags(const CommandLine& line, Config& config, CpusTold& told,

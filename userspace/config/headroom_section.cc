@@ -3,6 +3,8 @@
 
 #include "config/absolute_path.h"
 #include "config/disk_section.h"
+#include "config/kubernetes_section.h"
+#include "config/ladder_section.h"
 #include "config/node_section.h"
 #include "config/positive.h"
 #include "config/pressure_section.h"
@@ -39,10 +41,13 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "disk",
     "reclaim",
     "slices",
+    "evictionUnit",
     "evictStaticPods",
     "oomScoreAdj",
     "cpus",
     "pressure",
+    "kubernetes",
+    "ladder",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -56,6 +61,9 @@ constexpr std::array<Choice<WeightFormula>, 2> kWeights{
 constexpr std::array<Choice<BpfUse>, 3> kBpfUses{
     {{"all", BpfUse::kAll}, {"events", BpfUse::kEvents}, {"none", BpfUse::kNone}}};
 constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
+constexpr std::array<Choice<EvictionUnit>, 3> kUnits{{{"pod", EvictionUnit::kPod},
+                                                      {"container", EvictionUnit::kContainer},
+                                                      {"process", EvictionUnit::kProcess}}};
 constexpr std::array<Choice<bool>, 2> kOomScores{{{"leave", false}, {"mirror", true}}};
 constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
@@ -199,7 +207,11 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
     config.policy.evict_static_culprits = *culprits;
   if (const auto mirror = section.choice<bool>("oomScoreAdj", kOomScores))
     config.mirror_oom_scores = *mirror;
+  if (const auto unit = section.choice<EvictionUnit>("evictionUnit", kUnits))
+    config.policy.eviction_unit = *unit;
   read_pressure(section, config);
+  read_kubernetes(section, config);
+  read_ladder(section, config.policy);
 }
 
 }  // namespace headroom::config

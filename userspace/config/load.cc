@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load.h"
 
+#include "config/beside_kubelet.h"
 #include "config/cpus_section.h"
 #include "config/eviction_told.h"
 #include "config/flags.h"
 #include "config/headroom_section.h"
 #include "config/kubelet_section.h"
+#include "config/kubernetes_section.h"
 #include "config/node_flags.h"
 #include "config/read_file.h"
 #include "config/reserve_flags.h"
@@ -14,6 +16,7 @@
 #include "config/settings_told.h"
 #include "config/sources.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,8 +45,11 @@ void read_file_into(const std::filesystem::path& file, bool drop_in, Sources& so
     complaints.push_back({file, 0, text.error().what});
 }
 
-Sources read_sources(const CommandLine& line, Complaints& complaints) {
+// `base`: what all the others are merged into; "": nothing.
+Sources read_sources(const CommandLine& line, const std::filesystem::path& base,
+                     Complaints& complaints) {
   Sources sources;
+  if (!base.empty()) read_file_into(base, true, sources, complaints);
   const std::string file = line.config.empty() ? kDefaultFile : line.config.back();
   const bool there = !line.config.empty() || ::access(file.c_str(), F_OK) == 0 || errno != ENOENT;
   if (there) read_file_into(file, false, sources, complaints);
@@ -58,6 +64,18 @@ Sources read_sources(const CommandLine& line, Complaints& complaints) {
   for (const std::filesystem::path& name : *names)
     read_file_into(name, true, sources, complaints);
   return sources;
+}
+
+// What headroom-kube writes down of the kubelet's own; "": not wanted.
+std::filesystem::path configz_of(const Sources& sources) {
+  if (!sources.document().is_map()) return {};
+  Config told;
+  Complaints ignored;  // they come up again
+  const std::string& file = sources.files().front();
+  const Section section(sources.document(), "", file, ignored);
+  if (const auto ours = section.map("headroom")) read_kubernetes(*ours, told);
+  if (!told.kubernetes.kubelet.configz) return {};
+  return told.kubernetes.configz_file();
 }
 
 void read_document(const Sources& sources, Config& config, Gathered& gathered,
@@ -83,15 +101,31 @@ void sort_by_place(Complaints& complaints) {
 
 }  // namespace
 
-Heard read(const CommandLine& line) {
+// Who writes it makes a new inode.
+std::string edition_of(const std::filesystem::path& file) {
+  struct stat info {};
+  if (file.empty() || ::stat(file.c_str(), &info) != 0) return "";
+  return std::to_string(info.st_ino) + " " + std::to_string(info.st_ctim.tv_sec) + "." +
+         std::to_string(info.st_ctim.tv_nsec);
+}
+
+Heard read(const CommandLine& line, const Surroundings& surroundings) {
   Heard told;
   Gathered gathered;
-  const Sources sources = read_sources(line, told.complaints);
+  Sources sources = read_sources(line, {}, told.complaints);
+  const auto base = surroundings.heed_configz ? configz_of(sources) : std::filesystem::path();
+  told.configz = edition_of(base);
+  if (!told.configz.empty()) {
+    told.complaints.clear();  // they come up again
+    sources = read_sources(line, base, told.complaints);
+  }
   read_document(sources, told.config, gathered, told.complaints);
   apply_flags(line, told.config, gathered.eviction, told.complaints);
   apply_node_flags(line, told.config, told.complaints);
   apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
   apply_reserve_flags(line, gathered.reserves, told.complaints);
+  settle_beside_kubelet(sources.document(), sources.files().empty() ? "" : sources.files().front(),
+                        surroundings.kubelet_runs, told.config, told.complaints);
   const Enforcements enforcements{enforcements_told(gathered.eviction, told.complaints),
                                   gathered.eviction.enforce_node_allocatable};
   told.config.policy.thresholds =
@@ -103,6 +137,7 @@ Heard read(const CommandLine& line) {
   told.config.settings =
       settings_told(sources.document(), line, gathered.eviction, gathered.reserves,
                     [&](int at) { return sources.place(at); });
+  note_beside_kubelet(sources.document(), told.config, told.config.settings);
   sort_by_place(told.complaints);
   for (Complaint& complaint : told.complaints)
     complaint = sources.located(std::move(complaint));

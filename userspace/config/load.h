@@ -6,7 +6,9 @@
 #include "config/complaint.h"
 #include "config/config.h"
 
+#include <filesystem>
 #include <ostream>
+#include <string>
 
 #include <tl/expected.hpp>
 
@@ -17,12 +19,24 @@ inline constexpr const char* kDefaultFile = "/etc/headroom/headroom.yaml";
 // Where --config-dir names no directory, drop-ins are beside the file: headroom.yaml.d.
 inline constexpr const char* kDropInEnding = ".d";
 
+// What is around us, for whoever has looked.
+struct Surroundings {
+  bool kubelet_runs = false;
+  // Whether headroom.kubernetes.kubelet.configz counts: not where it alone is what is wrong.
+  bool heed_configz = true;
+};
+
 // What was understood, beside what was wrong.
 struct Heard {
   Config config;
   Complaints complaints;
+  // The kubelet's own configuration, as headroom-kube wrote it down, is part of it: which one,
+  // in words that change with the file. "": it is not, or not yet.
+  std::string configz;
 };
-Heard read(const CommandLine& line);
+// What Heard::configz would be of this file.
+std::string edition_of(const std::filesystem::path& file);
+Heard read(const CommandLine& line, const Surroundings& surroundings = {});
 
 // All or nothing.
 tl::expected<Config, Complaints> load(const CommandLine& line);

@@ -6,6 +6,7 @@
 #include "ctl/cpus_repack.h"
 
 #include <headroom/cpuset.h>
+#include <headroom/quantity.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -142,6 +143,28 @@ std::string containers(const Json& answer, const Screen& screen) {
   return "\n" + table(rows, rows.front().size(), screen);
 }
 
+std::string milli(const Json& pool, const char* key) {
+  return Quantity::of_milli(pool.at(key).get<std::int64_t>()).canonical();
+}
+
+// Nothing where nobody has CPUs of its own.
+std::string pool_of(const Json& answer) {
+  const Json& pool = answer.at("shared_pool");
+  if (pool.is_null()) return "";
+  const std::string size = milli(pool, "size_millicores"),
+                    requested = milli(pool, "requested_millicores");
+  std::string text =
+      fmt::format("shared pool, without what is reserved: CPU {}, requested {}", size, requested);
+  if (const int unknown = pool.at("unknown_pods"); unknown > 0)
+    text +=
+        fmt::format(", and {} more pod{} that nobody describes", unknown, unknown == 1 ? "" : "s");
+  if (!pool.at("guarded").get<bool>()) text += ", not guarded";
+  text += '\n';
+  if (pool.at("requested_millicores") > pool.at("size_millicores"))
+    text += "trouble: the shared pool has fewer CPUs than its pods requested\n";
+  return text;
+}
+
 std::string heading(const Json& answer) {
   std::string text = fmt::format("mode {}  policy {}  shared {}  reserved {}", said(answer, "mode"),
                                  said(answer, "policy"), listed(set_of(answer, "shared")),
@@ -149,7 +172,7 @@ std::string heading(const Json& answer) {
   for (const char* kind : {"offline", "isolated", "nohz_full"})
     if (const CpuSet cpus = set_of(answer, kind); !cpus.empty())
       text += fmt::format("  {} {}", kind, cpus.format());
-  text += '\n';
+  text += '\n' + pool_of(answer);
   if (const std::string trouble = said(answer, "trouble"); !trouble.empty())
     text += "trouble: " + trouble + '\n';
   if (answer.at("unsaved").get<bool>()) text += "trouble: the state file could not be written\n";

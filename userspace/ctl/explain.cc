@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 namespace headroom::ctl {
 namespace {
@@ -16,7 +17,9 @@ namespace {
 
 std::string fate_of(const Json& record) {
   const std::string outcome = text(at(record, {"outcome"}));
-  if (outcome == "evicted") return "was evicted";
+  const Json& unit = at(record, {"unit"});
+  const bool whole = !unit.is_string() || unit == "pod";
+  if (outcome == "evicted") return whole ? "was evicted" : "was killed";
   if (outcome == "outlasting") return "was to be evicted and still has processes";
   if (outcome == "vanished") return "was gone before it could be evicted";
   if (outcome == "failed") return "could not be evicted: " + text(at(record, {"error"}));
@@ -24,9 +27,15 @@ std::string fate_of(const Json& record) {
   return "was decided on: " + outcome;
 }
 
+std::string whose(const Json& record) {
+  const Json& unit = at(record, {"unit"});
+  const bool part = unit.is_string() && unit != "pod";
+  return part ? "a " + text(unit) + " of " + pod_of(record) : pod_of(record);
+}
+
 std::string headline(const Json& record) {
   const std::string qos = text(at(record, {"pod", "qos"}));
-  return fmt::format("{} ({}priority {}) {}, {} UTC", pod_of(record),
+  return fmt::format("{} ({}priority {}) {}, {} UTC", whose(record),
                      qos.size() > 1 ? qos + ", " : "",
                      integer(at(record, {"pod", "priority"})).value_or(0), fate_of(record),
                      text(at(record, {"time"})).substr(0, 23));
@@ -59,10 +68,47 @@ std::vector<std::string> why_lines(const Json& record) {
   if (const Json& taint = at(record, {"taint"}); taint.is_string())
     return {fmt::format("The node is tainted {} and the pod does not tolerate it, or no longer.",
                         text(taint))};
+  if (text(at(record, {"kind"})) == "stuck")
+    return {fmt::format("It was stuck at its own memory.high of {}.",
+                        bytes(integer(at(record, {"threshold"}))))};
   if (text(at(record, {"kind"})) == "limit")
     return {fmt::format("It used more of its local storage than its limit of {} ({}).",
                         bytes(integer(at(record, {"threshold"}))), text(at(record, {"signal"})))};
   return threshold_lines(record);
+}
+
+// --- how much of it, and what was tried before ---------------------------------------------------
+
+std::vector<std::string> part_lines(const Json& record) {
+  const Json& part = at(record, {"part"});
+  if (!part.is_object()) return {};
+  std::string what = "One container of the pod was killed, not the pod";
+  if (at(part, {"oom_group"}) == true)
+    what =
+        "One cgroup of the pod was killed whole: it dies as one, by its memory.oom.group or as "
+        "one pid namespace";
+  if (const auto pid = integer(at(part, {"pid"})))
+    what = fmt::format("Its largest process was killed, not the pod: {} ({})", *pid,
+                       text(at(part, {"comm"})));
+  const std::string path = text(at(record, {"cgroup", "path"}));
+  std::vector<std::string> lines{what + "."};
+  if (path.size() > 1) lines.push_back(path);
+  return lines;
+}
+
+std::vector<std::string> ladder_lines(const Json& record) {
+  const Json& ladder = at(record, {"ladder"});
+  if (!ladder.is_object()) return {};
+  std::vector<std::string> steps;
+  const auto tell = [&](const char* step, const char* says) {
+    if (const auto times = integer(at(ladder, {step})))
+      steps.push_back(fmt::format("{} ({}×)", says, *times));
+  };
+  tell("reclaim", "page cache was taken");
+  tell("squeeze", "BestEffort pods were held at what they used");
+  tell("relax", "a memory.high was raised");
+  tell("restore", "one was put back");
+  return {fmt::format("In the minute before: {}.", fmt::join(steps, ", "))};
 }
 
 // --- how fresh ---------------------------------------------------------------------------------
@@ -186,6 +232,8 @@ void section(std::string& page, std::string_view title, const std::vector<std::s
 std::string explain(const Json& record, const Json& minute, const Screen& screen) {
   std::string page = painted(headline(record), Colour::kBold, screen) + '\n';
   section(page, "Why", why_lines(record), screen);
+  section(page, "Part", part_lines(record), screen);
+  section(page, "Ladder", ladder_lines(record), screen);
   section(page, "Inputs", fresh_lines(record), screen);
   section(page, "Rule", rule_lines(record), screen);
   if (const std::string ranking = ranking_table(record, screen); !ranking.empty())

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/status.h"
 
+#include "ctl/api_line.h"
 #include "ctl/client.h"
 #include "ctl/complain.h"
+#include "ctl/kubelet_line.h"
 #include "ctl/resources.h"
 #include "ctl/stallers.h"
 
 #include <cstdio>
+#include <ctime>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -146,6 +149,8 @@ int run_status(bool json) {
   const auto status = parse_status(*document);
   if (!status) return complain(status.error());
   std::fputs(render_status(*status, screen_of_stdout()).c_str(), stdout);
+  std::fputs(kubelet_line(*document, std::time(nullptr)).c_str(), stdout);
+  std::fputs(api_line(*document).c_str(), stdout);
   return 0;
 }
 

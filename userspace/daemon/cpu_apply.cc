@@ -21,7 +21,10 @@ const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& 
 
 }  // namespace
 
-// A pod has what its containers have together, and so has whatever else of it there is.
+// A pod has what its containers have together, and so has whatever else of it there is. The kernel
+// lets nothing run in a cgroup but on CPUs of those above, so an init container that shares has the
+// shared pool let into its pod, for as long as it is there; the kubelet, which leaves the pod's own
+// cgroup without a limit, needs not.
 void CpuManager::add_targets(const Present& present, std::vector<CpuTarget>& targets) const {
   const CpuSet pool = shared();
   const auto own = [&](const std::string& name) {
@@ -33,9 +36,13 @@ void CpuManager::add_targets(const Present& present, std::vector<CpuTarget>& tar
       if (const CpuSet* const cpus = own(container.name)) of_pod |= *cpus;
     });
   if (of_pod.empty()) of_pod = pool;
-  if (present.pod)
-    for (const Container& container : present.pod->containers)
-      if (!own(container.name)) of_pod |= pool;
+  const auto shares = [&](const Container& container) { return !own(container.name); };
+  const auto starts = [&](const Container& container) {
+    return shares(container) && (container.sidecar || present.containers.contains(container.name));
+  };
+  if (present.pod && (std::ranges::any_of(present.pod->containers, shares) ||
+                      std::ranges::any_of(present.pod->init_containers, starts)))
+    of_pod |= pool;
   targets.push_back({present.cgroup->path, {}, of_pod});
   for (const auto& [name, path] : present.containers)
     targets.push_back({path, {}, own(name) ? *own(name) : pool});

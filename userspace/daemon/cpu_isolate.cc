@@ -48,7 +48,9 @@ CpuManager::Partitions CpuManager::partitions_wanted() const {
   return wanted;
 }
 
-// Before any CPU changes hands: of a partition, the kernel takes no others than it has.
+// Before any CPU changes hands: of a partition, the kernel takes no others than it has. A small
+// file is read for each pod also where nobody is to be isolated: what others, or a daemon before,
+// made a partition must not keep its CPUs from anybody.
 void CpuManager::end_partitions(const Partitions& wanted) {
   for (const observe::PodCgroup& pod : tree_.pods) {
     if (!is_partition(partition_.state(pod.path))) continue;

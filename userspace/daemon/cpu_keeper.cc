@@ -52,10 +52,11 @@ config::Complaints cpu_objections(const config::Config& config) {
   return complaints;
 }
 
-CpuManager::Setup CpuKeeper::setup_of(const std::filesystem::path& cgroup_root,
+CpuManager::Setup CpuKeeper::setup_of(std::shared_ptr<const ToldNames> told,
+                                      const std::filesystem::path& cgroup_root,
                                       const std::string& pods_cgroup) {
   const auto writer = std::make_shared<act::CpusetWriter>(cgroup_root);
-  const auto names = std::make_shared<RuntimeNames>();
+  const auto names = std::make_shared<RuntimeNames>(std::move(told));
   return {
       .cgroup_root = cgroup_root,
       .pods_cgroup = pods_cgroup,
@@ -69,8 +70,9 @@ CpuManager::Setup CpuKeeper::setup_of(const std::filesystem::path& cgroup_root,
 
 CpuKeeper::CpuKeeper(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
                      CpuTerms terms, std::vector<Pod> manifests,
-                     std::shared_ptr<report::CpuBoard> board, std::shared_ptr<RepackDesk> desk)
-    : manager_(setup_of(cgroup_root, pods_cgroup), terms),
+                     std::shared_ptr<const ToldNames> told, std::shared_ptr<report::CpuBoard> board,
+                     std::shared_ptr<RepackDesk> desk)
+    : manager_(setup_of(std::move(told), cgroup_root, pods_cgroup), terms),
       watch_(cgroup_root),
       board_(std::move(board)),
       desk_(std::move(desk)),

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "daemon/cpu_manager.h"
 #include "daemon/repack_desk.h"
+#include "daemon/told_names.h"
 #include "observe/cpuset_watch.h"
 #include "report/cpus_view.h"
 
@@ -33,8 +34,8 @@ class CpuKeeper {
   static constexpr std::chrono::milliseconds kDriftPeriod{500};
 
   CpuKeeper(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
-            CpuTerms terms, std::vector<Pod> manifests, std::shared_ptr<report::CpuBoard> board,
-            std::shared_ptr<RepackDesk> desk);
+            CpuTerms terms, std::vector<Pod> manifests, std::shared_ptr<const ToldNames> told,
+            std::shared_ptr<report::CpuBoard> board, std::shared_ptr<RepackDesk> desk);
   ~CpuKeeper();
   CpuKeeper(const CpuKeeper&) = delete;
   CpuKeeper& operator=(const CpuKeeper&) = delete;
@@ -49,7 +50,8 @@ class CpuKeeper {
     std::optional<std::vector<Pod>> manifests;
     bool stop = false;
   };
-  static CpuManager::Setup setup_of(const std::filesystem::path& cgroup_root,
+  static CpuManager::Setup setup_of(std::shared_ptr<const ToldNames> told,
+                                    const std::filesystem::path& cgroup_root,
                                     const std::string& pods_cgroup);
   void put(const std::function<void(Inbox&)>& change);
   void wake() const;

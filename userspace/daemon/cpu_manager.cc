@@ -2,11 +2,13 @@
 #include "daemon/cpu_manager.h"
 
 #include "judge/cpuset/cpu_request.h"
+#include "judge/cpuset/pool_guard.h"
 #include "report/journal.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <variant>
 
 namespace headroom::daemon {
 namespace {
@@ -222,6 +224,22 @@ void CpuManager::gather() {
   std::ranges::stable_sort(present_, {}, [&](const Present& present) {
     return arrivals_.find(present.cgroup->uid)->second;
   });
+  note_sharing();
+}
+
+// A pod that nobody describes asks for what nobody knows: it is counted, and keeps none from
+// getting CPUs of their own.
+void CpuManager::note_sharing() {
+  sharing_ = {.requested = {}, .guarded = terms_.cpus.guard_shared_pool};
+  unknown_sharing_ = static_cast<int>(std::ranges::count_if(
+      present_, [](const Present& one) { return !one.pod && one.cgroup->populated; }));
+  for (const observe::SharingPod& one : tree_.sharing_pods) {
+    const auto pod = manifests_.find(one.uid);
+    if (pod != manifests_.end())
+      sharing_.requested.count += requested_of_pool(*pod->second, {}).count;
+    else if (observe::is_populated(setup_.cgroup_root, one.path))
+      ++unknown_sharing_;
+  }
 }
 
 // For a lost file: every Guaranteed pod's, and where the others run, which is nobody's own.
@@ -274,6 +292,7 @@ void CpuManager::arrange_all(bool first) {
     CpuState everybody{.default_set = machine_->topology.cpus()};
     note_changes(everybody);
     refused_.clear();
+    pool_.reset();
     state_ = std::move(everybody);
     return;
   }
@@ -281,9 +300,10 @@ void CpuManager::arrange_all(bool first) {
   for (const Present& present : present_)
     if (present.pod) active.push_back(present.pod.get());
   const std::vector<RunningCpus> runs = first ? running() : std::vector<RunningCpus>{};
-  Arrangement next = arrange(*policy_, state_, active, runs);
+  Arrangement next = arrange(*policy_, state_, active, runs, sharing_);
   note_changes(next.state);
   note_refusals(next.refused);
+  note_pool(next.pool);
   state_ = std::move(next.state);
 }
 
@@ -318,10 +338,26 @@ void CpuManager::note_refusals(const std::vector<PodRefusal>& refused) {
     const std::uint64_t wishes = wishes_of(*one.pod);
     counts_.pinning_requests += wishes;
     counts_.pinning_errors += wishes;
+    counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
     log::warning("{} has not the CPUs of its own that it wants ({}): it shares", label(*one.pod),
                  in_words(one.why));
   }
   refused_ = std::move(now);
+}
+
+// Nobody can be refused then: who has CPUs of its own had them before the others came, or keeps
+// what an unplug has left.
+void CpuManager::note_pool(const SharedPool& pool) {
+  const bool was_short = pool_ && pool_->is_short();
+  pool_ = pool;
+  if (pool.is_short() == was_short) return;
+  const auto text = [](MilliCpu cpu) { return Quantity::of_milli(cpu.count).canonical(); };
+  if (pool.is_short())
+    log::warning("the shared pool has {} CPUs for pods that requested {}", text(pool.size),
+                 text(pool.requested));
+  else
+    log::info("the shared pool has again what its pods requested: {} CPUs, {} requested",
+              text(pool.size), text(pool.requested));
 }
 
 void CpuManager::save() {
@@ -351,6 +387,9 @@ report::CpusView CpuManager::view() const {
   view.shared = shared();
   if (!policy_) return view;
   view.reserved = policy_->reserved();
+  view.pool = pool_;
+  view.pool_unknown = unknown_sharing_;
+  view.pool_guarded = terms_.cpus.guard_shared_pool;
   for (const Present& present : present_) {
     if (!present.pod) continue;
     const auto refused = refused_.find(present.pod->uid);

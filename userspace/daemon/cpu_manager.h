@@ -12,6 +12,7 @@
 #include "config/cpus_config.h"
 #include "daemon/pod_containers.h"
 #include "judge/cpuset/arrange.h"
+#include "judge/cpuset/shared_pool.h"
 #include "judge/cpuset/stage.h"
 #include "observe/pod_tree.h"
 #include "observe/topology_reader.h"
@@ -86,6 +87,8 @@ class CpuManager {
   void note_devices(const std::string& uid) const;
   std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup) const;
   std::vector<RunningCpus> running() const;
+  void note_sharing();
+  void note_pool(const SharedPool& pool);
   void arrange_all(bool first);
   void note_changes(const CpuState& next);
   void note_refusals(const std::vector<PodRefusal>& refused);
@@ -128,6 +131,9 @@ class CpuManager {
   std::uint64_t next_arrival_ = 0;
   observe::PodTree tree_;
   std::vector<Present> present_;  // in the order they came
+  PoolTerms sharing_;             // what pods of the tiers request
+  int unknown_sharing_ = 0;       // pods that share and that nobody describes
+  std::optional<SharedPool> pool_;
   CpuState state_;
   std::map<std::string, RefusedPod, std::less<>> refused_;  // by uid
   std::map<std::string, CpuSet> applied_;                   // by path

@@ -55,7 +55,7 @@ Result<report::RepackView> CpuManager::repack(bool dry_run) {
   for (const Present& present : present_)
     if (present.pod && manifests_.contains(present.cgroup->uid))
       movable.push_back(present.pod.get());
-  Repacking plan = headroom::repack(*policy_, state_, movable);
+  Repacking plan = headroom::repack(*policy_, state_, movable, sharing_);
   report::RepackView view{.dry_run = dry_run,
                           .moved_cpus = plan.moved_cpus(),
                           .before = plan.before,

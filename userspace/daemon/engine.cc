@@ -24,6 +24,7 @@ Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& 
   // Grown before they are needed: the kill path allocates nothing.
   for (History* history : {&history_, &verdict_.after}) {
     history->victims.reserve(kRoom);
+    history->parts_taken.reserve(kRoom);
     history->thresholds.reserve(policy_.thresholds.size());
   }
   verdict_.decisions.reserve(kRoom);
@@ -47,7 +48,11 @@ Instant Engine::turn(Instant now, report::Wake wake) {
     learn(outcome, history_);
   Snapshot snapshot = look(now >= pace_.due() ? Depth::kCgroups : Depth::kNode);
   // From the same history: the verdict of the shallower look is void.
-  if (verdict_.look_closer) snapshot = look(Depth::kCgroups);
+  if (verdict_.look_closer || !verdict_.decisions.empty()) {
+    const bool changed = snapshot.cgroups_changed;
+    snapshot = look(Depth::kDecision);
+    snapshot.cgroups_changed |= changed;
+  }
   act(snapshot);
   meter_.acted();
   outcomes_.insert(outcomes_.begin(), ended_.begin(), ended_.end());

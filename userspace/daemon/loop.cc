@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/loop.h"
 
+#include "config/beside_kubelet.h"
 #include "config/load.h"
-#include "daemon/slice_terms.h"
+#include "daemon/heard.h"
+#include "daemon/manifest_places.h"
 #include "observe/clock.h"
-#include "observe/manifest.h"
 #include "observe/pressure_trigger.h"
 #include "report/journal.h"
 
 #include <sys/epoll.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace headroom::daemon {
 namespace {
@@ -42,6 +43,17 @@ Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t r
   return source;
 }
 
+// Reading manifests: so much later than the first change, so many files at a time, and a breath
+// between: some milliseconds each, in which nothing else is done.
+constexpr std::chrono::milliseconds kShelfDelay{50}, kShelfPause{2}, kShelfAccuracy{1};
+constexpr std::size_t kMostFiles = 16;
+// A directory that was removed and made anew is found by looking.
+constexpr std::chrono::seconds kUncoveredPeriod{1}, kCoveredPeriod{10};
+
+std::uint64_t usec(Duration length) {
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::microseconds>(length).count());
+}
+
 // What stops the loop from turning at all is no reason to go on.
 void give_up(sd_event* event, const Result<>& why) {
   log::error("{}", why.error().what);
@@ -59,8 +71,9 @@ void block_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-Result<std::unique_ptr<Loop>> Loop::open(Node& node, config::CommandLine line) {
-  std::unique_ptr<Loop> loop(new Loop(node, std::move(line)));
+Result<std::unique_ptr<Loop>> Loop::open(Node& node, config::CommandLine line,
+                                         observe::ManifestShelf shelf, std::string configz) {
+  std::unique_ptr<Loop> loop(new Loop(node, std::move(line), std::move(shelf), std::move(configz)));
   if (auto attached = loop->attach(); !attached) return tl::make_unexpected(attached.error());
   return loop;
 }
@@ -94,8 +107,8 @@ Result<> Loop::attach() {
   timer_.reset(timer);
   sd_event_source_set_description(timer, "turn");
   if (auto set = checked(sd_event_set_watchdog(event, true), "arm the watchdog"); !set) return set;
-  if (auto watched = watch_manifests(); !watched)
-    log::warning("{}: manifests are read again on SIGHUP only", watched.error().what);
+  if (auto added = add_shelf_timers(); !added) return added;
+  watch_directories();
   if (auto watched = watch_pressure(); !watched)
     log::info("{}: the next check finds out", watched.error().what);
   return watch_events();
@@ -121,20 +134,73 @@ Result<> Loop::watch_events() {
   return {};
 }
 
-Result<> Loop::watch_manifests() {
-  manifests_.reset();
-  const auto& directory = node_->config().pod_manifests;
-  std::error_code ignored;
-  std::filesystem::create_directories(directory, ignored);  // else adding the watch says why
-  sd_event_source* source = nullptr;
-  const int result = sd_event_add_inotify(event_.get(), &source, directory.c_str(),
-                                          IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE,
-                                          &on_manifests, this);
-  if (result < 0) return errno_failure("watch " + directory.native(), -result);
-  manifests_.reset(source);
-  // After the timer: a flood of manifests must not hold up a turn that is due.
-  sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+// Both after everything else: a flood of manifests must not hold up a turn that is due.
+Result<> Loop::add_shelf_timers() {
+  struct Wanted {
+    Source* source;
+    sd_event_time_handler_t handler;
+    const char* name;
+  };
+  for (const Wanted& wanted : {Wanted{&shelf_timer_, &on_shelf, "manifests"},
+                               Wanted{&uncovered_timer_, &on_uncovered, "directories"}}) {
+    sd_event_source* source = nullptr;
+    if (auto added = checked(sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX,
+                                               usec(kShelfAccuracy), wanted.handler, this),
+                             "add a timer");
+        !added)
+      return added;
+    wanted.source->reset(source);
+    sd_event_source_set_enabled(source, SD_EVENT_OFF);  // as made it is on, once
+    sd_event_source_set_description(source, wanted.name);
+    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+  }
   return {};
+}
+
+void Loop::watch_directories() {
+  directories_.clear();
+  const auto add = [&](const std::filesystem::path& directory, DirectoryWatch::Changed changed) {
+    directories_.push_back(
+        std::make_unique<DirectoryWatch>(event_.get(), directory, std::move(changed)));
+  };
+  const config::Config& config = node_->config();
+  for (const observe::ManifestPlace& place : manifest_places(config))
+    add(place.directory, [this](std::string_view) { read_shelf_in(kShelfDelay); });
+  if (config.kubernetes.kubelet.configz)
+    add(config.kubernetes.run_dir, [this](std::string_view) { heed_configz(); });
+  std::error_code ignored;
+  std::filesystem::create_directories(config.pod_manifests, ignored);  // the others are another's
+  cover_directories();
+  for (const auto& directory : directories_)
+    if (!directory->watches())
+      log::info("{} is not there yet, or cannot be watched", directory->directory().native());
+}
+
+void Loop::cover_directories() {
+  bool all = true;
+  for (const auto& directory : directories_)
+    all = directory->cover().has_value() && all;
+  sd_event_source_set_time_relative(uncovered_timer_.get(),
+                                    usec(all ? kCoveredPeriod : kUncoveredPeriod));
+  sd_event_source_set_enabled(uncovered_timer_.get(), SD_EVENT_ONESHOT);
+}
+
+// Files come in floods: they are read together. One that goes on does not put it off.
+void Loop::read_shelf_in(Duration delay) {
+  int enabled = SD_EVENT_OFF;
+  sd_event_source_get_enabled(shelf_timer_.get(), &enabled);
+  if (enabled != SD_EVENT_OFF) return;
+  sd_event_source_set_time_relative(shelf_timer_.get(), usec(delay));
+  sd_event_source_set_enabled(shelf_timer_.get(), SD_EVENT_ONESHOT);
+}
+
+// The kubelet's own configuration is another than the one that was read: it came, or changed.
+void Loop::heed_configz() {
+  const std::string edition = config::edition_of(node_->config().kubernetes.configz_file());
+  if (edition.empty() || edition == configz_) return;
+  configz_ = edition;  // one that is refused is not tried again and again
+  reload_due_ = true;  // not here: it makes the watches anew that told of it
+  read_shelf_in({});
 }
 
 Result<> Loop::run() {
@@ -160,27 +226,39 @@ Result<> Loop::wake_at(Instant next) {
 }
 
 void Loop::reload() {
-  config::Heard fresh = config::read(line_);
-  if (fresh.complaints.empty())
-    fresh.complaints = objections_to_reserves(fresh.config, node_->capacity());
-  if (fresh.complaints.empty()) fresh.complaints = cpu_objections(fresh.config);
+  config::Heard fresh = heard_here(line_, Occasion::kReload,
+                                   [this](const config::Config&) { return node_->capacity(); });
   if (!fresh.complaints.empty()) {
     for (const config::Complaint& complaint : fresh.complaints)
       log::error("{}", to_string(complaint));
     log::error("the configuration is not reloaded: the one in force stays");
     return;
   }
+  for (const std::string& warning : config::warnings_beside_kubelet(fresh.config))
+    log::warning("{}", warning);
+  configz_ = std::move(fresh.configz);
   node_->adopt(std::move(fresh.config));
-  if (auto watched = watch_manifests(); !watched) log::warning("{}", watched.error().what);
+  watch_directories();
+  wrong_manifests_.clear();  // said anew
   read_manifests();
   log::info("reloaded");
 }
 
 void Loop::read_manifests() {
-  observe::Manifests manifests = observe::read_manifests(node_->config().pod_manifests);
-  for (const config::Complaint& complaint : manifests.complaints)
-    log::error("{}", to_string(complaint));
-  node_->describe(std::move(manifests.pods));
+  auto [manifests, whole] = shelf_.look(manifest_places(node_->config()), kMostFiles);
+  const config::Complaints complaints = std::move(manifests.complaints);
+  const config::Complaints doubts = std::move(manifests.doubts);
+  node_->describe(std::move(manifests));
+  if (!whole) return read_shelf_in(kShelfPause);
+  std::vector<std::string> wrong;
+  for (const config::Complaint& complaint : complaints)
+    wrong.push_back(to_string(complaint));
+  for (const config::Complaint& doubt : doubts)
+    wrong.push_back(to_string(doubt));
+  if (wrong != wrong_manifests_)
+    for (const std::string& what : wrong)
+      log::error("{}", what);
+  wrong_manifests_ = std::move(wrong);
 }
 
 int Loop::on_timer(sd_event_source*, uint64_t, void* loop) {
@@ -216,8 +294,19 @@ int Loop::on_pressure(sd_event_source*, int, uint32_t, void* loop) {
   return 0;
 }
 
-int Loop::on_manifests(sd_event_source*, const inotify_event*, void* loop) {
-  static_cast<Loop*>(loop)->read_manifests();
+int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
+  auto* self = static_cast<Loop*>(loop);
+  if (std::exchange(self->reload_due_, false)) {
+    self->reload();
+    self->turn(Wake::kRequest);
+  } else {
+    self->read_manifests();
+  }
+  return 0;
+}
+
+int Loop::on_uncovered(sd_event_source*, uint64_t, void* loop) {
+  static_cast<Loop*>(loop)->cover_directories();
   return 0;
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop: the one thread that turns the engine: its timer, signals, the manifests' directory, and
+// Loop: the one thread that turns the engine: its timer, signals, the directories pods
+// are described in, and
 // systemd's watchdog, on sd-event.
 #pragma once
 
 #include "base/fd.h"
 #include "config/command_line.h"
+#include "daemon/directory_watch.h"
 #include "daemon/node.h"
+#include "observe/manifest_shelf.h"
 
 #include <headroom/result.h>
 
 #include <systemd/sd-event.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace headroom::daemon {
 
@@ -20,7 +25,9 @@ void block_signals();
 
 class Loop {
  public:
-  static Result<std::unique_ptr<Loop>> open(Node& node, config::CommandLine line);
+  // What was read already: the manifests, and which edition of the kubelet's own configuration.
+  static Result<std::unique_ptr<Loop>> open(Node& node, config::CommandLine line,
+                                            observe::ManifestShelf shelf, std::string configz);
 
   // Until SIGTERM or SIGINT.
   Result<> run();
@@ -32,9 +39,17 @@ class Loop {
   };
   using Source = std::unique_ptr<sd_event_source, Unref>;
 
-  Loop(Node& node, config::CommandLine line) : node_(&node), line_(std::move(line)) {}
+  Loop(Node& node, config::CommandLine line, observe::ManifestShelf shelf, std::string configz)
+      : node_(&node),
+        line_(std::move(line)),
+        shelf_(std::move(shelf)),
+        configz_(std::move(configz)) {}
   Result<> attach();
-  Result<> watch_manifests();
+  Result<> add_shelf_timers();
+  void watch_directories();
+  void cover_directories();
+  void read_shelf_in(Duration delay);
+  void heed_configz();
   Result<> watch_events();
   Result<> watch_pressure();
   Result<> wake_at(Instant next);
@@ -47,13 +62,20 @@ class Loop {
   static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
   static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
   static int on_pressure(sd_event_source* source, int fd, uint32_t ready, void* loop);
-  static int on_manifests(sd_event_source* source, const inotify_event* event, void* loop);
+  static int on_shelf(sd_event_source* source, uint64_t usec, void* loop);
+  static int on_uncovered(sd_event_source* source, uint64_t usec, void* loop);
 
   Node* node_;
   config::CommandLine line_;
   std::unique_ptr<sd_event, Unref> event_;
   Source timer_;
-  Source manifests_;
+  observe::ManifestShelf shelf_;
+  std::string configz_;
+  bool reload_due_ = false;
+  std::vector<std::string> wrong_manifests_;  // as was said last
+  std::vector<std::unique_ptr<DirectoryWatch>> directories_;
+  Source shelf_timer_;      // the manifests are read
+  Source uncovered_timer_;  // directories that are not there yet are looked for
   Source events_;
   Fd pressure_;  // none: the kernel keeps no PSI
   Source pressure_source_;

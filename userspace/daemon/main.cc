@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomd: see headroomd(8).
+#include "config/beside_kubelet.h"
 #include "config/command_line.h"
 #include "config/load.h"
-#include "daemon/cpu_keeper.h"
+#include "daemon/heard.h"
 #include "daemon/loop.h"
+#include "daemon/manifest_places.h"
 #include "daemon/node.h"
 #include "daemon/preflight.h"
 #include "daemon/slice_terms.h"
-#include "observe/manifest.h"
+#include "observe/manifest_shelf.h"
 #include "report/journal.h"
 
 #include <exception>
@@ -29,15 +31,20 @@ int cannot_run(const Error& error) {
   return kCannotRun;
 }
 
-int serve(const config::CommandLine& line, config::Config config, std::vector<Pod> manifests) {
+int serve(const config::CommandLine& line, config::Heard heard, observe::ManifestShelf shelf,
+          observe::Manifests manifests) {
   daemon::block_signals();
-  const log::Logging logging(config.log_level);
-  auto root = daemon::preflight(config.policy.mode);
+  const log::Logging logging(heard.config.log_level);
+  for (const std::string& warning : config::warnings_beside_kubelet(heard.config))
+    log::warning("{}", warning);
+  for (const config::Complaint& doubt : manifests.doubts)
+    log::warning("{}", to_string(doubt));
+  auto root = daemon::preflight(heard.config.policy.mode);
   if (!root) return cannot_run(root.error());
   daemon::settle_in();
-  auto node = daemon::Node::start(std::move(config), std::move(*root), std::move(manifests));
+  auto node = daemon::Node::start(std::move(heard.config), std::move(*root), std::move(manifests));
   if (!node) return cannot_run(node.error());
-  auto loop = daemon::Loop::open(**node, line);
+  auto loop = daemon::Loop::open(**node, line, std::move(shelf), std::move(heard.configz));
   if (!loop) return cannot_run(loop.error());
   if (auto ended = (*loop)->run(); !ended) return cannot_run(ended.error());
   return 0;
@@ -55,20 +62,17 @@ int run(int argc, char** argv) {
     return 0;
   }
   // The manifests too, even beside a broken configuration: all that is wrong, at once.
-  auto told = config::read(*line);
-  observe::Manifests manifests = observe::read_manifests(told.config.pod_manifests);
+  auto told = daemon::heard_here(*line, daemon::Occasion::kStart, &daemon::capacity_now);
+  observe::ManifestShelf shelf;
+  observe::Manifests manifests = shelf.look(daemon::manifest_places(told.config)).manifests;
   told.complaints.insert(told.complaints.end(), manifests.complaints.begin(),
                          manifests.complaints.end());
-  if (told.complaints.empty() && told.config.slices.mode != SlicesMode::kOff)
-    told.complaints =
-        daemon::objections_to_reserves(told.config, daemon::capacity_now(told.config));
-  if (told.complaints.empty()) told.complaints = daemon::cpu_objections(told.config);
   if (!told.complaints.empty()) return wrong(told.complaints);
   if (line->check_config) {
     std::cout << "the configuration is good\n";
     return 0;
   }
-  return serve(*line, std::move(told.config), std::move(manifests.pods));
+  return serve(*line, std::move(told), std::move(shelf), std::move(manifests));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include "daemon/node.h"
 
 #include "daemon/allocations.h"
+#include "daemon/container_names.h"
 #include "daemon/node_terms.h"
+#include "daemon/pod_containers.h"
 #include "daemon/questions.h"
 #include "daemon/site.h"
 #include "daemon/slice_terms.h"
@@ -55,7 +57,7 @@ bool mirrors_oom_scores(const config::Config& config) {
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::CgroupRoot root,
-                                          std::vector<Pod> manifests) {
+                                          observe::Manifests manifests) {
   auto sources = open_sources(root, config.bpf);
   if (!sources) return tl::make_unexpected(sources.error());
   make_directory(config.state_dir);
@@ -63,13 +65,14 @@ Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::Cgroup
       new Node(std::move(config), root, std::move(*sources), std::move(manifests)));
   if (auto kept = node->keep_slices(); !kept) return tl::make_unexpected(kept.error());
   node->open_windows();
+  node->restore_highs();
   node->resume();
   node->resume_timers();
   return node;
 }
 
 Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
-           std::vector<Pod> manifests)
+           observe::Manifests manifests)
     : root_(root),
       measured_fill_(observe::measure_fastest_fill()),
       filesystems_(filesystems_of(config)),
@@ -77,19 +80,23 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       config_(tainted(completed(std::move(config), measured_fill_, filesystems_))),
       source_(sources.source.get()),
       waits_(sources.waits.get()),
-      observer_({.node = observe::NodeSource({.cgroup_root = root.mount,
-                                              .nodefs = filesystems_.nodefs,
-                                              .imagefs = filesystems_.imagefs,
-                                              .containerfs = filesystems_.containerfs}),
-                 .cgroups = std::move(sources.source),
-                 .inventory = std::move(sources.inventory),
-                 .pods_cgroup = config_.pods_cgroup,
-                 .waits = std::move(sources.waits),
-                 .pressure_window = config_.policy.pressure_window,
-                 .cpus = sysconf(_SC_NPROCESSORS_ONLN),
-                 .disks = std::make_unique<observe::DiskMeter>(meter_options(config_)),
-                 .cgroup_root = root.mount,
-                 .images = filesystems_.images}),
+      observer_(
+          {.node = observe::NodeSource({.cgroup_root = root.mount,
+                                        .nodefs = filesystems_.nodefs,
+                                        .imagefs = filesystems_.imagefs,
+                                        .containerfs = filesystems_.containerfs}),
+           .cgroups = std::move(sources.source),
+           .inventory = std::move(sources.inventory),
+           .pods_cgroup = config_.pods_cgroup,
+           .waits = std::move(sources.waits),
+           .pressure_window = config_.policy.pressure_window,
+           .cpus = sysconf(_SC_NPROCESSORS_ONLN),
+           .disks = std::make_unique<observe::DiskMeter>(meter_options(config_)),
+           .cgroup_root = root.mount,
+           .images = filesystems_.images,
+           .container_at = [names = std::make_shared<RuntimeNames>()](
+                               const Pod& pod,
+                               std::string_view path) { return container_at(pod, path, *names); }}),
       names_(observer_.inventory()),
       shown_(std::make_shared<report::Shown>()),
       cpu_board_(std::make_shared<report::CpuBoard>()),
@@ -97,6 +104,10 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       status_(status_setup()),
       reporter_(reporter_setup()),
       shadow_(reporter_, config_.policy),
+      highs_file_(config_.state_dir),
+      highs_(std::make_shared<act::HeldHighs>(
+          root.mount,
+          [this](const act::HeldHighs::Found& found) { return highs_file_.save(found); })),
       host_actuator_(
           [this](CgroupId id) {
             const observe::KnownCgroup* known = observer_.inventory().find(id);
@@ -141,6 +152,8 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                                        .kills_in_a_hang = standby_.kills()});
               }) {
   engine_.allow(config_.cpu_budget);
+  host_actuator_.hold_with(highs_);
+  observer_.heed(config_.policy);
   describe(std::move(manifests));
   settings_.set(config_.settings);
   note_source();
@@ -150,10 +163,11 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
   keep_oom_scores();
 }
 
-void Node::describe(std::vector<Pod> manifests) {
-  manifests_ = manifests;
-  if (cpus_) cpus_->describe(manifests);
-  observer_.describe(std::move(manifests));
+void Node::describe(observe::Manifests manifests) {
+  told_names_->tell(std::move(manifests.containers));
+  manifests_ = manifests.pods;
+  if (cpus_) cpus_->describe(manifests.pods);
+  observer_.describe(std::move(manifests.pods), manifests.of_kubelet);
 }
 
 // From now on, or no more: what is pinned then stays so. Turned off it only stops: to end it is to
@@ -166,7 +180,7 @@ void Node::keep_cpus() {
     cpus_->adopt(std::move(terms));
   else if (terms.cpus.mode != config::CpusConfig::Mode::kOff)
     cpus_ = std::make_unique<CpuKeeper>(root_.mount, config_.pods_cgroup, std::move(terms),
-                                        manifests_, cpu_board_, repack_desk_);
+                                        manifests_, told_names_, cpu_board_, repack_desk_);
 }
 
 // Started where it is wanted, or a former daemon left something to put back; from then on it has
@@ -231,7 +245,8 @@ report::DbusSetup Node::bus_setup() {
       .repack = [desk = repack_desk_](bool dry_run) { return desk->ask(dry_run); },
       .record = [this](int pipe,
                        std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); },
-      .config = [this] { return settings_.json(); }};
+      .config = [this] { return settings_.json(); },
+      .kubernetes = config_.kubernetes.status_file()};
 }
 
 report::ReporterSetup Node::reporter_setup() {
@@ -266,11 +281,25 @@ void Node::open_windows() {
   else
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
-  auto http = report::Http::open(config_.listen, make_site(config_, shown_, cpu_board_));
+  auto http =
+      report::Http::open(config_.listen, make_site(config_, shown_, cpu_board_, told_names_));
   if (http)
     http_ = std::move(*http);
   else
     log::error("{}; metrics are not served", http.error().what);
+}
+
+// What a former daemon did not live to put back. On a thread of its own: systemd may take its time.
+void Node::restore_highs() {
+  auto former = highs_file_.load();
+  if (!former) {
+    log::error("{}: what memory.high was before is not known", former.error().what);
+    return;
+  }
+  if (former->empty()) return;
+  log::info("putting back the memory.high of {} cgroups", former->size());
+  restoring_ =
+      std::jthread([highs = highs_, found = std::move(*former)] { highs->restore_all(found); });
 }
 
 void Node::resume() {
@@ -305,7 +334,8 @@ void Node::note_source() {
 bool Node::is_dying(CgroupId id) const {
   const auto& victims = engine_.history().victims;
   return std::any_of(victims.begin(), victims.end(), [&](const Victim& victim) {
-    return victim.cgroup == id &&
+    const CgroupId dying = victim.part.whole() ? victim.cgroup : victim.part.cgroup;
+    return dying == id && victim.part.unit != EvictionUnit::kProcess &&
            (victim.phase == Victim::Phase::kTerminating || victim.phase == Victim::Phase::kKilled);
   });
 }
@@ -361,7 +391,7 @@ report::Programs Node::programs() const {
 void Node::forget_exits() {
   if (!lifecycle_) return;
   for (const Farewell& farewell : engine_.verdict().farewells)
-    lifecycle_->forget_exits(farewell.cgroup);
+    lifecycle_->forget_exits(farewell.part.whole() ? farewell.cgroup : farewell.part.cgroup);
 }
 
 Instant Node::turn(report::Wake wake) {
@@ -421,6 +451,10 @@ void Node::adopt_policy() {
   engine_.use(actuator());
   reporter_.adopt(config_.policy);
   standby_.adopt(config_.policy);
+  observer_.heed(config_.policy);
+  // Who only observes holds nobody, and has no act to end it.
+  if (config_.policy.mode != Mode::kEnforce && highs_->held() > 0)
+    restoring_ = std::jthread([highs = highs_] { highs->restore_all(); });
   shadow_.adopt(config_.policy);
   recorder_.adopt(config_.policy);
   status_.adopt(terms_of(config_), config_.policy);
@@ -442,6 +476,8 @@ void Node::adopt(config::Config config) {
   config_.self_check_period = config.self_check_period;
   engine_.allow(config.cpu_budget);
   config_.pod_manifests = std::move(config.pod_manifests);
+  config_.kubernetes = std::move(config.kubernetes);
+  config_.beside_kubelet = config.beside_kubelet;
   config_.taints = std::move(config.taints);
   // Where the pods' cgroup is, the sources go by as well: both change at the next start.
   config.reserved.driver = config_.reserved.driver;

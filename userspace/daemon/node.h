@@ -8,6 +8,7 @@
 #include "daemon/cgroup_names.h"
 #include "daemon/cpu_keeper.h"
 #include "daemon/engine.h"
+#include "daemon/highs_file.h"
 #include "daemon/kernel_events.h"
 #include "daemon/oom_keeper.h"
 #include "daemon/recorder.h"
@@ -20,6 +21,7 @@
 #include "daemon/status_keeper.h"
 #include "daemon/taint_keeper.h"
 #include "daemon/timers_file.h"
+#include "daemon/told_names.h"
 #include "daemon/victims_file.h"
 #include "daemon/watching_actuator.h"
 #include "observe/best_source.h"
@@ -28,6 +30,7 @@
 #include "observe/host_observer.h"
 #include "observe/kernel_waits.h"
 #include "observe/lifecycle_watch.h"
+#include "observe/manifest.h"
 #include "report/bus_thread.h"
 #include "report/http.h"
 #include "report/reporter.h"
@@ -35,13 +38,14 @@
 #include <headroom/result.h>
 
 #include <memory>
+#include <thread>
 
 namespace headroom::daemon {
 
 class Node {
  public:
   static Result<std::unique_ptr<Node>> start(config::Config config, observe::CgroupRoot root,
-                                             std::vector<Pod> manifests);
+                                             observe::Manifests manifests);
 
   // One turn of the engine; returns when the next is due.
   Instant turn(report::Wake wake);
@@ -53,7 +57,7 @@ class Node {
 
   // A new configuration: what can change now does, what needs a restart is said.
   void adopt(config::Config config);
-  void describe(std::vector<Pod> manifests);
+  void describe(observe::Manifests manifests);
 
   const config::Config& config() const { return config_; }
   const Amounts& capacity() const { return status_.capacity(); }
@@ -64,10 +68,11 @@ class Node {
 
  private:
   Node(config::Config config, const observe::CgroupRoot& root, Sources sources,
-       std::vector<Pod> manifests);
+       observe::Manifests manifests);
   report::ReporterSetup reporter_setup();
   void open_windows();
   Result<> keep_slices();
+  void restore_highs();
   void resume();
   void resume_timers();
   Actuator& actuator();
@@ -97,6 +102,7 @@ class Node {
   observe::HostObserver observer_;
   InventoryNames names_;
   std::shared_ptr<report::Shown> shown_;
+  std::shared_ptr<ToldNames> told_names_ = std::make_shared<ToldNames>();
   std::shared_ptr<report::CpuBoard> cpu_board_;
   std::shared_ptr<RepackDesk> repack_desk_;
   std::unique_ptr<SliceKeeper> slices_;  // null: off since the start
@@ -106,6 +112,8 @@ class Node {
   report::NodeReporter reporter_;
   ShadowKeeper shadow_;
   std::unique_ptr<report::Http> http_;
+  HighsFile highs_file_;
+  std::shared_ptr<act::HeldHighs> highs_;  // outlives who acts through it
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
   std::unique_ptr<OomKeeper> oom_keeper_;  // null: never on
@@ -122,6 +130,7 @@ class Node {
   std::unique_ptr<CpuKeeper> cpus_;  // null: never on
   Instant checked_at_;               // the source against the files
   std::string trouble_;              // of the observer, as last said
+  std::jthread restoring_;           // memory.high
   Engine engine_;
 };
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/pod_containers.h"
 
+#include "observe/pod_cgroup.h"
+#include "report/identity.h"
+
 #include <optional>
+#include <vector>
 
 namespace headroom::daemon {
 namespace {
@@ -28,6 +32,11 @@ std::optional<std::string> name_of(const Pod& pod, std::string_view stem) {
   return best;
 }
 
+// What a runtime could have for an id: containerd's cgroups under cgroupfs are nothing else.
+bool could_be_id(std::string_view name) {
+  return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool is_single(const Pod& pod) {
   return pod.containers.size() == 1 && pod.init_containers.empty();
 }
@@ -38,16 +47,41 @@ std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
                                                       const Identify& identify) {
   std::multimap<std::string, std::string> found;
+  std::vector<const observe::ContainerCgroup*> untold;
   for (const observe::ContainerCgroup& each : cgroup.containers) {
-    const ContainerIdentity* told = each.runtime.empty() ? nullptr : identify(each.name);
+    if (observe::is_monitor(each.name)) continue;
+    const bool by_id = !each.runtime.empty() || could_be_id(each.name);
+    const ContainerIdentity* told = by_id ? identify(each.name) : nullptr;
     if (told && told->sandbox) continue;
     if (told && !told->container.empty())
       found.emplace(told->container, each.path);
     else if (const auto name = name_of(pod, without_suffix(each.name)))
       found.emplace(*name, each.path);
-    else if (is_single(pod))
-      found.emplace(pod.containers.front().name, each.path);
+    else
+      untold.push_back(&each);
   }
+  // Beside one that is told of, the others are its sandbox, or what it was before it restarted.
+  if (found.empty() && is_single(pod))
+    for (const observe::ContainerCgroup* each : untold)
+      found.emplace(pod.containers.front().name, each->path);
+  return found;
+}
+
+const Container* container_at(const Pod& pod, std::string_view path,
+                              report::ContainerNames& names) {
+  const std::string_view id = report::runtime_id(path);
+  const ContainerIdentity* told = id.empty() ? nullptr : names.find(id);
+  if (told && told->sandbox) return nullptr;
+  std::optional<std::string> name;
+  if (told && !told->container.empty())
+    name = told->container;
+  else
+    name = name_of(pod, report::leaf(path));
+  if (!name && is_single(pod)) name = pod.containers.front().name;
+  const Container* found = nullptr;
+  each_container(pod, [&](const Container& container) {
+    if (name && container.name == *name) found = &container;
+  });
   return found;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "observe/pod_tree.h"
+#include "report/node_view.h"
 
 #include <headroom/container.h>
 #include <headroom/pod.h>
@@ -23,6 +24,10 @@ using Identify = std::function<const ContainerIdentity*(std::string_view runtime
 std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
                                                       const Identify& identify);
+
+// Which of the pod's containers the cgroup at `path`, directly below the pod's, is; null: none, or
+// not recognised.
+const Container* container_at(const Pod& pod, std::string_view path, report::ContainerNames& names);
 
 // Init containers first, in order.
 template <class Visit>

@@ -6,6 +6,7 @@
 #include "observe/bpf_costs.h"
 #include "observe/clock.h"
 #include "report/family.h"
+#include "report/kubernetes.h"
 
 #include <unistd.h>
 
@@ -63,29 +64,35 @@ std::vector<report::SystemContainer> system_containers(const config::Config& con
 
 std::shared_ptr<const report::Site> make_site(const config::Config& config,
                                               std::shared_ptr<report::Shown> shown,
-                                              std::shared_ptr<report::CpuBoard> cpus) {
-  const auto names = std::make_shared<RuntimeNames>();
+                                              std::shared_ptr<report::CpuBoard> cpus,
+                                              std::shared_ptr<const ToldNames> told) {
+  const auto names = std::make_shared<RuntimeNames>(std::move(told));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
   const std::string node = host_name();
   return std::make_shared<const report::Site>(
-      report::MetricsSetup{.shown = shown,
-                           .container_names = config.compatibility_metrics,
-                           .now = &observe::now,
-                           .names = names,
-                           .qos_of = &qos_class,
-                           .node_name = node,
-                           .more =
-                               [programs, cpus](report::Families& all) {
-                                 add_program_families(*programs, all);
-                                 if (const auto view = cpus->latest())
-                                   report::add_cpu_families(*view, all);
-                               }},
+      report::MetricsSetup{
+          .shown = shown,
+          .container_names = config.compatibility_metrics,
+          .now = &observe::now,
+          .names = names,
+          .qos_of = &qos_class,
+          .node_name = node,
+          .more =
+              [programs, cpus, kube = config.kubernetes.status_file()](report::Families& all) {
+                add_program_families(*programs, all);
+                report::add_kubernetes_families(kube, all);
+                if (const auto view = cpus->latest()) report::add_cpu_families(*view, all);
+              }},
       report::SummarySetup{.shown = shown,
                            .node_name = node,
                            .system_containers = system_containers(config),
                            .names = names},
-      std::vector<std::string>{node, config.listen.substr(0, config.listen.rfind(':'))});
+      report::PageSiteSetup{.names = {node, config.listen.substr(0, config.listen.rfind(':'))},
+                            .cpus = [cpus] {
+                              const auto view = cpus->latest();
+                              return view ? report::cpus_json(*view) : std::string("null");
+                            }});
 }
 
 }  // namespace headroom::daemon

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "config/config.h"
+#include "daemon/told_names.h"
 #include "report/cpus_view.h"
 #include "report/exposition/site.h"
 
@@ -14,7 +15,8 @@ namespace headroom::daemon {
 // To be called when every BPF program is loaded: their cost is shown.
 std::shared_ptr<const report::Site> make_site(const config::Config& config,
                                               std::shared_ptr<report::Shown> shown,
-                                              std::shared_ptr<report::CpuBoard> cpus);
+                                              std::shared_ptr<report::CpuBoard> cpus,
+                                              std::shared_ptr<const ToldNames> told);
 
 // The parts of a node outside the pods, by the Summary API's names: where the configuration says
 // they are, else where a systemd host has them.

@@ -26,7 +26,7 @@ class TurnMeter {
   // The time since the last mark went into...
   void looked(Depth depth) {
     cost_.look += lap();
-    if (depth == Depth::kCgroups) cost_.depth = depth;
+    if (depth != Depth::kNode) cost_.depth = Depth::kCgroups;
   }
   void judged() {
     cost_.judge += lap();

@@ -32,6 +32,7 @@ json to_json(const Reason& reason) {
              {"last_clear", ns(reason.last_clear)},
              {"limit", static_cast<int>(reason.limit)},
              {"used", reason.used}};
+  if (reason.cause == Cause::kStuck) entry["stuck"] = true;
   if (reason.cause == Cause::kTaint)
     entry["taint"] = {{"key", reason.taint->key},
                       {"value", reason.taint->value},
@@ -48,7 +49,10 @@ std::shared_ptr<const Taint> taint_from(const json& from) {
 Reason reason_from(const json& from) {
   const auto signal = signal_named(from.at("signal").get<std::string>());
   const bool taint = from.contains("taint");
-  return Reason{.cause = taint ? Cause::kTaint : Cause::kThreshold,
+  const bool stuck = from.value("stuck", false);
+  return Reason{.cause = taint   ? Cause::kTaint
+                         : stuck ? Cause::kStuck
+                                 : Cause::kThreshold,
                 .signal = signal.value_or(Signal::kMemoryAvailable),
                 .hard = from.at("hard"),
                 .threshold = from.at("threshold"),
@@ -87,6 +91,23 @@ Victim::Phase resumed(Victim::Phase phase) {
   return phase == Victim::Phase::kRemoving ? Victim::Phase::kKilled : phase;
 }
 
+json to_json(const Part& part) {
+  return {{"unit", name(part.unit)},  {"cgroup", part.cgroup.value},
+          {"pid", part.process.pid},  {"started", part.process.started},
+          {"comm", part.comm.data()}, {"group", part.group}};
+}
+
+Part part_from(const json& from) {
+  Part part;
+  part.unit = eviction_unit_named(from.at("unit").get<std::string>()).value_or(EvictionUnit::kPod);
+  part.cgroup = CgroupId{from.at("cgroup").get<std::uint64_t>()};
+  part.process = {.pid = from.at("pid"), .started = from.at("started")};
+  part.group = from.at("group");
+  const std::string comm = from.at("comm");
+  comm.copy(part.comm.data(), part.comm.size() - 1);
+  return part;
+}
+
 json to_json(const Victim& victim) {
   json entry{{"uid", victim.pod->uid},
              {"name", victim.pod->name},
@@ -101,6 +122,7 @@ json to_json(const Victim& victim) {
              {"step_due", ns(victim.step_due)},
              {"empty_dirs", empty_dirs(*victim.pod)},
              {"reason", to_json(victim.reason)}};
+  if (!victim.part.whole()) entry["part"] = to_json(victim.part);
   if (victim.held) entry["held"] = victim.held->count;
   return entry;
 }
@@ -122,6 +144,7 @@ Victim victim_from(const json& from) {
   victim.step_due = instant(from.value("step_due", json(0)));
   victim.reason = reason_from(from.at("reason"));
   victim.memory_request = Bytes{from.at("request").get<std::int64_t>()};
+  if (from.contains("part")) victim.part = part_from(from.at("part"));
   if (from.contains("held")) victim.held = Bytes{from.at("held").get<std::int64_t>()};
   return victim;
 }

@@ -21,9 +21,13 @@ class WatchingActuator final : public Actuator {
   void arm(std::span<const PodReading> pods) override { actuator_->arm(pods); }
   // Before the kill, so that the first exit is not missed; the map has its room already.
   Outcome act(const Decision& decision) override {
-    if (watch_) watch_->watch_exits(decision.cgroup);
+    // Of one process its own descriptor tells.
+    const bool watched = watch_ && decision.part.unit != EvictionUnit::kProcess &&
+                         (decision.act == Act::kKill || decision.act == Act::kTerminate);
+    const CgroupId cgroup = decision.part.whole() ? decision.cgroup : decision.part.cgroup;
+    if (watched) watch_->watch_exits(cgroup);
     Outcome outcome = actuator_->act(decision);
-    if (watch_ && outcome.result != Outcome::Result::kDone) watch_->forget_exits(decision.cgroup);
+    if (watched && outcome.result != Outcome::Result::kDone) watch_->forget_exits(cgroup);
     return outcome;
   }
   // And what was done in the loop's place.

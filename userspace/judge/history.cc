@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an outcome teaches the next round, and what outlives a change of policy.
+#include "judge/eviction/ladder.h"
+#include "judge/eviction/part.h"
 #include "judge/eviction/reclaim.h"
 #include "judge/eviction/victims.h"
 
@@ -12,9 +14,10 @@ namespace {
 
 using Phase = Victim::Phase;
 
-std::vector<Victim>::iterator find(History& history, CgroupId cgroup) {
-  return std::find_if(history.victims.begin(), history.victims.end(),
-                      [&](const Victim& victim) { return victim.cgroup == cgroup; });
+std::vector<Victim>::iterator find(History& history, const Decision& decision) {
+  return std::find_if(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
+    return victim.cgroup == decision.cgroup && victim.part.is(decision.part);
+  });
 }
 
 Victim victim_of(const Decision& decision) {
@@ -25,6 +28,7 @@ Victim victim_of(const Decision& decision) {
   victim.held = decision.standing.working_set;
   victim.due = victim.due_before = decision.standing.predicted;
   victim.memory_request = decision.standing.memory_request;
+  victim.part = decision.part;
   return victim;
 }
 
@@ -100,7 +104,8 @@ bool same(const Threshold& a, const Threshold& b) {
 void learn(const Outcome& outcome, History& history) {
   const Act act = outcome.decision.act;
   if (act == Act::kReclaim) return reclaimed(outcome, history);
-  auto known = find(history, outcome.decision.cgroup);
+  if (is_ladder(act)) return judge_eviction::learn_step(outcome, history.ladder);
+  auto known = find(history, outcome.decision);
   const bool pretended = outcome.result == Outcome::Result::kPretended;
   if (act == Act::kRemove || (act == Act::kPreStop && !pretended))
     return act_of_some_length(outcome, history, known);
@@ -109,11 +114,16 @@ void learn(const Outcome& outcome, History& history) {
       return;  // not done: the next round judges afresh
     case Outcome::Result::kGone:
       // Somebody already attended to stays until a farewell says so; a fresh choice is dropped.
+      // That a process has exited is told here alone.
+      if (known != history.victims.end() && known->part.unit == EvictionUnit::kProcess)
+        known->gone_at = outcome.at;
       return;
     case Outcome::Result::kDone:
       if (known == history.victims.end())
         known = history.victims.insert(known, victim_of(outcome.decision));
       condemned(outcome, *known);
+      if (act == Act::kKill && !known->part.whole())
+        judge_eviction::note_part_taken(known->cgroup, outcome.at, history);
       return;
     case Outcome::Result::kStarted:
       return;  // of the acts above alone

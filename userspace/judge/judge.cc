@@ -3,6 +3,7 @@
 #include "judge/admission/no_execute.h"
 #include "judge/eviction/choose.h"
 #include "judge/eviction/disk.h"
+#include "judge/eviction/ladder.h"
 #include "judge/eviction/limits.h"
 #include "judge/eviction/reclaim.h"
 #include "judge/eviction/release.h"
@@ -81,7 +82,8 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   forecast(policy, snapshot, before, verdict);
   if (!snapshot.cgroups) {
     verdict.look_closer = threshold_to_act_on(policy, snapshot, before, verdict).has_value() ||
-                          !before.victims.empty() || taint_timer_due(before, snapshot.at);
+                          !before.victims.empty() || taint_timer_due(before, snapshot.at) ||
+                          wants_step(policy, snapshot, verdict);
     // Stands if no closer look can be had: nobody is forgotten, and it is tried again.
     verdict.after.victims = before.victims;
     verdict.after.taint_timers = before.taint_timers;
@@ -96,6 +98,7 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
     act_on(policy, snapshot, *threshold, verdict);
   if (!verdict.decisions.empty() || !verdict.farewells.empty())
     begin_pressure_again(policy, verdict);
+  climb(policy, snapshot, threshold.has_value() || !verdict.decisions.empty(), verdict);
   plan_next_check(policy, snapshot, verdict);
 }
 

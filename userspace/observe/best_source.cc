@@ -83,7 +83,13 @@ Result<> BestSource::use_files(std::uint32_t groups) {
   if (files_) lost_before_ += files_->lost();
   files_ = std::move(*files);
   from_files_ = groups;
+  if (bpf_) rest_as_told();
   return {};
+}
+
+// Who sleeps is told by CPU time: where BPF's is wrong, nobody is passed over.
+void BestSource::rest_as_told() {
+  bpf_->rest(from_files_ & HR_CPU ? 1 : options_.rest);
 }
 
 Result<> BestSource::leave_bpf(const Error& why) {
@@ -97,7 +103,7 @@ bool BestSource::recheck() {
   if (!bpf_) return false;
   bpf_->rest(1);
   auto verdict = judge(*bpf_, {.root = options_.root, .cgroups = options_.self_check});
-  bpf_->rest(options_.rest);
+  rest_as_told();
   if (!verdict) return leave_bpf(verdict.error()).has_value();
   if (verdict->populated_wrong)
     return leave_bpf(Error{"populated disagrees with cgroup.events", 0}).has_value();
@@ -117,6 +123,15 @@ bool BestSource::recheck() {
     return false;
   }
   return true;
+}
+
+// What a file serves is written at every sweep.
+CgroupSource::Marks BestSource::marks() const {
+  return bpf_ && from_files_ == 0 ? bpf_->marks() : Marks{};
+}
+
+void BestSource::look_closely(bool closely) {
+  if (bpf_) bpf_->look_closely(closely);
 }
 
 std::string_view BestSource::name() const {
@@ -146,6 +161,7 @@ void BestSource::fill_root(hr_record& root) {
 }
 
 Result<std::span<const hr_record>> BestSource::sweep() {
+  same_ = false;
   if (!bpf_) return files_->sweep();
   auto swept = bpf_->sweep();
   if (!swept) {
@@ -153,6 +169,9 @@ Result<std::span<const hr_record>> BestSource::sweep() {
     if (auto files = leave_bpf(swept.error()); !files) return tl::make_unexpected(files.error());
     return files_->sweep();
   }
+  const std::uint32_t pass = bpf_->marks().pass;
+  same_ = bpf_->same_cgroups() && pass == last_pass_ + 1;
+  last_pass_ = pass;
   const std::span<hr_record> records = bpf_->records();
   if (!records.empty() && records.front().parent_id == 0) fill_root(records.front());
   if (from_files_ == 0) return swept;

@@ -40,6 +40,9 @@ class BestSource final : public CgroupSource {
 
   Result<std::span<const hr_record>> sweep() override;
   std::uint32_t groups() const override { return options_.groups; }
+  Marks marks() const override;
+  bool same_cgroups() const override { return same_; }
+  void look_closely(bool closely) override;
   std::string_view name() const override;  // "bpf", "hybrid" or "files"
   std::uint64_t lost() const override;
 
@@ -58,6 +61,7 @@ class BestSource final : public CgroupSource {
   explicit BestSource(const Options& options) : options_(options) {}
   Result<> use_files(std::uint32_t groups);
   Result<> leave_bpf(const Error& why);
+  void rest_as_told();
   void fill_root(hr_record& root);
 
   Options options_;
@@ -69,6 +73,8 @@ class BestSource final : public CgroupSource {
   std::vector<char> buffer_;
   std::vector<std::string> reasons_;
   std::uint64_t lost_before_ = 0;  // by sources no longer in use
+  std::uint32_t last_pass_ = 0;    // BPF's, of our last sweep; recheck() makes some of its own
+  bool same_ = false;
 };
 
 }  // namespace headroom::observe

@@ -25,6 +25,20 @@ tl::unexpected<Error> load_failure(const LibbpfLog& log, int code) {
   return failure(std::move(why), code);
 }
 
+std::size_t whole_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+// Writable, so that what BPF does not know can be filled in place. Populated now: the first sweep
+// under pressure must not be the one that faults these pages in.
+Result<void*> map_all(const bpf_map* map, std::size_t bytes) {
+  void* memory = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_POPULATE, bpf_map__fd(map), 0);
+  if (memory == MAP_FAILED) return errno_failure("map the sweep's records", errno);
+  return memory;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
@@ -39,7 +53,8 @@ Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
 }
 
 BpfSweep::~BpfSweep() {
-  if (records_) munmap(records_, mapped_);
+  if (records_) munmap(records_, whole_pages(capacity_ * sizeof(hr_record)));
+  if (marks_) munmap(marks_, whole_pages(capacity_ * sizeof(hr_mark)));
   if (link_) bpf_link__destroy(link_);
   if (program_) sweep_bpf__destroy(program_);
 }
@@ -56,8 +71,9 @@ Result<> BpfSweep::load(const Options& options) {
   config.page_shift =
       static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
   std::copy(facts.index.begin(), facts.index.end(), config.index);
-  if (int error = bpf_map__set_max_entries(program_->maps.records, capacity_); error)
-    return load_failure(log, -error);
+  for (bpf_map* map : {program_->maps.records, program_->maps.marks})
+    if (int error = bpf_map__set_max_entries(map, capacity_); error)
+      return load_failure(log, -error);
   if (int error = sweep_bpf__load(program_); error) return load_failure(log, -error);
   return {};
 }
@@ -87,14 +103,12 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
 }
 
 Result<> BpfSweep::map_records() {
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  mapped_ = (capacity_ * sizeof(hr_record) + page - 1) / page * page;
-  // Writable, so that what BPF does not know can be filled in place. Populated now: the first
-  // sweep under pressure must not be the one that faults these pages in.
-  void* memory = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                      bpf_map__fd(program_->maps.records), 0);
-  if (memory == MAP_FAILED) return errno_failure("map the sweep's records", errno);
-  records_ = static_cast<hr_record*>(memory);
+  const auto records = map_all(program_->maps.records, capacity_ * sizeof(hr_record));
+  if (!records) return tl::make_unexpected(records.error());
+  records_ = static_cast<hr_record*>(*records);
+  const auto marks = map_all(program_->maps.marks, capacity_ * sizeof(hr_mark));
+  if (!marks) return tl::make_unexpected(marks.error());
+  marks_ = static_cast<hr_mark*>(*marks);
   return {};
 }
 
@@ -106,9 +120,11 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
     (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);
   }
   if (io_flush_) io_flush_->flush();
-  pass.next = pass.lost = pass.rested = 0;
+  pass.next = pass.lost = pass.rested = pass.moved = 0;
+  pass.number = last_.number + 1;
   pass.mask = resting_;
-  pass.share = sweeps_++ & resting_;
+  pass.share = pass.number & resting_;
+  pass.closely = closely_;
 
   const int iterator = bpf_iter_create(link_fd_);
   if (iterator < 0) return errno_failure("start a pass over the cgroups", -iterator);
@@ -120,10 +136,11 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
   const int error = got < 0 ? errno : 0;
   close(iterator);
 
+  same_ = !error && pass.moved == 0 && pass.next == last_.next;
   last_ = pass;
   lost_ += last_.lost;
   if (error) return errno_failure("read a pass over the cgroups", error);
-  if (io_flush_) io_flush_->learn({records_, last_.next});
+  if (io_flush_ && !(same_ && io_flush_->settled())) io_flush_->learn({records_, last_.next});
   return std::span<const hr_record>(records_, last_.next);
 }
 

@@ -43,10 +43,15 @@ class BpfSweep final : public CgroupSource {
   std::string_view name() const override { return "bpf"; }
   std::uint64_t lost() const override { return lost_; }
 
-  // From the next sweep on a cgroup at rest (no CPU time, no stall, usage and working set as they
-  // were) is read whole in one of so many sweeps only, a power of two; in the others its record
-  // stays as it is. 1, as at open: every cgroup whole in every sweep.
+  Marks marks() const override { return {{marks_, last_.next}, last_.number}; }
+  bool same_cgroups() const override { return same_; }
+
+  // From the next sweep on a cgroup at rest is read whole in one of so many sweeps only, a power of
+  // two; in the others its record stays as it is. 1, as at open: every cgroup whole in every sweep.
   void rest(std::uint32_t sweeps) { resting_ = sweeps - 1; }
+  // At rest is who took no CPU time; closely, whose usage, working set and waits are as they were
+  // besides. As at open, closely.
+  void look_closely(bool closely) override { closely_ = closely; }
   // How many cgroups the last sweep left as they were.
   std::uint32_t rested() const { return last_.rested; }
 
@@ -75,14 +80,15 @@ class BpfSweep final : public CgroupSource {
   bpf_link* link_ = nullptr;
   int link_fd_ = -1;  // link_'s own
   hr_record* records_ = nullptr;
-  std::size_t mapped_ = 0;  // bytes
-  Fd memory_stat_;          // of the root: reading it is what flushes memory on 6.16 to 6.19
+  hr_mark* marks_ = nullptr;
+  Fd memory_stat_;  // of the root: reading it is what flushes memory on 6.16 to 6.19
   std::optional<IoFlush> io_flush_;  // since 6.16
   std::uint32_t groups_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint64_t lost_ = 0;
   std::uint32_t resting_ = 0;  // the bits of a running number that tell whose turn it is
-  std::uint32_t sweeps_ = 0;
+  bool closely_ = true;
+  bool same_ = false;
   hr_sweep_pass last_{};
   Indices indices_;
 };

@@ -24,6 +24,18 @@ class CgroupSource {
   // sweep(). Allocates nothing once the tree has been seen.
   virtual Result<std::span<const hr_record>> sweep() = 0;
 
+  // What the last sweep() did with each record, and which it was; empty: it wrote them all.
+  struct Marks {
+    std::span<const hr_mark> of_records;
+    std::uint32_t pass = 0;
+  };
+  virtual Marks marks() const { return {}; }
+  // The last sweep() found the cgroups of the one before, in the same order.
+  virtual bool same_cgroups() const { return false; }
+  // From now on: nobody is passed over of whom what ranking uses has changed. As a source is at
+  // first, unless it says otherwise.
+  virtual void look_closely(bool) {}
+
   virtual std::uint32_t groups() const = 0;   // hr_group bits this source tries to fill
   virtual std::string_view name() const = 0;  // "bpf", "files" or "hybrid"
   virtual std::uint64_t lost() const = 0;     // cgroups left out for want of room, since open

@@ -30,8 +30,10 @@ bool CpusetWatch::cover(const PodTree& tree) {
   bool more = add("", kChildren);  // for the pods' cgroup to appear
   for (const std::string& root : tree.roots)
     more |= add(root, kChildren);
-  for (const std::string& path : tree.sharing)
+  for (const std::string& path : tree.sharing) {
+    more |= add(path, kChildren);  // pods that share: what they request counts
     more |= add(path + "/cpuset.cpus", IN_MODIFY);
+  }
   for (const PodCgroup& pod : tree.pods) {
     more |= add(pod.path, kChildren);
     more |= add(pod.path + "/cgroup.events", IN_MODIFY);  // it fills, or empties

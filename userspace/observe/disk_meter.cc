@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_map>
 #include <utility>
 
 namespace headroom::observe {
@@ -122,19 +123,21 @@ DiskUsage measure(const DiskTarget& target, const DiskMeterOptions& options, Wal
 DiskMeter::DiskMeter(DiskMeterOptions options)
     : options_(std::move(options)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
+// Who is gone is forgotten, and who is described anew is measured anew.
 void DiskMeter::retarget(std::vector<DiskTarget> targets) {
   const std::lock_guard lock(mutex_);
-  // Who is gone is forgotten, and who is described anew is measured anew.
-  std::erase_if(measured_, [&](const auto& entry) {
-    const auto in = [&](const std::vector<DiskTarget>& all) -> const Pod* {
-      for (const DiskTarget& target : all)
-        if (target.cgroup.value == entry.first) return target.pod.get();
-      return nullptr;
-    };
-    const Pod* now = in(targets);
-    return !now || now != in(targets_);
-  });
-  targets_ = std::move(targets);
+  std::unordered_map<std::uint64_t, const Place*> before;
+  for (const Place& place : queue_)
+    before.emplace(place.target.cgroup.value, &place);
+  std::list<Place> queue;
+  for (DiskTarget& target : targets) {
+    const auto was = before.find(target.cgroup.value);
+    const bool same = was != before.end() && was->second->target.pod == target.pod;
+    const auto measured = same ? was->second->measured : std::nullopt;
+    queue.push_back({.target = std::move(target), .measured = measured});
+  }
+  queue.sort([](const Place& a, const Place& b) { return a.measured < b.measured; });
+  queue_ = std::move(queue);
   changed_.notify_one();
 }
 
@@ -156,47 +159,37 @@ bool DiskMeter::hurried(Instant at) const {
   return at < hurry_until_;
 }
 
-bool DiskMeter::due(CgroupId cgroup, Instant at) const {
-  const auto last = measured_.find(cgroup.value);
-  if (last == measured_.end()) return true;
-  return at - last->second >= (hurried(at) ? kHurriedPeriod : options_.period);
-}
-
 bool DiskMeter::anyone_due(Instant at) const {
-  return std::any_of(targets_.begin(), targets_.end(),
-                     [&](const DiskTarget& target) { return due(target.cgroup, at); });
+  if (queue_.empty()) return false;
+  const auto& last = queue_.front().measured;
+  return !last || at - *last >= (hurried(at) ? kHurriedPeriod : options_.period);
 }
 
-// The one measured longest ago, never before all.
-bool DiskMeter::next(DiskTarget& target) {
-  const Instant at = options_.clock();
-  const auto last = [&](const DiskTarget& each) {
-    const auto found = measured_.find(each.cgroup.value);
-    return found == measured_.end() ? Instant::min() : found->second;
-  };
-  const auto oldest =
-      std::min_element(targets_.begin(), targets_.end(),
-                       [&](const DiskTarget& a, const DiskTarget& b) { return last(a) < last(b); });
-  if (oldest == targets_.end() || !due(oldest->cgroup, at)) return false;
-  target = *oldest;
-  return true;
+// To the end of the queue. One described anew meanwhile has yet to be measured.
+void DiskMeter::note(const DiskTarget& target, Instant measured) {
+  const auto place = std::find_if(queue_.begin(), queue_.end(), [&](const Place& each) {
+    return each.target.cgroup == target.cgroup && each.target.pod == target.pod;
+  });
+  if (place == queue_.end()) return;
+  place->measured = measured;
+  queue_.splice(queue_.end(), queue_, place);
 }
 
 void DiskMeter::run(const std::stop_token& stop) {
   step_back();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    DiskTarget target;
-    if (!next(target)) {
+    if (!anyone_due(options_.clock())) {
       changed_.wait_for(lock, stop, kTick, [&] { return anyone_due(options_.clock()); });
       continue;
     }
+    const DiskTarget target = queue_.front().target;
     const WalkPace pace = hurried(options_.clock()) ? kHurriedPace : options_.pace;
     lock.unlock();
     auto usage = std::make_shared<const DiskUsage>(measure(target, options_, pace, stop, failed_));
     lock.lock();
     if (stop.stop_requested()) return;  // cut short: it says nothing
-    measured_[target.cgroup.value] = usage->at;
+    note(target, usage->at);
     std::erase_if(fresh_, [&](const Measured& each) { return each.cgroup == target.cgroup; });
     fresh_.push_back({target.cgroup, std::move(usage)});
     news_.store(true, std::memory_order_release);

@@ -14,11 +14,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 namespace headroom::observe {
@@ -62,19 +63,23 @@ class DiskMeter {
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
+  struct Place {
+    DiskTarget target;
+    std::optional<Instant> measured;  // when its last measurement began
+  };
+
   void run(const std::stop_token& stop);
-  bool next(DiskTarget& target);
   bool hurried(Instant at) const;
-  bool due(CgroupId cgroup, Instant at) const;
   bool anyone_due(Instant at) const;
+  void note(const DiskTarget& target, Instant measured);
 
   const DiskMeterOptions options_;
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<bool> news_{false};
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::vector<DiskTarget> targets_;                      // the rest is guarded too
-  std::unordered_map<std::uint64_t, Instant> measured_;  // by cgroup: when it began
+  // The rest is guarded too. Whoever was never measured comes first, then who was longest ago.
+  std::list<Place> queue_;
   std::vector<Measured> fresh_;
   Instant hurry_until_;
   std::jthread thread_;  // last: it uses all of the above

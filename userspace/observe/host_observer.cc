@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 namespace headroom::observe {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | 
 HostObserver::HostObserver(Parts parts)
     : parts_(std::move(parts)),
       registry_(PodLayout(parts_.pods_cgroup)),
+      parts_reader_(parts_.container_at),
       pressure_(parts_.pressure_window, parts_.cpus) {}
 
 Snapshot HostObserver::look(Depth depth) {
@@ -27,11 +29,13 @@ Snapshot HostObserver::look(Depth depth) {
   if (!of(observations_, Signal::kMemoryAvailable)) ++missing_;
   parts_.node.read_swap(observations_);
   parts_.node.read_pids(observations_);
-  if (depth == Depth::kCgroups)
-    look_at_cgroups(snapshot);
-  else
+  parts_.cgroups->look_closely(depth == Depth::kDecision);
+  if (depth == Depth::kNode)
     look_at_pods_cgroup();
+  else
+    look_at_cgroups(snapshot);
   if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
+  if (snapshot.cgroups) look_inside(snapshot);
   of(observations_, Signal::kMemoryPressure) =
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
@@ -66,15 +70,38 @@ void HostObserver::look_at_cgroups(Snapshot& snapshot) {
   }
   trouble_.clear();
   const std::span<const hr_record> records = *swept;
-  snapshot.cgroups_changed = parts_.inventory.update(records);
-  if (snapshot.cgroups_changed) tell_registry(records);
+  const bool same = parts_.cgroups->same_cgroups();
+  if (!same) {
+    ++order_;
+    snapshot.cgroups_changed = parts_.inventory.update(records);
+    if (snapshot.cgroups_changed) tell_registry(records);
+  }
+  const CgroupSource::Marks marks = parts_.cgroups->marks();
+  snapshot.news = {.marks = marks.of_records, .pass = marks.pass, .order = order_};
   read_pods_cgroup(records, at);
   snapshot.cgroups = records;
   if (parts_.disks)
     for (auto& measured : parts_.disks->take())
       registry_.measured(measured.cgroup, std::move(measured.usage));
-  snapshot.pods = registry_.read([&](CgroupId id) { return record_of(records, id); });
+  snapshot.pods = read_pods(records, snapshot.news, same);
   if (parts_.disks && retarget_) look_at_disks(snapshot.pods);
+}
+
+std::span<const PodReading> HostObserver::read_pods(std::span<const hr_record> records,
+                                                    const SweepNews& news, bool same) {
+  if (!same || news.marks.empty())
+    return registry_.read([&](CgroupId id) { return record_of(records, id); });
+  return registry_.read_again([&](const hr_record* record) {
+    return news.marks[static_cast<std::size_t>(record - records.data())].pass == news.pass;
+  });
+}
+
+void HostObserver::look_inside(Snapshot& snapshot) {
+  if (std::exchange(repart_, false))
+    parts_reader_.retarget(snapshot.pods, parts_.inventory, registry_);
+  parts_reader_.read(
+      parts_.clock(), [&](CgroupId id) { return record_of(*snapshot.cgroups, id); },
+      snapshot.waits);
 }
 
 void HostObserver::look_at_disks(std::span<const PodReading> pods) {
@@ -112,7 +139,7 @@ void HostObserver::tell_registry(std::span<const hr_record> records) {
   for (const CgroupId id : changed)
     registry_.appeared(id, parts_.inventory.find(id)->path);
   told_ = std::move(known);
-  retarget_ = true;
+  retarget_ = repart_ = true;
 
   const KnownCgroup* pods = parts_.inventory.find("/" + parts_.pods_cgroup);
   pods_id_ = pods ? std::optional(pods->id) : std::nullopt;

@@ -7,6 +7,7 @@
 #include "observe/disk_meter.h"
 #include "observe/inventory.h"
 #include "observe/node_source.h"
+#include "observe/parts_reader.h"
 #include "observe/pod_registry.h"
 #include "observe/pressure_window.h"
 #include "observe/wait_source.h"
@@ -36,6 +37,7 @@ class HostObserver final : public Observer {
     std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
     std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
     ImageStorage images = {};
+    ContainerAt container_at = nullptr;  // null: parts of pods have no requests
   };
   explicit HostObserver(Parts parts);
 
@@ -43,9 +45,16 @@ class HostObserver final : public Observer {
   void measure_disks() override;
 
   // What the pods' manifests say, from now on.
-  void describe(std::vector<Pod> pods) {
-    registry_.describe(std::move(pods));
-    retarget_ = true;
+  void describe(std::vector<Pod> pods, const std::set<std::string>& of_kubelet = {}) {
+    registry_.describe(std::move(pods), of_kubelet);
+    retarget_ = repart_ = true;
+  }
+
+  // The inside of pods is read as far as this policy asks, from now on.
+  void heed(const Policy& policy) {
+    if (parts_reader_.want(
+            {.unit = policy.eviction_unit, .limits = policy.ladder.stuck_after.has_value()}))
+      repart_ = true;
   }
 
   // memory.pressure is taken over this, from now on.
@@ -67,14 +76,19 @@ class HostObserver final : public Observer {
 
  private:
   void look_at_cgroups(Snapshot& snapshot);
+  void look_inside(Snapshot& snapshot);
   void look_at_disks(std::span<const PodReading> pods);
   void tell_registry(std::span<const hr_record> records);
   void read_pods_cgroup(std::span<const hr_record> records, Instant at);
   void look_at_pods_cgroup();
+  std::span<const PodReading> read_pods(std::span<const hr_record> records, const SweepNews& news,
+                                        bool same);
   const hr_record* record_of(std::span<const hr_record> records, CgroupId id) const;
 
   Parts parts_;
   PodRegistry registry_;
+  PartsReader parts_reader_;
+  bool repart_ = true;  // it knows other cgroups or pods than there are
   PressureWindow pressure_;
   Observations observations_;  // as last sampled; slow ones keep their older time
   Instant filesystems_read_;
@@ -83,7 +97,8 @@ class HostObserver final : public Observer {
   std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
   // The pods' cgroup has a limit of its own, so its signal is read with the node's.
   std::optional<CgroupFiles> pods_files_;
-  bool retarget_ = true;  // the disk meter knows other pods than there are
+  bool retarget_ = true;     // the disk meter knows other pods than there are
+  std::uint32_t order_ = 0;  // SweepNews::order
   std::uint64_t missing_ = 0;
   std::uint64_t passes_ = 0;
   std::string trouble_;

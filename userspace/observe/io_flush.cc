@@ -40,6 +40,7 @@ void IoFlush::learn(std::span<const hr_record> records) {
 }
 
 void IoFlush::look(std::uint64_t signature) {
+  settled_ = false;
   Fd readable(openat(root_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::unique_ptr<DIR, CloseDir> directory(readable ? fdopendir(readable.get()) : nullptr);
   if (!directory) return;  // looked for again at the next sweep
@@ -52,6 +53,7 @@ void IoFlush::look(std::uint64_t signature) {
     if (io_stat) io_stats_.push_back(std::move(io_stat));
   }
   signature_ = signature;
+  settled_ = true;
 }
 
 }  // namespace headroom::observe

@@ -26,6 +26,8 @@ class IoFlush {
   void flush();
   // Learns the root's children from a sweep; looks into the directory only when they changed.
   void learn(std::span<const hr_record> records);
+  // The last look into the directory succeeded: nothing is to be learnt while the tree is the same.
+  bool settled() const { return settled_; }
 
  private:
   void look(std::uint64_t signature);
@@ -33,6 +35,7 @@ class IoFlush {
   Fd root_;
   std::vector<Fd> io_stats_;     // of the children that have an io controller
   std::uint64_t signature_ = 0;  // of the children's ids
+  bool settled_ = false;
 };
 
 }  // namespace headroom::observe

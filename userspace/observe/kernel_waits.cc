@@ -19,11 +19,11 @@ Waits KernelWaits::read(Depth depth) {
   Waits waits;
   if (stalls_) {
     waits.node_stalls = &stalls_->node();
-    if (depth == Depth::kCgroups) read_cgroups(*stalls_, waits.stalls, failed_);
+    if (depth != Depth::kNode) read_cgroups(*stalls_, waits.stalls, failed_);
   }
   if (throttles_) {
     waits.node_throttles = &throttles_->node();
-    if (depth == Depth::kCgroups) read_cgroups(*throttles_, waits.throttles, failed_);
+    if (depth != Depth::kNode) read_cgroups(*throttles_, waits.throttles, failed_);
   }
   return waits;
 }

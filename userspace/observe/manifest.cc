@@ -14,17 +14,11 @@ namespace headroom::observe {
 namespace {
 
 namespace fs = std::filesystem;
+using config::Complaint;
 using config::Complaints;
 using config::Section;
 
-// A pod and where it stands.
-struct Found {
-  Pod pod;
-  std::string file;
-  int line = 0;
-};
-
-// One reading: of one file or of a directory.
+// One reading, of one file.
 class Reading {
  public:
   explicit Reading(ManifestOptions options) : options_(options) {}
@@ -47,35 +41,11 @@ class Reading {
       complain(path.string(), 0, read.error().what);
   }
 
-  void directory(const fs::path& path) {
-    std::error_code error;
-    std::vector<fs::path> files;
-    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error))
-      if (is_manifest(at->path())) files.push_back(at->path());
-    if (error && error != std::errc::no_such_file_or_directory)
-      complain(path.string(), 0, error.message());
-    std::sort(files.begin(), files.end());
-    for (const fs::path& each : files)
-      file(each);
-  }
-
-  Manifests take() {
-    drop_duplicates();
-    Manifests manifests;
-    for (Found& found : found_)
-      manifests.pods.push_back(std::move(found.pod));
-    manifests.complaints = std::move(complaints_);
-    return manifests;
+  Sheet take() {
+    return {std::move(found_), std::move(complaints_), std::move(containers_), options_.of_kubelet};
   }
 
  private:
-  static bool is_manifest(const fs::path& path) {
-    const std::string name = path.filename();
-    const fs::path extension = path.extension();
-    return !name.starts_with(".") &&
-           (extension == ".yaml" || extension == ".yml" || extension == ".json");
-  }
-
   // The items of a PodList need not say what they are.
   void object(const Section& section, const std::string& file, bool in_pod_list) {
     const auto kind = section.string("kind");
@@ -112,29 +82,14 @@ class Reading {
   void pod(const Section& section, const std::string& file) {
     const std::size_t before = complaints_.size();
     Pod pod = read_pod(section);
+    if (has_ended(section)) return;
     if (options_.all_static) pod.is_static = true;
-    if (complaints_.size() == before) found_.push_back({std::move(pod), file, section.line()});
+    if (complaints_.size() == before) keep(section, std::move(pod), file);
   }
 
-  // The first of a uid stays.
-  void drop_duplicates() {
-    std::map<std::string_view, const Found*> by_uid;
-    std::vector<Found> kept;
-    kept.reserve(found_.size());  // by_uid points into it
-    for (Found& found : found_) {
-      const auto first = by_uid.find(found.pod.uid);
-      if (first == by_uid.end()) {
-        kept.push_back(std::move(found));
-        by_uid.emplace(kept.back().pod.uid, &kept.back());
-        continue;
-      }
-      const Found& earlier = *first->second;
-      complain(found.file, found.line,
-               "pod " + found.pod.pod_namespace + "/" + found.pod.name + ": duplicate uid " +
-                   found.pod.uid + ", it is already at " + earlier.file + ":" +
-                   std::to_string(earlier.line));
-    }
-    found_ = std::move(kept);
+  void keep(const Section& section, Pod pod, const std::string& file) {
+    containers_.merge(container_ids(section, pod));
+    found_.push_back({std::move(pod), file, section.line()});
   }
 
   void complain(const std::string& file, int line, std::string what) {
@@ -142,23 +97,81 @@ class Reading {
   }
 
   ManifestOptions options_;
-  std::vector<Found> found_;
+  std::vector<Sheet::Found> found_;
   Complaints complaints_;
+  ContainerIds containers_;
 };
 
+bool is_manifest(const fs::path& path) {
+  const std::string name = path.filename();
+  const fs::path extension = path.extension();
+  return !name.starts_with(".") &&
+         (extension == ".yaml" || extension == ".yml" || extension == ".json");
+}
+
+Complaint duplicate(const Sheet::Found& found, const Sheet::Found& earlier) {
+  return {found.file, found.line,
+          "pod " + found.pod.pod_namespace + "/" + found.pod.name + ": duplicate uid " +
+              found.pod.uid + ", it is already at " + earlier.file + ":" +
+              std::to_string(earlier.line)};
+}
+
 }  // namespace
+
+Sheet read_sheet(const fs::path& file, const ManifestOptions& options) {
+  Reading reading(options);
+  reading.file(file);
+  return reading.take();
+}
+
+Manifests together(std::vector<const Sheet*> sheets) {
+  Manifests all;
+  std::map<std::string_view, const Sheet::Found*> by_uid;
+  for (const Sheet* sheet : sheets) {
+    Complaints& wrong = sheet->of_kubelet ? all.doubts : all.complaints;
+    wrong.insert(wrong.end(), sheet->complaints.begin(), sheet->complaints.end());
+    all.containers.insert(sheet->containers.begin(), sheet->containers.end());
+    for (const Sheet::Found& found : sheet->found) {
+      const auto [first, fresh] = by_uid.emplace(found.pod.uid, &found);
+      if (!fresh) {
+        wrong.push_back(duplicate(found, *first->second));
+        continue;
+      }
+      all.pods.push_back(found.pod);
+      if (sheet->of_kubelet) all.of_kubelet.insert(found.pod.uid);
+    }
+  }
+  return all;
+}
+
+std::vector<fs::path> manifest_files(const fs::path& directory, Complaints& complaints) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    if (is_manifest(at->path())) files.push_back(at->path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    complaints.push_back({directory.string(), 0, error.message()});
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 Manifests parse_manifests(const std::string& text, const std::string& file,
                           ManifestOptions options) {
   Reading reading(options);
   reading.text(text, file);
-  return reading.take();
+  const Sheet sheet = reading.take();
+  return together({&sheet});
 }
 
 Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
-  Reading reading(options);
-  reading.directory(directory);
-  return reading.take();
+  Sheet trouble;
+  std::vector<Sheet> sheets;
+  for (const fs::path& file : manifest_files(directory, trouble.complaints))
+    sheets.push_back(read_sheet(file, options));
+  std::vector<const Sheet*> all{&trouble};
+  for (const Sheet& sheet : sheets)
+    all.push_back(&sheet);
+  return together(std::move(all));
 }
 
 tl::expected<std::vector<Pod>, Complaints> load_manifests(const fs::path& directory,

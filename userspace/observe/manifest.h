@@ -8,10 +8,12 @@
 #pragma once
 
 #include "config/complaint.h"
+#include "observe/pod_status.h"
 
 #include <headroom/pod.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,9 @@ struct ManifestOptions {
   // than api, or kubernetes.io/config.mirror), or if the operator says so of the whole directory:
   // it is the kubelet's own staticPodPath.
   bool all_static = false;
+  // The pods are what a kubelet says it runs. A program wrote the files: what is wrong with one is
+  // a doubt, and nobody's mistake.
+  bool of_kubelet = false;
 };
 
 // What could be read, beside what was wrong: a pod with any complaint of its own is left out. (Of a
@@ -34,7 +39,30 @@ struct ManifestOptions {
 struct Manifests {
   std::vector<Pod> pods;
   config::Complaints complaints;
+  config::Complaints doubts;         // what would be complaints, had somebody written it by hand
+  ContainerIds containers;           // as far as statuses tell
+  std::set<std::string> of_kubelet;  // uids of those a kubelet runs
 };
+
+// What one file holds, and where each pod stands in it. Those whose status says that they ended are
+// left out.
+struct Sheet {
+  struct Found {
+    Pod pod;
+    std::string file;
+    int line = 0;
+  };
+  std::vector<Found> found;
+  config::Complaints complaints;
+  ContainerIds containers;
+  bool of_kubelet = false;
+};
+Sheet read_sheet(const std::filesystem::path& file, const ManifestOptions& options);
+// In order: of pods with one uid the first stays, and the second is complained of.
+Manifests together(std::vector<const Sheet*> sheets);
+// By name; a directory that is not there has none.
+std::vector<std::filesystem::path> manifest_files(const std::filesystem::path& directory,
+                                                  config::Complaints& complaints);
 
 // One file: any number of documents, each a Pod, a PodList or a List of Pods.
 Manifests parse_manifests(const std::string& text, const std::string& file,

@@ -89,15 +89,19 @@ std::optional<std::string> restored(std::string_view spelled, bool systemd) {
 constexpr auto kRuntimes =
     std::to_array<std::string_view>({"cri-containerd", "crio", "docker", "libpod"});
 
-// "crio-conmon-<id>.scope" is the container's monitor and not the container: it keeps its name.
+constexpr std::size_t kIdLength = 64;
+
+// "crio-conmon-<id>.scope" is the container's monitor and not the container: it keeps its name. So
+// does a plain directory that only looks like "crio-<id>": under cgroupfs ids are whole.
 void name_container(std::string_view component, PodPlace& place) {
   place.container = component;
   std::string_view stem = component;
-  if (!strip_suffix(stem, kScope)) return;
+  const bool scope = strip_suffix(stem, kScope);
   for (const std::string_view runtime : kRuntimes) {
     std::string_view id = stem;
     if (!strip_prefix(id, runtime) || !strip_prefix(id, "-")) continue;
     if (id.empty() || !std::all_of(id.begin(), id.end(), is_hex)) continue;
+    if (!scope && id.size() != kIdLength) continue;
     place.runtime = component.substr(0, runtime.size());  // a view into the path
     place.container = id;
   }
@@ -146,6 +150,10 @@ std::optional<PodPlace> PodLayout::place(std::string_view path) const {
     return place;
   }
   return std::nullopt;
+}
+
+bool is_monitor(std::string_view name) {
+  return name.starts_with("crio-conmon-") || name.starts_with("libpod-conmon-");
 }
 
 bool is_uuid(std::string_view uid) {

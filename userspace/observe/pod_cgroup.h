@@ -30,8 +30,9 @@ struct PodPlace {
   QosClass qos = QosClass::kGuaranteed;
 
   // Of a container, as views into the path that was asked about. "cri-containerd-<id>.scope" is
-  // {"cri-containerd", id}; a plain directory is {"", its name}; so is a unit of another kind,
-  // suffix and all ("web.service").
+  // {"cri-containerd", id}, "crio-<id>", as the cgroupfs driver has it, {"crio", id}; a plain
+  // directory is {"", its name}, containerd's "<id>" too; so is a unit of another kind, suffix and
+  // all ("web.service"), and a container's monitor.
   std::string_view runtime;
   std::string_view container;
 };
@@ -56,6 +57,9 @@ class PodLayout {
 
   std::vector<Root> roots_;
 };
+
+// "crio-conmon-<id>.scope": who watches over a container, and is none.
+bool is_monitor(std::string_view name);
 
 // Forms the kubelet gives: a UUID, or the 32 hexadecimal digits of a static pod.
 bool is_uuid(std::string_view uid);

@@ -4,7 +4,11 @@
 #include "base/pod_paths.h"
 #include "observe/manifest.h"
 #include "observe/placement_reader.h"
+#include "observe/pod_status.h"
+#include "observe/quantities.h"
 #include "observe/volume_reader.h"
+
+#include <headroom/part.h>
 
 #include <algorithm>
 #include <array>
@@ -30,31 +34,11 @@ constexpr std::chrono::seconds kDefaultGrace{30};
 constexpr std::int32_t kClusterCritical = 2'000'000'000;
 constexpr std::int32_t kNodeCritical = 2'000'001'000;
 
-constexpr std::array<config::Choice<QosClass>, 3> kQosClasses{
-    {{"Guaranteed", QosClass::kGuaranteed},
-     {"Burstable", QosClass::kBurstable},
-     {"BestEffort", QosClass::kBestEffort}}};
-
 std::string required(const Section& section, std::string_view key) {
   const auto text = section.string(key);
   if (!section.has(key) || text == "")
     section.complain_at(section.line_of(key), "missing " + section.path_of(key));
   return text ? *text : "";
-}
-
-ResourceList read_quantities(const Section& parent, std::string_view key) {
-  ResourceList list;
-  const auto section = parent.map(key);
-  if (!section) return list;
-  for (const config::yaml::Entry& entry : section->entries()) {
-    const auto quantity = section->quantity(entry.key);
-    if (!quantity) continue;
-    if (quantity->sign() < 0)
-      section->complain(entry.key, "must not be negative, found " + quantity->canonical());
-    else
-      list.emplace(entry.key, *quantity);
-  }
-  return list;
 }
 
 void expect_within_limits(const Section& resources, const Container& container) {
@@ -182,6 +166,10 @@ void read_annotations(const Section& metadata, Pod& pod) {
   if (const auto annotations = metadata.map("annotations")) {
     pod.rootfs_path = read_pattern(*annotations, kRootfs);
     pod.logs_path = read_pattern(*annotations, kLogs);
+    const auto unit = annotations->string(kEvictionUnitAnnotation);
+    if (unit && !eviction_unit_named(*unit))
+      annotations->complain(kEvictionUnitAnnotation,
+                            "expected pod, container or process, found \"" + *unit + "\"");
   }
 }
 
@@ -210,6 +198,13 @@ void read_metadata(const Section& object, Pod& pod) {
   if (pod.uid.empty()) pod.uid = derived_uid(pod.pod_namespace, pod.name);
 }
 
+// Who asked for its deletion may have granted it less, or more, than its specification does.
+void read_deletion(const Section& metadata, Pod& pod) {
+  if (!metadata.has("deletionTimestamp")) return;
+  const auto grace = metadata.integer("deletionGracePeriodSeconds", 0, Int32::max());
+  if (grace) pod.termination_grace = std::chrono::seconds(*grace);
+}
+
 }  // namespace
 
 Pod read_pod(const Section& object) {
@@ -217,8 +212,8 @@ Pod read_pod(const Section& object) {
   pod.source = PodSource::kManifest;
   read_metadata(object, pod);
   read_spec(object, pod);
-  if (const auto status = object.map("status"))
-    pod.declared_qos = status->choice<QosClass>("qosClass", kQosClasses);
+  if (const auto metadata = object.map("metadata")) read_deletion(*metadata, pod);
+  read_status(object, pod);
   return pod;
 }
 

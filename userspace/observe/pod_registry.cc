@@ -88,6 +88,10 @@ void PodRegistry::settle(std::size_t index, std::shared_ptr<const Pod> pod) {
   reading.storage_limit.reset();
   if (storage != limits.end()) reading.storage_limit = Bytes{storage->second.value()};
   reading.critical = is_critical(*pod);
+  reading.unit.reset();
+  if (const auto unit = pod->annotations.find(kEvictionUnitAnnotation);
+      unit != pod->annotations.end())
+    reading.unit = eviction_unit_named(unit->second);
   reading.pod = std::move(pod);
 }
 
@@ -96,7 +100,7 @@ std::shared_ptr<const Pod> PodRegistry::described(std::string_view uid) const {
   return found == manifests_.end() ? nullptr : found->second;
 }
 
-void PodRegistry::describe(std::vector<Pod> manifests) {
+void PodRegistry::describe(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet) {
   decltype(manifests_) now;
   for (Pod& pod : manifests) {
     auto before = described(pod.uid);
@@ -106,10 +110,13 @@ void PodRegistry::describe(std::vector<Pod> manifests) {
                     kept ? std::move(before) : std::make_shared<const Pod>(std::move(pod)));
   }
   manifests_ = std::move(now);
+  of_kubelet_ = of_kubelet;
 
   for (std::size_t i = 0; i < readings_.size(); ++i) {
     auto pod = described(trees_[i].uid);
-    if (!pod && readings_[i].pod->source == PodSource::kCgroupTree) continue;
+    const bool untold = readings_[i].pod->source == PodSource::kCgroupTree;
+    if (!pod && (untold || trees_[i].of_kubelet)) continue;
+    trees_[i].of_kubelet = of_kubelet_.contains(trees_[i].uid);
     settle(i, pod ? std::move(pod) : std::make_shared<const Pod>(pod_of(trees_[i])));
   }
 }
@@ -125,6 +132,7 @@ bool PodRegistry::appeared(CgroupId id, std::string_view path) {
   reading.cgroup = id;
   readings_.push_back(std::move(reading));
   auto pod = described(trees_.back().uid);
+  trees_.back().of_kubelet = of_kubelet_.contains(trees_.back().uid);
   settle(readings_.size() - 1,
          pod ? std::move(pod) : std::make_shared<const Pod>(pod_of(trees_.back())));
   return true;
@@ -148,7 +156,13 @@ void PodRegistry::measured(CgroupId id, std::shared_ptr<const DiskUsage> usage) 
   const auto found = index_.find(id);
   if (found == index_.end()) return;
   readings_[found->second].disk = usage.get();
+  ++readings_[found->second].measured;
   trees_[found->second].disk = std::move(usage);
+}
+
+void PodRegistry::parted(CgroupId id, const PodParts* parts) {
+  const auto found = index_.find(id);
+  if (found != index_.end()) readings_[found->second].parts = parts;
 }
 
 // Limits that cannot be read now are still what they were.

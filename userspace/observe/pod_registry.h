@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,10 @@ class PodRegistry {
  public:
   explicit PodRegistry(PodLayout layout) : layout_(std::move(layout)) {}
 
-  // All there are from now on, with distinct uids; replaces those of before.
-  void describe(std::vector<Pod> manifests);
+  // All there are from now on, with distinct uids; replaces those of before. Of pods of a kubelet's
+  // what was said last holds until their cgroup is gone: one that was just restarted knows no pods
+  // until it has heard from the API server.
+  void describe(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet = {});
 
   // The cgroup inventory's events. Cgroups that are not pod-level are none of ours: false.
   bool appeared(CgroupId id, std::string_view path);
@@ -52,6 +55,19 @@ class PodRegistry {
     return readings_;
   }
 
+  // As read() once more, where every record is still in its place: only those are looked at of
+  // which `is_new(const hr_record*)`.
+  template <class IsNew>
+  std::span<const PodReading> read_again(IsNew&& is_new) {
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      const hr_record* record = readings_[i].record;
+      if (record && is_new(record)) learn(i, *record);
+    }
+    return readings_;
+  }
+
+  // What is inside the pod, from now on; null: nobody asks. It outlives this.
+  void parted(CgroupId id, const PodParts* parts);
   // The pod's disk usage, from now on.
   void measured(CgroupId id, std::shared_ptr<const DiskUsage> usage);
   // The pod whose pod-level cgroup this is; null where it is none.
@@ -77,6 +93,7 @@ class PodRegistry {
     hr_u64 memory_low = HR_UNKNOWN;
     hr_u64 memory_max = HR_UNKNOWN;
     std::shared_ptr<const DiskUsage> disk;  // what the reading points at
+    bool of_kubelet = false;                // as it was last described
   };
 
   void learn(std::size_t index, const hr_record& record);
@@ -86,6 +103,7 @@ class PodRegistry {
 
   PodLayout layout_;
   std::map<std::string, std::shared_ptr<const Pod>, std::less<>> manifests_;  // by uid
+  std::set<std::string> of_kubelet_;
   std::vector<PodReading> readings_;
   std::vector<Tree> trees_;
   std::unordered_map<CgroupId, std::size_t> index_;  // into both

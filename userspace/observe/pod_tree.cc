@@ -23,13 +23,6 @@ std::vector<std::string> children_of(const fs::path& cgroup_root, const std::str
   return names;
 }
 
-bool is_populated(const fs::path& cgroup_root, const std::string& path) {
-  std::ifstream events(cgroup_root.native() + path + "/cgroup.events");
-  for (std::string line; std::getline(events, line);)
-    if (line == "populated 1") return true;
-  return false;
-}
-
 std::optional<CpuSet> read_effective(const std::string& directory) {
   std::ifstream file(directory + "/cpuset.cpus.effective");
   std::string line;
@@ -49,7 +42,21 @@ std::vector<std::string> roots_of(std::string_view pods_cgroup) {
   return roots;
 }
 
+void add_sharing(const fs::path& cgroup_root, const std::string& path, const PodLayout& layout,
+                 PodTree& tree) {
+  tree.sharing.push_back(path);
+  for (const std::string& child : children_of(cgroup_root, path))
+    if (const auto place = layout.place(child)) tree.sharing_pods.push_back({place->uid, child});
+}
+
 }  // namespace
+
+bool is_populated(const fs::path& cgroup_root, const std::string& path) {
+  std::ifstream events(cgroup_root.native() + path + "/cgroup.events");
+  for (std::string line; std::getline(events, line);)
+    if (line == "populated 1") return true;
+  return false;
+}
 
 PodTree read_pod_tree(const fs::path& cgroup_root, std::string_view pods_cgroup) {
   const PodLayout layout(pods_cgroup);
@@ -61,7 +68,7 @@ PodTree read_pod_tree(const fs::path& cgroup_root, std::string_view pods_cgroup)
     for (const std::string& path : children_of(cgroup_root, root)) {
       const auto place = layout.place(path);
       if (!place) {
-        tree.sharing.push_back(path);
+        add_sharing(cgroup_root, path, layout, tree);
         continue;
       }
       PodCgroup pod{place->uid, path, is_populated(cgroup_root, path), {}};

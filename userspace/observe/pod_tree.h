@@ -29,11 +29,20 @@ struct PodCgroup {
   std::vector<ContainerCgroup> containers;
 };
 
-struct PodTree {
-  std::vector<std::string> roots;    // that are there
-  std::vector<std::string> sharing;  // tiers, and others
-  std::vector<PodCgroup> pods;       // Guaranteed ones
+// A pod of a tier: its CPUs are the tier's.
+struct SharingPod {
+  std::string uid;
+  std::string path;
 };
+
+struct PodTree {
+  std::vector<std::string> roots;        // that are there
+  std::vector<std::string> sharing;      // tiers, and others
+  std::vector<SharingPod> sharing_pods;  // in them
+  std::vector<PodCgroup> pods;           // Guaranteed ones
+};
+
+bool is_populated(const std::filesystem::path& cgroup_root, const std::string& path);
 
 PodTree read_pod_tree(const std::filesystem::path& cgroup_root, std::string_view pods_cgroup);
 

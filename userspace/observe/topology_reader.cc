@@ -119,6 +119,15 @@ Result<Cpu> core_of(Cpu cpu, const fs::path& directory, const CpuSet& online) {
   return cpu;
 }
 
+// Where the firmware has no ids for packages (-1: some of sparc and s390) the lowest of the CPUs
+// that share one stands for it. By the old name: the new one is of Linux 5.3.
+Result<std::int64_t> socket_of(const fs::path& directory) {
+  if (const auto id = number_in(directory / "topology/physical_package_id")) return *id;
+  const auto siblings = cpus_in(directory / "topology/core_siblings_list");
+  if (!siblings) return tl::make_unexpected(siblings.error());
+  return siblings->empty() ? 0 : *siblings->begin();
+}
+
 // The L3's id, or on kernels and machines without ids the lowest CPU that shares it.
 Result<std::optional<std::int64_t>> cache_of(const fs::path& directory) {
   for (const auto& [index, cache] : directories(directory / "cache", "index")) {
@@ -140,13 +149,15 @@ Result<Row> read_row(const fs::path& sys, Cpu cpu, const CpuSet& online, const N
   const fs::path directory = sys / "devices/system/cpu" / ("cpu" + std::to_string(cpu));
   const auto core = core_of(cpu, directory, online);
   if (!core) return tl::make_unexpected(core.error());
+  const auto socket = socket_of(directory);
+  if (!socket) return tl::make_unexpected(socket.error());
   const auto cache = cache_of(directory);
   if (!cache) return tl::make_unexpected(cache.error());
   const auto node = nodes.of_cpu.find(cpu);
   Row row;
   row.place = {.cpu = cpu,
                .core = *core,
-               .socket = number_in(directory / "topology/physical_package_id").value_or(0),
+               .socket = *socket,
                .numa = node == nodes.of_cpu.end() ? 0 : node->second,
                .uncore = cache->value_or(0)};
   row.has_cache = cache->has_value();

@@ -12,7 +12,7 @@ namespace headroom::observe {
 class WaitSource {
  public:
   virtual ~WaitSource() = default;
-  // The node's at either depth, the cgroups' only at Depth::kCgroups. What cannot be read stays
+  // The node's at any depth, the cgroups' not at Depth::kNode. What cannot be read stays
   // absent. Good until the next read.
   virtual Waits read(Depth depth) = 0;
   // Readings that failed, since the start.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 
 namespace headroom::observe {
@@ -89,6 +90,7 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
                                                          .capacity = options.capacity,
                                                          .complete = !options.reclaim_only,
                                                          .node = &program->bss->node,
+                                                         .departed = &program->bss->departed,
                                                          .losses = &program->bss->losses});
 }
 
@@ -96,6 +98,19 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
 
 template <class Value>
 Result<ByCgroup<Value>> WaitWatch<Value>::read() {
+  const Sum now = sum();
+  if (!read_at_ || std::memcmp(&now, &*read_at_, sizeof now) != 0) {
+    read_at_.reset();
+    const auto got = read_map();
+    if (!got) return tl::make_unexpected(got.error());
+    got_ = *got;
+    read_at_ = now;
+  }
+  return ByCgroup<Value>{std::span(ids_).first(got_), std::span(values_).first(got_)};
+}
+
+template <class Value>
+Result<std::size_t> WaitWatch<Value>::read_map() {
   std::size_t got = 0;
   std::uint32_t position = 0;
   bool more = true;
@@ -121,7 +136,7 @@ Result<ByCgroup<Value>> WaitWatch<Value>::read() {
     got += count;
     more = result != -ENOENT;  // which comes with the last of them
   }
-  return ByCgroup<Value>{std::span(ids_).first(got), std::span(values_).first(got)};
+  return got;
 }
 
 template class WaitWatch<hr_stalls>;

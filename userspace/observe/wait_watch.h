@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // WaitWatch: a BPF program that keeps what cgroups wait for, and its readings: the node's through a
-// mapping, the cgroups' in one batch, so that neither costs a system call per cgroup.
+// mapping, the cgroups' in one batch, so that neither costs a system call per cgroup, and none at
+// all while nobody waits.
 #pragma once
 
 #include "observe/hooks.h"
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,7 +36,8 @@ class WaitWatch {
     int map = -1;  // the program's
     std::uint32_t capacity = 0;
     bool complete = true;
-    const Value* node = nullptr;  // mapped, as is:
+    const Value* node = nullptr;  // mapped, as are:
+    const std::uint64_t* departed = nullptr;
     const hr_losses* losses = nullptr;
   };
   explicit WaitWatch(Parts parts) : parts_(std::move(parts)) {}
@@ -42,7 +45,8 @@ class WaitWatch {
   WaitWatch& operator=(const WaitWatch&) = delete;
   ~WaitWatch() { parts_.links.clear(); }  // before the maps they write to
 
-  // Every cgroup that has waited. Good until the next read; allocates only to grow.
+  // Every cgroup that has waited. Good until the next read; allocates only to grow. A few loads
+  // where no wait has ended since the last one, and no cgroup that had waited is gone.
   Result<ByCgroup<Value>> read();
   // All together, as of now, for no more than a look into memory.
   const Value& node() const { return *parts_.node; }
@@ -55,7 +59,17 @@ class WaitWatch {
   bool complete() const { return parts_.complete; }
 
  private:
+  // What moves whenever the map does, and after it.
+  struct Sum {
+    Value node;
+    std::uint64_t departed;
+  };
+  Sum sum() const { return {*parts_.node, *parts_.departed}; }
+  Result<std::size_t> read_map();
+
   Parts parts_;
+  std::optional<Sum> read_at_;  // as it stood before the map was read
+  std::size_t got_ = 0;         // of both:
   std::vector<std::uint64_t> ids_;
   std::vector<Value> values_;
 };

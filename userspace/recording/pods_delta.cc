@@ -11,7 +11,7 @@ namespace headroom::recording {
 namespace {
 
 // What may be new of a pod.
-enum : std::uint64_t { kTerms = 1, kRecord = 2, kDisk = 4 };
+enum : std::uint64_t { kTerms = 1, kRecord = 2, kDisk = 4, kParts = 8 };
 
 // --- records: every 64-bit field, then the two halves of the word that holds flags ---------------
 
@@ -58,18 +58,24 @@ void read_record(Reader& io, hr_record& known) {
 
 template <class Io>
 void terms(Io& io, PodState& state) {
-  io(state.pod, state.memory_request, state.critical, state.storage_request, state.storage_limit);
+  io(state.pod, state.memory_request, state.critical, state.storage_request, state.storage_limit,
+     state.unit);
 }
 
 bool same_terms(const PodState& state, const PodReading& now) {
   return state.pod == now.pod && state.memory_request == now.memory_request &&
          state.critical == now.critical && state.storage_request == now.storage_request &&
-         state.storage_limit == now.storage_limit;
+         state.storage_limit == now.storage_limit && state.unit == now.unit;
 }
 
 bool same_disk(const PodState& state, const PodReading& now) {
   if (!state.disk || !now.disk) return !state.disk == !now.disk;
   return state.disk->at == now.disk->at;  // each measuring has its own time
+}
+
+bool same_parts(const PodState& state, const PodReading& now) {
+  return state.parts.has_value() == (now.parts != nullptr) &&
+         (!now.parts || *state.parts == *now.parts);
 }
 
 std::uint64_t news_of(const PodState& state, const PodReading& now) {
@@ -79,6 +85,7 @@ std::uint64_t news_of(const PodState& state, const PodReading& now) {
       (now.record && std::memcmp(&state.record, now.record, sizeof(hr_record)) != 0))
     news |= kRecord;
   if (!same_disk(state, now)) news |= kDisk;
+  if (!same_parts(state, now)) news |= kParts;
   return news;
 }
 
@@ -88,6 +95,7 @@ void write_terms(Writer& io, PodState& state, const PodReading& now) {
   state.critical = now.critical;
   state.storage_request = now.storage_request;
   state.storage_limit = now.storage_limit;
+  state.unit = now.unit;
   terms(io, state);
 }
 
@@ -113,7 +121,9 @@ PodReading reading_of(CgroupId cgroup, const PodState& state) {
                     .critical = state.critical,
                     .storage_request = state.storage_request,
                     .storage_limit = state.storage_limit,
-                    .disk = state.disk.get()};
+                    .disk = state.disk.get(),
+                    .unit = state.unit,
+                    .parts = state.parts ? &*state.parts : nullptr};
 }
 
 }  // namespace
@@ -137,6 +147,10 @@ void PodsDelta::write(Writer& io, std::span<const PodReading> pods) {
       if (now.record) write_record(io, state.record, *now.record);
     }
     if (news & kDisk) write_disk(io, state, now);
+    if (news & kParts) {
+      state.parts = now.parts ? std::optional(*now.parts) : std::nullopt;
+      io(state.parts);
+    }
   }
   drop_the_gone();
 }
@@ -158,6 +172,7 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
       if (state.has_record) read_record(io, state.record);
     }
     if (news & kDisk) read_disk(io, state);
+    if (news & kParts) io(state.parts);
     if (!state.pod) io.fail();  // a reading is of somebody
     readings_.push_back(reading_of(cgroup, state));
   }

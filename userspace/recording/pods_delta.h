@@ -27,6 +27,8 @@ struct PodState {
   bool has_record = false;
   hr_record record{};
   std::shared_ptr<const DiskUsage> disk;
+  std::optional<EvictionUnit> unit;
+  std::optional<PodParts> parts;
   std::uint64_t pass = 0;  // the last it was seen in
 };
 

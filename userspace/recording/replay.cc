@@ -20,7 +20,7 @@ std::string bytes_of(const std::vector<Decision>& decisions,
 }
 
 bool same_act(const Decision& a, const Decision& b) {
-  return a.act == b.act && a.cgroup == b.cgroup;
+  return a.act == b.act && a.cgroup == b.cgroup && a.part.is(b.part);
 }
 
 // --- what came of what the replay decided --------------------------------------------------------
@@ -105,6 +105,7 @@ class Player {
   }
   bool began(const Outcome& outcome) const {
     const Decision& decision = outcome.decision;
+    if (is_ladder(decision.act)) return true;
     if (decision.act == Act::kReclaim)
       return history_.reclaims[static_cast<std::size_t>(decision.reason.signal)].begun != Instant{};
     return std::any_of(history_.victims.begin(), history_.victims.end(),

@@ -18,15 +18,17 @@ inline constexpr std::uint64_t kEnumerators<Signal> = kSignals;
 template <>
 inline constexpr std::uint64_t kEnumerators<Mode> = 2;
 template <>
-inline constexpr std::uint64_t kEnumerators<Cause> = 2;
+inline constexpr std::uint64_t kEnumerators<Cause> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<StorageLimit> = 4;
 template <>
-inline constexpr std::uint64_t kEnumerators<Act> = 5;
+inline constexpr std::uint64_t kEnumerators<Act> = 9;
 template <>
 inline constexpr std::uint64_t kEnumerators<Outcome::Result> = 5;
 template <>
 inline constexpr std::uint64_t kEnumerators<Victim::Phase> = 6;
+template <>
+inline constexpr std::uint64_t kEnumerators<EvictionUnit> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<PodSource> = 2;
 template <>
@@ -140,15 +142,21 @@ HEADROOM_SHAPE(Threshold) {
   auto& [signal, limit, grace, min_reclaim] = value;
   io(signal, limit, grace, min_reclaim);
 }
+HEADROOM_SHAPE(LadderPolicy) {
+  auto& [reclaim_margin, squeeze_margin, reclaim_step, squeeze_longest, stuck_after, relax_for,
+         evict_stuck] = value;
+  io(reclaim_margin, squeeze_margin, reclaim_step, squeeze_longest, stuck_after, relax_for,
+     evict_stuck);
+}
 HEADROOM_SHAPE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
          local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
-         reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor,
-         check_ceiling, sweep_period] = value;
+         reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill,
+         check_floor, check_ceiling, sweep_period] = value;
   io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
   io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
-  io(reclaim_timeout, remove_empty_dirs, pressure_window, fastest_fill, check_floor);
-  io(check_ceiling, sweep_period);
+  io(reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill);
+  io(check_floor, check_ceiling, sweep_period);
 }
 
 // --- what is read --------------------------------------------------------------------------------
@@ -178,6 +186,31 @@ HEADROOM_SHAPE(DiskUsage) {
   io(at, containers, volumes);
 }
 
+// --- the inside of a pod ------------------------------------------------------------------------
+
+HEADROOM_SHAPE(ProcessName) {
+  auto& [pid, started] = value;
+  io(pid, started);
+}
+HEADROOM_SHAPE(Part) {
+  auto& [unit, cgroup, process, comm, group] = value;
+  io(unit, cgroup, process, comm, group);
+}
+HEADROOM_SHAPE(PartReading) {
+  auto& [cgroup, container, oom_group, populated, memory_request, usage, working_set, release, high,
+         stalled] = value;
+  io(cgroup, container, oom_group, populated, memory_request, usage, working_set, release, high);
+  io(stalled);
+}
+HEADROOM_SHAPE(ProcessReading) {
+  auto& [named, comm, cgroup, group, held] = value;
+  io(named, comm, cgroup, group, held);
+}
+HEADROOM_SHAPE(PodParts) {
+  auto& [parts, largest, oom_group, stalled] = value;
+  io(parts, largest, oom_group, stalled);
+}
+
 // --- what is decided and remembered --------------------------------------------------------------
 
 HEADROOM_SHAPE(Reason) {
@@ -196,16 +229,17 @@ HEADROOM_SHAPE(ReclaimSteps) {
   io(containers, images);
 }
 HEADROOM_SHAPE(Decision) {
-  auto& [act, pod, cgroup, reason, standing, steps, decided_at, deadline] = value;
-  io(act, pod, cgroup, reason, standing, steps, decided_at, deadline);
+  auto& [act, pod, cgroup, reason, standing, steps, part, bytes, decided_at, deadline] = value;
+  io(act, pod, cgroup, reason, standing, steps, part, bytes, decided_at, deadline);
 }
 HEADROOM_SHAPE(Outcome) {
   auto& [decision, result, error, at] = value;
   io(decision, result, error, at);
 }
 HEADROOM_SHAPE(Farewell) {
-  auto& [pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned] = value;
-  io(pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned);
+  auto& [pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned, part] =
+      value;
+  io(pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned, part);
 }
 HEADROOM_SHAPE(ThresholdHistory) {
   auto& [first_observed, met, last_clear] = value;
@@ -213,9 +247,9 @@ HEADROOM_SHAPE(ThresholdHistory) {
 }
 HEADROOM_SHAPE(Victim) {
   auto& [pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held,
-         due_before, due, memory_request, left, ran] = value;
+         due_before, due, memory_request, left, ran, part] = value;
   io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held);
-  io(due_before, due, memory_request, left, ran);
+  io(due_before, due, memory_request, left, ran, part);
 }
 HEADROOM_SHAPE(Reclaim) {
   auto& [begun, ended, deadline] = value;
@@ -229,11 +263,31 @@ HEADROOM_SHAPE(TaintTimer) {
   auto& [cgroup, started, length] = value;
   io(cgroup, started, length);
 }
+HEADROOM_SHAPE(PartTaken) {
+  auto& [pod, killed_at] = value;
+  io(pod, killed_at);
+}
+HEADROOM_SHAPE(HeldLimit) {
+  auto& [pod, cgroup, part, relaxed, found, set, since, until, retry, ending] = value;
+  io(pod, cgroup, part, relaxed, found, set, since, until, retry, ending);
+}
+HEADROOM_SHAPE(Throttled) {
+  auto& [pod, cgroup, since, stalled_before, stalled, last, relaxed] = value;
+  io(pod, cgroup, since, stalled_before, stalled, last, relaxed);
+}
+HEADROOM_SHAPE(LadderHistory::Spent) {
+  auto& [cgroup, until] = value;
+  io(cgroup, until);
+}
+HEADROOM_SHAPE(LadderHistory) {
+  auto& [taking, quiet_until, calm_since, squeeze_next, spent, held, throttled] = value;
+  io(taking, quiet_until, calm_since, squeeze_next, spent, held, throttled);
+}
 HEADROOM_SHAPE(History) {
   auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_heeded,
-         reclaims, disk_settles] = value;
+         reclaims, disk_settles, parts_taken, ladder] = value;
   io(thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_heeded, reclaims,
-     disk_settles);
+     disk_settles, parts_taken, ladder);
 }
 
 #undef HEADROOM_SHAPE

@@ -27,7 +27,7 @@ namespace headroom::recording {
 
 inline constexpr std::string_view kMagic = "headroom recording\n";
 // Goes up by one whenever a shape changes: a recording of another format is refused.
-inline constexpr std::uint64_t kFormat = 3;
+inline constexpr std::uint64_t kFormat = 4;
 
 struct Header {
   std::string version;           // of the headroomd that wrote it

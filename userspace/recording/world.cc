@@ -51,6 +51,9 @@ void World::correct(Signal signal, Snapshot& snapshot) const {
   if (!seen) return;
   for (const auto& [cgroup, killed] : killed_)
     if (snapshot.at >= killed.gone_at) seen->available += held_by(recorded(cgroup));
+  for (const Parted& part : parted_)
+    if (snapshot.at >= part.gone_at && !gone(part.pod, snapshot.at))
+      seen->available += std::min(part.bytes, held_by(recorded(part.pod)));
   for (const auto& [cgroup, spared] : spared_)
     if (!gone(cgroup, snapshot.at))
       seen->available -= held_by(&spared.reading) - held_by(recorded(cgroup));
@@ -83,7 +86,8 @@ void World::note(const Turn& turn, const std::vector<Decision>& replayed) {
   // Done by both at once, it goes as the recording shows.
   const auto in_both = [&](const Decision& decision) {
     return std::any_of(turn.decisions.begin(), turn.decisions.end(), [&](const Decision& each) {
-      return each.cgroup == decision.cgroup && each.act == decision.act;
+      return each.cgroup == decision.cgroup && each.act == decision.act &&
+             each.part.is(decision.part);
     });
   };
   for (const Decision& decision : replayed) {
@@ -91,6 +95,11 @@ void World::note(const Turn& turn, const std::vector<Decision>& replayed) {
     const auto spared = spared_.find(decision.cgroup);
     const std::int64_t held =
         held_by(spared == spared_.end() ? recorded(decision.cgroup) : &spared->second.reading);
+    const auto part = decision.standing.predicted.value_or(0);
+    if (!decision.part.whole()) {
+      parted_.push_back({decision.cgroup, part, turn.snapshot.at + kExit});
+      continue;
+    }
     const Duration exit = kExit + kExitPerGiB * (held >> 20) / 1024;
     killed_.try_emplace(decision.cgroup, Killed{turn.snapshot.at + exit});
   }

@@ -5,6 +5,10 @@
 //   holds in the recording is available memory. Whoever gets SIGTERM takes all of his grace.
 // - Whom the recording evicted and the replay spares stays as he was when he was evicted: what he
 //   held is no longer available.
+// - Where the replay kills a part of a pod, what it was expected to give back is available after
+// 100
+//   ms; the pod is shown as the recording has it.
+// - The ladder's steps are taken, and change nothing that is not on record.
 // - Of signals memory.available and allocatableMemory.available are corrected, by memory alone.
 // - Every act succeeds, and at once, unless the recording holds the same act on the same pod at the
 //   same turn: then what came of it.
@@ -34,6 +38,11 @@ class World {
   struct Killed {
     Instant gone_at;
   };
+  struct Parted {
+    CgroupId pod;
+    std::int64_t bytes;
+    Instant gone_at;
+  };
   // A pod as it was when the recording evicted it.
   struct Spared {
     PodReading reading;
@@ -49,6 +58,7 @@ class World {
   std::vector<DiskUsage> disks_;
   std::vector<PodReading> shown_;  // the same, corrected
   std::unordered_map<CgroupId, Killed> killed_;
+  std::vector<Parted> parted_;
   std::map<CgroupId, Spared> spared_;
 };
 

@@ -45,12 +45,37 @@ Json pod_json(const Pod& pod, QosOf qos_of) {
 Json reason_json(const Reason& reason) {
   if (reason.cause == Cause::kTaint)
     return {{"signal", cause_name(reason)}, {"taint", to_string(*reason.taint)}};
+  if (reason.cause == Cause::kStuck)
+    return {{"signal", cause_name(reason)},
+            {"kind", "stuck"},
+            {"threshold", reason.threshold},
+            {"available", nullptr},
+            {"capacity", nullptr}};
   const bool of_a_limit = reason.limit != StorageLimit::kNone;
   return {{"signal", cause_name(reason)},
           {"kind", of_a_limit ? "limit" : kind_name(reason.hard)},
           {"threshold", reason.threshold},
           {"available", of_a_limit ? Json(nullptr) : Json(reason.available)},
           {"capacity", of_a_limit ? Json(nullptr) : Json(reason.capacity)}};
+}
+
+// What of the pod was taken; null: all of it.
+Json part_json(const Part& part) {
+  if (part.whole()) return nullptr;
+  Json json{{"cgroup", part.cgroup.value}, {"oom_group", part.group}};
+  if (part.unit == EvictionUnit::kProcess) {
+    json["pid"] = part.process.pid;
+    json["comm"] = part.comm.data();
+  }
+  return json;
+}
+
+// What was tried in the minute before; null: nothing.
+Json ladder_json(const LadderTally& ladder) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < ladder.size(); ++i)
+    if (ladder[i] > 0) json[std::string(kLadderStepNames[i])] = ladder[i];
+  return json.empty() ? Json(nullptr) : json;
 }
 
 Json instants_json(const Eviction& eviction) {
@@ -159,6 +184,8 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
             {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
   line.update(reason_json(decision.reason));
   line["act"] = name(decision.act);
+  line["unit"] = name(decision.part.unit);
+  line["part"] = part_json(decision.part);
   line["working_set"] = maybe(decision.standing.working_set);
   line["memory_request"] = decision.standing.memory_request.count;
   line["usage"] = maybe(decision.standing.usage);
@@ -166,6 +193,7 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
   line["rank"] = decision.standing.rank;
   line["candidates"] = decision.standing.candidates;
   line["predicted"] = predicted_json(decision);
+  line["ladder"] = ladder_json(eviction.ladder);
   line["kubelet"] = kubelet_json(eviction.kubelet);
   line["instants_ns"] = instants_json(eviction);
   line["latency"] = latencies_json(eviction);

@@ -5,6 +5,7 @@
 #include "report/journal.h"
 #include "report/messages.h"
 
+#include <cerrno>
 #include <string>
 
 namespace headroom::report {
@@ -47,6 +48,10 @@ void mark_signalled(Eviction& eviction, const Outcome& outcome) {
     case Act::kPreStop:
     case Act::kRemove:
     case Act::kReclaim:
+    case Act::kTakeCache:
+    case Act::kSqueeze:
+    case Act::kRelax:
+    case Act::kRestore:
       return;
   }
 }
@@ -93,6 +98,7 @@ std::optional<KubeletWould> beside(const Turn& turn, CgroupId cgroup) {
 void adopt(const Farewell& farewell, Eviction& eviction) {
   eviction.decision.pod = farewell.pod;
   eviction.decision.cgroup = farewell.cgroup;
+  eviction.decision.part = farewell.part;
   eviction.decision.reason = farewell.reason;
   eviction.signalled_at =
       farewell.terminated_at != Instant{} ? farewell.terminated_at : farewell.killed_at;
@@ -142,6 +148,37 @@ void reclaim(const Outcome& outcome, Counters& counters) {
              {{"HEADROOM_SIGNAL", name(outcome.decision.reason.signal)}});
 }
 
+LadderEnd end_of(const Outcome& outcome) {
+  if (outcome.result == Result::kStarted) return LadderEnd::kBegun;
+  if (outcome.result == Result::kPretended) return LadderEnd::kPretended;
+  return went_wrong(outcome) ? LadderEnd::kFailed : LadderEnd::kDone;
+}
+
+// Cache that is not there in full is nobody's fault.
+bool worth_a_warning(const Outcome& outcome) {
+  return went_wrong(outcome) &&
+         !(outcome.decision.act == Act::kTakeCache && outcome.error == EAGAIN);
+}
+
+void ladder(const Outcome& outcome, Counters& counters) {
+  const Decision& decision = outcome.decision;
+  const LadderEnd end = end_of(outcome);
+  if (outcome.result == Result::kGone) return;  // with what was done to it
+  ++counters.ladder[ladder_step(decision.act)][static_cast<std::size_t>(end)];
+  if (decision.act == Act::kTakeCache && end == LadderEnd::kBegun)
+    counters.ladder_asked += static_cast<std::uint64_t>(decision.bytes->count);
+  // Many takings make one story: they are counted, and seen at debug.
+  const bool many = decision.act == Act::kTakeCache && end != LadderEnd::kPretended;
+  const auto level = worth_a_warning(outcome)          ? log::Level::warn
+                     : many || end == LadderEnd::kDone ? log::Level::debug
+                                                       : log::Level::info;
+  log::write(level, ladder_line(outcome),
+             {{"HEADROOM_POD", pod_name(*decision.pod)},
+              {"HEADROOM_POD_UID", decision.pod->uid},
+              {"HEADROOM_CGROUP", std::to_string(decision.cgroup.value)},
+              {"HEADROOM_LADDER", kLadderStepNames[ladder_step(decision.act)]}});
+}
+
 // The end of pre-stop commands, and all of a removal: nothing that decides a pod's lot.
 bool is_errand(const Outcome& outcome) {
   const Act act = outcome.decision.act;
@@ -163,10 +200,17 @@ void errand(const Outcome& outcome, Counters& counters) {
 
 void Chronicle::hear(const Outcome& outcome, const Turn& turn, Counters& counters) {
   if (outcome.decision.act == Act::kReclaim) return reclaim(outcome, counters);
+  if (is_ladder(outcome.decision.act)) {
+    if (outcome.result == Result::kStarted) climbed_.note(outcome.decision.act, outcome.at);
+    return ladder(outcome, counters);
+  }
+  // That a process has exited is the end of a kill, and its farewell tells of it.
+  if (outcome.result == Result::kGone && under_way(outcome.decision)) return;
   if (is_errand(outcome)) {
     errand(outcome, counters);
     const bool begins = outcome.decision.act == Act::kPreStop && outcome.result == Result::kFailed;
-    if (begins && !table_.find(outcome.decision.cgroup)) begin(outcome, turn, counters);
+    if (begins && !table_.find(outcome.decision.cgroup, outcome.decision.part))
+      begin(outcome, turn, counters);
     return;
   }
   switch (outcome.result) {
@@ -182,29 +226,34 @@ void Chronicle::hear(const Outcome& outcome, const Turn& turn, Counters& counter
   }
 }
 
+bool Chronicle::under_way(const Decision& decision) {
+  const Unfolding* known = table_.find(decision.cgroup, decision.part);
+  return decision.part.unit == EvictionUnit::kProcess && known && known->told == Ending::kOpen;
+}
+
 void Chronicle::done(const Outcome& outcome, const Turn& turn, Counters& counters) {
   counters.decide_to_signal.observe(outcome.at - outcome.decision.decided_at);
   say(outcome);
-  Unfolding* known = table_.find(outcome.decision.cgroup);
+  Unfolding* known = table_.find(outcome.decision.cgroup, outcome.decision.part);
   if (known && known->told == Ending::kOpen) {  // the second act: SIGKILL after SIGTERM
     mark_signalled(known->eviction, outcome);
     return;
   }
   Unfolding& unfolding = begin(outcome, turn, counters);
   mark_signalled(unfolding.eviction, outcome);
-  if (setup_.on_evicted) setup_.on_evicted(unfolding.eviction);
+  // A pod that loses a part stays where it is.
+  if (setup_.on_evicted && outcome.decision.part.whole()) setup_.on_evicted(unfolding.eviction);
 }
 
 void Chronicle::not_done(const Outcome& outcome, Ending ending, const Turn& turn,
                          Counters& counters) {
-  Unfolding* known = table_.find(outcome.decision.cgroup);
+  Unfolding* known = table_.find(outcome.decision.cgroup, outcome.decision.part);
   if (known) known->last_seen = outcome.at;
   const bool told = known && known->told == ending && known->told_error == outcome.error;
   const bool under_way = known && known->told == Ending::kOpen;
   // An attempt that fails counts each time; pretending, and finding nobody, only as they are told.
   if (told || under_way) {
-    if (ending == Ending::kFailed)
-      ++counters.evictions_for(outcome.decision.reason, outcome.result);
+    if (ending == Ending::kFailed) ++counters.evictions_for(outcome.decision, outcome.result);
     if (under_way && ending == Ending::kFailed && known->told_error != outcome.error) say(outcome);
     if (under_way) known->told_error = outcome.error;
     return;
@@ -217,10 +266,10 @@ void Chronicle::not_done(const Outcome& outcome, Ending ending, const Turn& turn
 }
 
 void Chronicle::ended(const Farewell& farewell, Counters& counters) {
-  Unfolding* known = table_.find(farewell.cgroup);
+  Unfolding* known = table_.find(farewell.cgroup, farewell.part);
   if (!known || known->told != Ending::kOpen) {
     if (known) table_.close(*known);
-    known = &table_.open(farewell.cgroup, farewell.ended_at);
+    known = &table_.open(farewell.cgroup, farewell.part, farewell.ended_at);
     adopt(farewell, known->eviction);
   }
   Eviction& eviction = known->eviction;
@@ -241,15 +290,18 @@ Unfolding& Chronicle::begin(const Outcome& outcome, const Turn& turn, Counters& 
   // A started one is done so far as the pod's lot goes.
   const auto result =
       outcome.result == Outcome::Result::kStarted ? Outcome::Result::kDone : outcome.result;
-  ++counters.evictions_for(decision.reason, result);
+  ++counters.evictions_for(decision, result);
   count_decision(decision, counters);
-  Unfolding* known = table_.find(decision.cgroup);
+  Unfolding* known = table_.find(decision.cgroup, decision.part);
   if (known) table_.close(*known);
-  Unfolding& unfolding = table_.open(decision.cgroup, outcome.at);
+  Unfolding& unfolding = table_.open(decision.cgroup, decision.part, outcome.at);
   Eviction& eviction = unfolding.eviction;
   eviction.decision = decision;
   eviction.allocations = turn.kill_path_allocations;
-  if (setup_.names) eviction.path = setup_.names->path_of(decision.cgroup);
+  if (setup_.names)
+    eviction.path =
+        setup_.names->path_of(decision.part.whole() ? decision.cgroup : decision.part.cgroup);
+  eviction.ladder = climbed_.before(decision.decided_at);
   eviction.message = eviction_message(decision, turn.policy, turn.snapshot, setup_.names);
   copy_ranking(turn, decision.reason.signal, eviction.ranking);
   eviction.kubelet = beside(turn, decision.cgroup);

@@ -56,8 +56,11 @@ class Chronicle {
   void tell(Unfolding& unfolding, Ending ending, Instant at);
   void say(const Outcome& outcome) const;
 
+  bool under_way(const Decision& decision);
+
   const ChronicleSetup setup_;
   EvictionTable table_;
+  ClimbedSteps climbed_;
 };
 
 }  // namespace headroom::report

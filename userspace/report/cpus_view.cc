@@ -33,6 +33,14 @@ Json owner_json(const CpuOwner& owner) {
           {"partition", owner.partition}};
 }
 
+Json pool_json(const CpusView& view) {
+  if (!view.pool) return nullptr;
+  return {{"size_millicores", view.pool->size.count},
+          {"requested_millicores", view.pool->requested.count},
+          {"unknown_pods", view.pool_unknown},
+          {"guarded", view.pool_guarded}};
+}
+
 // CPUs that are somebody's: an init container's may be those of a container after it.
 CpuSet exclusive(const CpusView& view) {
   CpuSet all;
@@ -85,6 +93,27 @@ void add_owner_families(const CpusView& view, Families& families) {
   on.into(families);
 }
 
+void add_pool_families(const CpusView& view, Families& families) {
+  if (view.pool) {
+    const auto cpus = [](MilliCpu amount) { return static_cast<double>(amount.count) / 1000.0; };
+    Family::gauge("headroom_shared_pool_cpus",
+                  "CPUs of the pods that have none of their own: without what is reserved.")
+        .add(cpus(view.pool->size))
+        .into(families);
+    Family::gauge("headroom_shared_pool_requested_cpus", "What these pods requested.")
+        .add(cpus(view.pool->requested))
+        .into(families);
+    Family::gauge("headroom_shared_pool_unknown_pods",
+                  "Pods among them whose requests are not known.")
+        .add(static_cast<double>(view.pool_unknown))
+        .into(families);
+  }
+  Family::counter("headroom_shared_pool_refusals_total",
+                  "Pods refused CPUs of their own that the pods of the shared pool requested.")
+      .add(view.pool_refusals)
+      .into(families);
+}
+
 void add_kubelet_families(const CpusView& view, Families& families) {
   Family::counter("kubelet_cpu_manager_pinning_requests_total",
                   "Containers of Guaranteed pods that were to have CPUs of their own.")
@@ -118,6 +147,7 @@ std::string cpus_json(const CpusView& view) {
                   {"cpus", std::move(places)},
                   {"reserved", view.reserved.format()},
                   {"shared", view.shared.format()},
+                  {"shared_pool", pool_json(view)},
                   {"offline", view.offline.format()},
                   {"isolated", view.isolated.format()},
                   {"nohz_full", view.nohz_full.format()},
@@ -134,6 +164,7 @@ std::string cpus_json(const CpusView& view) {
 
 void add_cpu_families(const CpusView& view, Families& families) {
   add_kubelet_families(view, families);
+  add_pool_families(view, families);
   add_numa_families(view, families);
   add_owner_families(view, families);
   const auto refused = std::ranges::count_if(

@@ -2,6 +2,7 @@
 // CpusView: who has which CPUs, for headroomctl and the metrics: as JSON and as families.
 #pragma once
 
+#include "judge/cpuset/shared_pool.h"
 #include "report/metrics.h"
 
 #include <headroom/cpuset.h>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,11 +42,16 @@ struct CpusView {
   CpuSet isolated{};
   CpuSet nohz_full{};
   std::vector<CpuOwner> owners{};
-  std::string trouble{};  // what keeps it from working, in words; "": nothing
+  // What the shared pool's pods have and requested; absent: nobody has CPUs of its own.
+  std::optional<SharedPool> pool{};
+  int pool_unknown = 0;       // pods in it that nobody describes: their requests are not known
+  bool pool_guarded = false;  // who would leave it short is refused
+  std::string trouble{};      // what keeps it from working, in words; "": nothing
 
   // The kubelet's: containers that were to be pinned, and those that could not be.
   std::uint64_t pinning_requests = 0;
   std::uint64_t pinning_errors = 0;
+  std::uint64_t pool_refusals = 0;  // pods refused CPUs of their own for the shared pool's sake
   // Ours.
   std::uint64_t writes = 0;    // of a cgroup's CPUs
   std::uint64_t failed = 0;    // writes that were refused or had no effect

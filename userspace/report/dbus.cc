@@ -47,7 +47,8 @@ const DbusSetup& setup_of(void* user) {
 int answer_status(sd_bus_message* call, void* user, sd_bus_error*) {
   return guarded([&] {
     const DbusSetup& setup = setup_of(user);
-    return sd_bus_reply_method_return(call, "s", status_text(*setup.shown, setup.qos_of).c_str());
+    return sd_bus_reply_method_return(
+        call, "s", status_text(*setup.shown, setup.qos_of, setup.kubernetes).c_str());
   });
 }
 

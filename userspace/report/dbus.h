@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,7 +38,8 @@ struct DbusSetup {
   // Takes the descriptor over.
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
   std::function<Result<std::string>()> config{};
-  uid_t always = 0;  // who may change without polkit being asked
+  std::filesystem::path kubernetes{};  // headroom-kube's status file
+  uid_t always = 0;                    // who may change without polkit being asked
 };
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";

@@ -3,10 +3,13 @@
 // signal and the log lines are told from this one value.
 #pragma once
 
+#include "report/ladder_steps.h"
+
 #include <headroom/decision.h>
 #include <headroom/judge.h>
 #include <headroom/shadow.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +57,11 @@ constexpr std::string_view name(Act act) {
       return "remove";
     case Act::kReclaim:
       return "reclaim";
+    case Act::kTakeCache:
+    case Act::kSqueeze:
+    case Act::kRelax:
+    case Act::kRestore:
+      return kLadderStepNames[ladder_step(act)];
   }
   return "";
 }
@@ -103,8 +111,10 @@ struct Eviction {
   Ending ending = Ending::kOpen;
   int error = 0;  // errno of a failed act
   std::optional<Bytes> memory_returned;
-  std::uint64_t allocations = 0;         // on the way from the verdict to the first act
-  std::optional<KubeletWould> kubelet;   // what it would have done
+  std::uint64_t allocations = 0;        // on the way from the verdict to the first act
+  std::optional<KubeletWould> kubelet;  // what it would have done
+  // Steps of the ladder begun in the minute before the decision.
+  LadderTally ladder{};
   std::shared_ptr<const Minute> minute;  // up to the decision; null: not kept
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/eviction_message.h"
 
+#include "report/human.h"
 #include "report/identity.h"
 #include "report/messages.h"
 
@@ -77,6 +78,9 @@ std::string eviction_message(const Decision& decision, const Policy& policy,
   if (reason.cause == Cause::kTaint)
     return "The node has a taint that the pod does not tolerate, or no longer: " +
            to_string(*reason.taint) + ". ";
+  if (reason.cause == Cause::kStuck)
+    return "The pod is stuck at a memory.high of its own, " + human_bytes(reason.threshold) +
+           ", and gets nowhere. ";
   if (reason.limit != StorageLimit::kNone) return limit_message(reason, *decision.pod);
   const bool of_storage = resource_of(reason.signal) == "ephemeral-storage";
   const auto uses =

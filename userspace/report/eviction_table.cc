@@ -27,13 +27,14 @@ EvictionTable::EvictionTable() : records_(kRecords) {
     record.eviction.ranking.reserve(kUsualPods);
 }
 
-Unfolding* EvictionTable::find(CgroupId cgroup) {
-  const auto it = std::find_if(records_.begin(), records_.end(),
-                               [&](const Unfolding& record) { return record.cgroup == cgroup; });
+Unfolding* EvictionTable::find(CgroupId cgroup, const Part& part) {
+  const auto it = std::find_if(records_.begin(), records_.end(), [&](const Unfolding& record) {
+    return record.cgroup == cgroup && record.part.is(part);
+  });
   return it == records_.end() ? nullptr : &*it;
 }
 
-Unfolding& EvictionTable::open(CgroupId cgroup, Instant at) {
+Unfolding& EvictionTable::open(CgroupId cgroup, const Part& part, Instant at) {
   Unfolding* record = find(kFree);
   if (!record) {
     record = &*std::min_element(
@@ -43,6 +44,7 @@ Unfolding& EvictionTable::open(CgroupId cgroup, Instant at) {
   }
   close(*record);
   record->cgroup = cgroup;
+  record->part = part;
   record->last_seen = at;
   return *record;
 }
@@ -50,6 +52,7 @@ Unfolding& EvictionTable::open(CgroupId cgroup, Instant at) {
 void EvictionTable::close(Unfolding& unfolding) {
   reset(unfolding.eviction);
   unfolding.cgroup = kFree;
+  unfolding.part = {};
   unfolding.told = Ending::kOpen;
   unfolding.told_error = 0;
   unfolding.last_seen = Instant{};

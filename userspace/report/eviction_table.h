@@ -14,6 +14,7 @@ namespace headroom::report {
 struct Unfolding {
   Eviction eviction;
   CgroupId cgroup;  // 0: this record is free
+  Part part{};
   Ending told = Ending::kOpen;
   int told_error = 0;
   Instant last_seen;
@@ -27,11 +28,11 @@ class EvictionTable {
 
   EvictionTable();
 
-  // Null: none.
-  Unfolding* find(CgroupId cgroup);
+  // Null: none. Of a pod, or of a part of it.
+  Unfolding* find(CgroupId cgroup, const Part& part = {});
   // A cleared record; the one longest unseen makes way when all are taken, told to be lost through
   // `overwrote`.
-  Unfolding& open(CgroupId cgroup, Instant at);
+  Unfolding& open(CgroupId cgroup, const Part& part, Instant at);
   void close(Unfolding& unfolding);
   // Forgets what was told and has not been seen for `quiet`.
   void forget_told(Instant at, Duration quiet);

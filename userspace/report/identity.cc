@@ -38,6 +38,8 @@ const Container* container_named(const Pod& pod, std::string_view path) {
 std::string_view runtime_id(std::string_view path) {
   constexpr std::size_t kIdLength = 64;
   std::string_view id = leaf(path);
+  // A container's monitor bears the container's id, and is none (CRI-O, podman).
+  if (id.starts_with("crio-conmon-") || id.starts_with("libpod-conmon-")) return "";
   id.remove_prefix(id.rfind('-') + 1);
   return id.size() == kIdLength && std::all_of(id.begin(), id.end(), is_hex) ? id : "";
 }

@@ -9,6 +9,7 @@
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,8 @@ void add_fields(std::string_view payload, std::vector<iovec>& pieces) {
 void JournalSink::sink_it_(const spdlog::details::log_msg& message) {
   const std::string said = "MESSAGE=" + std::string(split(text(message)));
   const std::string level = "PRIORITY=" + std::to_string(priority(message.level));
-  static const std::string kIdentifier = "SYSLOG_IDENTIFIER=headroomd";
+  static const std::string kIdentifier =
+      std::string("SYSLOG_IDENTIFIER=") + program_invocation_short_name;
   std::vector<iovec> pieces{piece(said), piece(level), piece(kIdentifier)};
   add_fields(text(message), pieces);
   if (sd_journal_sendv(pieces.data(), static_cast<int>(pieces.size())) < 0) count_refused();

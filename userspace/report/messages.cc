@@ -38,6 +38,19 @@ std::string limited(const Reason& reason, const Pod* pod) {
   return "";
 }
 
+// "", "a container of ", "process 4711 (java) of "
+std::string part_of(const Part& part) {
+  switch (part.unit) {
+    case EvictionUnit::kPod:
+      return "";
+    case EvictionUnit::kContainer:
+      return part.group ? "a cgroup that dies as one of " : "a container of ";
+    case EvictionUnit::kProcess:
+      return fmt::format("process {} ({}) of ", part.process.pid, part.comm.data());
+  }
+  return "";
+}
+
 // "default/hog (BestEffort, 1.2Gi over its request of 0)"
 std::string who(const Decision& decision, std::string_view qos) {
   const Standing& standing = decision.standing;
@@ -53,8 +66,9 @@ std::string who(const Decision& decision, std::string_view qos) {
                               standing.memory_request.count)
                : over_request(reason.signal, standing.usage, standing.request);
   const bool both = !qos.empty() && !over.empty();
-  if (qos.empty() && over.empty()) return pod_name(*decision.pod);
-  return fmt::format("{} ({}{}{})", pod_name(*decision.pod), qos, both ? ", " : "", over);
+  const std::string whom = part_of(decision.part) + pod_name(*decision.pod);
+  if (qos.empty() && over.empty()) return whom;
+  return fmt::format("{} ({}{}{})", whom, qos, both ? ", " : "", over);
 }
 
 std::string done_line(const Decision& decision, const std::string& pod) {
@@ -70,6 +84,10 @@ std::string done_line(const Decision& decision, const std::string& pod) {
       return fmt::format("killed {}: {}", pod, reason);
     case Act::kRemove:
     case Act::kReclaim:
+    case Act::kTakeCache:
+    case Act::kSqueeze:
+    case Act::kRelax:
+    case Act::kRestore:
       break;
   }
   return "";
@@ -146,6 +164,9 @@ std::string over_request(Signal signal, std::optional<std::int64_t> usage, std::
 std::string why(const Reason& reason, const Pod* pod) {
   if (reason.cause == Cause::kTaint)
     return fmt::format("the node is tainted {}", to_string(*reason.taint));
+  if (reason.cause == Cause::kStuck)
+    return fmt::format("it waits at its memory.high of {} for {}", human_bytes(reason.threshold),
+                       human(reason.sampled_at - reason.first_crossed));
   if (reason.limit != StorageLimit::kNone)
     return fmt::format("{} uses {}, over its limit of {}", limited(reason, pod),
                        human_bytes(reason.used), human_bytes(reason.threshold));
@@ -204,6 +225,70 @@ std::string errand_line(const Outcome& outcome) {
   return fmt::format("{}: done in {}", what, human(outcome.at - outcome.decision.decided_at));
 }
 
+namespace {
+
+std::string limit_text(const std::optional<Bytes>& bytes) {
+  return bytes ? human(*bytes) : "no limit";
+}
+
+std::string ladder_act(const Decision& decision) {
+  const std::string pod = pod_name(*decision.pod);
+  switch (decision.act) {
+    case Act::kTakeCache:
+      return fmt::format("take {} of page cache from {}", limit_text(decision.bytes), pod);
+    case Act::kSqueeze:
+      return fmt::format("hold {} at {} by memory.high", pod, limit_text(decision.bytes));
+    case Act::kRelax:
+      return fmt::format("raise the memory.high of {}{} to {}", part_of(decision.part), pod,
+                         limit_text(decision.bytes));
+    case Act::kRestore:
+      return fmt::format("put the memory.high of {}{} back to {}", part_of(decision.part), pod,
+                         limit_text(decision.bytes));
+    case Act::kTerminate:
+    case Act::kKill:
+    case Act::kPreStop:
+    case Act::kRemove:
+    case Act::kReclaim:
+      break;
+  }
+  return "";
+}
+
+// What a step was taken for.
+std::string ladder_why(const Decision& decision) {
+  const Reason& reason = decision.reason;
+  if (decision.act == Act::kRestore) return "";
+  if (reason.cause == Cause::kStuck) return ": " + why(reason, decision.pod.get());
+  return fmt::format(": {} {}, below {}", name(reason.signal),
+                     human_amount(reason.signal, reason.available),
+                     human_amount(reason.signal, reason.threshold));
+}
+
+}  // namespace
+
+std::string ladder_line(const Outcome& outcome) {
+  const Decision& decision = outcome.decision;
+  const std::string act = ladder_act(decision);
+  switch (outcome.result) {
+    case Outcome::Result::kStarted:
+      return fmt::format("ladder: {}{}", act, ladder_why(decision));
+    case Outcome::Result::kPretended:
+      return fmt::format("ladder: would {}{}", act, ladder_why(decision));
+    case Outcome::Result::kDone:
+      if (outcome.error == 0)
+        return fmt::format("ladder: {}: done in {}", act, human(outcome.at - decision.decided_at));
+      return fmt::format("ladder: {}: {}", act,
+                         decision.act == Act::kTakeCache && outcome.error == EAGAIN
+                             ? "there was less"
+                             : trouble(outcome.error));
+    case Outcome::Result::kGone:
+      return fmt::format("ladder: {}: gone", act);
+    case Outcome::Result::kFailed:
+      return fmt::format("ladder: cannot {}: {}", act, trouble(outcome.error));
+  }
+  return "";
+}
+
 std::string threshold_line(Signal signal, bool hard, std::int64_t limit, std::int64_t available) {
   Reason reason;
   reason.signal = signal;
@@ -220,30 +305,33 @@ std::string condition_line(Condition condition, bool now) {
 
 std::string outcome_line(const Outcome& outcome, std::string_view qos) {
   const std::string pod = who(outcome.decision, qos);
+  const bool whole = outcome.decision.part.whole();
+  const std::string_view verb = whole ? "evict" : "kill";
   switch (outcome.result) {
     case Outcome::Result::kDone:
     case Outcome::Result::kStarted:
       return done_line(outcome.decision, pod);
     case Outcome::Result::kGone:
-      return fmt::format("{} was gone before it could be evicted", pod);
+      return fmt::format("{} was gone before it could be {}", pod, whole ? "evicted" : "killed");
     case Outcome::Result::kFailed:
-      return fmt::format("could not evict {}: {}", pod, std::strerror(outcome.error));
+      return fmt::format("could not {} {}: {}", verb, pod, std::strerror(outcome.error));
     case Outcome::Result::kPretended:
-      return fmt::format("would evict {}: {}", pod,
+      return fmt::format("would {} {}: {}", verb, pod,
                          why(outcome.decision.reason, outcome.decision.pod.get()));
   }
   return "";
 }
 
 std::string ending_line(const Eviction& eviction) {
-  const std::string pod = pod_name(*eviction.decision.pod);
+  const Part& part = eviction.decision.part;
+  const std::string pod = part_of(part) + pod_name(*eviction.decision.pod);
   const std::string returned =
       eviction.memory_returned ? human(*eviction.memory_returned) : "an unknown amount";
   if (eviction.ending == Ending::kOutlasting)
     return fmt::format("{} still has processes {} after its signal, {} returned", pod,
                        elapsed(eviction), returned);
-  return fmt::format("evicted {}: gone {} after its signal, {} returned", pod, elapsed(eviction),
-                     returned);
+  return fmt::format("{} {}: gone {} after its signal, {} returned",
+                     part.whole() ? "evicted" : "killed", pod, elapsed(eviction), returned);
 }
 
 std::string candidate_line(std::size_t place, Signal signal, const Ranked& candidate,

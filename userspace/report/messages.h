@@ -54,6 +54,9 @@ std::string reclaim_line(const Outcome& outcome);
 // An act of some length that an eviction needs: "the pre-stop commands of default/db ended".
 std::string errand_line(const Outcome& outcome);
 
+// A step of the ladder: "ladder: take 64Mi of page cache from default/web: memory.available …"
+std::string ladder_line(const Outcome& outcome);
+
 // "EvictionThresholdMet: Attempting to reclaim memory: memory.available 52Mi, below its hard
 // threshold of 100Mi"
 std::string threshold_line(Signal signal, bool hard, std::int64_t limit, std::int64_t available);

@@ -34,16 +34,17 @@ void add_kubelet(const NodeView& node, Families& families) {
   age.into(families);
 }
 
-// Only once there were any: most nodes have no such taint.
-void add_taint_evictions(const Counters& counters, Family& evictions, Family& would) {
+// Only once there were any: most nodes have no such taint, and nobody who is stuck.
+void add_other_evictions(const std::array<std::uint64_t, kResults>& counts, std::string_view signal,
+                         Family& evictions, Family& would) {
   for (std::size_t result = 0; result < kResults; ++result) {
-    const std::uint64_t count = counters.taint_evictions[result];
+    const std::uint64_t count = counts[result];
     if (count == 0) continue;
     const bool pretended = static_cast<Outcome::Result>(result) == Outcome::Result::kPretended;
     evictions.add(count, {{"mode", pretended ? "observe" : "enforce"},
                           {"outcome", kResultNames[result]},
-                          {"signal", "taint"}});
-    if (pretended) would.add(count, {{"signal", "taint"}});
+                          {"signal", signal}});
+    if (pretended) would.add(count, {{"signal", signal}});
   }
 }
 
@@ -65,9 +66,49 @@ void add_evictions(const NodeView& node, Families& families) {
     }
     would.add(node.counters.would_evict(i), {{"signal", cause_name(i)}});
   }
-  add_taint_evictions(node.counters, evictions, would);
+  add_other_evictions(node.counters.taint_evictions, "taint", evictions, would);
+  add_other_evictions(node.counters.stuck_evictions, "memory.high", evictions, would);
   evictions.into(families);
   would.into(families);
+}
+
+// A pod that loses a part is not evicted, so these are in neither of the above.
+void add_part_kills(const Counters& counters, Families& families) {
+  auto kills = Family::counter("headroom_part_kills_total",
+                               "Containers and processes killed instead of their whole pod, by "
+                               "how that came out.");
+  for (const EvictionUnit unit : {EvictionUnit::kContainer, EvictionUnit::kProcess})
+    for (std::size_t result = 0; result < kResults; ++result)
+      kills.add(counters.part_kills[static_cast<std::size_t>(unit)][result],
+                {{"outcome", kResultNames[result]}, {"unit", name(unit)}});
+  kills.into(families);
+}
+
+void add_ladder(const NodeView& node, Families& families) {
+  auto steps = Family::counter("headroom_ladder_steps_total",
+                               "Steps of the ladder before an eviction, by how each came out; "
+                               "those begun are all.");
+  for (std::size_t step = 0; step < kLadderSteps; ++step)
+    for (std::size_t end = 0; end < kLadderEnds; ++end)
+      steps.add(node.counters.ladder[step][end],
+                {{"outcome", kLadderEndNames[end]}, {"step", kLadderStepNames[step]}});
+  steps.into(families);
+  Family::counter("headroom_ladder_reclaim_asked_bytes_total",
+                  "Page cache the ladder asked the kernel to take.")
+      .add(node.counters.ladder_asked)
+      .into(families);
+  std::uint64_t squeezed = 0, relaxed = 0;
+  for (const HeldLimit& held : node.held_limits)
+    ++(held.relaxed ? relaxed : squeezed);
+  Family::gauge("headroom_ladder_held_limits",
+                "memory.high that the ladder holds at another value than it found.")
+      .add(squeezed, {{"step", "squeeze"}})
+      .add(relaxed, {{"step", "relax"}})
+      .into(families);
+  Family::gauge("headroom_ladder_throttled_limits",
+                "memory.high that somebody has come to wait at.")
+      .add(node.throttled)
+      .into(families);
 }
 
 void add_endings(const Counters& counters, Families& families) {
@@ -187,7 +228,9 @@ void add_shadow(const Counters& counters, Families& families) {
 void add_event_families(const NodeView& node, Families& families) {
   add_kubelet(node, families);
   add_evictions(node, families);
+  add_part_kills(node.counters, families);
   add_endings(node.counters, families);
+  add_ladder(node, families);
   add_latencies(node.counters, families);
   add_forecasts(node, families);
   add_shadow(node.counters, families);

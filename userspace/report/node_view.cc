@@ -28,6 +28,17 @@ void copy(std::span<const hr_record> from, std::vector<hr_record>& to) {
   }
 }
 
+bool same_order(const CgroupTable& table, const SweepNews& news) {
+  return table.order == news.order && !news.marks.empty() &&
+         table.records.size() == news.marks.size();
+}
+
+// What was written since: all there is to copy, where the cgroups are still in their places.
+void copy_news(std::span<const hr_record> from, const SweepNews& news, CgroupTable& table) {
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (news.marks[i].pass > table.pass) table.records[i] = from[i];
+}
+
 void identify(CgroupTable& table, const CgroupNames* names) {
   if (table.identities.use_count() != 1) table.identities = std::make_shared<CgroupIdentities>();
   auto& [paths, path_ends, started_ns, all_named] = *table.identities;
@@ -64,9 +75,29 @@ std::uint64_t nanocores(const hr_record& before, const hr_record& now, Duration 
   return static_cast<std::uint64_t>(used * 1e9 / static_cast<double>(took.count()));
 }
 
-void work_out_cpu(CgroupTable& table, const CgroupTable* shown) {
-  // Over less than this a rate is noise; that of the table before still holds.
-  constexpr Duration kShortest = std::chrono::milliseconds(100);
+// Over less than this a rate is noise; that of the table before still holds.
+constexpr Duration kShortest = std::chrono::milliseconds(100);
+
+// Of a record that no sweep since has written: that of a sleeper.
+std::uint64_t asleep(const hr_record& record, std::uint64_t before) {
+  return before == HR_UNKNOWN && !(record.valid & HR_CPU) ? HR_UNKNOWN : 0;
+}
+
+void work_out_cpu_of_the_new(CgroupTable& table, const CgroupTable& shown, const SweepNews& news) {
+  const Duration took = table.at - shown.at;
+  if (took < kShortest) {
+    table.usage_nanocores = shown.usage_nanocores;
+    return;
+  }
+  table.usage_nanocores.resize(table.records.size());
+  for (std::size_t i = 0; i < table.records.size(); ++i)
+    table.usage_nanocores[i] = news.marks[i].pass > shown.pass
+                                   ? nanocores(shown.records[i], table.records[i], took)
+                                   : asleep(table.records[i], shown.usage_nanocores[i]);
+}
+
+void work_out_cpu(CgroupTable& table, const CgroupTable* shown, const SweepNews& news) {
+  if (shown && same_order(*shown, news)) return work_out_cpu_of_the_new(table, *shown, news);
   table.usage_nanocores.assign(table.records.size(), HR_UNKNOWN);
   if (!shown) return;
   const Duration took = table.at - shown->at;
@@ -96,6 +127,23 @@ std::optional<Bytes> disk_total(const DiskUsage& usage) {
   return sum;
 }
 
+// A row that says the same already is left alone: a reference to a pod costs two locked
+// instructions.
+void list_pods(std::span<const PodReading> pods, std::vector<PodRow>& rows) {
+  rows.resize(pods.size());
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const PodReading& pod = pods[i];
+    PodRow& row = rows[i];
+    if (row.pod == pod.pod && row.cgroup == pod.cgroup && row.measured == pod.measured) continue;
+    row = {.pod = pod.pod,
+           .cgroup = pod.cgroup,
+           .memory_request = pod.memory_request,
+           .critical = pod.critical,
+           .disk = pod.disk ? disk_total(*pod.disk) : std::nullopt,
+           .measured = pod.measured};
+  }
+}
+
 }  // namespace
 
 std::string_view qos_name(const Pod& pod, QosOf qos_of) {
@@ -106,17 +154,20 @@ std::string_view qos_name(const Pod& pod, QosOf qos_of) {
 void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot,
           const CgroupNames* names) {
   table.at = snapshot.at;
-  copy(snapshot.cgroups.value_or(std::span<const hr_record>{}), table.records);
-  table.pods.clear();
-  for (const PodReading& reading : snapshot.pods)
-    table.pods.push_back(PodRow{reading.pod, reading.cgroup, reading.memory_request,
-                                reading.critical,
-                                reading.disk ? disk_total(*reading.disk) : std::nullopt});
-  work_out_cpu(table, shown);
+  const auto records = snapshot.cgroups.value_or(std::span<const hr_record>{});
+  if (same_order(table, snapshot.news))
+    copy_news(records, snapshot.news, table);
+  else
+    copy(records, table.records);
+  table.pass = snapshot.news.pass;
+  table.order = snapshot.news.order;
+  list_pods(snapshot.pods, table.pods);
+  work_out_cpu(table, shown, snapshot.news);
   table.stalls.take(snapshot.waits.stalls);
   table.throttles.take(snapshot.waits.throttles);
   // A cgroup's name never changes (cgroup v2 has no rename), but it may be learnt late.
-  if (shown && shown->identities->all_named && same_cgroups(table, *shown))
+  if (shown && shown->identities->all_named &&
+      (same_order(*shown, snapshot.news) || same_cgroups(table, *shown)))
     table.identities = shown->identities;
   else
     identify(table, names);

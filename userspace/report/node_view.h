@@ -6,6 +6,7 @@
 // thousands of cgroups only with a sweep, and copying it on every check would cost the loop.
 #pragma once
 
+#include "report/ladder_steps.h"
 #include "report/latency.h"
 #include "report/node_status.h"
 #include "report/slices_view.h"
@@ -53,6 +54,11 @@ inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "go
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
   std::array<std::uint64_t, kResults> taint_evictions{};
+  std::array<std::uint64_t, kResults> stuck_evictions{};
+  // Kills of a part of a pod, which stays; by EvictionUnit, that of whole pods unused.
+  std::array<std::array<std::uint64_t, kResults>, kEvictionUnitNames.size()> part_kills{};
+  std::array<std::array<std::uint64_t, kLadderEnds>, kLadderSteps> ladder{};
+  std::uint64_t ladder_asked = 0;          // bytes of page cache, of the takings that began
   std::array<Latency, kCauses> stats_age;  // age of the sample a decision rests on
   Latency detect_to_decide;    // from the sample that tripped the threshold to the decision
   Latency crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
@@ -112,14 +118,18 @@ struct Counters {
   std::uint64_t oom_scores_failed = 0;
   std::uint64_t victim_exits = 0;  // processes
 
-  // Where an outcome of this cause is counted.
-  std::uint64_t& evictions_for(const Reason& reason, Outcome::Result result) {
+  // Where an outcome of this decision is counted. A pod that loses a part is not evicted.
+  std::uint64_t& evictions_for(const Decision& decision, Outcome::Result result) {
     const auto i = static_cast<std::size_t>(result);
+    if (!decision.part.whole()) return part_kills[static_cast<std::size_t>(decision.part.unit)][i];
+    const Reason& reason = decision.reason;
     switch (reason.cause) {
       case Cause::kThreshold:
         break;
       case Cause::kTaint:
         return taint_evictions[i];
+      case Cause::kStuck:
+        return stuck_evictions[i];
     }
     return evictions[cause_of(reason)][i];
   }
@@ -153,6 +163,8 @@ struct NodeView {
   std::vector<ThresholdView> thresholds;
   std::array<bool, kConditions> conditions{};
   std::vector<Victim> victims;
+  std::vector<HeldLimit> held_limits;  // memory.high as the ladder has it
+  std::size_t throttled = 0;           // limits that somebody waits at
   std::vector<TaintTimer> taint_timers;
   NodeStatusRef status;  // null: none yet
   SlicesRef slices;      // null: none yet, or nobody cares for them
@@ -173,6 +185,7 @@ struct PodRow {
   Bytes memory_request;
   bool critical = false;
   std::optional<Bytes> disk{};  // what is measured of it; absent: nothing yet
+  std::uint32_t measured = 0;   // PodReading's
 };
 
 // What does not change of cgroups. Tables of the same cgroups share it, so that a turn copies none.
@@ -186,6 +199,9 @@ struct CgroupIdentities {
 
 struct CgroupTable {
   Instant at;
+  // SweepNews' own: what a sweep wrote since is all that has to be brought up to date.
+  std::uint32_t pass = 0;
+  std::uint32_t order = 0;
   std::vector<hr_record> records;
   std::vector<PodRow> pods;
   WaitTable<hr_stalls> stalls;    // of cgroups that have waited for memory
@@ -225,8 +241,9 @@ using QosOf = QosClass (*)(const Pod& pod);
 // "" where neither knows.
 std::string_view qos_name(const Pod& pod, QosOf qos_of);
 
-// Fills every field of a buffer that held an older publication; allocates only to grow it.
-// `shown` is the table on show: paths are shared with it when the cgroups are still the same.
+// Brings a buffer that held an older publication up to date; allocates only to grow it. What the
+// sweeps since did not write is left as it is. `shown` is the table on show: paths are shared with
+// it when the cgroups are still the same.
 void fill(CgroupTable& table, const CgroupTable* shown, const Snapshot& snapshot,
           const CgroupNames* names);
 void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,

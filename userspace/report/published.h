@@ -2,9 +2,10 @@
 // Published<T>: the hand-over of a T from the loop thread to any readers, through reused buffers.
 //
 // The writer fills a buffer nobody looks at and then shows it: the mutex is held for an index swap
-// alone, so a reader that is being slow never delays the loop. Buffers rotate, so once each has
-// grown, publishing allocates nothing. When readers hold every other buffer the publication is
-// skipped and counted: what is shown is then a little older.
+// alone, so a reader that is being slow never delays the loop. A buffer that was in use lately is
+// taken before one that rests: while nobody reads for long two of them do, and the others take no
+// memory; once each has grown, publishing allocates nothing. When readers hold every other buffer
+// the publication is skipped and counted: what is shown is then a little older.
 #pragma once
 
 #include <array>
@@ -88,14 +89,11 @@ class Published {
   std::uint64_t skipped() const { return skipped_; }
 
  private:
-  // The free buffer written longest ago, so that all of them are warm before they are needed.
+  // The first free one: the same two by turns, until readers hold them.
   std::optional<std::size_t> free_slot() {
     const std::lock_guard lock(mutex_);
-    const std::size_t newest = shown_.value_or(kSlots - 1);
-    for (std::size_t step = 1; step <= kSlots; ++step) {
-      const std::size_t slot = (newest + step) % kSlots;
+    for (std::size_t slot = 0; slot < kSlots; ++slot)
       if (slot != shown_ && readers_[slot] == 0) return slot;
-    }
     return std::nullopt;
   }
 

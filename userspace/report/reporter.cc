@@ -3,6 +3,7 @@
 
 #include "report/journal.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -11,6 +12,11 @@ namespace {
 
 bool due(const std::optional<Instant>& last, Instant at, bool news) {
   return news || !last || at - *last >= NodeReporter::kShowEvery;
+}
+
+// Sent to processes: the way to it is the kill path.
+bool is_signal(const Outcome& outcome) {
+  return outcome.decision.act == Act::kKill || outcome.decision.act == Act::kTerminate;
 }
 
 }  // namespace
@@ -68,7 +74,8 @@ void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
   if (verdict.look_closer) return;
   minute_.note(snapshot, verdict);
   try {
-    if (!outcomes.empty()) self_.kill_path_allocations = self_.last_tick.kill_path_allocations;
+    if (std::any_of(outcomes.begin(), outcomes.end(), is_signal))
+      self_.kill_path_allocations = self_.last_tick.kill_path_allocations;
     const bool happened = chronicle_.follow({.policy = policy_,
                                              .snapshot = snapshot,
                                              .verdict = verdict,
@@ -111,6 +118,11 @@ void NodeReporter::show_node(const Snapshot& snapshot, const Verdict& verdict, b
     fill_thresholds(next.thresholds, policy_, verdict);
     next.conditions = verdict.conditions;
     next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());
+    next.held_limits = verdict.after.ladder.held;
+    const auto& throttled = verdict.after.ladder.throttled;
+    next.throttled = static_cast<std::size_t>(
+        std::count_if(throttled.begin(), throttled.end(),
+                      [](const Throttled& each) { return each.stalled > each.stalled_before; }));
     next.taint_timers.assign(verdict.after.taint_timers.begin(), verdict.after.taint_timers.end());
     next.status = status_;
     next.slices = slices_;

@@ -3,6 +3,7 @@
 
 #include "judge/admission/taints.h"
 #include "report/identity.h"
+#include "report/kubernetes.h"
 #include "report/pod_waits.h"
 #include "report/waits_json.h"
 
@@ -109,7 +110,7 @@ using Phases = std::unordered_map<std::uint64_t, Victim::Phase>;
 Phases phases_of(const NodeView& node) {
   Phases phases;
   for (const Victim& victim : node.victims)
-    phases.emplace(victim.cgroup.value, victim.phase);
+    if (victim.part.whole()) phases.emplace(victim.cgroup.value, victim.phase);
   return phases;
 }
 
@@ -213,10 +214,17 @@ Json counters_json(const Counters& counters) {
   const auto taint = [&](Outcome::Result result) {
     return counters.taint_evictions[static_cast<std::size_t>(result)];
   };
-  evicted += taint(Outcome::Result::kDone);
-  would += taint(Outcome::Result::kPretended);
-  failed += taint(Outcome::Result::kFailed);
+  const auto stuck = [&](Outcome::Result result) {
+    return counters.stuck_evictions[static_cast<std::size_t>(result)];
+  };
+  evicted += taint(Outcome::Result::kDone) + stuck(Outcome::Result::kDone);
+  would += taint(Outcome::Result::kPretended) + stuck(Outcome::Result::kPretended);
+  failed += taint(Outcome::Result::kFailed) + stuck(Outcome::Result::kFailed);
+  std::uint64_t parts = 0;
+  for (const auto& of_unit : counters.part_kills)
+    parts += of_unit[static_cast<std::size_t>(Outcome::Result::kDone)];
   return {{"evicted", evicted},
+          {"parts_killed", parts},
           {"would_evict", would},
           {"failed", failed},
           {"memory_returned", counters.memory_returned},
@@ -244,6 +252,23 @@ Json forecasts_json(const Counters& counters) {
           {"unforeseen", counters.crossings_unforeseen[i]}};
   }
   return json;
+}
+
+// What the ladder has done, and what it holds at another value than it found.
+Json ladder_json(const NodeView& node) {
+  Json steps = Json::object();
+  for (std::size_t i = 0; i < kLadderSteps; ++i)
+    steps[std::string(kLadderStepNames[i])] =
+        node.counters.ladder[i][static_cast<std::size_t>(LadderEnd::kBegun)];
+  Json held = Json::array();
+  for (const HeldLimit& each : node.held_limits)
+    held.push_back({{"pod", each.pod->pod_namespace + "/" + each.pod->name},
+                    {"cgroup", (each.part.whole() ? each.cgroup : each.part.cgroup).value},
+                    {"step", each.relaxed ? "relax" : "squeeze"},
+                    {"found", maybe(each.found)},
+                    {"set", each.set.count},
+                    {"until_ns", ns(each.until)}});
+  return {{"steps", std::move(steps)}, {"held", std::move(held)}, {"throttled", node.throttled}};
 }
 
 Json self_json(const NodeView& node) {
@@ -277,6 +302,7 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"pods_at_ns", ns(cgroups.at)},
           {"pods", pods_json(node, cgroups, qos_of)},
           {"counters", counters_json(node.counters)},
+          {"ladder", ladder_json(node)},
           {"forecasts", forecasts_json(node.counters)},
           {"self", self_json(node)},
           {"waits", node_waits_json(node.waits)},
@@ -285,13 +311,14 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"audit_log", node.audit_log}};
 }
 
-std::string status_text(const Shown& shown, QosOf qos_of) {
+std::string status_text(const Shown& shown, QosOf qos_of, const std::filesystem::path& kubernetes) {
   const auto node = shown.node.latest();
   if (!node) return "{}";
   const auto cgroups = shown.cgroups.latest();
   const CgroupTable none;
-  return status_json(*node, cgroups ? *cgroups : none, qos_of)
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json status = status_json(*node, cgroups ? *cgroups : none, qos_of);
+  status["kubernetes"] = kubernetes_json(kubernetes);
+  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace headroom::report

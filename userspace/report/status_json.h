@@ -9,6 +9,7 @@
 #include "report/node_view.h"
 #include "report/reporter.h"
 
+#include <filesystem>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,8 +18,10 @@ namespace headroom::report {
 
 nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of);
 
-// The latest of both as text; "{}" before there is one. Any thread.
-std::string status_text(const Shown& shown, QosOf qos_of);
+// The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before there
+// is one. Any thread but the loop's.
+std::string status_text(const Shown& shown, QosOf qos_of,
+                        const std::filesystem::path& kubernetes = {});
 
 constexpr std::string_view name(Mode mode) {
   return mode == Mode::kEnforce ? "enforce" : "observe";

@@ -39,9 +39,10 @@ class CgroupLabelsTest : public ::testing::Test {
                     {3, slice + "/cri-containerd-" + kPause + ".scope"},
                     {4, scope + "/init.scope"},
                     {5, "/system.slice/docker-" + kDocker + ".scope"},
-                    {6, "/system.slice"}};
-    records_ = {full_record(1, 0), full_record(2, 1), full_record(3, 1),
-                full_record(4, 2), full_record(5, 6), full_record(6, 0)};
+                    {6, "/system.slice"},
+                    {7, slice + "/crio-conmon-" + kApp + ".scope"}};
+    records_ = {full_record(1, 0), full_record(2, 1), full_record(3, 1), full_record(4, 2),
+                full_record(5, 6), full_record(6, 0), full_record(7, 1)};
     readings_ = {{std::move(pod), CgroupId{1}, &records_[0], {}, false}};
     Snapshot snapshot;
     snapshot.cgroups = records_;
@@ -97,6 +98,14 @@ TEST_F(CgroupLabelsTest, ThePauseContainerHasNoContainerLabel) {
   const CgroupLabels labels(all, &runtime_);
   EXPECT_EQ(label(labels.of(2), "container"), "");
   EXPECT_EQ(label(labels.of(2), "image"), "pause:3.9");
+}
+
+TEST_F(CgroupLabelsTest, AContainersMonitorIsNoContainer) {
+  const CgroupTable all = table(undescribed());
+  const CgroupLabels labels(all, &runtime_);
+  EXPECT_EQ(label(labels.of(6), "container"), "");
+  EXPECT_EQ(label(labels.of(6), "name"), "");
+  EXPECT_TRUE(labels.within_a_pod(6)) << "and is counted with the pod alone";
 }
 
 TEST_F(CgroupLabelsTest, DockersContainerHasItsNameAndImage) {

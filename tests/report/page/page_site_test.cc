@@ -120,6 +120,17 @@ TEST_F(PageSiteTest, ABadNumberIsRefusedBeforeAnythingIsRead) {
   }
 }
 
+TEST_F(PageSiteTest, WhoHasWhichCpusIsWhatTheSiteIsTold) {
+  Answer nobody = get("/api/cpus");
+  EXPECT_EQ(text_of(*nobody.body), "null");
+  const PageSite told{
+      shown, nullptr, {.cpus = [] { return std::string(R"({"mode":"observe"})"); }}};
+  auto answer = told.answer({.path = "/api/cpus"});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->content_type, "application/json");
+  EXPECT_EQ(text_of(*answer->body), R"({"mode":"observe"})");
+}
+
 TEST_F(PageSiteTest, OtherPathsAreOthers) {
   EXPECT_FALSE(site.answer({.path = "/api/"}));
   EXPECT_FALSE(site.answer({.path = "/metrics"}));

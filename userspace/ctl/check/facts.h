@@ -39,6 +39,15 @@ struct Daemon {
   std::int64_t oom_score_adj = 0;
 };
 
+// What headroom-kube has from the kubelet, where the configuration tells of one.
+struct KubeletSource {
+  std::string url;
+  bool heard = false;  // headroom-kube has written down how it fares
+  bool good = false;
+  std::string error;
+  std::size_t pods = 0;
+};
+
 struct Facts {
   bool root = false;
   std::string kernel;
@@ -59,7 +68,11 @@ struct Facts {
   std::string nodefs;
   Result<bool> project_quota;              // on nodefs
   std::vector<std::string> configuration;  // complaints
-  std::vector<std::string> enforced;       // settings by which we write what a kubelet may write
+  std::optional<KubeletSource> kubelet;
+  std::vector<std::string> enforced;  // settings by which we write what a kubelet may write
+  bool swap = false;                  // some is on
+  bool swap_threshold = false;        // swap.available has one
+  bool mirrors_scores = false;        // headroom.oomScoreAdj: mirror
 };
 
 }  // namespace headroom::ctl::check

@@ -245,6 +245,41 @@ Finding of_writers(const Facts& facts) {
           "mode: observe here, or cgroupsPerQOS: false and cpuManagerPolicy: none there"};
 }
 
+Finding of_kubelet(const KubeletSource& kubelet) {
+  constexpr std::string_view kSubject = "kubelet's pods";
+  constexpr std::string_view kCost =
+      "pods that are not known yet are judged by their cgroups alone, without priority and names";
+  if (!kubelet.heard)
+    return {kSubject, State::kLimited, "headroom-kube has told of none", std::string(kCost),
+            "systemctl enable --now headroom-kube"};
+  if (!kubelet.good)
+    return {kSubject, State::kLimited, kubelet.error, std::string(kCost),
+            "see headroom.kubernetes.kubelet in headroom.yaml(5)"};
+  return {kSubject, State::kOk, fmt::format("{} from {}", kubelet.pods, kubelet.url), "", ""};
+}
+
+// With swap the kernel swaps before memory.available falls low: pods thrash, and no threshold of
+// memory is crossed.
+Finding of_swap(const Facts& facts) {
+  if (!facts.swap) return {"swap", State::kOk, "off", "", ""};
+  if (facts.swap_threshold) return {"swap", State::kOk, "on, with a threshold", "", ""};
+  return {"swap", State::kLimited, "on, and swap.available has no threshold",
+          "memory.available does not fall low before swap is full: nobody is evicted until then",
+          "set swap.available in evictionHard, such as 10%, or headroom.pressure.memory"};
+}
+
+// A kubelet writes oom_score_adj when it starts a container, and never again.
+Finding of_mirror(const Facts& facts) {
+  constexpr std::string_view kSubject = "oom_score_adj";
+  if (!facts.mirrors_scores) return {kSubject, State::kOk, "left alone", "", ""};
+  if (!facts.rivals) return unknown(kSubject, facts.rivals.error());
+  const bool kubelet = runs(facts, "kubelet") || runs(facts, "k3s-server");
+  if (!kubelet) return {kSubject, State::kOk, "mirrors the ranking", "", ""};
+  return {kSubject, State::kLimited, "a kubelet is running, and headroom.oomScoreAdj is mirror",
+          "it sets each container's at its start and takes it to stay so: what it set is gone",
+          "headroom.oomScoreAdj: leave"};
+}
+
 Finding of_quota(const Facts& facts) {
   if (!facts.project_quota) return unknown("project quota", facts.project_quota.error());
   if (*facts.project_quota) return {"project quota", State::kOk, "on, at " + facts.nodefs, "", ""};
@@ -285,8 +320,9 @@ std::vector<Finding> findings(const Facts& facts) {
   for (Finding finding :
        {of_clock(facts), of_systemd(facts), of_configuration(facts), of_daemon(facts),
         of_descriptors(facts), of_memory_lock(daemon), of_oom_score(daemon), of_rivals(facts),
-        of_writers(facts), of_quota(facts)})
+        of_writers(facts), of_mirror(facts), of_swap(facts), of_quota(facts)})
     all.push_back(std::move(finding));
+  if (facts.kubelet) all.push_back(of_kubelet(*facts.kubelet));
   return all;
 }
 

@@ -3,8 +3,10 @@
 
 #include "config/load.h"
 #include "observe/filesystems.h"
+#include "observe/kubelet_process.h"
 #include "observe/manifest.h"
 #include "observe/mount_of.h"
+#include "report/kubernetes.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -12,10 +14,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 namespace headroom::ctl::check {
 namespace {
@@ -72,16 +77,44 @@ std::uint64_t most_descriptors() {
   return limit.rlim_max;
 }
 
+KubeletSource look_at_kubelet(const config::KubernetesConfig& told) {
+  const auto all = report::kubernetes_json(told.status_file());
+  const auto part = all.is_object() ? all.find("kubelet") : all.end();
+  KubeletSource kubelet;
+  kubelet.url = told.kubelet.url;
+  if (!all.is_object() || part == all.end() || !part->is_object()) return kubelet;
+  kubelet.heard = true;
+  kubelet.good = part->value("good", false);
+  kubelet.error = part->value("error", "");
+  kubelet.pods = part->value("pods", std::size_t{0});
+  return kubelet;
+}
+
+bool has_swap() {
+  std::ifstream swaps("/proc/swaps");
+  std::string line;
+  std::getline(swaps, line);  // the heading
+  return static_cast<bool>(std::getline(swaps, line));
+}
+
 void look_at_configuration(Facts& facts) {
-  config::Heard heard = config::read({});
+  config::Heard heard = config::read({}, {.kubelet_runs = observe::kubelet_runs()});
   const observe::Manifests manifests = observe::read_manifests(heard.config.pod_manifests);
   for (const config::Complaint& complaint : heard.complaints)
     facts.configuration.push_back(to_string(complaint));
   for (const config::Complaint& complaint : manifests.complaints)
     facts.configuration.push_back(to_string(complaint));
+  const auto& thresholds = heard.config.policy.thresholds;
+  facts.swap_threshold =
+      std::any_of(thresholds.begin(), thresholds.end(),
+                  [](const Threshold& each) { return each.signal == Signal::kSwapAvailable; });
+  facts.mirrors_scores = heard.config.mirror_oom_scores;
   if (heard.config.slices.mode == SlicesMode::kEnforce) facts.enforced.push_back("headroom.slices");
   if (heard.config.cpus.mode == config::CpusConfig::Mode::kEnforce)
     facts.enforced.push_back("headroom.cpus");
+  if (heard.config.mirror_oom_scores) facts.enforced.push_back("headroom.oomScoreAdj");
+  if (!heard.config.kubernetes.kubelet.url.empty())
+    facts.kubelet = look_at_kubelet(heard.config.kubernetes);
   const config::DiskConfig& disk = heard.config.disk;
   facts.nodefs =
       observe::find_filesystems(
@@ -99,6 +132,7 @@ Facts look_at_host() {
   facts.cgroups = observe::find_cgroup_root();
   facts.cgroup_kill = look_for_kill(facts.cgroups.mount);
   facts.pressure = has_pressure();
+  facts.swap = has_swap();
   facts.btf = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
   facts.symbols = facts.root ? shows_symbols() : failure("not root: what it would see is not seen");
   facts.clock_source =

@@ -19,8 +19,9 @@ const TaintTimer* timer_of(const std::vector<TaintTimer>& timers, CgroupId cgrou
 }
 
 bool leaving(const History& history, CgroupId cgroup) {
-  return std::any_of(history.victims.begin(), history.victims.end(),
-                     [&](const Victim& victim) { return victim.cgroup == cgroup; });
+  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
+    return victim.cgroup == cgroup && victim.part.whole();
+  });
 }
 
 bool any_no_execute(const Policy& policy) {

@@ -2,9 +2,12 @@
 #include "judge/cpuset/arrange.h"
 
 #include "judge/cpuset/cpu_request.h"
+#include "judge/cpuset/in_place.h"
+#include "judge/cpuset/pool_guard.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace headroom {
@@ -36,6 +39,14 @@ class Arranging {
       if (alone(one, running)) place(one.pod, one.container, one.cpus);
   }
 
+  // Where nothing is known: who runs on just as many CPUs as it wants stays there, also where
+  // others run too. A pod that came while nobody dealt CPUs out runs everywhere.
+  void adopt_the_rest(std::span<const RunningCpus> running) {
+    for (const RunningCpus& one : running)
+      if (!left_over_.contains(one.pod)) place(one.pod, one.container, one.cpus);
+    settle_default();
+  }
+
   void keep(const CpuState& known) {
     for (const auto& [uid, containers] : known.entries)
       for (const auto& [container, cpus] : containers)
@@ -45,18 +56,22 @@ class Arranging {
     settle_default();
   }
 
-  Arrangement grant(std::span<const Pod* const> active) {
+  // Who is yet to be served counts in the pool once he was refused, not before: the first to come
+  // is the first to be served.
+  Arrangement grant(std::span<const Pod* const> active, const PoolTerms& terms) {
     Arrangement done;
+    MilliCpu requested = terms.requested;
+    for (const Pod* const pod : active)
+      if (is_served(*pod)) requested.count += requested_of_pool(*pod, state_).count;
     for (const Pod* const pod : active) {
       if (is_served(*pod)) continue;
-      auto admitted = admit(policy_, state_, *pod);
-      if (admitted) {
-        state_ = *std::move(admitted);
-        continue;
+      if (const auto why = serve(*pod, terms.guarded ? std::optional(requested) : std::nullopt)) {
+        done.refused.push_back({pod, *why});
+        keep_the_rest(*pod);
       }
-      done.refused.push_back({pod, admitted.error()});
-      keep_the_rest(*pod);
+      requested.count += requested_of_pool(*pod, state_).count;
     }
+    done.pool = {pool_size(policy_, state_), requested};
     done.state = std::move(state_);
     return done;
   }
@@ -103,15 +118,39 @@ class Arranging {
            std::ranges::all_of(pod.containers, served);
   }
 
+  // `requested`: of the pool, by all others in it; absent: it is not guarded.
+  std::optional<RefusedPod> serve(const Pod& pod, std::optional<MilliCpu> requested) {
+    const ContainerCpus had = rest_of(pod);
+    CpuSet together;
+    for (const auto& [name, cpus] : had)
+      together |= cpus;
+    auto admitted = requested ? admit_beside(policy_, state_, pod, *requested, together)
+                              : admit(policy_, state_, pod);
+    if (!admitted) return admitted.error();
+    state_ = kept_in_place(policy_, state_, *std::move(admitted), pod, had);
+    return std::nullopt;
+  }
+
+  // What containers that are to have another number still have of their CPUs; each CPU is one's.
+  ContainerCpus rest_of(const Pod& pod) const {
+    ContainerCpus rest;
+    const auto all = left_over_.find(pod.uid);
+    if (all == left_over_.end()) return rest;
+    CpuSet free = usable_ & state_.default_set;
+    for (const auto& [name, cpus] : all->second) {
+      const CpuSet left = cpus & free;
+      if (left.empty() || exclusive_cpus(state_, pod.uid, name)) continue;
+      rest[name] = left;
+      free -= left;
+    }
+    return rest;
+  }
+
   // A pod that lost some of its CPUs and can have no others keeps those that are left.
   void keep_the_rest(const Pod& pod) {
-    const auto rests = left_over_.find(pod.uid);
-    if (rests == left_over_.end()) return;
-    for (const auto& [name, cpus] : rests->second) {
-      const CpuSet rest = cpus & usable_ & state_.default_set;
-      if (rest.empty() || exclusive_cpus(state_, pod.uid, name)) continue;
-      state_.entries[pod.uid][name] = rest;
-      state_.default_set -= rest;
+    for (const auto& [name, cpus] : rest_of(pod)) {
+      state_.entries[pod.uid][name] = cpus;
+      state_.default_set -= cpus;
     }
   }
 
@@ -129,11 +168,13 @@ class Arranging {
 }  // namespace
 
 Arrangement arrange(const StaticPolicy& policy, const CpuState& known,
-                    std::span<const Pod* const> active, std::span<const RunningCpus> running) {
+                    std::span<const Pod* const> active, std::span<const RunningCpus> running,
+                    const PoolTerms& pool) {
   Arranging arranging(policy, active);
   arranging.adopt(running);
   arranging.keep(known);
-  return arranging.grant(active);
+  arranging.adopt_the_rest(running);
+  return arranging.grant(active, pool);
 }
 
 CpuSet shared_pool(const StaticPolicy& policy, const CpuState& state) {

@@ -9,6 +9,7 @@
 
 #include "judge/cpuset/admission.h"
 #include "judge/cpuset/cpu_state.h"
+#include "judge/cpuset/shared_pool.h"
 #include "judge/cpuset/static_policy.h"
 
 #include <headroom/cpuset.h>
@@ -36,13 +37,17 @@ struct Arrangement {
   CpuState state;
   // Whose wish could not be granted: they run in the shared pool, or on what is left of theirs.
   std::vector<PodRefusal> refused;
+  SharedPool pool;  // afterwards
 };
 
 // `active` in the order they came: the first to come is the first to be served. `running` is given
 // when `known` may be wrong, at the start: a set that can only be an exclusive one (of the right
-// size, and nobody else's) wins over what is known, so that a running container keeps its CPUs.
+// size, and nobody else's) wins over what is known, and any of the right size over nothing, so that
+// a running container keeps its CPUs.
+// Who has CPUs keeps them whatever the pool is short of; `pool` only keeps others from getting any.
 Arrangement arrange(const StaticPolicy& policy, const CpuState& known,
-                    std::span<const Pod* const> active, std::span<const RunningCpus> running = {});
+                    std::span<const Pod* const> active, std::span<const RunningCpus> running = {},
+                    const PoolTerms& pool = {});
 
 // Where everybody runs who has no CPUs of his own. Under strict reservation the default set may be
 // used up: then the reserved CPUs, for there must be some.

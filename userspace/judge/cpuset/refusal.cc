@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/refusal.h"
 
+#include <headroom/quantity.h>
+
 namespace headroom {
 namespace {
 
@@ -10,6 +12,7 @@ struct ReasonOf {
     return "TopologyAffinityError";
   }
   std::string_view operator()(const NotEnoughCpus&) const { return "UnexpectedAdmissionError"; }
+  std::string_view operator()(const SharedPoolError&) const { return "SharedPoolError"; }
 };
 
 struct MessageOf {
@@ -27,6 +30,12 @@ struct MessageOf {
     return "Resources cannot be allocated with Topology locality";
   }
   std::string operator()(const NotEnoughCpus& error) const { return error.message(); }
+  std::string operator()(const SharedPoolError& error) const {
+    const auto text = [](MilliCpu cpu) { return Quantity::of_milli(cpu.count).canonical(); };
+    return "Shared Pool Error: requested CPUs = " + std::to_string(error.requested) +
+           ", the shared pool would be left with = " + text(error.left) +
+           ", its pods requested = " + text(error.needed);
+  }
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "judge/cpuset/take.h"
 
+#include <headroom/units.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,7 +26,16 @@ struct TopologyAffinityError {
   friend bool operator==(const TopologyAffinityError&, const TopologyAffinityError&) = default;
 };
 
-using Refusal = std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus>;
+// Not the kubelet's: there are free CPUs, but who shares has requested them (pool_guard.h).
+struct SharedPoolError {
+  int requested = 0;
+  MilliCpu left{};    // what the pool's pods would have
+  MilliCpu needed{};  // what they requested
+  friend bool operator==(const SharedPoolError&, const SharedPoolError&) = default;
+};
+
+using Refusal =
+    std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus, SharedPoolError>;
 
 // status.reason of the pod that fails, and what its message says.
 std::string_view reason(const Refusal& refusal);

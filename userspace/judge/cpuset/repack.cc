@@ -4,10 +4,12 @@
 #include "judge/cpuset/admission.h"
 #include "judge/cpuset/cpu_request.h"
 #include "judge/cpuset/device_hints.h"
+#include "judge/cpuset/pool_guard.h"
 
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -67,10 +69,14 @@ int cpus_of(std::span<const CpuMove> moves) {
 
 class Search {
  public:
-  Search(const StaticPolicy& policy, const CpuState& origin, std::span<const Pod* const> pods)
-      : policy_(policy), origin_(origin) {
+  Search(const StaticPolicy& policy, const CpuState& origin, std::span<const Pod* const> pods,
+         const PoolTerms& terms)
+      : policy_(policy), origin_(origin), terms_(terms) {
     for (const Pod* const pod : pods)
-      if (exclusive_cpus_wanted(*pod) > 0) pods_.push_back(pod);
+      if (exclusive_cpus_wanted(*pod) > 0)
+        pods_.push_back(pod);
+      else
+        terms_.requested.count += requested_of_pool(*pod, origin).count;
   }
 
   Packing packing(const CpuState& state) const {
@@ -98,7 +104,8 @@ class Search {
   CpuState best() const {
     CpuState best = climbed(origin_);
     for (const Pods& order : {by_size(pods_), pods_})
-      if (const auto anew = all_anew(order)) best = better(climbed(*anew), std::move(best));
+      if (const auto anew = all_anew(order); anew && leaves_enough(*anew))
+        best = better(climbed(*anew), std::move(best));
     return gain(best) < gain(origin_) ? best : origin_;
   }
 
@@ -149,29 +156,52 @@ class Search {
     return state;
   }
 
+  // The pool is no smaller than it was, or has all the same what its pods requested.
+  bool leaves_enough(const CpuState& state) const {
+    if (!terms_.guarded) return true;
+    const MilliCpu size = pool_size(policy_, state);
+    if (size >= pool_size(policy_, origin_)) return true;
+    MilliCpu requested = terms_.requested;
+    for (const Pod* const pod : pods_)
+      requested.count += requested_of_pool(*pod, state).count;
+    return requested <= size;
+  }
+
   // Whoever has not all it wants asks again.
   CpuState with_the_short(CpuState state) const {
     for (const Pod* const pod : pods_) {
       if (short_containers(state, *pod) == 0) continue;
-      if (auto next = admit(policy_, without(state, pod->uid), *pod)) state = *std::move(next);
+      auto next = admit(policy_, without(state, pod->uid), *pod);
+      if (next && leaves_enough(*next)) state = *std::move(next);
     }
     return state;
+  }
+
+  // All of them come back; where the pool cannot spare what all want, those who had CPUs first.
+  std::optional<CpuState> back(const CpuState& state, const Pods& order) const {
+    auto next = admitted(state, order);
+    if (next && !leaves_enough(*next)) {
+      Pods served;
+      std::ranges::copy_if(order, std::back_inserter(served),
+                           [&](const Pod* pod) { return origin_.entries.contains(pod->uid); });
+      next = admitted(state, served);
+    }
+    if (next) *next = with_the_short(*std::move(next));
+    return next;
   }
 
   std::optional<CpuState> all_anew(const Pods& order) const {
     CpuState state = origin_;
     for (const Pod* const pod : order)
       state = without(std::move(state), pod->uid);
-    return admitted(std::move(state), order);
+    return back(state, order);
   }
 
   // These leave, and come back to what is free then.
   std::optional<CpuState> again(CpuState state, const Pods& leaving) const {
     for (const Pod* const pod : leaving)
       state = without(std::move(state), pod->uid);
-    auto next = admitted(std::move(state), by_size(leaving));
-    if (next) *next = with_the_short(*std::move(next));
-    return next;
+    return back(state, by_size(leaving));
   }
 
   // The pod gets back what it came with; whoever has some of it now goes elsewhere.
@@ -201,7 +231,7 @@ class Search {
 
   bool adopt(Climb& climb, std::optional<CpuState> next) const {
     ++climb.tries;
-    if (!next) return false;
+    if (!next || !leaves_enough(*next)) return false;
     const Score reached = score(*next);
     if (reached >= climb.score) return false;
     climb.state = *std::move(next);
@@ -233,6 +263,7 @@ class Search {
 
   const StaticPolicy& policy_;
   const CpuState& origin_;
+  PoolTerms terms_;  // of all but those below
   Pods pods_;
 };
 
@@ -243,8 +274,8 @@ int Repacking::moved_cpus() const {
 }
 
 Repacking repack(const StaticPolicy& policy, const CpuState& state,
-                 std::span<const Pod* const> pods) {
-  const Search search(policy, state, pods);
+                 std::span<const Pod* const> pods, const PoolTerms& pool) {
+  const Search search(policy, state, pods, pool);
   Repacking done{.state = search.best(), .moves = {}, .before = search.packing(state), .after = {}};
   done.moves = moves_between(state, done.state);
   done.after = search.packing(done.state);

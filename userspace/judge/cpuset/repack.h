@@ -8,6 +8,7 @@
 #pragma once
 
 #include "judge/cpuset/cpu_state.h"
+#include "judge/cpuset/shared_pool.h"
 #include "judge/cpuset/span.h"
 #include "judge/cpuset/static_policy.h"
 
@@ -52,8 +53,9 @@ inline constexpr int kMostRepackTries = 600;
 
 // `pods` are those who may be moved, in the order they came; whoever else has CPUs keeps them. Who
 // has all the CPUs it wants has as many afterwards, and the shared pool loses none but to who was
-// refused before. Under distribute-cpus-across-cores it is no fault to have many cores.
+// refused before, and to them only what `pool` lets it. Under distribute-cpus-across-cores it is no
+// fault to have many cores.
 Repacking repack(const StaticPolicy& policy, const CpuState& state,
-                 std::span<const Pod* const> pods);
+                 std::span<const Pod* const> pods, const PoolTerms& pool = {});
 
 }  // namespace headroom

@@ -22,13 +22,26 @@ Writes releases(std::span<const CpuTarget> targets) {
   return writes;
 }
 
+bool leaves_all(const CpuTarget& target, const CpuSet& shared) {
+  return !target.stuck && !target.has.intersects(target.wanted) && !target.has.subset_of(shared);
+}
+
+// Within a cgroup that stays where it is and has not the whole pool, nobody can move to the pool:
+// the kernel would leave him where he is. He is in nobody else's way there, and follows when it
+// gets more.
+bool is_held_back(const CpuTarget& target, std::span<const CpuTarget> targets,
+                  const CpuSet& shared) {
+  return std::ranges::any_of(targets, [&](const CpuTarget& above) {
+    return is_within(target.path, above.path) && !shared.subset_of(above.has) &&
+           !leaves_all(above, shared);
+  });
+}
+
 Writes detours(std::span<const CpuTarget> targets, const CpuSet& shared) {
   Writes writes;
-  for (const CpuTarget& target : targets) {
-    const bool elsewhere = !target.has.intersects(target.wanted);
-    if (!target.stuck && elsewhere && !target.has.subset_of(shared))
+  for (const CpuTarget& target : targets)
+    if (leaves_all(target, shared) && !is_held_back(target, targets, shared))
       writes.push_back({target.path, shared});
-  }
   return writes;
 }
 

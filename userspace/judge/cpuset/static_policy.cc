@@ -52,7 +52,7 @@ std::optional<CpuSet> assigned_as_wanted(const CpuState& state, const Pod& pod) 
 CpuReservation reservation_of(MilliCpu system_and_kube) {
   const std::int64_t whole = (std::max<std::int64_t>(0, system_and_kube.count) + 999) / 1000;
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  return {.count = static_cast<int>(std::min(whole, kMost))};
+  return {.count = static_cast<int>(std::min(whole, kMost)), .amount = system_and_kube};
 }
 
 // --- making ----------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ namespace headroom {
 struct CpuReservation {
   int count = 0;                 // system + kube reserved
   std::optional<CpuSet> cpus{};  // reservedSystemCPUs: these, and their number is the count
+  MilliCpu amount{};             // what the count was rounded up from; 0: the count itself
 };
 // Whole CPUs: 1100m is two.
 CpuReservation reservation_of(MilliCpu system_and_kube);

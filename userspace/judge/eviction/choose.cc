@@ -2,6 +2,7 @@
 #include "judge/eviction/choose.h"
 
 #include "judge/eviction/disk.h"
+#include "judge/eviction/part.h"
 #include "judge/eviction/rank.h"
 #include "judge/eviction/release.h"
 #include "judge/eviction/victims.h"
@@ -80,8 +81,9 @@ std::optional<Bytes> held_by(const PodReading& reading) {
 }  // namespace
 
 bool dying(const History& history, CgroupId cgroup) {
-  return std::any_of(history.victims.begin(), history.victims.end(),
-                     [&](const Victim& victim) { return victim.cgroup == cgroup; });
+  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
+    return victim.cgroup == cgroup && victim.part.whole();
+  });
 }
 
 Act first_act(const Pod& pod, Duration grace) {
@@ -122,8 +124,22 @@ bool awaits_measurement(const Snapshot& snapshot, const Reason& reason, const Hi
 
 namespace {
 
+// The same of a part: it has no pre-stop commands, and is as large as it is.
+void take_part(const Taking& taking, const Snapshot& snapshot, Decision& decision) {
+  if (taking.part.whole()) return;
+  const Bytes release{taking.release.value_or(0)};
+  decision.part = taking.part;
+  decision.standing.working_set = taking.held;
+  decision.standing.memory_request = taking.request;
+  decision.standing.predicted = taking.release;
+  decision.standing.predicted_in = predicted_time(release);
+  if (decision.act == Act::kPreStop) decision.act = Act::kTerminate;
+  if (decision.act == Act::kKill)
+    decision.deadline = snapshot.at + return_window(decision.reason.signal, release);
+}
+
 void condemn(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
-             const Candidate& chosen, Verdict& verdict) {
+             const Candidate& chosen, const Taking& taking, Verdict& verdict) {
   const PodReading& reading = snapshot.pods[chosen.pod];
   Decision decision = eviction_of(policy, snapshot, reading, reason);
   decision.standing.rank = static_cast<std::uint32_t>(&chosen - verdict.ranking.data());
@@ -132,6 +148,7 @@ void condemn(const Policy& policy, const Snapshot& snapshot, const Reason& reaso
   decision.standing.request = chosen.request;
   decision.standing.predicted = chosen.predicted;
   if (chosen.predicted) decision.standing.predicted_in = predicted_time(reading);
+  take_part(taking, snapshot, decision);
   verdict.decisions.push_back(std::move(decision));
 }
 
@@ -143,6 +160,9 @@ void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std
     entry.pod = i;
     entry.fate = fate_of(snapshot.pods[i], verdict.after, entry);
     entry.predicted = predicted_release(signal, snapshot.pods[i]);
+    if (entry.predicted && wants_memory(signal))
+      *entry.predicted -=
+          std::min(*entry.predicted, due_of_parts(verdict.after, snapshot.pods[i].cgroup));
     verdict.ranking.push_back(entry);
   }
   rank(signal, verdict.ranking);
@@ -160,9 +180,12 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
     // After the first, only those of whom something is known to come.
     if (!next || (count > 0 && next->fate != Fate::kOutranked)) return;
     next->fate = Fate::kChosen;
-    condemn(policy, snapshot, reason, *next, verdict);
-    if (!next->predicted) return;
-    missing -= *next->predicted;
+    const Taking taking =
+        take_from(policy, snapshot.pods[next->pod], reason, missing, verdict.after);
+    condemn(policy, snapshot, reason, *next, taking, verdict);
+    const auto coming = verdict.decisions.back().standing.predicted;
+    if (!coming) return;
+    missing -= *coming;
     if (missing <= 0) return;
   }
 }
@@ -172,14 +195,20 @@ std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, con
   policy.hard_grace = {};
   Verdict verdict;
   verdict.after.victims = history.victims;
+  verdict.after.parts_taken = history.parts_taken;
   Reason reason;
   reason.signal = Signal::kMemoryAvailable;
+  reason.first_crossed = snapshot.at;
   rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
   while (verdict.decisions.size() < most) {
     Candidate* const next = pick(verdict.ranking);
     if (!next || next->fate != Fate::kOutranked) break;
     next->fate = Fate::kChosen;
-    condemn(policy, snapshot, reason, *next, verdict);
+    // The part, if that is what is asked for; then what is left of the pod.
+    const PodReading& reading = snapshot.pods[next->pod];
+    const Taking taking = take_from(policy, reading, reason, 0, verdict.after);
+    condemn(policy, snapshot, reason, *next, taking, verdict);
+    if (!taking.part.whole()) condemn(policy, snapshot, reason, *next, {}, verdict);
   }
   return std::move(verdict.decisions);
 }

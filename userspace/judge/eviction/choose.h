@@ -13,7 +13,8 @@ namespace headroom::judge_eviction {
 void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
             std::int64_t missing, Verdict& verdict);
 
-// Who would be killed for want of memory, in this order: for one who must act without the judge.
+// Who would be killed for want of memory, in this order: for one who must act without the judge. A
+// pod that is taken in part is there twice: its part, then all that is left.
 std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, const History& history,
                                     std::size_t most);
 
@@ -24,7 +25,7 @@ Act first_act(const Pod& pod, Duration grace);
 Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,
                      const Reason& reason);
 
-// Already on its way out.
+// Already on its way out, all of it.
 bool dying(const History& history, CgroupId cgroup);
 
 // The kubelet chooses by disk usage up to a minute old. Here a choice waits, within reason, until

@@ -57,6 +57,7 @@ std::vector<OomScore> mirrored(const Snapshot& snapshot, std::span<const Decisio
   const auto place_of = [&](const PodReading& reading) {
     unsigned before = 0;
     for (const Decision& decision : first) {
+      if (!decision.part.whole()) continue;  // its pod comes next
       if (decision.cgroup == reading.cgroup) return before;
       if (qos_class(*decision.pod) == qos_class(*reading.pod)) ++before;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/release.h"
 
+#include "judge/eviction/part.h"
 #include "judge/eviction/threshold.h"
 #include "judge/eviction/victims.h"
 
@@ -14,11 +15,8 @@ std::int64_t known_or_none(std::uint64_t value) {
 }
 
 std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
-  constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_MEMORY_STAT;
-  if ((record.valid & kNeeded) != kNeeded || record.anon == HR_UNKNOWN) return std::nullopt;
-  const std::int64_t held = known_or_none(record.anon) + known_or_none(record.shmem) +
-                            known_or_none(record.kernel_stack) + known_or_none(record.pagetables);
-  return std::min(held, static_cast<std::int64_t>(record.memory_usage));
+  const auto held = held_by_processes(record);
+  return held ? std::optional(held->count) : std::nullopt;
 }
 
 std::optional<Bytes> memory_and_swap(const PodReading* reading) {
@@ -26,6 +24,13 @@ std::optional<Bytes> memory_and_swap(const PodReading* reading) {
     return std::nullopt;
   return Bytes{static_cast<std::int64_t>(reading->record->memory_usage) +
                known_or_none(reading->record->swap_usage)};
+}
+
+// By the cgroup that the victim, or its process, is in.
+std::optional<Bytes> held_still(const Victim& victim, const PodReading* reading) {
+  if (victim.part.unit != EvictionUnit::kContainer) return memory_and_swap(reading);
+  const PartReading* part = reading ? reading_of(*reading, victim.part.cgroup) : nullptr;
+  return part ? part->usage : std::nullopt;
 }
 
 Duration cpu_time(const hr_record& record) {
@@ -53,21 +58,48 @@ std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& r
   return std::nullopt;
 }
 
+namespace {
+
+constexpr Duration kExit = std::chrono::milliseconds(5);
+constexpr std::int64_t kSmallPerMiB = 80'000'000 / 1024, kHugePerMiB = 4'000'000 / 1024;  // ns
+
+}  // namespace
+
+Duration predicted_time(Bytes held) {
+  return kExit + Duration((held.count >> 20) * kSmallPerMiB);
+}
+
 Duration predicted_time(const PodReading& reading) {
-  constexpr Duration kExit = std::chrono::milliseconds(5);
-  constexpr std::int64_t kSmallPerMiB = 80'000'000 / 1024, kHugePerMiB = 4'000'000 / 1024;  // ns
   const auto held = reading.record ? memory_of_processes(*reading.record) : std::nullopt;
   if (!held) return kExit;
   const std::int64_t huge = std::min(
       *held, known_or_none(reading.record->anon_thp) + known_or_none(reading.record->shmem_thp));
-  return kExit + Duration(((*held - huge) >> 20) * kSmallPerMiB + (huge >> 20) * kHugePerMiB);
+  return predicted_time(Bytes{*held - huge}) + Duration((huge >> 20) * kHugePerMiB);
 }
+
+namespace {
+
+// What is left to come of the victim, of the pod or of the part that goes.
+std::optional<std::int64_t> left_of(const Victim& victim, const PodReading& reading) {
+  switch (victim.part.unit) {
+    case EvictionUnit::kPod:
+      return predicted_release(victim.reason.signal, reading);
+    case EvictionUnit::kContainer: {
+      const PartReading* part = reading_of(reading, victim.part.cgroup);
+      return part && part->release ? std::optional(part->release->count) : std::nullopt;
+    }
+    case EvictionUnit::kProcess:
+      break;  // all of it comes at once, when it exits
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 void note_what_is_due(Victim& victim, const PodReading* reading) {
   victim.due_before = victim.due;
   if (victim.phase != Victim::Phase::kKilled || !victim.due || !reading) return;
-  if (const auto left = predicted_release(victim.reason.signal, *reading))
-    victim.due = std::min(*left, *victim.due);
+  if (const auto left = left_of(victim, *reading)) victim.due = std::min(*left, *victim.due);
 }
 
 void wait_while_it_dies(Victim& victim, const PodReading* reading, Instant at) {
@@ -76,9 +108,10 @@ void wait_while_it_dies(Victim& victim, const PodReading* reading, Instant at) {
   constexpr Duration kStill = seconds(1), kLongest = seconds(30), kSomeTime = milliseconds(1);
   constexpr Bytes kSomeMemory = 1_MiB;
   if (victim.phase != Victim::Phase::kKilled) return;
-  const auto left = memory_and_swap(reading);
+  const auto left = held_still(victim, reading);
   if (!left) return;
-  const Duration ran = cpu_time(*reading->record);
+  // Of a part the pod's CPU time says nothing: others in it live on.
+  const Duration ran = victim.part.whole() ? cpu_time(*reading->record) : victim.ran;
   // The first pass after the kill has nothing to compare with.
   if (victim.left && *victim.left - *left < kSomeMemory && ran - victim.ran < kSomeTime) return;
   victim.left = left;

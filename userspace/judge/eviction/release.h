@@ -23,6 +23,8 @@ std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& r
 // From the kill to the last page: 75 to 82 ms/GiB of 4 KiB pages, 3 to 4 of huge ones (measured),
 // and the exit itself.
 Duration predicted_time(const PodReading& reading);
+// Of so much in small pages.
+Duration predicted_time(Bytes held);
 
 // Moves Victim::due on to this pass. `reading` may be null.
 void note_what_is_due(Victim& victim, const PodReading* reading);

@@ -90,6 +90,8 @@ void stand(const Policy& policy, const Snapshot& snapshot, const History& before
   verdict.after.last_pressure = before.last_pressure;
   verdict.after.reclaims = before.reclaims;
   verdict.after.disk_settles = before.disk_settles;
+  verdict.after.parts_taken = before.parts_taken;
+  verdict.after.ladder = before.ladder;
   stand_conditions(policy, snapshot.at, verdict);
 
   for (std::size_t i = 0; i < kSignals; ++i) {

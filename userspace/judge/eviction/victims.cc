@@ -3,6 +3,8 @@
 
 #include "judge/admission/no_execute.h"
 #include "judge/eviction/disk.h"
+#include "judge/eviction/ladder.h"
+#include "judge/eviction/part.h"
 #include "judge/eviction/reclaim.h"
 #include "judge/eviction/release.h"
 
@@ -13,22 +15,29 @@ namespace {
 
 using Phase = Victim::Phase;
 
-const PodReading* reading_of(const Snapshot& snapshot, CgroupId cgroup) {
+const PodReading* pod_reading(const Snapshot& snapshot, CgroupId cgroup) {
   const auto it = std::find_if(snapshot.pods.begin(), snapshot.pods.end(),
                                [&](const PodReading& pod) { return pod.cgroup == cgroup; });
   return it == snapshot.pods.end() ? nullptr : &*it;
 }
 
 // Gone: the cgroup is no more, or nobody lives in it. A missing record proves nothing.
-bool gone(const PodReading* reading) {
+bool gone(const Victim& victim, const PodReading* reading) {
   if (!reading) return true;
-  return reading->record && reading->record->populated == 0;
+  if (reading->record && reading->record->populated == 0) return true;
+  return !victim.part.whole() && part_is_gone(victim, reading);
 }
 
 // What came back: what it held, less what its cgroup still holds (page cache, shared memory).
 std::optional<Bytes> returned(const Victim& victim, const PodReading* reading) {
   if (!victim.held) return std::nullopt;
   if (!reading) return victim.held;
+  if (victim.part.unit == EvictionUnit::kContainer) {
+    const PartReading* part = reading_of(*reading, victim.part.cgroup);
+    if (!part) return victim.held;
+    if (!part->working_set) return std::nullopt;
+    return std::max(*victim.held - *part->working_set, Bytes{0});
+  }
   if (!reading->record) return std::nullopt;
   const auto left = working_set(*reading->record);
   if (!left) return std::nullopt;
@@ -42,8 +51,9 @@ Farewell farewell(const Victim& victim, const PodReading* reading, Instant at) {
                   .terminated_at = victim.terminated_at,
                   .killed_at = victim.killed_at,
                   .ended_at = victim.gone_at == Instant{} ? at : victim.gone_at,
-                  .gone = gone(reading),
-                  .memory_returned = returned(victim, reading)};
+                  .gone = gone(victim, reading),
+                  .memory_returned = returned(victim, reading),
+                  .part = victim.part};
 }
 
 Decision next_act(Act act, const Victim& victim, const Reason& reason, Instant at,
@@ -57,6 +67,8 @@ Decision next_act(Act act, const Victim& victim, const Reason& reason, Instant a
                   .reason = reason,
                   .standing = standing,
                   .steps = {},
+                  .part = victim.part,
+                  .bytes = {},
                   .decided_at = at,
                   .deadline = deadline};
 }
@@ -74,7 +86,7 @@ bool leaves_volumes(const Policy& policy, const Victim& victim) {
   constexpr auto kOnDisk = [](const Volume& volume) {
     return volume.kind == Volume::Kind::kEmptyDir && !volume.in_memory;
   };
-  return policy.remove_empty_dirs && for_a_disk(victim.reason) &&
+  return policy.remove_empty_dirs && victim.part.whole() && for_a_disk(victim.reason) &&
          std::any_of(victim.pod->volumes.begin(), victim.pod->volumes.end(), kOnDisk);
 }
 
@@ -84,6 +96,7 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
   const Reason& reason = victim.reason;
   if (reason.cause == Cause::kTaint)
     return !must_leave(policy, *victim.pod, victim.cgroup, before, snapshot.at);
+  if (reason.cause == Cause::kStuck) return !is_stuck(policy, verdict.after, victim.cgroup);
   if (reason.limit != StorageLimit::kNone) return false;
   for (const ThresholdStanding& standing : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[standing.index];
@@ -94,9 +107,10 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
   return true;
 }
 
-// In observe mode a taint that stays would have somebody leave for ever: he holds up nobody.
-bool stays_for_a_taint(const Victim& victim) {
-  return victim.phase == Phase::kPretended && victim.reason.cause == Cause::kTaint;
+// In observe mode a taint that stays, or a limit, would have somebody leave for ever: he holds up
+// nobody.
+bool stays_for_no_shortage(const Victim& victim) {
+  return victim.phase == Phase::kPretended && victim.reason.cause != Cause::kThreshold;
 }
 
 }  // namespace
@@ -118,7 +132,7 @@ Duration kept_for_term(Duration grace) {
 
 bool is_waited_for(const Victim& victim, Signal signal) {
   if (victim.phase == Phase::kRemoving) return is_disk(signal);
-  return victim.phase != Phase::kSpent && !stays_for_a_taint(victim);
+  return victim.phase != Phase::kSpent && !stays_for_no_shortage(victim);
 }
 
 bool awaiting(const History& history, Signal signal) {
@@ -141,21 +155,21 @@ class Round {
   void attend(const Victim& victim, const PodReading* reading) {
     switch (victim.phase) {
       case Phase::kPretended:
-        if (!gone(reading) && !recovered(policy_, snapshot_, before_, verdict_, victim))
+        if (!gone(victim, reading) && !recovered(policy_, snapshot_, before_, verdict_, victim))
           stays(victim);
         return;
       case Phase::kRemoving:
         if (at_ < victim.step_due) return stays(victim);
         return leaves(victim, reading);
       case Phase::kSpent:
-        if (!gone(reading)) return stays(victim);
+        if (!gone(victim, reading)) return stays(victim);
         // He is waited for no longer, but what he leaves is removed all the same.
         if (leaves_volumes(policy_, victim)) remove(victim);
         return;
       case Phase::kPreStop:
       case Phase::kTerminating:
       case Phase::kKilled:
-        if (gone(reading)) return is_gone(victim, reading);
+        if (gone(victim, reading)) return is_gone(victim, reading);
         return lives(victim, reading);
     }
   }
@@ -198,6 +212,8 @@ class Round {
     }
     verdict_.farewells.push_back(farewell(victim, reading, at_));
     living.phase = Phase::kSpent;
+    // The rest of the pod is not spared for a part that would not die.
+    if (!living.part.whole()) verdict_.after.victims.pop_back();
   }
 
   // Removing files takes what it takes; after this the next may be chosen.
@@ -217,14 +233,15 @@ void attend(const Policy& policy, const Snapshot& snapshot, const History& befor
   verdict.after.victims.clear();
   Round round(policy, snapshot, before, verdict);
   for (const Victim& victim : before.victims)
-    round.attend(victim, reading_of(snapshot, victim.cgroup));
+    round.attend(victim, pod_reading(snapshot, victim.cgroup));
+  forget_parts_taken(snapshot, verdict.after);
 }
 
 namespace {
 
 // In observe mode a pretended soft eviction stands for one that would still be in its grace.
 bool waits_for_grace(const Victim& victim, Instant at) {
-  if (stays_for_a_taint(victim)) return false;
+  if (stays_for_no_shortage(victim)) return false;
   if (victim.phase == Phase::kPretended) return !victim.reason.hard;
   // Past its deadline attend() has decided it.
   return (victim.phase == Phase::kTerminating || victim.phase == Phase::kPreStop) &&

@@ -2,6 +2,7 @@
 #include "judge/eviction/watch.h"
 
 #include "judge/admission/no_execute.h"
+#include "judge/eviction/ladder.h"
 #include "judge/eviction/reclaim.h"
 
 #include <algorithm>
@@ -120,6 +121,7 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
   for (const ThresholdStanding& standing : verdict.thresholds)
     wait = std::min(wait, unwatched(policy, standing, snapshot.at));
+  if (const auto step = until_step(policy, snapshot, verdict)) wait = std::min(wait, *step);
   if (reclaiming(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);
   wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
   if (const auto timer = next_taint_timer(verdict.after, snapshot.at))

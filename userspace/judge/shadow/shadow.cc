@@ -153,6 +153,8 @@ void shadow(const Policy& policy, const Snapshot& snapshot, const Verdict& verdi
   const bool looks = snapshot.at >= state.next_look;
   if (state.next_look == Instant{}) state.next_look = snapshot.at;
   if (looks) sight.evicts = look(policy, snapshot, verdict, state);
+  // It has samples of before it ever looked; of this turn, where we have just begun.
+  if (state.sampled_at == Instant{}) take_samples(snapshot, state);
   const bool ours = std::any_of(verdict.decisions.begin(), verdict.decisions.end(), chosen_by_rank);
   sight.unneeded = sight.evicts && !ours && somebody_is_leaving(verdict);
   for (const Decision& decision : verdict.decisions)

@@ -14,6 +14,8 @@ constexpr const char* kIndex =
     "headroomd\n"
     "/                   a page to look at\n"
     "/api/status         the status document, as headroomctl status --json\n"
+    "/api/cpus           who has which CPUs, as headroomctl cpus --json; null where nobody deals "
+    "them out\n"
     "/api/evictions      the last audit records; ?last=20\n"
     "/metrics            Prometheus metrics\n"
     "/metrics/cadvisor   container_* alone\n"
@@ -39,8 +41,8 @@ MetricsSetup counting(MetricsSetup setup, const std::atomic<std::uint64_t>& refu
 
 }  // namespace
 
-Site::Site(MetricsSetup metrics, SummarySetup summary, std::vector<std::string> names)
-    : page_(summary.shown, metrics.qos_of, std::move(names)),
+Site::Site(MetricsSetup metrics, SummarySetup summary, PageSiteSetup page)
+    : page_(summary.shown, metrics.qos_of, std::move(page)),
       metrics_(counting(std::move(metrics), refused_)),
       summary_(std::move(summary)) {}
 

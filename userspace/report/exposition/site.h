@@ -9,15 +9,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace headroom::report {
 
 class Site {
  public:
-  // `names`: this host's, beside its addresses and localhost.
-  Site(MetricsSetup metrics, SummarySetup summary, std::vector<std::string> names = {});
+  // `page.names`: this host's, beside its addresses and localhost.
+  Site(MetricsSetup metrics, SummarySetup summary, PageSiteSetup page = {});
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
   // Not after this is gone: bodies refer to it.

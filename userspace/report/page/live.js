@@ -2,6 +2,7 @@
 // Live: asks once a second while somebody can see it, and not at all while nobody can.
 
 const kEvery = 1000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
+const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go
 // A node of thousands of pods has a long document: it is asked for less often, for headroomd's sake.
 const kCharactersASecond = 256 << 10;
 
@@ -14,7 +15,7 @@ async function ask(path, headers = {}) {
 class Live {
   constructor() {
     Object.assign(this, {head: new Head(), signals: new Signals(), pods: new Pods(), pressure: new Pressure(),
-      slices: new Slices(), evictions: new Evictions(), failures: 0, tag: "", length: 0, timer: 0, asking: false});
+      slices: new Slices(), cpus: new Cpus(), evictions: new Evictions(), turns: 0, failures: 0, tag: "", length: 0, timer: 0, asking: false});
     document.addEventListener("visibilitychange", () => this.look());
     this.look();
   }
@@ -29,6 +30,7 @@ class Live {
     try {
       await this.askStatus();
       await this.askEvictions();
+      if (this.turns++ % kCpusEvery === 0) this.cpus.show(await (await ask("/api/cpus")).json());
       this.settle(0);
     } catch (error) {
       this.settle(this.failures + 1, error);

@@ -53,6 +53,11 @@ Answer PageSite::status() const {
           guarded({{"Cache-Control", "no-store"}})};
 }
 
+Answer PageSite::cpus() const {
+  return {200, kJson, text_body(setup_.cpus ? setup_.cpus() : "null"),
+          guarded({{"Cache-Control", "no-store"}})};
+}
+
 Answer PageSite::evictions(const Request& request) const {
   const auto last = wanted_records(request.argument("last"));
   if (!last)
@@ -71,13 +76,14 @@ Answer PageSite::evictions(const Request& request) const {
 std::optional<Answer> PageSite::answer(const Request& request) const {
   if (request.path == "/") return page();
   if (!request.path.starts_with("/api/")) return std::nullopt;
-  if (!is_own_host(request.host, names_))
+  if (!is_own_host(request.host, setup_.names))
     return refusal(421, "Host: want an address or the name of this host, or localhost");
   return document(request);
 }
 
 std::optional<Answer> PageSite::document(const Request& request) const {
   if (request.path == "/api/status") return status();
+  if (request.path == "/api/cpus") return cpus();
   if (request.path == "/api/evictions") return evictions(request);
   return std::nullopt;
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom.kubernetes, and what changes beside a kubelet: who only observes, what is refused, and
+// whose configuration is the base.
+#include "config/beside_kubelet.h"
+#include "config/files.h"
+#include "config/rows.h"
+#include "config/thresholds_as_text.h"
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::config {
+namespace {
+
+using test::load_text;
+using test::said;
+using Lines = std::vector<std::string>;
+using namespace std::chrono_literals;
+
+std::string kubernetes(const std::string& text) {
+  return "headroom:\n kubernetes:\n  " + text + "\n";
+}
+
+TEST(Kubernetes, NothingIsAskedOrToldByDefault) {
+  const auto config = load_text("");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->kubernetes, KubernetesConfig{});
+  EXPECT_TRUE(config->kubernetes.kubelet.url.empty());
+  EXPECT_FALSE(config->kubernetes.api.wanted());
+  EXPECT_FALSE(config->beside_kubelet);
+}
+
+TEST(Kubernetes, AllOfItIsRead) {
+  const auto config = load_text(R"(headroom:
+ kubernetes:
+  runDirectory: /run/kube
+  stateDirectory: /var/kube
+  kubelet: {url: "https://127.0.0.1:10250/", tlsServerName: "{nodeName}", caFile: /ca, tokenFile: /token,
+            period: 5s, timeout: 2s, configz: true}
+  api: {url: "https://[fd00::1]:6443", insecureSkipTLSVerify: true, clientCertFile: /c, clientKeyFile: /k,
+        afterEviction: evict, events: false, conditions: true, taints: true}
+)");
+  ASSERT_TRUE(config) << said(config).front();
+  const KubernetesConfig& told = config->kubernetes;
+  EXPECT_EQ(told.pods_dir(), "/run/kube/pods");
+  EXPECT_EQ(told.state_dir, "/var/kube");
+  EXPECT_EQ(told.kubelet.url, "https://127.0.0.1:10250") << "paths begin with their own slash";
+  EXPECT_EQ(told.kubelet.tls_name, "{nodeName}");
+  EXPECT_EQ(told.kubelet.period, 5s);
+  EXPECT_TRUE(told.kubelet.configz);
+  EXPECT_EQ(told.api.after_eviction, ApiConfig::After::kEvict);
+  EXPECT_TRUE(told.api.wanted() && told.api.insecure && told.api.conditions && told.api.taints);
+  EXPECT_FALSE(told.api.events);
+  EXPECT_TRUE(config->beside_kubelet);
+}
+
+struct Bad {
+  const char* name;
+  const char* text;
+  Lines said;
+};
+void PrintTo(const Bad& row, std::ostream* out) {
+  *out << row.name;
+}
+class KubernetesBad : public testing::TestWithParam<Bad> {};
+
+TEST_P(KubernetesBad, IsSaid) {
+  EXPECT_EQ(said(load_text(kubernetes(GetParam().text))), GetParam().said);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, KubernetesBad,
+    testing::Values(
+        Bad{"a_key_nobody_knows",
+            "kubelet: {urls: x}",
+            {"5: unknown key headroom.kubernetes.kubelet.urls, did you mean url?"}},
+        Bad{"no_scheme",
+            "kubelet: {url: 127.0.0.1:10250}",
+            {"5: headroom.kubernetes.kubelet.url: expected https://HOST:PORT or http://HOST:PORT, "
+             "found \"127.0.0.1:10250\""}},
+        Bad{"a_path",
+            "kubelet: {url: https://h:1/pods}",
+            {"5: headroom.kubernetes.kubelet.url: expected https://HOST:PORT or http://HOST:PORT, "
+             "found \"https://h:1/pods\""}},
+        Bad{"a_password",
+            "api: {url: https://me:secret@h}",
+            {"5: headroom.kubernetes.api.url: expected https://HOST:PORT or http://HOST:PORT, "
+             "found \"https://me:secret@h\""}},
+        Bad{"a_token_in_the_clear",
+            "kubelet: {url: http://127.0.0.1:10255, tokenFile: /token}",
+            {"5: headroom.kubernetes.kubelet.tokenFile: is not sent in the clear: url is "
+             "http://127.0.0.1:10255, expected https://"}},
+        Bad{"two_minds",
+            "kubelet: {url: https://h, insecureSkipTLSVerify: true, caFile: /ca}",
+            {"5: headroom.kubernetes.kubelet.insecureSkipTLSVerify: makes caFile mean nothing: "
+             "leave out one of them"}},
+        Bad{"a_key_alone",
+            "api: {clientKeyFile: /k}",
+            {"5: headroom.kubernetes.api.clientKeyFile: needs clientCertFile"}},
+        Bad{"never",
+            "kubelet: {url: https://h, period: 0s}",
+            {"5: headroom.kubernetes.kubelet.period: must be more than zero"}},
+        Bad{"configz_of_nobody",
+            "kubelet: {configz: true}",
+            {"5: headroom.kubernetes.kubelet.configz: needs url: where the kubelet is"}}),
+    test::RowName());
+
+// --- beside a kubelet ------------------------------------------------------------------------
+
+constexpr const char* kBeside = " kubernetes: {kubelet: {url: \"https://127.0.0.1:10250\"}}\n";
+
+TEST(BesideAKubelet, WhoWasNotToldObserves) {
+  const auto config = load_text(std::string("headroom:\n") + kBeside);
+  ASSERT_TRUE(config) << said(config).front();
+  EXPECT_EQ(config->slices.mode, SlicesMode::kObserve);
+  EXPECT_EQ(config->cpus.mode, CpusConfig::Mode::kObserve);
+  EXPECT_FALSE(config->compatibility_metrics);
+  const auto origin = [&](const char* path) {
+    for (const Setting& each : config->settings)
+      if (each.path == path) return each.value + " " + each.origin;
+    return std::string();
+  };
+  EXPECT_EQ(origin("headroom.slices.mode"), "\"observe\" beside a kubelet");
+  EXPECT_EQ(origin("headroom.cpus.mode"), "\"observe\" beside a kubelet");
+  EXPECT_EQ(origin("headroom.compatibilityMetrics"), "false beside a kubelet");
+  EXPECT_EQ(origin("headroom.oomScoreAdj"), "\"leave\" default");
+}
+
+TEST(BesideAKubelet, WhoWasToldDoesThat) {
+  const auto config =
+      load_text(std::string("headroom:\n slices: {mode: off}\n cpus: {mode: \"off\"}\n"
+                            " compatibilityMetrics: true\n") +
+                kBeside);
+  ASSERT_TRUE(config) << said(config).front();
+  EXPECT_TRUE(config->compatibility_metrics);
+  EXPECT_EQ(config->slices.mode, SlicesMode::kOff);
+  EXPECT_EQ(config->cpus.mode, CpusConfig::Mode::kOff);
+}
+
+TEST(BesideAKubelet, TwoThatWriteAreRefused) {
+  const auto config = load_text(
+      "cpuManagerPolicy: static\n"
+      "reservedSystemCPUs: \"0\"\n"
+      "headroom:\n slices: {mode: enforce}\n cpus: {mode: enforce}\n oomScoreAdj: mirror\n" +
+      std::string(kBeside));
+  EXPECT_EQ(
+      said(config),
+      (Lines{"6: headroom.slices.mode: a kubelet keeps the slices here, and writes over them "
+             "again and again; expected observe or off",
+             "7: headroom.cpus.mode: a kubelet deals out the CPUs here, and does not know who "
+             "has them from us; expected observe or off",
+             "8: headroom.oomScoreAdj: a kubelet gives its pods' processes theirs; expected "
+             "leave"}));
+}
+
+// Nobody told of it: it may be on its way out, or in. It is said, and done as told.
+TEST(BesideAKubelet, OneThatWasOnlyFoundIsWarnedOf) {
+  test::TempDir dir;
+  CommandLine line;
+  line.config = {
+      dir.write("f", std::string(test::kHead) + "headroom: {slices: {mode: enforce}}\n")};
+  const Heard heard = read(line, {.kubelet_runs = true});
+  ASSERT_TRUE(heard.complaints.empty()) << to_string(heard.complaints.front());
+  EXPECT_EQ(heard.config.slices.mode, SlicesMode::kEnforce);
+  EXPECT_EQ(heard.config.cpus.mode, CpusConfig::Mode::kObserve);
+  ASSERT_EQ(warnings_beside_kubelet(heard.config).size(), 1u);
+  EXPECT_TRUE(warnings_beside_kubelet(heard.config)[0].starts_with("headroom.slices.mode: "));
+  EXPECT_TRUE(warnings_beside_kubelet(read(line).config).empty()) << "none was found";
+}
+
+// --- the kubelet's own configuration ---------------------------------------------------------
+
+class ConfigzAsBase : public ::testing::Test {
+ protected:
+  ConfigzAsBase() {
+    file_ = dir_.write("headroom.yaml", std::string(test::kHead) +
+                                            "evictionHard: {nodefs.available: 20%}\n"
+                                            "headroom:\n kubernetes:\n  runDirectory: " +
+                                            dir_.path().string() +
+                                            "\n  kubelet: {url: https://h, configz: true}\n");
+    line_.config = {file_};
+  }
+  void write(const std::string& text) { dir_.write("kubelet.yaml", test::kHead + text); }
+  std::vector<std::string> thresholds(const Heard& heard) const {
+    return test::thresholds_as_text(heard.config.policy.thresholds);
+  }
+
+  test::TempDir dir_;
+  std::filesystem::path file_;
+  CommandLine line_;
+};
+
+TEST_F(ConfigzAsBase, IsTheBaseOfOurs) {
+  write("evictionHard: {memory.available: 350Mi, nodefs.available: 10%}\nmaxPods: 42\n");
+  const Heard heard = read(line_);
+  ASSERT_TRUE(heard.complaints.empty()) << to_string(heard.complaints.front());
+  EXPECT_FALSE(heard.configz.empty());
+  EXPECT_EQ(heard.config.max_pods, 42);
+  const auto all = thresholds(heard);
+  EXPECT_NE(std::ranges::find(all, "memory.available < 350Mi"), all.end());
+  EXPECT_NE(std::ranges::find(all, "nodefs.available < 20%"), all.end()) << "ours wins";
+  const auto place = std::ranges::find(heard.config.settings, "maxPods", &Setting::path);
+  EXPECT_EQ(place->origin, (dir_.path() / "kubelet.yaml").string() + ":4");
+}
+
+TEST_F(ConfigzAsBase, MayComeLater) {
+  const Heard before = read(line_);
+  EXPECT_TRUE(before.complaints.empty());
+  EXPECT_EQ(before.configz, "");
+  EXPECT_EQ(before.config.max_pods, 110);
+  write("maxPods: 42\n");
+  const Heard after = read(line_);
+  EXPECT_EQ(after.config.max_pods, 42);
+  EXPECT_EQ(after.configz, edition_of(dir_.path() / "kubelet.yaml"));
+  EXPECT_EQ(read(line_, {.heed_configz = false}).config.max_pods, 110);
+}
+
+TEST_F(ConfigzAsBase, WhatIsWrongWithItIsSaidWhereItIs) {
+  write("maxPods: many\n");
+  const Heard heard = read(line_);
+  ASSERT_EQ(heard.complaints.size(), 1u);
+  EXPECT_TRUE(to_string(heard.complaints[0])
+                  .starts_with((dir_.path() / "kubelet.yaml").string() + ":3: maxPods"))
+      << to_string(heard.complaints[0]);
+}
+
+}  // namespace
+}  // namespace headroom::config

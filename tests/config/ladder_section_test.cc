@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom.ladder and headroom.evictionUnit.
+#include "config/files.h"
+#include "config/load.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::config {
+namespace {
+
+using namespace std::chrono_literals;
+using test::load_text;
+using test::said;
+using Lines = std::vector<std::string>;
+
+TEST(LadderSection, IsReadWhole) {
+  const auto config = load_text(R"(headroom:
+  evictionUnit: container
+  ladder:
+    reclaim:
+      margin: 5%
+      step: 32Mi
+    squeeze:
+      margin: 2%
+      longest: 10s
+    stuck:
+      after: 1m
+      relaxFor: 2m
+      evict: true
+)");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->policy.eviction_unit, EvictionUnit::kContainer);
+  EXPECT_EQ(config->policy.ladder, (LadderPolicy{.reclaim_margin = 0.05F,
+                                                 .squeeze_margin = 0.02F,
+                                                 .reclaim_step = 32_MiB,
+                                                 .squeeze_longest = 10s,
+                                                 .stuck_after = 1min,
+                                                 .relax_for = 2min,
+                                                 .evict_stuck = true}));
+}
+
+TEST(LadderSection, NothingSaidIsNoLadderAndWholePods) {
+  const auto config = load_text("headroom: {}\n");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->policy.eviction_unit, EvictionUnit::kPod);
+  EXPECT_EQ(config->policy.ladder, LadderPolicy{});
+  EXPECT_FALSE(config->policy.ladder.any());
+}
+
+TEST(LadderSection, EveryMistakeIsToldAtOnce) {
+  EXPECT_EQ(said(load_text(R"(headroom:
+  evictionUnit: thread
+  ladder:
+    reclaim:
+      margin: 200Mi
+      step: 1Mi
+    squeeze:
+      longest: 0s
+    stuck:
+      relaxFor: -1s
+      evict: true
+)")),
+            (Lines{"4: headroom.evictionUnit: expected pod, container or process, found \"thread\"",
+                   "7: headroom.ladder.reclaim.margin: expected a percentage between 0% and 100%, "
+                   "such as 5%, found \"200Mi\"",
+                   "8: headroom.ladder.reclaim.step: must be from 4Mi to 1Gi",
+                   "10: headroom.ladder.squeeze.longest: must be more than zero",
+                   "12: headroom.ladder.stuck.relaxFor: must not be negative",
+                   "13: headroom.ladder.stuck.evict: needs after beside it"}));
+}
+
+}  // namespace
+}  // namespace headroom::config

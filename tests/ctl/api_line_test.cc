@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What headroomctl status says of the API server.
+#include "ctl/api_line.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace headroom::ctl {
+namespace {
+
+struct Row {
+  const char* name;
+  const char* kubernetes;
+  const char* line;
+};
+
+TEST(ApiLine, Says) {
+  const Row rows[] = {
+      {"none", "null", ""},
+      {"the other half alone", R"({"kubelet":{}})", ""},
+      {"good", R"({"api":{"server":"https://a","finished":3,"waiting":0}})",
+       "API:      https://a  3 evictions told\n"},
+      {"an outage",
+       R"({"api":{"server":"https://a","finished":3,"waiting":2,"waitingSince":"T","trouble":"503"}})",
+       "API:      https://a  3 evictions told, 2 waiting since T; 503\n"},
+      {"the log cannot be read", R"({"api":{"server":"https://a","auditTrouble":"no"}})",
+       "API:      https://a  0 evictions told; no\n"},
+      {"nobody to tell", R"({"api":{"trouble":"it is not known where"}})",
+       "API:      it is not known where\n"},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(api_line(R"({"kubernetes":)" + std::string(row.kubernetes) + "}"), row.line)
+        << row.name;
+  EXPECT_EQ(api_line(""), "");
+}
+
+}  // namespace
+}  // namespace headroom::ctl

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two directories of manifests, read as they change: a little at a time, nothing twice.
+#include "observe/manifest_shelf.h"
+
+#include "config/temp_dir.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempDir;
+using Names = std::set<std::string>;
+
+std::string pod(const std::string& name, const std::string& uid, const std::string& more = "") {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", uid: " + uid +
+         "}\nspec: {containers: [{name: main}]}\n" + more;
+}
+
+class ManifestShelfTest : public ::testing::Test {
+ protected:
+  ManifestShelfTest() {
+    fs::create_directory(kubelet());
+    fs::create_directory(ours());
+  }
+  fs::path kubelet() const { return dir_.path() / "kubelet"; }
+  fs::path ours() const { return dir_.path() / "ours"; }
+  // As programs write: a new file over the old one.
+  void write(const fs::path& file, const std::string& text) const {
+    const fs::path fresh = file.parent_path() / ".fresh";
+    std::ofstream(fresh) << text;
+    fs::rename(fresh, file);
+  }
+  ManifestShelf::Look look(std::size_t most = SIZE_MAX) {
+    const std::vector<ManifestPlace> places{{kubelet(), {.of_kubelet = true}}, {ours(), {}}};
+    return shelf_.look(places, most);
+  }
+  static Names names(const ManifestShelf::Look& look) {
+    Names names;
+    for (const Pod& each : look.manifests.pods)
+      names.insert(each.name);
+    return names;
+  }
+
+  TempDir dir_;
+  ManifestShelf shelf_;
+};
+
+TEST_F(ManifestShelfTest, FollowsWhatIsThere) {
+  write(kubelet() / "a.json", pod("a", "u1"));
+  write(ours() / "b.yaml", pod("b", "u2"));
+  EXPECT_EQ(names(look()), (Names{"a", "b"}));
+  write(kubelet() / "a.json", pod("a2", "u1"));
+  fs::remove(ours() / "b.yaml");
+  EXPECT_EQ(names(look()), Names{"a2"});
+}
+
+TEST_F(ManifestShelfTest, TheFirstPlaceKnowsBetterAndTheOtherIsTold) {
+  write(kubelet() / "a.json", pod("a", "u1"));
+  write(ours() / "mine.yaml", pod("mine", "u1"));
+  const auto seen = look();
+  EXPECT_EQ(names(seen), Names{"a"});
+  EXPECT_EQ(seen.manifests.of_kubelet, std::set<std::string>{"u1"});
+  ASSERT_EQ(seen.manifests.complaints.size(), 1u);
+  EXPECT_NE(seen.manifests.complaints[0].what.find("duplicate uid u1"), std::string::npos);
+  EXPECT_TRUE(seen.manifests.doubts.empty());
+}
+
+// A directory of thousands is read in pieces, and what is known is not forgotten meanwhile.
+TEST_F(ManifestShelfTest, ReadsOnlySoMuchAtATime) {
+  for (int i = 0; i < 10; ++i)
+    write(kubelet() / (std::to_string(i) + ".json"),
+          pod("p" + std::to_string(i), "u" + std::to_string(i)));
+  auto seen = look(4);
+  EXPECT_FALSE(seen.whole);
+  EXPECT_EQ(seen.manifests.pods.size(), 4u);
+  seen = look(4);
+  EXPECT_FALSE(seen.whole);
+  EXPECT_EQ(seen.manifests.pods.size(), 8u);
+  seen = look(4);
+  EXPECT_TRUE(seen.whole);
+  EXPECT_EQ(seen.manifests.pods.size(), 10u);
+  write(kubelet() / "0.json", pod("new0", "u0"));
+  write(kubelet() / "1.json", pod("new1", "u1"));
+  seen = look(1);
+  EXPECT_FALSE(seen.whole);
+  EXPECT_EQ(seen.manifests.pods.size(), 10u) << "the one that waits counts as it was";
+  EXPECT_TRUE(names(seen).contains("new0") && names(seen).contains("p1"));
+  EXPECT_TRUE(names(look(1)).contains("new1"));
+  EXPECT_TRUE(look(0).whole) << "nothing is read that stays as it is";
+}
+
+TEST_F(ManifestShelfTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) {
+  write(kubelet() / "bad.json", "{\"kind\": \"Pod\"");
+  write(kubelet() / "good.json", pod("good", "u1"));
+  write(ours() / "bad.yaml", "kind: Pod\napiVersion: v2\n");
+  const auto seen = look();
+  EXPECT_EQ(names(seen), Names{"good"});
+  EXPECT_EQ(seen.manifests.doubts.size(), 1u);
+  ASSERT_EQ(seen.manifests.complaints.size(), 1u);
+  EXPECT_EQ(seen.manifests.complaints[0].file, (ours() / "bad.yaml").string());
+}
+
+TEST_F(ManifestShelfTest, APodThatEndedIsNotThere) {
+  write(kubelet() / "a.json", pod("a", "u1", "status: {phase: Failed}\n"));
+  write(kubelet() / "b.json", pod("b", "u2", "status: {phase: Pending}\n"));
+  EXPECT_EQ(names(look()), Names{"b"});
+}
+
+TEST_F(ManifestShelfTest, ADirectoryThatIsNotThereHoldsNothing) {
+  fs::remove(kubelet());
+  write(ours() / "b.yaml", pod("b", "u2"));
+  const auto seen = look();
+  EXPECT_EQ(names(seen), Names{"b"});
+  EXPECT_TRUE(seen.manifests.complaints.empty() && seen.manifests.doubts.empty());
+}
+
+}  // namespace
+}  // namespace headroom::observe

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/api_line.h"
+
+#include "ctl/paint.h"
+#include "ctl/record_fields.h"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+
+std::string api_line(std::string_view document) {
+  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const Json& api = at(status, {"kubernetes", "api"});
+  if (!api.is_object()) return "";
+  std::string line = "API:      ";
+  if (at(api, {"server"}).is_string())
+    line += fmt::format("{}  {} evictions told", text(at(api, {"server"})),
+                        integer(at(api, {"finished"})).value_or(0));
+  const auto waiting = integer(at(api, {"waiting"})).value_or(0);
+  if (waiting > 0)
+    line += fmt::format(", {} waiting since {}", waiting, text(at(api, {"waitingSince"})));
+  for (const char* trouble : {"trouble", "auditTrouble"})
+    if (at(api, {trouble}).is_string())
+      line += (line.back() == ' ' ? "" : "; ") + text(at(api, {trouble}));
+  return line + '\n';
+}
+
+}  // namespace headroom::ctl

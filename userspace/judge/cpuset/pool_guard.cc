@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/pool_guard.h"
+
+#include "judge/cpuset/cpu_request.h"
+#include "judge/resources.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+MilliCpu whole(int cpus) {
+  return {std::int64_t{1000} * cpus};
+}
+
+MilliCpu reserved_amount(const StaticPolicy& policy) {
+  const CpuReservation& reservation = policy.config().reservation;
+  const MilliCpu all = whole(policy.reserved().size());
+  if (reservation.cpus || reservation.amount.count == 0) return all;
+  return std::min(all, reservation.amount);
+}
+
+MilliCpu cpu_of(const ResourceList& list) {
+  const auto cpu = list.find("cpu");
+  return {cpu == list.end() ? 0 : std::max<std::int64_t>(0, cpu->second.milli_value())};
+}
+
+}  // namespace
+
+// Under strict reservation the reserved CPUs are no part of the default set.
+MilliCpu pool_size(const StaticPolicy& policy, const CpuState& state) {
+  const MilliCpu all = whole(state.default_set.overlap(policy.topology().cpus()));
+  if (policy.config().options.strict_reservation) return all;
+  return {std::max<std::int64_t>(0, all.count - reserved_amount(policy).count)};
+}
+
+MilliCpu requested_of_pool(const Pod& pod, const CpuState& state) {
+  if (!state.entries.contains(pod.uid)) return cpu_of(pod_requests(pod));
+  Pod rest;
+  rest.overhead = pod.overhead;
+  const auto add = [&](const std::vector<Container>& from, std::vector<Container>& to) {
+    for (const Container& container : from)
+      if (!exclusive_cpus(state, pod.uid, container.name)) to.push_back(container);
+  };
+  add(pod.init_containers, rest.init_containers);
+  add(pod.containers, rest.containers);
+  if (rest.init_containers.empty() && rest.containers.empty()) return {};
+  return cpu_of(pod_requests(rest));
+}
+
+tl::expected<CpuState, RefusedPod> admit_beside(const StaticPolicy& policy, const CpuState& state,
+                                                const Pod& pod, MilliCpu requested,
+                                                const CpuSet& had) {
+  auto next = admit(policy, state, pod);
+  if (!next) return next;
+  const CpuSet taken = state.default_set - next->default_set;
+  if (taken.size() <= had.overlap(state.default_set)) return next;
+  const MilliCpu left = pool_size(policy, *next);
+  const MilliCpu needed{requested.count + requested_of_pool(pod, *next).count};
+  if (needed <= left) return next;
+  return tl::make_unexpected(
+      RefusedPod{"", SharedPoolError{exclusive_cpus_wanted(pod), left, needed}});
+}
+
+}  // namespace headroom

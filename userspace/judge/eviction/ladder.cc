@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/ladder.h"
+
+#include "judge/eviction/choose.h"
+#include "judge/eviction/release.h"
+#include "judge/qos.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace headroom::judge_eviction {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Between two takings of cache, each a write that is over when the pages are gone.
+constexpr Duration kBreath = milliseconds(20);
+// While there is nobody to take from, or the kernel cannot.
+constexpr Duration kPause = seconds(5), kLongPause = minutes(10);
+// Who gave less than was asked is not asked again so soon.
+constexpr Duration kSpent = seconds(30);
+// A taking whose end was never told.
+constexpr Duration kForgotten = seconds(60);
+constexpr Bytes kLeastCache{std::int64_t{4} << 20};
+// Smaller pods are not what fills the node.
+constexpr Bytes kLeastSqueezed{std::int64_t{16} << 20};
+// Each is an errand of its own, and others need room for theirs.
+constexpr std::size_t kMostSqueezed = 8;
+// Above where it was begun for so long, a squeeze ends.
+constexpr Duration kCalm = seconds(10);
+// It is looked at so often, near its lines.
+constexpr Duration kFloor = milliseconds(50);
+// A wait at memory.high is counted when it ends, two seconds later at most; a gap longer than this
+// is none.
+constexpr Duration kGap = seconds(5);
+constexpr std::int64_t kPage = 4096;
+
+bool limits_known(const hr_record& record) {
+  constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
+  return (record.valid & kNeeded) == kNeeded;
+}
+
+std::optional<Bytes> limit(hr_u64 value) {
+  if (value >= HR_NO_LIMIT) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(value)};
+}
+
+// --- where the node stands -----------------------------------------------------------------------
+
+struct Place {
+  const ThresholdStanding* threshold = nullptr;
+  const Observation* seen = nullptr;
+  bool hard = true;
+
+  std::int64_t line(float margin) const {
+    return *threshold->limit + static_cast<std::int64_t>(static_cast<double>(margin) *
+                                                         static_cast<double>(seen->capacity));
+  }
+  bool below(std::optional<float> margin) const {
+    return margin && seen->available < line(*margin);
+  }
+};
+
+// The threshold of memory.available the margins are above: the hard one where there is one.
+std::optional<Place> place_of(const Policy& policy, const Snapshot& snapshot,
+                              const Verdict& verdict) {
+  const auto& seen = of(snapshot.observations, Signal::kMemoryAvailable);
+  if (!seen) return std::nullopt;
+  std::optional<Place> place;
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    const Threshold& threshold = policy.thresholds[standing.index];
+    if (threshold.signal != Signal::kMemoryAvailable || !standing.limit) continue;
+    if (!place || threshold.hard())
+      place = Place{.threshold = &standing, .seen = &*seen, .hard = threshold.hard()};
+  }
+  return place;
+}
+
+bool squeezed(const LadderHistory& ladder) {
+  return std::any_of(ladder.held.begin(), ladder.held.end(),
+                     [](const HeldLimit& held) { return !held.relaxed; });
+}
+
+bool may_take(const Policy& policy, const Place& place, const LadderHistory& ladder, Instant at) {
+  return place.below(policy.ladder.reclaim_margin) && ladder.taking == Instant{} &&
+         at >= ladder.quiet_until;
+}
+
+bool may_squeeze(const Policy& policy, const Place& place, const LadderHistory& ladder,
+                 Instant at) {
+  return place.below(policy.ladder.squeeze_margin) && at >= ladder.squeeze_next &&
+         !squeezed(ladder);
+}
+
+// --- a round of it -------------------------------------------------------------------------------
+
+class Climb {
+ public:
+  Climb(const Policy& policy, const Snapshot& snapshot, Verdict& verdict)
+      : policy_(policy),
+        snapshot_(snapshot),
+        at_(snapshot.at),
+        verdict_(verdict),
+        ladder_(verdict.after.ladder),
+        place_(place_of(policy, snapshot, verdict)) {}
+
+  void keep_accounts() {
+    if (ladder_.taking != Instant{} && at_ - ladder_.taking > kForgotten) ladder_.taking = {};
+    std::erase_if(ladder_.spent, [&](const auto& each) { return at_ >= each.until; });
+    std::erase_if(ladder_.held, [&](const HeldLimit& held) { return !pod(held.cgroup); });
+    if (place_ && policy_.ladder.squeeze_margin) {
+      if (place_->below(policy_.ladder.squeeze_margin))
+        ladder_.calm_since = {};
+      else if (ladder_.calm_since == Instant{})
+        ladder_.calm_since = at_;
+    }
+    watch_the_throttled();
+  }
+
+  void end_what_is_over() {
+    for (HeldLimit& held : ladder_.held) {
+      if (held.ending || at_ < held.retry || !over(held)) continue;
+      held.ending = true;
+      Decision decision = step(Act::kRestore, held.pod, held.cgroup, held.found);
+      decision.part = held.part;
+      if (held.relaxed) decision.reason.cause = Cause::kStuck;
+      verdict_.decisions.push_back(std::move(decision));
+    }
+  }
+
+  void begin_what_is_due() {
+    if (place_ && may_take(policy_, *place_, ladder_, at_)) take_cache();
+    if (place_ && may_squeeze(policy_, *place_, ladder_, at_)) squeeze();
+    help_the_stuck();
+  }
+
+ private:
+  const PodReading* pod(CgroupId cgroup) const {
+    const auto found =
+        std::find_if(snapshot_.pods.begin(), snapshot_.pods.end(),
+                     [&](const PodReading& reading) { return reading.cgroup == cgroup; });
+    return found == snapshot_.pods.end() ? nullptr : &*found;
+  }
+  // Theirs may be touched: nobody's whom nothing may happen to, and nobody's who dies.
+  bool may_touch(const PodReading& reading) const {
+    return reading.record && reading.record->populated != 0 && !reading.critical &&
+           !dying(verdict_.after, reading.cgroup) && limits_known(*reading.record);
+  }
+  bool over(const HeldLimit& held) const {
+    if (at_ >= held.until) return true;
+    if (held.relaxed) return policy_.ladder.relax_for == Duration::zero();
+    if (!policy_.ladder.squeeze_margin) return true;
+    return ladder_.calm_since != Instant{} && at_ - ladder_.calm_since >= kCalm;
+  }
+
+  Decision step(Act act, const std::shared_ptr<const Pod>& pod, CgroupId cgroup,
+                std::optional<Bytes> bytes) const {
+    constexpr Duration kTime = seconds(10);
+    Decision decision{.act = act,
+                      .pod = pod,
+                      .cgroup = cgroup,
+                      .reason = {},
+                      .standing = {},
+                      .steps = {},
+                      .part = {},
+                      .bytes = bytes,
+                      .decided_at = at_,
+                      .deadline = at_ + kTime};
+    if (!place_) return decision;
+    Reason& reason = decision.reason;
+    reason.hard = place_->hard;
+    reason.available = place_->seen->available;
+    reason.capacity = place_->seen->capacity;
+    reason.sampled_at = place_->seen->at;
+    reason.first_crossed = at_;
+    const auto margin =
+        act == Act::kTakeCache ? policy_.ladder.reclaim_margin : policy_.ladder.squeeze_margin;
+    reason.threshold = place_->line(margin.value_or(0));
+    return decision;
+  }
+
+  // --- cache
+  bool is_spent(CgroupId cgroup) const {
+    return std::any_of(ladder_.spent.begin(), ladder_.spent.end(),
+                       [&](const auto& each) { return each.cgroup == cgroup; });
+  }
+  // What of its cache is not protected. The kernel heeds no protection of the cgroup it is asked
+  // to reclaim.
+  std::int64_t takeable(const PodReading& reading) const {
+    if (!may_touch(reading) || is_spent(reading.cgroup)) return 0;
+    const hr_record& record = *reading.record;
+    const auto known = [](hr_u64 value) {
+      return value >= HR_NO_LIMIT ? std::int64_t{0} : static_cast<std::int64_t>(value);
+    };
+    if (record.memory_min == HR_NO_LIMIT || record.memory_low == HR_NO_LIMIT) return 0;
+    const std::int64_t kept = std::max(known(record.memory_min), known(record.memory_low));
+    const std::int64_t cache = known(record.inactive_file) + known(record.active_file);
+    return std::min(cache, static_cast<std::int64_t>(record.memory_usage) - kept);
+  }
+
+  void take_cache() {
+    const PodReading* richest = nullptr;
+    std::int64_t most = kLeastCache.count - 1;
+    for (const PodReading& reading : snapshot_.pods)
+      if (const std::int64_t cache = takeable(reading); cache > most) {
+        most = cache;
+        richest = &reading;
+      }
+    if (!richest) {
+      ladder_.quiet_until = at_ + kPause;
+      return;
+    }
+    verdict_.decisions.push_back(step(Act::kTakeCache, richest->pod, richest->cgroup,
+                                      Bytes{std::min(most, policy_.ladder.reclaim_step.count)}));
+  }
+
+  // --- best-effort
+  void squeeze() {
+    ladder_.squeeze_next = at_ + kPause;
+    std::vector<const PodReading*> largest;
+    for (const PodReading& reading : snapshot_.pods) {
+      if (!may_touch(reading) || qos_class(*reading.pod) != QosClass::kBestEffort) continue;
+      const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
+      if (usage < kLeastSqueezed.count) continue;
+      const auto high = limit(reading.record->memory_high);
+      if (!high || high->count > usage) largest.push_back(&reading);
+    }
+    std::sort(largest.begin(), largest.end(), [](const PodReading* a, const PodReading* b) {
+      return a->record->memory_usage > b->record->memory_usage;
+    });
+    if (largest.size() > kMostSqueezed) largest.resize(kMostSqueezed);
+    for (const PodReading* reading : largest)
+      hold_at_its_usage(*reading);
+  }
+
+  // At what it uses, not below: who lowers a limit below the usage waits for the reclaim, and that
+  // would be systemd.
+  void hold_at_its_usage(const PodReading& reading) {
+    const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
+    const Bytes set{(usage + kPage - 1) / kPage * kPage};
+    const Duration longest = policy_.ladder.squeeze_longest;
+    ladder_.squeeze_next = at_ + 2 * longest;
+    ladder_.held.push_back({.pod = reading.pod,
+                            .cgroup = reading.cgroup,
+                            .found = limit(reading.record->memory_high),
+                            .set = set,
+                            .since = at_,
+                            .until = at_ + longest});
+    verdict_.decisions.push_back(step(Act::kSqueeze, reading.pod, reading.cgroup, set));
+  }
+
+  // --- the stuck
+  Throttled* known(CgroupId cgroup) {
+    const auto found = std::find_if(ladder_.throttled.begin(), ladder_.throttled.end(),
+                                    [&](const Throttled& each) { return each.cgroup == cgroup; });
+    return found == ladder_.throttled.end() ? nullptr : &*found;
+  }
+
+  void begin_again(Throttled& throttled, Duration stalled) const {
+    throttled.since = throttled.last = at_;
+    throttled.stalled_before = throttled.stalled = stalled;
+  }
+
+  // A wait of a quarter of the time is no life; less is how memory.high is meant to work.
+  static bool enough(const Throttled& throttled, Instant at) {
+    return throttled.stalled - throttled.stalled_before >= (at - throttled.since) / 4;
+  }
+
+  void watch(CgroupId pod, CgroupId cgroup, Bytes usage, Bytes high, Duration stalled) {
+    const bool at_limit = usage.count >= high.count - high.count / 16;
+    Throttled* throttled = known(cgroup);
+    if (!throttled) {
+      if (!at_limit) return;
+      throttled = &ladder_.throttled.emplace_back(
+          Throttled{.pod = pod, .cgroup = cgroup, .since = at_, .last = at_});
+      return begin_again(*throttled, stalled);
+    }
+    if (stalled > throttled->stalled) {
+      throttled->stalled = stalled;
+      throttled->last = at_;
+    }
+    const bool over = at_ - throttled->last > kGap;
+    const bool idle =
+        at_ - throttled->since >= *policy_.ladder.stuck_after && !enough(*throttled, at_);
+    if (!over && !idle) return;
+    throttled->since = at_;
+    throttled->stalled_before = stalled;
+  }
+
+  void watch_the_throttled() {
+    if (!policy_.ladder.stuck_after) {
+      ladder_.throttled.clear();
+      return;
+    }
+    for (const PodReading& reading : snapshot_.pods) {
+      if (!reading.parts || !may_touch(reading)) continue;
+      const auto high = limit(reading.record->memory_high);
+      if (high && reading.parts->stalled)
+        watch(reading.cgroup, reading.cgroup,
+              Bytes{static_cast<std::int64_t>(reading.record->memory_usage)}, *high,
+              *reading.parts->stalled);
+      for (const PartReading& part : reading.parts->parts)
+        if (part.high && part.usage && part.stalled)
+          watch(reading.cgroup, part.cgroup, *part.usage, *part.high, *part.stalled);
+    }
+    std::erase_if(ladder_.throttled, [&](const Throttled& each) {
+      if (!pod(each.pod)) return true;
+      const Duration memory = policy_.ladder.relax_for + 10 * *policy_.ladder.stuck_after;
+      return at_ - each.last > 2 * kGap &&
+             (each.relaxed == Instant{} || at_ - each.relaxed > memory);
+    });
+  }
+
+  // By a container of his that is stuck as well.
+  bool evicts_already(CgroupId cgroup) const {
+    return std::any_of(verdict_.decisions.begin(), verdict_.decisions.end(),
+                       [&](const Decision& decision) {
+                         return decision.cgroup == cgroup && !is_ladder(decision.act);
+                       });
+  }
+
+  const HeldLimit* held(CgroupId pod, CgroupId cgroup) const {
+    for (const HeldLimit& each : ladder_.held)
+      if (each.cgroup == pod &&
+          (!each.relaxed || each.part.cgroup == cgroup || (each.part.whole() && cgroup == pod)))
+        return &each;
+    return nullptr;
+  }
+
+  void help_the_stuck() {
+    if (!policy_.ladder.stuck_after) return;
+    for (Throttled& each : ladder_.throttled) {
+      if (at_ - each.since < *policy_.ladder.stuck_after || !enough(each, at_)) continue;
+      const PodReading* reading = pod(each.pod);
+      const HeldLimit* limit = held(each.pod, each.cgroup);
+      if (!reading || !may_touch(*reading) || (limit && !limit->relaxed)) continue;  // squeezed
+      const bool relaxes = policy_.ladder.relax_for > Duration::zero();
+      if (relaxes && each.relaxed == Instant{})
+        relax(*reading, each);
+      else if (policy_.ladder.evict_stuck && !evicts_already(each.pod))
+        evict(*reading, each);
+    }
+  }
+
+  struct Limit {
+    Part part;
+    Bytes high, usage;
+  };
+  std::optional<Limit> limit_of(const PodReading& reading, CgroupId cgroup) const {
+    if (cgroup == reading.cgroup) {
+      const auto high = limit(reading.record->memory_high);
+      if (!high) return std::nullopt;
+      return Limit{{}, *high, Bytes{static_cast<std::int64_t>(reading.record->memory_usage)}};
+    }
+    for (const PartReading& part : reading.parts->parts)
+      if (part.cgroup == cgroup && part.high && part.usage)
+        return Limit{{.unit = EvictionUnit::kContainer, .cgroup = cgroup}, *part.high, *part.usage};
+    return std::nullopt;
+  }
+
+  static Reason reason_of(const Throttled& throttled, const Limit& limit, Instant at) {
+    Reason reason;
+    reason.cause = Cause::kStuck;
+    reason.hard = false;
+    reason.threshold = limit.high.count;
+    reason.used = limit.usage.count;
+    reason.sampled_at = at;
+    reason.first_crossed = throttled.since;
+    return reason;
+  }
+
+  void relax(const PodReading& reading, Throttled& throttled) {
+    const auto limit = limit_of(reading, throttled.cgroup);
+    if (!limit) return;
+    const Bytes raised{(limit->high.count + limit->high.count / 2) / kPage * kPage};
+    Decision decision = step(Act::kRelax, reading.pod, reading.cgroup, raised);
+    decision.reason = reason_of(throttled, *limit, at_);
+    decision.part = limit->part;
+    ladder_.held.push_back({.pod = reading.pod,
+                            .cgroup = reading.cgroup,
+                            .part = limit->part,
+                            .relaxed = true,
+                            .found = limit->high,
+                            .set = raised,
+                            .since = at_,
+                            .until = at_ + policy_.ladder.relax_for});
+    throttled.relaxed = at_;
+    begin_again(throttled, throttled.stalled);
+    verdict_.decisions.push_back(std::move(decision));
+  }
+
+  void evict(const PodReading& reading, const Throttled& throttled) {
+    const auto limit = limit_of(reading, throttled.cgroup);
+    if (!limit) return;
+    Decision decision = eviction_of(policy_, snapshot_, reading, reason_of(throttled, *limit, at_));
+    decision.standing.candidates = 1;
+    decision.standing.predicted = predicted_release(Signal::kMemoryAvailable, reading);
+    decision.standing.predicted_in = predicted_time(reading);
+    verdict_.decisions.push_back(std::move(decision));
+  }
+
+  const Policy& policy_;
+  const Snapshot& snapshot_;
+  const Instant at_;
+  Verdict& verdict_;
+  LadderHistory& ladder_;
+  const std::optional<Place> place_;
+};
+
+bool asleep(const Policy& policy, const LadderHistory& ladder) {
+  return !policy.ladder.any() && ladder.held.empty() && ladder.throttled.empty();
+}
+
+}  // namespace
+
+void climb(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict) {
+  if (asleep(policy, verdict.after.ladder)) return;
+  Climb round(policy, snapshot, verdict);
+  round.keep_accounts();
+  if (busy) return;
+  round.end_what_is_over();
+  round.begin_what_is_due();
+}
+
+bool wants_step(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict) {
+  if (!policy.ladder.any()) return false;
+  const auto place = place_of(policy, snapshot, verdict);
+  const LadderHistory& ladder = verdict.after.ladder;
+  return place && (may_take(policy, *place, ladder, snapshot.at) ||
+                   may_squeeze(policy, *place, ladder, snapshot.at));
+}
+
+std::optional<Duration> until_step(const Policy& policy, const Snapshot& snapshot,
+                                   const Verdict& verdict) {
+  const auto margin = std::max(policy.ladder.reclaim_margin, policy.ladder.squeeze_margin);
+  if (!margin) return std::nullopt;
+  const auto place = place_of(policy, snapshot, verdict);
+  if (!place) return std::nullopt;
+  const auto distance = static_cast<double>(place->seen->available - place->line(*margin));
+  const std::chrono::duration<double> left{distance / static_cast<double>(policy.fastest_fill)};
+  return std::max(std::chrono::duration_cast<Duration>(left), kFloor);
+}
+
+bool is_stuck(const Policy& policy, const History& history, CgroupId pod) {
+  const auto& all = history.ladder.throttled;
+  return policy.ladder.stuck_after &&
+         std::any_of(all.begin(), all.end(), [&](const Throttled& each) {
+           return each.pod == pod && each.last - each.since >= *policy.ladder.stuck_after - kGap;
+         });
+}
+
+namespace {
+
+using Result = Outcome::Result;
+
+void learn_taking(const Outcome& outcome, LadderHistory& ladder) {
+  const bool unable = outcome.error == ENOENT || outcome.error == EOPNOTSUPP;
+  switch (outcome.result) {
+    case Result::kStarted:
+      ladder.taking = outcome.at;
+      return;
+    case Result::kPretended:
+      ladder.quiet_until = outcome.at + kForgotten;
+      return;
+    case Result::kDone:
+    case Result::kGone:
+    case Result::kFailed:
+      break;
+  }
+  ladder.taking = {};
+  ladder.quiet_until = outcome.at + (unable ? kLongPause : kBreath);
+  if (outcome.result != Result::kDone || outcome.error != 0)
+    ladder.spent.push_back({outcome.decision.cgroup, outcome.at + kSpent});
+}
+
+void learn_limit(const Outcome& outcome, LadderHistory& ladder) {
+  const Decision& decision = outcome.decision;
+  const auto held =
+      std::find_if(ladder.held.begin(), ladder.held.end(), [&](const HeldLimit& each) {
+        return each.cgroup == decision.cgroup && each.part.is(decision.part);
+      });
+  if (held == ladder.held.end() || outcome.result == Result::kStarted) return;
+  const bool done = outcome.result == Result::kDone && outcome.error == 0;
+  const bool gone = outcome.result == Result::kGone || outcome.result == Result::kPretended;
+  if (decision.act == Act::kRestore) {
+    if (done || gone) {
+      ladder.held.erase(held);
+      return;
+    }
+    held->ending = false;
+    held->retry = outcome.at + kPause;
+  } else if (!done) {
+    ladder.held.erase(held);
+  }
+}
+
+}  // namespace
+
+void learn_step(const Outcome& outcome, LadderHistory& ladder) {
+  if (outcome.decision.act == Act::kTakeCache)
+    learn_taking(outcome, ladder);
+  else
+    learn_limit(outcome, ladder);
+}
+
+}  // namespace headroom::judge_eviction

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ladder: what is tried before a pod must go: take page cache, hold best-effort at what it uses,
+// raise the limit of a container that waits at its own. Its steps are taken where nothing else is
+// to be done at that turn, so none delays a kill.
+//
+// Page cache on the inactive list is available already, as the kubelet counts; what helps is the
+// rest, which memory.reclaim ages on its way. So both lists count.
+#pragma once
+
+#include <headroom/judge.h>
+
+#include <optional>
+
+namespace headroom::judge_eviction {
+
+// The steps due at this pass, appended to verdict.decisions; and what verdict.after remembers of
+// whom it watches. `busy`: something more urgent is done at this turn, so nothing is begun.
+void climb(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict);
+
+// The node alone was looked at, and a step may be due: a pass is wanted.
+bool wants_step(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
+
+// How long the ladder may go unwatched; absent: no bound of its own.
+std::optional<Duration> until_step(const Policy& policy, const Snapshot& snapshot,
+                                   const Verdict& verdict);
+
+// A container of this pod waits at its own limit, for long enough.
+bool is_stuck(const Policy& policy, const History& history, CgroupId pod);
+
+void learn_step(const Outcome& outcome, LadderHistory& ladder);
+
+}  // namespace headroom::judge_eviction

@@ -42,7 +42,7 @@ BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
 # Nothing is intermediate: what was built once is not built again.
 .SECONDARY:
 # main.cc files are the programs; everything else is the library all of them share.
-MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc
+MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc userspace/kube/main.cc
 LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))
 UNIT_SRC := $(filter-out tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc) $(wildcard tests/support/*.cc)
@@ -53,12 +53,13 @@ FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB_SRC)) \
             userspace/act/cpu_checkpoint.cc \
             userspace/observe/stat_text.cc userspace/observe/manifest.cc \
+            userspace/observe/pod_status.cc userspace/kube/pod_list.cc userspace/kube/configz.cc \
             $(filter userspace/observe/%_reader.cc,$(LIB_SRC))
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))
 aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))
 
-PROGRAMS := $(B)/headroomd $(B)/headroomctl
+PROGRAMS := $(B)/headroomd $(B)/headroomctl $(B)/headroom-kube
 BENCHES  := $(BENCH_SRC:bench/%.cc=$(B)/bench/%)
 
 .PHONY: help all
@@ -66,7 +67,7 @@ help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
 	  awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-all: $(PROGRAMS) ## build headroomd and headroomctl
+all: $(PROGRAMS) ## build headroomd, headroomctl and headroom-kube
 
 # --- BPF -------------------------------------------------------------------------------------
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c
@@ -108,6 +109,9 @@ $(B)/libheadroom-asan.a: $(call aobj,$(LIB_SRC))
 
 $(B)/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
 $(B)/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
+$(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
+# The network's libraries are this one's alone: the daemon's memory is locked.
+$(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl
 $(PROGRAMS):
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $^ -o $@ $(LDLIBS)
@@ -146,9 +150,13 @@ $(B)/lab/%: tests/vm/workload/%.cc
 
 # What a guest gets: our programs with the libraries they need, and the files we install.
 PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
-$(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(wildcard systemd/* play/* tests/vm/machine/payload.py)
+# Servers that others are, in the guest.
+DOUBLES := $(wildcard tests/kube/*_double.py)
+$(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* tests/vm/machine/payload.py \
+    tests/vm/machine/python.py)
 	$(call say,PAYLOAD,$(@D))
 	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)
+	$(Q)tests/vm/bundle-python $(@D) $(DOUBLES)
 	$(Q)cp -r systemd play $(@D)/
 	$(Q)touch $@
 
@@ -168,10 +176,10 @@ run: deps ## install what is missing, build, run the main job: here, or in the l
 	$(Q)play/run
 
 test: test-deps ## install what is missing, run every test: unit, BPF, and the VM lab
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(B)/payload/.made $(B)/deb/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-programs test-unit test-bpf test-rules test-page test-vm dashboards
+.PHONY: test-programs test-unit test-bpf test-rules test-page test-kube test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
@@ -181,6 +189,8 @@ test-rules: ## Prometheus' own tools on the rules and dashboards
 	$(Q)tests/run rules
 test-page: ## headroomd's page in a headless browser, over a recording
 	$(Q)tests/run page
+test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails; kubectl and published schemas on the manifests
+	$(Q)tests/run kube
 test-vm: $(B)/payload/.made $(B)/deb/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
@@ -267,17 +277,20 @@ $(B)/deb/payload/.made: $(B)/lab/workload $(PROGRAMS) \
 # --- install --------------------------------------------------------------------------------
 install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 755 $(B)/headroomd $(DESTDIR)$(PREFIX)/sbin/headroomd
+	install -D -m 755 $(B)/headroom-kube $(DESTDIR)$(PREFIX)/sbin/headroom-kube
 	install -D -m 755 $(B)/headroomctl $(DESTDIR)$(PREFIX)/bin/headroomctl
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(B)/headroomctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/headroomctl
 	$(B)/headroomctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
 	$(B)/headroomctl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
-	install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/headroomd.service systemd/headroom.slice
+	install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/headroomd.service systemd/headroom-kube.service \
+	  systemd/headroom.slice
 	install -D -m 644 systemd/io.headroom.Headroom1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
 	install -D -m 644 systemd/io.headroom.Headroom1.policy \
 	  $(DESTDIR)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy
 	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
+	install -D -m 644 docs/headroom-kube.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroom-kube.8
 	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
 	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5
 	install -D -m 644 docs/io.headroom.Headroom1.5 $(DESTDIR)$(PREFIX)/share/man/man5/io.headroom.Headroom1.5

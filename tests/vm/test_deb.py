@@ -49,6 +49,8 @@ def test_installed_it_runs_and_only_looks(vm):
     print(checked.out)
     assert checked.code == 0, checked.out
     assert "mode observe" in vm.run("headroomctl top --once", check=True).out
+    kube = vm.run("systemctl is-active headroom-kube; journalctl -b -u headroom-kube -o cat", check=True).out
+    assert kube.startswith("active") and "nothing to do" in kube, kube
     assert "# default" in vm.run("headroomctl config", check=True).out
     for file in ("headroom.schema.json", "prometheus", "grafana"):
         vm.run(f"test -e /usr/share/headroom/{file}", check=True)
@@ -128,9 +130,9 @@ def test_it_evicts_says_why_and_an_upgrade_keeps_all(vm):
 
 def test_removed_it_leaves_the_record_and_purged_nothing(vm):
     install(vm)
-    vm.run("dpkg -r headroom headroom-dashboards", timeout=120, check=True)
-    vm.run(f"! pgrep headroomd && test -e {ETC}/headroom.yaml && test -d {Path(AUDIT).parent}", check=True)
-    vm.run("dpkg -P headroom headroom-dashboards", timeout=120, check=True)
+    vm.run("dpkg -r headroom headroom-kube headroom-dashboards", timeout=120, check=True)
+    vm.run(f"! pgrep headroom && test -e {ETC}/headroom.yaml && test -d {Path(AUDIT).parent}", check=True)
+    vm.run("dpkg -P headroom headroom-kube headroom-dashboards", timeout=120, check=True)
     left = vm.run("find / -xdev -name '*headroom*' -not -path '/opt/*'; find /run /sys/fs/cgroup -name '*headroom*'; "
                   "systemctl list-units --all --plain --no-legend '*headroom*'; "
                   "busctl list --no-legend | grep -i headroom; true", check=True).out

@@ -42,13 +42,13 @@ def promtool(*words, data: str | None = None) -> subprocess.CompletedProcess:
 
 
 class Prometheus:
-    """A Prometheus of our own on this machine: scrapes TARGET every two seconds, with RULES."""
+    """A Prometheus of our own on this machine: scrapes TARGET, or as SCRAPE says, every two seconds, with RULES."""
 
-    def __init__(self, folder: Path, target: str, rules, port: int):
+    def __init__(self, folder: Path, target: str, rules, port: int, scrape=None):
         self.folder, self.port = folder, port
         config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"},
                   "rule_files": [str(Path(rule).resolve()) for rule in rules],
-                  "scrape_configs": [{"job_name": "headroom", "static_configs": [{"targets": [target]}]}]}
+                  "scrape_configs": scrape or [{"job_name": "headroom", "static_configs": [{"targets": [target]}]}]}
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "prometheus.yml").write_text(json.dumps(config, indent=1))  # JSON is YAML
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kubelet answers, or somebody in its place: files that headroomd's own reader takes, named
+// by nothing but letters, digits and dashes.
+#include "kube/pod_list.h"
+
+#include "fuzz.h"
+#include "kube/configz.h"
+#include "observe/manifest.h"
+
+#include <string>
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace headroom;
+  const std::string_view text = fuzz::text_of(bytes, size);
+  static_cast<void>(kube::configuration_from(text));
+  const auto files = kube::pod_files(text);
+  if (!files) return 0;
+  for (const auto& [uid, pod] : files->pods) {
+    fuzz::promise(uid.find_first_of("/.") == std::string::npos, "a uid names a file");
+    static_cast<void>(observe::parse_manifests(pod, "fuzz.json"));
+  }
+  return 0;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half that goes in, against a kubelet that is away, mad or back again.
+#include "config/temp_dir.h"
+#include "kube/halves.h"
+#include "kube/small_server.h"
+
+#include <atomic>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+namespace {
+
+namespace fs = std::filesystem;
+using test::SmallServer;
+using test::TempDir;
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string pods(std::initializer_list<const char*> uids) {
+  Json list{{"kind", "PodList"}, {"items", Json::array()}};
+  for (const char* uid : uids)
+    list["items"].push_back({{"metadata", {{"name", uid}, {"uid", uid}}},
+                             {"spec", {{"containers", {{{"name", "main"}}}}}},
+                             {"status", {{"phase", "Running"}}}});
+  return list.dump();
+}
+
+// headroom-kube's half, a kubelet, and what it wrote.
+class FollowKubelet : public ::testing::Test {
+ protected:
+  FollowKubelet()
+      : kubelet_([this](const std::string& request) { return act(request); }),
+        board_(dir_.path() / "status.json") {
+    config_.kubernetes.run_dir = dir_.path();
+    config_.kubernetes.kubelet.url = kubelet_.url();
+    config_.kubernetes.kubelet.period = 50ms;
+    config_.kubernetes.kubelet.timeout = 300ms;
+  }
+  ~FollowKubelet() override { half_ = {}; }
+
+  void start() {
+    half_ = std::jthread(
+        [this](const std::stop_token& stop) { follow_kubelet(config_, board_, stop); });
+  }
+  void answer(SmallServer::Act pods) {
+    const std::lock_guard lock(mutex_);
+    pods_ = std::move(pods);
+  }
+  SmallServer::Act act(const std::string& request) {
+    const std::lock_guard lock(mutex_);
+    return request.starts_with("GET /configz ") ? configz_ : pods_;
+  }
+  bool has(const char* uid) const {
+    return fs::exists(dir_.path() / "pods" / (std::string(uid) + ".json"));
+  }
+  Json status() const {
+    const Json all = Json::parse(text_of(dir_.path() / "status.json"), nullptr, false);
+    return all.is_object() ? all.value("kubelet", Json::object()) : Json::object();
+  }
+  static bool wait_for(const std::function<bool()>& holds) {
+    for (int i = 0; i < 1000; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+  bool wait_for_failures(int count) {
+    return wait_for([&] { return status().value("failedPolls", 0) >= count; });
+  }
+
+  TempDir dir_;
+  std::mutex mutex_;
+  SmallServer::Act pods_ = SmallServer::answer(200, pods({"a", "b"}));
+  SmallServer::Act configz_ = SmallServer::answer(404, "");
+  SmallServer kubelet_;
+  config::Config config_;
+  StatusBoard board_;
+  std::jthread half_;
+};
+
+TEST_F(FollowKubelet, PodsComeAndGo) {
+  start();
+  ASSERT_TRUE(wait_for([&] { return has("a") && has("b"); }));
+  answer(SmallServer::answer(200, pods({"b", "c"})));
+  ASSERT_TRUE(wait_for([&] { return has("c") && !has("a"); }));
+  EXPECT_TRUE(has("b"));
+  ASSERT_TRUE(wait_for([&] { return status().value("pods", 0) == 2; }));
+  EXPECT_EQ(status()["good"], true);
+  EXPECT_GT(status()["podsAt"], 0);
+}
+
+struct Trouble {
+  const char* name;
+  SmallServer::Act act;
+  const char* said;
+};
+
+TEST_F(FollowKubelet, TroubleLeavesThePodsAsTheyWereAndIsSaid) {
+  const std::string half = pods({"a"}).substr(0, 40);
+  const Trouble rows[] = {
+      {"unauthorized", SmallServer::answer(401, "Unauthorized"), "tokenFile"},
+      {"forbidden", SmallServer::answer(403, "Forbidden"), "nodes/pods"},
+      {"error", SmallServer::answer(500, "sorry"), "500"},
+      {"half", SmallServer::answer(200, half), "cut short"},
+      {"garbage", SmallServer::answer(200, "<html>"), "no JSON"},
+      {"a status", SmallServer::answer(200, R"({"kind":"Status"})"), "PodList"},
+      {"reset", {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", .reset = true}, "GET"},
+      {"slow", {.bytes = "", .delay = 1s}, "imed out"},
+  };
+  start();
+  ASSERT_TRUE(wait_for([&] { return has("a") && has("b"); }));
+  for (const Trouble& row : rows) {
+    const int before = status().value("failedPolls", 0);
+    answer(row.act);
+    ASSERT_TRUE(wait_for([&] {
+      return status().value("failedPolls", 0) > before &&
+             status().value("error", "").find(row.said) != std::string::npos;
+    })) << row.name
+        << ": " << status().dump();
+    EXPECT_EQ(status()["good"], false) << row.name;
+    EXPECT_TRUE(has("a") && has("b")) << row.name;
+    answer(SmallServer::answer(200, pods({"a", "b"})));
+    ASSERT_TRUE(wait_for([&] { return status().value("good", false); })) << row.name;
+  }
+  EXPECT_EQ(status()["filesWritten"], 2) << "nothing was written twice";
+}
+
+TEST_F(FollowKubelet, ItsConfigurationIsWrittenDownOnceItIsAsked) {
+  configz_ = SmallServer::answer(200, text_of("tests/fixtures/kube/configz.json"));
+  config_.kubernetes.kubelet.configz = true;
+  start();
+  ASSERT_TRUE(wait_for([&] { return fs::exists(dir_.path() / "kubelet.yaml"); }));
+  EXPECT_NE(text_of(dir_.path() / "kubelet.yaml").find("350Mi"), std::string::npos);
+}
+
+TEST_F(FollowKubelet, WithoutItsConfigurationThePodsCountAllTheSame) {
+  config_.kubernetes.kubelet.configz = true;
+  start();
+  ASSERT_TRUE(wait_for_failures(1));
+  EXPECT_TRUE(has("a"));
+  EXPECT_NE(status().value("error", "").find("enableDebuggingHandlers"), std::string::npos)
+      << status().dump();
+}
+
+TEST_F(FollowKubelet, StopsAtOnceWhateverTheKubeletDoes) {
+  config_.kubernetes.kubelet.timeout = 30s;
+  answer({.bytes = "", .delay = 20s});
+  start();
+  ASSERT_TRUE(wait_for([&] { return !kubelet_.requests().empty(); }));
+  const auto begun = std::chrono::steady_clock::now();
+  half_.request_stop();
+  half_.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+}
+
+}  // namespace
+}  // namespace headroom::kube

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom-kube, as built, against an API server that fails in all the ways API servers fail; and the manifests."""
+
+import collections
+import contextlib
+import json
+import random
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import manifests  # noqa: E402
+from apiserver_double import FAULTS, ApiServer, make_certificate  # noqa: E402
+from client import NODE, PROGRAM, Client  # noqa: E402
+
+said = []  # requests that were granted: the published schemas and the roles judge them at the end
+
+
+@contextlib.contextmanager
+def cluster(**told):
+    with tempfile.TemporaryDirectory(prefix="headroom-kube-") as place:
+        folder = Path(place)
+        with ApiServer(folder, pem=make_certificate(folder)) as api:
+            api.cluster.add_node(NODE)
+            client = Client(folder, api, **told)
+            try:
+                yield api, client
+            finally:
+                client.kill()
+                client.output.close()
+        said.extend(entry for entry in api.journal if entry.get("status", 500) < 300)
+        assert not api.complaints, api.complaints
+
+
+def told_all(api, client, uids, seconds, what):
+    """Every one of them is gone from the API, and nothing is left to tell."""
+    def done():
+        return set(api.effects("gone")) >= set(uids) and client.waiting() == 0
+    client.wait(done, seconds, what)
+
+
+def each_once(api, uids, status=True):
+    """None lost, none twice, and nobody else."""
+    for what in (["status"] if status else []) + ["gone", "event"]:
+        counts = collections.Counter(api.effects(what))
+        assert set(counts) <= set(uids), (what, set(counts) - set(uids))
+        assert all(n == 1 for n in counts.values()), (what, counts.most_common(3))
+    assert set(api.effects("gone")) == set(api.effects("event")) == set(uids)
+
+
+def paths(api):
+    return [(entry["verb"], entry["path"].split("?")[0].split("/")[-1]) for entry in api.journal]
+
+
+def test_each_way_of_telling_takes_its_steps():
+    ways = {"status": [("PATCH", "status"), ("POST", "events")],
+            "evict": [("PATCH", "status"), ("POST", "eviction"), ("POST", "events")],
+            "delete": [("PATCH", "status"), ("DELETE", "web"), ("POST", "events")]}
+    for after, wanted in ways.items():
+        with cluster(after=after) as (api, client):
+            api.cluster.add_pod("shop", "web", "u-web")
+            client.start()
+            began = time.monotonic()
+            client.evict("shop", "web", "u-web")
+            client.wait(lambda: api.effects("event"), 10, "nothing was told")
+            took = time.monotonic() - began
+            client.wait(lambda: client.waiting() == 0, 10, "not finished")
+            assert paths(api) == wanted, (after, paths(api))
+            if after == "status":
+                pod = api.cluster.pods["shop", "web"]
+                assert pod["status"]["phase"] == "Failed" and pod["status"]["reason"] == "Evicted", pod
+                assert {each["type"] for each in pod["status"]["conditions"]} == {"Ready", "DisruptionTarget"}, pod
+        print(f"    {after}: told in {took * 1000:.0f} ms after the record")
+
+
+def test_who_was_not_killed_is_not_told():
+    with cluster() as (api, client):
+        client.start()
+        client.evict("shop", "a", "u-a", outcome="would_evict")
+        client.evict("shop", "b", "u-b", outcome="vanished")
+        client.evict("shop", "c", "u-c", unit="container")
+        client.evict("shop", "last", "u-last")
+        client.wait(lambda: api.effects("event") == ["u-last"], 10, "the last was not told")
+        assert all("/last" in entry["path"] or "u-last" in entry["body"] for entry in api.journal), api.journal
+
+
+def test_a_new_pod_by_the_same_name_is_left_alone():
+    for after in ("evict", "delete"):
+        with cluster(after=after) as (api, client):
+            api.cluster.add_pod("shop", "web-0", "u-new")
+            client.start()
+            client.evict("shop", "web-0", "u-old")
+            client.wait(lambda: api.effects("event") == ["u-old"] and client.waiting() == 0, 15, "not finished")
+            assert not api.effects("gone") and not api.effects("status"), api.cluster.effects
+            assert api.cluster.pods["shop", "web-0"]["status"]["phase"] == "Running"
+            client.wait(lambda: client.state().get("gone") == 1, 10, "it does not say that the pod is gone")
+
+
+def test_a_budget_is_waited_for_as_long_as_the_server_asks():
+    """Status is refused, so the pod has not failed and its budget counts."""
+    with cluster(after="evict", events=False) as (api, client):
+        api.cluster.add_pod("shop", "web", "u-web")
+        api.cluster.budgets["shop/web"], api.cluster.retry_after = 2, 2
+        api.faults.next = ["page"]  # the status
+        client.start()
+        client.evict("shop", "web", "u-web")
+        client.wait(lambda: api.effects("gone") == ["u-web"], 20, "it was not evicted")
+        asked = [entry["at"] for entry in api.journal if entry["path"].endswith("/eviction")]
+        waits = [round(b - a, 2) for a, b in zip(asked, asked[1:])]
+        assert len(asked) == 3 and all(2.0 <= wait < 3.5 for wait in waits), waits
+        print(f"    Retry-After 2 s: asked again after {waits}")
+
+
+def test_an_old_server_is_asked_in_its_own_words():
+    with cluster(after="evict", events=False) as (api, client):
+        api.cluster.oldest_policy = "policy/v1beta1"
+        api.cluster.add_pod("shop", "web", "u-web")
+        client.start()
+        client.evict("shop", "web", "u-web")
+        client.wait(lambda: api.effects("gone") == ["u-web"], 90, "it was not evicted")
+
+
+def test_an_outage_loses_nothing_and_tells_nothing_twice():
+    with cluster() as (api, client):
+        uids = [f"u-{i}" for i in range(60)]
+        for i, uid in enumerate(uids):
+            api.cluster.add_pod("shop", f"web-{i}", uid)
+        api.cluster.replace = True
+        client.start()
+        api.stop()
+        began = time.monotonic()
+        for i, uid in enumerate(uids):
+            client.evict("shop", f"web-{i}", uid)
+            if i == 30:
+                client.kill()
+                client.start()
+            time.sleep(0.1)
+        client.wait(lambda: client.waiting() == 60, 10, "not all are kept")
+        assert "trouble" in client.state(), client.state()
+        time.sleep(max(0.0, 12 - (time.monotonic() - began)))
+        api.start()
+        back = time.monotonic()
+        told_all(api, client, uids, 90, "not all were told")
+        each_once(api, uids)
+        print(f"    60 evictions in an outage of {back - began:.0f} s and one kill -9: all told "
+              f"{time.monotonic() - back:.1f} s after it, {len(api.journal)} requests")
+        client.wait(lambda: "trouble" not in client.state(), 10, "it still tells of trouble")
+
+
+def test_every_fault_at_once_loses_nothing_and_tells_nothing_twice():
+    """Four of ten requests go wrong in every way there is; the program is killed, the token and the log are rotated."""
+    with cluster() as (api, client):
+        dice = random.Random(7)
+        uids = [f"u-{i}" for i in range(120)]
+        for i, uid in enumerate(uids):
+            api.cluster.add_pod("shop", f"web-{i}", uid)
+        for i in range(20):
+            api.cluster.add_pod("shop", f"quiet-{i}", f"quiet-{i}")
+        api.cluster.replace = True
+        api.faults.chance, api.faults.patience = 0.4, 1.3
+        # Those that cost the client's whole patience are drawn less often: the test is to end.
+        api.faults.kinds = [each for each in FAULTS for _ in range(1 if each in ("slow", "late") else 4)
+                            if each != "page"]
+        client.start()
+        began, kills, restless = time.monotonic(), 0, 0
+        for i, uid in enumerate(uids):
+            client.evict("shop", f"web-{i}", uid)
+            time.sleep(0.03)
+            if i % 24 == 12:
+                client.kill()
+                kills += 1
+                client.start()
+            if i in (40, 80):
+                api.rotate(f"token-{i}", tell=False)  # the file comes later, as a kubelet's does
+                time.sleep(0.5)
+                api.rotate(f"token-{i}")
+            if i in (55, 100):
+                client.rotate_log()
+                restless += 1
+            if dice.random() < 0.05:
+                time.sleep(0.3)
+        api.faults.chance = 0.25
+        told_all(api, client, uids, 240, "not all were told")
+        took = time.monotonic() - began
+        # A pod that was deleted before its status could be told of has none: its Event tells.
+        each_once(api, uids, status=True)
+        left = {pod["metadata"]["uid"] for pod in api.cluster.pods.values()}
+        assert left == {f"{uid}-next" for uid in uids} | {f"quiet-{i}" for i in range(20)}
+        assert all(pod["status"]["phase"] == "Running" for pod in api.cluster.pods.values())
+        met = {kind: n for kind, n in api.faults.met.items() if n}
+        print(f"    120 evictions in {took:.0f} s, {len(api.journal)} requests, of which {sum(met.values())} met {met}; "
+              f"killed {kills} times, token rotated twice, log {restless} times; "
+              f"{len(api.effects('status'))} statuses, 120 deletions, 120 Events, none twice")
+
+
+def test_what_it_cannot_write_down_it_tells_all_the_same():
+    with cluster() as (api, client):
+        api.cluster.add_pod("shop", "web", "u-web")
+        client.start()
+        client.evict("shop", "web", "u-web")
+        client.wait(lambda: api.effects("event"), 10, "nothing was told")
+        client.wait(lambda: client.waiting() == 0, 10, "not finished")
+        # A damaged state is set aside, and what comes then is told.
+        client.kill()
+        client.postings.write_text("{")
+        api.cluster.add_pod("shop", "next", "u-next")
+        client.start()
+        client.evict("shop", "next", "u-next")
+        client.wait(lambda: api.effects("gone") == ["u-web", "u-next"], 10, "the next was not told")
+        assert client.postings.with_suffix(".json.damaged").exists()
+
+
+def test_a_pod_evicted_again_before_it_went_is_one_event_that_counts():
+    """Its deletion is refused; the kubelet starts it again, and it is evicted once more."""
+    with cluster() as (api, client):
+        api.cluster.add_pod("shop", "web", "u-web")
+        api.faults.next = [None, "page"]
+        client.start()
+        client.evict("shop", "web", "u-web")
+        client.wait(lambda: api.effects("event") == ["u-web"], 15, "no Event was made")
+        assert not api.effects("gone"), "the deletion was refused"
+        client.evict("shop", "web", "u-web")
+        client.wait(lambda: api.effects("event counted") == ["u-web"] and client.waiting() == 0, 15, "it did not count on")
+        event, = api.cluster.events.values()
+        assert event["count"] == 2 and api.effects("gone") == ["u-web"], event
+
+
+def conditions(api):
+    return {each["type"]: each["status"] for each in api.cluster.nodes[NODE]["status"]["conditions"]}
+
+
+def test_two_writers_of_conditions_and_taints_do_not_fight():
+    with cluster(after="none", conditions=True, taints=True) as (api, client):
+        node = api.cluster.nodes[NODE]
+        node["spec"]["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoExecute"}]
+        ready = [{"type": "Ready", "status": "True"}, {"type": "MemoryPressure", "status": "False"}]
+        api.cluster.write_as_kubelet(NODE, ready)
+        client.write_node()
+        client.start()
+        client.wait(lambda: conditions(api).get("HeadroomMemoryPressure") == "False", 10, "no conditions were told")
+        client.write_node(MemoryPressure=True)
+        # Somebody else changes the node between our reading and our writing: we read again.
+        api.faults.next = [None, None, "409"]
+        began = time.monotonic()
+        client.wait(lambda: conditions(api)["HeadroomMemoryPressure"] == "True", 10, "the change was not told")
+        took = time.monotonic() - began
+        client.wait(lambda: len(node["spec"]["taints"]) == 2, 15, "no taint was put")
+        for _ in range(20):
+            api.cluster.write_as_kubelet(NODE, ready)
+            time.sleep(0.1)
+        assert conditions(api) == {"Ready": "True", "MemoryPressure": "False", "HeadroomMemoryPressure": "True",
+                                   "HeadroomDiskPressure": "False", "HeadroomPIDPressure": "False"}, conditions(api)
+        writes = len(api.effects("conditions"))
+        assert writes == 2, f"{writes} writes for two states"
+        assert [taint["key"] for taint in node["spec"]["taints"]] == ["dedicated", "headroom.io/memory-pressure"]
+        client.write_node()
+        client.wait(lambda: len(node["spec"]["taints"]) == 1, 15, "the taint was not taken off")
+        print(f"    a change was told in {took * 1000:.0f} ms; beside 20 statuses of a kubelet's {writes} writes of ours")
+        # Switched off, it takes back what is its own.
+        client.kill()
+        config = json.loads((client.folder / "headroom.yaml").read_text())
+        config["headroom"]["kubernetes"]["api"] |= {"conditions": False, "taints": False, "afterEviction": "status"}
+        (client.folder / "headroom.yaml").write_text(json.dumps(config))
+        client.start()
+        client.wait(lambda: set(conditions(api)) == {"Ready", "MemoryPressure"}, 10, "ours were not taken back")
+
+
+def test_a_server_that_is_not_trusted_is_told_nothing():
+    with cluster() as (api, client):
+        other = client.folder / "other"
+        other.mkdir()
+        make_certificate(other)
+        (client.folder / "apiserver.crt").write_bytes((other / "apiserver.crt").read_bytes())
+        client.start()
+        client.evict("shop", "web", "u-web")
+        client.wait(lambda: "trouble" in client.state(), 10, "it saw no trouble")
+        assert not api.journal, api.journal
+        assert "certificate" in client.state()["trouble"].lower() or "SSL" in client.state()["trouble"], client.state()
+
+
+def test_manifests_build_and_fit_the_published_schemas():
+    print("    " + manifests.check())
+
+
+def test_what_was_sent_fits_the_published_schemas():
+    assert len(said) > 100, "the tests before this one said too little"
+    print("    " + manifests.check_bodies(said))
+
+
+def run() -> list[tuple[str, str, str]]:
+    """[(name, status, reason)]"""
+    if not PROGRAM.exists():
+        return [("(headroom-kube)", "failed", f"no {PROGRAM}: make all")]
+    rows = []
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        began = time.monotonic()
+        try:
+            test()
+            rows.append((name.removeprefix("test_"), "passed", ""))
+        except Exception:  # a test may fail in any way; the others still run
+            rows.append((name.removeprefix("test_"), "failed", traceback.format_exc(limit=-2)))
+        print(f"{'ok' if rows[-1][1] == 'passed' else 'FAIL':4} {rows[-1][0]} ({time.monotonic() - began:.1f} s)", flush=True)
+    return rows

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half that goes in: asks the kubelet, again and again, and keeps what it last said on file.
+#include "kube/backoff.h"
+#include "kube/configz.h"
+#include "kube/halves.h"
+#include "kube/http.h"
+#include "kube/pod_directory.h"
+#include "kube/pod_list.h"
+#include "kube/whereabouts.h"
+#include "kube/whole_file.h"
+#include "report/journal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace headroom::kube {
+namespace {
+
+// A kubelet's configuration changes when it is started anew; its pods tell of that sooner.
+constexpr std::chrono::minutes kConfigzPeriod{1};
+
+// What to do about an answer that is none, beside its number.
+std::string advice(long status, std::string_view path) {
+  switch (status) {
+    case 401:
+      return ": the kubelet does not know us: see tokenFile";
+    case 403:
+      return ": we may not ask: the service account needs get of nodes/proxy, or of nodes/" +
+             std::string(path == "/configz" ? "configz" : "pods");
+    case 404:
+      return ": it has no such page: see enableDebuggingHandlers and readOnlyPort of the kubelet";
+    default:
+      return "";
+  }
+}
+
+class Follower {
+ public:
+  Follower(const config::Config& config, StatusBoard& board, const std::stop_token& stop)
+      : told_(config.kubernetes),
+        client_(settled(told_.kubelet, node_name_of(config, &std::getenv), kServiceAccount)),
+        board_(board),
+        stop_(stop),
+        retry_{.first = std::min<Duration>(Backoff{}.first, told_.kubelet.period)} {}
+
+  void run() {
+    log::info("pods are the kubelet's at {}", client_.server().url);
+    while (!stop_.stop_requested()) {
+      const auto polled = poll();
+      if (stop_.stop_requested()) return;  // what was given up is no failure
+      note(polled);
+      wait(polled ? told_.kubelet.period : retry_.after(failures_, dice_()));
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<> poll() {
+    ++polls_;
+    if (!directory_) {
+      auto opened = PodDirectory::open(told_.pods_dir());
+      if (!opened) return tl::make_unexpected(opened.error());
+      directory_ = std::move(*opened);
+    }
+    if (auto pods = take_pods(); !pods) return pods;
+    return told_.kubelet.configz ? take_configz() : Result<>{};
+  }
+
+  Result<std::string> get(const std::string& path) {
+    auto response = client_.http({.path = path}, stop_);
+    if (!response) return tl::make_unexpected(response.error());
+    if (response->status != 200)
+      return failure("GET " + client_.server().url + path + ": " +
+                     std::to_string(response->status) + advice(response->status, path));
+    return std::move(response->body);
+  }
+
+  Result<> take_pods() {
+    const auto answer = get("/pods");
+    if (!answer) return tl::make_unexpected(answer.error());
+    const auto files = pod_files(*answer);
+    if (!files) return failure("GET " + client_.server().url + "/pods: " + files.error().what);
+    const PodDirectory::Changes changes = directory_->hold(files->pods);
+    pods_ = files->pods.size();
+    ended_ = files->ended;
+    strange_ = files->strange;
+    written_ += changes.written;
+    removed_ += changes.removed;
+    pods_at_ = std::time(nullptr);
+    if (!changes.failed.empty()) return tl::make_unexpected(changes.failed.front());
+    return {};
+  }
+
+  // Again after a failure, too: a kubelet that was away may have come back with another.
+  Result<> take_configz() {
+    const auto now = Clock::now();
+    if (failures_ == 0 && configz_at_ && now - *configz_at_ < kConfigzPeriod) return {};
+    const auto answer = get("/configz");
+    if (!answer) return tl::make_unexpected(answer.error());
+    const auto text = configuration_from(*answer);
+    if (!text) return failure("GET " + client_.server().url + "/configz: " + text.error().what);
+    if (*text != configuration_) {
+      if (auto written = write_whole(told_.configz_file(), *text); !written) return written;
+      log::info("{} is what the kubelet has now", told_.configz_file().native());
+      configuration_ = *text;
+    }
+    configz_at_ = now;
+    return {};
+  }
+
+  // Each trouble is said once, however long it lasts.
+  void note(const Result<>& polled) {
+    if (polled) {
+      if (failures_ > 0)
+        log::info("the kubelet answers again, after {} failures: {} pods", failures_, pods_);
+      failures_ = 0;
+      trouble_.clear();
+    } else {
+      ++failures_;
+      ++failed_;
+      if (polled.error().what != trouble_)
+        log::warning("{}; the pods stay as they were", polled.error().what);
+      trouble_ = polled.error().what;
+    }
+    show();
+  }
+
+  void show() {
+    nlohmann::ordered_json state;
+    state["url"] = client_.server().url;
+    state["good"] = failures_ == 0;
+    state["error"] = trouble_;
+    state["failuresInARow"] = failures_;
+    state["polls"] = polls_;
+    state["failedPolls"] = failed_;
+    state["pods"] = pods_;
+    state["endedPods"] = ended_;
+    state["strangePods"] = strange_;
+    state["filesWritten"] = written_;
+    state["filesRemoved"] = removed_;
+    state["podsAt"] = pods_at_;  // seconds since 1970; 0: never yet
+    state["periodSeconds"] = std::chrono::duration<double>(told_.kubelet.period).count();
+    state["configz"] = told_.kubelet.configz;
+    board_.show("kubelet", std::move(state));
+  }
+
+  void wait(Duration length) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, stop_, length, [] { return false; });
+  }
+
+  const config::KubernetesConfig told_;
+  Client client_;
+  StatusBoard& board_;
+  const std::stop_token& stop_;
+  const Backoff retry_;
+  std::minstd_rand dice_{std::random_device{}()};
+
+  std::optional<PodDirectory> directory_;
+  std::string configuration_;
+  std::optional<Clock::time_point> configz_at_;
+  std::string trouble_;
+  unsigned failures_ = 0;
+  std::uint64_t polls_ = 0, failed_ = 0, written_ = 0, removed_ = 0;
+  std::size_t pods_ = 0, ended_ = 0, strange_ = 0;
+  std::time_t pods_at_ = 0;
+};
+
+}  // namespace
+
+void follow_kubelet(const config::Config& config, StatusBoard& board, const std::stop_token& stop) {
+  Follower(config, board, stop).run();
+}
+
+}  // namespace headroom::kube

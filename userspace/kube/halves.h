@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The halves of headroom-kube: each a thread that may wait, until it is asked to stop.
+#pragma once
+
+#include "config/config.h"
+#include "kube/status_board.h"
+
+#include <stop_token>
+
+namespace headroom::kube {
+
+// In: pods and configuration, from the kubelet to the files headroomd reads. While
+// headroom.kubernetes.kubelet.url is told.
+void follow_kubelet(const config::Config& config, StatusBoard& board, const std::stop_token& stop);
+
+// Out: evictions and the node's conditions, from what headroomd writes down to the API server.
+// While headroom.kubernetes.api wants anything told.
+void tell_api_server(const config::Config& config, StatusBoard& board, const std::stop_token& stop);
+
+}  // namespace headroom::kube

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom-kube: see headroom-kube(8).
+#include "config/command_line.h"
+#include "config/load.h"
+#include "kube/halves.h"
+#include "report/journal.h"
+
+#include <systemd/sd-daemon.h>
+
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace headroom;
+
+constexpr int kCannotRun = 1, kWrongConfiguration = 2;
+
+constexpr std::string_view kHelp =
+    "headroom-kube: headroomd's Kubernetes client: pods from the kubelet, evictions to the API "
+    "server\n"
+    "\n"
+    "  --config FILE             headroomd's own configuration (/etc/headroom/headroom.yaml)\n"
+    "  --config-dir DIR          its drop-ins (FILE.d)\n"
+    "  --hostname-override NAME  what the node is called\n"
+    "  --check-config            say what is wrong with the configuration, and end\n"
+    "  --version, --help\n"
+    "\n"
+    "headroom-kube(8), headroom.yaml(5)\n";
+
+// Before any thread is made: they inherit it.
+sigset_t block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+std::vector<std::jthread> start_halves(const config::Config& config, kube::StatusBoard& board) {
+  std::vector<std::jthread> halves;
+  if (!config.kubernetes.kubelet.url.empty())
+    halves.emplace_back(
+        [&](const std::stop_token& stop) { kube::follow_kubelet(config, board, stop); });
+  if (config.kubernetes.api.wanted())
+    halves.emplace_back(
+        [&](const std::stop_token& stop) { kube::tell_api_server(config, board, stop); });
+  return halves;
+}
+
+void stop(std::vector<std::jthread>& halves) {
+  for (std::jthread& half : halves)
+    half.request_stop();
+  halves.clear();  // waits for them
+}
+
+// All or nothing, but without what we wrote ourselves: what is wrong with the kubelet's own
+// configuration must not keep us from asking for the next.
+tl::expected<config::Config, config::Complaints> heard(const config::CommandLine& line) {
+  config::Heard told = config::read(line, {.heed_configz = false});
+  if (told.complaints.empty()) return std::move(told.config);
+  return tl::make_unexpected(std::move(told.complaints));
+}
+
+// What is in force stays where what is told now is wrong.
+void reload(const config::CommandLine& line, config::Config& config) {
+  auto fresh = heard(line);
+  if (!fresh) {
+    for (const config::Complaint& complaint : fresh.error())
+      log::error("{}", to_string(complaint));
+    log::error("the configuration is not reloaded: the one in force stays");
+    return;
+  }
+  config = std::move(*fresh);
+  log::set_level(config.log_level);
+  log::info("reloaded");
+}
+
+int serve(const config::CommandLine& line, config::Config config) {
+  const sigset_t signals = block_signals();
+  const log::Logging logging(config.log_level);
+  for (;;) {
+    kube::StatusBoard board(config.kubernetes.status_file());
+    std::vector<std::jthread> halves = start_halves(config, board);
+    if (halves.empty())
+      log::info("headroom.kubernetes tells of no kubelet and of no API server: nothing to do");
+    sd_notify(0, "READY=1");
+    int signal = 0;
+    sigwait(&signals, &signal);
+    sd_notify(0, signal == SIGHUP ? "RELOADING=1" : "STOPPING=1");
+    stop(halves);
+    if (signal != SIGHUP) return 0;
+    reload(line, config);
+  }
+}
+
+int run(int argc, char** argv) {
+  auto line = config::parse_command_line(argc, argv);
+  if (!line) {
+    config::print(line.error(), std::cerr);
+    return kWrongConfiguration;
+  }
+  if (line->help) {
+    std::cout << kHelp;
+    return 0;
+  }
+  if (line->version) {
+    std::cout << "headroom-kube " << HEADROOM_VERSION << '\n';
+    return 0;
+  }
+  auto config = heard(*line);
+  if (!config) {
+    config::print(config.error(), std::cerr);
+    return kWrongConfiguration;
+  }
+  if (line->check_config) {
+    std::cout << "the configuration is good\n";
+    return 0;
+  }
+  return serve(*line, std::move(*config));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& thrown) {  // a library's: nothing of ours throws
+    std::cerr << "headroom-kube: " << thrown.what() << '\n';
+    return kCannotRun;
+  }
+}

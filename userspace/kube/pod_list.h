@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodList: what the kubelet's /pods answered, as the files headroomd reads.
+//
+// A pod is cut down to what headroomd heeds: it reads faster, holds no environment with its
+// secrets, and its file changes only when something did that matters (a kubelet's statuses change
+// with every probe).
+#pragma once
+
+#include <headroom/result.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace headroom::kube {
+
+struct PodFiles {
+  std::map<std::string, std::string> pods;  // metadata.uid → a v1 Pod in JSON
+  std::size_t ended = 0;                    // Succeeded or Failed: left out, nothing of them runs
+  std::size_t strange = 0;                  // without a uid that could be a file's name: left out
+};
+
+// An error where it is no PodList, or half of one: then nothing is known, rather than that there
+// are no pods.
+Result<PodFiles> pod_files(std::string_view answer);
+
+}  // namespace headroom::kube

@@ -74,9 +74,8 @@ class KubeNode(Node):
         self.name = vm.run("uname -n", check=True).out.strip()
         vm.run(f"""cp /opt/headroom/systemd/headroom-kube.service /run/systemd/system/
             mkdir -p {KUBELET} /run/systemd/system/headroom-kube.service.d
-            printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/libexec/headroom-kube --config {ETC}/headroom.yaml\\n' \
+            printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/bin/headroom-kube --config {ETC}/headroom.yaml\\n' \
                 > /run/systemd/system/headroom-kube.service.d/lab.conf
-            printf 'Environment=LD_LIBRARY_PATH=/opt/headroom/lib\\n' >> /run/systemd/system/headroom-kube.service.d/lab.conf
             systemctl daemon-reload""", check=True)
 
     def configuration(self, hard="100Mi", period="500ms", kubelet=None, mode="enforce", **headroom) -> str:

@@ -78,9 +78,8 @@ class Node:
         vm.run(f"""mkdir -p {ETC}/manifests
             cp /opt/headroom/systemd/headroomd.service /opt/headroom/systemd/headroom.slice /run/systemd/system/
             mkdir -p /run/systemd/system/headroomd.service.d
-            printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/libexec/headroomd --config {ETC}/headroom.yaml\\n' \
+            printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/bin/headroomd --config {ETC}/headroom.yaml\\n' \
                 > /run/systemd/system/headroomd.service.d/lab.conf
-            printf 'Environment=LD_LIBRARY_PATH=/opt/headroom/lib\\n' >> /run/systemd/system/headroomd.service.d/lab.conf
             cp /opt/headroom/systemd/io.headroom.Headroom1.conf /etc/dbus-1/system.d/
             busctl call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ReloadConfig
             systemctl daemon-reload""", check=True)

@@ -15,28 +15,23 @@ PREFIX = "/opt/headroom"  # where the guest unpacks the payload
 GLIBC = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so",
          "libutil.so", "libanl.so", "libnss_", "libnsl.so", "libBrokenLocale.so", "libthread_db.so", "libmvec.so")
 
-# A wrapper and not an RPATH: the programs stay as they were built. exec keeps the pid that systemd waits for.
-WRAPPER = """#!/bin/sh
-LD_LIBRARY_PATH={prefix}/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} exec {prefix}/libexec/{name} "$@"
-"""
-
-
 def bundle(binaries, dest: Path, prefix: str = PREFIX) -> Path:
-    """Copy programs to DEST/libexec, their libraries to DEST/lib, and wrappers to DEST/bin.
+    """Copy programs to DEST/bin and their libraries to DEST/lib.
 
-    DEST is then a payload: in the guest the wrappers are /opt/headroom/bin/NAME, which is on the agent's PATH.
-    What a wrapped program starts inherits LD_LIBRARY_PATH.
+    DEST is then a payload: in the guest the programs are /opt/headroom/bin/NAME, which is on the agent's PATH. They
+    find their libraries by an RPATH: an environment variable would reach the guest's own programs that they start,
+    and those must have the guest's libraries.
     """
     dest = Path(dest)
-    for folder in ("bin", "lib", "libexec"):
+    for folder in ("bin", "lib"):
         (dest / folder).mkdir(parents=True, exist_ok=True)
     for binary in map(Path, binaries):
-        _copy(binary, dest / "libexec" / binary.name)
-        wrapper = dest / "bin" / binary.name
-        wrapper.write_text(WRAPPER.format(prefix=prefix, name=binary.name))
-        wrapper.chmod(0o755)
-        for library in libraries(binary):
+        program, needed = dest / "bin" / binary.name, libraries(binary)
+        _copy(binary, program)
+        for library in needed:
             _copy(library, dest / "lib" / library.name)
+        if needed:  # RPATH and not RUNPATH: it counts for the libraries' own libraries as well
+            subprocess.run(["patchelf", "--force-rpath", "--set-rpath", f"{prefix}/lib", str(program)], check=True)
     return dest
 
 

@@ -48,20 +48,20 @@ def bundle_python(dest: Path, programs: list[Path]) -> None:
     sources = {Path(file).relative_to(library) for file in modules.values() if file.endswith(".py")}
     bundle([INTERPRETER], dest)
     for file in (Path(file) for file in modules.values() if file.endswith(".so")):
-        # Its libraries go where the wrapper looks for all of them.
         bundle([file], dest)
-        (dest / "bin" / file.name).unlink()
         target = dest / "lib" / f"python{version}" / "lib-dynload"
         target.mkdir(parents=True, exist_ok=True)
-        (dest / "libexec" / file.name).rename(target / file.name)
+        (dest / "bin" / file.name).rename(target / file.name)
     with tempfile.TemporaryDirectory() as scratch:
         compiled = {name: Path(scratch, name).with_suffix(".pyc") for name in sorted(sources)}
         interpreter(COMPILE, *(str(each) for name, target in compiled.items() for each in (library / name, target)))
         with zipfile.ZipFile(dest / "lib" / f"python{version.replace('.', '')}.zip", "w", zipfile.ZIP_STORED) as archive:
             for name, target in compiled.items():
                 archive.write(target, name.with_suffix(".pyc"))
-    (dest / "bin" / "python3").write_text(
-        f"#!/bin/sh\nPYTHONHOME={PREFIX} PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH={PREFIX}/lib "
-        f"exec {PREFIX}/libexec/python3 -S \"$@\"\n")
+    (dest / "libexec").mkdir(exist_ok=True)
+    (dest / "bin" / "python3").rename(dest / "libexec" / "python3")
+    wrapper = dest / "bin" / "python3"
+    wrapper.write_text(f"#!/bin/sh\nPYTHONHOME={PREFIX} PYTHONDONTWRITEBYTECODE=1 exec {PREFIX}/libexec/python3 -S \"$@\"\n")
+    wrapper.chmod(0o755)
     for program in programs:
         shutil.copy(program, dest / "bin")

@@ -22,6 +22,10 @@ bool before(const Armed& armed, CgroupId cgroup) {
   return armed.cgroup < cgroup;
 }
 
+bool of_lesser_pod(const ArmedProcess& armed, CgroupId pod) {
+  return armed.pod < pod;
+}
+
 }  // namespace
 
 Result<Armed> arm(CgroupId cgroup, int directory) {
@@ -57,36 +61,51 @@ void each_cgroup(std::span<const PodReading> pods, Visit&& visit) {
 }  // namespace
 
 void Armory::keep(std::span<const PodReading> pods) {
-  std::size_t listed = 0, armed = 0;
-  each_cgroup(pods, [&](CgroupId cgroup) {
-    ++listed;
-    if (find(cgroup)) ++armed;
-  });
   keep_processes(pods);
-  unarmed_ = listed - armed;
-  if (unarmed_ == 0 && armed_.size() == armed) return;  // the usual case: nothing came or went
+  if (unarmed_ == 0 && lists_the_same(pods)) return;  // the usual case: nothing came or went
   drop_unlisted(pods);
+  listed_.clear();
+  unarmed_ = 0;
   each_cgroup(pods, [&](CgroupId cgroup) {
-    if (!find(cgroup) && add(cgroup)) --unarmed_;
+    listed_.push_back(cgroup);
+    if (!find(cgroup) && !add(cgroup)) ++unarmed_;
   });
+}
+
+bool Armory::lists_the_same(std::span<const PodReading> pods) const {
+  std::size_t at = 0;
+  bool same = true;
+  each_cgroup(pods, [&](CgroupId cgroup) {
+    same = same && at < listed_.size() && listed_[at] == cgroup;
+    ++at;
+  });
+  return same && at == listed_.size();
 }
 
 // The largest of a pod is seldom another than a moment ago.
 void Armory::keep_processes(std::span<const PodReading> pods) {
-  const auto wanted = [](const PodReading& pod) {
-    return pod.parts && pod.parts->largest && pod.parts->largest->group == CgroupId{};
-  };
-  std::erase_if(processes_, [&](const ArmedProcess& armed) {
-    return std::none_of(pods.begin(), pods.end(), [&](const PodReading& pod) {
-      return pod.cgroup == armed.pod && wanted(pod) && pod.parts->largest->name == armed.name;
-    });
-  });
-  for (const PodReading& pod : pods) {
-    if (!wanted(pod) || find(pod.cgroup, pod.parts->largest->name)) continue;
-    const ProcessName name = pod.parts->largest->name;
-    if (Fd process(open_process(name)); process)
-      processes_.push_back({.pod = pod.cgroup, .name = name, .process = std::move(process)});
+  for (ArmedProcess& armed : processes_)
+    armed.wanted = false;
+  for (const PodReading& pod : pods)
+    if (pod.parts && pod.parts->largest && pod.parts->largest->group == CgroupId{})
+      want(pod.cgroup, pod.parts->largest->name);
+  std::erase_if(processes_, [](const ArmedProcess& armed) { return !armed.wanted; });
+}
+
+void Armory::want(CgroupId pod, ProcessName name) {
+  const auto at = std::lower_bound(processes_.begin(), processes_.end(), pod, of_lesser_pod);
+  const bool known = at != processes_.end() && at->pod == pod;
+  if (known && at->name == name) {
+    at->wanted = true;
+    return;
   }
+  Fd process(open_process(name));
+  if (!process) return;
+  ArmedProcess armed{.pod = pod, .name = name, .process = std::move(process)};
+  if (known)
+    *at = std::move(armed);
+  else
+    processes_.insert(at, std::move(armed));
 }
 
 void Armory::drop_unlisted(std::span<const PodReading> pods) {
@@ -112,10 +131,8 @@ const Armed* Armory::find(CgroupId cgroup) const {
 }
 
 const ArmedProcess* Armory::find(CgroupId pod, ProcessName process) const {
-  const auto it = std::find_if(
-      processes_.begin(), processes_.end(),
-      [&](const ArmedProcess& armed) { return armed.pod == pod && armed.name == process; });
-  return it == processes_.end() ? nullptr : &*it;
+  const auto it = std::lower_bound(processes_.begin(), processes_.end(), pod, of_lesser_pod);
+  return it != processes_.end() && it->pod == pod && it->name == process ? &*it : nullptr;
 }
 
 }  // namespace headroom::act

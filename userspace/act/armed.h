@@ -30,6 +30,7 @@ struct ArmedProcess {
   CgroupId pod;
   ProcessName name;
   Fd process;  // a pidfd
+  bool wanted = true;
 };
 
 class Armory {
@@ -50,12 +51,15 @@ class Armory {
 
  private:
   void drop_unlisted(std::span<const PodReading> pods);
+  bool lists_the_same(std::span<const PodReading> pods) const;
   void keep_processes(std::span<const PodReading> pods);
+  void want(CgroupId pod, ProcessName name);
   bool add(CgroupId cgroup);
 
   DirectoryOf directory_of_;
   std::vector<Armed> armed_;             // sorted by id
-  std::vector<ArmedProcess> processes_;  // one a pod at the most
+  std::vector<CgroupId> listed_;         // as the last keep() was told
+  std::vector<ArmedProcess> processes_;  // sorted by pod, one each at the most
   std::size_t unarmed_ = 0;
 };
 

@@ -93,10 +93,21 @@ void StatusKeeper::look(const Snapshot& snapshot, const Verdict& verdict) {
 }
 
 bool StatusKeeper::note_pods(const Snapshot& snapshot) {
+  if (are_active(snapshot.pods)) return false;
   active_.clear();
   for (const PodReading& reading : snapshot.pods)
     if (active(reading)) active_.push_back(reading.pod);
-  return active_ != shown_active_;
+  return true;
+}
+
+bool StatusKeeper::are_active(std::span<const PodReading> pods) const {
+  auto next = active_.begin();
+  for (const PodReading& reading : pods) {
+    if (!active(reading)) continue;
+    if (next == active_.end() || *next != reading.pod) return false;
+    ++next;
+  }
+  return next == active_.end();
 }
 
 bool StatusKeeper::note_capacity(const Snapshot& snapshot) {

@@ -62,6 +62,7 @@ class StatusKeeper final : public Reporter {
 
   void look(const Snapshot& snapshot, const Verdict& verdict);
   bool note_pods(const Snapshot& snapshot);
+  bool are_active(std::span<const PodReading> pods) const;
   bool note_capacity(const Snapshot& snapshot);
   bool note_conditions(const Verdict& verdict);
   report::NodeStatusRef put_together() const;

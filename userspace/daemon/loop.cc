@@ -6,7 +6,6 @@
 #include "daemon/heard.h"
 #include "daemon/manifest_places.h"
 #include "observe/clock.h"
-#include "observe/pressure_trigger.h"
 #include "report/journal.h"
 
 #include <sys/epoll.h>
@@ -109,20 +108,20 @@ Result<> Loop::attach() {
   if (auto set = checked(sd_event_set_watchdog(event, true), "arm the watchdog"); !set) return set;
   if (auto added = add_shelf_timers(); !added) return added;
   watch_directories();
-  if (auto watched = watch_pressure(); !watched)
-    log::info("{}: the next check finds out", watched.error().what);
+  watch_pressure();
   return watch_events();
 }
 
-// It only brings a look forward: the watch is on time without.
-Result<> Loop::watch_pressure() {
-  auto trigger = observe::watch_pressure("/proc/pressure/memory");
-  if (!trigger) return tl::make_unexpected(trigger.error());
-  auto source = add_io(event_.get(), trigger->get(), EPOLLPRI, &on_pressure, this, "pressure");
-  if (!source) return tl::make_unexpected(source.error());
-  pressure_source_.reset(*source);
-  pressure_ = std::move(*trigger);
-  return {};
+// They only bring a look forward: the watch is on time without. Of the node and of all pods, who may
+// come to their own limit: each costs a kernel thread.
+void Loop::watch_pressure() {
+  for (const std::filesystem::path& file :
+       {std::filesystem::path("/proc/pressure/memory"), node_->pods_cgroup() / "memory.pressure"}) {
+    pressures_.push_back(
+        std::make_unique<PressureWatch>(event_.get(), file, [this] { turn(Wake::kPressure); }));
+    if (auto covered = pressures_.back()->cover(); !covered)
+      log::info("{}: the next check finds out", covered.error().what);
+  }
 }
 
 Result<> Loop::watch_events() {
@@ -289,11 +288,6 @@ int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
   return 0;
 }
 
-int Loop::on_pressure(sd_event_source*, int, uint32_t, void* loop) {
-  static_cast<Loop*>(loop)->turn(Wake::kPressure);
-  return 0;
-}
-
 int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
   auto* self = static_cast<Loop*>(loop);
   if (std::exchange(self->reload_due_, false)) {
@@ -305,8 +299,11 @@ int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
   return 0;
 }
 
-int Loop::on_uncovered(sd_event_source*, uint64_t, void* loop) {
-  static_cast<Loop*>(loop)->cover_directories();
+int Loop::on_uncovered(sd_event_source*, uint64_t, void* data) {
+  auto* loop = static_cast<Loop*>(data);
+  for (const auto& pressure : loop->pressures_)
+    static_cast<void>(pressure->cover());  // said at the start
+  loop->cover_directories();
   return 0;
 }
 

@@ -4,10 +4,10 @@
 // systemd's watchdog, on sd-event.
 #pragma once
 
-#include "base/fd.h"
 #include "config/command_line.h"
 #include "daemon/directory_watch.h"
 #include "daemon/node.h"
+#include "daemon/pressure_watch.h"
 #include "observe/manifest_shelf.h"
 
 #include <headroom/result.h>
@@ -51,7 +51,7 @@ class Loop {
   void read_shelf_in(Duration delay);
   void heed_configz();
   Result<> watch_events();
-  Result<> watch_pressure();
+  void watch_pressure();
   Result<> wake_at(Instant next);
   void turn(report::Wake wake);
   void reload();
@@ -61,7 +61,6 @@ class Loop {
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
   static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
   static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
-  static int on_pressure(sd_event_source* source, int fd, uint32_t ready, void* loop);
   static int on_shelf(sd_event_source* source, uint64_t usec, void* loop);
   static int on_uncovered(sd_event_source* source, uint64_t usec, void* loop);
 
@@ -77,8 +76,7 @@ class Loop {
   Source shelf_timer_;      // the manifests are read
   Source uncovered_timer_;  // directories that are not there yet are looked for
   Source events_;
-  Fd pressure_;  // none: the kernel keeps no PSI
-  Source pressure_source_;
+  std::vector<std::unique_ptr<PressureWatch>> pressures_;
   Instant next_;  // when the timer goes off
 };
 

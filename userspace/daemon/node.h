@@ -61,6 +61,7 @@ class Node {
 
   const config::Config& config() const { return config_; }
   const Amounts& capacity() const { return status_.capacity(); }
+  std::filesystem::path pods_cgroup() const { return root_.mount / config_.pods_cgroup; }
 
   // Readable when an operator has edited the taints: then heed_edits(), and take a turn.
   int edits_fd() const { return taints_.edited_fd(); }

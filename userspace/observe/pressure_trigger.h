@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PSI trigger: a descriptor that is ready (EPOLLPRI) when tasks waited for as long as `stall`
 // within a window, at most once a window (Documentation/accounting/psi.rst). It costs a kernel
-// thread, so there is one, of the whole node.
+// thread, so there are few: of the node and of all pods.
 #pragma once
 
 #include "base/fd.h"

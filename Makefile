@@ -14,7 +14,8 @@ B := build
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := time_macros
-CXX := $(shell command -v ccache) g++
+CCACHE := $(shell command -v ccache)
+CXX := $(CCACHE) g++
 CLANG := clang
 BPFTOOL := $(shell PATH=$$PATH:/usr/sbin command -v bpftool)
 PREFIX ?= /usr
@@ -22,19 +23,21 @@ VERSION := 0.1.0
 
 PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
 # -isystem: warnings are errors in our code, not in theirs.
-PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
-# PORTABLE=1 takes in the libraries whose names change from one Debian to the next: fmt, spdlog, yaml-cpp.
-ifdef PORTABLE
-PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB -DSPDLOG_COMPILED_LIB,$(PKG_CFLAGS)) -DFMT_HEADER_ONLY
+PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
+PKG_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+# What is shipped takes in the libraries whose names change from one Debian to the next: yaml-cpp here, fmt and spdlog by
+# userspace/base/logging_libraries.cc.
+PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(PKG_CFLAGS))
 PKG_LIBS := $(patsubst -lyaml-cpp,-l:libyaml-cpp.a,$(filter-out -lspdlog -lfmt,$(PKG_LIBS)))
-endif
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
-CXXFLAGS := -std=c++20 -g -O2 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf $(PKG_CFLAGS) -pthread \
-            -DHEADROOM_VERSION='"$(VERSION)"' -MMD -MP
-SANITIZE := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LANGUAGE := -std=c++20 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf -pthread -DHEADROOM_VERSION='"$(VERSION)"' -MMD -MP
+OPTIMIZE := -O2
+CXXFLAGS = $(LANGUAGE) -g1 $(OPTIMIZE) $(PKG_CFLAGS)
 LDLIBS = $(PKG_LIBS) -pthread
+# The tests are clang's: on what is mostly headers it needs a quarter of g++'s time to put the sanitizers in.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+TESTFLAGS = $(LANGUAGE) -g1 -O0 $(PKG_CFLAGS) -Itests
 
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
@@ -86,21 +89,21 @@ $(B)/page/page.inc: $(PAGE)/assemble $(wildcard $(PAGE)/*.html $(PAGE)/*.css $(P
 	@mkdir -p $(@D)
 	$(Q)$(PAGE)/assemble $(@D)
 $(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
-$(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: CXXFLAGS += -I$(B)/page
+$(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: LANGUAGE += -I$(B)/page
 
 # --- C++ -------------------------------------------------------------------------------------
 $(B)/obj/%.o: %.cc | $(BPF_SKEL)
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
+# The hand tool waits for people.
+$(B)/obj/userspace/ctl/%.o: OPTIMIZE := -O1
 
-# Tests are compiled more often than they run: no optimisation, only the lines for debugging, and the
-# sanitizers in the library they test, not in their own tables (half the time of a build).
-$(B)/asan/tests/%.o: SANITIZE := -O0
+# The sanitizers are in the library that is tested, not in the tests' own tables.
 $(B)/asan/%.o: %.cc | $(BPF_SKEL)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CXXFLAGS) -g1 $(SANITIZE) -Itests -c $< -o $@
+	$(Q)$(CCACHE) clang++ $(TESTFLAGS) $(if $(filter tests/%,$<),,$(SANITIZE)) -c $< -o $@
 
 $(B)/libheadroom.a: $(call obj,$(LIB_SRC))
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -127,14 +130,14 @@ $(B)/test/vectors: $(call aobj,$(VECTOR_SRC)) $(B)/libheadroom-asan.a
 $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
+	$(Q)clang++ $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
 
-# Fuzzers are clang's: g++ has no libFuzzer.
-FUZZ_FLAGS := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w
+# g++ has no libFuzzer.
+FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w
 $(B)/fuzz/obj/%.o: %.cc
 	$(call say,CXX-fuzz,$<)
 	@mkdir -p $(@D)
-	$(Q)$(filter %ccache,$(CXX)) clang++ $(filter-out -Wconversion -g -O2,$(CXXFLAGS)) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
+	$(Q)$(CCACHE) clang++ $(TESTFLAGS) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
 $(B)/fuzz/libparsers.a: $(FUZZ_LIB:%.cc=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
@@ -218,7 +221,7 @@ check: check-deps ## formatting, layering, clang-tidy, shellcheck
 
 .PHONY: print-cxxflags
 print-cxxflags:
-	@echo '$(filter-out -MMD -MP -g,$(CXXFLAGS)) -I$(B)/page'
+	@echo '$(filter-out -MMD -MP -g1,$(CXXFLAGS)) -I$(B)/page'
 
 format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

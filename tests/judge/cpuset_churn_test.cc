@@ -29,7 +29,7 @@ void expect_sound(const StaticPolicy& policy, const CpuState& state,
       EXPECT_FALSE(cpus.empty());
       EXPECT_FALSE(cpus.intersects(policy.reserved()));
       EXPECT_FALSE(cpus.intersects(state.default_set));
-      const auto finishes = [&](const Container& each) {
+      const auto finishes = [&name = name](const Container& each) {
         return each.name == name && !each.sidecar;
       };
       const bool init = std::ranges::any_of(pod.init_containers, finishes);

@@ -129,7 +129,7 @@ TEST_F(MinuteTest, ReadsAsJsonWithTimesBeforeItsEnd) {
   ASSERT_EQ(json["turns"].size(), 2u) << "older than a minute is left out";
   EXPECT_EQ(json["turns"][0]["ms"], -1000.0);
   EXPECT_EQ(json["turns"][0]["available"], (Json{{"memory.available", 900 << 20}}));
-  EXPECT_EQ(json["turns"][1]["met"], Json({0}));
+  EXPECT_EQ(json["turns"][1]["met"], Json::array({0}));
   EXPECT_EQ(json["thresholds"][1]["kind"], "soft");
   EXPECT_EQ(json["pods"][1]["pods"][0]["working_set"], 1 << 30);
   EXPECT_EQ(json["pods"][1]["pods"][0]["stalled_ns"], nullptr);

@@ -7,6 +7,7 @@ import time
 
 from node import Node, Pod, kubelet_configuration
 
+KERNELS = ("6.1",)
 MEMORY = "3G"
 METRICS_PORT = 9750
 ROOT = "/sys/fs/cgroup/headroom-test-churn"

@@ -6,6 +6,7 @@ import json
 from test_cpus import ALL, configuration, settled, sleep_in, watch, whole
 from node import Node
 
+KERNELS = ("6.1",)
 MEMORY = "2G"
 CPUS = 8
 TOPOLOGY = "sockets=2,cores=2,threads=2"

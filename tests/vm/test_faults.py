@@ -3,6 +3,7 @@
 
 from node import AUDIT, Node, Pod, kubelet_configuration
 
+KERNELS = ("6.12",)
 MEMORY = "2G"
 METRICS_PORT = 9750
 

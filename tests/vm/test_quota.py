@@ -10,6 +10,7 @@ import json
 from disk_node import ROOT, Disk, DiskNode, configuration, evicted
 from node import Pod
 
+KERNELS = ("6.1",)
 MEMORY = "1G"
 DISK = "1G"
 METRICS_PORT = 9750

@@ -8,7 +8,6 @@ import threading
 
 from node import PORT
 
-PROXY_PORT = 19750
 PASSED_ON = ("Accept", "If-None-Match")
 OURS = ("content-length", "transfer-encoding", "connection", "date")  # of the answer: ours to say
 
@@ -40,10 +39,10 @@ def forwarded(vm):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", PROXY_PORT), Passing)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Passing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"127.0.0.1:{PROXY_PORT}"
+        yield f"127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -6,6 +6,7 @@ import json
 from node import Node, Pod, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 METRICS_PORT = 9750
 NODE_FILE = "/run/headroom/node.json"

@@ -5,6 +5,8 @@ import json
 
 from node import Node, kubelet_configuration
 
+PATIENT = True
+
 
 def check(vm, prefix=""):
     result = vm.run(f"{prefix} headroomctl check --json", timeout=60)

@@ -6,6 +6,7 @@ import json
 from node import ETC, Node, Pod, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 
 DROP_IN = "headroom:\n  mode: observe\n  checkFloor: 4ms\n"
 

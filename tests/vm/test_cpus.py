@@ -13,6 +13,7 @@ import time
 from node import Node, Pod, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 CPUS = 8
 TOPOLOGY = "sockets=2,cores=2,threads=2"

@@ -7,6 +7,7 @@ from test_cpus import ALL, configuration, settled, sleep_in, watch, whole
 from node import Node
 
 KERNELS = ("6.1",)
+PATIENT = True
 MEMORY = "2G"
 CPUS = 8
 TOPOLOGY = "sockets=2,cores=2,threads=2"

@@ -9,6 +9,7 @@ from test_cpus import (ALL, CPUS, MEMORY, NUMA, TOPOLOGY, configuration, cpus, e
 from node import ETC, Node, Pod
 
 KERNELS = ("6.12",)
+PATIENT = True
 
 
 def pool(vm):

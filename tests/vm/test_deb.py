@@ -7,6 +7,7 @@ from pathlib import Path
 
 from node import AUDIT, ETC, Node, Pod, kubelet_configuration
 
+PATIENT = True
 PAYLOAD = Path(__file__).resolve().parents[2] / "build/deb/payload"
 MEMORY = "2G"
 DEBS = "/opt/headroom"

@@ -6,6 +6,7 @@ from disk_node import ROOT, Disk, DiskNode, configuration, evicted, expect_fresh
 from node import Pod
 
 KERNELS = ("6.1",)
+PATIENT = True
 MEMORY = "1G"
 DISK = "1G"
 METRICS_PORT = 9750

@@ -6,6 +6,7 @@ import re
 from node import Node, Pod, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 PORT = 9750
 SWEEPS = 'headroom_checks_total{depth="cgroups"}'

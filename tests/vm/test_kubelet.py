@@ -8,6 +8,7 @@ from crowd import Daemon
 from kube_node import FIXTURES, KUBELET, RUN, Authority, KubeNode, KubePod
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 METRICS_PORT = 9750
 

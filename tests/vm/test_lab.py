@@ -8,6 +8,7 @@ from pathlib import Path
 from lab import CommandFailed, bundle
 
 KERNELS = ("6.12",)
+PATIENT = True
 SWAP = "256M"
 DISK = "64M"
 

@@ -11,6 +11,7 @@ from machine import prometheus
 from node import PORT
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 METRICS_PORT = PORT
 

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "page"))
 import browser  # noqa: E402
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 METRICS_PORT = PORT
 

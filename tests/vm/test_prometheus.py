@@ -14,6 +14,7 @@ from machine import prometheus
 from node import PORT, Node, Pod, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 METRICS_PORT = PORT
 

@@ -11,6 +11,7 @@ from disk_node import ROOT, Disk, DiskNode, configuration, evicted
 from node import Pod
 
 KERNELS = ("6.1",)
+PATIENT = True
 MEMORY = "1G"
 DISK = "1G"
 METRICS_PORT = 9750

@@ -7,6 +7,7 @@ import time
 from node import ETC, Node, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 MIB = 1 << 20
 

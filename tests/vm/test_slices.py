@@ -5,6 +5,7 @@ import json
 
 from node import ETC, Node, Pod, kubelet_configuration
 
+PATIENT = True
 MEMORY = "2G"
 CPUS = 2
 METRICS_PORT = 9750

@@ -37,7 +37,7 @@ CXXFLAGS = $(LANGUAGE) -g1 $(OPTIMIZE) $(PKG_CFLAGS)
 LDLIBS = $(PKG_LIBS) -pthread
 # The tests are clang's: on what is mostly headers it needs a quarter of g++'s time to put the sanitizers in.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-TESTFLAGS = $(LANGUAGE) -g1 -O0 $(PKG_CFLAGS) -Itests
+TESTFLAGS = $(LANGUAGE) -Wno-sign-conversion -g1 -O0 $(PKG_CFLAGS) -Itests
 
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)

@@ -18,6 +18,13 @@ std::uint64_t allocations_on_this_thread() {
 
 }  // namespace headroom::daemon
 
+// As g++ tells it, and as clang does.
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
+
 #ifdef __SANITIZE_ADDRESS__
 
 // The sanitizer owns malloc; it offers a hook.

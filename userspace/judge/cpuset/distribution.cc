@@ -35,7 +35,7 @@ struct State {
   int nodes;   // still to choose
   int groups;  // still to hand out
   bool past;   // the point after which nobody gives one more
-  friend auto operator<=>(const State&, const State&) = default;
+  friend bool operator==(const State&, const State&) = default;
 };
 
 struct Option {

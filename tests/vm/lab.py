@@ -202,6 +202,11 @@ class Lab:
             self.process.kill()  # by its pid; it is our child, so the number cannot be another's
             self.process.wait()
 
+    def kill(self) -> None:
+        """From another thread: the test that runs there ends with the machine."""
+        if getattr(self, "process", None):
+            self.process.kill()
+
     def died(self, what: str) -> InfrastructureError:
         """The error for a machine that is not there any more, with what its console said last."""
         console = self._text("console.log") + self._text("qemu.log")

@@ -68,7 +68,8 @@ def test_the_limit_of_a_pod_is_the_sum_of_its_quotas(vm):
             node.run_with_volume(pod, HIDDEN, project=project)
         names, records = evicted(node, 1)
         assert names == ["beyond"] and records[0]["signal"] == "ephemeralpodfs.limit", records
-        assert 60 << 20 <= records[0]["usage"] < 61 << 20, records
+        # Neither alone is as much; a slow machine is caught while it still writes.
+        assert 50 << 20 < records[0]["usage"] < 61 << 20, records
         vm.run("sleep 5")
         assert node.alive(pods["inside"]) and len(node.evictions()) == 1
 

@@ -188,6 +188,7 @@ report::SlicesRef sample_slices() {
                    .differs = {.memory_max = 512_MiB},
                    .memory = 600_MiB,
                    .over = 600_MiB,
+                   .lowering = {.late = true, .missed = 1},
                    .drift = {{"memory.max", 2}, {"slice", 1}}},
                   {.role = Role::kBestEffort,
                    .path = "/kubepods.slice/kubepods-besteffort.slice",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slice_keeper.h"
 
+#include "act/lowering_threads.h"
 #include "act/unit_bus.h"
 #include "observe/clock.h"
 #include "observe/knob_watch.h"
@@ -49,7 +50,8 @@ class SliceKeeper::Round {
   Round(SliceKeeper& keeper, Event event)
       : keeper_(keeper),
         event_(std::move(event)),
-        care_(keeper.reader_, keeper.possible_cpus_, [this] { soon(); }),
+        care_(keeper.reader_, keeper.possible_cpus_, std::make_unique<act::LoweringThreads>(),
+              [this] { soon(); }),
         watch_(keeper.reader_.root()) {}
 
   Result<> attach() {

@@ -18,6 +18,14 @@
 
 namespace headroom::report {
 
+// How what is in use is brought below a limit that is to be lowered.
+struct LoweringView {
+  bool under_way = false;
+  // It has been tried, and too much is still in use: somebody must go, or use less by himself.
+  bool late = false;
+  std::uint64_t reached = 0, missed = 0;  // tries that brought it there, and that did not
+};
+
 struct SliceView {
   NodeCgroup::Role role = NodeCgroup::Role::kPods;
   std::string path{};  // below the cgroup root: "/kubepods.slice"
@@ -32,6 +40,7 @@ struct SliceView {
   std::optional<double> cpus{};  // in use, since the look before
   // In use, more than its memory.max is to be: it is set when less is.
   std::optional<Bytes> over{};
+  LoweringView lowering{};
   std::map<std::string, std::uint64_t> drift{};  // knob, or "slice" → how often it was otherwise
   std::string trouble{};                         // why it is not put right; "" if it is
 };

@@ -6,6 +6,8 @@
 #include "support/fake_cgroupfs.h"
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -103,6 +105,10 @@ class CareForSlices : public testing::Test {
     care.look(Instant(std::chrono::milliseconds(ms)));
     return std::exchange(systemd.asked, {});
   }
+  std::string text_of(const std::string& file) {
+    std::ifstream in(fs.root() / file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   report::SliceView first() { return care.view().slices.at(0); }
 
   FakeCgroupfs fs;
@@ -111,7 +117,7 @@ class CareForSlices : public testing::Test {
   int hastened = 0;
   std::vector<act::Lowering::End> lowered;
   Lowerer* lowerer = new Lowerer(lowered);  // care's
-  SliceCare care{observe::SliceReader(fs.root(), {"cpu", "memory"}), CpuSet{0, 1},
+  SliceCare care{observe::SliceReader(fs.root(), {"cpu", "hugetlb", "memory"}), CpuSet{0, 1},
                  std::unique_ptr<act::Lowering>(lowerer), [this] { ++hastened; }};
 };
 
@@ -231,6 +237,19 @@ TEST_F(CareForSlices, FollowsWhatPodsUseDownWhenTheyWillNotGiveItBack) {
   fs.write("kubepods.slice", "memory.current", std::to_string((500_MiB).count) + "\n");
   EXPECT_EQ(look(11'000).front(),
             "set kubepods.slice MemoryMax=" + std::to_string((512_MiB).count));
+}
+
+TEST_F(CareForSlices, GivesTheControllerOfHugePagesWhereItIsWanted) {
+  fs.add("", slice("kubereserved.slice"));
+  fs.write("", "cgroup.subtree_control", "");
+  terms.capacity.huge_pages = {{2_MiB, 64_MiB}};
+  care.adopt(terms);
+  look(0);
+  EXPECT_EQ(text_of("cgroup.subtree_control"), "+hugetlb");
+  fs.write("kubereserved.slice", "hugetlb.2MB.max", "1");
+  systemd.answer();
+  look(500);
+  EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "0");
 }
 
 TEST_F(CareForSlices, TiersFollowThePods) {

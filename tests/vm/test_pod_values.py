@@ -163,6 +163,32 @@ def test_a_manifest_with_pod_level_resources_is_sized_as_one(vm):
         print(vm.run("headroomctl list").out, end="")
 
 
+HUGE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"},
+        "spec": {"containers": [{"name": "main", "command": ["/bin/sleep", "1000"],
+                                 "resources": {"limits": {"cpu": "100m", "memory": "16Mi", "hugepages-2Mi": "4Mi"}}}]}}
+
+
+def test_huge_pages_are_counted_and_limited(vm):
+    vm.run("echo 8 > /proc/sys/vm/nr_hugepages; grep -qw hugetlb /sys/fs/cgroup/cgroup.controllers", check=True)
+    try:
+        with Node(vm) as node:
+            node.start(configuration({}))
+            knob = "hugetlb.2MB.max"
+            vm.wait_until(f"grep -qx {16 * MIB} {ROOT}/kubepods.slice/{knob}", timeout=20)
+            assert node.status()["node"]["allocatable"]["hugepages-2Mi"] == "16Mi", node.status()["node"]
+            vm.put(json.dumps(HUGE).encode(), "/tmp/huge.json")
+            told = json.loads(vm.run("headroomctl run --detach --json -f /tmp/huge.json", check=True).out)
+            assert not wrong(vm, f"/kubepods.slice/{told['slice']}", {knob: str(4 * MIB)})
+            idle = run(vm, "idle")
+            assert not wrong(vm, f"/kubepods.slice{TIERS['idle']}/{idle['slice']}", {knob: "0"})
+            vm.run("echo 4 > /proc/sys/vm/nr_hugepages", check=True)
+            vm.wait_until(f"grep -qx {8 * MIB} {ROOT}/kubepods.slice/{knob}", timeout=40)
+            vm.run("headroomctl stop huge && headroomctl stop idle", check=True)
+            wait_clean(vm)
+    finally:
+        vm.run("echo 0 > /proc/sys/vm/nr_hugepages")
+
+
 def test_a_cpu_that_goes_offline_is_no_longer_given_out(vm):
     with Node(vm) as node:
         node.start(configuration({"kubeReserved": {"cpu": "500m"}}))

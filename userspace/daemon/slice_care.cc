@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slice_care.h"
 
+#include "act/controller.h"
 #include "act/write_knob.h"
 #include "judge/allocatable/node_allocatable.h"
 #include "judge/eviction/threshold.h"
@@ -102,6 +103,7 @@ std::optional<Instant> SliceCare::look(Instant at) {
     Slice& slice = kept_.at(path);
     look_at(slice, at);
     if (terms_.mode != SlicesMode::kEnforce) continue;
+    give_huge_pages(slice);
     lower(slice, at);
     put_right(slice, at);
     const bool waits = units_ && !slice.busy && slice.plan.due;
@@ -133,6 +135,20 @@ std::optional<Bytes> SliceCare::step_of(const Slice& slice) const {
     if (threshold.hard() && threshold.signal == Signal::kAllocatableMemoryAvailable)
       step = Bytes{resolve(threshold.value, wanted->most()->count) / 4};
   return step;
+}
+
+// The limits are there at the next look. Pods have limits of their own, below the tiers.
+void SliceCare::give_huge_pages(Slice& slice) {
+  const bool missing = slice.reading.values && !slice.plan.unread.hugetlb_max.empty();
+  if (!missing || !reader_.has_huge_pages()) return;
+  const bool reserve =
+      slice.wanted.role == Role::kKubeReserved || slice.wanted.role == Role::kSystemReserved;
+  const auto given = act::give_controller(reader_.root(), slice.wanted.path, "hugetlb",
+                                          reserve ? act::Reach::kItself : act::Reach::kChildren);
+  const std::string trouble = given ? "" : given.error().what;
+  if (!trouble.empty() && trouble != slice.no_huge_pages)
+    log::warning("{}: huge pages are not limited: {}", slice.wanted.path, trouble);
+  slice.no_huge_pages = trouble;
 }
 
 void SliceCare::lower(Slice& slice, Instant at) {

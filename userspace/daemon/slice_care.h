@@ -72,6 +72,7 @@ class SliceCare {
     std::map<std::string, std::uint64_t> drift;
     report::LoweringView lowering;
     Instant lower_not_before{};
+    std::string no_huge_pages;  // why it has no limits of them
   };
 
   void work_out();
@@ -79,6 +80,7 @@ class SliceCare {
   void count_drift(Slice& slice) const;
   void put_right(Slice& slice, Instant at);
   void begin(Slice& slice);
+  void give_huge_pages(Slice& slice);
   void lower(Slice& slice, Instant at);
   void note_lowered(Instant at);
   std::optional<Bytes> step_of(const Slice& slice) const;

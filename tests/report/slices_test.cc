@@ -44,6 +44,7 @@ TEST(SliceMetrics, SayWhatShouldBeAndWhatIs) {
        R"(headroom_slice_over_limit_bytes{slice="/kube.slice"} 92274688)",
        R"(headroom_slice_over_limit_bytes{slice="/kubepods.slice"} 0)",
        R"(headroom_slice_lowerings_total{outcome="missed",slice="/kube.slice"} 1)",
+       R"(headroom_slice_bus_seconds_total 0.25)",
        R"(headroom_slice_bus_calls_total{outcome="done"} 8)"})
     EXPECT_NE(text.find(std::string(sample) + "\n"), std::string::npos) << sample << "\n" << text;
 }
@@ -61,6 +62,7 @@ TEST(SlicesJson, ArePartOfTheStatus) {
   EXPECT_EQ(kube.at("removed"), 1);
   EXPECT_EQ(kube.at("lowering"),
             (nlohmann::json{{"under_way", false}, {"late", true}, {"reached", 0}, {"missed", 1}}));
+  EXPECT_EQ(json.at("bus_calls").at("seconds"), 0.25);
   EXPECT_EQ(json.at("slices").at(2).at("knobs").at(0).at("actual"), nullptr);
   EXPECT_EQ(nlohmann::json::parse(ctl::slices_text(document()).value()), json);
 }

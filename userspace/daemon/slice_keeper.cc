@@ -93,6 +93,7 @@ class SliceKeeper::Round {
     if (bus_) {
       view.calls = calls_before_.calls + bus_->counts().calls;
       view.calls_failed = calls_before_.failed + bus_->counts().failed;
+      view.calls_waited = calls_before_.waited + bus_->counts().waited;
     }
     keeper_.show(std::move(view));
     if (mode_ == SlicesMode::kOff) return;
@@ -117,6 +118,7 @@ class SliceKeeper::Round {
     if (bus_) {
       calls_before_.calls += bus_->counts().calls;
       calls_before_.failed += bus_->counts().failed;
+      calls_before_.waited += bus_->counts().waited;
     }
     bus_.reset();
     care_.use(nullptr, why);

@@ -95,6 +95,9 @@ void add_slice_families(const SlicesView& view, Families& families) {
       .add(view.calls - view.calls_failed, {{"outcome", "done"}})
       .add(view.calls_failed, {{"outcome", "failed"}})
       .into(families);
+  Family::counter("headroom_slice_bus_seconds_total", "Time until systemd had answered these.")
+      .add(std::chrono::duration<double>(view.calls_waited).count())
+      .into(families);
 }
 
 }  // namespace headroom::report

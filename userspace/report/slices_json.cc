@@ -77,7 +77,9 @@ Json slices_json(const SlicesView& view) {
   Json json{{"mode", name(view.mode)},
             {"slices", std::move(slices)},
             {"bus_calls",
-             {{"made", view.calls}, {"failed", view.calls_failed}}}};
+             {{"made", view.calls},
+              {"failed", view.calls_failed},
+              {"seconds", std::chrono::duration<double>(view.calls_waited).count()}}}};
   if (!view.trouble.empty()) json["trouble"] = view.trouble;
   return json;
 }

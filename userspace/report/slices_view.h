@@ -7,6 +7,7 @@
 #include "judge/allocatable/node_cgroups.h"
 #include "judge/allocatable/slices_mode.h"
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -51,6 +52,7 @@ struct SlicesView {
   std::vector<SliceView> slices{};
   std::string trouble{};  // why none is put right
   std::uint64_t calls = 0, calls_failed = 0;
+  std::chrono::nanoseconds calls_waited{0};  // for systemd's answers
 };
 using SlicesRef = std::shared_ptr<const SlicesView>;
 

@@ -28,6 +28,17 @@ inline Loaded load_text(const std::string& text) {
   return load_file(dir.write("f", kHead + text));
 }
 
+inline Loaded load_with(const std::string& text, const std::vector<std::string>& flags) {
+  TempDir dir;
+  std::vector<std::string> words{"headroomd", "--config", dir.write("f", kHead + text)};
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<const char*> argv;
+  for (const std::string& word : words)
+    argv.push_back(word.c_str());
+  return config::parse_command_line(static_cast<int>(argv.size()), argv.data())
+      .and_then(config::load);
+}
+
 // Each "line: what", without the file's name; empty when nothing was wrong.
 inline std::vector<std::string> said(const Loaded& config) {
   std::vector<std::string> lines;

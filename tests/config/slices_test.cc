@@ -13,19 +13,9 @@ namespace headroom::config {
 namespace {
 
 using test::load_text;
+using test::load_with;
 using test::said;
 using Lines = std::vector<std::string>;
-
-tl::expected<Config, Complaints> load_with(const std::string& text,
-                                           const std::vector<std::string>& flags) {
-  test::TempDir dir;
-  std::vector<std::string> words{"headroomd", "--config", dir.write("f", test::kHead + text)};
-  words.insert(words.end(), flags.begin(), flags.end());
-  std::vector<const char*> argv;
-  for (const std::string& word : words)
-    argv.push_back(word.c_str());
-  return parse_command_line(static_cast<int>(argv.size()), argv.data()).and_then(load);
-}
 
 TEST(SlicesConfig, AreOffUntilAskedFor) {
   const auto config = load_text("maxPods: 1\n");

@@ -53,22 +53,70 @@ TEST(PodText, SaysAllThatIsWrong) {
                    "expected a command after --"}));
 }
 
+const NodeMemory kNode{
+    .capacity = 1_GiB, .swap = 512_MiB, .allocatable = 900_MiB, .huge_page_sizes = {}};
+
 TEST(PlacedPod, GoesBelowItsTierWithItsValues) {
   const Pod pod = pod_of({.name = "web",
                           .requests = {"cpu=500m,memory=64Mi"},
                           .limits = {"memory=128Mi"},
                           .command = {"x"}});
   config::Config config;
-  const auto placed = place_here(pod, config, 1_GiB);
+  const auto placed = place_here(pod, config, kNode);
   ASSERT_TRUE(placed);
   EXPECT_EQ(placed->slice, "kubepods-burstable-pod0b1e5a4e_1111_4222_8333_444455556666.slice");
-  EXPECT_EQ(placed->unit, "headroom-run-default.web.service");
-  EXPECT_EQ(placed->properties, (act::UnitProperties{{"CPUWeight", std::uint64_t{20}},
-                                                     {"MemoryMax", std::uint64_t{128 << 20}}}));
-  EXPECT_EQ(placed->oom_score_adj, 938);
-  EXPECT_EQ(placed->manifest, "/etc/headroom/manifests/default.web.json");
+  EXPECT_EQ(placed->path, "/kubepods.slice/kubepods-burstable.slice/" + placed->slice);
+  EXPECT_EQ(placed->values, (CgroupValues{.cpu_weight = CpuWeight{20}, .memory_max = 128_MiB}));
+  ASSERT_EQ(placed->containers.size(), 1u);
+  const PlacedContainer& container = placed->containers[0];
+  EXPECT_EQ(container.unit, "headroom-run-default.web.service");
+  EXPECT_EQ(container.values, (CgroupValues{.cpu_weight = CpuWeight{20},
+                                            .memory_max = 128_MiB,
+                                            .memory_swap_max = Bytes{0},
+                                            .memory_oom_group = true}));
+  EXPECT_EQ(container.oom_score_adj, 938);
+  EXPECT_EQ(placed->manifest, "/etc/headroom/manifests/default.web.yaml");
   config.pods_cgroup = "kubepods";
-  EXPECT_FALSE(place_here(pod, config, 1_GiB));
+  EXPECT_FALSE(place_here(pod, config, kNode));
+}
+
+TEST(PlacedPod, IsSizedAsTheConfigurationSays) {
+  const Pod pod = pod_of({.name = "web",
+                          .requests = {"cpu=1,memory=64Mi"},
+                          .limits = {"cpu=2,memory=128Mi"},
+                          .command = {"x"}});
+  config::Config config;
+  config.sizing = {
+      .cpu_period = std::chrono::milliseconds(20),
+      .pids_limit = Tasks{99},
+      .memory_qos = {.reservation = MemoryQos::Reservation::kTiered, .throttling_factor = 0.5},
+      .swap = SwapBehavior::kLimitedSwap,
+      .oom_kills_group = false};
+  const auto placed = place_here(pod, config, kNode);
+  ASSERT_TRUE(placed);
+  const CpuMax quota{.quota = Microseconds(40'000), .period = std::chrono::milliseconds(20)};
+  EXPECT_EQ(placed->values, (CgroupValues{.cpu_weight = CpuWeight{39},
+                                          .cpu_max = quota,
+                                          .memory_low = 64_MiB,
+                                          .memory_max = 128_MiB,
+                                          .pids_max = Tasks{99}}));
+  EXPECT_EQ(placed->containers[0].values, (CgroupValues{.cpu_weight = CpuWeight{39},
+                                                        .cpu_max = quota,
+                                                        .memory_low = 64_MiB,
+                                                        .memory_high = 96_MiB,
+                                                        .memory_max = 128_MiB,
+                                                        .memory_swap_max = 32_MiB}));
+}
+
+TEST(PlacedPod, WhoHasExclusiveCpusIsNotHeldBackOnThem) {
+  const Pod pod = pod_of({.name = "bank", .limits = {"cpu=2,memory=64Mi"}, .command = {"x"}});
+  config::Config config;
+  EXPECT_TRUE(place_here(pod, config, kNode)->values.cpu_max);
+  config.cpus.mode = config::CpusConfig::Mode::kEnforce;
+  config.cpus.policy = config::CpusConfig::Policy::kStatic;
+  const auto placed = place_here(pod, config, kNode);
+  EXPECT_EQ(placed->values.cpu_max, CpuMax{});
+  EXPECT_EQ(placed->containers[0].values.cpu_max, CpuMax{});
 }
 
 }  // namespace

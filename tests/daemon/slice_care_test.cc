@@ -5,6 +5,11 @@
 #include "judge/admission_node.h"
 #include "support/fake_cgroupfs.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +50,30 @@ class Systemd final : public act::Units {
   std::vector<Done> waiting;
 };
 
+// Ends when told to.
+class Lowerer final : public act::Lowering {
+ public:
+  explicit Lowerer(std::vector<End>& ended) : ended_(&ended) {}
+  void begin(const std::string& name, const std::filesystem::path&, Bytes most,
+             Duration within) override {
+    begun.push_back(name + " to " + std::to_string(most.count >> 20) + " MiB within " +
+                    std::to_string(within / std::chrono::seconds(1)) + " s");
+    busy.insert(name);
+  }
+  bool under_way(const std::string& name) const override { return busy.contains(name); }
+  std::vector<End> take_ended() override {
+    for (const End& end : *ended_)
+      busy.erase(end.name);
+    return std::exchange(*ended_, {});
+  }
+
+  Lines begun;
+  std::set<std::string> busy;
+
+ private:
+  std::vector<End>* ended_;
+};
+
 FakeCgroup slice(const std::string& name, std::vector<FakeCgroup> children = {}) {
   return {.name = name,
           .files = {{"cgroup.controllers", "cpu memory\n"},
@@ -65,9 +94,20 @@ class CareForSlices : public testing::Test {
                          .path = "/kubereserved.slice"};
     care.use(&systemd, "");
   }
+  // 700 MiB in use of the 512 that it is to have.
+  void fill() {
+    fs.add("", slice("kubereserved.slice"));
+    fs.write("kubereserved.slice", "cpu.weight", "20\n");
+    fs.write("kubereserved.slice", "memory.current", std::to_string((700_MiB).count) + "\n");
+    care.adopt(terms);
+  }
   Lines look(std::int64_t ms) {
     care.look(Instant(std::chrono::milliseconds(ms)));
     return std::exchange(systemd.asked, {});
+  }
+  std::string text_of(const std::string& file) {
+    std::ifstream in(fs.root() / file);
+    return {std::istreambuf_iterator<char>(in), {}};
   }
   report::SliceView first() { return care.view().slices.at(0); }
 
@@ -75,8 +115,10 @@ class CareForSlices : public testing::Test {
   SliceTerms terms;
   Systemd systemd;
   int hastened = 0;
-  SliceCare care{observe::SliceReader(fs.root(), {"cpu", "memory"}), CpuSet{0, 1},
-                 [this] { ++hastened; }};
+  std::vector<act::Lowering::End> lowered;
+  Lowerer* lowerer = new Lowerer(lowered);  // care's
+  SliceCare care{observe::SliceReader(fs.root(), {"cpu", "hugetlb", "memory"}), CpuSet{0, 1},
+                 std::unique_ptr<act::Lowering>(lowerer), [this] { ++hastened; }};
 };
 
 TEST_F(CareForSlices, SetsAndThenStartsWhatIsMissing) {
@@ -141,6 +183,73 @@ TEST_F(CareForSlices, ReservesBeyondTheNodeAreTrouble) {
   care.adopt(terms);
   EXPECT_EQ(look(0), Lines{});
   EXPECT_NE(care.view().trouble.find("\"memory\" has a reservation of 512Mi"), std::string::npos);
+}
+
+TEST_F(CareForSlices, TakesMemoryBeforeItLowersALimitBelowWhatIsInUse) {
+  fill();
+  EXPECT_EQ(look(0), Lines{}) << "systemd would wait for it";
+  EXPECT_EQ(lowerer->begun, Lines{"/kubereserved.slice to 512 MiB within 10 s"});
+  look(500);
+  EXPECT_EQ(lowerer->begun.size(), 1u) << "it is under way";
+  EXPECT_TRUE(first().lowering.under_way);
+  fs.write("kubereserved.slice", "memory.current", std::to_string((500_MiB).count) + "\n");
+  lowered = {{.name = "/kubereserved.slice", .reached = true, .in_use = 500_MiB}};
+  EXPECT_EQ(look(1000),
+            Lines{"set kubereserved.slice MemoryMax=" + std::to_string((512_MiB).count)});
+  EXPECT_EQ(first().lowering.reached, 1u);
+  EXPECT_FALSE(first().over);
+}
+
+TEST_F(CareForSlices, SaysThatTooMuchStaysInUseAndTriesAgainLater) {
+  fill();
+  look(0);
+  lowered = {{.name = "/kubereserved.slice", .reached = false, .in_use = 690_MiB}};
+  EXPECT_EQ(look(10'000), Lines{});
+  EXPECT_TRUE(first().lowering.late);
+  EXPECT_EQ(first().lowering.missed, 1u);
+  look(69'000);
+  EXPECT_EQ(lowerer->begun.size(), 1u);
+  look(70'000);
+  EXPECT_EQ(lowerer->begun.size(), 2u);
+}
+
+// Eviction sees how far the limit is, so it comes near; of a reserve nobody is evicted.
+TEST_F(CareForSlices, FollowsWhatPodsUseDownWhenTheyWillNotGiveItBack) {
+  terms.policy.kube.enforcement = Enforcement::kNone;
+  terms.policy.kubepods = *kubepods_name("/");
+  terms.capacity.memory = 512_MiB;
+  terms.thresholds = {{.signal = Signal::kAllocatableMemoryAvailable,
+                       .value = Quantity::of((100_MiB).count),
+                       .grace = Duration::zero(),
+                       .min_reclaim = {}}};
+  fs.add("", slice("kubepods.slice"));
+  fs.write("kubepods.slice", "cpu.weight", "77\n");
+  fs.write("kubepods.slice", "memory.current", std::to_string((700_MiB).count) + "\n");
+  care.adopt(terms);
+  look(0);
+  systemd.answer();
+  lowered = {{.name = "/kubepods.slice", .reached = false, .in_use = 700_MiB}};
+  look(10'000);
+  EXPECT_EQ(look(10'500).front(),
+            "set kubepods.slice MemoryMax=" + std::to_string((725_MiB).count));
+  systemd.answer();
+  fs.write("kubepods.slice", "memory.max", std::to_string((725_MiB).count) + "\n");
+  fs.write("kubepods.slice", "memory.current", std::to_string((500_MiB).count) + "\n");
+  EXPECT_EQ(look(11'000).front(),
+            "set kubepods.slice MemoryMax=" + std::to_string((512_MiB).count));
+}
+
+TEST_F(CareForSlices, GivesTheControllerOfHugePagesWhereItIsWanted) {
+  fs.add("", slice("kubereserved.slice"));
+  fs.write("", "cgroup.subtree_control", "");
+  terms.capacity.huge_pages = {{2_MiB, 64_MiB}};
+  care.adopt(terms);
+  look(0);
+  EXPECT_EQ(text_of("cgroup.subtree_control"), "+hugetlb");
+  fs.write("kubereserved.slice", "hugetlb.2MB.max", "1");
+  systemd.answer();
+  look(500);
+  EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "0");
 }
 
 TEST_F(CareForSlices, TiersFollowThePods) {

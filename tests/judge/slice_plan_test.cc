@@ -142,5 +142,19 @@ TEST(SlicePlan, DoesNotCutBelowWhatIsInUse) {
       << "what is in use is not known";
 }
 
+TEST(SlicePlan, FollowsWhatIsInUseDownInSteps) {
+  const SliceHistory history;
+  const auto written = [&](Limit<Bytes> actual, Bytes in_use) {
+    const SliceReading reading = there({.cpu_weight = CpuWeight{39}, .memory_max = actual}, in_use);
+    return plan_slice(kWanted, reading, history, at(0), 20_MiB).write.memory_max;
+  };
+  EXPECT_EQ(written(Limit<Bytes>::max(), 1200_MiB), Limit<Bytes>(1220_MiB));
+  EXPECT_EQ(written(2_GiB, 1200_MiB), Limit<Bytes>(1220_MiB));
+  EXPECT_EQ(written(1220_MiB, 1180_MiB), std::nullopt) << "two steps away is near enough";
+  EXPECT_EQ(written(1220_MiB, 1179_MiB), Limit<Bytes>(1199_MiB));
+  EXPECT_EQ(written(1220_MiB, 1219_MiB), std::nullopt) << "never up";
+  EXPECT_EQ(written(1220_MiB, 1_GiB), Limit<Bytes>(1_GiB));
+}
+
 }  // namespace
 }  // namespace headroom

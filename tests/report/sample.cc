@@ -168,6 +168,7 @@ report::SlicesRef sample_slices() {
   view->mode = SlicesMode::kEnforce;
   view->calls = 9;
   view->calls_failed = 1;
+  view->calls_waited = std::chrono::milliseconds(250);
   const CgroupValues pods{.cpu_weight = CpuWeight{59}, .memory_max = 3_GiB};
   const CgroupValues reserve{.cpu_weight = CpuWeight{20}, .memory_max = 512_MiB};
   view->slices = {{.role = Role::kPods,
@@ -188,6 +189,7 @@ report::SlicesRef sample_slices() {
                    .differs = {.memory_max = 512_MiB},
                    .memory = 600_MiB,
                    .over = 600_MiB,
+                   .lowering = {.late = true, .missed = 1},
                    .drift = {{"memory.max", 2}, {"slice", 1}}},
                   {.role = Role::kBestEffort,
                    .path = "/kubepods.slice/kubepods-besteffort.slice",

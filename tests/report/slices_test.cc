@@ -41,6 +41,10 @@ TEST(SliceMetrics, SayWhatShouldBeAndWhatIs) {
        R"(headroom_slice_usage{resource="memory",role="kubepods",slice="/kubepods.slice",unit="byte"} 1073741824)",
        R"(headroom_slice_usage{resource="cpu",role="kubepods",slice="/kubepods.slice",unit="core"} 0.25)",
        R"(headroom_slice_drift_total{knob="memory.max",slice="/kube.slice"} 2)",
+       R"(headroom_slice_over_limit_bytes{slice="/kube.slice"} 92274688)",
+       R"(headroom_slice_over_limit_bytes{slice="/kubepods.slice"} 0)",
+       R"(headroom_slice_lowerings_total{outcome="missed",slice="/kube.slice"} 1)",
+       R"(headroom_slice_bus_seconds_total 0.25)",
        R"(headroom_slice_bus_calls_total{outcome="done"} 8)"})
     EXPECT_NE(text.find(std::string(sample) + "\n"), std::string::npos) << sample << "\n" << text;
 }
@@ -56,6 +60,9 @@ TEST(SlicesJson, ArePartOfTheStatus) {
                                                     {"differs", true},
                                                     {"drift", 2}}));
   EXPECT_EQ(kube.at("removed"), 1);
+  EXPECT_EQ(kube.at("lowering"),
+            (nlohmann::json{{"under_way", false}, {"late", true}, {"reached", 0}, {"missed", 1}}));
+  EXPECT_EQ(json.at("bus_calls").at("seconds"), 0.25);
   EXPECT_EQ(json.at("slices").at(2).at("knobs").at(0).at("actual"), nullptr);
   EXPECT_EQ(nlohmann::json::parse(ctl::slices_text(document()).value()), json);
 }
@@ -77,7 +84,7 @@ SLICE                                      KNOB        DESIRED  ACTUAL  DRIFT
 /kube.slice                                memory.max    512Mi     max      2
 /kubepods.slice/kubepods-besteffort.slice  cpu.weight        1       -      0
 
-/kube.slice: 600Mi in use; memory.max is lowered when less is
+/kube.slice: 600Mi in use; memory.max is lowered when less is: it could not be had so far
 /kube.slice: was removed 1 time
 /kubepods.slice/kubepods-besteffort.slice: reach systemd on the system bus: gone
 )");

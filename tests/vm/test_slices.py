@@ -3,6 +3,7 @@
 
 import json
 
+from kubelet_numbers import page, weight
 from node import ETC, Node, Pod, kubelet_configuration
 
 PATIENT = True
@@ -33,18 +34,8 @@ def values(vm, slice, knobs):
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def weight(milli):
-    """The kubelet's: milliCPU to shares to weight (KUBELET.md 3.4)."""
-    shares = max(2, milli * 1024 // 1000)
-    return str(1 + (shares - 2) * 9999 // 262142)
-
-
 def memory_total(vm):
     return int(vm.run("awk '/^MemTotal/{print $2*1024}' /proc/meminfo", check=True).out)
-
-
-def page(count):
-    return str(count // 4096 * 4096)
 
 
 def slices(node):
@@ -254,4 +245,46 @@ def test_the_reserve_keeps_its_share_and_pods_stay_below_their_limit(vm):
         assert evicted == ["hog"] and node.kernel_oom_kills() == 0, (evicted, node.kernel_oom_kills())
         assert peak <= limit and kept == "active", (peak, limit, kept)
         vm.stop("headroom-test-keeper.service")
+    clear(vm)
+
+
+def test_a_limit_below_what_is_in_use_is_lowered_without_a_stall_or_a_kernel_kill(vm):
+    with Node(vm) as node:
+        clear(vm)
+        node.start(configuration())
+        settled(vm)
+        # Cache that can be had back, and memory that cannot.
+        reader = node.run_script(Pod("reader", "burstable", {"memory": "600Mi"}),
+                                 "truncate -s 500M /root/filler; cat /root/filler > /dev/null; sleep 1000")
+        vm.wait_until(f"[ $(cat {ROOT}{BURSTABLE}/memory.current) -gt {450 * MIB} ]", timeout=60)
+        total = memory_total(vm)
+        configured = configuration(kubeReserved={"memory": f"{(total >> 20) - 300}Mi"}, hard="50Mi")
+        node.configure(configured)
+        began = vm.run("date +%s%N").out
+        vm.run("systemctl kill -s HUP headroomd; systemctl show -p MainPID --value headroomd", check=True)
+        vm.wait_until(f"[ $(cat {ROOT}{PODS}/memory.max) != max ] && [ $(cat {ROOT}{PODS}/memory.max) -le {300 * MIB} ]")
+        took = vm.run(f"echo $(( ($(date +%s%N) - {began.strip()}) / 1000000 ))").out.strip()
+        view = slices(node)["slices"][0]
+        assert node.alive(reader) and view["lowering"]["reached"] >= 1, view
+        print(f"    500 MiB of cache were taken and memory.max lowered to 300 MiB in {took} ms, nobody killed")
+        vm.stop(reader.unit)
+        vm.run("rm -f /root/filler")
+        node.stop()
+
+        node.start(configuration())
+        settled(vm)
+        keeper = node.run_pod(Pod("keeper", "burstable", {"memory": "120Mi"}), "--hold 80M")
+        hog = node.run_pod(Pod("hog", "burstable", {"memory": "20Mi"}), "--hold 500M")
+        vm.wait_until(f"[ $(cat {ROOT}{BURSTABLE}/memory.current) -gt {570 * MIB} ]", timeout=60)
+        node.configure(configured)
+        vm.run("systemctl reload headroomd", check=True)
+        vm.wait_until(f"[ $(cat {ROOT}{PODS}/memory.max) = {page(300 * MIB)} ]", timeout=60)
+        view = slices(node)["slices"][0]
+        evicted = [record["pod"]["name"] for record in node.evictions()]
+        print(f"    500 MiB that nobody gives back: tried {view['lowering']}, evicted {evicted}, "
+              f"kernel OOM kills {node.kernel_oom_kills()}")
+        assert evicted == ["hog"] and node.kernel_oom_kills() == 0 and node.alive(keeper) and not node.alive(hog)
+        assert view["lowering"]["missed"] >= 1, view
+        assert "memory.max cannot be lowered yet" in node.journal()
+        assert f'headroom_slice_lowerings_total{{outcome="missed",slice="{PODS}"}}' in node.metrics()
     clear(vm)

@@ -13,6 +13,8 @@
 namespace headroom::act {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr const char* kSystemd = "org.freedesktop.systemd1";
 constexpr const char* kManagerPath = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
@@ -28,6 +30,7 @@ struct UnitBus::Connection {
     Connection* connection = nullptr;
     std::string doing;
     Done done;
+    Clock::time_point sent = Clock::now();
     std::list<Call>::iterator self{};
   };
 
@@ -63,6 +66,7 @@ int UnitBus::Connection::on_reply(sd_bus_message* reply, void* user, sd_bus_erro
   Connection& connection = *call->connection;
   const Done done = std::move(call->done);
   const std::string doing = std::move(call->doing);
+  connection.counts.waited += Clock::now() - call->sent;
   connection.under_way.erase(call->self);
   const sd_bus_error* error = sd_bus_message_get_error(reply);
   if (error) ++connection.counts.failed;
@@ -77,7 +81,8 @@ int UnitBus::Connection::on_reply(sd_bus_message* reply, void* user, sd_bus_erro
 
 void UnitBus::Connection::send(BusMessage message, std::string doing, Done done) {
   ++counts.calls;
-  Call& call = under_way.emplace_back(Call{this, std::move(doing), std::move(done)});
+  Call& call = under_way.emplace_back(
+      Call{.connection = this, .doing = std::move(doing), .done = std::move(done)});
   call.self = std::prev(under_way.end());
   const int r =
       sd_bus_call_async(bus, nullptr, message.get(), &Connection::on_reply, &call, kTimeoutUsec);

@@ -6,6 +6,7 @@
 
 #include <headroom/result.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@ class UnitBus final : public Units {
  public:
   struct Counts {
     std::uint64_t calls = 0, failed = 0;
+    std::chrono::nanoseconds waited{0};  // for systemd's answers, call by call
   };
   // `on_change`: systemd has read its files again, or one of the watched units is gone or changed.
   static Result<std::unique_ptr<UnitBus>> open(sd_event* event, std::function<void()> on_change);

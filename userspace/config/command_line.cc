@@ -86,6 +86,13 @@ constexpr Flag kKubeletFlags[] = {
      "--experimental-node-allocatable-ignore-eviction-threshold",
      &CommandLine::ignore_eviction_threshold, nullptr,
      "do not take hard eviction thresholds off what pods may have"},
+
+    {"--cpu-cfs-quota", &CommandLine::cpu_cfs_quota, nullptr,
+     "hold containers to their CPU limits by quota (true)"},
+    {"--cpu-cfs-quota-period", &CommandLine::cpu_cfs_quota_period, "DURATION",
+     "the period of that quota (100ms)"},
+    {"--pod-max-pids", &CommandLine::pod_max_pids, "NUMBER",
+     "most processes and threads of a pod; -1: as many as the node has"},
 };
 
 constexpr Flag kOurFlags[] = {

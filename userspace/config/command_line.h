@@ -51,6 +51,9 @@ struct CommandLine {
   Uses cgroup_driver;
   Uses cgroups_per_qos;            // "true" where no value is given
   Uses ignore_eviction_threshold;  // likewise
+  Uses cpu_cfs_quota;              // likewise
+  Uses cpu_cfs_quota_period;
+  Uses pod_max_pids;
 
   // Ours.
   Uses mode;

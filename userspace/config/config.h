@@ -9,6 +9,7 @@
 #include "config/setting.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/cpu_conversion.h"
+#include "judge/allocatable/pod_sizing.h"
 #include "judge/allocatable/slices_mode.h"
 
 #include <headroom/placement.h>
@@ -92,6 +93,7 @@ struct Config {
   // them at run time, and the policy holds those in force.
   std::vector<Taint> taints;       // registerWithTaints
   AllocatablePolicy reserved;      // kubeReserved, systemReserved, and how they are enforced
+  PodSizing sizing;                // podPidsLimit, cpuCFSQuota, memorySwap, memory QoS
   std::int64_t max_pods = 110;     // maxPods
   std::int64_t pods_per_core = 0;  // podsPerCore; 0: no such limit
   std::string node_name;           // nodeName; "": the host's

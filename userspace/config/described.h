@@ -14,6 +14,7 @@ enum class KeyType : std::uint8_t {
   kWord,  // one of `words`
   kBoolean,
   kInteger,
+  kNumber,
   kDuration,
   kQuantity,
   kStrings,    // a list

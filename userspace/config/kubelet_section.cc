@@ -84,13 +84,14 @@ void read_cgroups(const Section& document, Config& config) {
 }  // namespace
 
 void read_kubelet(const Section& document, const std::string& file, Config& config,
-                  EvictionTold& eviction, ReservesTold& reserves) {
+                  EvictionTold& eviction, ReservesTold& reserves, SizingTold& sizing) {
   expect_constant(document, "apiVersion", kApiVersion);
   expect_constant(document, "kind", kKind);
   complain_of_unknown(document);
   read_eviction(document, file, config, eviction);
   read_cgroups(document, config);
   read_reserves(document, file, reserves);
+  read_sizing(document, file, sizing);
   read_node(document, config);
 }
 

@@ -14,6 +14,7 @@
 #include "config/reserves_told.h"
 #include "config/section.h"
 #include "config/settings_told.h"
+#include "config/sizing_told.h"
 #include "config/sources.h"
 
 #include <sys/stat.h>
@@ -33,6 +34,7 @@ struct Gathered {
   EvictionTold eviction;
   CpusTold cpus;
   ReservesTold reserves;
+  SizingTold sizing;
 };
 
 // The file and its drop-ins, as far as they can be read.
@@ -83,7 +85,7 @@ void read_document(const Sources& sources, Config& config, Gathered& gathered,
   if (!sources.document().is_map()) return;  // absent, or complained of
   const std::string& file = sources.files().front();
   const Section section(sources.document(), "", file, complaints);
-  read_kubelet(section, file, config, gathered.eviction, gathered.reserves);
+  read_kubelet(section, file, config, gathered.eviction, gathered.reserves, gathered.sizing);
   read_cpus(section, file, config, gathered.cpus);
   if (const auto ours = section.map("headroom")) {
     read_headroom(*ours, file, config, gathered.reserves);
@@ -124,6 +126,7 @@ Heard read(const CommandLine& line, const Surroundings& surroundings) {
   apply_node_flags(line, told.config, told.complaints);
   apply_cpu_flags(line, told.config, gathered.cpus, told.complaints);
   apply_reserve_flags(line, gathered.reserves, told.complaints);
+  apply_sizing_flags(line, gathered.sizing, told.complaints);
   settle_beside_kubelet(sources.document(), sources.files().empty() ? "" : sources.files().front(),
                         surroundings.kubelet_runs, told.config, told.complaints);
   const Enforcements enforcements{enforcements_told(gathered.eviction, told.complaints),
@@ -133,6 +136,7 @@ Heard read(const CommandLine& line, const Surroundings& surroundings) {
   if (told.config.memory_pressure)
     told.config.policy.thresholds.push_back(*told.config.memory_pressure);
   settle_reserves(gathered.reserves, enforcements, told.config, told.complaints);
+  settle_sizing(gathered.sizing, told.config, told.complaints);
   settle_cpus(gathered.cpus, told.config, told.complaints);
   told.config.settings =
       settings_told(sources.document(), line, gathered.eviction, gathered.reserves,

@@ -50,6 +50,8 @@ Json type_of(const DescribedKey& key) {
       return or_null("boolean");
     case KeyType::kInteger:
       return or_null("integer");
+    case KeyType::kNumber:
+      return or_null("number");
     case KeyType::kDuration:
       return {{"type", Json::array({"string", "null"})},
               {"pattern", "^([-+]?([0-9.]+(ns|us|µs|ms|s|m|h))+|0)$"}};

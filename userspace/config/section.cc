@@ -83,6 +83,18 @@ std::optional<std::int64_t> Section::integer(std::string_view key, std::int64_t 
   return std::nullopt;
 }
 
+std::optional<double> Section::number(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  const std::string& text = entry->value.text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (is_number(entry->value) && error == std::errc() && end == text.data() + text.size())
+    return value;
+  expected(path_of(key), entry->line, "a number such as 0.9", entry->value);
+  return std::nullopt;
+}
+
 std::optional<Duration> Section::duration(std::string_view key) const {
   const yaml::Entry* entry = yaml::find(*map_, key);
   if (!entry) return std::nullopt;

@@ -61,6 +61,7 @@ class Section {
   std::optional<std::int64_t> integer(
       std::string_view key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  std::optional<double> number(std::string_view key) const;
   std::optional<Duration> duration(std::string_view key) const;  // of Go: "1m30s"
   std::optional<Quantity> quantity(std::string_view key) const;  // a string or a number
   std::optional<std::vector<Word>> list_of_strings(std::string_view key) const;

@@ -13,7 +13,9 @@
 #include "ctl/pods.h"
 #include "ctl/record.h"
 #include "ctl/replay.h"
+#include "ctl/run/list.h"
 #include "ctl/run/run.h"
+#include "ctl/run/stop.h"
 #include "ctl/slices.h"
 #include "ctl/status.h"
 #include "ctl/taint.h"
@@ -47,6 +49,8 @@ constexpr Entry kCommands[] = {
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},
+    {add_list, R"(
+  headroomctl list                    the pods that headroomctl run has started)"},
     {add_pods, R"(
   headroomctl pods --sort stalls      every pod, by how long it waited for memory)"},
     {add_slices, R"(
@@ -69,7 +73,8 @@ constexpr Entry kCommands[] = {
     {add_replay, R"(
   headroomctl replay busy.rec --config new.yaml   what would another policy have done?)"},
     {add_run, R"(
-  headroomctl run --name web --request cpu=500m,memory=256Mi -- CMD   as a pod, if admitted)"},
+  headroomctl run --name web --request cpu=500m,memory=256Mi -- CMD   as a pod, if admitted
+  headroomctl run -f web.yaml --detach            the containers of a manifest)"},
     {add_stop, R"(
   headroomctl stop web            stop it again)"},
     {add_taint, R"(

@@ -104,6 +104,12 @@ Row knob_row(const Json& slice, const Json& knob) {
           {tasks(knob.at("drift"))}};
 }
 
+std::string lowering(const Json& slice) {
+  const Json state = slice.value("lowering", Json::object());
+  if (state.value("under_way", false)) return ": taking memory";
+  return state.value("late", false) ? ": it could not be had so far" : "";
+}
+
 std::string troubles(const Json& slices) {
   std::string text;
   if (const auto trouble = text_of(slices, "trouble"); !trouble.empty()) text += trouble + '\n';
@@ -112,8 +118,8 @@ std::string troubles(const Json& slices) {
     if (const auto trouble = text_of(slice, "trouble"); !trouble.empty())
       text += fmt::format("{}: {}\n", path, trouble);
     if (!slice.at("over").is_null())
-      text += fmt::format("{}: {} in use; memory.max is lowered when less is\n", path,
-                          memory(slice.at("over")));
+      text += fmt::format("{}: {} in use; memory.max is lowered when less is{}\n", path,
+                          memory(slice.at("over")), lowering(slice));
     if (const auto removed = slice.at("removed").get<std::int64_t>(); removed > 0)
       text += fmt::format("{}: was removed {} time{}\n", path, removed, removed == 1 ? "" : "s");
   }

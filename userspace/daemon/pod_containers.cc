@@ -18,8 +18,9 @@ std::string_view without_suffix(std::string_view name) {
 
 bool named_by(std::string_view stem, const std::string& container) {
   if (stem == container) return true;
-  return stem.size() > container.size() && stem.ends_with(container) &&
-         stem[stem.size() - container.size() - 1] == '-';
+  if (stem.size() <= container.size() || !stem.ends_with(container)) return false;
+  const char before = stem[stem.size() - container.size() - 1];
+  return before == '-' || before == '.';
 }
 
 // The longest that fits: "web-main" is rather web-main's than main's.

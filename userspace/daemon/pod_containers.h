@@ -19,8 +19,8 @@ namespace headroom::daemon {
 using Identify = std::function<const ContainerIdentity*(std::string_view runtime_id)>;
 
 // Container name → cgroup. By what the runtime tells; else a unit is named by its container
-// ("main.service", "web-main.service"); else, where the pod has one container alone, all of the
-// pod's cgroups but its sandbox are that one. What is not recognised is left out.
+// ("main.service", "web-main.service", "web.main.service"); else, where the pod has one container
+// alone, all of the pod's cgroups but its sandbox are that one. What is not recognised is left out.
 std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
                                                       const Identify& identify);

@@ -34,6 +34,13 @@ Json refusals_json(const std::vector<Refusal>& refusals) {
   return list;
 }
 
+Json amounts_json(const ResourceList& list) {
+  Json json = Json::object();
+  for (const auto& [resource, quantity] : list)
+    json[resource] = quantity.canonical();
+  return json;
+}
+
 Json taints_json(const std::vector<Taint>& taints) {
   Json list = Json::array();
   for (const Taint& taint : taints)
@@ -80,7 +87,9 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
   Json pods = Json::array();
   for (const Pod& pod : manifests.pods)
     pods.push_back(admission_json(pod, status->state));
-  return dumped({{"node", status->state.name}, {"pods", std::move(pods)}});
+  return dumped({{"node", status->state.name},
+                 {"allocatable", amounts_json(status->allocatable)},
+                 {"pods", std::move(pods)}});
 }
 
 Result<std::string> taint_json(TaintKeeper& keeper, const std::vector<std::string>& edits,

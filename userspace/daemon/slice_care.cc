@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slice_care.h"
 
+#include "act/controller.h"
 #include "act/write_knob.h"
 #include "judge/allocatable/node_allocatable.h"
+#include "judge/eviction/threshold.h"
+#include "report/human.h"
 #include "report/journal.h"
 
+#include <cstring>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -38,9 +42,10 @@ std::string as_text(const CgroupValues& values) {
 }  // namespace
 
 SliceCare::SliceCare(observe::SliceReader reader, CpuSet possible_cpus,
-                     std::function<void()> hasten)
+                     std::unique_ptr<act::Lowering> lowering, std::function<void()> hasten)
     : reader_(std::move(reader)),
       possible_cpus_(std::move(possible_cpus)),
+      lowering_(std::move(lowering)),
       hasten_(std::move(hasten)) {}
 
 void SliceCare::adopt(SliceTerms terms) {
@@ -93,10 +98,13 @@ Amounts SliceCare::share_of(Role role, const NodeAllocatable& node) const {
 
 std::optional<Instant> SliceCare::look(Instant at) {
   std::optional<Instant> due;
+  note_lowered(at);
   for (const std::string& path : order_) {
     Slice& slice = kept_.at(path);
     look_at(slice, at);
     if (terms_.mode != SlicesMode::kEnforce) continue;
+    give_huge_pages(slice);
+    lower(slice, at);
     put_right(slice, at);
     const bool waits = units_ && !slice.busy && slice.plan.due;
     if (waits && (!due || *slice.plan.due < *due)) due = slice.plan.due;
@@ -109,10 +117,67 @@ void SliceCare::look_at(Slice& slice, Instant at) {
   slice.cpus = rate(slice.reading, slice.read_at, reading, at);
   slice.reading = std::move(reading);
   slice.read_at = at;
-  slice.plan = plan_slice(slice.wanted.values, slice.reading, slice.history, at);
+  slice.plan = plan_slice(slice.wanted.values, slice.reading, slice.history, at, step_of(slice));
   slice.history = slice.plan.after;
   count_drift(slice);
   if (!slice.plan.due) slice.trouble.clear();
+  if (!slice.plan.over) slice.lowering.late = false;
+}
+
+// Pods that are over go by eviction, which measures the distance to the limit: half its threshold
+// is near enough, and leaves those who stay some room. Of the other slices nobody evicts.
+std::optional<Bytes> SliceCare::step_of(const Slice& slice) const {
+  const auto& wanted = slice.wanted.values.memory_max;
+  if (!slice.lowering.late || slice.wanted.role != Role::kPods || !wanted || wanted->is_max())
+    return std::nullopt;
+  std::optional<Bytes> step;
+  for (const Threshold& threshold : terms_.thresholds)
+    if (threshold.hard() && threshold.signal == Signal::kAllocatableMemoryAvailable)
+      step = Bytes{resolve(threshold.value, wanted->most()->count) / 4};
+  return step;
+}
+
+// The limits are there at the next look. Pods have limits of their own, below the tiers.
+void SliceCare::give_huge_pages(Slice& slice) {
+  const bool missing = slice.reading.values && !slice.plan.unread.hugetlb_max.empty();
+  if (!missing || !reader_.has_huge_pages()) return;
+  const bool reserve =
+      slice.wanted.role == Role::kKubeReserved || slice.wanted.role == Role::kSystemReserved;
+  const auto given = act::give_controller(reader_.root(), slice.wanted.path, "hugetlb",
+                                          reserve ? act::Reach::kItself : act::Reach::kChildren);
+  const std::string trouble = given ? "" : given.error().what;
+  if (!trouble.empty() && trouble != slice.no_huge_pages)
+    log::warning("{}: huge pages are not limited: {}", slice.wanted.path, trouble);
+  slice.no_huge_pages = trouble;
+}
+
+void SliceCare::lower(Slice& slice, Instant at) {
+  const std::string& path = slice.wanted.path;
+  slice.lowering.under_way = lowering_->under_way(path);
+  if (!slice.plan.over || slice.lowering.under_way || at < slice.lower_not_before) return;
+  const Bytes most = *slice.wanted.values.memory_max->most();
+  log::info("{}: {} in use, and memory.max is to be {}: taking memory for {} s at the most", path,
+            report::human_bytes(slice.plan.over->count), report::human_bytes(most.count),
+            std::chrono::duration_cast<std::chrono::seconds>(kLowering).count());
+  lowering_->begin(path, reader_.root() / path.substr(1), most, kLowering);
+  slice.lowering.under_way = true;
+}
+
+void SliceCare::note_lowered(Instant at) {
+  for (const act::Lowering::End& end : lowering_->take_ended()) {
+    Slice& slice = kept_.at(end.name);
+    slice.lowering.under_way = false;
+    slice.lower_not_before = at + kLoweringPause;
+    ++(end.reached ? slice.lowering.reached : slice.lowering.missed);
+    slice.lowering.late = !end.reached;
+    if (end.error != 0)
+      log::error("{}: take memory: {}", end.name, std::strerror(end.error));
+    else if (!end.reached)
+      log::warning(
+          "{}: memory.max cannot be lowered yet: {} are in use after {} s of taking memory",
+          end.name, report::human_bytes(end.in_use.count),
+          std::chrono::duration_cast<std::chrono::seconds>(kLowering).count());
+  }
 }
 
 void SliceCare::count_drift(Slice& slice) const {
@@ -199,6 +264,7 @@ report::SlicesView SliceCare::view() const {
                            .tasks = slice.reading.tasks,
                            .cpus = slice.cpus,
                            .over = slice.plan.over,
+                           .lowering = slice.lowering,
                            .drift = slice.drift,
                            .trouble = slice.trouble});
     if (slice.plan.over) view.slices.back().differs.memory_max = slice.wanted.values.memory_max;

@@ -2,6 +2,7 @@
 // SliceCare: looks at the slices, and puts right what is not as it should be; one thread's.
 #pragma once
 
+#include "act/lowering.h"
 #include "act/units.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/amounts.h"
@@ -36,8 +37,14 @@ struct SliceTerms {
 
 class SliceCare {
  public:
+  // What is in use above a limit that is to be lowered is taken for so long, and again after the
+  // pause.
+  static constexpr Duration kLowering = std::chrono::seconds(10);
+  static constexpr Duration kLoweringPause = std::chrono::minutes(1);
+
   // `hasten`: something was done, look again soon.
-  SliceCare(observe::SliceReader reader, CpuSet possible_cpus, std::function<void()> hasten);
+  SliceCare(observe::SliceReader reader, CpuSet possible_cpus,
+            std::unique_ptr<act::Lowering> lowering, std::function<void()> hasten);
 
   void adopt(SliceTerms terms);
   // Through these from now on; null: systemd cannot be reached, and `why`. Calls under way are
@@ -63,6 +70,9 @@ class SliceCare {
     bool busy = false;  // a call is under way
     std::string trouble;
     std::map<std::string, std::uint64_t> drift;
+    report::LoweringView lowering;
+    Instant lower_not_before{};
+    std::string no_huge_pages;  // why it has no limits of them
   };
 
   void work_out();
@@ -70,6 +80,10 @@ class SliceCare {
   void count_drift(Slice& slice) const;
   void put_right(Slice& slice, Instant at);
   void begin(Slice& slice);
+  void give_huge_pages(Slice& slice);
+  void lower(Slice& slice, Instant at);
+  void note_lowered(Instant at);
+  std::optional<Bytes> step_of(const Slice& slice) const;
   void write_rest(const Slice& slice) const;
   void ended(const std::string& path, const Result<>& result);
   act::UnitProperties properties(const Slice& slice) const;
@@ -77,6 +91,7 @@ class SliceCare {
 
   const observe::SliceReader reader_;
   const CpuSet possible_cpus_;
+  const std::unique_ptr<act::Lowering> lowering_;
   const std::function<void()> hasten_;
   SliceTerms terms_;
   act::Units* units_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slice_keeper.h"
 
+#include "act/lowering_threads.h"
 #include "act/unit_bus.h"
 #include "observe/clock.h"
 #include "observe/knob_watch.h"
@@ -49,7 +50,8 @@ class SliceKeeper::Round {
   Round(SliceKeeper& keeper, Event event)
       : keeper_(keeper),
         event_(std::move(event)),
-        care_(keeper.reader_, keeper.possible_cpus_, [this] { soon(); }),
+        care_(keeper.reader_, keeper.possible_cpus_, std::make_unique<act::LoweringThreads>(),
+              [this] { soon(); }),
         watch_(keeper.reader_.root()) {}
 
   Result<> attach() {
@@ -91,6 +93,7 @@ class SliceKeeper::Round {
     if (bus_) {
       view.calls = calls_before_.calls + bus_->counts().calls;
       view.calls_failed = calls_before_.failed + bus_->counts().failed;
+      view.calls_waited = calls_before_.waited + bus_->counts().waited;
     }
     keeper_.show(std::move(view));
     if (mode_ == SlicesMode::kOff) return;
@@ -115,6 +118,7 @@ class SliceKeeper::Round {
     if (bus_) {
       calls_before_.calls += bus_->counts().calls;
       calls_before_.failed += bus_->counts().failed;
+      calls_before_.waited += bus_->counts().waited;
     }
     bus_.reset();
     care_.use(nullptr, why);

@@ -34,7 +34,7 @@ SliceTerms slice_terms(const config::Config& config, const Amounts& capacity,
   return {.mode = slices_mode(config),
           .lasting = config.slices.persistent ? act::Lasting::kForGood : act::Lasting::kUntilReboot,
           .policy = config.reserved,
-          .sizing = {.weights = config.slices.weights},
+          .sizing = config.sizing,
           .thresholds = config.policy.thresholds,
           .capacity = capacity,
           .active = std::move(active)};

@@ -108,7 +108,7 @@ bool is_among(const std::vector<std::string>& words, std::string_view word) {
 }  // namespace
 
 SliceReader::SliceReader(std::filesystem::path root, const std::vector<std::string>& controllers)
-    : root_(std::move(root)) {
+    : root_(std::move(root)), has_huge_pages_(is_among(controllers, "hugetlb")) {
   for (const std::string_view controller : kNeeded)
     if (is_among(controllers, controller)) needed_.emplace_back(controller);
 }

@@ -21,10 +21,13 @@ class SliceReader {
 
   const std::filesystem::path& root() const { return root_; }
   const std::vector<std::string>& controllers() const { return needed_; }
+  // hugetlb is none of them: systemd does not know it.
+  bool has_huge_pages() const { return has_huge_pages_; }
 
  private:
   const std::filesystem::path root_;
   std::vector<std::string> needed_;
+  bool has_huge_pages_ = false;
 };
 
 }  // namespace headroom::observe

@@ -49,6 +49,12 @@ std::uint64_t bad(const SliceView& slice) {
   return slice.there ? settings(slice.differs).size() : settings(slice.desired).size();
 }
 
+std::uint64_t over_limit(const SliceView& slice) {
+  const auto& wanted = slice.desired.memory_max;
+  if (!slice.over || !wanted || wanted->is_max()) return 0;
+  return static_cast<std::uint64_t>((*slice.over - *wanted->most()).count);
+}
+
 }  // namespace
 
 void add_slice_families(const SlicesView& view, Families& families) {
@@ -61,7 +67,14 @@ void add_slice_families(const SlicesView& view, Families& families) {
   auto usage = Family::gauge("headroom_slice_usage", "What the slice uses.");
   auto drift = Family::counter("headroom_slice_drift_total",
                                "Times a knob that was right was changed by somebody else.");
+  auto over = Family::gauge("headroom_slice_over_limit_bytes",
+                            "In use above the memory.max that the slice is to have.");
+  auto lowerings = Family::counter("headroom_slice_lowerings_total",
+                                   "Tries to take what is in use above it, by outcome.");
   for (const SliceView& slice : view.slices) {
+    over.add(over_limit(slice), {{"slice", slice.path}});
+    lowerings.add(slice.lowering.reached, {{"outcome", "reached"}, {"slice", slice.path}});
+    lowerings.add(slice.lowering.missed, {{"outcome", "missed"}, {"slice", slice.path}});
     add_knobs(desired, slice, slice.desired);
     add_knobs(actual, slice, slice.actual);
     differing.add(bad(slice), {{"role", name(slice.role)}, {"slice", slice.path}});
@@ -76,11 +89,14 @@ void add_slice_families(const SlicesView& view, Families& families) {
     for (const auto& [knob, times] : slice.drift)
       drift.add(times, {{"knob", knob}, {"slice", slice.path}});
   }
-  for (Family* family : {&desired, &actual, &differing, &share, &usage, &drift})
+  for (Family* family : {&desired, &actual, &differing, &share, &usage, &drift, &over, &lowerings})
     family->into(families);
   Family::counter("headroom_slice_bus_calls_total", "Calls of systemd to put slices right.")
       .add(view.calls - view.calls_failed, {{"outcome", "done"}})
       .add(view.calls_failed, {{"outcome", "failed"}})
+      .into(families);
+  Family::counter("headroom_slice_bus_seconds_total", "Time until systemd had answered these.")
+      .add(std::chrono::duration<double>(view.calls_waited).count())
       .into(families);
 }
 

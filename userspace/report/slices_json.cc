@@ -57,7 +57,12 @@ Json slice_json(const SliceView& slice) {
               {"tasks", count(slice.tasks)}}},
             {"knobs", knobs_json(slice)},
             {"removed", gone == slice.drift.end() ? 0 : gone->second},
-            {"over", count(slice.over)}};
+            {"over", count(slice.over)},
+            {"lowering",
+             {{"under_way", slice.lowering.under_way},
+              {"late", slice.lowering.late},
+              {"reached", slice.lowering.reached},
+              {"missed", slice.lowering.missed}}}};
   if (!slice.lacking.empty()) json["lacking"] = slice.lacking;
   if (!slice.trouble.empty()) json["trouble"] = slice.trouble;
   return json;
@@ -71,7 +76,10 @@ Json slices_json(const SlicesView& view) {
     slices.push_back(slice_json(slice));
   Json json{{"mode", name(view.mode)},
             {"slices", std::move(slices)},
-            {"bus_calls", {{"made", view.calls}, {"failed", view.calls_failed}}}};
+            {"bus_calls",
+             {{"made", view.calls},
+              {"failed", view.calls_failed},
+              {"seconds", std::chrono::duration<double>(view.calls_waited).count()}}}};
   if (!view.trouble.empty()) json["trouble"] = view.trouble;
   return json;
 }

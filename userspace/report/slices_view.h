@@ -7,6 +7,7 @@
 #include "judge/allocatable/node_cgroups.h"
 #include "judge/allocatable/slices_mode.h"
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +18,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 namespace headroom::report {
+
+// How what is in use is brought below a limit that is to be lowered.
+struct LoweringView {
+  bool under_way = false;
+  // It has been tried, and too much is still in use: somebody must go, or use less by himself.
+  bool late = false;
+  std::uint64_t reached = 0, missed = 0;  // tries that brought it there, and that did not
+};
 
 struct SliceView {
   NodeCgroup::Role role = NodeCgroup::Role::kPods;
@@ -32,6 +41,7 @@ struct SliceView {
   std::optional<double> cpus{};  // in use, since the look before
   // In use, more than its memory.max is to be: it is set when less is.
   std::optional<Bytes> over{};
+  LoweringView lowering{};
   std::map<std::string, std::uint64_t> drift{};  // knob, or "slice" → how often it was otherwise
   std::string trouble{};                         // why it is not put right; "" if it is
 };
@@ -42,6 +52,7 @@ struct SlicesView {
   std::vector<SliceView> slices{};
   std::string trouble{};  // why none is put right
   std::uint64_t calls = 0, calls_failed = 0;
+  std::chrono::nanoseconds calls_waited{0};  // for systemd's answers
 };
 using SlicesRef = std::shared_ptr<const SlicesView>;
 

@@ -3,6 +3,7 @@
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
 //   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE]
+//   [--probe SECONDS]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
@@ -10,7 +11,10 @@
 // and again: as a working set that does not fit. --map reads pieces of FILE, mapped, by
 // chance and for ever: as the text of a program that does not fit. --random fills pages with what
 // no compressor makes smaller. --tasks starts so many threads first, --write one that writes to
-// FILE once --hold is held. Sizes take K, M, G.
+// FILE once --hold is held. --probe runs for so many seconds and says how late it was (probe.h);
+// the pages it needs are those of --hold and --map. Sizes take K, M, G.
+#include "probe.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,7 +33,7 @@
 namespace {
 
 struct Options {
-  std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0;
+  std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0, probe = 0;
   const char* map = nullptr;
   const char* write = nullptr;
   bool deaf = false, exit = false, huge = false, random = false, churn = false;
@@ -80,6 +84,8 @@ Options parse(int argc, char** argv) {
       options.until = bytes(value);
     else if (key == "--tasks")
       options.tasks = bytes(value);
+    else if (key == "--probe")
+      options.probe = bytes(value);
     else if (key == "--map")
       options.map = value;
     else if (key == "--write")
@@ -125,7 +131,7 @@ volatile char* take(std::uint64_t size, bool huge, bool random) {
 
 constexpr std::uint64_t kChunk = 256 * 1024;
 
-[[noreturn]] void read_mapped(const char* file) {
+probe::Pages map_file(const char* file) {
   const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
   struct stat status {};
   if (fd < 0 || ::fstat(fd, &status) != 0) {
@@ -138,12 +144,16 @@ constexpr std::uint64_t kChunk = 256 * 1024;
     std::perror("workload: mmap");
     std::exit(1);
   }
-  const auto* pages = static_cast<const volatile char*>(memory);
+  return {static_cast<const volatile char*>(memory), size / 4096};
+}
+
+[[noreturn]] void read_mapped(const char* file) {
+  const probe::Pages pages = map_file(file);
   std::minstd_rand chance(static_cast<unsigned>(::getpid()));
   for (;;) {
-    const std::uint64_t chunk = chance() % (size / kChunk) * kChunk;
+    const std::uint64_t chunk = chance() % (pages.count * 4096 / kChunk) * kChunk;
     for (std::uint64_t at = chunk; at < chunk + kChunk; at += 4096)
-      static_cast<void>(pages[at]);
+      static_cast<void>(pages.at[at]);
   }
 }
 
@@ -181,6 +191,11 @@ int main(int argc, char** argv) {
   if (options.write) std::thread(write_to, options.write).detach();
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
+  if (options.probe > 0) {
+    probe::run(options.probe, {held, options.hold / 4096},
+               options.map ? map_file(options.map) : probe::Pages{});
+    return 0;
+  }
   if (options.exit) return 0;
   if (options.map) read_mapped(options.map);
   if (held && options.churn) churn(held, options.hold);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/pod_text.h"
 
+#include "ctl/run/unit_name.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -11,13 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Errors = std::vector<std::string>;
-
-// What a unit's name and a file's can hold, and an API server would take.
-bool is_label(std::string_view text) {
-  const auto inner = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  return !text.empty() && text.size() <= 63 && inner(text.front()) && inner(text.back()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return inner(c) || c == '-'; });
-}
 
 void expect_label(const std::string& text, const char* option, Errors& errors) {
   if (!is_label(text))

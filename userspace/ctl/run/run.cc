@@ -1,53 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/run.h"
 
-#include "act/transient_slice.h"
-#include "base/fd.h"
-#include "base/write_all.h"
 #include "config/load.h"
 #include "ctl/admit.h"
 #include "ctl/client.h"
 #include "ctl/complain.h"
-#include "ctl/run/placed_pod.h"
+#include "ctl/manifest_input.h"
+#include "ctl/run/admitted.h"
+#include "ctl/run/displace.h"
+#include "ctl/run/node_memory.h"
 #include "ctl/run/pod_text.h"
+#include "ctl/run/started_pod.h"
+#include "ctl/run/unit_name.h"
+#include "observe/cgroup_root.h"
 #include "observe/manifest.h"
-#include "observe/node_source.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <systemd/sd-id128.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
+#include <array>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
 
 struct RunOptions {
   PodWords words;
+  std::string file;
   bool pty = false;
   bool detach = false;
   bool json = false;
 };
 
-struct StopOptions {
-  std::string name;
-  std::string pod_namespace = "default";
-  bool json = false;
-};
-
 using Json = nlohmann::ordered_json;
-
-void print(const Json& json) {
-  std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-}
+// Or the exit status of what has been complained of.
+template <class T>
+using OrStatus = tl::expected<T, int>;
 
 std::string random_uid() {
   sd_id128_t id{};
@@ -56,146 +48,128 @@ std::string random_uid() {
   return sd_id128_to_uuid_string(id, text.data());
 }
 
-// The daemon's configuration says where manifests are and pods live.
+// The daemon's configuration says where manifests are, where pods live and how they are sized.
 Result<config::Config> configuration() {
   config::Heard heard = config::read({});
   if (heard.complaints.empty()) return std::move(heard.config);
   return failure(to_string(heard.complaints.front()) + "; headroomd --check-config says all");
 }
 
-// 0: admitted.
-int admitted(const std::string& manifest) {
-  const Answer answer = ask_admission(manifest);
-  if (!answer) return complain(answer.error());
-  const auto shown = render_admission(*answer, {});
-  if (!shown) return complain(shown.error());
-  if (shown->all_admitted) return 0;
-  std::fputs(shown->text.c_str(), stderr);
-  return kFailed;
-}
+struct Manifest {
+  std::string text;
+  std::string name;  // of the file, for complaints
+  Pod pod;
+};
 
-// A name is one pod's at a time; who comes first makes the file.
-Result<> write_manifest(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path fresh = path.native() + "." + std::to_string(::getpid());
-  const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file) return errno_failure("create " + fresh.native(), errno);
-  int code = write_all(file.get(), text);
-  if (code == 0 && ::link(fresh.c_str(), path.c_str()) != 0) code = errno;
-  ::unlink(fresh.c_str());
-  if (code == 0) return {};
-  if (code == EEXIST)
-    return failure(path.native() +
-                   " is there: a pod of this name runs already, see headroomctl stop");
-  return errno_failure("write " + path.native(), code);
-}
-
-// systemd-run makes the unit, passes terminal or pipes and the exit status through, and waits. What
-// the pod leaves behind the unit itself takes away, however it ends.
-std::vector<std::string> command_line(const RunOptions& options, const PlacedPod& pod) {
-  std::vector<std::string> words{
-      "systemd-run",
-      "--quiet",
-      "--collect",
-      "--unit=" + pod.unit,
-      "--slice=" + pod.slice,
-      "--description=pod " + options.words.pod_namespace + "/" + options.words.name,
-      fmt::format("--property=OOMScoreAdjust={}", pod.oom_score_adj),
-      "--property=ExecStopPost=-/bin/rm -f \"" + pod.manifest.native() + "\"",
-      "--property=ExecStopPost=-/bin/systemctl --no-block stop " + pod.slice};
-  if (options.words.grace_seconds)
-    words.push_back(fmt::format("--property=TimeoutStopSec={}", *options.words.grace_seconds));
-  if (!options.detach) {
-    words.emplace_back("--wait");
-    words.emplace_back(options.pty ? "--pty" : "--pipe");
-  }
-  words.emplace_back("--");
-  words.insert(words.end(), options.words.command.begin(), options.words.command.end());
-  return words;
-}
-
-volatile std::sig_atomic_t child_of_ours = 0;
-
-void pass_on(int signal) {
-  if (child_of_ours > 0) ::kill(static_cast<pid_t>(child_of_ours), signal);
-}
-
-// Its exit status, or 128 and the signal that ended it.
-int spawn_and_wait(const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  for (const std::string& word : words)
-    argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return complain(Error{std::string("fork: ") + std::strerror(errno)});
-  if (child == 0) {
-    ::execvp(argv[0], argv.data());
-    std::fprintf(stderr, "headroomctl: run %s: %s\n", argv[0], std::strerror(errno));
-    ::_exit(127);
-  }
-  child_of_ours = child;
-  // ^C reaches the child by itself. It ends, and so we stop the pod.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, &pass_on);
-  std::signal(SIGHUP, &pass_on);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-int start(const RunOptions& options, const PlacedPod& pod, const std::string& manifest) {
-  if (auto written = write_manifest(pod.manifest, manifest); !written)
-    return complain(written.error());
-  int status = kFailed;
-  if (auto made = act::start_transient_slice(pod.slice, pod.properties); made)
-    status = spawn_and_wait(command_line(options, pod));
-  else
-    complain(made.error());
-  if (options.detach && status == 0) return 0;
-  // The unit did it, unless there was none, or systemd-run was ended before it.
-  static_cast<void>(act::stop_unit(pod.unit));
-  static_cast<void>(act::stop_unit(pod.slice));
-  ::unlink(pod.manifest.c_str());
-  return status;
-}
-
-int run(const RunOptions& options) {
-  const PodWords& words = options.words;
-  const std::string uid = random_uid();
-  const auto text = pod_text(words, uid);
+OrStatus<Manifest> manifest_of_words(const PodWords& words) {
+  auto text = pod_text(words, random_uid());
   if (!text) {
     for (const std::string& error : text.error())
       complain(Error{error});
-    return kUsage;
+    return tl::make_unexpected(kUsage);
   }
-  const observe::Manifests manifests = observe::parse_manifests(*text, "the pod");
+  observe::Manifests manifests = observe::parse_manifests(*text, "the pod");
   if (!manifests.complaints.empty() || manifests.pods.size() != 1)
-    return complain(manifests.complaints);
-  const auto config = configuration();
-  if (!config) return complain(config.error());
-  const auto memory = observe::NodeSource({}).memory_capacity();
-  if (!memory) return complain(Error{"read MemTotal of /proc/meminfo: it is not there"});
-  const auto pod = place_here(manifests.pods.front(), *config, *memory);
-  if (!pod) return complain(pod.error());
-  if (const int refused = admitted(*text)) return refused;
-  const int status = start(options, *pod, *text);
-  if (options.json && status == 0)
-    print({{"namespace", words.pod_namespace},
-           {"name", words.name},
-           {"uid", uid},
-           {"unit", pod->unit},
-           {"slice", pod->slice},
-           {"manifest", pod->manifest.native()}});
-  return status;
+    return tl::make_unexpected(complain(manifests.complaints));
+  return Manifest{std::move(*text), "the pod", std::move(manifests.pods.front())};
 }
 
-int stop(const StopOptions& options) {
-  const std::string unit = unit_of(options.pod_namespace, options.name);
-  const auto stopped = act::stop_unit(unit);
-  if (!stopped) return complain(stopped.error());
-  if (options.json)
-    print({{"namespace", options.pod_namespace}, {"name", options.name}, {"unit", unit}});
-  return 0;
+// What becomes part of the names of units and of a file.
+config::Complaints objections_to_names(const std::string& file, const Pod& pod) {
+  config::Complaints complaints;
+  const auto check = [&](const std::string& what, const std::string& name) {
+    if (!is_label(name))
+      complaints.push_back({file, 0,
+                            what +
+                                ": expected up to 63 lower-case letters, digits and dashes, "
+                                "found \"" +
+                                name + "\""});
+  };
+  check("metadata.name", pod.name);
+  check("metadata.namespace", pod.pod_namespace);
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& container : *list)
+      check("the name of a container", container.name);
+  return complaints;
+}
+
+OrStatus<Manifest> manifest_of_file(const std::string& file) {
+  auto input = read_manifest(file);
+  if (!input) return tl::make_unexpected(complain(input.error()));
+  const std::string name = file == "-" ? "standard input" : file;
+  if (input->pods.size() != 1)
+    return tl::make_unexpected(complain(config::Complaints{
+        {name, 0, "expected one Pod, found " + std::to_string(input->pods.size())}}));
+  Manifest manifest{std::move(input->text), name, std::move(input->pods.front())};
+  if (auto wrong = objections_to_names(name, manifest.pod); !wrong.empty())
+    return tl::make_unexpected(complain(wrong));
+  return manifest;
+}
+
+// Nothing: admitted, and whoever was in the way is gone.
+std::optional<int> refused(const Admitted& admitted, const std::string& name,
+                           const config::Config& config, const std::filesystem::path& cgroups) {
+  if (!admitted.yes) {
+    std::fputs(admitted.text.c_str(), stderr);
+    return kFailed;
+  }
+  if (auto gone = displace(admitted.preempts, name, config, cgroups); !gone)
+    return complain(gone.error());
+  return std::nullopt;
+}
+
+void print(const PodToStart& started, const Admitted& admitted) {
+  Json units = Json::array();
+  for (const PlacedContainer& container : started.placed.containers)
+    units.push_back(container.unit);
+  Json displaced = Json::array();
+  for (const Displaced& pod : admitted.preempts)
+    displaced.push_back(pod.pod_namespace + "/" + pod.name);
+  const Json json{{"namespace", started.pod.pod_namespace},
+                  {"name", started.pod.name},
+                  {"uid", started.pod.uid},
+                  {"units", std::move(units)},
+                  {"slice", started.placed.slice},
+                  {"manifest", started.placed.manifest.native()},
+                  {"displaced", std::move(displaced)}};
+  std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+Streams streams_of(const RunOptions& options) {
+  if (options.detach) return Streams::kNone;
+  return options.pty ? Streams::kTerminal : Streams::kPassed;
+}
+
+int run(const RunOptions& options) {
+  auto manifest =
+      options.file.empty() ? manifest_of_words(options.words) : manifest_of_file(options.file);
+  if (!manifest) return manifest.error();
+  auto programs = programs_of(manifest->text, manifest->name);
+  if (!programs) return complain(programs.error());
+  if (options.pty && programs->size() > 1)
+    return wrong_use({"--pty: a terminal is for one container, and the pod has " +
+                      std::to_string(programs->size())});
+  const auto config = configuration();
+  if (!config) return complain(config.error());
+  const Answer answer = ask_admission(manifest->text);
+  if (!answer) return complain(answer.error());
+  const auto admitted = read_admission(*answer);
+  if (!admitted) return complain(admitted.error());
+  const auto node = node_memory(admitted->allocatable_memory);
+  if (!node) return complain(node.error());
+  auto placed = place_here(manifest->pod, *config, *node);
+  if (!placed) return complain(placed.error());
+  const std::filesystem::path cgroups = observe::find_cgroup_root().mount;
+  const std::string name = manifest->pod.pod_namespace + "/" + manifest->pod.name;
+  if (const auto status = refused(*admitted, name, *config, cgroups)) return *status;
+  const PodToStart start{.pod = std::move(manifest->pod),
+                         .placed = std::move(*placed),
+                         .programs = std::move(*programs),
+                         .manifest = std::move(manifest->text),
+                         .cgroups = cgroups};
+  const int status = start_pod(start, streams_of(options));
+  if (options.json && status == 0) print(start, *admitted);
+  return status;
 }
 
 }  // namespace
@@ -203,32 +177,34 @@ int stop(const StopOptions& options) {
 void add_run(CLI::App& app, Command& chosen) {
   const auto options = std::make_shared<RunOptions>();
   PodWords& words = options->words;
-  auto* run_app = app.add_subcommand("run", "Run a command as a pod, if the node admits it");
+  auto* run_app = app.add_subcommand("run", "Run a command or a manifest as a pod, if admitted");
   run_app->group(kChanging);
-  run_app->add_option("--name", words.name, "The pod's name")->required();
-  run_app->add_option("--namespace", words.pod_namespace, "Its namespace")->capture_default_str();
-  run_app->add_option("--request", words.requests, "What it is promised: cpu=500m,memory=256Mi");
-  run_app->add_option("--limit", words.limits, "What it may use at the most: memory=512Mi");
-  run_app->add_option("--priority", words.priority, "Its priority")->capture_default_str();
-  run_app->add_option("--grace", words.grace_seconds, "Seconds between SIGTERM and SIGKILL");
+  auto* file = run_app->add_option("-f,--file", options->file,
+                                   "A v1 Pod whose containers have a command; - is standard input");
+  const auto instead = [&](CLI::Option* option) { file->excludes(option); };
+  auto* name = run_app->add_option("--name", words.name, "The pod's name");
+  instead(name);
+  instead(run_app->add_option("--namespace", words.pod_namespace, "Its namespace")
+              ->capture_default_str());
+  instead(run_app->add_option("--request", words.requests,
+                              "What it is promised: cpu=500m,memory=256Mi"));
+  instead(
+      run_app->add_option("--limit", words.limits, "What it may use at the most: memory=512Mi"));
+  instead(run_app->add_option("--priority", words.priority, "Its priority")->capture_default_str());
+  instead(run_app->add_option("--grace", words.grace_seconds,
+                              "Seconds between SIGTERM and SIGKILL (30)"));
   run_app->add_flag("--pty", options->pty, "On a terminal of its own, passed through");
   auto* detach = run_app->add_flag("--detach", options->detach, "Do not wait for it");
   run_app->add_flag("--json", options->json, "With --detach: what it runs as, as JSON")
       ->needs(detach);
-  run_app->add_option("COMMAND", words.command, "The command and its arguments, after --")
-      ->required();
-  run_app->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
-}
-
-void add_stop(CLI::App& app, Command& chosen) {
-  const auto options = std::make_shared<StopOptions>();
-  auto* stop_app = app.add_subcommand("stop", "Stop a pod that run has started");
-  stop_app->group(kChanging);
-  stop_app->add_option("NAME", options->name, "The pod's name")->required();
-  stop_app->add_option("--namespace", options->pod_namespace, "Its namespace")
-      ->capture_default_str();
-  stop_app->add_flag("--json", options->json, "What was stopped, as JSON");
-  stop_app->callback([&chosen, options] { chosen = [options] { return stop(*options); }; });
+  auto* command =
+      run_app->add_option("COMMAND", words.command, "The command and its arguments, after --");
+  instead(command);
+  run_app->callback([&chosen, options, file, name, command] {
+    if (file->empty() && (name->empty() || command->empty()))
+      throw CLI::RequiredError("--name and COMMAND, or --file");
+    chosen = [options] { return run(*options); };
+  });
 }
 
 }  // namespace headroom::ctl

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl run and stop: a command as a pod of this node, through systemd.
+// headroomctl run: a command, or the containers of a manifest, as a pod of this node, if it is
+// admitted.
 #pragma once
 
 #include "ctl/command.h"
 
 namespace headroom::ctl {
 
-// The command's own status; 1: refused, or it could not be started; 2: the words are wrong; 3: no
-// answer.
+// Where it waits it ends with the exit status of the first container that failed, like systemd-run;
+// 2 and 3 are its own as well.
 void add_run(CLI::App& app, Command& chosen);
-void add_stop(CLI::App& app, Command& chosen);
 
 }  // namespace headroom::ctl

@@ -28,14 +28,24 @@ std::vector<std::string> drift(const std::vector<Setting>& settled, const Cgroup
   return knobs;
 }
 
-void hold_back_memory(SlicePlan& plan, const std::optional<Bytes>& in_use) {
-  const auto& wanted = plan.write.memory_max;
-  if (!wanted || wanted->is_max() || !in_use || *in_use <= *wanted->most()) return;
-  plan.over = in_use;
-  plan.write.memory_max.reset();
+// Nothing: it is as low as that already.
+std::optional<Limit<Bytes>> one_step_down(const std::optional<Limit<Bytes>>& actual, Bytes in_use,
+                                          Bytes step) {
+  if (actual && !actual->is_max() && *actual->most() <= in_use + step + step) return std::nullopt;
+  return Limit<Bytes>(in_use + step);
 }
 
-void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& reading) {
+void hold_back_memory(SlicePlan& plan, const SliceReading& reading, std::optional<Bytes> step) {
+  const auto& wanted = plan.write.memory_max;
+  const auto& in_use = reading.memory;
+  if (!wanted || wanted->is_max() || !in_use || *in_use <= *wanted->most()) return;
+  plan.over = in_use;
+  plan.write.memory_max =
+      step ? one_step_down(reading.values->memory_max, *in_use, *step) : std::nullopt;
+}
+
+void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& reading,
+             std::optional<Bytes> step) {
   Difference difference = diff(desired, *reading.values);
   plan.drifted = drift(plan.after.settled, difference.write);
   plan.after.settled =
@@ -43,7 +53,7 @@ void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& r
   plan.write = std::move(difference.write);
   plan.unread = std::move(difference.unread);
   plan.create = !reading.lacking.empty();
-  hold_back_memory(plan, reading.memory);
+  hold_back_memory(plan, reading, step);
 }
 
 void find_missing(SlicePlan& plan, const CgroupValues& desired) {
@@ -56,11 +66,11 @@ void find_missing(SlicePlan& plan, const CgroupValues& desired) {
 }  // namespace
 
 SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
-                     const SliceHistory& before, Instant at) {
+                     const SliceHistory& before, Instant at, std::optional<Bytes> step) {
   SlicePlan plan;
   plan.after = before;
   if (reading.values)
-    compare(plan, desired, reading);
+    compare(plan, desired, reading, step);
   else
     find_missing(plan, desired);
   plan.after.there = reading.values.has_value();

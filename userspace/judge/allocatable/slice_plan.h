@@ -41,8 +41,12 @@ struct SlicePlan {
 
 // A memory.max below what is in use is not among what is to be written: the kernel would kill to
 // get there, and hold up the writer, which is systemd. It is written once less is in use.
+//
+// `step`: what is in use will not fall by itself, and whoever watches the distance to memory.max
+// makes it: the limit then follows what is in use, one to two steps above it, and only downwards.
 SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
-                     const SliceHistory& before, Instant at);
+                     const SliceHistory& before, Instant at,
+                     std::optional<Bytes> step = std::nullopt);
 
 // A try has begun: the next waits 100 ms, doubling to a minute while the last one did not help. So
 // a writer that is against us costs the bus ten calls a second at the most.

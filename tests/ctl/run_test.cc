@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl run, list: what a manifest runs, the units that makes, and how they are listed.
+#include "ctl/run/admitted.h"
+#include "ctl/run/list.h"
+#include "ctl/run/program.h"
+#include "ctl/run/unit_command.h"
+#include "ctl/run/unit_name.h"
+#include "observe/manifest.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+using Lines = std::vector<std::string>;
+using Role = Program::Role;
+using nlohmann::json;
+
+constexpr const char* kPod = R"(apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop, uid: 0b1e5a4e-1111-4222-8333-444455556666}
+spec:
+  terminationGracePeriodSeconds: 7
+  initContainers:
+  - {name: fetch, command: [/bin/fetch]}
+  - {name: log, command: [/bin/log], restartPolicy: Always}
+  containers:
+  - name: main
+    command: [/bin/web, --port]
+    args: ["80"]
+    workingDir: /srv
+    env: [{name: A, value: "x y"}, {name: B}]
+  - {name: side, command: [/bin/side]}
+)";
+
+TEST(Programs, AreTheContainersCommands) {
+  const auto programs = programs_of(kPod, "f");
+  ASSERT_TRUE(programs);
+  ASSERT_EQ(programs->size(), 4u);
+  EXPECT_EQ((*programs)[0].role, Role::kInit);
+  EXPECT_EQ((*programs)[1].role, Role::kSidecar);
+  const Program& main = (*programs)[2];
+  EXPECT_EQ(main.command, (Lines{"/bin/web", "--port", "80"}));
+  EXPECT_EQ(main.directory, "/srv");
+  EXPECT_EQ(main.environment.at(0), (std::pair<std::string, std::string>{"A", "x y"}));
+  EXPECT_EQ(main.environment.at(1).second, "");
+}
+
+TEST(Programs, SayAllThatKeepsThemFromBeingRun) {
+  const auto programs = programs_of(R"(kind: Pod
+spec:
+  containers:
+  - {name: a, image: nginx}
+  - {name: b, command: [x], workingDir: here, env: [{name: N, valueFrom: {x: y}}, {value: v}]}
+)",
+                                    "f");
+  ASSERT_FALSE(programs);
+  Lines lines;
+  for (const config::Complaint& complaint : programs.error())
+    lines.push_back(to_string(complaint));
+  EXPECT_EQ(lines,
+            (Lines{"f:4: spec.containers[0].command: expected the program to run: there is no "
+                   "image to say it",
+                   "f:5: spec.containers[1].env[0].valueFrom: nobody here knows it; expected value",
+                   "f:5: spec.containers[1].env[1].name: expected the name of a variable",
+                   "f:5: spec.containers[1].workingDir: expected an absolute path, found "
+                   "\"here\""}));
+  EXPECT_FALSE(programs_of("kind: List\nitems: []\n", "f"));
+}
+
+struct Unit {
+  Pod pod;
+  PlacedPod placed;
+  std::vector<Program> programs;
+
+  explicit Unit(const std::string& manifest)
+      : pod(observe::parse_manifests(manifest, "f").pods.at(0)),
+        placed(*place_here(
+            pod, {}, {.capacity = 1_GiB, .swap = {}, .allocatable = 1_GiB, .huge_page_sizes = {}})),
+        programs(*programs_of(manifest, "f")) {}
+  Lines words(std::size_t index, Streams streams) const {
+    return unit_command({pod, placed, placed.containers[index], programs[index]}, programs,
+                        streams);
+  }
+};
+
+bool holds(const Lines& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+std::string on_end(const Lines& words) {
+  std::string all;
+  for (const std::string& word : words)
+    if (word.starts_with("--property=ExecStopPost=")) all += word.substr(24) + "\n";
+  return all;
+}
+
+TEST(UnitCommand, OfTheOnlyContainerTidiesUpByItself) {
+  const Unit unit(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "uid": "u"},
+    "spec": {"containers": [{"name": "main", "command": ["/bin/x", "-y"]}]}})");
+  const Lines words = unit.words(0, Streams::kPassed);
+  EXPECT_TRUE(holds(words, "--unit=headroom-run-default.web.service"));
+  EXPECT_TRUE(holds(words, "--slice=kubepods-besteffort-podu.slice"));
+  EXPECT_TRUE(holds(words, "--property=TimeoutStopSec=30"));
+  EXPECT_TRUE(holds(words, "--property=OOMScoreAdjust=1000"));
+  EXPECT_TRUE(holds(words, "--property=CPUWeight=1"));
+  EXPECT_TRUE(holds(words, "--property=OOMPolicy=kill"));
+  EXPECT_EQ(on_end(words),
+            "-/bin/rm -f \"/etc/headroom/manifests/default.web.yaml\"\n"
+            "-/bin/systemctl --no-block stop kubepods-besteffort-podu.slice\n");
+  EXPECT_EQ(Lines(words.end() - 5, words.end()), (Lines{"--wait", "--pipe", "--", "/bin/x", "-y"}));
+  EXPECT_FALSE(holds(unit.words(0, Streams::kNone), "--wait"));
+  EXPECT_TRUE(holds(unit.words(0, Streams::kTerminal), "--pty"));
+}
+
+TEST(UnitCommand, OfSeveralLeavesTheRestToTheLastOne) {
+  const Unit unit(kPod);
+  const Lines main = unit.words(2, Streams::kNone);
+  EXPECT_TRUE(holds(main, "--unit=headroom-run-shop.web.main.service"));
+  EXPECT_TRUE(holds(main, "--property=TimeoutStopSec=7"));
+  EXPECT_TRUE(holds(main, "--setenv=A=x y"));
+  EXPECT_TRUE(holds(main, "--working-directory=/srv"));
+  EXPECT_EQ(on_end(main),
+            "-/bin/sh -c 'if [ -e \"$$0\" ]; then flock \"$$0\" true; fi; systemctl --quiet "
+            "is-active headroom-run-shop.web.main.service headroom-run-shop.web.side.service || { "
+            "rm -f \"$$0\"; systemctl --no-block stop " +
+                unit.placed.slice + "; }' \"/etc/headroom/manifests/shop.web.yaml\"\n");
+  EXPECT_NE(on_end(unit.words(0, Streams::kPassed)), "");
+  const Lines sidecar = unit.words(1, Streams::kNone);
+  EXPECT_EQ(on_end(sidecar), "") << "it goes with the slice";
+  EXPECT_TRUE(holds(sidecar, "--property=Restart=always"));
+}
+
+TEST(RunNames, AreReadBackFromTheirUnits) {
+  for (const RunName& name : {RunName{"default", "web", ""}, RunName{"a-b", "c-d", "e-f"}})
+    EXPECT_EQ(run_name(unit_name(name)), name);
+  EXPECT_FALSE(run_name("headroomd.service"));
+  EXPECT_FALSE(run_name("headroom-run-x.service"));
+}
+
+TEST(Runs, AreListedWithTheirPods) {
+  const observe::PodLayout layout("kubepods.slice");
+  const std::string slice =
+      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu.slice";
+  const std::vector<observe::UnitState> units{
+      {.unit = "headroom-run-default.web.service",
+       .active = "active",
+       .sub = "running",
+       .cgroup = slice + "/headroom-run-default.web.service",
+       .main_pid = 42,
+       .since_realtime = 1'000'000'000'000'000},
+      {.unit = "headroom-run-shop.db.main.service", .active = "failed", .sub = "failed"}};
+  EXPECT_EQ(render_runs(units, layout, 1'000'000'090, {}),
+            "NAMESPACE  NAME  CONTAINER  QOS        STATE             FOR  PID\n"
+            "default    web   -          Burstable  active/running  90.0s   42\n"
+            "shop       db    main       -          failed/failed       -    -\n");
+  const json told = json::parse(runs_json(units, layout));
+  EXPECT_EQ(told["runs"][0]["uid"], "u");
+  EXPECT_EQ(told["runs"][0]["since"], "2001-09-09T01:46:40Z");
+  EXPECT_EQ(told["runs"][1]["container"], "main");
+  EXPECT_TRUE(told["runs"][1]["pid"].is_null());
+  EXPECT_NE(render_runs({}, layout, 0, {}), "");
+}
+
+TEST(Admitted, SaysWhoGoesAndWhatTheNodeCanGive) {
+  json pod{{"namespace", "kube-system"}, {"name", "dns"},
+           {"admitted", true},           {"refusals", json::array()},
+           {"overcome", json::array()},  {"preempts", json::array()},
+           {"unwelcome", json::array()}};
+  pod["preempts"] = {{{"namespace", "default"},
+                      {"name", "web"},
+                      {"uid", "u"},
+                      {"qos", "Burstable"},
+                      {"priority", 7}}};
+  const json answer{
+      {"node", "n"}, {"allocatable", {{"memory", "900Mi"}}}, {"pods", json::array({pod})}};
+  const auto admitted = read_admission(answer.dump());
+  ASSERT_TRUE(admitted);
+  EXPECT_TRUE(admitted->yes);
+  EXPECT_EQ(admitted->allocatable_memory, 900_MiB);
+  ASSERT_EQ(admitted->preempts.size(), 1u);
+  EXPECT_EQ(admitted->preempts[0].uid, "u");
+  EXPECT_EQ(admitted->preempts[0].qos, QosClass::kBurstable);
+  EXPECT_FALSE(read_admission("{}"));
+}
+
+}  // namespace
+}  // namespace headroom::ctl

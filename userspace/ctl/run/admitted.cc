@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/run/admitted.h"
+
+#include "ctl/admit.h"
+
+#include <headroom/quantity.h>
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+QosClass qos_named(std::string_view text) {
+  for (const QosClass qos : {QosClass::kGuaranteed, QosClass::kBurstable})
+    if (name(qos) == text) return qos;
+  return QosClass::kBestEffort;
+}
+
+std::vector<Displaced> preempts_of(const Json& pod) {
+  std::vector<Displaced> all;
+  for (const Json& other : pod.at("preempts"))
+    all.push_back({.pod_namespace = other.at("namespace").get<std::string>(),
+                   .name = other.at("name").get<std::string>(),
+                   .uid = other.at("uid").get<std::string>(),
+                   .qos = qos_named(other.at("qos").get<std::string>())});
+  return all;
+}
+
+Bytes memory_of(const Json& allocatable) {
+  const auto memory = allocatable.find("memory");
+  if (memory == allocatable.end()) return Bytes{0};
+  const auto quantity = Quantity::parse(memory->get<std::string>());
+  return Bytes{quantity ? quantity->value() : 0};
+}
+
+}  // namespace
+
+Result<Admitted> read_admission(std::string_view answer) {
+  const auto shown = render_admission(answer, {});
+  if (!shown) return tl::make_unexpected(shown.error());
+  Admitted admitted{.yes = shown->all_admitted, .text = shown->text, .preempts = {}};
+  try {
+    const Json json = Json::parse(answer);
+    for (const Json& pod : json.at("pods"))
+      admitted.preempts = preempts_of(pod);
+    admitted.allocatable_memory = memory_of(json.at("allocatable"));
+  } catch (const Json::exception& e) {
+    return failure(std::string("read headroomd's answer: ") + e.what());
+  }
+  return admitted;
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/run/started_pod.h"
+
+#include "act/transient_slice.h"
+#include "act/unit_properties.h"
+#include "act/write_knob.h"
+#include "base/fd.h"
+#include "base/write_all.h"
+#include "ctl/complain.h"
+#include "ctl/run/children.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+namespace headroom::ctl {
+namespace {
+
+using Role = Program::Role;
+
+// A name is one pod's at a time: who comes first makes the file. It is locked while open: until all
+// that is in it was started.
+Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path fresh = path.native() + "." + std::to_string(::getpid());
+  Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file) return errno_failure("create " + fresh.native(), errno);
+  int code = write_all(file.get(), text);
+  if (code == 0 && ::flock(file.get(), LOCK_EX) != 0) code = errno;
+  if (code == 0 && ::link(fresh.c_str(), path.c_str()) != 0) code = errno;
+  ::unlink(fresh.c_str());
+  if (code == 0) return file;
+  if (code == EEXIST)
+    return failure(path.native() +
+                   " is there: a pod of this name runs already, see headroomctl list and stop");
+  return errno_failure("write " + path.native(), code);
+}
+
+// systemd answers before the slice is there.
+bool comes_to_be(const std::filesystem::path& cgroup) {
+  for (int tries = 0; tries < 400; ++tries) {
+    if (::access(cgroup.c_str(), F_OK) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+// What systemd has no property for, where the kernel has the knob.
+Result<> write_rest(const PodToStart& start) {
+  const CgroupValues rest = act::beyond_systemd(start.placed.values);
+  const std::filesystem::path cgroup = start.cgroups / start.placed.path.substr(1);
+  if (rest.empty() || !comes_to_be(cgroup)) return {};
+  for (const Setting& setting : settings(rest)) {
+    if (::access((cgroup / setting.file).c_str(), F_OK) != 0) continue;
+    if (auto written = act::write_knob(cgroup, setting); !written) return written;
+  }
+  return {};
+}
+
+class Starting {
+ public:
+  Starting(const PodToStart& start, Streams streams) : start_(start), streams_(streams) {}
+
+  // 0, or the exit status of what failed.
+  int run() {
+    pass_signals_on();
+    for (std::size_t i = 0; i < start_.programs.size(); ++i)
+      if (const int status = container(i); status != 0) return status;
+    return 0;
+  }
+  std::vector<pid_t> take_mains() { return std::move(mains_); }
+
+ private:
+  int container(std::size_t index) {
+    const Program& program = start_.programs[index];
+    const auto child =
+        spawn(unit_command({start_.pod, start_.placed, start_.placed.containers[index], program},
+                           start_.programs, streams_of(program.role)));
+    if (!child) return complain(child.error());
+    if (program.role == Role::kMain && streams_ != Streams::kNone) {
+      mains_.push_back(*child);
+      return 0;
+    }
+    return ctl::wait_for({*child});
+  }
+
+  // An init container is waited for in any case, a sidecar in none.
+  Streams streams_of(Role role) const {
+    if (role == Role::kSidecar) return Streams::kNone;
+    if (role == Role::kInit && streams_ == Streams::kNone) return Streams::kPassed;
+    return streams_;
+  }
+
+  const PodToStart& start_;
+  const Streams streams_;
+  std::vector<pid_t> mains_;
+};
+
+// The units did it, unless there were none, or systemd-run was ended before them.
+void tidy(const PlacedPod& placed) {
+  for (const PlacedContainer& container : placed.containers)
+    static_cast<void>(act::stop_unit(container.unit));
+  static_cast<void>(act::stop_unit(placed.slice));
+  ::unlink(placed.manifest.c_str());
+}
+
+int start_containers(const PodToStart& start, Fd manifest, Streams streams) {
+  const PlacedPod& placed = start.placed;
+  if (auto made = act::start_transient_slice(placed.slice, act::unit_properties(placed.values));
+      !made)
+    return complain(made.error());
+  if (auto written = write_rest(start); !written) return complain(written.error());
+  Starting starting(start, streams);
+  const int status = starting.run();
+  manifest.reset();  // unlocked
+  const int ended = ctl::wait_for(starting.take_mains());
+  return status != 0 ? status : ended;
+}
+
+}  // namespace
+
+int start_pod(const PodToStart& start, Streams streams) {
+  auto manifest = write_manifest(start.placed.manifest, start.manifest);
+  if (!manifest) return complain(manifest.error());
+  const int status = start_containers(start, std::move(*manifest), streams);
+  if (streams != Streams::kNone || status != 0) tidy(start.placed);
+  return status;
+}
+
+}  // namespace headroom::ctl

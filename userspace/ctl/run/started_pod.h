@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a placed pod: its manifest, its slice, a unit for each container, in their order; and
+// taking away what is left.
+#pragma once
+
+#include "ctl/run/placed_pod.h"
+#include "ctl/run/program.h"
+#include "ctl/run/unit_command.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom::ctl {
+
+struct PodToStart {
+  Pod pod;
+  PlacedPod placed;
+  std::vector<Program> programs;  // as many as it has containers, in their order
+  std::string manifest;           // its text
+  std::filesystem::path cgroups;  // where cgroup v2 is mounted
+};
+
+// Waits for the pod unless its streams are kNone; its exit status, or kFailed and said why. With
+// kNone 0 says that everything runs.
+int start_pod(const PodToStart& start, Streams streams);
+
+}  // namespace headroom::ctl

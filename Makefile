@@ -194,6 +194,14 @@ test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails;
 test-vm: $(B)/payload/.made $(B)/deb/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
+# Not a part of `make test`: Kubernetes is built from Debian's source first, once, for half an hour.
+.PHONY: test-kubernetes
+test-kubernetes: deps ## beside a real kubelet and API server of Debian's own Kubernetes, in the lab; built once
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(PROGRAMS) $(B)/lab/workload
+	$(Q)tests/vm/pack-kubernetes $(B)/kubernetes/payload $(PROGRAMS) $(B)/lab/workload
+	$(Q)mkdir -p $(B)/bench
+	$(Q)tests/vm/run --folder tests/vm/kubernetes --kernel 6.1 --payload $(B)/kubernetes/payload
+
 FUZZ_SECONDS ?= 600
 .PHONY: fuzz fuzzers
 fuzzers: $(FUZZERS)

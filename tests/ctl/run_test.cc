@@ -127,7 +127,8 @@ TEST(UnitCommand, OfSeveralLeavesTheRestToTheLastOne) {
             "is-active headroom-run-shop.web.main.service headroom-run-shop.web.side.service || { "
             "rm -f \"$$0\"; systemctl --no-block stop " +
                 unit.placed.slice + "; }' \"/etc/headroom/manifests/shop.web.yaml\"\n");
-  EXPECT_NE(on_end(unit.words(0, Streams::kPassed)), "");
+  EXPECT_NE(on_end(unit.words(0, Streams::kPassed)).find("flock --nonblock"), std::string::npos)
+      << "it is waited for by who holds the lock";
   const Lines sidecar = unit.words(1, Streams::kNone);
   EXPECT_EQ(on_end(sidecar), "") << "it goes with the slice";
   EXPECT_TRUE(holds(sidecar, "--property=Restart=always"));

@@ -20,7 +20,7 @@ def page(count):
 
 
 def memory_high(request, limit, allocatable, factor):
-    if limit == request:
+    if limit and limit == request:
         return "max"
     high = int((request + factor * ((limit or allocatable) - request)) // 4096) * 4096
     return str(high) if high > request else "max"

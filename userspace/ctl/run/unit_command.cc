@@ -21,21 +21,26 @@ void tidy_alone(const PlacedPod& pod, Words& words) {
   words.push_back(on_end("/bin/systemctl --no-block stop " + pod.slice));
 }
 
+// Who starts the pod holds its manifest locked: a main container's end waits for him; an init
+// container's leaves all to him, who waits for it, unless he is gone.
+constexpr const char* kAfterStart = "if [ -e \"$$0\" ]; then flock \"$$0\" true; fi";
+constexpr const char* kUnlessStarting = "flock --nonblock \"$$0\" true || exit 0";
+
 // A dollar sign is doubled: the shell is to have it, not systemd.
-void tidy_with_others(const PlacedPod& pod, const std::vector<Program>& programs, Words& words) {
+void tidy_with_others(const UnitOf& unit, const std::vector<Program>& programs, Words& words) {
   std::string units;
   for (std::size_t i = 0; i < programs.size(); ++i)
-    if (programs[i].role == Role::kMain) units += " " + pod.containers[i].unit;
-  words.push_back(
-      on_end(fmt::format("/bin/sh -c 'if [ -e \"$$0\" ]; then flock \"$$0\" true; fi; systemctl "
-                         "--quiet is-active{} || {{ rm -f \"$$0\"; systemctl --no-block stop {}; "
-                         "}}' \"{}\"",
-                         units, pod.slice, pod.manifest.native())));
+    if (programs[i].role == Role::kMain) units += " " + unit.placed.containers[i].unit;
+  words.push_back(on_end(
+      fmt::format("/bin/sh -c '{}; systemctl --quiet is-active{} || {{ rm -f \"$$0\"; systemctl "
+                  "--no-block stop {}; }}' \"{}\"",
+                  unit.program.role == Role::kInit ? kUnlessStarting : kAfterStart, units,
+                  unit.placed.slice, unit.placed.manifest.native())));
 }
 
 void say_tidying(const UnitOf& unit, const std::vector<Program>& programs, Words& words) {
   if (programs.size() == 1) return tidy_alone(unit.placed, words);
-  if (unit.program.role != Role::kSidecar) tidy_with_others(unit.placed, programs, words);
+  if (unit.program.role != Role::kSidecar) tidy_with_others(unit, programs, words);
 }
 
 void say_program(const Program& program, Words& words) {

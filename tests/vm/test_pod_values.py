@@ -152,7 +152,7 @@ def test_a_manifest_with_pod_level_resources_is_sized_as_one(vm):
                               (f"{slice}/headroom-run-default.whole.a.service", both),
                               (f"{slice}/headroom-run-default.whole.b.service", {"memory.max": str(32 * MIB)})):
             assert not wrong(vm, cgroup, knobs), (cgroup, wrong(vm, cgroup, knobs))
-        assert vm.run("journalctl -u headroom-run-default.whole.a.service -o cat").out.strip() == "a has a word"
+        vm.wait_until("journalctl -u headroom-run-default.whole.a.service -o cat | grep -qx 'a has a word'")
         vm.wait_until("headroomctl status --json | grep -q '\"name\":\"whole\"'")
         listed = json.loads(vm.run("headroomctl list --json", check=True).out)["runs"]
         assert [each["container"] for each in listed] == ["a", "b"], listed

@@ -137,10 +137,11 @@ std::optional<Bytes> SliceCare::step_of(const Slice& slice) const {
   return step;
 }
 
-// The limits are there at the next look. Pods have limits of their own, below the tiers.
+// The limits are there at the next look. Pods have limits of their own, below the tiers: who has the
+// controller himself may yet lack it for them.
 void SliceCare::give_huge_pages(Slice& slice) {
-  const bool missing = slice.reading.values && !slice.plan.unread.hugetlb_max.empty();
-  if (!missing || !reader_.has_huge_pages()) return;
+  const bool limited = slice.reading.values && !slice.wanted.values.hugetlb_max.empty();
+  if (!limited || !reader_.has_huge_pages()) return;
   const bool reserve =
       slice.wanted.role == Role::kKubeReserved || slice.wanted.role == Role::kSystemReserved;
   const auto given = act::give_controller(reader_.root(), slice.wanted.path, "hugetlb",

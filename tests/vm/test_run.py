@@ -3,6 +3,7 @@
 a manifest's containers, displacement by critical pods, and hundreds of them."""
 
 import json
+import os
 import time
 
 from node import ETC, Node, kubelet_configuration
@@ -134,22 +135,22 @@ def test_a_critical_pod_displaces_others_with_their_grace(vm):
         wait_clean(vm)
 
 
-PODS = 500
+PODS = int(os.environ.get("HEADROOM_PODS", "100"))  # 500 take many minutes in an emulator
 AT_ONCE = 10
 # A pod that comes costs the daemon one call, for the weight of its class, and one when it goes; fewer where some do together.
 CALLS_PER_POD = 2
 BUSY = 0.25  # of the time, at the most, the daemon waits for systemd's answers
 
 
-def test_five_hundred_pods_come_and_go_and_leave_nothing(vm):
+def test_pods_that_come_and_go_by_the_hundred_leave_nothing(vm):
     with Node(vm) as node:
         node.start(configuration(maxPods=1000))
         vm.wait_until("headroomctl slices > /dev/null", timeout=30)
         before = vm.run("systemctl list-units --all --plain --no-legend | wc -l", check=True).out
         bus = json.loads(vm.run("headroomctl slices --json").out)["bus_calls"]
         began = time.monotonic()
-        for first in range(0, PODS, 100):
-            ran = vm.run(f"""seq {first} {first + 99} | xargs -P {AT_ONCE} -I# \
+        for first in range(0, PODS, 50):
+            ran = vm.run(f"""seq {first} {first + 49} | xargs -P {AT_ONCE} -I# \
                 headroomctl run --name p# --request cpu=3m -- true""", timeout=240)
             assert ran.code == 0, ran.out
         took = time.monotonic() - began

@@ -155,7 +155,7 @@ TEST(Runs, AreListedWithTheirPods) {
       {.unit = "headroom-run-shop.db.main.service", .active = "failed", .sub = "failed"}};
   EXPECT_EQ(render_runs(units, layout, 1'000'000'090, {}),
             "NAMESPACE  NAME  CONTAINER  QOS        STATE             FOR  PID\n"
-            "default    web   -          Burstable  active/running  90.0s   42\n"
+            "default    web   -          Burstable  active/running  1m30s   42\n"
             "shop       db    main       -          failed/failed       -    -\n");
   const json told = json::parse(runs_json(units, layout));
   EXPECT_EQ(told["runs"][0]["uid"], "u");

@@ -229,8 +229,9 @@ TEST_F(CareForSlices, FollowsWhatPodsUseDownWhenTheyWillNotGiveItBack) {
   look(0);
   systemd.answer();
   lowered = {{.name = "/kubepods.slice", .reached = false, .in_use = 700_MiB}};
-  look(10'000);
-  EXPECT_EQ(look(10'500).front(),
+  const Lines lowering = look(10'000);
+  ASSERT_EQ(lowering.size(), 1u);
+  EXPECT_EQ(lowering.front(),
             "set kubepods.slice MemoryMax=" + std::to_string((725_MiB).count));
   systemd.answer();
   fs.write("kubepods.slice", "memory.max", std::to_string((725_MiB).count) + "\n");

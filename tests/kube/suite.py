@@ -121,7 +121,7 @@ def test_an_old_server_is_asked_in_its_own_words():
         api.cluster.add_pod("shop", "web", "u-web")
         client.start()
         client.evict("shop", "web", "u-web")
-        client.wait(lambda: api.effects("gone") == ["u-web"], 90, "it was not evicted")
+        client.wait(lambda: api.effects("gone") == ["u-web"], 20, "it was not evicted")
 
 
 def test_an_outage_loses_nothing_and_tells_nothing_twice():

@@ -263,9 +263,23 @@ TEST(Posting, AServerThatKnowsNoPolicyV1IsAskedInTheOldWay) {
   Walk walk(terms(After::kEvict, false));
   walk.ask(answer(200));
   walk.ask(told(400, "BadRequest"));
-  walk.wait(kRefusedWait);
+  EXPECT_EQ(walk.answered.heard, Heard::kAgain);
+  walk.wait(1s);
   walk.ask(answer(201));
   EXPECT_EQ(Json::parse(walk.last.body)["apiVersion"], "policy/v1beta1");
+  EXPECT_TRUE(walk.finished());
+}
+
+TEST(Posting, AnEvictionThatIsRefusedInBothWaysIsAskedForRarely) {
+  Walk walk(terms(After::kEvict, false));
+  walk.ask(answer(200));
+  walk.ask(told(400, "BadRequest"));
+  walk.wait(1s);
+  walk.ask(told(400, "BadRequest"));
+  EXPECT_EQ(walk.answered.heard, Heard::kRefused);
+  walk.wait(kRefusedWait);
+  walk.ask(answer(201));
+  EXPECT_EQ(Json::parse(walk.last.body)["apiVersion"], "policy/v1");
   EXPECT_TRUE(walk.finished());
 }
 

@@ -80,8 +80,10 @@ Heard heard_of_change(Posting& posting, Step step, const HttpResponse& response)
     posting.in_doubt = true;
     return Heard::kAgain;
   }
-  const bool unknown = response.status == 400 || response.status == 404;
-  if (step == Step::kAct && unknown) posting.old_eviction = !posting.old_eviction;
+  if (step == Step::kAct && (response.status == 400 || response.status == 404)) {
+    posting.old_eviction = !posting.old_eviction;
+    if (posting.old_eviction) return Heard::kAgain;  // in the other words, and at once
+  }
   return response.status < 500 ? Heard::kRefused : Heard::kAgain;
 }
 

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""headroom-kube, as built, against a real API server: Debian's Kubernetes 1.20 with its controllers, here, without a node.
+
+    real_api.py HEADROOM-KUBE KUBERNETES-PROGRAMS
+
+It has the token of the service account that our manifests make, and no right but their roles'. Of the node and its pods
+there are only the objects: what a kubelet would say of them is said by the test.
+"""
+
+import contextlib
+import http.client
+import json
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "vm"), str(HERE.parent / "vm/kubernetes")]
+
+import client as clients  # noqa: E402
+from certificates import Certificates  # noqa: E402
+from machine.kubectl import kubectl as new_kubectl  # noqa: E402
+
+PORT, ETCD, ETCD_PEERS = 16443, 12379, 12380
+BUILT = ("base", "overlays/enforce", "overlays/everything")
+NODE = f"/api/v1/nodes/{clients.NODE}"
+SHOP = "/api/v1/namespaces/shop"
+CONTROLLERS = "deployment,replicaset,serviceaccount,serviceaccount-token,root-ca-cert-publisher,namespace,disruption"
+
+
+class RealApi:
+    """etcd, kube-apiserver and kube-controller-manager in a folder; url, ca and token_file are what a Client wants."""
+
+    def __init__(self, folder: Path, programs: Path):
+        self.folder, self.programs, self.children = folder, programs, []
+        self.url, self.ca, self.token_file = f"https://127.0.0.1:{PORT}", folder / "ca.crt", folder / "token"
+        made = Certificates()
+        made.issue("apiserver", "/CN=kube-apiserver", "IP:127.0.0.1")
+        made.issue("admin", "/O=system:masters/CN=admin")
+        made.key_pair("serviceaccounts")
+        for name, data in made.files().items():
+            (folder / name).write_bytes(data)
+        cluster = {"server": self.url, "certificate-authority": str(self.ca)}
+        user = {"client-certificate": str(folder / "admin.crt"), "client-key": str(folder / "admin.key")}
+        (folder / "admin.conf").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it", "clusters": [{"name": "it", "cluster": cluster}],
+            "users": [{"name": "admin", "user": user}], "contexts": [{"name": "it", "context": {"cluster": "it", "user": "admin"}}]}))
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self) -> None:
+        self._run("etcd", "--data-dir=etcd", f"--listen-client-urls=http://127.0.0.1:{ETCD}",
+                  f"--advertise-client-urls=http://127.0.0.1:{ETCD}", f"--listen-peer-urls=http://127.0.0.1:{ETCD_PEERS}")
+        self._run("kube-apiserver", f"--etcd-servers=http://127.0.0.1:{ETCD}", "--bind-address=127.0.0.1",
+                  "--advertise-address=10.0.0.2", f"--secure-port={PORT}", "--client-ca-file=ca.crt", "--tls-cert-file=apiserver.crt",
+                  "--tls-private-key-file=apiserver.key", "--authorization-mode=Node,RBAC",
+                  "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
+                  "--service-account-key-file=serviceaccounts.pub", "--service-account-signing-key-file=serviceaccounts.key")
+        wait(lambda: self.ask("GET", "/readyz")[0] == 200, 180, "the API server is not ready")
+        self._run("kube-controller-manager", "--kubeconfig=admin.conf", "--service-account-private-key-file=serviceaccounts.key",
+                  "--root-ca-file=ca.crt", "--leader-elect=false", "--port=0", "--secure-port=0", f"--controllers={CONTROLLERS}")
+
+    def __exit__(self, *_):
+        for child in reversed(self.children):
+            child.kill()  # its data dies with it
+            child.wait(30)
+
+    def _run(self, name: str, *words: str) -> None:
+        with open(self.folder / f"{name}.log", "wb") as log:
+            self.children.append(subprocess.Popen([self.programs / name, *words], cwd=self.folder, stdout=log, stderr=log,
+                                                  stdin=subprocess.DEVNULL))
+
+    def link(self) -> http.client.HTTPSConnection:
+        context = ssl.create_default_context(cafile=self.ca)
+        context.load_cert_chain(self.folder / "admin.pem")
+        return http.client.HTTPSConnection("127.0.0.1", PORT, context=context, timeout=60)
+
+    def ask(self, verb: str, path: str, body=None, kind="application/json") -> tuple[int, dict]:
+        """As the cluster's administrator."""
+        try:
+            link = self.link()
+            link.request(verb, path, json.dumps(body) if body is not None else None, {"Content-Type": kind})
+            answer = link.getresponse()
+            text = answer.read()
+        except OSError:
+            return 0, {}
+        return answer.status, json.loads(text) if text.startswith(b"{") else {}
+
+    def make(self, path: str, body: dict) -> dict:
+        code, made = self.ask("POST", path, body)
+        assert code == 201, (path, code, made)
+        return made
+
+    def kubectl(self, *words: str, data: str) -> str:
+        """The cluster's own, as old as it is."""
+        done = subprocess.run([self.programs / "kubectl", "--kubeconfig=admin.conf", "--cache-dir=cache", *words, "-f", "-"], text=True,
+                              cwd=self.folder, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+
+class Watch:
+    """What the API server said of the shop's pods, and when."""
+
+    def __init__(self, api: RealApi):
+        self.seen: list[tuple[float, str, dict]] = []
+        self.api = api
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    def _follow(self) -> None:
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            link = self.api.link()
+            link.request("GET", f"{SHOP}/pods?watch=1")
+            for line in link.getresponse():
+                told = json.loads(line)
+                self.seen.append((time.time(), told["type"], told["object"]))
+
+    def first(self, holds) -> float | None:
+        return next((at for at, what, pod in self.seen if holds(what, pod)), None)
+
+
+def wait(holds, seconds: float, what: str):
+    end = time.monotonic() + seconds
+    while not (seen := holds()):
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+    return seen
+
+
+def objects(text: str, *, daemon_sets: bool = True) -> list[str]:
+    return [each for each in text.split("\n---\n") if each.strip() and (daemon_sets or "kind: DaemonSet\n" not in each)]
+
+
+def take_the_manifests(api: RealApi) -> None:
+    """--validate=false: appArmorProfile in a container's securityContext is younger than 1.20, which drops it."""
+    built = {folder: new_kubectl("kustomize", HERE.parents[1] / "kubernetes" / folder).stdout for folder in BUILT}
+    api.kubectl("apply", data=next(each for each in objects(built["base"]) if "kind: Namespace\n" in each))
+    for folder, text in built.items():
+        said = api.kubectl("apply", "--dry-run=server", "--validate=false", data=text).splitlines()
+        assert len(said) == len(objects(text)) and all("(server dry run)" in line for line in said), (folder, said)
+    api.kubectl("apply", data="\n---\n".join(objects(built["overlays/everything"], daemon_sets=False)))
+    print("    taken: " + ", ".join(f"{len(objects(text))} objects of {folder}" for folder, text in built.items()))
+
+
+def give_token(api: RealApi) -> None:
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    made = api.make("/api/v1/namespaces/headroom-system/serviceaccounts/headroom/token", request)
+    api.token_file.write_text(made["status"]["token"])
+
+
+def furnish(api: RealApi) -> None:
+    """A node, and a Deployment with a budget that lets none of its pods go."""
+    api.make("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": clients.NODE}})
+    api.make("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    wait(lambda: api.ask("GET", f"{SHOP}/serviceaccounts/default")[0] == 200, 60, "no service account")
+    labels = {"app": "web"}
+    spec = {"nodeName": clients.NODE, "automountServiceAccountToken": False, "containers": [{"name": "main", "image": "web"}]}
+    api.make("/apis/policy/v1beta1/namespaces/shop/poddisruptionbudgets",
+             {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
+              "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}})
+    api.make("/apis/apps/v1/namespaces/shop/deployments",
+             {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+              "spec": {"selector": {"matchLabels": labels},
+                       "template": {"metadata": {"labels": labels}, "spec": spec}}})
+
+
+def running_pod(api: RealApi) -> dict:
+    """The one that stays; it is said to run, as its kubelet would."""
+    def there():
+        return [pod for pod in api.ask("GET", f"{SHOP}/pods")[1]["items"]
+                if pod["status"]["phase"] != "Failed" and "deletionTimestamp" not in pod["metadata"]]
+    pod, = wait(there, 60, "the controller makes no pod")
+    status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    code, pod = api.ask("PATCH", f"{SHOP}/pods/{pod['metadata']['name']}/status", status, "application/strategic-merge-patch+json")
+    assert code == 200, pod
+    return pod
+
+
+def evict_and_follow(api: RealApi, watch: Watch, client, after: str) -> dict:
+    pod = running_pod(api)
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    began = time.time()
+    client.evict("shop", name, uid)
+    events = f"{SHOP}/events?fieldSelector=involvedObject.uid%3D{uid},reason%3DEvicted"
+    event, = wait(lambda: api.ask("GET", events)[1]["items"], 30, f"no Event; {client.state()}")
+    assert event["source"] == {"component": "headroom", "host": clients.NODE}, event
+    times = {"status": watch.first(lambda what, seen: seen["metadata"]["uid"] == uid and seen["status"].get("reason") == "Evicted"),
+             "replaced": wait(lambda: watch.first(lambda what, seen: what == "ADDED" and seen["metadata"]["uid"] != uid and
+                                                  seen["metadata"]["creationTimestamp"] >= pod["metadata"]["creationTimestamp"] and
+                                                  watch_time(watch, seen) > began), 30, "it is not replaced")}
+    if after != "status":
+        times["gone"] = wait(lambda: watch.first(lambda what, seen: what == "DELETED" and seen["metadata"]["uid"] == uid), 30,
+                             f"it is not gone; {client.state()}")
+    wait(lambda: client.waiting() == 0, 30, f"something is left to tell; {client.state()}")
+    assert times["status"], "its status was not told"
+    return {what: round(at - began, 3) for what, at in times.items()}
+
+
+def watch_time(watch: Watch, pod: dict) -> float:
+    return next(at for at, _, seen in watch.seen if seen is pod)
+
+
+def follow_evictions(api: RealApi) -> dict:
+    watch, told = Watch(api), {}
+    for after in ("status", "evict", "delete"):
+        with tempfile.TemporaryDirectory(prefix="headroom-kube-") as folder:
+            with clients.Client(Path(folder), api, after=after, timeout="10s") as client:
+                told[after] = evict_and_follow(api, watch, client, after)
+        print(f"    {after}: seconds from the record to {', '.join(f'{what} {at}' for what, at in told[after].items())}")
+    return told
+
+
+def tell_of_the_node(api: RealApi) -> None:
+    """Conditions by server-side apply, taints by merge; both taken back when they are not wanted any more."""
+    def node():
+        return api.ask("GET", NODE)[1]
+
+    def condition():
+        return next((each["status"] for each in node()["status"].get("conditions", []) if each["type"] == "HeadroomMemoryPressure"), None)
+
+    def tainted():
+        return "headroom.io/memory-pressure" in [each["key"] for each in node()["spec"].get("taints", [])]
+
+    with tempfile.TemporaryDirectory(prefix="headroom-kube-") as folder:
+        with clients.Client(Path(folder), api, timeout="10s", conditions=True, taints=True) as client:
+            client.write_node(MemoryPressure=True)
+            wait(lambda: condition() == "True" and tainted(), 40, f"the node does not say so: {client.state()}")
+            client.write_node()
+            wait(lambda: condition() == "False" and not tainted(), 40, f"the node still says so: {client.state()}")
+        with clients.Client(Path(folder), api, timeout="10s"):
+            wait(lambda: condition() is None, 40, "the conditions stayed")
+
+
+def main() -> int:
+    clients.PROGRAM, programs = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    with tempfile.TemporaryDirectory(prefix="headroom-api-") as folder, RealApi(Path(folder), programs) as api:
+        print(f"ok   API server {api.ask('GET', '/version')[1]['gitVersion']}", flush=True)
+        for step in (take_the_manifests, give_token, furnish, follow_evictions, tell_of_the_node):
+            step(api)
+            print(f"ok   {step.__name__}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroomd and headroom-kube on the node of a real cluster, as the package puts them there, with the token of the service
+account that the manifests make, and no right but its roles'."""
+
+import json
+
+from cluster import API, ETC as CLUSTER
+from kube_node import KubeNode
+from node import ETC
+
+ACCOUNT = "/api/v1/namespaces/headroom-system/serviceaccounts/headroom"
+TOKEN = f"{ETC}/token"
+
+
+class ClusterNode(KubeNode):
+    """Its pods are the cluster's: nobody here makes any."""
+
+    def __init__(self, cluster):
+        super().__init__(cluster.vm)
+        self.cluster = cluster
+
+    def give_account_token(self) -> None:
+        """As a projected volume has it: for an hour, and for this account."""
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        answer = self.cluster.ask("POST", f"{ACCOUNT}/token", request)
+        assert answer.code == 201, answer
+        self.give_token(answer.body["status"]["token"])
+
+    def configuration(self, mode="enforce", after="evict", compatibilityMetrics=False, **api) -> str:
+        """Thresholds are not said: they are the kubelet's own."""
+        told = {"timeout": "20s", "tokenFile": TOKEN}  # emulated
+        kubelet = {"url": "https://127.0.0.1:10250", "tlsServerName": "{nodeName}", "configz": True, "period": "2s",
+                   "caFile": "/var/lib/kubelet/pki/kubelet.crt", **told}
+        api = {"url": API, "caFile": f"{CLUSTER}/ca.crt", "afterEviction": after, **told, **api}
+        return json.dumps({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+                           "headroom": {"mode": mode, "compatibilityMetrics": compatibilityMetrics,
+                                        "kubernetes": {"kubelet": kubelet, "api": api}}})
+
+    def start_both(self, **told) -> None:
+        """Returns when the kubelet's pods and thresholds are known."""
+        self.give_account_token()
+        self.start(self.configuration(**told))
+        self.start_kube()
+        self.wait_for(self.kube_status, lambda status: status.get("good"), timeout=120)
+        self.vm.wait_until(f"headroomctl config | grep -q {json.dumps('/run/headroom-kube/kubelet.yaml')}", timeout=120)
+
+    def told(self) -> dict:
+        return (self.status().get("kubernetes") or {}).get("api") or {}

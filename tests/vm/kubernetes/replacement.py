@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Deployment's pod fills memory, somebody evicts it, the controller replaces it: when what of that happened.
+
+The witness in the guest says when; neither headroomd's nor the kubelet's word is taken for it.
+"""
+
+import json
+import statistics
+
+from cluster import IMAGE, THRESHOLD_MIB, condition
+
+NAMESPACE = "shop"
+OUT = "/run/witness.jsonl"
+MIB = 1 << 20
+RATE = "40M"
+WAIT = 20  # seconds before it begins: who evicts it must have seen it first
+
+
+def pod_spec(*workload: str, request: str) -> dict:
+    return {"hostNetwork": True, "automountServiceAccountToken": False, "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 2, "containers": [
+                {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "args": list(workload),
+                 "resources": {"requests": {"memory": request}}}]}
+
+
+def deployment(name: str, spec: dict, replicas: int = 1) -> dict:
+    labels = {"app": name}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
+                     "template": {"metadata": {"labels": labels}, "spec": spec}}}
+
+
+def budget(name: str) -> dict:
+    """None may be taken away on purpose."""
+    return {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}}
+
+
+def furnish(cluster) -> None:
+    """The namespace, a bystander within its request, and a hog, with a budget, of which there is none yet."""
+    things = (
+        ("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+        (f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+         deployment("web", pod_spec("--hold", "60M", request="100Mi"))),
+        (f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+         deployment("hog", pod_spec("--hold", "1M", "--after", str(WAIT), "--rate", RATE, "--until", "4G", request="32Mi"), 0)),
+        (f"/apis/policy/v1beta1/namespaces/{NAMESPACE}/poddisruptionbudgets", budget("hog")))
+    for path, thing in things:
+        answer = cluster.ask("POST", path, thing)
+        assert answer.code in (201, 409), answer
+    cluster.wait("the bystander runs", lambda: running(cluster, "web"))
+
+
+def scale(cluster, replicas: int) -> None:
+    answer = cluster.ask("PATCH", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/hog", {"spec": {"replicas": replicas}})
+    assert answer.code == 200, answer
+
+
+def running(cluster, app: str) -> dict | None:
+    """Its one pod that runs and stays."""
+    return next((pod for pod in cluster.pods(NAMESPACE, app)
+                 if condition(pod, "Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
+                 and pod["status"]["phase"] == "Running"), None)
+
+
+def scope_of(cluster, pod: dict) -> str:
+    """The cgroup of its container, found by what the API says its id is."""
+    container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+    found = cluster.vm.run(f"find /sys/fs/cgroup/kubepods.slice -type d -name 'cri-containerd-{container}.scope'", check=True)
+    assert len(found.out.splitlines()) == 1, found.out
+    return found.out.strip()
+
+
+def run_once(cluster) -> dict:
+    """One hog, from its start to that of its successor; then none again."""
+    vm = cluster.vm
+    scale(cluster, 1)
+    hog = cluster.wait("the hog runs", lambda: running(cluster, "hog"), 300)
+    vm.run(f"rm -f {OUT}")
+    witness = vm.spawn(f"exec python3 /opt/headroom/bin/witness.py {OUT} {scope_of(cluster, hog)} {NAMESPACE}",
+                       unit="witness.service", properties=("Nice=-5", "OOMScoreAdjust=-999"))
+    try:
+        cluster.wait("a successor runs", lambda: successor(cluster, hog), 300)
+        vm.run("sleep 1")
+    finally:
+        vm.stop(witness)
+        scale(cluster, 0)
+    seen = [json.loads(line) for line in vm.get(OUT).decode().splitlines() if line.endswith("}")]
+    clear_away(cluster)
+    return told(cluster, hog["metadata"]["uid"], seen)
+
+
+def successor(cluster, hog: dict) -> bool:
+    pod = running(cluster, "hog")
+    return bool(pod) and pod["metadata"]["uid"] != hog["metadata"]["uid"]
+
+
+def clear_away(cluster) -> None:
+    """Failed pods stay where a kubelet evicted them; the node says for a while that it is short of memory."""
+    for pod in cluster.pods(NAMESPACE, "hog"):
+        if pod["status"]["phase"] == "Failed":
+            cluster.ask("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}",
+                        {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+    cluster.wait("the hogs are gone", lambda: not cluster.pods(NAMESPACE, "hog"), 300)
+    node = f"/api/v1/nodes/{cluster.node}"
+    cluster.wait("the pressure is over", lambda: condition(cluster.ask("GET", node).body, "MemoryPressure") == "False", 300)
+
+
+def told(cluster, uid: str, seen: list[dict]) -> dict:
+    """Seconds from the crossing of the threshold, by the guest's clock."""
+    limit = int(cluster.vm.run("cat /sys/fs/cgroup/kubepods.slice/memory.max", check=True).out)
+    crossed = crossing(seen, limit - THRESHOLD_MIB * MIB)
+    pods = [each for each in seen if "pod" in each]
+    dead = next(each["t"] for each in seen if each.get("dead"))
+    failed = next((each for each in pods if each["uid"] == uid and each["phase"] == "Failed"), None)
+    others = [each for each in pods if each["uid"] != uid and each["pod"].startswith("hog-") and each["t"] > crossed]
+    times = {"crossed": crossed, "dead": dead, "failed": failed and failed["t"], "created": others[0]["t"],
+             "running": next(each["t"] for each in others if each["phase"] == "Running")}
+    most = max(each["pods"] for each in seen if "pods" in each)
+    return {"uid": uid, "crossed_at": crossed, "reason": failed and failed["reason"],
+            "overshoot_mib": round((most - (limit - THRESHOLD_MIB * MIB)) / MIB),
+            "seconds": {name: round(at - crossed, 3) for name, at in times.items() if at and name != "crossed"}}
+
+
+def crossing(seen: list[dict], bound: int) -> float:
+    """On the line between the last sample below and the first above."""
+    samples = [each for each in seen if "pods" in each]
+    for before, after in zip(samples, samples[1:]):
+        if before["pods"] <= bound < after["pods"]:
+            share = (bound - before["pods"]) / (after["pods"] - before["pods"])
+            return before["t"] + share * (after["t"] - before["t"])
+    raise AssertionError(f"the pods never held more than {bound >> 20} MiB: {max(each['pods'] for each in samples) >> 20}")
+
+
+def medians(runs: list[dict]) -> dict:
+    names = [name for name in runs[0]["seconds"] if all(name in run["seconds"] for run in runs)]
+    return {name: round(statistics.median(run["seconds"][name] for run in runs), 3) for name in names}
+
+

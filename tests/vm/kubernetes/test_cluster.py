@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroomd and headroom-kube beside a real kubelet and a real API server, 1.20 as Debian 12 has them in source.
+
+`make test-kubernetes`; not a part of `make test`: see machine/kubernetes.py for what is built first. They share one cluster.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import cluster as clusters
+import replacement
+from cluster_node import ClusterNode
+from kube_node import RUN
+
+MEMORY, CPUS = "4G", 2
+METRICS_PORT = 9750
+RESULTS = Path(__file__).resolve().parents[3] / "build/bench/kubernetes.json"
+RUNS = 3
+results = {}
+
+
+def objects(text: str) -> list[str]:
+    return [each for each in text.split("\n---\n") if each.strip()]
+
+
+def test_the_api_server_takes_the_manifests(vm):
+    """--validate=false: a field of a container's, appArmorProfile, is younger than 1.20, which drops it."""
+    cluster = clusters.of(vm)
+    version = cluster.ask("GET", "/version").body["gitVersion"]
+    built = {name: vm.get(f"/opt/headroom/share/{name}.yaml").decode() for name in ("base", "enforce", "everything")}
+    # A dry run wants the namespace to be there.
+    namespace = next(each for each in objects(built["base"]) if "kind: Namespace" in each)
+    cluster.kubectl("apply", "-f", "-", data=namespace.encode())
+    for name, text in built.items():
+        said = cluster.kubectl("apply", "--dry-run=server", "--validate=false", "-f", "-", data=text.encode()).out.splitlines()
+        assert len(said) == len(objects(text)) and all("(server dry run)" in line for line in said), (name, said)
+    # For good, what the programs need where the package has put them on the node.
+    rest = "\n---\n".join(each for each in objects(built["everything"]) if "kind: DaemonSet" not in each)
+    cluster.kubectl("apply", "-f", "-", data=rest.encode())
+    print(f"    {version}: {', '.join(f'{len(objects(text))} objects of {name}' for name, text in built.items())}")
+
+
+def test_pods_and_thresholds_are_the_kubelets(vm):
+    cluster = clusters.of(vm)
+    replacement.furnish(cluster)
+    with ClusterNode(cluster) as node:
+        node.start_both(mode="observe", compatibilityMetrics=True)
+        web, = cluster.pods(replacement.NAMESPACE, "web")
+        name = web["metadata"]["name"]
+        known = node.wait_for(node.known, lambda pods: f"shop/{name}" in pods, timeout=120)[f"shop/{name}"]
+        assert known["uid"] == web["metadata"]["uid"], known
+        config = vm.run("headroomctl config", check=True).out
+        assert re.search(rf'memory.available: "600Mi" +# {RUN}/kubelet.yaml:\d+', config), config
+        limit = int(vm.run("cat /sys/fs/cgroup/kubepods.slice/memory.max", check=True).out)
+        limits = {each["signal"]: each["limit"] for each in node.status()["thresholds"]}
+        assert limits["allocatableMemory.available"] == clusters.THRESHOLD_MIB << 20 < limit, limits
+        # The container that runs in the cgroup which containerd and systemd made for it.
+        container = web["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+        series = re.search(r'^container_memory_working_set_bytes\{([^}]*name="' + container + r'"[^}]*)\}', node.metrics(), re.M)[1]
+        for label in ('container="main"', f'image="{clusters.IMAGE}"', 'namespace="shop"', f'pod="{name}"'):
+            assert label in series, series
+        status = vm.run("headroomctl status", check=True).out
+        assert re.search(r"kubelet:  https://127.0.0.1:10250  \d+ pods", status), status
+
+
+def test_an_evicted_pod_is_replaced(vm):
+    cluster = clusters.of(vm)
+    replacement.furnish(cluster)
+    with ClusterNode(cluster) as node:
+        node.start_both(conditions=True)
+        runs = [run_and_check(node, number) for number in range(RUNS)]
+        node.wait_for(node.told, lambda told: told.get("finished") == RUNS and told["waiting"] == 0, timeout=120)
+        tell(vm, "headroom", runs)
+
+
+def run_and_check(node, number: int) -> dict:
+    """One eviction, by nobody but headroomd, told to the API server as a kubelet tells it."""
+    cluster = node.cluster
+    run = replacement.run_once(cluster)
+    record = node.evictions()[-1]
+    assert len(node.evictions()) == number + 1 and record["pod"]["uid"] == run["uid"], node.evictions()
+    assert record["signal"] == "allocatableMemory.available", record
+    assert run["reason"] == "Evicted", run
+    events = cluster.ask("GET", "/api/v1/namespaces/shop/events").body["items"]
+    event, = [each for each in events if each["involvedObject"].get("uid") == run["uid"] and each["reason"] == "Evicted"]
+    assert event["source"]["component"] == "headroom" and event["message"] == record["message"], event
+    return run | {"latency_ms": record["latency"]}
+
+
+def test_beside_it_the_kubelets_own_eviction(vm):
+    cluster = clusters.of(vm)
+    replacement.furnish(cluster)
+    runs = [replacement.run_once(cluster) for _ in range(RUNS)]
+    tell(vm, "kubelet", runs)
+
+
+def tell(vm, who: str, runs: list[dict]) -> None:
+    results[who] = {"medians": replacement.medians(runs), "runs": runs}
+    print(f"    {who}: seconds from the crossing, median of {len(runs)}: "
+          f"{', '.join(f'{name} {at:.2f}' for name, at in results[who]['medians'].items())}; "
+          f"dead after {', '.join(str(run['seconds']['dead']) for run in runs)}")
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps({"kernel": vm.run("uname -r").out.strip(), **results}, indent=1) + "\n")
+
+
+def test_the_node_says_so_too(vm):
+    """Conditions by server-side apply and taints, and both are taken back."""
+    cluster = clusters.of(vm)
+    replacement.furnish(cluster)
+    path = f"/api/v1/nodes/{cluster.node}"
+
+    def taints() -> list[str]:
+        return [each["key"] for each in cluster.ask("GET", path).body["spec"].get("taints", [])]
+
+    def said() -> str:
+        return clusters.condition(cluster.ask("GET", path).body, "HeadroomMemoryPressure")
+
+    with ClusterNode(cluster) as node:
+        node.start_both(conditions=True, taints=True)
+        node.wait_for(said, lambda status: status == "False", timeout=120)
+        replacement.scale(cluster, 1)
+        node.wait_for_evictions(1, timeout=300)
+        replacement.scale(cluster, 0)
+        node.wait_for(said, lambda status: status == "True", timeout=120)
+        node.wait_for(taints, lambda keys: "headroom.io/memory-pressure" in keys, timeout=120)
+        replacement.clear_away(cluster)
+        node.wait_for(taints, lambda keys: "headroom.io/memory-pressure" not in keys, timeout=180)
+        node.configure(node.configuration())
+        vm.run("systemctl reload headroom-kube", check=True)
+        node.wait_for(said, lambda status: status == "", timeout=120)

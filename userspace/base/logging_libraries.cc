@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt and spdlog, compiled into the programs: the names of their shared libraries change from one Debian to the next, and a
-// package is to run on both. Compiled once, here, and not in every file that writes a line.
+// fmt and spdlog, compiled into the programs: the names of their shared libraries change from one
+// Debian to the next, and a package is to run on both. Compiled once, here, and not in every file
+// that writes a line.
+#include <locale>
+#include <mutex>
+
 #include <fmt/format-inl.h>
 #include <spdlog/async_logger-inl.h>
 #include <spdlog/common-inl.h>
@@ -18,9 +22,6 @@
 #include <spdlog/sinks/base_sink-inl.h>
 #include <spdlog/sinks/sink-inl.h>
 #include <spdlog/spdlog-inl.h>
-
-#include <locale>
-#include <mutex>
 
 template class spdlog::sinks::base_sink<std::mutex>;
 template class spdlog::sinks::base_sink<spdlog::details::null_mutex>;

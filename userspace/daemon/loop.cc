@@ -112,8 +112,8 @@ Result<> Loop::attach() {
   return watch_events();
 }
 
-// They only bring a look forward: the watch is on time without. Of the node and of all pods, who may
-// come to their own limit: each costs a kernel thread.
+// They only bring a look forward: the watch is on time without. Of the node and of all pods, who
+// may come to their own limit: each costs a kernel thread.
 void Loop::watch_pressure() {
   for (const std::filesystem::path& file :
        {std::filesystem::path("/proc/pressure/memory"), node_->pods_cgroup() / "memory.pressure"}) {

@@ -18,7 +18,8 @@ class Installed(Node):
     """The daemon as the package installs it; nothing is put in its place, and only pods go."""
 
     def __init__(self, vm):
-        self.vm, self.pods, self.recorders = vm, [], []
+        self.vm = vm
+        self.pods = []
 
     def leave(self):
         self.leave_pods()

@@ -5,6 +5,7 @@ import json
 
 from node import ETC, Node, Pod, kubelet_configuration
 
+CORE = True
 PATIENT = True
 MEMORY = "2G"
 CPUS = 2

@@ -178,11 +178,15 @@ run: deps ## install what is missing, build, run the main job: here, or in the l
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(B)/lab/workload $(B)/payload/.made
 	$(Q)play/run
 
-test: test-deps ## install what is missing, run every test: unit, BPF, and the VM lab
+test: test-deps ## install what is missing, run the tests that every change must pass; of the lab's the main job's
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/test/unit $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
+	$(Q)tests/run --core
+
+test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-programs test-unit test-bpf test-rules test-page test-kube test-vm dashboards
+.PHONY: test-all test-programs test-unit test-bpf test-rules test-page test-kube test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit

@@ -5,6 +5,7 @@ import json
 
 from node import Node, kubelet_configuration
 
+CORE = True
 PATIENT = True
 
 

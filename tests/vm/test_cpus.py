@@ -12,6 +12,7 @@ import time
 
 from node import Node, Pod, kubelet_configuration
 
+CORE = True
 KERNELS = ("6.12",)
 PATIENT = True
 MEMORY = "2G"

@@ -5,6 +5,7 @@ import json
 
 from node import AUDIT, Node, Pod, kubelet_configuration
 
+CORE = True
 MEMORY = "2G"
 METRICS_PORT = 9750
 

@@ -13,6 +13,7 @@ from forwarded import forwarded
 from machine import prometheus
 from node import PORT, Node, Pod, kubelet_configuration
 
+CORE = True
 KERNELS = ("6.12",)
 PATIENT = True
 MEMORY = "2G"

@@ -5,6 +5,7 @@ import time
 
 from node import Node, Pod, kubelet_configuration
 
+CORE = True
 KERNELS = ("6.12",)
 MEMORY = "3G"
 METRICS_PORT = 9750

@@ -8,6 +8,7 @@ import time
 
 from node import ETC, Node, kubelet_configuration
 
+CORE = True
 KERNELS = ("6.12",)
 PATIENT = True
 MEMORY = "2G"

@@ -6,6 +6,7 @@ import json
 from kubelet_numbers import page, weight
 from node import ETC, Node, Pod, kubelet_configuration
 
+CORE = True
 PATIENT = True
 MEMORY = "2G"
 CPUS = 2

@@ -13,7 +13,9 @@ B := build
 # ccache, where there is one, makes a fresh clone's build cheap: paths inside the tree are relative to it.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
-export CCACHE_SLOPPINESS := time_macros
+export CCACHE_SLOPPINESS := time_macros,pch_defines
+# A precompiled header is known by what went into it: the file itself has this tree's path in it.
+export CCACHE_PCH_EXTSUM := 1
 CCACHE := $(shell command -v ccache)
 CXX := $(CCACHE) g++
 CLANG := clang
@@ -100,10 +102,19 @@ $(B)/obj/%.o: %.cc | $(BPF_SKEL)
 $(B)/obj/userspace/ctl/%.o: OPTIMIZE := -O1
 
 # The sanitizers are in the library that is tested, not in the tests' own tables.
-$(B)/asan/%.o: %.cc | $(BPF_SKEL)
+$(B)/asan/%.o: %.cc $(B)/asan/userspace.pch $(B)/asan/tests.pch | $(BPF_SKEL)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) clang++ $(TESTFLAGS) $(if $(filter tests/%,$<),,$(SANITIZE)) -c $< -o $@
+	$(Q)$(CCACHE) clang++ $(TESTFLAGS) $(if $(filter tests/%,$<),-include-pch $(B)/asan/tests.pch,$(SANITIZE) -include-pch $(B)/asan/userspace.pch) \
+	  -c $< -o $@
+
+# What most files read first, and the tests' framework: read once.
+$(B)/asan/userspace.pch: TESTFLAGS += $(SANITIZE)
+$(B)/asan/%.pch: tests/support/precompiled/%.h
+	$(call say,PCH,$<)
+	@mkdir -p $(@D)
+	$(Q)clang++ $(filter-out -MMD -MP,$(TESTFLAGS)) -E -x c++-header $< | sha256sum > $@.sum
+	$(Q)clang++ $(TESTFLAGS) -MF $(@:.pch=.d) -MT $@ -fpch-instantiate-templates -x c++-header $< -o $@
 
 $(B)/libheadroom.a: $(call obj,$(LIB_SRC))
 	$(Q)rm -f $@ && ar rcs $@ $^

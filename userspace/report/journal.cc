@@ -14,6 +14,7 @@
 #include <string>
 
 #include <spdlog/async.h>
+#include <spdlog/spdlog.h>
 
 namespace headroom::log {
 namespace {
@@ -51,6 +52,15 @@ void write(Level level, std::string_view message, std::initializer_list<Field> f
   try {
     if (spdlog::should_log(level))
       spdlog::log(level, spdlog::string_view_t(encode(message, fields)));
+  } catch (const std::exception&) {
+    count_refused();
+  }
+}
+
+void write_formatted(Level level, fmt::string_view format, fmt::format_args args) {
+  try {
+    if (spdlog::should_log(level))
+      spdlog::log(level, spdlog::string_view_t(fmt::vformat(format, args)));
   } catch (const std::exception&) {
     count_refused();
   }

@@ -9,7 +9,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include <spdlog/spdlog.h>
+#include <spdlog/common.h>
+#include <spdlog/fmt/fmt.h>
 
 namespace headroom::log {
 
@@ -29,21 +30,24 @@ inline constexpr std::string_view kKernelOomMessageId = "40f53f5fd7674bac9ed9ee4
 // Never throws: a line that cannot be written is lost and counted.
 void write(Level level, std::string_view message, std::initializer_list<Field> fields = {});
 
+// Formatted by what is compiled once: spdlog's own templates would be in every file that speaks.
+void write_formatted(Level level, fmt::string_view format, fmt::format_args args);
+
 template <class... Args>
-void debug(spdlog::format_string_t<Args...> format, Args&&... args) {
-  spdlog::debug(format, std::forward<Args>(args)...);
+void debug(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::debug, format, fmt::make_format_args(args...));
 }
 template <class... Args>
-void info(spdlog::format_string_t<Args...> format, Args&&... args) {
-  spdlog::info(format, std::forward<Args>(args)...);
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::info, format, fmt::make_format_args(args...));
 }
 template <class... Args>
-void warning(spdlog::format_string_t<Args...> format, Args&&... args) {
-  spdlog::warn(format, std::forward<Args>(args)...);
+void warning(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::warn, format, fmt::make_format_args(args...));
 }
 template <class... Args>
-void error(spdlog::format_string_t<Args...> format, Args&&... args) {
-  spdlog::error(format, std::forward<Args>(args)...);
+void error(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::err, format, fmt::make_format_args(args...));
 }
 
 // Config.log_level; anything unknown is info.

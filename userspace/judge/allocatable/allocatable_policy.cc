@@ -2,6 +2,7 @@
 #include "judge/allocatable/allocatable_policy.h"
 
 #include "judge/allocatable/enforcement_rules.h"
+#include "judge/allocatable/in_quotes.h"
 
 #include <headroom/quantity.h>
 
@@ -16,10 +17,6 @@ using Errors = std::vector<SettingError>;
 using StringMap = std::map<std::string, std::string>;
 
 constexpr std::string_view kAnyUid = "00000000-0000-0000-0000-000000000000";
-
-std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
-}
 
 void put(Amounts& amounts, std::string_view resource, const Quantity& quantity) {
   if (resource == "cpu") amounts.cpu = MilliCpu{quantity.milli_value()};
@@ -36,14 +33,14 @@ bool reservable(std::string_view resource) {
 // A value of kubeReserved or systemReserved, in the kubelet's words.
 Result<Quantity> parse_reserved(const std::string& resource, const std::string& text) {
   if (!reservable(resource))
-    return failure("cannot reserve " + quoted(resource) +
+    return failure("cannot reserve " + in_quotes(resource) +
                    " resource; what can be is cpu, memory, ephemeral-storage and pid");
   auto quantity = Quantity::parse(text);
   if (!quantity)
-    return failure("failed to parse quantity " + quoted(text) + " for " + quoted(resource) +
+    return failure("failed to parse quantity " + in_quotes(text) + " for " + in_quotes(resource) +
                    " resource: " + quantity.error().what);
   if (quantity->sign() < 0)
-    return failure("resource quantity for " + quoted(resource) + " cannot be negative: " + text);
+    return failure("resource quantity for " + in_quotes(resource) + " cannot be negative: " + text);
   return quantity;
 }
 
@@ -78,14 +75,14 @@ std::optional<int> qos_reserved_told(const StringMap& told, Errors& errors) {
   };
   for (const auto& [resource, text] : told) {
     if (resource != "memory") {
-      complain(resource, "cannot reserve " + quoted(resource) + " resource; only memory can be");
+      complain(resource, "cannot reserve " + in_quotes(resource) + " resource; only memory can be");
       continue;
     }
     if (const auto percent = parse_percentage(text))
       memory = *percent;
     else
-      complain(resource, "failed to parse percentage " + quoted(text) + " for " + quoted(resource) +
-                             " resource: " + percent.error().what);
+      complain(resource, "failed to parse percentage " + in_quotes(text) + " for " +
+                             in_quotes(resource) + " resource: " + percent.error().what);
   }
   return memory;
 }
@@ -133,7 +130,7 @@ void check_paths_differ(const AllocatablePolicy& policy, Errors& errors) {
   errors.push_back({"kubeReservedCgroup", "",
                     "invalid configuration: kubeReservedCgroup (--kube-reserved-cgroup) and "
                     "systemReservedCgroup (--system-reserved-cgroup) are both " +
-                        quoted(policy.kube.path) + "; each reserve needs a cgroup of its own"});
+                        in_quotes(policy.kube.path) + "; each reserve needs a cgroup of its own"});
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/enforcement_rules.h"
 
+#include "judge/allocatable/in_quotes.h"
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -32,10 +34,6 @@ constexpr Side kKube{"kube-reserved", "kube-reserved-compressible",
                      "kubeReservedCgroup (--kube-reserved-cgroup)",
                      &AllocatableTold::kube_reserved_cgroup, &AllocatablePolicy::kube};
 
-std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
-}
-
 bool says(const AllocatableTold& told, std::string_view key) {
   return std::find(told.enforce.begin(), told.enforce.end(), key) != told.enforce.end();
 }
@@ -47,7 +45,8 @@ class Rules {
 
   void exclude_each_other(const Side& side) {
     if (!says(told_, side.all) || !says(told_, side.compressible)) return;
-    complain(side.compressible, "both " + quoted(side.all) + " and " + quoted(side.compressible) +
+    complain(side.compressible, "both " + in_quotes(side.all) + " and " +
+                                    in_quotes(side.compressible) +
                                     " cannot be specified together in " + std::string(kNamed));
   }
 
@@ -55,13 +54,14 @@ class Rules {
   void check(std::size_t i) {
     const std::string& key = told_.enforce[i];
     if (repeated(i))
-      return complain(key, "duplicated enforcements " + quoted(key) + " in " + std::string(kNamed));
+      return complain(key,
+                      "duplicated enforcements " + in_quotes(key) + " in " + std::string(kNamed));
     if (key == kNone) return needs_to_be_alone();
     if (key != kPods && !kSystem.has(key) && !kKube.has(key)) return unknown(key);
     needs_cgroup(kSystem, key);
     needs_cgroup(kKube, key);
     if (!told_.cgroups_per_qos)
-      complain(key, "cgroupsPerQOS (--cgroups-per-qos) must be set to true when " + quoted(key) +
+      complain(key, "cgroupsPerQOS (--cgroups-per-qos) must be set to true when " + in_quotes(key) +
                         " contained in " + std::string(kNamed));
   }
 
@@ -74,20 +74,21 @@ class Rules {
   void needs_to_be_alone() {
     if (told_.enforce.size() > 1)
       complain(kNone, std::string(kNamed) + " may not contain additional enforcements when " +
-                          quoted(kNone) + " is specified");
+                          in_quotes(kNone) + " is specified");
   }
 
   void needs_cgroup(const Side& side, std::string_view key) {
     if (!side.has(key) || !(told_.*side.told_cgroup).empty()) return;
-    complain(key, std::string(side.cgroup) + " must be specified when " + quoted(side.all) +
-                      " or " + quoted(side.compressible) + " included in " + std::string(kNamed));
+    complain(key, std::string(side.cgroup) + " must be specified when " + in_quotes(side.all) +
+                      " or " + in_quotes(side.compressible) + " included in " +
+                      std::string(kNamed));
   }
 
   void unknown(std::string_view key) {
-    complain(key, "option " + quoted(key) + " specified for " + std::string(kNamed) +
-                      ". Valid options are " + quoted(kPods) + ", " + quoted(kSystem.all) + ", " +
-                      quoted(kSystem.compressible) + ", " + quoted(kKube.all) + ", " +
-                      quoted(kKube.compressible) + " or " + quoted(kNone));
+    complain(key, "option " + in_quotes(key) + " specified for " + std::string(kNamed) +
+                      ". Valid options are " + in_quotes(kPods) + ", " + in_quotes(kSystem.all) +
+                      ", " + in_quotes(kSystem.compressible) + ", " + in_quotes(kKube.all) + ", " +
+                      in_quotes(kKube.compressible) + " or " + in_quotes(kNone));
   }
 
   void complain(std::string_view key, const std::string& what) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/pod_sizing.h"
 
+#include "judge/allocatable/in_quotes.h"
 #include "judge/go_duration.h"
 
 #include <array>
@@ -15,10 +16,6 @@ namespace {
 constexpr std::string_view kTiered = "TieredReservation";
 constexpr std::string_view kLimitedSwap = "LimitedSwap";
 constexpr std::string_view kNoSwap = "NoSwap";
-
-std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
-}
 
 std::string written(double value) {
   std::array<char, 32> text{};
@@ -51,9 +48,10 @@ class Reading {
   SwapBehavior swap() {
     if (told_.swap_behavior == kLimitedSwap) return SwapBehavior::kLimitedSwap;
     if (!told_.swap_behavior.empty() && told_.swap_behavior != kNoSwap)
-      complain("memorySwap.swapBehavior", "memorySwap.swapBehavior " + quoted(told_.swap_behavior) +
-                                              " must be one of: \"\", " + quoted(kLimitedSwap) +
-                                              " or " + quoted(kNoSwap));
+      complain("memorySwap.swapBehavior", "memorySwap.swapBehavior " +
+                                              in_quotes(told_.swap_behavior) +
+                                              " must be one of: \"\", " + in_quotes(kLimitedSwap) +
+                                              " or " + in_quotes(kNoSwap));
     return SwapBehavior::kNoSwap;
   }
 
@@ -75,11 +73,11 @@ class Reading {
     if (policy == "None") return MemoryQos::Reservation::kNone;
     if (policy != kTiered)
       complain("memoryReservationPolicy",
-               "option " + quoted(policy) +
+               "option " + in_quotes(policy) +
                    " specified for memoryReservationPolicy. Valid options are \"None\" or " +
-                   quoted(kTiered));
+                   in_quotes(kTiered));
     else if (!told_.memory_qos_gate)
-      complain("memoryReservationPolicy", "memoryReservationPolicy " + quoted(policy) +
+      complain("memoryReservationPolicy", "memoryReservationPolicy " + in_quotes(policy) +
                                               " requires MemoryQoS feature gate to be enabled");
     return MemoryQos::Reservation::kTiered;
   }

@@ -188,7 +188,7 @@ TEST_F(CareForSlices, ReservesBeyondTheNodeAreTrouble) {
 TEST_F(CareForSlices, TakesMemoryBeforeItLowersALimitBelowWhatIsInUse) {
   fill();
   EXPECT_EQ(look(0), Lines{}) << "systemd would wait for it";
-  EXPECT_EQ(lowerer->begun, Lines{"/kubereserved.slice to 512 MiB within 10 s"});
+  EXPECT_EQ(lowerer->begun, Lines{"/kubereserved.slice to 504 MiB within 10 s"});
   look(500);
   EXPECT_EQ(lowerer->begun.size(), 1u) << "it is under way";
   EXPECT_TRUE(first().lowering.under_way);
@@ -198,6 +198,14 @@ TEST_F(CareForSlices, TakesMemoryBeforeItLowersALimitBelowWhatIsInUse) {
             Lines{"set kubereserved.slice MemoryMax=" + std::to_string((512_MiB).count)});
   EXPECT_EQ(first().lowering.reached, 1u);
   EXPECT_FALSE(first().over);
+}
+
+TEST_F(CareForSlices, TakesMoreAtOnceWhenWhatIsInUseGrewMeanwhile) {
+  fill();
+  look(0);
+  lowered = {{.name = "/kubereserved.slice", .reached = true, .in_use = 504_MiB}};
+  look(1000);
+  EXPECT_EQ(lowerer->begun.size(), 2u);
 }
 
 TEST_F(CareForSlices, SaysThatTooMuchStaysInUseAndTriesAgainLater) {
@@ -213,9 +221,21 @@ TEST_F(CareForSlices, SaysThatTooMuchStaysInUseAndTriesAgainLater) {
   EXPECT_EQ(lowerer->begun.size(), 2u);
 }
 
+Lines memory_limits(const Lines& asked) {
+  Lines limits;
+  for (const std::string& line : asked)
+    if (const auto at = line.find("MemoryMax="); at != std::string::npos)
+      limits.push_back(line.substr(at));
+  return limits;
+}
+
+std::string to(Bytes limit) {
+  return "MemoryMax=" + std::to_string(limit.count);
+}
+
 // Eviction sees how far the limit is, so it comes near; of a reserve nobody is evicted.
 TEST_F(CareForSlices, FollowsWhatPodsUseDownWhenTheyWillNotGiveItBack) {
-  terms.policy.kube.enforcement = Enforcement::kNone;
+  terms.policy.kube = {};
   terms.policy.kubepods = *kubepods_name("/");
   terms.capacity.memory = 512_MiB;
   terms.thresholds = {{.signal = Signal::kAllocatableMemoryAvailable,
@@ -229,15 +249,11 @@ TEST_F(CareForSlices, FollowsWhatPodsUseDownWhenTheyWillNotGiveItBack) {
   look(0);
   systemd.answer();
   lowered = {{.name = "/kubepods.slice", .reached = false, .in_use = 700_MiB}};
-  const Lines lowering = look(10'000);
-  ASSERT_EQ(lowering.size(), 1u);
-  EXPECT_EQ(lowering.front(),
-            "set kubepods.slice MemoryMax=" + std::to_string((725_MiB).count));
+  EXPECT_EQ(memory_limits(look(10'000)), Lines{to(725_MiB)});
   systemd.answer();
   fs.write("kubepods.slice", "memory.max", std::to_string((725_MiB).count) + "\n");
   fs.write("kubepods.slice", "memory.current", std::to_string((500_MiB).count) + "\n");
-  EXPECT_EQ(look(11'000).front(),
-            "set kubepods.slice MemoryMax=" + std::to_string((512_MiB).count));
+  EXPECT_EQ(memory_limits(look(11'000)), Lines{to(512_MiB)});
 }
 
 TEST_F(CareForSlices, GivesTheControllerOfHugePagesWhereItIsWanted) {
@@ -247,10 +263,11 @@ TEST_F(CareForSlices, GivesTheControllerOfHugePagesWhereItIsWanted) {
   care.adopt(terms);
   look(0);
   EXPECT_EQ(text_of("cgroup.subtree_control"), "+hugetlb");
-  fs.write("kubereserved.slice", "hugetlb.2MB.max", "1");
+  fs.write("kubereserved.slice", "hugetlb.2MB.max", "max\n");
   systemd.answer();
   look(500);
-  EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "0");
+  EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "0ax\n")
+      << "a plain file keeps the rest";
 }
 
 TEST_F(CareForSlices, TiersFollowThePods) {

@@ -32,6 +32,11 @@ std::optional<double> rate(const SliceReading& before, std::optional<Instant> th
   return used / std::chrono::duration<double>(at - *then);
 }
 
+// A little more is taken than must be: what is in use grows on until the limit is written.
+Bytes below(Bytes limit) {
+  return {limit.count - limit.count / 64};
+}
+
 std::string as_text(const CgroupValues& values) {
   std::string text;
   for (const Setting& setting : settings(values))
@@ -137,8 +142,8 @@ std::optional<Bytes> SliceCare::step_of(const Slice& slice) const {
   return step;
 }
 
-// The limits are there at the next look. Pods have limits of their own, below the tiers: who has the
-// controller himself may yet lack it for them.
+// The limits are there at the next look. Pods have limits of their own, below the tiers: who has
+// the controller himself may yet lack it for them.
 void SliceCare::give_huge_pages(Slice& slice) {
   const bool limited = slice.reading.values && !slice.wanted.values.hugetlb_max.empty();
   if (!limited || !reader_.has_huge_pages()) return;
@@ -160,7 +165,7 @@ void SliceCare::lower(Slice& slice, Instant at) {
   log::info("{}: {} in use, and memory.max is to be {}: taking memory for {} s at the most", path,
             report::human_bytes(slice.plan.over->count), report::human_bytes(most.count),
             std::chrono::duration_cast<std::chrono::seconds>(kLowering).count());
-  lowering_->begin(path, reader_.root() / path.substr(1), most, kLowering);
+  lowering_->begin(path, reader_.root() / path.substr(1), below(most), kLowering);
   slice.lowering.under_way = true;
 }
 
@@ -168,7 +173,7 @@ void SliceCare::note_lowered(Instant at) {
   for (const act::Lowering::End& end : lowering_->take_ended()) {
     Slice& slice = kept_.at(end.name);
     slice.lowering.under_way = false;
-    slice.lower_not_before = at + kLoweringPause;
+    if (!end.reached) slice.lower_not_before = at + kLoweringPause;
     ++(end.reached ? slice.lowering.reached : slice.lowering.missed);
     slice.lowering.late = !end.reached;
     if (end.error != 0)

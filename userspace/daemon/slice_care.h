@@ -37,8 +37,8 @@ struct SliceTerms {
 
 class SliceCare {
  public:
-  // What is in use above a limit that is to be lowered is taken for so long, and again after the
-  // pause.
+  // What is in use above a limit that is to be lowered is taken for so long, and where that was not
+  // enough again after the pause.
   static constexpr Duration kLowering = std::chrono::seconds(10);
   static constexpr Duration kLoweringPause = std::chrono::minutes(1);
 

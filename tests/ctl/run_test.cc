@@ -104,6 +104,7 @@ TEST(UnitCommand, OfTheOnlyContainerTidiesUpByItself) {
   EXPECT_TRUE(holds(words, "--unit=headroom-run-default.web.service"));
   EXPECT_TRUE(holds(words, "--slice=kubepods-besteffort-podu.slice"));
   EXPECT_TRUE(holds(words, "--property=TimeoutStopSec=30"));
+  EXPECT_TRUE(holds(words, "--property=KillMode=mixed"));
   EXPECT_TRUE(holds(words, "--property=OOMScoreAdjust=1000"));
   EXPECT_TRUE(holds(words, "--property=CPUWeight=1"));
   EXPECT_TRUE(holds(words, "--property=OOMPolicy=kill"));

@@ -7,6 +7,7 @@ from kubelet_numbers import MIB, memory_high, page, quota, weight
 from node import Node, kubelet_configuration
 
 KERNELS = ("6.12",)
+PATIENT = True
 MEMORY = "2G"
 SWAP = "512M"
 ROOT = "/sys/fs/cgroup"

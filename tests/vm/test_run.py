@@ -116,7 +116,9 @@ def test_a_critical_pod_displaces_others_with_their_grace(vm):
         vm.run("sleep 1")
         for name, cpu in (("small", 300), ("large", 1500)):
             vm.run(f"headroomctl run --detach --name {name} --request cpu={cpu}m --grace 20 -- "
-                   f"sh -c 'trap \"touch /tmp/said-{name}; exit\" TERM; while :; do sleep 0.1; done'", check=True)
+                   f"sh -c 'trap \"touch /tmp/said-{name}; exit 0\" TERM; touch /tmp/up-{name}; while :; do sleep 0.1; done'",
+                   check=True)
+            vm.wait_until(f"test -e /tmp/up-{name}")
         vm.wait_until("headroomctl status --json | grep -q '\"name\":\"large\"'")
         vm.run("sleep 1")
         refused = vm.run("headroomctl run --name plain --request cpu=1 -- true")
@@ -132,7 +134,7 @@ def test_a_critical_pod_displaces_others_with_their_grace(vm):
         said = vm.run("journalctl -o cat HEADROOM_REASON=Preempting").out
         assert said.startswith("displacing default/large"), said
         print(f"    displaced, gone and started in {took:.1f} s")
-        vm.run("headroomctl stop small; rm -f /tmp/said-*")
+        vm.run("headroomctl stop small; rm -f /tmp/said-* /tmp/up-*")
         wait_clean(vm)
 
 

@@ -62,6 +62,8 @@ Words unit_command(const UnitOf& unit, const std::vector<Program>& programs, Str
               "--slice=" + placed.slice,
               "--description=pod " + pod.pod_namespace + "/" + pod.name,
               fmt::format("--property=OOMScoreAdjust={}", container.oom_score_adj)};
+  // As of a container: its first process is asked to end, and with its end the others are killed.
+  words.emplace_back("--property=KillMode=mixed");
   if (pod.termination_grace)
     words.push_back(fmt::format("--property=TimeoutStopSec={}", pod.termination_grace->count()));
   if (program.role == Role::kSidecar) words.emplace_back("--property=Restart=always");

@@ -105,7 +105,6 @@ Result<> Loop::attach() {
     return added;
   timer_.reset(timer);
   sd_event_source_set_description(timer, "turn");
-  if (auto set = checked(sd_event_set_watchdog(event, true), "arm the watchdog"); !set) return set;
   if (auto added = add_shelf_timers(); !added) return added;
   watch_directories();
   watch_pressure();
@@ -204,6 +203,10 @@ void Loop::heed_configz() {
 
 Result<> Loop::run() {
   turn(Wake::kTimer);
+  // Not before: the first turn reads all there is, and until READY=1 it is the start's time that
+  // counts.
+  if (auto set = checked(sd_event_set_watchdog(event_.get(), true), "arm the watchdog"); !set)
+    return set;
   sd_notify(0, "READY=1");
   const int result = sd_event_loop(event_.get());
   sd_notify(0, "STOPPING=1");

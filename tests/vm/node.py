@@ -70,10 +70,14 @@ class Pod:
 
 
 class Node:
-    """headroomd installed in a lab VM; leave() puts everything back."""
+    """headroomd installed in a lab VM; leave() puts everything back.
 
-    def __init__(self, vm):
-        self.vm = vm
+    replayed: what the daemon saw and decided is recorded, and decided once more at the end: the same, or the test fails.
+    """
+
+    def __init__(self, vm, replayed: bool = False):
+        self.vm, self.replayed = vm, replayed
+        self.recorders: list[str] = []
         self.pods: list[Pod] = []
         vm.run(f"""mkdir -p {ETC}/manifests
             cp /opt/headroom/systemd/headroomd.service /opt/headroom/systemd/headroom.slice /run/systemd/system/
@@ -87,8 +91,13 @@ class Node:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.leave()
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.decide_again()
+        finally:
+            self.leave()
+            self.vm.run("rm -f /var/tmp/recorder-*.rec")
 
     def configure(self, text: str) -> None:
         self.vm.put(text.encode(), f"{ETC}/headroom.yaml")
@@ -97,6 +106,20 @@ class Node:
         """Starts headroomd; systemctl returns when it says READY=1."""
         self.configure(config)
         self.vm.run("systemctl start headroomd.service || { journalctl -u headroomd -n 30 -o cat; exit 1; }", check=True)
+        if self.replayed:
+            self.record()
+
+    def record(self) -> None:
+        name = f"recorder-{len(self.recorders)}"
+        self.recorders.append(name)
+        self.vm.spawn(f"exec /opt/headroom/bin/headroomctl record --for 20m -o /var/tmp/{name}.rec", unit=name)
+        self.vm.wait_until(f"[ -s /var/tmp/{name}.rec ]")
+
+    def decide_again(self) -> None:
+        for name in self.recorders:
+            self.vm.run(f"systemctl kill -s INT {name}; while systemctl is-active -q {name}; do sleep 0.05; done", check=True)
+            again = self.vm.run(f"headroomctl replay --expect-same /var/tmp/{name}.rec", timeout=60)
+            assert again.code == 0, f"decided otherwise when replayed:\n{again.out}"
 
     def stop(self) -> None:
         self.vm.run("systemctl stop headroomd.service; systemctl reset-failed headroomd.service; true", timeout=60)

@@ -18,8 +18,7 @@ class Installed(Node):
     """The daemon as the package installs it; nothing is put in its place, and only pods go."""
 
     def __init__(self, vm):
-        self.vm = vm
-        self.pods = []
+        self.vm, self.pods, self.recorders = vm, [], []
 
     def leave(self):
         self.leave_pods()

@@ -32,7 +32,7 @@ def crossing_to_signal(record):
 
 
 def test_hard_threshold_kills_the_hog_alone_and_at_once(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi"))
         others = bystanders(node)
         hog = node.run_pod(Pod("hog"), "--hold 1M --after 2 --until 4G")
@@ -47,7 +47,7 @@ def test_hard_threshold_kills_the_hog_alone_and_at_once(vm):
 
 
 def test_soft_threshold_waits_its_grace_then_asks_politely(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="150Mi", soft="700Mi", grace="2s", max_pod_grace=5))
         others = bystanders(node)
         settled(node, others, 7)
@@ -61,7 +61,7 @@ def test_soft_threshold_waits_its_grace_then_asks_politely(vm):
 
 
 def test_priority_outranks_size(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="500Mi"))
         small = node.run_pod(Pod("low-priority", priority=-10), "--hold 20M")
         big = node.run_pod(Pod("high-priority", priority=1000), "--hold 600M")
@@ -74,7 +74,7 @@ def test_priority_outranks_size(vm):
 
 
 def test_observe_mode_tells_and_touches_nothing(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="600Mi", mode="observe"))
         hog = node.run_pod(Pod("hog"), f"--hold {node.holding_to_leave(400)}M")
         vm.wait_until("curl -sS http://127.0.0.1:9750/metrics | grep -q '^headroom_would_evict_total{.*} 1'")
@@ -83,7 +83,7 @@ def test_observe_mode_tells_and_touches_nothing(vm):
 
 
 def test_metrics_carry_the_pods_the_signal_and_the_eviction(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi"))
         web = node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 150M")
         hog = node.run_pod(Pod("hog"), "--until 4G")
@@ -158,7 +158,7 @@ def test_enforce_needs_root(vm):
 
 
 def test_audit_line_is_complete(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi"))
         node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 100M")
         node.run_pod(Pod("hog"), "--until 4G")

@@ -42,7 +42,7 @@ def assert_the_pod_was_not_evicted(node, unit):
 
 
 def test_the_container_goes_and_its_pod_stays(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi"))
         web = node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 100M")
         pod = node.run_script(Pod("pair", annotations={UNIT: "container"}), f"exec {HOG}")
@@ -56,7 +56,7 @@ def test_the_container_goes_and_its_pod_stays(vm):
 
 
 def test_the_process_goes_and_its_container_stays(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi", evictionUnit="process"))
         pod = node.run_script(Pod("family"), GROWING_CHILD)
         record = the_one_eviction(node)
@@ -72,7 +72,7 @@ def test_the_process_goes_and_its_container_stays(vm):
 
 def test_what_dies_as_one_dies_as_one(vm):
     """memory.oom.group of the container: it goes whole, and no more than it."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi", evictionUnit="process"))
         pod = node.run_script(Pod("group"), GROWING_CHILD, "OOMPolicy=kill")
         side = beside(node, pod, "side", f"exec {WORKLOAD} --hold 50M")
@@ -84,7 +84,7 @@ def test_what_dies_as_one_dies_as_one(vm):
 
 
 def test_a_pod_that_dies_as_one_is_evicted(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi", evictionUnit="process"))
         pod = node.run_script(Pod("whole"), GROWING_CHILD)
         vm.run(f"echo 1 > {pod.cgroup}/memory.oom.group", check=True)
@@ -96,7 +96,7 @@ def test_a_pod_that_dies_as_one_is_evicted(vm):
 
 
 def test_its_own_wish_is_before_the_nodes(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi", evictionUnit="process"))
         pod = node.run_script(Pod("wish", annotations={UNIT: "pod"}), GROWING_CHILD)
         record = the_one_eviction(node)

@@ -35,7 +35,7 @@ def cached(node, pod):
 
 
 def test_cold_cache_is_taken_and_nobody_dies(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         try:
             reader = cold_cache(node, 300)
             node.start(kubelet_configuration(hard="60Mi", ladder={"reclaim": {"margin": "20%"}}))
@@ -55,7 +55,7 @@ def test_cold_cache_is_taken_and_nobody_dies(vm):
 
 def test_a_hog_meets_the_steps_and_dies_as_fast(vm):
     """Best-effort is held while it comes near; at the threshold it dies at once; then best-effort is let go."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="200Mi", ladder={
             "reclaim": {"margin": "25%"}, "squeeze": {"margin": "25%", "longest": "6s"}}))
         batch = node.run_pod(Pod("batch"), "--hold 100M")
@@ -92,7 +92,7 @@ def held_best_effort(node, **headroom):
 
 def test_what_is_held_is_put_back_in_any_case(vm):
     """The daemon stopped, and killed: the next one puts back what it found."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         batch = held_best_effort(node)
         status = node.status()["ladder"]["held"]
         assert [each["pod"] for each in status] == ["default/batch"] and status[0]["found"] is None, status
@@ -112,7 +112,7 @@ def test_what_is_held_is_put_back_in_any_case(vm):
 
 
 def test_the_stuck_is_relaxed_then_evicted(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="60Mi", ladder={
             "stuck": {"after": "5s", "relaxFor": "20s", "evict": True}}))
         # One needs a little more than its limit; the other will have ever more.

@@ -11,7 +11,7 @@ SWAP = "256M"
 
 
 def test_the_pod_slice_alone_is_short_of_memory(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("swapoff -a; systemctl set-property --runtime kubepods.slice MemoryMax=700M", check=True)
         try:
             node.start(configuration({"memory.available": "100Mi"}, enforce=("pods",)))
@@ -102,7 +102,7 @@ def test_limits_of_local_storage(vm):
 
 
 def test_pids(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         before = vm.run("cat /proc/sys/kernel/pid_max", check=True).out.strip()
         try:
             vm.run("sysctl -q kernel.pid_max=2000", check=True)
@@ -123,7 +123,7 @@ def test_pids(vm):
 
 
 def test_pre_stop_runs_in_the_pod_and_is_part_of_its_grace(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(configuration({"memory.available": "60Mi"}, soft={"memory.available": "900Mi"}))
         pod = Pod("db", pre_stop=["/bin/sh", "-c", "cat /proc/self/cgroup > /run/flushed; sleep 1"])
         node.run_pod(pod, f"--hold {node.holding_to_leave(600)}M")
@@ -135,7 +135,7 @@ def test_pre_stop_runs_in_the_pod_and_is_part_of_its_grace(vm):
 
 
 def test_what_is_no_pressure_evicts_nobody(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(configuration({"memory.available": "500Mi", "pid.available": "10%"}))
         pods = [
             node.run_script(Pod("cache"), "head -c 1200M /dev/nvme0n1 > /dev/null; exec sleep infinity"),
@@ -157,7 +157,7 @@ def holding_now_and_then(mebibytes, times):
 
 
 def test_a_soft_threshold_whose_signal_recovers_for_a_moment_starts_afresh(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("rm -f /run/steady")
         node.start(configuration(soft={"memory.available": "900Mi"}, grace="4s"))
         node.run_pod(Pod("calm"), "--hold 8M")
@@ -177,7 +177,7 @@ def test_a_soft_threshold_whose_signal_recovers_for_a_moment_starts_afresh(vm):
 
 def test_two_thresholds_of_one_signal_are_one_eviction(vm):
     """It falls through the soft one and the hard one within its grace: the hard one acts, once."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(configuration({"memory.available": "300Mi"}, soft={"memory.available": "900Mi"}, grace="8s"))
         killed_before = node.kernel_oom_kills()  # by tests before this one, at limits
         calm = node.run_pod(Pod("calm", "burstable", {"memory": "100Mi"}), "--hold 60M")
@@ -201,7 +201,7 @@ def static(pod):
 
 
 def test_a_static_pod_that_is_the_culprit_goes_where_that_is_wanted(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         hard = {"memory.available": "400Mi"}
         node.start(configuration(hard))
         node.run_pod(Pod("web", "burstable", {"memory": "200Mi"}), "--hold 100M")
@@ -221,7 +221,7 @@ def test_a_static_pod_that_is_the_culprit_goes_where_that_is_wanted(vm):
 
 
 def test_swap(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("swapon /dev/disk/by-id/virtio-swap 2>/dev/null; swapon --show | grep -q .", check=True)
         try:
             node.start(configuration({"swap.available": "100Mi"}))
@@ -240,7 +240,7 @@ def test_swap_that_comes_and_goes_is_known_or_not_and_nobody_goes_for_it(vm):
     def free_swap():
         return [signal["available"] for signal in node.status()["signals"] if signal["signal"] == "swap.available"]
 
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("swapoff -a", check=True)
         try:
             node.start(configuration({"swap.available": "10%", "memory.available": "100Mi"}))

@@ -25,7 +25,7 @@ def expect_the_hog_alone(node, others):
 
 
 def test_a_ramp_while_the_disk_has_swap(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("swapon --show | grep -q .", check=True)
         node.start(configuration(HARD))
         others = small_bystanders(node)
@@ -34,7 +34,7 @@ def test_a_ramp_while_the_disk_has_swap(vm):
 
 
 def test_swap_that_is_added_while_memory_runs_out(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("swapoff -a", check=True)
         try:
             node.start(configuration(HARD))
@@ -50,7 +50,7 @@ def test_swap_that_is_added_while_memory_runs_out(vm):
 
 def test_swap_that_is_compressed_in_memory(vm):
     """What is swapped out takes memory all the same, and nearly as much as before."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run("""swapoff -a; modprobe zram num_devices=1 && echo 600M > /sys/block/zram0/disksize &&
             mkswap /dev/zram0 > /dev/null && swapon -p 100 /dev/zram0""", check=True)
         try:

@@ -34,7 +34,7 @@ def thaw(node):
 
 def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
     """One thread waits for a filesystem that is frozen, so nothing of its process goes: process_mrelease() takes the memory."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run(FREEZE, check=True)
         try:
             node.start(kubelet_configuration(hard="300Mi"))
@@ -58,7 +58,7 @@ def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
 
 def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_alive(vm):
     """A write to a filesystem that is frozen ends for no signal."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         vm.run(FREEZE, check=True)
         try:
             node.start(kubelet_configuration(hard="300Mi"))
@@ -86,7 +86,7 @@ def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_aliv
 
 def test_who_comes_back_under_the_same_name_is_somebody_else(vm):
     """Between SIGTERM and the end of its grace the victim goes, and another is started at the very same path."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(**SOFT, max_pod_grace=6))
         deaf = node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         vm.wait_until("grep -q deaf /run/headroom/victims.json", timeout=30)
@@ -103,7 +103,7 @@ def test_who_comes_back_under_the_same_name_is_somebody_else(vm):
 
 
 def test_a_clock_that_jumps_moves_no_deadline(vm):
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(**SOFT, max_pod_grace=6))
         node.run_pod(Pod("deaf"), f"--deaf --hold {node.holding_to_leave(500)}M")
         vm.wait_until("grep -q deaf /run/headroom/victims.json", timeout=30)
@@ -118,7 +118,7 @@ def test_a_clock_that_jumps_moves_no_deadline(vm):
 
 def test_who_writes_to_the_dying_at_the_same_time_changes_nothing(vm):
     """Limits that are lifted so that it dies fast are put back by another program, over and over."""
-    with Node(vm) as node:
+    with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi"))
         hog = node.run_script(Pod("hog"), "until [ -e /run/go ]; do sleep 0.1; done; "
                               "exec /opt/headroom/bin/workload --until 8G --rate 300M")

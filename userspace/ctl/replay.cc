@@ -68,8 +68,9 @@ int run_replay(const ReplayOptions& options) {
   const auto replayed = recording::replay(*tape, other);
   if (!replayed) return wrong_use(Error{options.file + ": " + replayed.error().what});
   print(*replayed, tape->header().wall_offset, options.json);
-  const bool whole = !replayed->cut_short && replayed->lost == 0;
-  const bool same = options.expect_same ? replayed->identical() && whole : replayed->same_acts();
+  // A recording that ended before its time lacks nothing of what it has.
+  const bool same =
+      options.expect_same ? replayed->identical() && replayed->lost == 0 : replayed->same_acts();
   return same ? kSame : kDifferent;
 }
 
@@ -81,8 +82,9 @@ void add_replay(CLI::App& app, Command& chosen) {
   replay->group(kAsking);
   replay->add_option("FILE", options->file, "What headroomctl record wrote")->required();
   replay->add_option("--config", options->config, "Judge by this configuration instead");
-  replay->add_flag("--expect-same", options->expect_same,
-                   "Differ in any number, or lack any turn, and it counts as different");
+  replay->add_flag(
+      "--expect-same", options->expect_same,
+      "Differ in any number, or lack a turn between others, and it counts as different");
   replay->add_flag("--json", options->json, "As JSON");
   replay->callback([&chosen, options] { chosen = [options] { return run_replay(*options); }; });
 }

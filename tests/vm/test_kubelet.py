@@ -7,7 +7,6 @@ import re
 from crowd import Daemon
 from kube_node import FIXTURES, KUBELET, RUN, Authority, KubeNode, KubePod
 
-CORE = True
 KERNELS = ("6.12",)
 PATIENT = True
 MEMORY = "2G"

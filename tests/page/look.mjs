@@ -196,7 +196,17 @@ const tests = {
     assert.equal(await page.locator("#pods tbody tr:not(.tier)").count(), 50);
     assert.match(await page.locator("#pods tbody tr:not(.tier)").first().innerText(), /pod-998/);
     await page.getByRole("button", {name: "Show all 1000 pods"}).press("Enter");
+    await turns(page, 1);
     assert.equal(await page.locator("#pods tbody tr:not(.tier)").count(), 1000);
+    assert.match(await page.locator("#pods tr.tier").first().innerText(), /500 pods, 244Gi above requests$/);
+  },
+
+  async "who waits most is named by cause"() {
+    server.status = {...lastStatus(), waits: {stalls: {}, throttled: {ns: 1e9, count: 3, p99_ns: 1e6}},
+      most_waiting: {throttled: {namespace: "shop", name: "web", ns_per_s: 2.5e6}}};
+    const page = await open(browser, server.url);
+    await settled(page);
+    assert.match(await text(page, "#pressure-rows"), /CPU quota[\s\S]*shop\/web, 2\.5 ms\/s/);
   },
 
   async "nothing is touched while nothing changes"() {

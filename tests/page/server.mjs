@@ -5,6 +5,16 @@ import {readFileSync} from "node:fs";
 import {createServer} from "node:http";
 import {join} from "node:path";
 
+// As headroomd tells it: all pods counted by class, and of each class the foremost.
+function told(status, most) {
+  if (!Array.isArray(status.pods)) return status;
+  const classes = new Map();
+  for (const pod of status.pods) classes.set(pod.qos, [...classes.get(pod.qos) || [], pod]);
+  const pods = [...classes.values()].flatMap((each) => [...each].sort((a, b) => b.over - a.over).slice(0, most));
+  const pod_classes = [...classes].map(([qos, each]) => ({qos, pods: each.length, over: each.reduce((sum, pod) => sum + Math.max(0, pod.over || 0), 0)}));
+  return {...status, pod_classes, pods};
+}
+
 export class Server {
   constructor(built, recorded) {
     this.page = readFileSync(join(built, "page.html"));
@@ -43,7 +53,7 @@ export class Server {
   }
 
   answer(request, answer) {
-    const path = request.url.split("?")[0];
+    const [path, query] = request.url.split("?");
     this.asked.push(path);
     const send = (status, type, body, headers = {}) => {
       answer.writeHead(status, {"Content-Type": type, "X-Content-Type-Options": "nosniff", ...headers});
@@ -51,7 +61,7 @@ export class Server {
     };
     if (path === "/") return send(200, "text/html; charset=utf-8", this.page, {"Content-Security-Policy": this.policy});
     if (this.down) return send(this.down, "text/plain", "");
-    if (path === "/api/status") return send(200, "application/json", JSON.stringify(this.nextStatus()));
+    if (path === "/api/status") return send(200, "application/json", JSON.stringify(told(this.nextStatus(), Number(new URLSearchParams(query).get("pods") || Infinity))));
     if (path === "/api/cpus") return send(200, "application/json", JSON.stringify(this.cpus));
     if (path !== "/api/evictions") return send(404, "text/plain", "");
     const tag = `"${this.tag}"`;

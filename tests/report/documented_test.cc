@@ -32,7 +32,7 @@ Names documented() {
   return names;
 }
 
-Names served(const Site& site, const std::string& path) {
+Names served(Site& site, const std::string& path) {
   const Answer answer = site.answer({.path = path});
   std::string text, room(4096, '\0');
   while (const std::size_t size = answer.body->read(room))
@@ -73,7 +73,7 @@ Names all_served() {
     for (hr_record& record : next.records)
       if (record.parent_id == 0) record = full_record(record.id, 0);
   });
-  const Site site({.shown = shown,
+  Site site({.shown = shown,
                    .now = [] { return sample_at(10'250); },
                    .node_name = "node-1",
                    .more =

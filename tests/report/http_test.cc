@@ -89,7 +89,7 @@ Served serve(std::uint64_t cgroups = 1, const HttpLimits& limits = {}) {
       [&](CgroupTable& next, const CgroupTable*) { next = many_cgroups(cgroups); });
   auto http =
       Http::open("127.0.0.1:0",
-                 std::make_shared<const Site>(
+                 std::make_shared<Site>(
                      MetricsSetup{.shown = served.shown, .now = [] { return sample_at(10'250); }},
                      SummarySetup{.shown = served.shown}),
                  limits);
@@ -358,7 +358,7 @@ TEST(Http, AnAddressInUseIsOneClearLine) {
   const Served first = serve();
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
   const auto second =
-      Http::open(address, std::make_shared<const Site>(MetricsSetup{}, SummarySetup{}));
+      Http::open(address, std::make_shared<Site>(MetricsSetup{}, SummarySetup{}));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().what,
             "listen on " + address + " for metrics: bind: Address already in use");
@@ -366,7 +366,7 @@ TEST(Http, AnAddressInUseIsOneClearLine) {
 
 TEST(Http, AnAddressThatIsNotOursIsOneClearLine) {
   const auto http =
-      Http::open("192.0.2.1:9750", std::make_shared<const Site>(MetricsSetup{}, SummarySetup{}));
+      Http::open("192.0.2.1:9750", std::make_shared<Site>(MetricsSetup{}, SummarySetup{}));
   ASSERT_FALSE(http);
   EXPECT_EQ(http.error().what.find("listen on 192.0.2.1:9750 for metrics: bind: "), 0u)
       << http.error().what;

@@ -64,6 +64,36 @@ TEST(StatusJson, AVictimsStateIsItsPhase) {
   EXPECT_EQ(status_json(node, sample_cgroups(), nullptr)["pods"][0]["state"], "terminating");
 }
 
+TEST(StatusJson, OfEachClassTheForemostAreToldAndWhoeverIsDying) {
+  CgroupTable table = sample_cgroups();
+  table.pods[1].pod = sample_pod("web", QosClass::kBestEffort);
+  NodeView node = sample_node();
+  const auto names = [&] {
+    std::vector<std::string> found;
+    const Json status = status_json(node, table, nullptr, 1);
+    for (const Json& pod : status["pods"])
+      found.push_back(pod["name"]);
+    return found;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"web", "quiet"})) << "more over its request";
+  EXPECT_EQ(status_json(node, table, nullptr, 1)["pod_classes"][0]["pods"], 2);
+  Victim victim;
+  victim.cgroup = CgroupId{3};
+  victim.phase = Victim::Phase::kKilled;
+  node.victims.push_back(victim);
+  EXPECT_EQ(names(), (std::vector<std::string>{"hog", "web", "quiet"}));
+}
+
+TEST(StatusJson, ClassesCountAllPodsAndWhatTheyAreOver) {
+  const Json classes = status_json(sample_node(), sample_cgroups(), nullptr)["pod_classes"];
+  ASSERT_EQ(classes.size(), 3u);
+  EXPECT_EQ(classes[0]["qos"], "BestEffort");
+  EXPECT_EQ(classes[0]["pods"], 1);
+  EXPECT_EQ(classes[0]["over"],
+            status_json(sample_node(), sample_cgroups(), nullptr)["pods"][0]["over"]);
+  EXPECT_EQ(classes[2]["over"], 0) << "not known";
+}
+
 TEST(StatusJson, BeforeTheFirstLookItIsEmpty) {
   EXPECT_EQ(status_text(Shown(), nullptr), "{}");
 }

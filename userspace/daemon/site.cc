@@ -62,15 +62,15 @@ std::vector<report::SystemContainer> system_containers(const config::Config& con
   return {kubelet, runtime, misc, pods};
 }
 
-std::shared_ptr<const report::Site> make_site(const config::Config& config,
-                                              std::shared_ptr<report::Shown> shown,
-                                              std::shared_ptr<report::CpuBoard> cpus,
-                                              std::shared_ptr<const ToldNames> told) {
+std::shared_ptr<report::Site> make_site(const config::Config& config,
+                                        std::shared_ptr<report::Shown> shown,
+                                        std::shared_ptr<report::CpuBoard> cpus,
+                                        std::shared_ptr<const ToldNames> told) {
   const auto names = std::make_shared<RuntimeNames>(std::move(told));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
   const std::string node = host_name();
-  return std::make_shared<const report::Site>(
+  return std::make_shared<report::Site>(
       report::MetricsSetup{
           .shown = shown,
           .container_names = config.compatibility_metrics,

@@ -13,10 +13,10 @@
 namespace headroom::daemon {
 
 // To be called when every BPF program is loaded: their cost is shown.
-std::shared_ptr<const report::Site> make_site(const config::Config& config,
-                                              std::shared_ptr<report::Shown> shown,
-                                              std::shared_ptr<report::CpuBoard> cpus,
-                                              std::shared_ptr<const ToldNames> told);
+std::shared_ptr<report::Site> make_site(const config::Config& config,
+                                        std::shared_ptr<report::Shown> shown,
+                                        std::shared_ptr<report::CpuBoard> cpus,
+                                        std::shared_ptr<const ToldNames> told);
 
 // The parts of a node outside the pods, by the Summary API's names: where the configuration says
 // they are, else where a systemd host has them.

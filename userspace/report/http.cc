@@ -194,7 +194,7 @@ Http::~Http() {
 }
 
 Result<std::unique_ptr<Http>> Http::open(const std::string& address,
-                                         std::shared_ptr<const Site> site,
+                                         std::shared_ptr<Site> site,
                                          const HttpLimits& limits) {
   std::unique_ptr<Http> http(new Http(std::move(site), limits));
   auto ready = http->listen(address);

@@ -35,8 +35,7 @@ class Http {
   static constexpr int kAnswers = 2;
 
   // `address` as Config.listen: "127.0.0.1:9750", "[::1]:9750". Not called when it is "".
-  static Result<std::unique_ptr<Http>> open(const std::string& address,
-                                            std::shared_ptr<const Site> site,
+  static Result<std::unique_ptr<Http>> open(const std::string& address, std::shared_ptr<Site> site,
                                             const HttpLimits& limits = {});
   ~Http();
   Http(const Http&) = delete;
@@ -52,13 +51,13 @@ class Http {
   struct Stop {
     void operator()(MHD_Daemon* daemon) const;
   };
-  Http(std::shared_ptr<const Site> site, const HttpLimits& limits)
+  Http(std::shared_ptr<Site> site, const HttpLimits& limits)
       : site_(std::move(site)), limits_(limits), clock_(limits.exchange) {}
   Result<> listen(const std::string& address);
   Result<> serve();
   void run();
 
-  const std::shared_ptr<const Site> site_;
+  const std::shared_ptr<Site> site_;
   const HttpLimits limits_;
   Fd listening_;
   int port_ = 0;

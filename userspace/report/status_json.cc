@@ -7,8 +7,12 @@
 #include "report/pod_waits.h"
 #include "report/waits_json.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -122,10 +126,18 @@ std::string_view state_of(const PodRow& row, const hr_record* record, const Phas
   return row.critical ? "critical" : "running";
 }
 
+// What a pod holds above its request; absent: not known.
+std::optional<Bytes> over(const PodRow& row, const hr_record* record) {
+  const auto used = record ? working_set(*record) : std::nullopt;
+  if (!used) return std::nullopt;
+  return *used - row.memory_request;
+}
+
 Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
               const PodWaits& waits, QosOf qos_of) {
   const Pod& pod = *row.pod;
   const auto used = record ? working_set(*record) : std::nullopt;
+  const auto above = over(row, record);
   const Readings read(record);
   const hr_stalls* stalls = waits.stalls(row.cgroup);
   const hr_waits* throttles = waits.throttles(row.cgroup);
@@ -138,7 +150,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"cgroup", row.cgroup.value},
           {"working_set", maybe(used)},
           {"request", row.memory_request.count},
-          {"over", used ? Json((*used - row.memory_request).count) : Json(nullptr)},
+          {"over", maybe(above)},
           {"limit", read(HR_MEMORY_LIMITS, &hr_record::memory_max)},
           {"swap", read(HR_MEMORY_USAGE, &hr_record::swap_usage)},
           {"oom_kills", read(HR_MEMORY_EVENTS, &hr_record::events_oom_kill)},
@@ -151,13 +163,57 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)}};
 }
 
-Json pods_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {
-  const PodIndex index(cgroups);
+struct PodClass {
+  std::string_view qos;
+  std::vector<std::pair<std::optional<Bytes>, const PodRow*>> pods;  // what each is over, and who
+};
+
+std::vector<PodClass> classes_of(const CgroupTable& cgroups, const PodIndex& index, QosOf qos_of) {
+  std::vector<PodClass> classes;
+  for (const PodRow& row : cgroups.pods) {
+    const std::string_view qos = qos_name(*row.pod, qos_of);
+    auto found = std::find_if(classes.begin(), classes.end(),
+                              [&](const PodClass& each) { return each.qos == qos; });
+    if (found == classes.end()) found = classes.insert(found, {.qos = qos, .pods = {}});
+    found->pods.emplace_back(over(row, index.record_of(row.cgroup)), &row);
+  }
+  return classes;
+}
+
+Json classes_json(const std::vector<PodClass>& classes) {
+  Json json = Json::array();
+  for (const PodClass& each : classes) {
+    std::int64_t above = 0;
+    for (const auto& [bytes, row] : each.pods)
+      above += std::max<std::int64_t>(0, bytes.value_or(Bytes{}).count);
+    json.push_back({{"qos", each.qos}, {"pods", each.pods.size()}, {"over", above}});
+  }
+  return json;
+}
+
+std::unordered_set<const PodRow*> foremost(std::vector<PodClass> classes, std::size_t most) {
+  std::unordered_set<const PodRow*> rows;
+  for (PodClass& each : classes) {
+    const std::size_t kept = std::min(most, each.pods.size());
+    std::partial_sort(each.pods.begin(), each.pods.begin() + static_cast<std::ptrdiff_t>(kept),
+                      each.pods.end(),
+                      [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t i = 0; i < kept; ++i)
+      rows.insert(each.pods[i].second);
+  }
+  return rows;
+}
+
+Json pods_json(const NodeView& node, const CgroupTable& cgroups, const PodIndex& index,
+               const std::vector<PodClass>& classes, QosOf qos_of,
+               std::optional<std::size_t> most) {
   const PodWaits waits(cgroups, index);
   const Phases phases = phases_of(node);
+  const auto first = most ? foremost(classes, *most) : std::unordered_set<const PodRow*>();
   Json pods = Json::array();
   for (const PodRow& row : cgroups.pods)
-    pods.push_back(pod_json(row, index.record_of(row.cgroup), phases, waits, qos_of));
+    if (!most || first.contains(&row) || phases.contains(row.cgroup.value))
+      pods.push_back(pod_json(row, index.record_of(row.cgroup), phases, waits, qos_of));
   return pods;
 }
 
@@ -287,7 +343,10 @@ Json sources_json(const Sources& sources) {
 
 }  // namespace
 
-Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of) {
+Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
+                 std::optional<std::size_t> most) {
+  const PodIndex index(cgroups);
+  const std::vector<PodClass> classes = classes_of(cgroups, index, qos_of);
   return {{"version", HEADROOM_VERSION},
           {"mode", name(node.mode)},
           {"at_ns", ns(node.at)},
@@ -300,7 +359,8 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of)
           {"slices", node.slices ? slices_json(*node.slices) : Json(nullptr)},
           {"cgroups", node.cgroups},
           {"pods_at_ns", ns(cgroups.at)},
-          {"pods", pods_json(node, cgroups, qos_of)},
+          {"pod_classes", classes_json(classes)},
+          {"pods", pods_json(node, cgroups, index, classes, qos_of, most)},
           {"counters", counters_json(node.counters)},
           {"ladder", ladder_json(node)},
           {"forecasts", forecasts_json(node.counters)},

@@ -9,14 +9,19 @@
 #include "report/node_view.h"
 #include "report/reporter.h"
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace headroom::report {
 
-nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of);
+// With `most`, "pods" has of each QoS class no more than so many, those furthest above their
+// requests, and beside them whoever is being killed; "pod_classes" counts all in any case.
+nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
+                                   std::optional<std::size_t> most = std::nullopt);
 
 // The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before there
 // is one. Any thread but the loop's.

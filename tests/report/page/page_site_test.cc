@@ -40,10 +40,12 @@ struct PageSiteTest : ::testing::Test {
     });
     shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
   }
-  Answer get(std::string_view path, std::string last = "", std::string_view if_none = "") {
+  Answer get(std::string_view path, std::string told = "", std::string_view if_none = "") {
     auto answer = site.answer({.path = path, .if_none = if_none, .argument = [&](const char* name) {
-                                 return std::string_view(name) == "last" ? std::string_view(last)
-                                                                         : std::string_view();
+                                 const bool asked = path == "/api/status"
+                                                        ? std::string_view(name) == "pods"
+                                                        : std::string_view(name) == "last";
+                                 return asked ? std::string_view(told) : std::string_view();
                                }});
     EXPECT_TRUE(answer) << path;
     return std::move(*answer);
@@ -74,6 +76,35 @@ TEST_F(PageSiteTest, TheStatusIsTheDocument) {
   EXPECT_EQ(answer.content_type, "application/json");
   EXPECT_EQ(header_of(answer, "Cache-Control"), "no-store");
   EXPECT_EQ(Json::parse(text_of(*answer.body)).at("pods").size(), 3u);
+}
+
+TEST_F(PageSiteTest, TheStatusIsAsLongAsOneAsksFor) {
+  show();
+  const auto all = text_of(*get("/api/status").body).size();
+  shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) {
+    next = sample_cgroups();
+    next.pods.resize(1, next.pods.front());
+    next.pods.resize(40, next.pods.front());
+  });
+  EXPECT_EQ(Json::parse(text_of(*get("/api/status", "25").body)).at("pods").size(), 25u);
+  EXPECT_GT(text_of(*get("/api/status").body).size(), all);
+  EXPECT_EQ(get("/api/status", "0").status, 400u);
+  EXPECT_EQ(text_of(*get("/api/status", "all").body), "pods: want a number from 1 to 10000\n");
+}
+
+TEST_F(PageSiteTest, WhoWaitedMostIsToldOnceThereAreTwoLooks) {
+  show();
+  EXPECT_EQ(Json::parse(text_of(*get("/api/status").body)).at("most_waiting"), Json::object());
+  shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) {
+    next = sample_cgroups();
+    next.at += std::chrono::seconds(2);
+    next.throttles.values.at(0).ns += 5'000'000;
+  });
+  const Json most = Json::parse(text_of(*get("/api/status").body)).at("most_waiting");
+  EXPECT_EQ(most, (Json{{"throttled",
+                         {{"namespace", "default"}, {"name", "web"}, {"ns_per_s", 2'500'000.0}}}}));
+  EXPECT_EQ(Json::parse(text_of(*get("/api/status").body)).at("most_waiting"), most)
+      << "asked twice between two looks";
 }
 
 TEST_F(PageSiteTest, EvictionsAreAListWithOrWithoutALog) {
@@ -123,8 +154,7 @@ TEST_F(PageSiteTest, ABadNumberIsRefusedBeforeAnythingIsRead) {
 TEST_F(PageSiteTest, WhoHasWhichCpusIsWhatTheSiteIsTold) {
   Answer nobody = get("/api/cpus");
   EXPECT_EQ(text_of(*nobody.body), "null");
-  const PageSite told{
-      shown, nullptr, {.cpus = [] { return std::string(R"({"mode":"observe"})"); }}};
+  PageSite told{shown, nullptr, {.cpus = [] { return std::string(R"({"mode":"observe"})"); }}};
   auto answer = told.answer({.path = "/api/cpus"});
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->content_type, "application/json");

@@ -46,7 +46,7 @@ Site::Site(MetricsSetup metrics, SummarySetup summary, PageSiteSetup page)
       metrics_(counting(std::move(metrics), refused_)),
       summary_(std::move(summary)) {}
 
-Answer Site::answer(const Request& request) const {
+Answer Site::answer(const Request& request) {
   if (auto answer = page_.answer(request)) return std::move(*answer);
   const Format format = wanted_format(request.accept);
   const auto page = [&](std::unique_ptr<Body> body) {

@@ -12,6 +12,7 @@
 
 namespace headroom::report {
 
+// Asked on one thread: some answers tell what has changed since the last.
 class Site {
  public:
   // `page.names`: this host's, beside its addresses and localhost.
@@ -19,13 +20,13 @@ class Site {
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
   // Not after this is gone: bodies refer to it.
-  Answer answer(const Request& request) const;
+  Answer answer(const Request& request);
   // A request was turned away: too many at a time.
-  void note_refused() const { ++refused_; }
+  void note_refused() { ++refused_; }
   std::uint64_t refused() const { return refused_; }
 
  private:
-  mutable std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> refused_{0};
   PageSite page_;
   Metrics metrics_;
   SummarySetup summary_;

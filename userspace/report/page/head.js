@@ -30,7 +30,7 @@ function factsOf(status) {
     ["conditions", on.join(", ") || "none"],
     ["taints", list(status.taints).map((each) => each.taint).join(", ")],
     ["leaving", list(status.leaving).map((each) => `${podName(each)} in ${duration(Math.max(0, each.seconds))}`).join(", ")],
-    ["pods", number(list(status.pods).length)],
+    ["pods", number(podCount(status))],
     ["cgroups", number(status.cgroups)],
     ["evicted", number(counters.evicted)],
     ["would evict", counters.would_evict ? number(counters.would_evict) : ""],

@@ -50,13 +50,13 @@ class Live {
   }
 
   async askStatus() {
-    const text = await (await ask("/api/status")).text();
+    const text = await (await ask(`/api/status${this.pods.wanted()}`)).text();
     this.length = text.length;
     const status = JSON.parse(text);
     if (!isNumber(table(status).at_ns)) throw new Error("headroomd has read nothing yet");
     this.head.show(status);
     this.signals.show(status, this.evictions.at);
-    this.pods.show(list(status.pods));
+    this.pods.show(status);
     this.pressure.show(status);
     this.slices.show(status.slices);
     this.answered = new Date();

@@ -10,11 +10,16 @@
 #include <string>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom::report {
 namespace {
 
 constexpr const char* kPlain = "text/plain; charset=utf-8";
 constexpr const char* kJson = "application/json";
+constexpr std::size_t kMostPods = 10'000;
+
+using Json = nlohmann::ordered_json;
 
 // No type is guessed, no other site learns where its reader came from, and none may embed it.
 std::vector<Header> guarded(std::vector<Header> headers) {
@@ -35,22 +40,37 @@ Answer refusal(unsigned status, std::string why) {
           guarded({{"Cache-Control", "no-store"}})};
 }
 
-// 1 to kMost; absent: it is no such number.
-std::optional<std::size_t> wanted_records(std::string_view text) {
-  constexpr std::size_t kUsual = 20;
-  if (text.empty()) return kUsual;
+// A whole number from 1 to `most`; absent: it is no such number.
+std::optional<std::size_t> number(std::string_view text, std::size_t most) {
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || count < 1 || count > AuditTail::kMost) return std::nullopt;
+  if (!whole || count < 1 || count > most) return std::nullopt;
   return count;
+}
+
+std::optional<std::size_t> wanted_records(std::string_view text) {
+  constexpr std::size_t kUsual = 20;
+  return text.empty() ? kUsual : number(text, AuditTail::kMost);
 }
 
 }  // namespace
 
-Answer PageSite::status() const {
-  return {200, kJson, text_body(status_text(*shown_, qos_of_)),
-          guarded({{"Cache-Control", "no-store"}})};
+Answer PageSite::status(const Request& request) {
+  const std::string_view told = request.argument("pods");
+  const auto most = number(told, kMostPods);
+  if (!told.empty() && !most)
+    return refusal(400, "pods: want a number from 1 to " + std::to_string(kMostPods));
+  std::string text = "{}";
+  if (const auto node = shown_->node.latest()) {
+    const auto cgroups = shown_->cgroups.latest();
+    const CgroupTable& table = cgroups ? *cgroups : CgroupTable{};
+    auto json = status_json(*node, table, qos_of_, most);
+    most_waiting_.follow(table);
+    json["most_waiting"] = most_waiting_.json();
+    text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  return {200, kJson, text_body(std::move(text)), guarded({{"Cache-Control", "no-store"}})};
 }
 
 Answer PageSite::cpus() const {
@@ -73,7 +93,7 @@ Answer PageSite::evictions(const Request& request) const {
   return {200, kJson, std::move(*tail), headers};
 }
 
-std::optional<Answer> PageSite::answer(const Request& request) const {
+std::optional<Answer> PageSite::answer(const Request& request) {
   if (request.path == "/") return page();
   if (!request.path.starts_with("/api/")) return std::nullopt;
   if (!is_own_host(request.host, setup_.names))
@@ -81,8 +101,8 @@ std::optional<Answer> PageSite::answer(const Request& request) const {
   return document(request);
 }
 
-std::optional<Answer> PageSite::document(const Request& request) const {
-  if (request.path == "/api/status") return status();
+std::optional<Answer> PageSite::document(const Request& request) {
+  if (request.path == "/api/status") return status(request);
   if (request.path == "/api/cpus") return cpus();
   if (request.path == "/api/evictions") return evictions(request);
   return std::nullopt;

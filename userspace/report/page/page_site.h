@@ -4,6 +4,7 @@
 #pragma once
 
 #include "report/exposition/answer.h"
+#include "report/page/most_waiting.h"
 #include "report/reporter.h"
 
 #include <functional>
@@ -26,17 +27,18 @@ class PageSite {
       : shown_(std::move(shown)), qos_of_(qos_of), setup_(std::move(setup)) {}
 
   // Absent: the path is not one of these.
-  std::optional<Answer> answer(const Request& request) const;
+  std::optional<Answer> answer(const Request& request);
 
  private:
-  std::optional<Answer> document(const Request& request) const;
-  Answer status() const;
+  std::optional<Answer> document(const Request& request);
+  Answer status(const Request& request);
   Answer cpus() const;
   Answer evictions(const Request& request) const;
 
   std::shared_ptr<const Shown> shown_;
   QosOf qos_of_;
   PageSiteSetup setup_;
+  MostWaiting most_waiting_;
 };
 
 }  // namespace headroom::report

@@ -40,13 +40,12 @@ class Tier {
     setWidth(bar.above, Math.max(0, held - pod.request) / this.scale);
   }
 
-  show(pods, shown, scale) {
+  show(pods, all, scale) {
     this.scale = scale;
-    const over = pods.reduce((sum, pod) => sum + Math.max(0, pod.over || 0), 0);
-    setText(this.sums, `${many(pods.length, "pod")}, ${bytes(over)} above requests${
-      shown.length < pods.length ? `; the first ${shown.length}` : ""}`);
-    this.rows.show(shown, (pod) => `${pod.uid} ${pod.cgroup}`);
-    setHidden(this.element, pods.length === 0);
+    setText(this.sums, `${many(all.pods, "pod")}, ${bytes(all.over)} above requests${
+      pods.length < all.pods ? `; the first ${pods.length}` : ""}`);
+    this.rows.show(pods, (pod) => `${pod.uid} ${pod.cgroup}`);
+    setHidden(this.element, all.pods === 0);
   }
 }
 
@@ -56,22 +55,29 @@ class Pods {
     byId("pods").append(...this.tiers.map((tier) => tier.element));
     this.all = byId("all-pods");
     this.all.addEventListener("click", () => {
-      setAttribute(this.all, "aria-pressed", this.all.getAttribute("aria-pressed") === "true" ? "false" : "true");
-      if (this.pods) this.show(this.pods);
+      setAttribute(this.all, "aria-pressed", this.whole() ? "false" : "true");
+      if (this.status) this.show(this.status);
     });
   }
 
-  show(pods) {
-    this.pods = pods;
-    const whole = this.all.getAttribute("aria-pressed") === "true";
+  whole() { return this.all.getAttribute("aria-pressed") === "true"; }
+  // What there is to ask for: no more than is shown.
+  wanted() { return this.whole() ? "" : `?pods=${kPodsShown}`; }
+
+  show(status) {
+    this.status = status;
+    const pods = list(status.pods), classes = list(status.pod_classes);
     const scale = pods.reduce((most, pod) => Math.max(most, pod.working_set || 0), 1);
     const known = (pod) => isNumber(pod.over) ? pod.over : -Infinity;
     for (const tier of this.tiers) {
-      const mine = pods.filter((pod) => kTiers.includes(pod.qos) ? pod.qos === tier.qos : tier.qos === "");
+      const inTier = (each) => kTiers.includes(each.qos) ? each.qos === tier.qos : tier.qos === "";
+      const mine = pods.filter(inTier);
       mine.sort((a, b) => known(b) - known(a) || podName(a).localeCompare(podName(b)));
-      tier.show(mine, whole ? mine : mine.slice(0, kPodsShown), scale);
+      const all = classes.filter(inTier).reduce((sum, each) => ({pods: sum.pods + each.pods, over: sum.over + each.over}), {pods: 0, over: 0});
+      tier.show(this.whole() ? mine : mine.slice(0, kPodsShown), all, scale);
     }
-    setHidden(this.all, pods.length <= kPodsShown);
-    setText(this.all, `Show all ${many(pods.length, "pod")}`);
+    const count = podCount(status);
+    setHidden(this.all, count <= kPodsShown);
+    setText(this.all, `Show all ${many(count, "pod")}`);
   }
 }

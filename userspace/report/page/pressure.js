@@ -11,13 +11,11 @@ const kCauses = [
 ];
 
 const waitsOf = (waits, cause) => cause === "throttled" ? waits.throttled : table(waits.stalls)[cause];
-const podWaits = (pod, cause) => cause === "throttled" ? pod.throttle_waits : table(pod.stalls)[cause];
 
 class CauseRow {
   constructor([cause, says]) {
     this.cause = cause;
     this.rate = new Rate();
-    this.pods = new Map();  // a pod's own, by cgroup
     const row = rowOf(["cause", "now", "most", "spark", "all", "waits", "slow", "pod"],
       {now: "num", most: "num", all: "num", waits: "num", slow: "num"});
     Object.assign(this, row);
@@ -45,20 +43,10 @@ class CauseRow {
 
   // The pod that waited most since the last look.
   mostOf(status) {
-    const at = secondsOf(status.pods_at_ns), seen = new Set();
-    let most = null, rate = 0;
-    for (const pod of list(status.pods)) {
-      const waits = podWaits(pod, this.cause);
-      if (!waits) continue;
-      seen.add(pod.cgroup);
-      if (!this.pods.has(pod.cgroup)) this.pods.set(pod.cgroup, new Rate());
-      const each = this.pods.get(pod.cgroup);
-      each.add(at, waits.ns / 1e6);
-      if (each.now > rate) [most, rate] = [pod, each.now];
-    }
-    for (const cgroup of this.pods.keys())
-      if (!seen.has(cgroup)) this.pods.delete(cgroup);
-    return most ? `${podName(most)}, ${rate.toFixed(rate < 10 ? 1 : 0)} ms/s` : "–";
+    const most = table(status.most_waiting)[this.cause];
+    if (!most) return "–";
+    const rate = most.ns_per_s / 1e6;
+    return `${podName(most)}, ${rate.toFixed(rate < 10 ? 1 : 0)} ms/s`;
   }
 }
 

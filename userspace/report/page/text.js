@@ -51,4 +51,6 @@ const many = (count, one, more = one + "s") => `${count} ${count === 1 ? one : m
 const podName = (pod) => pod && pod.name ? `${pod.namespace || "default"}/${pod.name}` : String(pod && pod.uid || "unknown");
 const clock = (date) => date.toTimeString().slice(0, 8);
 const list = (value) => Array.isArray(value) ? value : [];
+
+const podCount = (status) => list(status.pod_classes).reduce((sum, each) => sum + each.pods, 0);
 const table = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page/most_waiting.h"
+
+#include "report/pod_waits.h"
+
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+std::string cause_name(std::size_t cause) {
+  return cause < HR_STALL_CAUSES ? std::string(kStallCauseNames[cause]) : "throttled";
+}
+
+}  // namespace
+
+void MostWaiting::follow(const CgroupTable& table) {
+  if (table.at == at_) return;
+  const PodIndex index(table);
+  const PodWaits waits(table, index);
+  const double seconds = std::chrono::duration<double>(table.at - at_).count();
+  std::unordered_map<std::uint64_t, Totals> now;
+  most_ = {};
+  for (const PodRow& row : table.pods) {
+    Totals& totals = now[row.cgroup.value];
+    if (const hr_stalls* stalls = waits.stalls(row.cgroup))
+      for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
+        totals[cause] = stalls->causes[cause].ns;
+    if (const hr_waits* throttles = waits.throttles(row.cgroup)) totals.back() = throttles->ns;
+    compare(row, totals, seconds);
+  }
+  before_ = std::move(now);
+  at_ = table.at;
+}
+
+void MostWaiting::compare(const PodRow& row, const Totals& now, double seconds) {
+  const auto before = before_.find(row.cgroup.value);
+  if (before == before_.end()) return;
+  for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {
+    if (now[cause] <= before->second[cause]) continue;
+    const double rate = static_cast<double>(now[cause] - before->second[cause]) / seconds;
+    if (rate > most_[cause].ns_per_s) most_[cause] = {.pod = row.pod, .ns_per_s = rate};
+  }
+}
+
+nlohmann::ordered_json MostWaiting::json() const {
+  auto json = nlohmann::ordered_json::object();
+  for (std::size_t cause = 0; cause < kWaitCauses; ++cause)
+    if (const auto& [pod, rate] = most_[cause]; pod)
+      json[cause_name(cause)] = {
+          {"namespace", pod->pod_namespace}, {"name", pod->name}, {"ns_per_s", rate}};
+  return json;
+}
+
+}  // namespace headroom::report

@@ -25,7 +25,7 @@ TEST(ApiLine, Says) {
        R"({"api":{"server":"https://a","finished":3,"waiting":2,"waitingSince":"T","trouble":"503"}})",
        "API:      https://a  3 evictions told, 2 waiting since T; 503\n"},
       {"the log cannot be read", R"({"api":{"server":"https://a","auditTrouble":"no"}})",
-       "API:      https://a  0 evictions told; no\n"},
+       "API:      https://a  ? evictions told; no\n"},
       {"nobody to tell", R"({"api":{"trouble":"it is not known where"}})",
        "API:      it is not known where\n"},
   };

@@ -7,6 +7,14 @@
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
+namespace {
+
+std::string amount(const Json& number) {
+  const auto known = integer(number);
+  return known ? std::to_string(*known) : "?";
+}
+
+}  // namespace
 
 std::string api_line(std::string_view document) {
   const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
@@ -15,7 +23,7 @@ std::string api_line(std::string_view document) {
   std::string line = "API:      ";
   if (at(api, {"server"}).is_string())
     line += fmt::format("{}  {} evictions told", text(at(api, {"server"})),
-                        integer(at(api, {"finished"})).value_or(0));
+                        amount(at(api, {"finished"})));
   const auto waiting = integer(at(api, {"waiting"})).value_or(0);
   if (waiting > 0)
     line += fmt::format(", {} waiting since {}", waiting, text(at(api, {"waitingSince"})));

@@ -61,15 +61,6 @@ void give_up(sd_event* event, const Result<>& why) {
 
 }  // namespace
 
-void block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
-    sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
 Result<std::unique_ptr<Loop>> Loop::open(Node& node, config::CommandLine line,
                                          observe::ManifestShelf shelf, std::string configz) {
   std::unique_ptr<Loop> loop(new Loop(node, std::move(line), std::move(shelf), std::move(configz)));

@@ -20,9 +20,7 @@
 
 namespace headroom::daemon {
 
-// Signals the loop handles must be blocked before any thread starts.
-void block_signals();
-
+// The signals it handles must be blocked (block_signals()) before any thread starts.
 class Loop {
  public:
   // What was read already: the manifests, and which edition of the kubelet's own configuration.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomd: see headroomd(8).
+#include "base/block_signals.h"
 #include "config/beside_kubelet.h"
 #include "config/command_line.h"
 #include "config/load.h"
@@ -33,7 +34,7 @@ int cannot_run(const Error& error) {
 
 int serve(const config::CommandLine& line, config::Heard heard, observe::ManifestShelf shelf,
           observe::Manifests manifests) {
-  daemon::block_signals();
+  block_signals();
   const log::Logging logging(heard.config.log_level);
   for (const std::string& warning : config::warnings_beside_kubelet(heard.config))
     log::warning("{}", warning);

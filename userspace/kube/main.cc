@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-kube: see headroom-kube(8).
+#include "base/block_signals.h"
 #include "config/command_line.h"
 #include "config/load.h"
 #include "kube/halves.h"
@@ -33,17 +34,6 @@ constexpr std::string_view kHelp =
     "  --version, --help\n"
     "\n"
     "headroom-kube(8), headroom.yaml(5)\n";
-
-// Before any thread is made: they inherit it.
-sigset_t block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
-    sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return signals;
-}
 
 std::vector<std::jthread> start_halves(const config::Config& config, kube::StatusBoard& board) {
   std::vector<std::jthread> halves;

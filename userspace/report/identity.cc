@@ -44,29 +44,27 @@ std::string_view runtime_id(std::string_view path) {
   return id.size() == kIdLength && std::all_of(id.begin(), id.end(), is_hex) ? id : "";
 }
 
-PodIndex::PodIndex(const CgroupTable& table) {
-  records_.reserve(table.records.size());
-  for (const hr_record& record : table.records)
-    records_.emplace(record.id, &record);
-  pods_.reserve(table.pods.size());
-  for (const PodRow& row : table.pods)
-    pods_.emplace(row.cgroup.value, &row);
+PodIndex::PodIndex(const CgroupTable& table)
+    : table_(&table), records_(table.records.size()), pods_(table.pods.size()) {
+  for (std::size_t i = 0; i < table.records.size(); ++i)
+    records_.put(table.records[i].id, i);
+  for (std::size_t i = 0; i < table.pods.size(); ++i)
+    pods_.put(table.pods[i].cgroup.value, i);
 }
 
 const PodRow* PodIndex::pod_of(const hr_record& record) const {
   constexpr int kDeepest = 64;  // a table of two instants could hold a circle
   const hr_record* at = &record;
   for (int depth = 0; at && depth < kDeepest; ++depth) {
-    const auto pod = pods_.find(at->id);
-    if (pod != pods_.end()) return pod->second;
+    if (const auto pod = pods_.find(at->id)) return &table_->pods[*pod];
     at = record_of(CgroupId{at->parent_id});
   }
   return nullptr;
 }
 
 const hr_record* PodIndex::record_of(CgroupId id) const {
-  const auto it = records_.find(id.value);
-  return it == records_.end() ? nullptr : it->second;
+  const auto row = records_.find(id.value);
+  return row ? &table_->records[*row] : nullptr;
 }
 
 }  // namespace headroom::report

@@ -2,13 +2,12 @@
 // Identity: which pod and container a cgroup belongs to, as far as its place and name tell.
 #pragma once
 
+#include "base/id_table.h"
 #include "report/node_view.h"
 
 #include <headroom/pod.h>
 
-#include <cstdint>
 #include <string_view>
-#include <unordered_map>
 
 namespace headroom::report {
 
@@ -23,7 +22,7 @@ const Container* container_named(const Pod& pod, std::string_view path);
 // cAdvisor puts into `name`; "" for any other name.
 std::string_view runtime_id(std::string_view path);
 
-// Finds the pod a cgroup lies in, however deep.
+// Finds the pod a cgroup lies in, however deep; of a table that stays where it is.
 class PodIndex {
  public:
   explicit PodIndex(const CgroupTable& table);
@@ -32,8 +31,8 @@ class PodIndex {
   const hr_record* record_of(CgroupId id) const;
 
  private:
-  std::unordered_map<std::uint64_t, const hr_record*> records_;
-  std::unordered_map<std::uint64_t, const PodRow*> pods_;
+  const CgroupTable* table_;
+  IdTable records_, pods_;
 };
 
 }  // namespace headroom::report

@@ -21,27 +21,30 @@ void MostWaiting::follow(const CgroupTable& table) {
   if (table.at == at_) return;
   const PodIndex index(table);
   const PodWaits waits(table, index);
-  const double seconds = std::chrono::duration<double>(table.at - at_).count();
   std::unordered_map<std::uint64_t, Totals> now;
   most_ = {};
   for (const PodRow& row : table.pods) {
+    const hr_stalls* stalls = waits.stalls(row.cgroup);
+    const hr_waits* throttles = waits.throttles(row.cgroup);
+    if (!stalls && !throttles) continue;
     Totals& totals = now[row.cgroup.value];
-    if (const hr_stalls* stalls = waits.stalls(row.cgroup))
-      for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
-        totals[cause] = stalls->causes[cause].ns;
-    if (const hr_waits* throttles = waits.throttles(row.cgroup)) totals.back() = throttles->ns;
-    compare(row, totals, seconds);
+    for (std::size_t cause = 0; stalls && cause < HR_STALL_CAUSES; ++cause)
+      totals[cause] = stalls->causes[cause].ns;
+    if (throttles) totals.back() = throttles->ns;
+    compare(row, totals, table.at);
   }
   before_ = std::move(now);
   at_ = table.at;
 }
 
-void MostWaiting::compare(const PodRow& row, const Totals& now, double seconds) {
-  const auto before = before_.find(row.cgroup.value);
-  if (before == before_.end()) return;
+void MostWaiting::compare(const PodRow& row, const Totals& now, Instant at) {
+  if (at_ == Instant{}) return;
+  const double seconds = std::chrono::duration<double>(at - at_).count();
+  const auto found = before_.find(row.cgroup.value);
+  const Totals before = found == before_.end() ? Totals{} : found->second;
   for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {
-    if (now[cause] <= before->second[cause]) continue;
-    const double rate = static_cast<double>(now[cause] - before->second[cause]) / seconds;
+    if (now[cause] <= before[cause]) continue;
+    const double rate = static_cast<double>(now[cause] - before[cause]) / seconds;
     if (rate > most_[cause].ns_per_s) most_[cause] = {.pod = row.pod, .ns_per_s = rate};
   }
 }

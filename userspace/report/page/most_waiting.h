@@ -17,7 +17,7 @@ namespace headroom::report {
 
 class MostWaiting {
  public:
-  // The same table again is nothing new; a pod that is in no table before waits since this one.
+  // The same table again is nothing new; a pod that was not there before has waited from then on.
   void follow(const CgroupTable& table);
 
   // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes nobody waited for are
@@ -33,10 +33,10 @@ class MostWaiting {
     double ns_per_s = 0;
   };
 
-  void compare(const PodRow& row, const Totals& now, double seconds);
+  void compare(const PodRow& row, const Totals& now, Instant at);
 
   Instant at_{};
-  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup
+  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup, of those who waited
   std::array<Most, kWaitCauses> most_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "observe/writable_layer.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -176,6 +177,7 @@ void DiskMeter::note(const DiskTarget& target, Instant measured) {
 }
 
 void DiskMeter::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "hr-disks");
   step_back();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

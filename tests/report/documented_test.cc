@@ -74,14 +74,14 @@ Names all_served() {
       if (record.parent_id == 0) record = full_record(record.id, 0);
   });
   Site site({.shown = shown,
-                   .now = [] { return sample_at(10'250); },
-                   .node_name = "node-1",
-                   .more =
-                       [](Families& more) {
-                         add_cpu_families(full_cpus(), more);
-                         add_kubernetes_families("tests/fixtures/kube/status.json", more);
-                       }},
-                  {.shown = shown});
+             .now = [] { return sample_at(10'250); },
+             .node_name = "node-1",
+             .more =
+                 [](Families& more) {
+                   add_cpu_families(full_cpus(), more);
+                   add_kubernetes_families("tests/fixtures/kube/status.json", more);
+                 }},
+            {.shown = shown});
   Names names;
   for (const char* path : {"/metrics", "/metrics/resource"})
     names.merge(served(site, path));

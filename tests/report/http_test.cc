@@ -357,8 +357,7 @@ TEST(Http, AScrapeTakesNoMemoryWorthTheName) {
 TEST(Http, AnAddressInUseIsOneClearLine) {
   const Served first = serve();
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
-  const auto second =
-      Http::open(address, std::make_shared<Site>(MetricsSetup{}, SummarySetup{}));
+  const auto second = Http::open(address, std::make_shared<Site>(MetricsSetup{}, SummarySetup{}));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().what,
             "listen on " + address + " for metrics: bind: Address already in use");

@@ -193,8 +193,7 @@ Http::~Http() {
   thread_.join();
 }
 
-Result<std::unique_ptr<Http>> Http::open(const std::string& address,
-                                         std::shared_ptr<Site> site,
+Result<std::unique_ptr<Http>> Http::open(const std::string& address, std::shared_ptr<Site> site,
                                          const HttpLimits& limits) {
   std::unique_ptr<Http> http(new Http(std::move(site), limits));
   auto ready = http->listen(address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precompiled for the library that is tested. It saves reading and is no part of any file: what a file uses it includes,
-// and the build that is shipped has no such header.
+// Precompiled for the library that is tested. It saves reading and is no part of any file: what a
+// file uses it includes, and the build that is shipped has no such header.
 #pragma once
 
 #include <algorithm>

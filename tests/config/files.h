@@ -5,6 +5,7 @@
 #include "config/load.h"
 #include "config/temp_dir.h"
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,16 @@ inline std::vector<std::string> said(const Loaded& config) {
   for (const config::Complaint& complaint : config.error())
     lines.push_back(std::to_string(complaint.line) + ": " + complaint.what);
   return lines;
+}
+
+// A row of a table: what of a file is wrong, and what is said of it.
+struct BadFile {
+  const char* name;
+  const char* text;
+  std::vector<std::string> complaints;
+};
+inline void PrintTo(const BadFile& bad, std::ostream* out) {
+  *out << bad.name;
 }
 
 }  // namespace headroom::test

@@ -4,7 +4,6 @@
 #include "config/rows.h"
 
 #include <chrono>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 namespace headroom::config {
 namespace {
 
+using Bad = test::BadFile;
 using test::load_text;
 using test::load_with;
 using test::said;
@@ -72,19 +72,10 @@ TEST(SizingConfig, BesideAKubeletWhatWeDoNotKnowIsItsOwnAffair) {
   EXPECT_EQ(config->sizing.swap, SwapBehavior::kNoSwap);
 }
 
-struct Bad {
-  const char* name;
-  const char* text;
-  Lines lines;
-};
-void PrintTo(const Bad& bad, std::ostream* out) {
-  *out << bad.name;
-}
-
 class BadSizing : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadSizing, IsComplainedOfAllAtOnce) {
-  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().lines);
+  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().complaints);
 }
 
 const Bad kBad[] = {

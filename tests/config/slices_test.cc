@@ -3,7 +3,6 @@
 #include "config/files.h"
 #include "config/rows.h"
 
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 namespace headroom::config {
 namespace {
 
+using Bad = test::BadFile;
 using test::load_text;
 using test::load_with;
 using test::said;
@@ -97,14 +97,6 @@ TEST(SlicesConfig, OffLeavesTheKubeletsAffairsAlone) {
   EXPECT_EQ(config->system_cgroups.kube_reserved, "/kubelet/x");
 }
 
-struct Bad {
-  const char* name;
-  const char* text;
-  Lines complaints;
-};
-void PrintTo(const Bad& bad, std::ostream* out) {
-  *out << bad.name;
-}
 class BadSlices : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadSlices, AreComplainedOf) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/unit_properties.h"
 
+#include "act/unit_limits.h"
+
 #include <limits>
 
 namespace headroom::act {
@@ -42,15 +44,9 @@ UnitProperties unit_properties(const CgroupValues& values) {
   UnitProperties all;
   if (values.cpu_weight) all.push_back({"CPUWeight", std::uint64_t{values.cpu_weight->value}});
   if (values.cpu_max) add_quota(all, *values.cpu_max);
-  const auto add = [&](const char* name, const auto& limit) {
-    if (limit) all.push_back({name, amount(*limit)});
-  };
-  add("MemoryMin", values.memory_min);
-  add("MemoryLow", values.memory_low);
-  add("MemoryHigh", values.memory_high);
-  add("MemoryMax", values.memory_max);
-  add("MemorySwapMax", values.memory_swap_max);
-  add("TasksMax", values.pids_max);
+  each_limit(values, [&](const char* name, const auto& limit) {
+    all.push_back({name, amount(limit)});
+  });
   return all;
 }
 

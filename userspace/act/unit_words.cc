@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/unit_words.h"
 
+#include "act/unit_limits.h"
+
 #include <cstdint>
 
 #include <spdlog/fmt/fmt.h>
@@ -32,15 +34,9 @@ std::vector<std::string> unit_words(const CgroupValues& values) {
     words.push_back(quota(*values.cpu_max));
     words.push_back(fmt::format("CPUQuotaPeriodSec={}us", values.cpu_max->period.count()));
   }
-  const auto add = [&](const char* name, const auto& limit) {
-    if (limit) words.push_back(fmt::format("{}={}", name, amount(*limit)));
-  };
-  add("MemoryMin", values.memory_min);
-  add("MemoryLow", values.memory_low);
-  add("MemoryHigh", values.memory_high);
-  add("MemoryMax", values.memory_max);
-  add("MemorySwapMax", values.memory_swap_max);
-  add("TasksMax", values.pids_max);
+  each_limit(values, [&](const char* name, const auto& limit) {
+    words.push_back(fmt::format("{}={}", name, amount(limit)));
+  });
   if (values.memory_oom_group)
     words.emplace_back(*values.memory_oom_group ? "OOMPolicy=kill" : "OOMPolicy=continue");
   return words;

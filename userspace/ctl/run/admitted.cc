@@ -5,8 +5,6 @@
 
 #include <headroom/quantity.h>
 
-#include <array>
-
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {

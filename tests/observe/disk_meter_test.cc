@@ -45,6 +45,10 @@ struct World {
     fs::create_directories((dir.path() / file).parent_path());
     dir.write(file, std::string(size, 'x'));
   }
+  DiskUsage measure(const DiskTarget& target, std::atomic<std::uint64_t>& failed) const {
+    WritableLayers layers;
+    return observe::measure(target, layers, options, {}, {}, failed);
+  }
 };
 
 std::vector<DiskMeter::Measured> wait_for(DiskMeter& meter) {
@@ -63,8 +67,7 @@ TEST(DiskMeasure, TellsThePartsApart) {
   world.fill("logs/u/app/0.log", 50'000);
   std::atomic<std::uint64_t> failed{0};
   const DiskUsage usage =
-      measure({.pod = pod_with_volumes("u"), .cgroup = {}, .cgroup_directory = ""}, world.options,
-              {}, {}, failed);
+      world.measure({.pod = pod_with_volumes("u"), .cgroup = {}, .containers = {}}, failed);
   ASSERT_EQ(usage.volumes.size(), 2u) << "what the kubelet counts nowhere is not measured";
   EXPECT_EQ(usage.volumes[0].name, "data");
   EXPECT_TRUE(usage.volumes[0].ranked && usage.volumes[0].counted);
@@ -83,8 +86,7 @@ TEST(DiskMeasure, FindsTheVolumesOfAPodNobodyDescribed) {
   pod->uid = "u";
   pod->source = PodSource::kCgroupTree;
   std::atomic<std::uint64_t> failed{0};
-  const DiskUsage usage =
-      measure({.pod = pod, .cgroup = {}, .cgroup_directory = ""}, world.options, {}, {}, failed);
+  const DiskUsage usage = world.measure({.pod = pod, .cgroup = {}, .containers = {}}, failed);
   ASSERT_EQ(usage.volumes.size(), 1u);
   EXPECT_EQ(usage.volumes[0].name, "cache");
 }
@@ -98,11 +100,11 @@ TEST(DiskMeasure, HostPathsOnlyWhenAskedFor) {
   host.kind = Volume::Kind::kHostPath;
   host.host_path = world.dir.path() / "host";
   pod->volumes = {host};
-  const DiskTarget target{.pod = pod, .cgroup = {}, .cgroup_directory = ""};
+  const DiskTarget target{.pod = pod, .cgroup = {}, .containers = {}};
   std::atomic<std::uint64_t> failed{0};
-  EXPECT_TRUE(measure(target, world.options, {}, {}, failed).volumes.empty());
+  EXPECT_TRUE(world.measure(target, failed).volumes.empty());
   world.options.host_paths = true;
-  const auto usage = measure(target, world.options, {}, {}, failed);
+  const auto usage = world.measure(target, failed);
   ASSERT_EQ(usage.volumes.size(), 1u);
   EXPECT_GE(usage.volumes[0].usage.used->count, 100'000);
 }
@@ -112,7 +114,7 @@ TEST(DiskMeter, MeasuresWhoIsNewAtOnceAndAgainWhenHurried) {
   world.fill("pods/u/empty-dir/data/file", 100'000);
   DiskMeter meter(world.options);
   EXPECT_TRUE(meter.take().empty());
-  meter.retarget({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .cgroup_directory = ""}});
+  meter.retarget({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .containers = {}}});
   const auto first = wait_for(meter);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].cgroup, CgroupId{7});
@@ -132,7 +134,7 @@ TEST(DiskMeter, EndsInTheMiddleOfASlowWalk) {
   const auto began = std::chrono::steady_clock::now();
   {
     DiskMeter meter(world.options);
-    meter.retarget({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .cgroup_directory = ""}});
+    meter.retarget({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .containers = {}}});
     std::this_thread::sleep_for(200ms);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "the walk alone takes two minutes";

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/disk_meter.h"
 
-#include "observe/writable_layer.h"
-
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -33,9 +31,14 @@ void step_back() {
 // One pod's measuring.
 class Measuring {
  public:
-  Measuring(const DiskTarget& target, const DiskMeterOptions& options, WalkPace pace,
-            const std::stop_token& stop, std::atomic<std::uint64_t>& failed)
-      : target_(target), options_(options), pace_(pace), stop_(stop), failed_(failed) {}
+  Measuring(const DiskTarget& target, WritableLayers& layers, const DiskMeterOptions& options,
+            WalkPace pace, const std::stop_token& stop, std::atomic<std::uint64_t>& failed)
+      : target_(target),
+        layers_(layers),
+        options_(options),
+        pace_(pace),
+        stop_(stop),
+        failed_(failed) {}
 
   DiskUsage all() {
     usage_.at = options_.clock();
@@ -70,9 +73,8 @@ class Measuring {
   // The runtime's id in a cgroup's name says nothing of the container's; where there is but one,
   // the layer is its own.
   void running_layers() {
-    if (target_.cgroup_directory.empty()) return;
     const bool one_container = target_.pod->containers.size() == 1;
-    for (const std::string& layer : writable_layers(target_.cgroup_directory)) {
+    for (const std::string& layer : layers_.of(target_.containers)) {
       ContainerUsage entry;
       if (one_container) entry.name = target_.pod->containers.front().name;
       entry.rootfs = size(layer);
@@ -107,6 +109,7 @@ class Measuring {
   }
 
   const DiskTarget& target_;
+  WritableLayers& layers_;
   const DiskMeterOptions& options_;
   const WalkPace pace_;
   const std::stop_token& stop_;
@@ -116,9 +119,9 @@ class Measuring {
 
 }  // namespace
 
-DiskUsage measure(const DiskTarget& target, const DiskMeterOptions& options, WalkPace pace,
-                  const std::stop_token& stop, std::atomic<std::uint64_t>& failed) {
-  return Measuring(target, options, pace, stop, failed).all();
+DiskUsage measure(const DiskTarget& target, WritableLayers& layers, const DiskMeterOptions& options,
+                  WalkPace pace, const std::stop_token& stop, std::atomic<std::uint64_t>& failed) {
+  return Measuring(target, layers, options, pace, stop, failed).all();
 }
 
 DiskMeter::DiskMeter(DiskMeterOptions options)
@@ -133,9 +136,11 @@ void DiskMeter::retarget(std::vector<DiskTarget> targets) {
   std::list<Place> queue;
   for (DiskTarget& target : targets) {
     const auto was = before.find(target.cgroup.value);
-    const bool same = was != before.end() && was->second->target.pod == target.pod;
-    const auto measured = same ? was->second->measured : std::nullopt;
-    queue.push_back({.target = std::move(target), .measured = measured});
+    const bool known = was != before.end();
+    const bool same = known && was->second->target.pod == target.pod;
+    queue.push_back({.target = std::move(target),
+                     .layers = known ? was->second->layers : std::make_shared<WritableLayers>(),
+                     .measured = same ? was->second->measured : std::nullopt});
   }
   queue.sort([](const Place& a, const Place& b) { return a.measured < b.measured; });
   queue_ = std::move(queue);
@@ -186,9 +191,11 @@ void DiskMeter::run(const std::stop_token& stop) {
       continue;
     }
     const DiskTarget target = queue_.front().target;
+    const auto layers = queue_.front().layers;
     const WalkPace pace = hurried(options_.clock()) ? kHurriedPace : options_.pace;
     lock.unlock();
-    auto usage = std::make_shared<const DiskUsage>(measure(target, options_, pace, stop, failed_));
+    auto usage =
+        std::make_shared<const DiskUsage>(measure(target, *layers, options_, pace, stop, failed_));
     lock.lock();
     if (stop.stop_requested()) return;  // cut short: it says nothing
     note(target, usage->at);

@@ -7,6 +7,7 @@
 #include "base/pod_paths.h"
 #include "observe/clock.h"
 #include "observe/tree_size.h"
+#include "observe/writable_layer.h"
 
 #include <headroom/disk_usage.h>
 #include <headroom/pod.h>
@@ -28,7 +29,7 @@ namespace headroom::observe {
 struct DiskTarget {
   std::shared_ptr<const Pod> pod;  // never null
   CgroupId cgroup;
-  std::string cgroup_directory;  // "/sys/fs/cgroup/kubepods.slice/…"
+  std::vector<std::string> containers;  // their cgroups' directories: "/sys/fs/cgroup/…"
 };
 
 struct DiskMeterOptions {
@@ -40,8 +41,8 @@ struct DiskMeterOptions {
 };
 
 // One pod's parts, each measured anew. A part that cannot be measured is unknown and counted.
-DiskUsage measure(const DiskTarget& target, const DiskMeterOptions& options, WalkPace pace,
-                  const std::stop_token& stop, std::atomic<std::uint64_t>& failed);
+DiskUsage measure(const DiskTarget& target, WritableLayers& layers, const DiskMeterOptions& options,
+                  WalkPace pace, const std::stop_token& stop, std::atomic<std::uint64_t>& failed);
 
 class DiskMeter {
  public:
@@ -65,7 +66,8 @@ class DiskMeter {
  private:
   struct Place {
     DiskTarget target;
-    std::optional<Instant> measured;  // when its last measurement began
+    std::shared_ptr<WritableLayers> layers;  // the thread's alone
+    std::optional<Instant> measured;         // when its last measurement began
   };
 
   void run(const std::stop_token& stop);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/host_observer.h"
 
+#include "base/id_table.h"
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -108,12 +110,15 @@ void HostObserver::look_at_disks(std::span<const PodReading> pods) {
   retarget_ = false;
   std::vector<DiskTarget> targets;
   targets.reserve(pods.size());
+  IdTable rows(pods.size());
   for (const PodReading& reading : pods) {
-    const KnownCgroup* known = parts_.inventory.find(reading.cgroup);
-    targets.push_back({.pod = reading.pod,
-                       .cgroup = reading.cgroup,
-                       .cgroup_directory = known ? parts_.cgroup_root + known->path : ""});
+    rows.put(reading.cgroup.value, targets.size());
+    targets.push_back({.pod = reading.pod, .cgroup = reading.cgroup, .containers = {}});
   }
+  parts_.inventory.each([&](const KnownCgroup& cgroup) {
+    if (const auto row = rows.find(cgroup.parent.value))
+      targets[*row].containers.push_back(parts_.cgroup_root + cgroup.path);
+  });
   parts_.disks->retarget(std::move(targets));
 }
 

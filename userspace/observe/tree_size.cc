@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <vector>
@@ -120,24 +121,21 @@ class Walk {
 };
 
 // A tmpfs mounted for the purpose (emptyDir medium: Memory) knows its own size.
-bool whole_tmpfs(const std::string& path, FsUsage& usage) {
+std::optional<FsUsage> whole_tmpfs(int top) {
   struct statfs space {};
-  if (::statfs(path.c_str(), &space) != 0 || space.f_type != TMPFS_MAGIC) return false;
+  if (::fstatfs(top, &space) != 0 || space.f_type != TMPFS_MAGIC) return std::nullopt;
   struct stat here {};
   struct stat above {};
-  if (::stat(path.c_str(), &here) != 0 || ::stat((path + "/..").c_str(), &above) != 0 ||
+  if (::fstat(top, &here) != 0 || ::fstatat(top, "..", &above, 0) != 0 ||
       here.st_dev == above.st_dev)
-    return false;
-  usage.used = Bytes{static_cast<std::int64_t>(space.f_blocks - space.f_bfree) * space.f_bsize};
-  usage.inodes = static_cast<std::int64_t>(space.f_files - space.f_ffree);
-  return true;
+    return std::nullopt;
+  return FsUsage{Bytes{static_cast<std::int64_t>(space.f_blocks - space.f_bfree) * space.f_bsize},
+                 static_cast<std::int64_t>(space.f_files - space.f_ffree)};
 }
 
 }  // namespace
 
 Result<FsUsage> tree_size(const std::string& path, WalkPace pace, const std::stop_token& stop) {
-  FsUsage usage;
-  if (whole_tmpfs(path, usage)) return usage;
   Fd top(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top && errno == ENOENT) return FsUsage{Bytes{0}, 0};
   if (!top && errno == ENOTDIR) {  // a hostPath may be a file
@@ -146,6 +144,7 @@ Result<FsUsage> tree_size(const std::string& path, WalkPace pace, const std::sto
     return FsUsage{Bytes{status.st_blocks * kBlock}, 1};
   }
   if (!top) return errno_failure("open " + path, errno);
+  if (auto tmpfs = whole_tmpfs(top.get())) return *tmpfs;
   if (auto quota = quota_of(top.get())) return *quota;
   auto walked = Walk(pace, stop).measure(std::move(top));
   if (!walked) return failure(path + ": " + walked.error().what, walked.error().code);

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/writable_layer.h"
 
+#include "base/fd.h"
 #include "observe/mount_text.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include <algorithm>
-#include <filesystem>
+#include <array>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace headroom::observe {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The nth word of a line, from 0.
 std::string_view word(std::string_view line, int index) {
@@ -32,11 +36,20 @@ std::optional<std::string> option(std::string_view options, std::string_view key
   return std::nullopt;
 }
 
-std::optional<std::string> first_pid(const fs::path& cgroup) {
-  std::ifstream procs(cgroup / "cgroup.procs");
-  std::string pid;
-  if (!std::getline(procs, pid) || pid.empty() || pid == "0") return std::nullopt;
+std::optional<std::string> first_pid(const std::string& cgroup) {
+  const Fd procs(::open((cgroup + "/cgroup.procs").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 32> line{};  // the first line of as many as there may be
+  const ssize_t size = procs ? ::read(procs.get(), line.data(), line.size()) : -1;
+  if (size <= 0) return std::nullopt;
+  std::string pid(line.data(), static_cast<std::size_t>(size));
+  pid.resize(std::min(pid.size(), pid.find('\n')));
+  if (pid == "0") return std::nullopt;  // of another pid namespace
   return pid;
+}
+
+std::optional<std::string> read_upper(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/mountinfo");
+  return upper_directory(std::string{std::istreambuf_iterator<char>(file), {}});
 }
 
 }  // namespace
@@ -55,20 +68,31 @@ std::optional<std::string> upper_directory(std::string_view mountinfo) {
   return upper;
 }
 
-std::vector<std::string> writable_layers(const std::string& pod_cgroup_directory) {
+std::optional<WritableLayers::Root> WritableLayers::root_of(const std::string& cgroup) {
+  auto pid = first_pid(cgroup);
+  if (!pid) return std::nullopt;
+  struct statx root {};
+  if (::statx(AT_FDCWD, ("/proc/" + *pid + "/root").c_str(), AT_NO_AUTOMOUNT, STATX_MNT_ID,
+              &root) != 0)
+    return std::nullopt;
+  return Root{.pid = std::move(*pid),
+              .mount_id = root.stx_mnt_id,
+              .device = makedev(root.stx_dev_major, root.stx_dev_minor)};
+}
+
+std::vector<std::string> WritableLayers::of(const std::vector<std::string>& cgroups) {
   std::vector<std::string> layers;
-  std::error_code error;
-  for (fs::directory_iterator at(pod_cgroup_directory, error), end; !error && at != end;
-       at.increment(error)) {
-    std::error_code ignored;
-    if (!at->is_directory(ignored)) continue;
-    const auto pid = first_pid(at->path());
-    if (!pid) continue;
-    std::ifstream file("/proc/" + *pid + "/mountinfo");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    auto upper = upper_directory(text);
+  const std::vector<Known> before = std::exchange(known_, {});
+  for (const std::string& cgroup : cgroups) {
+    auto root = root_of(cgroup);
+    if (!root) continue;
+    const auto same = std::find_if(before.begin(), before.end(), [&](const Known& known) {
+      return known.cgroup == cgroup && known.root == *root;
+    });
+    auto upper = same == before.end() ? read_upper(root->pid) : same->upper;
     if (upper && std::find(layers.begin(), layers.end(), *upper) == layers.end())
-      layers.push_back(std::move(*upper));
+      layers.push_back(*upper);
+    known_.push_back({.cgroup = cgroup, .root = std::move(*root), .upper = std::move(upper)});
   }
   return layers;
 }

@@ -3,6 +3,9 @@
 // have for a root, whichever runtime mounted it.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +16,30 @@ namespace headroom::observe {
 // From the text of /proc/PID/mountinfo; absent: the root is no overlay.
 std::optional<std::string> upper_directory(std::string_view mountinfo);
 
-// Of every cgroup directly below a pod's. Nothing where its processes share the host's root.
-std::vector<std::string> writable_layers(const std::string& pod_cgroup_directory);
+// Those of one pod. What a first process's root is mounted from does not change while it is the
+// same mount, so its table of mounts, which is long, is read once.
+class WritableLayers {
+ public:
+  // Of the containers whose cgroups' directories are given, in that order, each layer once. Nothing
+  // where its processes share the host's root.
+  std::vector<std::string> of(const std::vector<std::string>& cgroups);
+
+ private:
+  // Which mount a process has for a root.
+  struct Root {
+    std::string pid;
+    std::uint64_t mount_id = 0;
+    dev_t device = 0;
+    friend bool operator==(const Root&, const Root&) = default;
+  };
+  struct Known {
+    std::string cgroup;
+    Root root;
+    std::optional<std::string> upper;
+  };
+  static std::optional<Root> root_of(const std::string& cgroup);
+
+  std::vector<Known> known_;  // of the last call
+};
 
 }  // namespace headroom::observe

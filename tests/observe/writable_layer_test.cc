@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of running processes: a root that is an overlay, in a mount namespace of its own.
+#include "observe/writable_layer.h"
+
+#include "base/fd.h"
+#include "config/temp_dir.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+using test::TempDir;
+
+// Its steps, by number; 0: it has what it needs, and waits to be ended.
+int become_container(const std::string& place) {
+  if (::unshare(CLONE_NEWNS) != 0) return 1;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 2;
+  if (::mount("tmpfs", place.c_str(), "tmpfs", 0, nullptr) != 0) return 3;
+  for (const char* name : {"/lower", "/upper", "/work", "/root"})
+    if (::mkdir((place + name).c_str(), 0755) != 0) return 4;
+  const std::string options =
+      "lowerdir=" + place + "/lower,upperdir=" + place + "/upper,workdir=" + place + "/work";
+  const std::string root = place + "/root";
+  if (::mount("overlay", root.c_str(), "overlay", 0, options.c_str()) != 0) return 5;
+  return ::chroot(root.c_str()) == 0 && ::chdir("/") == 0 ? 0 : 6;
+}
+
+// A process whose root is an overlay with its upper directory in PLACE.
+class Container {
+ public:
+  explicit Container(const std::string& place) {
+    std::array<int, 2> ready{};
+    EXPECT_EQ(::pipe2(ready.data(), O_CLOEXEC), 0);
+    Fd told(ready[0]);
+    Fd tell(ready[1]);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int step = become_container(place);
+      const std::array<int, 2> answer{step, errno};
+      (void)!::write(tell.get(), answer.data(), sizeof answer);
+      for (;;)
+        ::pause();
+    }
+    std::array<int, 2> answer{-1, 0};
+    EXPECT_EQ(::read(told.get(), answer.data(), sizeof answer), ssize_t{sizeof answer});
+    EXPECT_EQ(answer[0], 0) << "step " << answer[0] << ": " << std::strerror(answer[1]);
+  }
+  Container(const Container&) = delete;
+  Container& operator=(const Container&) = delete;
+  ~Container() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  std::string pid() const { return std::to_string(pid_); }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+struct World {
+  World() {
+    for (const char* name : {"cgroup", "other", "a", "b"})
+      std::filesystem::create_directory(dir.path() / name);
+  }
+  void runs_in(const std::string& cgroup, const std::string& pids) {
+    dir.write(cgroup + "/cgroup.procs", pids);
+  }
+  std::string at(const std::string& name) const { return dir.path() / name; }
+  TempDir dir;
+};
+
+TEST(WritableLayers, AreThoseOfTheProcessesThatRunNow) {
+  World world;
+  WritableLayers layers;
+  const std::vector<std::string> cgroups{world.at("cgroup"), world.at("other")};
+  {
+    const Container first(world.at("a"));
+    world.runs_in("cgroup", first.pid() + "\n1\n");
+    for (int time = 0; time < 2; ++time)
+      EXPECT_EQ(layers.of(cgroups), std::vector{world.at("a/upper")}) << "the second is known";
+  }
+  EXPECT_TRUE(layers.of(cgroups).empty()) << "it has ended";
+  const Container again(world.at("a"));
+  const Container beside(world.at("b"));
+  world.runs_in("cgroup", beside.pid() + "\n");
+  world.runs_in("other", again.pid() + "\n");
+  EXPECT_EQ(layers.of(cgroups), (std::vector{world.at("b/upper"), world.at("a/upper")}));
+  EXPECT_EQ(layers.of({world.at("other")}), std::vector{world.at("a/upper")});
+}
+
+TEST(WritableLayers, OneRootSharedByTwoCgroupsIsToldOnce) {
+  World world;
+  const Container container(world.at("a"));
+  world.runs_in("cgroup", container.pid() + "\n");
+  world.runs_in("other", container.pid() + "\n");
+  WritableLayers layers;
+  EXPECT_EQ(layers.of({world.at("cgroup"), world.at("other")}), std::vector{world.at("a/upper")});
+}
+
+TEST(WritableLayers, AreNoneWhereNothingOfItsOwnRuns) {
+  World world;
+  WritableLayers layers;
+  for (const char* procs : {"0\n", "", "4294967295\n"}) {
+    world.runs_in("cgroup", procs);
+    EXPECT_TRUE(layers.of({world.at("cgroup"), world.at("nowhere")}).empty()) << procs;
+  }
+}
+
+}  // namespace
+}  // namespace headroom::observe

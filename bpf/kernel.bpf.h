@@ -111,12 +111,24 @@ struct memcg_vmstats {
   unsigned long events[64];
 };
 
+enum node_stat_item { NR_INACTIVE_FILE, NR_ANON_MAPPED, NR_FILE_PAGES };
+struct pglist_data {
+  atomic_long_t vm_stat[1]; /* pages of a NUMA node, indexed by enum node_stat_item */
+};
+struct lruvec {
+  struct pglist_data* pgdat;
+};
+struct mem_cgroup_per_node {
+  struct lruvec lruvec;
+};
+
 struct mem_cgroup {
   struct cgroup_subsys_state css;
   struct page_counter memory;
   struct page_counter swap;       /* in a union with memsw, which is cgroup v1's */
   struct memcg_vmstats* vmstats;  /* a pointer since 6.1, embedded before */
   atomic_long_t memory_events[1]; /* indexed by enum memcg_memory_event; hierarchical */
+  struct mem_cgroup_per_node* nodeinfo[1]; /* one for each NUMA node there can be */
 };
 
 enum vm_event_item { PGFAULT };
@@ -221,6 +233,12 @@ struct oom_control {
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000
+
+/* ABI (linux/bpf.h): 16 bytes that are the kernel's own. */
+struct bpf_timer {
+  __u64 opaque[2];
+};
+#define CLOCK_MONOTONIC 1
 
 /* The iterator's context is ABI: two pointers in 64-bit slots. */
 struct bpf_iter__cgroup {

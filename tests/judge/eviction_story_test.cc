@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge walked through stepped instants: hard, soft, grace, hysteresis, the dying, the unknown.
+#include "judge/eviction/watch.h"
 #include "support/story.h"
 
 #include <random>
@@ -402,6 +403,24 @@ TEST_P(Watch, FallsDueWhenTheHeadroomCouldBeGone) {
   Story story(policy);
   story.step(0, GetParam().available);
   EXPECT_EQ(story.verdict.next_check, at_ms(0) + GetParam().wait);
+}
+
+TEST(Watch, WhatIsLeftIsTheNearestThresholdAheadOfMemoryAlone) {
+  Policy policy = hard_below(200_MiB);
+  policy.thresholds.push_back(below(Signal::kMemoryAvailable, (500_MiB).count));
+  policy.thresholds.push_back(below(Signal::kAllocatableMemoryAvailable, (100_MiB).count));
+  policy.thresholds.push_back(below(Signal::kPidAvailable, 1000));
+  Story story(policy);
+  const auto left = [&] { return judge_eviction::memory_left(story.policy, story.verdict); };
+  story.step(0, {{Signal::kMemoryAvailable, (900_MiB).count, (4_GiB).count},
+                 {Signal::kPidAvailable, 1001, 32'768}});
+  EXPECT_EQ(left(), 400_MiB);
+  story.step(1, {{Signal::kMemoryAvailable, (400_MiB).count, (4_GiB).count},
+                 {Signal::kAllocatableMemoryAvailable, (150_MiB).count, (2_GiB).count}});
+  EXPECT_EQ(left(), 50_MiB);
+  story.step(2, {{Signal::kMemoryAvailable, (200_MiB).count, (4_GiB).count},
+                 {Signal::kAllocatableMemoryAvailable, (100_MiB).count, (2_GiB).count}});
+  EXPECT_EQ(left(), std::nullopt) << "there is none ahead";
 }
 
 TEST(Forecast, TellsTheTimeToTheThresholdAtThePresentTrend) {

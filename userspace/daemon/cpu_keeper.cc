@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // Between turns. While somebody undoes every repair the gap grows: two writers at odds must not
-// take a CPU for it.
-constexpr milliseconds kLeastGap{10}, kMostGap{1000};
+// take a CPU for it, and who is the last to write is put right well within a second.
+constexpr milliseconds kLeastGap{10}, kMostGap{400};
 // How often new watches may ask for another look at once.
 constexpr int kMostLooks = 4;
 

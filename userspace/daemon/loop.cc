@@ -115,6 +115,11 @@ void Loop::watch_pressure() {
 }
 
 Result<> Loop::watch_events() {
+  if (const int guard = node_->guard_descriptor(); guard >= 0) {
+    auto source = add_io(event_.get(), guard, EPOLLIN, &on_guard, this, "the guard");
+    if (!source) return tl::make_unexpected(source.error());
+    guard_.reset(*source);
+  }
   const int descriptor = node_->events_descriptor();
   if (descriptor < 0) return {};
   auto source = add_io(event_.get(), descriptor, EPOLLIN, &on_events, this, "events");
@@ -268,6 +273,13 @@ int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
 int Loop::on_edits(sd_event_source*, int, uint32_t, void* loop) {
   static_cast<Loop*>(loop)->node_->heed_edits();
   static_cast<Loop*>(loop)->turn(Wake::kRequest);
+  return 0;
+}
+
+int Loop::on_guard(sd_event_source*, int, uint32_t, void* data) {
+  auto* loop = static_cast<Loop*>(data);
+  loop->node_->heed_guard();
+  loop->turn(Wake::kGuard);
   return 0;
 }
 

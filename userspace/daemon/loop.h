@@ -58,6 +58,7 @@ class Loop {
   static int on_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
   static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
+  static int on_guard(sd_event_source*, int, uint32_t, void* loop);
   static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
   static int on_shelf(sd_event_source* source, uint64_t usec, void* loop);
   static int on_uncovered(sd_event_source* source, uint64_t usec, void* loop);
@@ -73,6 +74,7 @@ class Loop {
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
   Source shelf_timer_;      // the manifests are read
   Source uncovered_timer_;  // directories that are not there yet are looked for
+  Source guard_;
   Source events_;
   std::vector<std::unique_ptr<PressureWatch>> pressures_;
   Instant next_;  // when the timer goes off

@@ -10,6 +10,7 @@
 #include "daemon/slice_terms.h"
 #include "daemon/told.h"
 #include "judge/eviction/oom_mirror.h"
+#include "judge/eviction/watch.h"
 #include "judge/qos.h"
 #include "observe/capacity.h"
 #include "observe/clock.h"
@@ -125,6 +126,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                .exited = [this](const hr_event&) { reporter_.note_victim_exit(); }}),
       lifecycle_(watch_lives(config_.bpf, *source_,
                              [this](const hr_event& event) { events_.take(event); })),
+      guard_(guard_memory(config_.bpf, *source_)),
       watching_actuator_(host_actuator_, lifecycle_.get(), standby_),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
@@ -371,6 +373,7 @@ report::Programs Node::programs() const {
   programs[0].name = "stall";
   programs[1].name = "throttle";
   programs[2].name = "lifecycle";
+  programs[3].name = "guard";
   if (const auto* stalls = waits_->stalls()) {
     programs[0].how = stalls->complete() ? "memstall" : "reclaim";
     programs[0].lost_in_map = stalls->lost();
@@ -384,6 +387,11 @@ report::Programs Node::programs() const {
     programs[2].lost_in_map = lifecycle_->unwatched();
     programs[2].lost_in_ring = lifecycle_->lost();
   }
+  if (guard_) {
+    programs[3].how = "timer";
+    programs[3].lost_in_map = guard_->unarmed();
+    programs[3].lost_in_ring = guard_->lost();
+  }
   return programs;
 }
 
@@ -394,9 +402,22 @@ void Node::forget_exits() {
     lifecycle_->forget_exits(farewell.part.whole() ? farewell.cgroup : farewell.part.cgroup);
 }
 
+// Between this turn and the next.
+void Node::set_guard() {
+  if (!guard_) return;
+  const Policy& policy = config_.policy;
+  if (const auto left = judge_eviction::memory_left(policy, engine_.verdict()))
+    guard_->arm(*left, {.bytes_per_second = policy.fastest_fill,
+                        .floor = policy.check_floor,
+                        .ceiling = policy.check_ceiling});
+  else
+    guard_->stand_down();
+}
+
 Instant Node::turn(report::Wake wake) {
   const Instant next = engine_.turn(observe::now(), wake);
   standby_.beat(next);
+  set_guard();
   forget_exits();
   // After the acts: a disk that hangs costs the next turn, not this kill.
   save_state();

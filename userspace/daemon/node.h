@@ -51,6 +51,9 @@ class Node {
   Instant turn(report::Wake wake);
 
   // Readable when the kernel has something to tell; -1 where it does not.
+  // Readable when the guard has woken us; -1: there is none.
+  int guard_descriptor() const { return guard_ ? guard_->descriptor() : -1; }
+  void heed_guard() { guard_->drain(); }
   int events_descriptor() const { return lifecycle_ ? lifecycle_->descriptor() : -1; }
   // Takes what it tells; the next turn is then due no later than this.
   std::optional<Instant> take_events();
@@ -92,6 +95,7 @@ class Node {
   void mirror_oom_scores(const Snapshot& snapshot, std::span<const Decision> first);
   void tell_oom_kill(const hr_event& event);
   void forget_exits();
+  void set_guard();
 
   const observe::CgroupRoot root_;
   const std::int64_t measured_fill_;  // bytes per second
@@ -122,6 +126,7 @@ class Node {
   Recorder recorder_;  // asked for on the bus's thread
   KernelEvents events_;
   std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
+  std::unique_ptr<observe::MemoryGuard> guard_;         // null: nothing looks between our looks
   WatchingActuator watching_actuator_;
   VictimsFile victims_file_;
   TimersFile timers_file_;

@@ -80,4 +80,12 @@ std::unique_ptr<observe::LifecycleWatch> watch_lives(BpfUse bpf, const observe::
   return std::move(*watch);
 }
 
+std::unique_ptr<observe::MemoryGuard> guard_memory(BpfUse bpf, const observe::BestSource& source) {
+  if (bpf == BpfUse::kNone) return nullptr;
+  auto guard = observe::MemoryGuard::open({.log = kLibbpfLog});
+  if (guard) return std::move(*guard);
+  log::write(level_of(bpf, source), guard.error().what + ": the loop looks in time by itself");
+  return nullptr;
+}
+
 }  // namespace headroom::daemon

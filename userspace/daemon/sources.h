@@ -9,6 +9,7 @@
 #include "observe/inventory.h"
 #include "observe/kernel_waits.h"
 #include "observe/lifecycle_watch.h"
+#include "observe/memory_guard.h"
 
 #include <headroom/result.h>
 
@@ -28,6 +29,10 @@ Result<Sources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf
 std::unique_ptr<observe::LifecycleWatch> watch_lives(config::BpfUse bpf,
                                                      const observe::BestSource& source,
                                                      observe::LifecycleWatch::OnEvent on_event);
+
+// Null: nothing looks between our looks.
+std::unique_ptr<observe::MemoryGuard> guard_memory(config::BpfUse bpf,
+                                                   const observe::BestSource& source);
 
 // Where cgroups are read from and why.
 void say_source(const observe::BestSource& source);

@@ -19,10 +19,7 @@ namespace headroom::observe {
 namespace {
 
 tl::unexpected<Error> load_failure(const LibbpfLog& log, int code) {
-  std::string why = "load the sweep program: ";
-  why += std::strerror(code);
-  if (!log.last_warning().empty()) why += " (libbpf: " + log.last_warning() + ")";
-  return failure(std::move(why), code);
+  return failure("load the sweep program: " + log.reason(code), code);
 }
 
 std::size_t whole_pages(std::size_t bytes) {

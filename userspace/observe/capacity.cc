@@ -47,6 +47,15 @@ CpuSet possible_cpus(const std::filesystem::path& sys) {
   return CpuSet::parse(first_line(sys / "devices/system/cpu/possible")).value_or(CpuSet());
 }
 
+std::uint32_t possible_nodes(const std::filesystem::path& sys) {
+  const auto nodes = CpuSet::parse(first_line(sys / "devices/system/node/possible"));
+  Cpu highest = 0;
+  if (nodes)
+    for (const Cpu node : *nodes)
+      highest = node;
+  return static_cast<std::uint32_t>(highest) + 1;
+}
+
 std::map<Bytes, Bytes> huge_page_pools(const std::filesystem::path& sys) {
   std::map<Bytes, Bytes> pools;
   std::error_code error;

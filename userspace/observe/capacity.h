@@ -19,6 +19,9 @@ std::optional<std::int64_t> online_cpus(const std::filesystem::path& sys = "/sys
 // Those there can be, online or not; empty: not known.
 CpuSet possible_cpus(const std::filesystem::path& sys = "/sys");
 
+// NUMA nodes there can be, the highest number and one; one where the kernel tells nothing of them.
+std::uint32_t possible_nodes(const std::filesystem::path& sys = "/sys");
+
 // Page size → bytes set aside, of every size this kernel offers.
 std::map<Bytes, Bytes> huge_page_pools(const std::filesystem::path& sys = "/sys");
 

@@ -25,12 +25,6 @@ bool is_left_out(const std::vector<LeftOut>& all, std::string_view program) {
                      [&](const LeftOut& each) { return each.program == program; });
 }
 
-std::string failure_text(const LibbpfLog& log, int code) {
-  std::string text = std::strerror(code);
-  if (!log.last_warning().empty()) text += " (libbpf: " + log.last_warning() + ")";
-  return text;
-}
-
 // What the program hooks into, as its section says it, if the kernel does not have it.
 std::optional<std::string> missing_hook(const bpf_program* program, const btf* types) {
   const std::string_view section = bpf_program__section_name(program);
@@ -91,7 +85,7 @@ Result<> add_refused(const SkeletonUse& use, const std::vector<std::string>& nam
     LibbpfLog log(use.log);
     if (auto object = open_without(use, others); !object)
       return tl::make_unexpected(object.error());
-    if (const int error = use.load(); error) left_out.push_back({name, failure_text(log, -error)});
+    if (const int error = use.load(); error) left_out.push_back({name, log.reason(-error)});
   }
   return {};
 }
@@ -110,7 +104,7 @@ Result<bpf_object*> load(const SkeletonUse& use, std::vector<LeftOut>& left_out)
   {
     LibbpfLog log(use.log);
     error = use.load();
-    if (error) why = failure_text(log, -error);
+    if (error) why = log.reason(-error);
   }
   if (!error) return object;
   const std::size_t before = left_out.size();
@@ -123,7 +117,7 @@ Result<bpf_object*> load(const SkeletonUse& use, std::vector<LeftOut>& left_out)
   object = open_without(use, left_out);
   if (!object) return object;
   LibbpfLog log(use.log);
-  if (const int again = use.load(); again) return failure(failure_text(log, -again), -again);
+  if (const int again = use.load(); again) return failure(log.reason(-again), -again);
   return object;
 }
 
@@ -151,7 +145,7 @@ Result<Attached> attach_what_loads(const SkeletonUse& use) {
     if (bpf_link* link = bpf_program__attach(program))
       attached.links.emplace_back(link);
     else
-      attached.left_out.push_back({bpf_program__name(program), failure_text(log, errno)});
+      attached.left_out.push_back({bpf_program__name(program), log.reason(errno)});
   }
   if (auto enough = all_there(use, attached.left_out); !enough)
     return tl::make_unexpected(enough.error());

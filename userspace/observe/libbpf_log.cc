@@ -5,6 +5,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,12 @@ LibbpfLog::LibbpfLog(LogLine line) : line_(std::move(line)), outer_(std::exchang
 
 LibbpfLog::~LibbpfLog() {
   current = outer_;
+}
+
+std::string LibbpfLog::reason(int code) const {
+  std::string text = std::strerror(code);
+  if (!last_warning_.empty()) text += " (libbpf: " + last_warning_ + ")";
+  return text;
 }
 
 void LibbpfLog::take(bool warning, std::string_view text) {

@@ -18,8 +18,8 @@ class LibbpfLog {
   LibbpfLog(const LibbpfLog&) = delete;
   LibbpfLog& operator=(const LibbpfLog&) = delete;
 
-  // The last warning, without libbpf's prefix; empty if there was none.
-  const std::string& last_warning() const { return last_warning_; }
+  // What an errno is called, and the last warning if there was one: "Invalid argument (libbpf: …)".
+  std::string reason(int code) const;
 
   void take(bool warning, std::string_view text);  // called by libbpf's printer
 

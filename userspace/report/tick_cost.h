@@ -12,10 +12,10 @@
 namespace headroom::report {
 
 // What woke the loop.
-enum class Wake : std::uint8_t { kTimer, kPressure, kLifecycle, kRequest };
-inline constexpr std::size_t kWakes = 4;
+enum class Wake : std::uint8_t { kTimer, kPressure, kLifecycle, kRequest, kGuard };
+inline constexpr std::size_t kWakes = 5;
 inline constexpr std::array<std::string_view, kWakes> kWakeNames{"timer", "pressure", "lifecycle",
-                                                                 "request"};
+                                                                 "request", "guard"};
 
 inline constexpr std::size_t kDepths = 2;
 inline constexpr std::array<std::string_view, kDepths> kDepthNames{"node", "cgroups"};

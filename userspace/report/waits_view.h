@@ -20,7 +20,7 @@ struct ProgramView {
   std::uint64_t lost_in_map = 0;
   std::uint64_t lost_in_ring = 0;
 };
-inline constexpr std::size_t kPrograms = 3;
+inline constexpr std::size_t kPrograms = 4;
 using Programs = std::array<ProgramView, kPrograms>;
 
 // What all cgroups waited for together; absent: not watched.

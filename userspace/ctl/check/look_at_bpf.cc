@@ -4,6 +4,7 @@
 #include "observe/best_source.h"
 #include "observe/kernel_facts.h"
 #include "observe/lifecycle_watch.h"
+#include "observe/memory_guard.h"
 #include "observe/wait_watch.h"
 
 namespace headroom::ctl::check {
@@ -29,8 +30,9 @@ Program program(std::string name, const Result<std::unique_ptr<Watch>>& watch) {
     tried.loaded = tl::make_unexpected(watch.error());
     return tried;
   }
-  for (const observe::LeftOut& each : (*watch)->left_out())
-    tried.left_out.push_back(each.program + ": " + each.why);
+  if constexpr (requires { (*watch)->left_out(); })
+    for (const observe::LeftOut& each : (*watch)->left_out())
+      tried.left_out.push_back(each.program + ": " + each.why);
   return tried;
 }
 
@@ -49,6 +51,8 @@ void look_at_bpf(Facts& facts) {
   const observe::WaitOptions waits{.log = kSilent};
   facts.programs->push_back(program("stall", observe::watch_stalls(waits)));
   facts.programs->push_back(program("throttle", observe::watch_throttles(waits)));
+  facts.programs->push_back(
+      program("guard", observe::MemoryGuard::open({.sys = "/sys", .log = kSilent})));
   facts.programs->push_back(program(
       "lifecycle", observe::LifecycleWatch::open({.log = kSilent}, [](const hr_event&) {})));
 }

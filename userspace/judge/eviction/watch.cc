@@ -115,6 +115,19 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
   }
 }
 
+std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict) {
+  std::optional<Bytes> least;
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    const Signal signal = policy.thresholds[standing.index].signal;
+    if (signal != Signal::kMemoryAvailable && signal != Signal::kAllocatableMemoryAvailable)
+      continue;
+    if (!standing.available || !standing.limit || *standing.available <= *standing.limit) continue;
+    const Bytes left{*standing.available - *standing.limit};
+    least = least ? std::min(*least, left) : left;
+  }
+  return least;
+}
+
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict) {
   // An act just decided is looked after at once, and so is what came of one.
   const bool eventful = !verdict.decisions.empty() || !verdict.farewells.empty();

@@ -7,12 +7,18 @@
 #pragma once
 
 #include <headroom/judge.h>
+#include <headroom/units.h>
+
+#include <optional>
 
 namespace headroom::judge_eviction {
 
 // Updates verdict.after.trends and the forecast in verdict.thresholds.
 void forecast(const Policy& policy, const Snapshot& snapshot, const History& before,
               Verdict& verdict);
+
+// How much memory may be taken until a threshold not yet reached is; absent: none is ahead.
+std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict);
 
 // Sets verdict.next_check.
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guard on the kernel at hand: it wakes when memory has been taken, and only then.
+#include "observe/memory_guard.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace headroom::literals;
+
+// Touched, so that it is in the working set.
+class Taken {
+ public:
+  explicit Taken(Bytes size) : size_(static_cast<std::size_t>(size.count)) {
+    memory_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    EXPECT_NE(memory_, MAP_FAILED);
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken() { ::munmap(memory_, size_); }
+
+ private:
+  std::size_t size_;
+  void* memory_;
+};
+
+class Guard : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = MemoryGuard::open({});
+    ASSERT_TRUE(opened) << opened.error().what;
+    guard_ = std::move(*opened);
+  }
+  bool wakes_within(std::chrono::milliseconds time) const {
+    pollfd ready{.fd = guard_->descriptor(), .events = POLLIN, .revents = 0};
+    return ::poll(&ready, 1, static_cast<int>(time.count())) == 1;
+  }
+
+  // As fast as no machine is: it looks at its floor.
+  const MemoryGuard::Pace pace_{
+      .bytes_per_second = std::int64_t{1} << 50, .floor = 1ms, .ceiling = 1s};
+  std::unique_ptr<MemoryGuard> guard_;
+};
+
+TEST_F(Guard, WakesOnceWhatWasLeftIsTaken) {
+  guard_->arm(1_GiB, pace_);
+  const Taken some(256_MiB);
+  EXPECT_FALSE(wakes_within(50ms)) << "three quarters are left";
+  EXPECT_GE(guard_->looks(), 10u);
+  const Taken rest(1_GiB);
+  ASSERT_TRUE(wakes_within(1s));
+  EXPECT_EQ(guard_->drain(), 1u);
+  EXPECT_EQ(guard_->wakes(), 1u);
+  const Taken more(64_MiB);
+  EXPECT_FALSE(wakes_within(50ms)) << "asked for once";
+  EXPECT_EQ(guard_->lost() + guard_->unarmed(), 0u);
+}
+
+TEST_F(Guard, CountsFromWhenItWasAskedLast) {
+  guard_->arm(64_MiB, pace_);
+  guard_->arm(64_GiB, pace_);
+  const Taken memory(256_MiB);
+  EXPECT_FALSE(wakes_within(50ms));
+  guard_->arm(Bytes{1}, pace_);
+  const Taken more(256_MiB);
+  EXPECT_TRUE(wakes_within(1s));
+}
+
+TEST_F(Guard, LooksNoMoreOnceItStandsDown) {
+  guard_->arm(16_MiB, pace_);
+  guard_->stand_down();
+  const Taken memory(256_MiB);
+  const auto looks = guard_->looks();
+  EXPECT_FALSE(wakes_within(50ms));
+  EXPECT_EQ(guard_->looks(), looks);
+}
+
+TEST_F(Guard, LooksSeldomWhileMuchIsLeft) {
+  guard_->arm(64_GiB, {.bytes_per_second = std::int64_t{1} << 30, .floor = 1ms, .ceiling = 1s});
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(guard_->looks(), 0u) << "the ceiling is a second";
+}
+
+}  // namespace
+}  // namespace headroom::observe

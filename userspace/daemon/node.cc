@@ -30,6 +30,10 @@
 namespace headroom::daemon {
 namespace {
 
+// The guard doubts what we believe of how fast memory fills here: its looks cost next to nothing.
+constexpr std::int64_t kGuardHaste = 16;
+constexpr Duration kGuardCeiling = std::chrono::milliseconds(100);
+
 void make_directory(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -407,9 +411,9 @@ void Node::set_guard() {
   if (!guard_) return;
   const Policy& policy = config_.policy;
   if (const auto left = judge_eviction::memory_left(policy, engine_.verdict()))
-    guard_->arm(*left, {.bytes_per_second = policy.fastest_fill,
+    guard_->arm(*left, {.bytes_per_second = kGuardHaste * policy.fastest_fill,
                         .floor = policy.check_floor,
-                        .ceiling = policy.check_ceiling});
+                        .ceiling = kGuardCeiling});
   else
     guard_->stand_down();
 }

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that fills faster than we believed: the timer in the kernel wakes the loop."""
+
+from node import Node, Pod, kubelet_configuration
+
+MEMORY = "2G"
+METRICS_PORT = 9750
+BELIEVED = "1Mi"  # a second: the next check is as far away as a check can be
+LIMIT = 400 << 20
+
+
+def overshoot(vm, **headroom):
+    """How far below the threshold memory was when the filler was chosen, and how often the guard woke the loop."""
+    with Node(vm, replayed=True) as node:
+        node.start(kubelet_configuration(hard=str(LIMIT), fastestFill=BELIEVED, **headroom))
+        hog = node.run_pod(Pod("hog"), "--hold 1M --after 3.4 --until 4G")
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == "hog" and not node.alive(hog) and node.kernel_oom_kills() == 0, record
+        wakes = [line for line in node.metrics().splitlines() if line.startswith('headroom_wakeups_total{source="guard"}')]
+        return (LIMIT - record["available"]) >> 20, int(float(wakes[0].split()[-1])) if wakes else 0
+
+
+def test_what_fills_faster_than_believed_is_seen_in_milliseconds(vm):
+    guarded, wakes = overshoot(vm)
+    alone, none = overshoot(vm, bpf="none")
+    print(f"    {guarded} MiB below the threshold when decided, {alone} MiB without the guard")
+    assert wakes >= 1 and none == 0, (wakes, none)
+    assert guarded < 40, "MiB, of hundreds a second"

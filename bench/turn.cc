@@ -6,7 +6,7 @@
 //
 // Meant for callgrind, whose counts repeat: bench/instructions runs it with two numbers of turns
 // and divides the difference, so that neither the start nor the first turn is counted. Each pod is
-// a cgroup with two containers; a tenth of the records changes between turns, another quarter is
+// a cgroup with two containers; a tenth of the records changes between turns, another eighth is
 // written all the same, as of sleepers in their turn; nothing is near a threshold, as on nearly
 // every turn of a daemon's life.
 #include "act/dry_actuator.h"
@@ -55,8 +55,8 @@ class PaperTree final : public observe::CgroupSource {
       records_[i].cpu_usage_ns += 1'000'000;
       marks_[i].pass = sweeps_;
     }
-    // As the BPF source: sleepers are written in one sweep of four.
-    for (std::size_t i = sweeps_ % 4; i < records_.size(); i += 4)
+    // As the BPF source: sleepers are written in one sweep of eight.
+    for (std::size_t i = sweeps_ % 8; i < records_.size(); i += 8)
       marks_[i].pass = sweeps_;
     return std::span<const hr_record>(records_);
   }

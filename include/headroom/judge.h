@@ -139,6 +139,8 @@ struct Verdict {
   // history. Nothing else in the verdict counts then.
   bool look_closer = false;
   Instant next_check;
+  // The same where somebody else watches memory.available meanwhile and wakes us.
+  Instant next_check_guarded;
   std::vector<Decision> decisions;
   std::vector<Farewell> farewells;
   std::vector<Candidate> ranking;  // empty unless a threshold was acted on

@@ -423,6 +423,23 @@ TEST(Watch, WhatIsLeftIsTheNearestThresholdAheadOfMemoryAlone) {
   EXPECT_EQ(left(), std::nullopt) << "there is none ahead";
 }
 
+TEST(Watch, AGuardSparesTheLoopItsOwnLooksAtMemoryAlone) {
+  Policy policy = hard_below(200_MiB);
+  policy.fastest_fill = std::int64_t{1} << 30;
+  Story story(policy);
+  story.step(0, 216_MiB);
+  EXPECT_LT(story.verdict.next_check, at_ms(20));
+  EXPECT_EQ(story.verdict.next_check_guarded, at_ms(1000)) << "the ceiling";
+  story.step(1000, 200_MiB - 1_MiB);
+  EXPECT_EQ(story.verdict.next_check_guarded, story.verdict.next_check)
+      << "it is met: looked after";
+
+  policy.thresholds = {below(Signal::kAllocatableMemoryAvailable, (100_MiB).count)};
+  Story of_pods(policy);
+  of_pods.step(0, {{Signal::kAllocatableMemoryAvailable, (110_MiB).count, (2_GiB).count}});
+  EXPECT_LT(of_pods.verdict.next_check_guarded, at_ms(20)) << "not what a guard of the node sees";
+}
+
 TEST(Forecast, TellsTheTimeToTheThresholdAtThePresentTrend) {
   Story story(hard_below(200_MiB));
   for (int i = 0; i <= 100; ++i)

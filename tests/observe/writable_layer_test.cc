@@ -107,6 +107,23 @@ TEST(WritableLayers, OneRootSharedByTwoCgroupsIsToldOnce) {
   EXPECT_EQ(layers.of({world.at("cgroup"), world.at("other")}), std::vector{world.at("a/upper")});
 }
 
+TEST(WritableLayers, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
+  World world;
+  WritableLayers layers;
+  std::optional<Container> container(std::in_place, world.at("a"));
+  world.runs_in("cgroup", container->pid() + "\n");
+  const auto ask = [&] { return layers.of({world.at("cgroup")}); };
+  for (int time = 0; time < 4; ++time)
+    EXPECT_EQ(ask(), std::vector{world.at("a/upper")});
+  container.emplace(world.at("b"));
+  world.runs_in("cgroup", container->pid() + "\n");
+  int calls = 0;
+  while (ask() == std::vector{world.at("a/upper")})
+    ASSERT_LT(++calls, 8) << "it must come up in the end";
+  EXPECT_GE(calls, 1);
+  EXPECT_EQ(ask(), std::vector{world.at("b/upper")});
+}
+
 TEST(WritableLayers, AreNoneWhereNothingOfItsOwnRuns) {
   World world;
   WritableLayers layers;

@@ -28,29 +28,61 @@ def names(records):
     return [record["pod"]["name"] for record in records]
 
 
+def starve(node, number):
+    """A pod of 1 GiB in small pages, and four of a thousand times its weight that keep every CPU busy."""
+    victim = node.run_pod(Pod(f"starved-{number}"), "--hold 1G")
+    holds(node, victim, 1000)
+    node.vm.run(f"echo 1 > {victim.cgroup}/cpu.weight; echo 1 > {victim.cgroup.rsplit('/', 1)[0]}/cpu.weight")
+    busy = [node.run_script(Pod(f"busy-{number}-{i}", "guaranteed", {"cpu": "1"}, {"cpu": "1"}), "while :; do :; done",
+                            "CPUWeight=1000") for i in range(4)]
+    return victim, busy
+
+
+def killed_by_hand(node, number):
+    """Milliseconds from SIGKILL until nine tenths are back, where nobody helps; no more than half a minute."""
+    victim, busy = starve(node, number)
+    took = node.vm.run(f"""cd {victim.cgroup}/{victim.unit}; tenth=$(($(cat memory.current) / 10)); began=$(date +%s%3N)
+        echo 1 > cgroup.kill
+        while [ "$(cat memory.current 2>/dev/null || echo 0)" -gt $tenth ] && [ $(($(date +%s%3N) - began)) -lt 30000 ]
+        do sleep 0.05; done; echo $(($(date +%s%3N) - began))""", check=True, timeout=120).out
+    for pod in (*busy, victim):
+        node.forget(pod)
+    return int(took)
+
+
+def evicted(node, number):
+    """Milliseconds from SIGKILL until all of it is back, with headroomd."""
+    victim, busy = starve(node, number)
+    before, known = working_set(node.vm, victim), len(node.evictions())
+    # The threshold is moved above what is available.
+    node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 300}Mi"))
+    node.vm.run("systemctl reload headroomd.service", check=True)
+    record = node.wait_for_evictions(known + 1)[-1]
+    node.configure(kubelet_configuration(hard="100Mi"))
+    node.vm.run("systemctl reload headroomd.service", check=True)
+    assert record["pod"]["name"] == victim.name and record["outcome"] == "evicted", record
+    assert record["memory_returned"] > 0.9 * before, record
+    assert all(node.alive(pod) for pod in busy)
+    for pod in (*busy, victim):
+        node.forget(pod)
+    took = record["latency"]["kill_to_gone_ms"]
+    print(f"    {before >> 20} MiB back {took:.0f} ms after SIGKILL, predicted {record['predicted']['release'] >> 20} MiB in "
+          f"{record['predicted']['release_ms']:.0f} ms")
+    return took
+
+
 def test_a_starved_victim_of_a_gigabyte_is_helped_and_gives_it_all_back(vm):
-    """Every CPU is busy with pods of a thousand times its weight; it ignores SIGTERM and holds 1 GiB of small pages. How
-    long that takes is told, not judged: an emulator's CPU time is the host's mood; on a quiet one it is under a second."""
+    """Within a second, at one of three goes: an emulator's CPU time is its host's mood. And sooner than without help."""
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="100Mi"))
-        victim = node.run_pod(Pod("starved"), "--hold 1G")
-        holds(node, victim, 1000)
-        vm.run(f"echo 1 > {victim.cgroup}/cpu.weight; echo 1 > {victim.cgroup.rsplit('/', 1)[0]}/cpu.weight")
-        busy = [node.run_script(Pod(f"busy-{i}", "guaranteed", {"cpu": "1"}, {"cpu": "1"}), "while :; do :; done",
-                                "CPUWeight=1000") for i in range(4)]
-        # Now the threshold is moved above what is available.
-        before = working_set(vm, victim)
-        node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 300}Mi"))
-        vm.run("systemctl reload headroomd.service", check=True)
-        record, = node.wait_for_evictions(1)
-        assert record["pod"]["name"] == "starved", record
-        assert all(node.alive(pod) for pod in busy)
-        assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == 1
-        assert record["outcome"] == "evicted", record
-        took = record["latency"]["kill_to_gone_ms"]
-        print(f"    {before >> 20} MiB back {took:.0f} ms after SIGKILL, predicted {record['predicted']['release'] >> 20} MiB in "
-              f"{record['predicted']['release_ms']:.0f} ms; {metric(node, 'headroom_processes_reaped_total'):.0f} reaped")
-        assert record["memory_returned"] > 0.9 * before, record
+        helped = []
+        while not helped or (min(helped) > 1000 and len(helped) < 3):
+            helped.append(evicted(node, len(helped)))
+        assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == len(helped)
+        node.stop()
+        alone = killed_by_hand(node, "alone")
+        print(f"    nine tenths back after {alone} ms where nobody helps")
+        assert min(helped) <= 1000 and min(helped) < alone / 2, (helped, alone)
 
 
 def test_small_pods_that_only_together_are_too_much_go_together(vm):

@@ -40,6 +40,8 @@ class Engine {
   const Policy& policy() const { return policy_; }
   const History& history() const { return history_; }
   const Verdict& verdict() const { return verdict_; }
+  // When the next turn is due, if the guard watches memory meanwhile; after turn().
+  Instant next_guarded() const { return std::min(verdict_.next_check_guarded, pace_.due()); }
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
 
  private:

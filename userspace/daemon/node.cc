@@ -30,10 +30,6 @@
 namespace headroom::daemon {
 namespace {
 
-// The guard doubts what we believe of how fast memory fills here: its looks cost next to nothing.
-constexpr std::int64_t kGuardHaste = 16;
-constexpr Duration kGuardCeiling = std::chrono::milliseconds(100);
-
 void make_directory(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -131,6 +127,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       lifecycle_(watch_lives(config_.bpf, *source_,
                              [this](const hr_event& event) { events_.take(event); })),
       guard_(guard_memory(config_.bpf, *source_)),
+      guard_keeper_(guard_ ? std::make_unique<GuardKeeper>(*guard_) : nullptr),
       watching_actuator_(host_actuator_, lifecycle_.get(), standby_),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
@@ -406,22 +403,12 @@ void Node::forget_exits() {
     lifecycle_->forget_exits(farewell.part.whole() ? farewell.cgroup : farewell.part.cgroup);
 }
 
-// Between this turn and the next.
-void Node::set_guard() {
-  if (!guard_) return;
-  const Policy& policy = config_.policy;
-  if (const auto left = judge_eviction::memory_left(policy, engine_.verdict()))
-    guard_->arm(*left, {.bytes_per_second = kGuardHaste * policy.fastest_fill,
-                        .floor = policy.check_floor,
-                        .ceiling = kGuardCeiling});
-  else
-    guard_->stand_down();
-}
-
 Instant Node::turn(report::Wake wake) {
-  const Instant next = engine_.turn(observe::now(), wake);
+  Instant next = engine_.turn(observe::now(), wake);
+  const auto left = judge_eviction::memory_left(config_.policy, engine_.verdict());
+  if (guard_ && guard_keeper_->set(observe::now(), config_.policy, left))
+    next = engine_.next_guarded();
   standby_.beat(next);
-  set_guard();
   forget_exits();
   // After the acts: a disk that hangs costs the next turn, not this kill.
   save_state();

@@ -8,6 +8,7 @@
 #include "daemon/cgroup_names.h"
 #include "daemon/cpu_keeper.h"
 #include "daemon/engine.h"
+#include "daemon/guard_keeper.h"
 #include "daemon/highs_file.h"
 #include "daemon/kernel_events.h"
 #include "daemon/oom_keeper.h"
@@ -95,7 +96,6 @@ class Node {
   void mirror_oom_scores(const Snapshot& snapshot, std::span<const Decision> first);
   void tell_oom_kill(const hr_event& event);
   void forget_exits();
-  void set_guard();
 
   const observe::CgroupRoot root_;
   const std::int64_t measured_fill_;  // bytes per second
@@ -127,6 +127,7 @@ class Node {
   KernelEvents events_;
   std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
   std::unique_ptr<observe::MemoryGuard> guard_;         // null: nothing looks between our looks
+  std::unique_ptr<GuardKeeper> guard_keeper_;           // with the guard
   WatchingActuator watching_actuator_;
   VictimsFile victims_file_;
   TimersFile timers_file_;

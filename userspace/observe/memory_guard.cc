@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/memory_guard.h"
 
-#include <headroom/guard_abi.h>  // before the skeleton, which uses its types
-
 #include "guard.skel.h"
-
 #include "observe/capacity.h"
 
 #include <bpf/bpf.h>
@@ -68,9 +65,11 @@ Result<> MemoryGuard::order(std::uint64_t pages, const Pace& pace) {
   return {};
 }
 
-void MemoryGuard::arm(Bytes left, const Pace& pace) {
+bool MemoryGuard::arm(Bytes left, const Pace& pace) {
   const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(left.count, 0));
-  if (!order(std::max<std::uint64_t>(bytes / page_size_, 1), pace)) ++unarmed_;
+  const bool armed = order(std::max<std::uint64_t>(bytes / page_size_, 1), pace).has_value();
+  if (!armed) ++unarmed_;
+  return armed;
 }
 
 void MemoryGuard::stand_down() {

@@ -7,7 +7,9 @@
 #pragma once
 
 #include "observe/libbpf_log.h"
+#include "observe/memory_alarm.h"
 
+#include <headroom/guard_abi.h>
 #include <headroom/result.h>
 #include <headroom/units.h>
 
@@ -20,28 +22,21 @@ struct ring_buffer;
 
 namespace headroom::observe {
 
-class MemoryGuard {
+class MemoryGuard final : public MemoryAlarm {
  public:
   struct Options {
     std::filesystem::path sys = "/sys";
     LogLine log = {};
   };
-  struct Pace {
-    std::int64_t bytes_per_second = 0;  // how fast memory can fill; positive
-    Duration floor{0};                  // bounds of the time between two looks
-    Duration ceiling{0};
-  };
-
   // Fails where the kernel has no such timer (before 5.15), or will not have this program.
   static Result<std::unique_ptr<MemoryGuard>> open(const Options& options);
-  ~MemoryGuard();
+  ~MemoryGuard() override;
   MemoryGuard(const MemoryGuard&) = delete;
   MemoryGuard& operator=(const MemoryGuard&) = delete;
 
-  // Wake when the working set has grown by LEFT since now, once; instead of what was asked before.
-  // Allocates nothing.
-  void arm(Bytes left, const Pace& pace);
-  void stand_down();
+  bool arm(Bytes left, const Pace& pace) override;
+  void stand_down() override;
+  std::uint64_t looks() const override;
 
   // Readable when it has woken us; the guard's own.
   int descriptor() const;
@@ -49,7 +44,6 @@ class MemoryGuard {
   std::size_t drain();
 
   // Since it was opened.
-  std::uint64_t looks() const;
   std::uint64_t wakes() const;
   std::uint64_t lost() const;                         // wakes that found no room
   std::uint64_t unarmed() const { return unarmed_; }  // orders the kernel refused

@@ -17,6 +17,8 @@ namespace {
 
 constexpr Duration kTotalsHold = std::chrono::seconds(10);
 constexpr Duration kSwapHold = std::chrono::milliseconds(50);
+// Where there is none: it can be added.
+constexpr Duration kNoSwapHold = std::chrono::seconds(1);
 
 using Buffer = std::array<char, 8192>;
 
@@ -127,28 +129,39 @@ void NodeSource::read_memory(Observations& all) {
   observation = {left(totals_->total, working_set + taken), clamped(totals_->total), at};
 }
 
+// The limits are an operator's to change.
+void NodeSource::refresh_most_pids(Instant at) {
+  if (most_pids_ && at - most_pids_at_ < kTotalsHold) return;
+  Buffer buffer;
+  const auto pid_max = count_in(text_of(pid_max_, buffer));
+  const auto threads_max = count_in(text_of(threads_max_, buffer));
+  most_pids_.reset();
+  if (!pid_max && !threads_max) return;
+  most_pids_ = std::min(pid_max.value_or(~0ull), threads_max.value_or(~0ull));
+  most_pids_at_ = at;
+}
+
 void NodeSource::read_pids(Observations& all) {
   auto& observation = of(all, Signal::kPidAvailable);
   observation.reset();
   const Instant at = options_.clock();
   Buffer buffer;
-  const auto pid_max = count_in(text_of(pid_max_, buffer));
-  const auto threads_max = count_in(text_of(threads_max_, buffer));
   const auto running = tasks_in(text_of(loadavg_, buffer));
-  if ((!pid_max && !threads_max) || !running) return;
-  const std::uint64_t limit = std::min(pid_max.value_or(~0ull), threads_max.value_or(~0ull));
-  observation = {left(limit, *running), clamped(limit), at};
+  refresh_most_pids(at);
+  if (!most_pids_ || !running) return;
+  observation = {left(*most_pids_, *running), clamped(*most_pids_), at};
 }
 
 void NodeSource::read_swap(Observations& all) {
   const Instant at = options_.clock();
-  if (swap_read_ && at - *swap_read_ < kSwapHold) return;
+  if (swap_read_ && at - *swap_read_ < swap_hold_) return;
   swap_read_ = at;
   auto& observation = of(all, Signal::kSwapAvailable);
   observation.reset();
   Buffer buffer;
   const std::string_view text = text_of(meminfo_, buffer);
   const auto total = meminfo_bytes(text, "SwapTotal:");
+  swap_hold_ = total && *total > 0 ? kSwapHold : kNoSwapHold;
   const auto free = meminfo_bytes(text, "SwapFree:");
   if (total && free && *total > 0) observation = {clamped(*free), clamped(*total), at};
 }

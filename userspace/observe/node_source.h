@@ -55,6 +55,7 @@ class NodeSource {
     std::uint64_t hugepages = 0;  // bytes, of all sizes
   };
   void refresh_totals(Instant at);
+  void refresh_most_pids(Instant at);
 
   Options options_;
   Fd memory_stat_;
@@ -64,7 +65,10 @@ class NodeSource {
   Fd threads_max_;
   std::optional<MemoryTotals> totals_;
   Instant totals_at_{};
+  std::optional<std::uint64_t> most_pids_;  // tasks there may be
+  Instant most_pids_at_{};
   std::optional<Instant> swap_read_;
+  Duration swap_hold_{0};
 };
 
 }  // namespace headroom::observe

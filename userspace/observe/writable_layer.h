@@ -17,7 +17,8 @@ namespace headroom::observe {
 std::optional<std::string> upper_directory(std::string_view mountinfo);
 
 // Those of one pod. What a first process's root is mounted from does not change while it is the
-// same mount, so its table of mounts, which is long, is read once.
+// same mount, so its table of mounts, which is long, is read once; and a cgroup that has given the
+// same answer a few times is asked seldom.
 class WritableLayers {
  public:
   // Of the containers whose cgroups' directories are given, in that order, each layer once. Nothing
@@ -34,12 +35,18 @@ class WritableLayers {
   };
   struct Known {
     std::string cgroup;
-    Root root;
+    std::optional<Root> root;  // absent: no process of this pid namespace
     std::optional<std::string> upper;
+    unsigned same = 0;  // how often the answer was this again
   };
+  // Asked in every call until the answer has been the same so often, then in one call of so many.
+  static constexpr unsigned kSettled = 1, kSeldom = 8;
+
+  Known ask(const std::string& cgroup, const Known* before) const;
   static std::optional<Root> root_of(const std::string& cgroup);
 
   std::vector<Known> known_;  // of the last call
+  unsigned calls_ = 0;
 };
 
 }  // namespace headroom::observe

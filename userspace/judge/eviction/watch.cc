@@ -76,6 +76,12 @@ Duration unwatched(const Policy& policy, const ThresholdStanding& standing, Inst
   return std::max(left, threshold.hard() ? floor : kSoftFloor);
 }
 
+// The node's memory, while it is above this threshold.
+bool is_guarded(const Policy& policy, const ThresholdStanding& standing) {
+  return policy.thresholds[standing.index].signal == Signal::kMemoryAvailable && !standing.met &&
+         !standing.below_since && standing.available && standing.limit;
+}
+
 Duration until_victims(const History& history, Instant at, Duration ceiling) {
   Duration soonest = ceiling;
   for (const Victim& victim : history.victims) {
@@ -132,14 +138,21 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   // An act just decided is looked after at once, and so is what came of one.
   const bool eventful = !verdict.decisions.empty() || !verdict.farewells.empty();
   Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
-  for (const ThresholdStanding& standing : verdict.thresholds)
-    wait = std::min(wait, unwatched(policy, standing, snapshot.at));
+  Duration alone = policy.check_ceiling;  // what a guard spares us
+  for (const ThresholdStanding& standing : verdict.thresholds) {
+    Duration& of_it = is_guarded(policy, standing) ? alone : wait;
+    of_it = std::min(of_it, unwatched(policy, standing, snapshot.at));
+  }
   if (const auto step = until_step(policy, snapshot, verdict)) wait = std::min(wait, *step);
   if (reclaiming(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);
   wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
   if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
     wait = std::min(wait, *timer - snapshot.at);
-  verdict.next_check = snapshot.at + std::clamp(wait, policy.check_floor, policy.check_ceiling);
+  const auto bounded = [&](Duration after) {
+    return snapshot.at + std::clamp(after, policy.check_floor, policy.check_ceiling);
+  };
+  verdict.next_check_guarded = bounded(wait);
+  verdict.next_check = bounded(std::min(wait, alone));
 }
 
 }  // namespace headroom::judge_eviction

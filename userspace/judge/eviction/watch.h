@@ -20,7 +20,7 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
 // How much memory may be taken until a threshold not yet reached is; absent: none is ahead.
 std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict);
 
-// Sets verdict.next_check.
+// Sets verdict.next_check and next_check_guarded.
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict);
 
 }  // namespace headroom::judge_eviction

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge walked through stepped instants: hard, soft, grace, hysteresis, the dying, the unknown.
+#include "judge/eviction/choose.h"
+#include "judge/eviction/rank.h"
 #include "judge/eviction/watch.h"
 #include "support/story.h"
 
@@ -427,10 +429,12 @@ TEST(Watch, AGuardSparesTheLoopItsOwnLooksAtMemoryAlone) {
   Policy policy = hard_below(200_MiB);
   policy.fastest_fill = std::int64_t{1} << 30;
   Story story(policy);
-  story.step(0, 216_MiB);
-  EXPECT_LT(story.verdict.next_check, at_ms(20));
+  story.step(0, 712_MiB);
+  EXPECT_EQ(story.verdict.next_check, at_ms(500));
   EXPECT_EQ(story.verdict.next_check_guarded, at_ms(1000)) << "the ceiling";
-  story.step(1000, 200_MiB - 1_MiB);
+  story.step(500, 400_MiB);
+  EXPECT_EQ(story.verdict.next_check_guarded, story.verdict.next_check) << "it may be late";
+  story.step(1000, 199_MiB);
   EXPECT_EQ(story.verdict.next_check_guarded, story.verdict.next_check)
       << "it is met: looked after";
 
@@ -438,6 +442,32 @@ TEST(Watch, AGuardSparesTheLoopItsOwnLooksAtMemoryAlone) {
   Story of_pods(policy);
   of_pods.step(0, {{Signal::kAllocatableMemoryAvailable, (110_MiB).count, (2_GiB).count}});
   EXPECT_LT(of_pods.verdict.next_check_guarded, at_ms(20)) << "not what a guard of the node sees";
+}
+
+TEST(StandingList, IsTheBeginningOfTheRankingOfThoseWhoMayGo) {
+  Story story(hard_below(200_MiB));
+  std::minstd_rand dice(7);
+  for (int i = 0; i < 60; ++i) {
+    const auto pod =
+        story.pod("p" + std::to_string(i), Bytes{static_cast<std::int64_t>(dice() % 900) << 20},
+                  Bytes{static_cast<std::int64_t>(dice() % 3) << 28}, static_cast<int>(dice() % 3));
+    story.reading(pod).critical = dice() % 5 == 0;
+    if (dice() % 5 == 0) story.record(pod).populated = 0;
+  }
+  const Snapshot snapshot = story.snapshot(0, 1_GiB);
+  std::vector<Candidate> all;
+  for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
+    if (snapshot.pods[i].critical || snapshot.pods[i].record->populated == 0) continue;
+    all.push_back(candidate_for(Signal::kMemoryAvailable, snapshot.images, snapshot.pods[i]));
+    all.back().pod = i;
+  }
+  rank(Signal::kMemoryAvailable, all);
+  for (const std::size_t most : {1, 16, 100}) {
+    const auto list = judge_eviction::standing_list(story.policy, snapshot, story.history, most);
+    ASSERT_EQ(list.size(), std::min(most, all.size()));
+    for (std::size_t i = 0; i < list.size(); ++i)
+      EXPECT_EQ(list[i].cgroup, snapshot.pods[all[i].pod].cgroup) << i << " of " << most;
+  }
 }
 
 TEST(Forecast, TellsTheTimeToTheThresholdAtThePresentTrend) {

@@ -72,11 +72,11 @@ def evicted(node, number):
 
 
 def test_a_starved_victim_of_a_gigabyte_is_helped_and_gives_it_all_back(vm):
-    """Within a second, at one of three goes: an emulator's CPU time is its host's mood. And sooner than without help."""
+    """Within a second, at one of five goes: an emulator's CPU time is its host's mood. And sooner than without help."""
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="100Mi"))
         helped = []
-        while not helped or (min(helped) > 1000 and len(helped) < 3):
+        while not helped or (min(helped) > 1000 and len(helped) < 5):
             helped.append(evicted(node, len(helped)))
         assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == len(helped)
         node.stop()

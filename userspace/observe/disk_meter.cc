@@ -98,11 +98,13 @@ class Measuring {
     Volume any;
     any.kind = Volume::Kind::kEmptyDir;
     any.name = "any";
-    const std::filesystem::path example = volume_path(options_.paths, *target_.pod, any);
-    if (example.empty()) return;
+    std::string directory = volume_path(options_.paths, *target_.pod, any);
+    if (directory.empty()) return;
+    directory.resize(directory.rfind('/'));
+    if (::access(directory.c_str(), F_OK) != 0) return;  // as of most pods
     std::error_code error;
-    for (std::filesystem::directory_iterator at(example.parent_path(), error), end;
-         !error && at != end; at.increment(error)) {
+    for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+         at.increment(error)) {
       any.name = at->path().filename();
       one(any);
     }
@@ -199,7 +201,6 @@ void DiskMeter::run(const std::stop_token& stop) {
     lock.lock();
     if (stop.stop_requested()) return;  // cut short: it says nothing
     note(target, usage->at);
-    std::erase_if(fresh_, [&](const Measured& each) { return each.cgroup == target.cgroup; });
     fresh_.push_back({target.cgroup, std::move(usage)});
     news_.store(true, std::memory_order_release);
   }

@@ -57,7 +57,8 @@ class DiskMeter {
   void retarget(std::vector<DiskTarget> targets);
   // Again at once, and faster: somebody is filling a disk. Holds for a few seconds.
   void hurry();
-  // Measured since the last call. Costs nothing while there is nothing.
+  // Measured since the last call; who was measured twice is there twice, the latter last. Costs
+  // nothing while there is nothing.
   std::vector<Measured> take();
 
   // Parts of pods that could not be measured, since the start.

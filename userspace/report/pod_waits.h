@@ -23,4 +23,14 @@ class PodWaits {
   std::unordered_map<std::uint64_t, hr_waits> throttles_;
 };
 
+// A table with what is worked out from it once for whoever asks several things.
+struct IndexedTable {
+  explicit IndexedTable(const CgroupTable& the_table)
+      : table(the_table), index(the_table), waits(the_table, index) {}
+
+  const CgroupTable& table;
+  const PodIndex index;
+  const PodWaits waits;
+};
+
 }  // namespace headroom::report

@@ -4,7 +4,6 @@
 #include "judge/admission/taints.h"
 #include "report/identity.h"
 #include "report/kubernetes.h"
-#include "report/pod_waits.h"
 #include "report/waits_json.h"
 
 #include <algorithm>
@@ -168,14 +167,14 @@ struct PodClass {
   std::vector<std::pair<std::optional<Bytes>, const PodRow*>> pods;  // what each is over, and who
 };
 
-std::vector<PodClass> classes_of(const CgroupTable& cgroups, const PodIndex& index, QosOf qos_of) {
+std::vector<PodClass> classes_of(const IndexedTable& cgroups, QosOf qos_of) {
   std::vector<PodClass> classes;
-  for (const PodRow& row : cgroups.pods) {
+  for (const PodRow& row : cgroups.table.pods) {
     const std::string_view qos = qos_name(*row.pod, qos_of);
     auto found = std::find_if(classes.begin(), classes.end(),
                               [&](const PodClass& each) { return each.qos == qos; });
     if (found == classes.end()) found = classes.insert(found, {.qos = qos, .pods = {}});
-    found->pods.emplace_back(over(row, index.record_of(row.cgroup)), &row);
+    found->pods.emplace_back(over(row, cgroups.index.record_of(row.cgroup)), &row);
   }
   return classes;
 }
@@ -204,16 +203,16 @@ std::unordered_set<const PodRow*> foremost(std::vector<PodClass> classes, std::s
   return rows;
 }
 
-Json pods_json(const NodeView& node, const CgroupTable& cgroups, const PodIndex& index,
+Json pods_json(const NodeView& node, const IndexedTable& cgroups,
                const std::vector<PodClass>& classes, QosOf qos_of,
                std::optional<std::size_t> most) {
-  const PodWaits waits(cgroups, index);
   const Phases phases = phases_of(node);
   const auto first = most ? foremost(classes, *most) : std::unordered_set<const PodRow*>();
   Json pods = Json::array();
-  for (const PodRow& row : cgroups.pods)
+  for (const PodRow& row : cgroups.table.pods)
     if (!most || first.contains(&row) || phases.contains(row.cgroup.value))
-      pods.push_back(pod_json(row, index.record_of(row.cgroup), phases, waits, qos_of));
+      pods.push_back(
+          pod_json(row, cgroups.index.record_of(row.cgroup), phases, cgroups.waits, qos_of));
   return pods;
 }
 
@@ -345,8 +344,12 @@ Json sources_json(const Sources& sources) {
 
 Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
                  std::optional<std::size_t> most) {
-  const PodIndex index(cgroups);
-  const std::vector<PodClass> classes = classes_of(cgroups, index, qos_of);
+  return status_json(node, IndexedTable(cgroups), qos_of, most);
+}
+
+Json status_json(const NodeView& node, const IndexedTable& cgroups, QosOf qos_of,
+                 std::optional<std::size_t> most) {
+  const std::vector<PodClass> classes = classes_of(cgroups, qos_of);
   return {{"version", HEADROOM_VERSION},
           {"mode", name(node.mode)},
           {"at_ns", ns(node.at)},
@@ -354,13 +357,13 @@ Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
           {"thresholds", thresholds_json(node)},
           {"conditions", conditions_json(node)},
           {"taints", taints_json(node)},
-          {"leaving", leaving_json(node, cgroups)},
+          {"leaving", leaving_json(node, cgroups.table)},
           {"node", node_json(node)},
           {"slices", node.slices ? slices_json(*node.slices) : Json(nullptr)},
           {"cgroups", node.cgroups},
-          {"pods_at_ns", ns(cgroups.at)},
+          {"pods_at_ns", ns(cgroups.table.at)},
           {"pod_classes", classes_json(classes)},
-          {"pods", pods_json(node, cgroups, index, classes, qos_of, most)},
+          {"pods", pods_json(node, cgroups, classes, qos_of, most)},
           {"counters", counters_json(node.counters)},
           {"ladder", ladder_json(node)},
           {"forecasts", forecasts_json(node.counters)},

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "report/node_view.h"
+#include "report/pod_waits.h"
 #include "report/reporter.h"
 
 #include <cstddef>
@@ -20,6 +21,8 @@ namespace headroom::report {
 
 // With `most`, "pods" has of each QoS class no more than so many, those furthest above their
 // requests, and beside them whoever is being killed; "pod_classes" counts all in any case.
+nlohmann::ordered_json status_json(const NodeView& node, const IndexedTable& cgroups, QosOf qos_of,
+                                   std::optional<std::size_t> most = std::nullopt);
 nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
                                    std::optional<std::size_t> most = std::nullopt);
 

@@ -152,9 +152,8 @@ void condemn(const Policy& policy, const Snapshot& snapshot, const Reason& reaso
   verdict.decisions.push_back(std::move(decision));
 }
 
-// Writes verdict.ranking, each with his fate but for who will be chosen.
-void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std::int64_t missing,
-              Verdict& verdict) {
+// Writes verdict.ranking, in no order yet, each with what his fate is before that.
+void list_all(const Snapshot& snapshot, Signal signal, Verdict& verdict) {
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
     Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i]);
     entry.pod = i;
@@ -165,9 +164,24 @@ void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std
           std::min(*entry.predicted, due_of_parts(verdict.after, snapshot.pods[i].cgroup));
     verdict.ranking.push_back(entry);
   }
+}
+
+// Writes verdict.ranking, each with his fate but for who will be chosen.
+void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std::int64_t missing,
+              Verdict& verdict) {
+  list_all(snapshot, signal, verdict);
   rank(signal, verdict.ranking);
   if (policy.evict_static_culprits) spare_no_culprit(snapshot, verdict.ranking);
   pass_over_the_futile(verdict.ranking, missing);
+}
+
+// The same of so many who may be chosen, and of nobody else.
+void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Verdict& verdict) {
+  list_all(snapshot, signal, verdict);
+  pass_over_the_futile(verdict.ranking, std::numeric_limits<std::int64_t>::max());
+  std::erase_if(verdict.ranking,
+                [](const Candidate& each) { return each.fate != Fate::kOutranked; });
+  rank_first(signal, most, verdict.ranking);
 }
 
 }  // namespace
@@ -199,7 +213,11 @@ std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, con
   Reason reason;
   reason.signal = Signal::kMemoryAvailable;
   reason.first_crossed = snapshot.at;
-  rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
+  // Whether a static pod may go depends on who comes before him.
+  if (policy.evict_static_culprits)
+    rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
+  else
+    rank_eligible(snapshot, reason.signal, most, verdict);
   while (verdict.decisions.size() < most) {
     Candidate* const next = pick(verdict.ranking);
     if (!next || next->fate != Fate::kOutranked) break;

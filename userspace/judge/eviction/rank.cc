@@ -113,6 +113,13 @@ void rank(Signal signal, std::span<Candidate> candidates) {
             [&](const Candidate& a, const Candidate& b) { return evicts_before(signal, a, b); });
 }
 
+void rank_first(Signal signal, std::size_t most, std::span<Candidate> candidates) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(most, candidates.size()));
+  std::partial_sort(
+      candidates.begin(), candidates.begin() + count, candidates.end(),
+      [&](const Candidate& a, const Candidate& b) { return evicts_before(signal, a, b); });
+}
+
 Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading) {
   Candidate candidate;
   candidate.usage = usage_now(signal, images, reading);

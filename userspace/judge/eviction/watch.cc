@@ -25,6 +25,9 @@ constexpr Duration kSlowFloor = milliseconds(20);
 constexpr Duration kSoftFloor = milliseconds(100);
 // A dying pod is watched this closely; each look is a pass over every cgroup.
 constexpr Duration kVictimPeriod = milliseconds(5);
+// The guard's timer is served by a softirq, which a busy machine puts off: it is not left alone
+// with what could be gone sooner than this.
+constexpr Duration kGuardLag = milliseconds(250);
 // A threshold that is met while nobody can be evicted is retried this often.
 constexpr Duration kRetryPeriod = milliseconds(100);
 
@@ -140,8 +143,9 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
   Duration alone = policy.check_ceiling;  // what a guard spares us
   for (const ThresholdStanding& standing : verdict.thresholds) {
-    Duration& of_it = is_guarded(policy, standing) ? alone : wait;
-    of_it = std::min(of_it, unwatched(policy, standing, snapshot.at));
+    const Duration own = unwatched(policy, standing, snapshot.at);
+    Duration& of_it = is_guarded(policy, standing) && own >= kGuardLag ? alone : wait;
+    of_it = std::min(of_it, own);
   }
   if (const auto step = until_step(policy, snapshot, verdict)) wait = std::min(wait, *step);
   if (reclaiming(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);

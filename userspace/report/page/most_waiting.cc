@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page/most_waiting.h"
 
-#include "report/pod_waits.h"
-
 #include <string>
 #include <utility>
 
@@ -17,15 +15,14 @@ std::string cause_name(std::size_t cause) {
 
 }  // namespace
 
-void MostWaiting::follow(const CgroupTable& table) {
+void MostWaiting::follow(const IndexedTable& cgroups) {
+  const CgroupTable& table = cgroups.table;
   if (table.at == at_) return;
-  const PodIndex index(table);
-  const PodWaits waits(table, index);
   std::unordered_map<std::uint64_t, Totals> now;
   most_ = {};
   for (const PodRow& row : table.pods) {
-    const hr_stalls* stalls = waits.stalls(row.cgroup);
-    const hr_waits* throttles = waits.throttles(row.cgroup);
+    const hr_stalls* stalls = cgroups.waits.stalls(row.cgroup);
+    const hr_waits* throttles = cgroups.waits.throttles(row.cgroup);
     if (!stalls && !throttles) continue;
     Totals& totals = now[row.cgroup.value];
     for (std::size_t cause = 0; stalls && cause < HR_STALL_CAUSES; ++cause)

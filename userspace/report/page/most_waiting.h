@@ -2,7 +2,7 @@
 // MostWaiting: of each cause, the pod that waited most since the table before; one thread's.
 #pragma once
 
-#include "report/identity.h"
+#include "report/pod_waits.h"
 #include "report/waits_view.h"
 
 #include <headroom/abi.h>
@@ -19,7 +19,7 @@ namespace headroom::report {
 class MostWaiting {
  public:
   // The same table again is nothing new; a pod that was not there before has waited from then on.
-  void follow(const CgroupTable& table);
+  void follow(const IndexedTable& cgroups);
 
   // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes nobody waited for are
   // left out.

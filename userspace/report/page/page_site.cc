@@ -64,7 +64,8 @@ Answer PageSite::status(const Request& request) {
   std::string text = "{}";
   if (const auto node = shown_->node.latest()) {
     const auto cgroups = shown_->cgroups.latest();
-    const CgroupTable& table = cgroups ? *cgroups : CgroupTable{};
+    const CgroupTable none;
+    const IndexedTable table(cgroups ? *cgroups : none);
     auto json = status_json(*node, table, qos_of_, most);
     most_waiting_.follow(table);
     json["most_waiting"] = most_waiting_.json();

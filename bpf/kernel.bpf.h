@@ -125,9 +125,9 @@ struct mem_cgroup_per_node {
 struct mem_cgroup {
   struct cgroup_subsys_state css;
   struct page_counter memory;
-  struct page_counter swap;       /* in a union with memsw, which is cgroup v1's */
-  struct memcg_vmstats* vmstats;  /* a pointer since 6.1, embedded before */
-  atomic_long_t memory_events[1]; /* indexed by enum memcg_memory_event; hierarchical */
+  struct page_counter swap;                /* in a union with memsw, which is cgroup v1's */
+  struct memcg_vmstats* vmstats;           /* a pointer since 6.1, embedded before */
+  atomic_long_t memory_events[1];          /* indexed by enum memcg_memory_event; hierarchical */
   struct mem_cgroup_per_node* nodeinfo[1]; /* one for each NUMA node there can be */
 };
 

@@ -85,7 +85,7 @@ WritableLayers::Known WritableLayers::ask(const std::string& cgroup, const Known
   Known now{.cgroup = cgroup, .root = root_of(cgroup), .upper = {}};
   if (before && before->root == now.root) {
     now.upper = before->upper;
-    now.same = before->same + 1;
+    now.same = now.root ? before->same + 1 : 0;  // somebody may yet come
   } else if (now.root) {
     now.upper = read_upper(now.root->pid);
   }

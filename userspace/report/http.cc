@@ -231,15 +231,12 @@ Result<> Http::serve() {
 
 void Http::run() {
   name_thread("http");
-  // While somebody is connected he may be slow; else nothing is to be done until somebody is.
   constexpr MHD_UNSIGNED_LONG_LONG kLongestMs = 500;
-  constexpr int kForEver = -1;
   for (;;) {
-    MHD_UNSIGNED_LONG_LONG wait = 0;
-    const bool connected = ::MHD_get_timeout(daemon_.get(), &wait) == MHD_YES;
+    MHD_UNSIGNED_LONG_LONG wait = kLongestMs;
+    if (::MHD_get_timeout(daemon_.get(), &wait) != MHD_YES || wait > kLongestMs) wait = kLongestMs;
     std::array<pollfd, 2> watched{{{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
-    ::poll(watched.data(), watched.size(),
-           connected ? static_cast<int>(std::min(wait, kLongestMs)) : kForEver);
+    ::poll(watched.data(), watched.size(), static_cast<int>(wait));
     if (watched[1].revents) return;
     ::MHD_run(daemon_.get());
     clock_.cut_off(ExchangeClock::Clock::now());

@@ -53,6 +53,7 @@ struct cgroup_subsys_state {
   struct cgroup* cgroup;
   __u64 serial_nr; /* grows with every css made, and is never used again */
   struct cgroup_subsys_state* parent;
+  unsigned int flags; /* CSS_* */
 };
 /* 7.2: the count of populated css_sets moved from struct cgroup into its css. */
 struct cgroup_subsys_state___populated {
@@ -233,6 +234,13 @@ struct oom_control {
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000
+
+#define CSS_ONLINE (1U << 1)
+
+/* An open-coded iterator's state: the kernel's own. */
+struct bpf_iter_css {
+  __u64 opaque[3];
+};
 
 /* ABI (linux/bpf.h): 16 bytes that are the kernel's own. */
 struct bpf_timer {

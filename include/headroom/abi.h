@@ -167,6 +167,7 @@ enum hr_kfunc {
   HR_KFUNC_CSS_FLUSH = 1 << 2,    /* css_rstat_flush, since 6.16 */
   HR_KFUNC_MEMCG = 1 << 3,        /* bpf_get_mem_cgroup and its kin, since 7.0 */
   HR_KFUNC_ITEMS = 1 << 4,        /* ask them for the items: the tables are hidden */
+  HR_KFUNC_CSS_ITER = 1 << 5,     /* bpf_iter_css_new and its kin, since 6.7 */
 };
 
 /*

@@ -22,11 +22,15 @@ TEST(BpfCosts, CountOurProgramsWhileTheKernelCounts) {
   ASSERT_TRUE(counting) << "BPF_ENABLE_STATS, since 5.8";
   for (int i = 0; i < 3; ++i)
     ASSERT_TRUE((*sweep)->sweep());
-  const auto read = costs.read();
-  ASSERT_FALSE(read.empty());
-  EXPECT_GE(read.front().runs, 3u);
-  EXPECT_GT(read.front().run.count(), 0);
-  EXPECT_FALSE(read.front().program.empty());
+  // One program goes from cgroup to cgroup, another takes the tree at once.
+  BpfCost all;
+  for (const BpfCost& cost : costs.read()) {
+    EXPECT_TRUE(cost.program.starts_with("sweep")) << cost.program;
+    all.runs += cost.runs;
+    all.run += cost.run;
+  }
+  EXPECT_GE(all.runs, 3u);
+  EXPECT_GT(all.run.count(), 0);
 }
 
 TEST(BpfCosts, AreNoneWithoutPrograms) {

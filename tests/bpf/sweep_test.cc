@@ -197,6 +197,29 @@ TEST_F(Sweep, AllocatesNothing) {
   EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
 }
 
+TEST_F(Sweep, TheTreeAtOnceIsTheSameTree) {
+  TestCgroup parent("at-once");
+  TestCgroup busy(parent, "busy");
+  TestCgroup below(busy, "below");
+  TestCgroup empty(parent, "empty");
+  TestCgroup dead(parent, "dead");
+  below.sleeper();
+  const Fd pinned(::open(dead.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  dead.remove();
+  auto at_once = BpfSweep::open({.root = parent.path(), .capacity = 16});
+  auto stepwise = BpfSweep::open({.root = parent.path(), .capacity = 16, .at_once = false});
+  ASSERT_TRUE(at_once && stepwise);
+  EXPECT_EQ((*at_once)->at_once(), (kernel_facts().kfuncs & HR_KFUNC_CSS_ITER) != 0);
+  EXPECT_FALSE((*stepwise)->at_once());
+  for (int pass = 0; pass < 3; ++pass) {
+    ASSERT_TRUE((*at_once)->sweep() && (*stepwise)->sweep());
+    const auto records = (*at_once)->records();
+    ASSERT_EQ(records.size(), 4u) << "the dead one has its place, but is not told";
+    EXPECT_EQ(std::memcmp(records.data(), (*stepwise)->records().data(), records.size_bytes()), 0)
+        << pass;
+  }
+}
+
 TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
   TestCgroup parent("rest");
   TestCgroup asleep(parent, "asleep");

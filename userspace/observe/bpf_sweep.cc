@@ -22,6 +22,9 @@ tl::unexpected<Error> load_failure(const LibbpfLog& log, int code) {
   return failure("load the sweep program: " + log.reason(code), code);
 }
 
+// For so many cgroups a program may keep its CPU from other tasks: a millisecond or two.
+constexpr std::uint32_t kMostAtOnce = 4096;
+
 std::size_t whole_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -52,16 +55,27 @@ Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
 BpfSweep::~BpfSweep() {
   if (records_) munmap(records_, whole_pages(capacity_ * sizeof(hr_record)));
   if (marks_) munmap(marks_, whole_pages(capacity_ * sizeof(hr_mark)));
-  if (link_) bpf_link__destroy(link_);
+  link_.reset();
+  at_once_.reset();
   if (program_) sweep_bpf__destroy(program_);
 }
 
+// A kernel may have the way to take a tree at once and yet refuse the program.
 Result<> BpfSweep::load(const Options& options) {
+  if (options.at_once && load(options, true)) return {};
+  return load(options, false);
+}
+
+Result<> BpfSweep::load(const Options& options, bool at_once) {
   LibbpfLog log(options.log);
   const KernelFacts facts = kernel_facts(options.index_table);
   indices_ = {facts.state, facts.events};
+  if (program_) sweep_bpf__destroy(program_);
   program_ = sweep_bpf__open();
   if (!program_) return load_failure(log, errno);
+  if (at_once && !(facts.kfuncs & HR_KFUNC_CSS_ITER))
+    return failure("no iterator of a tree within a program", ENOTSUP);
+  bpf_program__set_autoload(program_->progs.sweep_at_once, at_once);
   auto& config = const_cast<hr_sweep_config&>(program_->rodata->config);
   config.groups = groups_;
   config.kfuncs = facts.kfuncs;
@@ -82,14 +96,18 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
   Fd above_zero(fcntl(directory.get(), F_DUPFD_CLOEXEC, 3));
   if (!above_zero) return errno_failure("duplicate " + root.string(), errno);
 
-  bpf_iter_link_info where{};
-  where.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE;
-  where.cgroup.cgroup_fd = static_cast<__u32>(above_zero.get());
-  DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
-                      .link_info_len = sizeof where);
-  link_ = bpf_program__attach_iter(program_->progs.sweep, &opts);
+  const auto attach = [&](const bpf_program* program, bpf_cgroup_iter_order order) {
+    bpf_iter_link_info where{};
+    where.cgroup.order = order;
+    where.cgroup.cgroup_fd = static_cast<__u32>(above_zero.get());
+    DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
+                        .link_info_len = sizeof where);
+    return std::unique_ptr<bpf_link, DestroyLink>(bpf_program__attach_iter(program, &opts));
+  };
+  link_ = attach(program_->progs.sweep, BPF_CGROUP_ITER_DESCENDANTS_PRE);
   if (!link_) return errno_failure("attach the sweep to " + root.string(), errno);
-  link_fd_ = bpf_link__fd(link_);
+  if (bpf_program__autoload(program_->progs.sweep_at_once))
+    at_once_ = attach(program_->progs.sweep_at_once, BPF_CGROUP_ITER_SELF_ONLY);
 
   // Absent without a memory controller, and then there is nothing to flush.
   if (groups_ & (HR_MEMORY_STAT | HR_RECLAIM))
@@ -109,6 +127,20 @@ Result<> BpfSweep::map_records() {
   return {};
 }
 
+Result<> BpfSweep::read_pass() {
+  // The first pass finds out how large the tree is.
+  const bool at_once = at_once_ && last_.number > 0 && last_.next + last_.lost <= kMostAtOnce;
+  const Fd iterator(bpf_iter_create(bpf_link__fd(at_once ? at_once_.get() : link_.get())));
+  if (!iterator) return errno_failure("start a pass over the cgroups", errno);
+  std::array<char, 64> nothing;  // the program prints nothing: one read is the whole pass
+  ssize_t got;
+  do
+    got = ::read(iterator.get(), nothing.data(), nothing.size());
+  while (got < 0 && errno == EINTR && program_->bss->pass.next == 0);
+  if (got < 0) return errno_failure("read a pass over the cgroups", errno);
+  return {};
+}
+
 Result<std::span<const hr_record>> BpfSweep::sweep() {
   hr_sweep_pass& pass = program_->bss->pass;
   // The first pass tells whether the program flushes memory.stat itself; a flush too many then.
@@ -123,20 +155,11 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
   pass.share = pass.number & resting_;
   pass.closely = closely_;
 
-  const int iterator = bpf_iter_create(link_fd_);
-  if (iterator < 0) return errno_failure("start a pass over the cgroups", -iterator);
-  std::array<char, 64> nothing;  // the program prints nothing: one read is the whole pass
-  ssize_t got;
-  do
-    got = ::read(iterator, nothing.data(), nothing.size());
-  while (got < 0 && errno == EINTR && pass.next == 0);
-  const int error = got < 0 ? errno : 0;
-  close(iterator);
-
-  same_ = !error && pass.moved == 0 && pass.next == last_.next;
+  const auto read = read_pass();
+  same_ = read && pass.moved == 0 && pass.next == last_.next;
   last_ = pass;
   lost_ += last_.lost;
-  if (error) return errno_failure("read a pass over the cgroups", error);
+  if (!read) return tl::make_unexpected(read.error());
   if (io_flush_ && !(same_ && io_flush_->settled())) io_flush_->learn({records_, last_.next});
   return std::span<const hr_record>(records_, last_.next);
 }

@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "observe/cgroup_source.h"
+#include "observe/hooks.h"
 #include "observe/io_flush.h"
 #include "observe/kernel_facts.h"
 #include "observe/libbpf_log.h"
@@ -18,7 +19,6 @@
 #include <optional>
 #include <string_view>
 
-struct bpf_link;
 struct sweep_bpf;
 
 namespace headroom::observe {
@@ -29,6 +29,7 @@ class BpfSweep final : public CgroupSource {
     std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
     std::uint32_t groups = kAllGroups;
     std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
+    bool at_once = true;              // false: as on a kernel that cannot (before 6.9)
     bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
     LogLine log = {};                 // libbpf's own words while loading
   };
@@ -55,6 +56,9 @@ class BpfSweep final : public CgroupSource {
   // How many cgroups the last sweep left as they were.
   std::uint32_t rested() const { return last_.rested; }
 
+  // Could the last sweep take the tree at once? Needs Linux 6.9.
+  bool at_once() const { return at_once_ != nullptr; }
+
   // The last sweep's records, for a caller that fills in what BPF does not know.
   std::span<hr_record> records() { return {records_, last_.next}; }
   // How many cgroups the last sweep had no room for.
@@ -73,12 +77,14 @@ class BpfSweep final : public CgroupSource {
  private:
   BpfSweep() = default;
   Result<> load(const Options& options);
+  Result<> load(const Options& options, bool at_once);
   Result<> attach(const std::filesystem::path& root);
+  Result<> read_pass();
   Result<> map_records();
 
   sweep_bpf* program_ = nullptr;
-  bpf_link* link_ = nullptr;
-  int link_fd_ = -1;  // link_'s own
+  // From cgroup to cgroup, and, where the kernel can, a tree that is not too large at once.
+  std::unique_ptr<bpf_link, DestroyLink> link_, at_once_;
   hr_record* records_ = nullptr;
   hr_mark* marks_ = nullptr;
   Fd memory_stat_;  // of the root: reading it is what flushes memory on 6.16 to 6.19

@@ -68,7 +68,7 @@ struct Function {
   std::string_view name;
   std::uint32_t kfunc;  // what it is part of
 };
-constexpr std::array<Function, 8> kFunctions{{
+constexpr std::array<Function, 11> kFunctions{{
     {"bpf_rdonly_cast", HR_KFUNC_RDONLY_CAST},
     {"cgroup_rstat_flush", HR_KFUNC_CGROUP_FLUSH},
     {"css_rstat_flush", HR_KFUNC_CSS_FLUSH},
@@ -77,6 +77,9 @@ constexpr std::array<Function, 8> kFunctions{{
     {"bpf_mem_cgroup_page_state", HR_KFUNC_MEMCG},
     {"bpf_mem_cgroup_vm_events", HR_KFUNC_MEMCG},
     {"bpf_mem_cgroup_flush_stats", HR_KFUNC_MEMCG},
+    {"bpf_iter_css_new", HR_KFUNC_CSS_ITER},
+    {"bpf_iter_css_next", HR_KFUNC_CSS_ITER},
+    {"bpf_iter_css_destroy", HR_KFUNC_CSS_ITER},
 }};
 
 void note_enumerators(const btf* types, const btf_type* type, std::string_view count,

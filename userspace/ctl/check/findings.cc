@@ -124,7 +124,8 @@ std::string kfunc_names(std::uint32_t kfuncs) {
   for (const auto& [bit, name] :
        {std::pair{HR_KFUNC_RDONLY_CAST, "rdonly_cast"},
         std::pair{HR_KFUNC_CGROUP_FLUSH, "cgroup_rstat_flush"},
-        std::pair{HR_KFUNC_CSS_FLUSH, "css_rstat_flush"}, std::pair{HR_KFUNC_MEMCG, "mem_cgroup"}})
+        std::pair{HR_KFUNC_CSS_FLUSH, "css_rstat_flush"}, std::pair{HR_KFUNC_MEMCG, "mem_cgroup"},
+        std::pair{HR_KFUNC_CSS_ITER, "iter_css"}})
     if (kfuncs & bit) names += (names.empty() ? "" : " ") + std::string(name);
   return names;
 }

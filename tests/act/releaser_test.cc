@@ -2,14 +2,23 @@
 // The releaser on real cgroups of the running kernel; how fast memory comes back, the lab shows.
 #include "act/releaser.h"
 
+#include "act/boost.h"
 #include "daemon/allocations.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,6 +42,44 @@ void kill_all(const TestCgroup& cgroup) {
   const Fd knob(::openat(cgroup.directory(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
   ASSERT_EQ(::write(knob.get(), "1", 1), 1);
 }
+
+bool may_have_real_time() {
+  bool may = false;
+  std::thread([&] { may = boost_this_thread(); }).join();
+  return may;
+}
+
+// A process of two threads that wait until they are killed.
+class ThreadedChild {
+ public:
+  ThreadedChild() : pid_(::fork()) {
+    if (pid_ > 0) return;
+    std::thread([] { ::pause(); }).detach();
+    ::pause();
+    ::_exit(1);
+  }
+  ~ThreadedChild() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+  // Of each thread, once there are two.
+  std::vector<int> policies() const {
+    std::vector<int> seen;
+    within(5s, [&] {
+      seen.clear();
+      for (const auto& task :
+           std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task"))
+        seen.push_back(::sched_getscheduler(std::stoi(task.path().filename())));
+      return seen.size() == 2;
+    });
+    return seen;
+  }
+
+ private:
+  pid_t pid_;
+};
 
 class ReleaserTest : public testing::Test {
  protected:
@@ -62,6 +109,27 @@ TEST_F(ReleaserTest, LivingProcessesAreNeverReaped) {
   EXPECT_TRUE(within(5s, [&] { return releaser.tally().uncapped == 1; }));
   std::this_thread::sleep_for(Releaser::kHedge * 4);
   EXPECT_EQ(releaser.tally().reaped, 0u) << "the kernel refuses: nobody sent it SIGKILL";
+}
+
+TEST_F(ReleaserTest, EveryThreadOfTheDyingRunsBeforeEverybodyElse) {
+  if (!may_have_real_time())
+    GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
+  const ThreadedChild child;  // it lives, for there to be something to look at
+  ASSERT_EQ(child.policies(), (std::vector<int>{SCHED_OTHER, SCHED_OTHER}));
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
+  Releaser releaser;
+  releaser.help_process(process.get());
+  EXPECT_TRUE(within(5s, [&] { return releaser.tally().boosted == 1; }));
+  EXPECT_EQ(child.policies(), (std::vector<int>{SCHED_RR, SCHED_RR}));
+}
+
+TEST_F(ReleaserTest, NobodyIsBoostedForAProcessThatIsNoMore) {
+  std::optional<Fd> process;
+  {
+    const ThreadedChild child;
+    process.emplace(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
+  }
+  EXPECT_FALSE(boost(process->get()));
 }
 
 TEST_F(ReleaserTest, AVanishedCgroupIsNoTrouble) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/releaser.h"
 
+#include "act/boost.h"
 #include "act/processes.h"
 
 #include <fcntl.h>
@@ -81,7 +82,7 @@ void Releaser::send(int descriptor, int kind) {
 }
 
 ReleaseTally Releaser::tally() const {
-  return {.uncapped = uncapped_, .reaped = reaped_, .refused = refused_};
+  return {.uncapped = uncapped_, .boosted = boosted_, .reaped = reaped_, .refused = refused_};
 }
 
 int Releaser::take() {
@@ -92,6 +93,7 @@ int Releaser::take() {
 
 void Releaser::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "hr-release");
+  boost_this_thread();
   std::vector<Dying> dying;
   while (!stop.stop_requested()) {
     if (dying.empty())
@@ -106,16 +108,17 @@ void Releaser::run(const std::stop_token& stop) {
 
 void Releaser::attend(int sent, std::vector<Dying>& dying) {
   const auto now = Clock::now();
-  const auto wait_for = [&](Fd process) {
+  const auto hurry = [&](Fd process) {
+    if (boost(process.get())) ++boosted_;
     dying.push_back(
         {.process = std::move(process), .due = now + kHedge, .given_up = now + kPatience});
   };
   Fd descriptor(sent / 2);
-  if (sent % 2 == kProcess) return wait_for(std::move(descriptor));
+  if (sent % 2 == kProcess) return hurry(std::move(descriptor));
+  for (Fd& process : hold_processes(descriptor.get()))
+    hurry(std::move(process));
   each_below(descriptor.get(), &uncap);
   ++uncapped_;
-  for (Fd& process : hold_processes(descriptor.get()))
-    wait_for(std::move(process));
 }
 
 void Releaser::reap(std::vector<Dying>& dying) {

@@ -2,10 +2,10 @@
 // Releaser: a thread that helps the killed give their memory back.
 //
 // A victim frees its memory itself, on its own CPU time: one with a small share of a busy machine
-// was seen to take more than a minute for 4 GiB. So its cgroups are uncapped (cpu.weight, cpu.max,
-// cpuset.cpus, memory.high), and after a moment whoever still exists is reaped by
-// process_mrelease() (Linux 5.15), on this thread's time: never before SIGKILL, which it would
-// refuse.
+// was seen to take more than a minute for 4 GiB. So its threads are boosted, its cgroups uncapped
+// (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment whoever still exists is reaped
+// by process_mrelease() (Linux 5.15), on this thread's time, boosted as well lest they wait for each
+// other's locks: never before SIGKILL, which it would refuse.
 #pragma once
 
 #include "base/fd.h"
@@ -24,6 +24,7 @@ namespace headroom::act {
 
 struct ReleaseTally {
   std::uint64_t uncapped = 0;  // victims whose cgroups were uncapped
+  std::uint64_t boosted = 0;   // processes that were let run before everybody else
   std::uint64_t reaped = 0;    // processes whose memory was freed for them
   std::uint64_t refused = 0;   // victims nobody could be sent to: too many at once
 };
@@ -65,7 +66,7 @@ class Releaser {
   std::array<std::atomic<int>, kRoom> waiting_;  // descriptor × 2 + kind; -1: free
   std::size_t next_in_ = 0, next_out_ = 0;
   std::counting_semaphore<kRoom + 1> news_{0};
-  std::atomic<std::uint64_t> uncapped_{0}, reaped_{0}, refused_{0};
+  std::atomic<std::uint64_t> uncapped_{0}, boosted_{0}, reaped_{0}, refused_{0};
   std::jthread thread_;  // last: it uses the above
 };
 

@@ -149,6 +149,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
                 }
                 const act::ReleaseTally helped = host_actuator_.released();
                 reporter_.note_helped({.uncapped = helped.uncapped,
+                                       .boosted = helped.boosted,
                                        .unhelped = helped.refused,
                                        .reaped = helped.reaped,
                                        .hangs = standby_.hangs(),

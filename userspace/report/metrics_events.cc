@@ -131,6 +131,10 @@ void add_endings(const Counters& counters, Families& families) {
       .add(counters.victims_uncapped, {{"help", "uncapped"}})
       .add(counters.victims_unhelped, {{"help", "missed"}})
       .into(families);
+  Family::counter("headroom_processes_boosted_total",
+                  "Killed processes that were let run before everybody else, by SCHED_RR.")
+      .add(counters.processes_boosted)
+      .into(families);
   Family::counter("headroom_processes_reaped_total",
                   "Killed processes whose memory was freed for them, by process_mrelease.")
       .add(counters.processes_reaped)

@@ -83,6 +83,7 @@ struct Counters {
   std::uint64_t memory_predicted = 0;    // bytes; what the same victims should have given back
   // Of the killed: helped on their way.
   std::uint64_t victims_uncapped = 0;
+  std::uint64_t processes_boosted = 0;
   std::uint64_t victims_unhelped = 0;  // too many at once
   std::uint64_t processes_reaped = 0;
   std::uint64_t loop_hangs = 0;  // a turn of the loop was overdue by more than a second

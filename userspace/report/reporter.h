@@ -62,10 +62,12 @@ class NodeReporter final : public Reporter {
   }
   // What other threads did: to have memory back sooner, and in the loop's place; as totals.
   struct Helped {
-    std::uint64_t uncapped = 0, unhelped = 0, reaped = 0, hangs = 0, kills_in_a_hang = 0;
+    std::uint64_t uncapped = 0, boosted = 0, unhelped = 0, reaped = 0, hangs = 0,
+                  kills_in_a_hang = 0;
   };
   void note_helped(const Helped& helped) {
     counters_.victims_uncapped = helped.uncapped;
+    counters_.processes_boosted = helped.boosted;
     counters_.victims_unhelped = helped.unhelped;
     counters_.processes_reaped = helped.reaped;
     counters_.loop_hangs = helped.hangs;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/boost.h"
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+namespace headroom::act {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool to_the_front(pid_t thread, int flags) {
+  const sched_param lowest{.sched_priority = ::sched_get_priority_min(SCHED_RR)};
+  return ::sched_setscheduler(thread, SCHED_RR | flags, &lowest) == 0;
+}
+
+// Below 1 once it has been waited for: its number may then be somebody else's.
+pid_t pid_of(int pidfd) {
+  std::ifstream told("/proc/self/fdinfo/" + std::to_string(pidfd));
+  for (std::string word; told >> word;)
+    if (pid_t pid = 0; word == "Pid:" && told >> pid) return pid;
+  return 0;
+}
+
+}  // namespace
+
+bool boost(int pidfd) {
+  const pid_t pid = pid_of(pidfd);
+  if (pid < 1) return false;
+  bool any = false;
+  std::error_code gone;
+  for (fs::directory_iterator task("/proc/" + std::to_string(pid) + "/task", gone), end;
+       !gone && task != end; task.increment(gone)) {
+    const std::string name = task->path().filename();
+    pid_t thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (thread > 0 && to_the_front(thread, 0)) any = true;
+  }
+  return any;
+}
+
+bool boost_this_thread() {
+  return to_the_front(0, SCHED_RESET_ON_FORK);
+}
+
+}  // namespace headroom::act

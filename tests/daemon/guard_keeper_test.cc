@@ -31,7 +31,7 @@ class Keeper : public testing::Test {
   }
   Policy policy_;
   FakeAlarm alarm_;
-  GuardKeeper keeper_{alarm_};
+  GuardKeeper keeper_{&alarm_};
 };
 
 TEST_F(Keeper, IsReliedOnOnceItHasLooked) {
@@ -55,6 +55,11 @@ TEST_F(Keeper, IsReliedOnNoMoreWhenItStopsLooking) {
   EXPECT_TRUE(alarm_.armed_with) << "it is asked all the same";
   alarm_.looked = 2;
   EXPECT_TRUE(set(800ms, 800_MiB));
+}
+
+TEST(KeeperOfNothing, IsNotReliedOn) {
+  GuardKeeper keeper(nullptr);
+  EXPECT_FALSE(keeper.set(Instant{} + 1h, Policy{}, 800_MiB));
 }
 
 TEST_F(Keeper, ThatCannotBeSetIsNotReliedOn) {

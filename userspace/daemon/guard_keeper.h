@@ -23,7 +23,8 @@ class GuardKeeper {
   // Woken when so much of what is left is taken: the counters the guard reads lag a little.
   static constexpr std::int64_t kEighths = 7;
 
-  explicit GuardKeeper(observe::MemoryAlarm& alarm) : alarm_(alarm) {}
+  // Null: there is no guard, and nothing to rely on.
+  explicit GuardKeeper(observe::MemoryAlarm* alarm) : alarm_(alarm) {}
 
   // After a turn: so much may be taken until the nearest threshold (absent: none is ahead). True if
   // the guard will wake us.
@@ -32,7 +33,7 @@ class GuardKeeper {
  private:
   bool looks_on(Instant at);
 
-  observe::MemoryAlarm& alarm_;
+  observe::MemoryAlarm* alarm_;
   bool trusted_ = false;
   bool armed_ = false;
   Instant seen_at_;          // when it was last known to have looked

@@ -127,7 +127,7 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       lifecycle_(watch_lives(config_.bpf, *source_,
                              [this](const hr_event& event) { events_.take(event); })),
       guard_(guard_memory(config_.bpf, *source_)),
-      guard_keeper_(guard_ ? std::make_unique<GuardKeeper>(*guard_) : nullptr),
+      guard_keeper_(guard_.get()),
       watching_actuator_(host_actuator_, lifecycle_.get(), standby_),
       victims_file_(config_.state_dir),
       timers_file_(config_.state_dir),
@@ -407,8 +407,7 @@ void Node::forget_exits() {
 Instant Node::turn(report::Wake wake) {
   Instant next = engine_.turn(observe::now(), wake);
   const auto left = judge_eviction::memory_left(config_.policy, engine_.verdict());
-  if (guard_ && guard_keeper_->set(observe::now(), config_.policy, left))
-    next = engine_.next_guarded();
+  if (guard_keeper_.set(observe::now(), config_.policy, left)) next = engine_.next_guarded();
   standby_.beat(next);
   forget_exits();
   // After the acts: a disk that hangs costs the next turn, not this kill.

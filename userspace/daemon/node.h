@@ -127,7 +127,7 @@ class Node {
   KernelEvents events_;
   std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
   std::unique_ptr<observe::MemoryGuard> guard_;         // null: nothing looks between our looks
-  std::unique_ptr<GuardKeeper> guard_keeper_;           // with the guard
+  GuardKeeper guard_keeper_;
   WatchingActuator watching_actuator_;
   VictimsFile victims_file_;
   TimersFile timers_file_;

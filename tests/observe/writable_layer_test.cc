@@ -11,8 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -79,7 +83,13 @@ struct World {
   TempDir dir;
 };
 
-TEST(WritableLayers, AreThoseOfTheProcessesThatRunNow) {
+class WritableLayersTest : public testing::Test {
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to mount an overlay";
+  }
+};
+
+TEST_F(WritableLayersTest, AreThoseOfTheProcessesThatRunNow) {
   World world;
   WritableLayers layers;
   const std::vector<std::string> cgroups{world.at("cgroup"), world.at("other")};
@@ -97,7 +107,7 @@ TEST(WritableLayers, AreThoseOfTheProcessesThatRunNow) {
   EXPECT_EQ(layers.of({world.at("other")}), std::vector{world.at("a/upper")});
 }
 
-TEST(WritableLayers, OneRootSharedByTwoCgroupsIsToldOnce) {
+TEST_F(WritableLayersTest, OneRootSharedByTwoCgroupsIsToldOnce) {
   World world;
   const Container container(world.at("a"));
   world.runs_in("cgroup", container.pid() + "\n");
@@ -106,7 +116,7 @@ TEST(WritableLayers, OneRootSharedByTwoCgroupsIsToldOnce) {
   EXPECT_EQ(layers.of({world.at("cgroup"), world.at("other")}), std::vector{world.at("a/upper")});
 }
 
-TEST(WritableLayers, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
+TEST_F(WritableLayersTest, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
   World world;
   WritableLayers layers;
   std::optional<Container> container(std::in_place, world.at("a"));
@@ -123,7 +133,20 @@ TEST(WritableLayers, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
   EXPECT_EQ(ask(), std::vector{world.at("b/upper")});
 }
 
-TEST(WritableLayers, AreNoneWhereNothingOfItsOwnRuns) {
+TEST_F(WritableLayersTest, AreFoundWhereNobodyHasBeenForLong) {
+  World world;
+  WritableLayers layers;
+  const auto ask = [&] { return layers.of({world.at("cgroup")}); };
+  for (int time = 0; time < 4; ++time)
+    EXPECT_TRUE(ask().empty());
+  const Container container(world.at("a"));
+  world.runs_in("cgroup", container.pid() + "\n");
+  int calls = 0;
+  while (ask().empty())
+    ASSERT_LT(++calls, 8) << "it must come up in the end";
+}
+
+TEST_F(WritableLayersTest, AreNoneWhereNothingOfItsOwnRuns) {
   World world;
   WritableLayers layers;
   for (const char* procs : {"0\n", "", "4294967295\n"}) {

@@ -81,11 +81,11 @@ std::optional<WritableLayers::Root> WritableLayers::root_of(const std::string& c
 }
 
 WritableLayers::Known WritableLayers::ask(const std::string& cgroup, const Known* before) const {
-  if (before && before->same >= kSettled && calls_ % kSeldom != 0) return *before;
+  if (before && before->settled() && calls_ % kSeldom != 0) return *before;
   Known now{.cgroup = cgroup, .root = root_of(cgroup), .upper = {}};
   if (before && before->root == now.root) {
     now.upper = before->upper;
-    now.same = now.root ? before->same + 1 : 0;  // somebody may yet come
+    now.same = before->same + 1;
   } else if (now.root) {
     now.upper = read_upper(now.root->pid);
   }

@@ -26,6 +26,10 @@ class WritableLayers {
   std::vector<std::string> of(const std::vector<std::string>& cgroups);
 
  private:
+  // Asked in every call until the answer has been the same so often (to where nobody is somebody
+  // may yet come), then in one call of so many.
+  static constexpr unsigned kSettled = 1, kSettledEmpty = 2, kSeldom = 8;
+
   // Which mount a process has for a root.
   struct Root {
     std::string pid;
@@ -38,9 +42,9 @@ class WritableLayers {
     std::optional<Root> root;  // absent: no process of this pid namespace
     std::optional<std::string> upper;
     unsigned same = 0;  // how often the answer was this again
+
+    bool settled() const { return same >= (root ? kSettled : kSettledEmpty); }
   };
-  // Asked in every call until the answer has been the same so often, then in one call of so many.
-  static constexpr unsigned kSettled = 1, kSeldom = 8;
 
   Known ask(const std::string& cgroup, const Known* before) const;
   static std::optional<Root> root_of(const std::string& cgroup);

@@ -23,6 +23,9 @@ PACKAGED = {  # package → what of it is taken
     "containerd": ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2", "usr/bin/ctr"),
     "runc": ("usr/sbin/runc",),
 }
+# What of the source's own dependencies no newer Go builds right, and the package that has a later one. reflect2 before
+# 1.0.2 calls into the runtime as it was before Go 1.18: now and then the API server dies of that.
+RENEWED = {"golang-github-modern-go-reflect2-dev": "github.com/modern-go/reflect2"}
 # Neither clouds nor Docker: a third of the packages.
 TAGS = "providerless,dockerless"
 PACKAGE = "k8s.io/kubernetes"
@@ -32,7 +35,7 @@ OPENAPI = "pkg/generated/openapi"
 
 def programs() -> Path:
     """The folder of all of them."""
-    recipe = cache.digest(SUITE, SOURCE, *GO, *COMPONENTS, str(PACKAGED), Path(__file__))
+    recipe = cache.digest(SUITE, SOURCE, *GO, *COMPONENTS, str(PACKAGED), str(RENEWED), Path(__file__))
     return cache.obtain("kubernetes", recipe, _build) / "bin"
 
 
@@ -46,15 +49,20 @@ def _build(out: Path) -> None:
         _take_packaged(archive, out / "packaged", bin_)
         for package in GO:
             archive.unpack(package, out / "go")
+        for package in RENEWED:
+            archive.unpack(package, out / "renewed")
     with cache.phase("kubernetes: source"):
         source = _fetch_source(archive, out)
+        for path in RENEWED.values():
+            shutil.rmtree(source / "vendor" / path)
+            shutil.copytree(out / "renewed/usr/share/gocode/src" / path, source / "vendor" / path)
     go = Go(next((out / "go/usr/lib").glob("go-*")), out)
     with cache.phase("kubernetes: what is generated"):
         _generate_openapi(go, source, out)
     for component in COMPONENTS:
         with cache.phase(f"kubernetes: {component}"):
             go.build(source, bin_, f"./cmd/{component}", f"-tags={TAGS}", f"-ldflags=-s -w {_version_words(out)}")
-    for leftover in ("apt", "go", "gopath", "go-cache", "packaged", "tools"):
+    for leftover in ("apt", "go", "gopath", "go-cache", "packaged", "renewed", "tools"):
         shutil.rmtree(out / leftover, ignore_errors=True)
 
 

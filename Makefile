@@ -212,8 +212,8 @@ test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails;
 test-vm: $(B)/payload/.made $(B)/deb/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
-# Not a part of `make test`: Kubernetes is built from Debian's source first, once, for half an hour. Its steps have been run
-# one by one; the whole has not yet.
+# Not a part of `make test`: Kubernetes is built from Debian's source first, once, for ten minutes; the cluster then takes half
+# an hour of an otherwise quiet machine.
 .PHONY: test-kubernetes
 test-kubernetes: deps
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(PROGRAMS) $(B)/lab/workload

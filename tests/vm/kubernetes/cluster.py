@@ -18,6 +18,7 @@ ADDRESS, SERVICE = "10.0.0.2", "10.96.0.1"
 API = f"https://{SERVICE}:443"  # as pods see it; nothing forwards it, so the machine has that address too
 PATH = "/opt/headroom/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 IMAGE, PAUSE = "docker.io/lab/workload:1", "docker.io/lab/pause:1"
+OURS = "docker.io/library/headroom:0.1.0"  # the DaemonSet's, as the manifests have it
 SLOW = 900  # seconds: what is awaited comes, but the machine is emulated
 PERIOD = 3  # seconds between two questions: each is a handshake, and takes the cluster's own processors
 
@@ -48,7 +49,7 @@ CONTAINERD = f"""version = 2
 # Never used, as no pod asks for a network of its own; without one the node is not ready.
 NETWORK = {"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}
 CONTROLLERS = ("deployment", "replicaset", "daemonset", "serviceaccount", "serviceaccount-token", "root-ca-cert-publisher",
-               "namespace", "garbagecollector", "podgc", "nodelifecycle", "disruption")
+               "namespace", "resourcequota", "nodelifecycle", "disruption")
 
 
 @dataclass
@@ -109,7 +110,7 @@ class Cluster:
 
     def _serve(self, name: str, *words: str, properties=()) -> None:
         self.vm.spawn("exec " + shlex.join(words), unit=f"{name}.service",
-                      properties=(f"Environment=PATH={PATH}", "OOMScoreAdjust=-999", "LimitNOFILE=65536", *properties))
+                      properties=(f"Environment=PATH={PATH} GOGC=400", "OOMScoreAdjust=-999", "LimitNOFILE=65536", *properties))
 
     def _start_api_server(self) -> None:
         self._serve("etcd", "etcd", "--data-dir=/var/lib/etcd", "--log-level=warn", "--logger=zap")
@@ -119,7 +120,9 @@ class Cluster:
                     "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
                     "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
                     f"--service-account-key-file={ETC}/serviceaccounts.pub",
-                    f"--service-account-signing-key-file={ETC}/serviceaccounts.key", "--profiling=false")
+                    f"--service-account-signing-key-file={ETC}/serviceaccounts.key", "--profiling=false",
+                    # What a cluster of one server and one node can do without; the rest of it is slow enough, emulated.
+                    "--enable-priority-and-fairness=false", "--endpoint-reconciler-type=none")
         self.wait("the API server is ready", lambda: self.ask("GET", "/readyz", whole=False).code == 200)
         self._serve("kube-controller-manager", "kube-controller-manager", f"--kubeconfig={ETC}/admin.conf",
                     f"--service-account-private-key-file={ETC}/serviceaccounts.key", f"--root-ca-file={ETC}/ca.crt",
@@ -130,7 +133,8 @@ class Cluster:
         self._serve("containerd", "containerd", "--config", f"{ETC}/containerd.toml",
                     properties=("Delegate=yes", "KillMode=process"))
         self.vm.wait_until("ctr version >/dev/null 2>&1", timeout=SLOW)
-        self.vm.run("ctr --namespace k8s.io images import /opt/headroom/share/pod-image.tar", check=True, timeout=SLOW)
+        for image in ("pod-image", "headroom-image"):
+            self.vm.run(f"ctr --namespace k8s.io images import /opt/headroom/share/{image}.tar", check=True, timeout=SLOW)
         self._serve("kubelet", "kubelet", f"--config={ETC}/kubelet.json", f"--kubeconfig={ETC}/node.conf",
                     "--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
                     f"--node-ip={ADDRESS}")

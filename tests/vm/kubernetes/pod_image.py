@@ -1,16 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A container's image of one static program, in the form of `docker save`: a layer, what it is, how it is called."""
+"""Containers' images in the form of `docker save`: a layer, what it is, how it is called."""
 
 import hashlib
 import io
 import json
+import subprocess
 import tarfile
 from pathlib import Path
 
 
 def write(program: Path, file: Path, names: list[str]) -> None:
-    layer = _tar({program.name: (program.read_bytes(), 0o755)})
-    about = json.dumps({"architecture": "amd64", "os": "linux", "config": {"Entrypoint": [f"/{program.name}"]},
+    """Of one static program."""
+    _save(file, names, {program.name: program}, [f"/{program.name}"])
+
+
+def write_with_libraries(programs: dict[str, Path], file: Path, names: list[str]) -> None:
+    """Of programs (where in the image → which), with this machine's loader and libraries in the places they have here."""
+    files = dict(programs)
+    for program in programs.values():
+        for line in subprocess.run(["ldd", program], text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines():
+            path = next((word for word in line.split() if word.startswith("/")), None)  # the kernel's own has none
+            if path:
+                files[path.lstrip("/")] = Path(path)
+    _save(file, names, files, [])
+
+
+def _save(file: Path, names: list[str], files: dict[str, Path], entrypoint: list[str]) -> None:
+    layer = _tar({name: (source.read_bytes(), 0o755) for name, source in files.items()})
+    about = json.dumps({"architecture": "amd64", "os": "linux", "config": {"Entrypoint": entrypoint},
                         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}).encode()
     about_name = hashlib.sha256(about).hexdigest() + ".json"
     manifest = json.dumps([{"Config": about_name, "RepoTags": names, "Layers": ["layer.tar"]}]).encode()

@@ -17,6 +17,7 @@ MEMORY, CPUS = "4G", 2
 METRICS_PORT = 9750
 RESULTS = Path(__file__).resolve().parents[3] / "build/bench/kubernetes.json"
 RUNS = 3
+OWN = "headroom-system"
 results = {}
 
 
@@ -56,12 +57,13 @@ def test_pods_and_thresholds_are_the_kubelets(vm):
         limits = {each["signal"]: each["limit"] for each in node.status()["thresholds"]}
         assert limits["allocatableMemory.available"] == clusters.THRESHOLD_MIB << 20 < limit, limits
         # The container that runs in the cgroup which containerd and systemd made for it.
-        container = web["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+        status, = web["status"]["containerStatuses"]
+        container = status["containerID"].removeprefix("containerd://")
         series = re.search(r'^container_memory_working_set_bytes\{([^}]*name="' + container + r'"[^}]*)\}', node.metrics(), re.M)[1]
-        for label in ('container="main"', f'image="{clusters.IMAGE}"', 'namespace="shop"', f'pod="{name}"'):
+        for label in ('container="main"', f'image="{status["image"]}"', 'namespace="shop"', f'pod="{name}"'):
             assert label in series, series
-        status = vm.run("headroomctl status", check=True).out
-        assert re.search(r"kubelet:  https://127.0.0.1:10250  \d+ pods", status), status
+        told = vm.run("headroomctl status", check=True).out
+        assert re.search(r"kubelet:  https://127.0.0.1:10250  \d+ pods", told), told
 
 
 def test_an_evicted_pod_is_replaced(vm):
@@ -88,6 +90,41 @@ def run_and_check(node, number: int) -> dict:
     return run | {"latency_ms": record["latency"]}
 
 
+def test_the_daemon_set_alone_does_it_too(vm):
+    """Nothing of ours is on the node but what the manifests put there: who is evicted is replaced, and told of."""
+    cluster = clusters.of(vm)
+    replacement.furnish(cluster)
+    manifests = vm.get("/opt/headroom/share/daemonset.yaml")
+    cluster.kubectl("apply", "--validate=false", "-f", "-", data=manifests)
+    try:
+        pod = cluster.wait("headroom's pod is ready", lambda: replacement.running(cluster, "", OWN))
+        names = {each["name"] for each in pod["status"]["containerStatuses"]}
+        assert names == {"headroomd", "headroom-kube"}, names
+        web, = cluster.pods(replacement.NAMESPACE, "web")
+        cluster.wait("headroomd knows the pods", lambda: f"shop/{web['metadata']['name']}" in known_by_the_page(vm), 300)
+        run = replacement.run_once(cluster)
+        record, = [each for each in vm.get("/var/log/headroom/evictions.jsonl").decode().splitlines() if run["uid"] in each]
+        assert run["reason"] == "Evicted" and json.loads(record)["outcome"] == "evicted", (run, record)
+        again = replacement.running(cluster, "", OWN)
+        assert [each["restartCount"] for each in again["status"]["containerStatuses"]] == [0, 0], again["status"]
+        tell(vm, "headroom, of the DaemonSet", [run | {"latency_ms": json.loads(record)["latency"]}])
+    finally:
+        for what in (("daemonset", "headroom"), ("pods", "--all")):  # nobody else collects what it leaves
+            cluster.kubectl("delete", "--namespace", OWN, "--wait=false", *what)
+        cluster.wait("headroom's pod is gone", lambda: not cluster.pods(OWN))
+
+
+def known_by_the_page(vm) -> set[str]:
+    """Pods as headroomd's page has them; none while it does not answer, or has read nothing yet."""
+    answer = vm.run(f"curl -sf --max-time 20 http://127.0.0.1:{METRICS_PORT}/api/status", timeout=60)
+    pods = json.loads(answer.out).get("pods", []) if answer.code == 0 else []
+    return {f"{pod['namespace']}/{pod['name']}" for pod in pods}
+
+
+def about(vm) -> dict:
+    return {"kernel": vm.run("uname -r").out.strip(), "kubernetes": clusters.of(vm).ask("GET", "/version").body["gitVersion"]}
+
+
 def test_beside_it_the_kubelets_own_eviction(vm):
     cluster = clusters.of(vm)
     replacement.furnish(cluster)
@@ -101,7 +138,7 @@ def tell(vm, who: str, runs: list[dict]) -> None:
           f"{', '.join(f'{name} {at:.2f}' for name, at in results[who]['medians'].items())}; "
           f"dead after {', '.join(str(run['seconds']['dead']) for run in runs)}")
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps({"kernel": vm.run("uname -r").out.strip(), **results}, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(about(vm) | results, indent=1) + "\n")
 
 
 def test_the_node_says_so_too(vm):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Getting memory back: the starved, the frozen, the forking; many small ones; fillers together; a loop that hangs."""
 
+import statistics
 import time
 
 from node import Node, Pod, kubelet_configuration
@@ -10,6 +11,7 @@ KERNELS = ("6.12",)
 MEMORY = "3G"
 METRICS_PORT = 9750
 MIB = 1 << 20
+GOES = 3
 
 
 def working_set(vm, pod):
@@ -71,12 +73,13 @@ def evicted(node, number):
     return took
 
 
-def test_a_starved_victim_of_a_gigabyte_is_helped_and_gives_it_all_back(vm):
-    """How long that takes, with help and without, is told, not judged: it varies by a factor of four from go to go."""
+def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="100Mi"))
-        evicted(node, "helped")
-        assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == 1
+        took = [evicted(node, number) for number in range(GOES)]
+        assert statistics.median(took) < 1000, took
+        assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == GOES
+        assert metric(node, "headroom_processes_boosted_total") >= GOES
         node.stop()
         print(f"    nine tenths back after {killed_by_hand(node, 'alone')} ms where nobody helps")
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live: asks once a second while somebody can see it, and not at all while nobody can.
+// Live: asks every two seconds while somebody can see it, and not at all while nobody can.
 
-const kEvery = 1000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
+const kEvery = 2000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
 const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go
 // A node of thousands of pods has a long document: it is asked for less often, for headroomd's sake.
 const kCharactersASecond = 256 << 10;
@@ -36,7 +36,7 @@ class Live {
       this.settle(this.failures + 1, error);
     }
     this.asking = false;
-    const pause = kEvery * Math.max(1, this.failures, this.length / kCharactersASecond);
+    const pause = Math.max(kEvery * Math.max(1, this.failures), 1000 * this.length / kCharactersASecond);
     if (!document.hidden) this.timer = setTimeout(() => this.look(), Math.min(kSlowest, pause));
   }
 

@@ -3,9 +3,9 @@
 //
 // A victim frees its memory itself, on its own CPU time: one with a small share of a busy machine
 // was seen to take more than a minute for 4 GiB. So its threads are boosted, its cgroups uncapped
-// (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment whoever still exists is reaped
-// by process_mrelease() (Linux 5.15), on this thread's time, boosted as well lest they wait for each
-// other's locks: never before SIGKILL, which it would refuse.
+// (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment whoever still exists is
+// reaped by process_mrelease() (Linux 5.15), on this thread's time, boosted as well lest they wait
+// for each other's locks: never before SIGKILL, which it would refuse.
 #pragma once
 
 #include "base/fd.h"

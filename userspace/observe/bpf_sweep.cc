@@ -60,21 +60,20 @@ BpfSweep::~BpfSweep() {
   if (program_) sweep_bpf__destroy(program_);
 }
 
-// A kernel may have the way to take a tree at once and yet refuse the program.
+// A kernel may have the way to take a tree at once and yet refuse the program (6.7, 6.8).
 Result<> BpfSweep::load(const Options& options) {
-  if (options.at_once && load(options, true)) return {};
-  return load(options, false);
-}
-
-Result<> BpfSweep::load(const Options& options, bool at_once) {
-  LibbpfLog log(options.log);
   const KernelFacts facts = kernel_facts(options.index_table);
   indices_ = {facts.state, facts.events};
+  const bool at_once = options.at_once && facts.kfuncs & HR_KFUNC_CSS_ITER;
+  if (at_once && load(options, facts, true)) return {};
+  return load(options, facts, false);
+}
+
+Result<> BpfSweep::load(const Options& options, const KernelFacts& facts, bool at_once) {
+  LibbpfLog log(options.log);
   if (program_) sweep_bpf__destroy(program_);
   program_ = sweep_bpf__open();
   if (!program_) return load_failure(log, errno);
-  if (at_once && !(facts.kfuncs & HR_KFUNC_CSS_ITER))
-    return failure("no iterator of a tree within a program", ENOTSUP);
   bpf_program__set_autoload(program_->progs.sweep_at_once, at_once);
   auto& config = const_cast<hr_sweep_config&>(program_->rodata->config);
   config.groups = groups_;

@@ -56,7 +56,7 @@ class BpfSweep final : public CgroupSource {
   // How many cgroups the last sweep left as they were.
   std::uint32_t rested() const { return last_.rested; }
 
-  // Could the last sweep take the tree at once? Needs Linux 6.9.
+  // Can sweeps take the tree at once, while it is not too large? Needs Linux 6.9.
   bool at_once() const { return at_once_ != nullptr; }
 
   // The last sweep's records, for a caller that fills in what BPF does not know.
@@ -77,7 +77,7 @@ class BpfSweep final : public CgroupSource {
  private:
   BpfSweep() = default;
   Result<> load(const Options& options);
-  Result<> load(const Options& options, bool at_once);
+  Result<> load(const Options& options, const KernelFacts& facts, bool at_once);
   Result<> attach(const std::filesystem::path& root);
   Result<> read_pass();
   Result<> map_records();

@@ -62,7 +62,7 @@ BpfSweep::~BpfSweep() {
 
 // A kernel may have the way to take a tree at once and yet refuse the program (6.7, 6.8).
 Result<> BpfSweep::load(const Options& options) {
-  const KernelFacts facts = kernel_facts(options.index_table);
+  const KernelFacts facts = kernel_facts(options.index_table, options.log);
   indices_ = {facts.state, facts.events};
   const bool at_once = options.at_once && facts.kfuncs & HR_KFUNC_CSS_ITER;
   if (at_once && load(options, facts, true)) return {};

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace headroom::observe {
 namespace {
@@ -177,7 +178,8 @@ void leave_to_kfuncs(const Found& found, KernelFacts& facts) {
 
 }  // namespace
 
-KernelFacts kernel_facts(bool use_tables) {
+KernelFacts kernel_facts(bool use_tables, LogLine log) {
+  const LibbpfLog quiet(std::move(log));
   KernelFacts facts;
   btf* loaded = btf__load_vmlinux_btf();
   if (libbpf_get_error(loaded)) return facts;

@@ -2,6 +2,7 @@
 // KernelFacts: what the sweep must know of the running kernel before it is loaded, from its BTF.
 #pragma once
 
+#include "observe/libbpf_log.h"
 #include "observe/stat_indices.h"
 
 #include <headroom/abi.h>
@@ -27,6 +28,7 @@ struct KernelFacts {
 };
 
 // A kernel without BTF gives facts that know nothing. `use_tables` false: as if they were hidden.
-KernelFacts kernel_facts(bool use_tables = true);
+// `log` is told what libbpf would print; without one nobody is.
+KernelFacts kernel_facts(bool use_tables = true, LogLine log = {});
 
 }  // namespace headroom::observe

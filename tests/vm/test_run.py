@@ -142,7 +142,7 @@ PODS = int(os.environ.get("HEADROOM_PODS", "50"))  # HEADROOM_PODS=500 takes eig
 AT_ONCE = 10
 # A pod that comes costs the daemon one call, for the weight of its class, and one when it goes; fewer where some do together.
 CALLS_PER_POD = 2
-BUSY = 0.25  # of the time, at the most, the daemon waits for systemd's answers
+BUSY = 0.5  # of the time, at the most, an answer of systemd is waited for: it starts pods meanwhile
 
 
 def test_pods_that_come_and_go_in_crowds_leave_nothing(vm):

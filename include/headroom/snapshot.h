@@ -54,6 +54,7 @@ struct PodReading {
   bool critical = false;                 // static, mirror, or priority >= 2000000000: never evicted
   Bytes storage_request{};               // of ephemeral-storage
   std::optional<Bytes> storage_limit{};  // the pod's, of ephemeral-storage; absent: none
+  bool storage_is_unlimited = false;     // nothing of it has a limit of local storage, of any kind
   const DiskUsage* disk = nullptr;       // null: not measured yet
   std::uint32_t measured = 0;            // how often it was
   std::optional<EvictionUnit> unit{};    // the pod's own wish; absent: the policy's

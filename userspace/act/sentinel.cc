@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -42,7 +43,13 @@ bool Sentinel::overdue() const {
   return due.time_since_epoch().count() != INT64_MAX && setup_.now() > due + kOverdue;
 }
 
-// Asleep for as long as the loop may be late, unless it is.
+// Until the loop is overdue by what it said last. It may say something nearer meanwhile, and hang:
+// that is found out kOverdue / 2 later than it could be, at the worst.
+Duration Sentinel::patience() const {
+  const Instant due{Duration(due_.load(std::memory_order_relaxed))};
+  return std::clamp(due - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;
+}
+
 void Sentinel::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "hr-sentinel");
   bool hanging = false;
@@ -52,7 +59,7 @@ void Sentinel::run(const std::stop_token& stop) {
     hanging = late;
     if (late) guard();
     std::unique_lock lock(mutex_);
-    stop_.wait_for(lock, stop, late ? kPeriod : kOverdue / 2, [] { return false; });
+    stop_.wait_for(lock, stop, late ? kPeriod : patience(), [] { return false; });
   }
 }
 

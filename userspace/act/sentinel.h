@@ -63,6 +63,7 @@ class Sentinel {
  private:
   void run(const std::stop_token& stop);
   bool overdue() const;
+  Duration patience() const;
   void guard();
   void act(const Observation& seen);
   StandingVictim* next_living();

@@ -30,7 +30,7 @@ class BestSource final : public CgroupSource {
     std::uint32_t capacity = 16'384;  // records of the BPF source
     std::size_t self_check = 16;      // cgroups compared with their files
     bool bpf = true;                  // false: files alone
-    std::uint32_t rest = 8;           // as BpfSweep::rest()
+    std::uint32_t rest = 16;          // as BpfSweep::rest()
     std::uint32_t force_files = 0;    // groups taken from files whatever the check says
     LogLine log = {};
   };

@@ -173,6 +173,13 @@ bool DiskMeter::anyone_due(Instant at) const {
   return !last || at - *last >= (hurried(at) ? kHurriedPeriod : options_.period);
 }
 
+// Until the next one is due; those of half a second are measured together.
+Duration DiskMeter::patience(Instant at) const {
+  if (queue_.empty()) return options_.period;
+  const Duration period = hurried(at) ? kHurriedPeriod : options_.period;
+  return std::max<Duration>(*queue_.front().measured + period - at, kTick);
+}
+
 // To the end of the queue. One described anew meanwhile has yet to be measured.
 void DiskMeter::note(const DiskTarget& target, Instant measured) {
   const auto place = std::find_if(queue_.begin(), queue_.end(), [&](const Place& each) {
@@ -188,8 +195,12 @@ void DiskMeter::run(const std::stop_token& stop) {
   step_back();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    if (!anyone_due(options_.clock())) {
-      changed_.wait_for(lock, stop, kTick, [&] { return anyone_due(options_.clock()); });
+    const Instant now = options_.clock();
+    if (!anyone_due(now)) {
+      changed_.wait_for(lock, stop, patience(now), [&, was = hurried(now)] {
+        const Instant at = options_.clock();
+        return anyone_due(at) || hurried(at) != was;
+      });
       continue;
     }
     const DiskTarget target = queue_.front().target;

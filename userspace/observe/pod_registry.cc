@@ -87,6 +87,11 @@ void PodRegistry::settle(std::size_t index, std::shared_ptr<const Pod> pod) {
   const auto storage = limits.find("ephemeral-storage");
   reading.storage_limit.reset();
   if (storage != limits.end()) reading.storage_limit = Bytes{storage->second.value()};
+  // A container's limit is part of the pod's.
+  reading.storage_is_unlimited =
+      !reading.storage_limit &&
+      std::none_of(pod->volumes.begin(), pod->volumes.end(),
+                   [](const Volume& volume) { return volume.size_limit.has_value(); });
   reading.critical = is_critical(*pod);
   reading.unit.reset();
   if (const auto unit = pod->annotations.find(kEvictionUnitAnnotation);

@@ -20,6 +20,8 @@ class ExchangeClock {
   void begin(int socket) { since_[socket] = Clock::now(); }
   void forget(int socket) { since_.erase(socket); }
 
+  bool anyone() const { return !since_.empty(); }
+
   // Shuts down those who took longer. Whose answer is cut off sees that it has less than all of it.
   void cut_off(Clock::time_point now) const;
 

@@ -229,17 +229,26 @@ Result<> Http::serve() {
   return {};
 }
 
+// Until the library has something to do; not for long while somebody is connected, for ever where
+// nobody is.
+int Http::patience_ms(bool anyone) const {
+  constexpr MHD_UNSIGNED_LONG_LONG kLongest = 500;
+  MHD_UNSIGNED_LONG_LONG wait = kLongest;
+  if (::MHD_get_timeout(daemon_.get(), &wait) != MHD_YES && !anyone) return -1;
+  return static_cast<int>(std::min(wait, kLongest));
+}
+
 void Http::run() {
   name_thread("http");
-  constexpr MHD_UNSIGNED_LONG_LONG kLongestMs = 500;
+  bool anyone = false;
   for (;;) {
-    MHD_UNSIGNED_LONG_LONG wait = kLongestMs;
-    if (::MHD_get_timeout(daemon_.get(), &wait) != MHD_YES || wait > kLongestMs) wait = kLongestMs;
     std::array<pollfd, 2> watched{{{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
-    ::poll(watched.data(), watched.size(), static_cast<int>(wait));
+    ::poll(watched.data(), watched.size(), patience_ms(anyone));
     if (watched[1].revents) return;
+    const bool before = clock_.anyone();
     ::MHD_run(daemon_.get());
     clock_.cut_off(ExchangeClock::Clock::now());
+    anyone = before || clock_.anyone();  // who has gone leaves a place, given anew at the next turn
   }
 }
 

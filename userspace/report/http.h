@@ -56,6 +56,7 @@ class Http {
   Result<> listen(const std::string& address);
   Result<> serve();
   void run();
+  int patience_ms(bool anyone) const;
 
   const std::shared_ptr<Site> site_;
   const HttpLimits limits_;

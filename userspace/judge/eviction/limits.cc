@@ -70,7 +70,7 @@ std::optional<Excess> excess_of(const PodReading& reading, ImageStorage images) 
 }
 
 bool may_be_evicted(const PodReading& reading, const History& history) {
-  return reading.disk && !reading.critical && !dying(history, reading.cgroup) &&
+  return !reading.critical && !dying(history, reading.cgroup) &&
          !(reading.record && reading.record->populated == 0);
 }
 
@@ -92,9 +92,9 @@ bool enforce_limits(const Policy& policy, const Snapshot& snapshot, Verdict& ver
   if (!policy.local_storage_isolation) return false;
   bool decided = false;
   for (const PodReading& reading : snapshot.pods) {
-    if (!may_be_evicted(reading, verdict.after)) continue;
+    if (reading.storage_is_unlimited || !reading.disk) continue;
     const auto excess = excess_of(reading, snapshot.images);
-    if (!excess) continue;
+    if (!excess || !may_be_evicted(reading, verdict.after)) continue;
     Decision decision = eviction_of(policy, snapshot, reading, reason_of(*excess, *reading.disk));
     decision.standing.candidates = 1;
     decision.standing.usage = excess->used;

@@ -251,8 +251,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-evict bench-peers bench-cpus
-bench: bench-sweep bench-daemon bench-turn bench-scrape bench-evict bench-peers bench-cpus ## every benchmark; results under build/bench/, a table in the README
+.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus
+bench: bench-sweep bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus ## every benchmark; results under build/bench/, a table in the README
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -283,6 +283,9 @@ bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 bench-cpus: deps ## a cache-sensitive load among noise, and with a CPU of its own, here; the machine must be quiet
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/pinning
 	$(Q)mkdir -p $(B)/bench && $(B)/bench/pinning --out $(B)/bench/cpus.json
+
+bench-page: ## what the page takes of a browser's machine at 1,000 pods, here
+	$(Q)bench/page
 
 bench-scrape: deps ## a scrape of thousands of cgroups, and the same through prometheus-cpp, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/scrape

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live: asks every two seconds while somebody can see it, and not at all while nobody can.
+// Live: asks every three seconds or more while somebody can see it, and not at all while nobody can.
 
-const kEvery = 2000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
+const kEvery = 3000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
 const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go
-// A node of thousands of pods has a long document: it is asked for less often, for headroomd's sake.
-const kCharactersASecond = 256 << 10;
+// Much to show costs who makes it and who shows it: of all pods of a full node every ten seconds.
+const kCharactersASecond = 10 << 10;
 
 async function ask(path, headers = {}) {
   const answer = await fetch(path, {cache: "no-store", headers, signal: AbortSignal.timeout(kPatience)});

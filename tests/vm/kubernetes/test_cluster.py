@@ -112,6 +112,7 @@ def test_the_daemon_set_alone_does_it_too(vm):
         for what in (("daemonset", "headroom"), ("pods", "--all")):  # nobody else collects what it leaves
             cluster.kubectl("delete", "--namespace", OWN, "--wait=false", *what)
         cluster.wait("headroom's pod is gone", lambda: not cluster.pods(OWN))
+        vm.run("rm -rf /var/log/headroom /run/headroom /run/headroom-kube")  # of the node: the next test's daemon starts anew
 
 
 def known_by_the_page(vm) -> set[str]:

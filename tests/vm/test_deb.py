@@ -105,7 +105,7 @@ def test_a_wrong_configuration_is_not_tried_again(vm):
         vm.run(f"cp /tmp/good {ETC}/headroom.yaml; systemctl restart headroomd", check=True)
 
 
-def test_it_evicts_says_why_and_an_upgrade_keeps_all(vm):
+def test_it_evicts_says_why_and_an_upgrade_and_a_rotation_keep_all(vm):
     install(vm)
     with Installed(vm) as node:
         node.configure(kubelet_configuration("500Mi"))
@@ -128,6 +128,12 @@ def test_it_evicts_says_why_and_an_upgrade_keeps_all(vm):
         assert [taint["taint"] for taint in node.status()["taints"]] == ["team=a:NoSchedule"], node.status()["taints"]
         assert node.evictions() == records
         assert node.alive(quiet)
+
+        vm.run("logrotate --force /etc/logrotate.d/headroom", check=True)
+        assert not node.evictions() and "hog" in vm.run(f"headroomctl evictions --file {AUDIT}.1", check=True).out
+        node.run_pod(Pod("next"), "--rate 400M --until 4G")
+        later = node.wait_for_evictions(1)
+        assert [record["pod"]["name"] for record in later] == ["next"], later
 
 
 def test_removed_it_leaves_the_record_and_purged_nothing(vm):

@@ -8,10 +8,10 @@ from . import cache, image
 from .debian import Archive, run
 
 
-def missing(kernel: str, ours: list[Path]) -> Path:
-    """A folder in the cache: what apt itself would take from the archive to install OURS there."""
+def missing(kernel: str, ours: list[Path], besides: list[str]) -> Path:
+    """A folder in the cache: what apt itself would take from the archive to install OURS there, and Debian's BESIDES."""
     depends = [run(f"read {each.name}", "dpkg-deb", "-f", each, "Depends") for each in ours]
-    return _obtain(kernel, "debs", depends, [each.resolve() for each in ours])
+    return _obtain(kernel, "debs", [*depends, *besides], [*(each.resolve() for each in ours), *besides])
 
 
 def of_debian(kernel: str, names: list[str]) -> Path:

@@ -12,6 +12,16 @@ ACCOUNT = "/api/v1/namespaces/headroom-system/serviceaccounts/headroom"
 TOKEN = f"{ETC}/token"
 
 
+def objects(text: str) -> list[str]:
+    return [each for each in text.split("\n---\n") if each.strip()]
+
+
+def admit(cluster) -> None:
+    """What the programs need of the cluster where the package has put them on the node: all of the manifests but who runs them."""
+    everything = objects(cluster.vm.get("/opt/headroom/share/everything.yaml").decode())
+    cluster.kubectl("apply", "-f", "-", data="\n---\n".join(each for each in everything if "kind: DaemonSet" not in each).encode())
+
+
 class ClusterNode(KubeNode):
     """Its pods are the cluster's: nobody here makes any."""
 
@@ -21,6 +31,8 @@ class ClusterNode(KubeNode):
 
     def give_account_token(self) -> None:
         """As a projected volume has it: for an hour, and for this account."""
+        if self.cluster.ask("GET", ACCOUNT).code == 404:
+            admit(self.cluster)
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
         answer = self.cluster.ask("POST", f"{ACCOUNT}/token", request)
         assert answer.code == 201, answer

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import cluster as clusters
 import replacement
-from cluster_node import ClusterNode
+from cluster_node import ClusterNode, admit, objects
 from kube_node import RUN
 
 MEMORY, CPUS = "4G", 2
@@ -19,10 +19,6 @@ RESULTS = Path(__file__).resolve().parents[3] / "build/bench/kubernetes.json"
 RUNS = 3
 OWN = "headroom-system"
 results = {}
-
-
-def objects(text: str) -> list[str]:
-    return [each for each in text.split("\n---\n") if each.strip()]
 
 
 def test_the_api_server_takes_the_manifests(vm):
@@ -36,9 +32,7 @@ def test_the_api_server_takes_the_manifests(vm):
     for name, text in built.items():
         said = cluster.kubectl("apply", "--dry-run=server", "--validate=false", "-f", "-", data=text.encode()).out.splitlines()
         assert len(said) == len(objects(text)) and all("(server dry run)" in line for line in said), (name, said)
-    # For good, what the programs need where the package has put them on the node.
-    rest = "\n---\n".join(each for each in objects(built["everything"]) if "kind: DaemonSet" not in each)
-    cluster.kubectl("apply", "-f", "-", data=rest.encode())
+    admit(cluster)  # for good
     print(f"    {version}: {', '.join(f'{len(objects(text))} objects of {name}' for name, text in built.items())}")
 
 

@@ -196,6 +196,26 @@ TEST_F(Registry, ACriticalPriorityIsSeen) {
   EXPECT_TRUE(only().critical);
 }
 
+// Of whom it is true, nobody looks any more whether he is over a limit.
+TEST_F(Registry, StorageIsUnlimitedWhereNothingOfAPodLimitsIt) {
+  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  EXPECT_TRUE(only().storage_is_unlimited);
+
+  const auto limited_by = [&](auto&& limit) {
+    Pod pod = manifest(kUid, 64_MiB);
+    limit(pod);
+    registry.describe({pod});
+    return !only().storage_is_unlimited;
+  };
+  const Quantity one = Quantity::of(1);
+  EXPECT_FALSE(limited_by([](Pod& pod) { pod.volumes.emplace_back(); }));
+  EXPECT_TRUE(limited_by([&](Pod& pod) { pod.volumes.emplace_back().size_limit = one; }));
+  EXPECT_TRUE(limited_by([&](Pod& pod) { pod.containers[0].limits["ephemeral-storage"] = one; }));
+  EXPECT_FALSE(limited_by([&](Pod& pod) { pod.containers[0].limits["memory"] = one; }));
+  EXPECT_TRUE(limited_by(
+      [&](Pod& pod) { pod.init_containers.emplace_back().limits["ephemeral-storage"] = one; }));
+}
+
 TEST_F(Registry, TheGoneAreForgottenAndTheOthersStay) {
   for (std::uint64_t id = 1; id <= 3; ++id)
     registry.appeared({id}, "/kubepods/burstable/pod" + std::to_string(id));

@@ -167,17 +167,22 @@ bool DiskMeter::hurried(Instant at) const {
   return at < hurry_until_;
 }
 
-bool DiskMeter::anyone_due(Instant at) const {
-  if (queue_.empty()) return false;
+// Of the first in the queue; one that was never measured is due now.
+std::optional<Instant> DiskMeter::next_due(Instant at) const {
+  if (queue_.empty()) return std::nullopt;
   const auto& last = queue_.front().measured;
-  return !last || at - *last >= (hurried(at) ? kHurriedPeriod : options_.period);
+  return last ? *last + (hurried(at) ? kHurriedPeriod : options_.period) : at;
+}
+
+bool DiskMeter::anyone_due(Instant at) const {
+  const auto due = next_due(at);
+  return due && at >= *due;
 }
 
 // Until the next one is due; those of half a second are measured together.
 Duration DiskMeter::patience(Instant at) const {
-  if (queue_.empty()) return options_.period;
-  const Duration period = hurried(at) ? kHurriedPeriod : options_.period;
-  return std::max<Duration>(*queue_.front().measured + period - at, kTick);
+  const auto due = next_due(at);
+  return due ? std::max<Duration>(*due - at, kTick) : options_.period;
 }
 
 // To the end of the queue. One described anew meanwhile has yet to be measured.

@@ -73,6 +73,7 @@ class DiskMeter {
 
   void run(const std::stop_token& stop);
   bool hurried(Instant at) const;
+  std::optional<Instant> next_due(Instant at) const;
   bool anyone_due(Instant at) const;
   Duration patience(Instant at) const;
   void note(const DiskTarget& target, Instant measured);

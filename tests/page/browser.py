@@ -18,6 +18,9 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 NODE = 18  # the oldest node playwright runs on
 
 
+BUILT = ROOT / "build/page"
+
+
 class NoBrowser(Exception):
     """None can be had here; says why."""
 
@@ -52,6 +55,13 @@ def _install(out: Path) -> None:
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         raise NoBrowser("npm cannot install playwright-core and axe-core: " + done.stdout.strip()[-300:])
+
+
+def assemble() -> Path:
+    """The folder with the page as headroomd serves it, made anew."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    subprocess.run([ROOT / "userspace/report/page/assemble", BUILT], check=True)
+    return BUILT
 
 
 def look(script: str, *arguments: str, timeout: float = 600, **environment: str) -> list[dict]:

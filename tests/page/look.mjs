@@ -18,8 +18,8 @@ const text = (page, selector) => page.locator(selector).innerText();
 const copyOf = (value) => structuredClone(value);
 const lastStatus = () => copyOf(server.recording[server.recording.length - 1]);
 const turns = async (page, count) => {
-  const wanted = server.asked.filter((path) => path === "/api/status").length + count;
-  while (server.asked.filter((path) => path === "/api/status").length < wanted) await page.waitForTimeout(50);
+  const wanted = server.turns() + count;
+  while (server.turns() < wanted) await page.waitForTimeout(50);
   await page.waitForTimeout(150);  // for what the last answer brought to be shown
 };
 

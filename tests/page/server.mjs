@@ -39,6 +39,11 @@ export class Server {
     return new Promise((done) => this.server.close(done));
   }
 
+  // How often its status was asked for.
+  turns() {
+    return this.asked.filter((path) => path === "/api/status").length;
+  }
+
   addEviction(record) {
     this.evictions.push(record);
     ++this.tag;

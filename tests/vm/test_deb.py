@@ -76,9 +76,9 @@ def test_it_is_confined(vm):
 def test_it_is_looked_after(vm):
     install(vm)
     shown = vm.run("systemctl show headroomd -p MemoryMin -p OOMScoreAdjust -p Slice -p Restart -p Type -p WatchdogUSec "
-                   "-p ManagedOOMPreference", check=True).out
+                   "-p TimeoutAbortUSec -p LimitCORE -p ManagedOOMPreference", check=True).out
     for line in ("MemoryMin=67108864", "OOMScoreAdjust=-999", "Slice=headroom.slice", "Restart=always", "Type=notify",
-                 "WatchdogUSec=10s", "ManagedOOMPreference=omit"):
+                 "WatchdogUSec=10s", "TimeoutAbortUSec=5s", "LimitCORE=0", "ManagedOOMPreference=omit"):
         assert line in shown.splitlines(), shown
     assert vm.run("cat /sys/fs/cgroup/headroom.slice/memory.min", check=True).out.strip() == "67108864"
     policies = vm.run(f"chrt --all-tasks --pid {main_pid(vm)} | grep policy", check=True).out.splitlines()

@@ -38,7 +38,10 @@ Standby::Standby(Reporter& next, act::HostActuator& actuator,
 void Standby::adopt(const Policy& policy) {
   policy_ = policy;
   listed_.reset();
-  if (policy_.mode != Mode::kEnforce) sentinel_.stand_by(0, {});
+  first_.reset();
+  // The old list was chosen by the old policy, and the new one may have no hard threshold at all.
+  // The next sweep, which follows at once, makes the new list.
+  sentinel_.stand_by(0, {});
 }
 
 void Standby::tell(const Snapshot& snapshot, const Verdict& verdict,

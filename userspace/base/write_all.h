@@ -15,6 +15,7 @@ inline int write_all(int fd, std::string_view text) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return errno;
+    if (written == 0) return EIO;  // no progress and no errno
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;

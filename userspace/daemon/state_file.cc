@@ -2,6 +2,7 @@
 #include "daemon/state_file.h"
 
 #include "base/fd.h"
+#include "base/write_all.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,8 +20,8 @@ Result<> write_atomically(const fs::path& path, const std::string& text, mode_t 
   Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (!fd) return errno_failure("create " + fresh.string(), errno);
   if (::fchmod(fd.get(), mode) != 0) return errno_failure("chmod " + fresh.string(), errno);
-  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return errno_failure("write " + fresh.string(), errno);
+  if (const int error = write_all(fd.get(), text); error != 0)
+    return errno_failure("write " + fresh.string(), error);
   if (::fsync(fd.get()) != 0) return errno_failure("sync " + fresh.string(), errno);
   std::error_code error;
   fs::rename(fresh, path, error);

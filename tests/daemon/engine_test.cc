@@ -2,6 +2,7 @@
 // The engine with fake ports: one turn at a time.
 #include "daemon/engine.h"
 
+#include "act/dry_actuator.h"
 #include "daemon/allocations.h"
 #include "support/story.h"
 
@@ -157,6 +158,20 @@ TEST_F(EngineTest, LearnsTheEndOfWhatItStartedAndTellsIt) {
   turn(600, 2_GiB);
   EXPECT_EQ(reporter.told, 1u) << "told once";
   EXPECT_EQ(observer.asked, 0) << "no disk is short";
+}
+
+TEST_F(EngineTest, WhatWasBegunInEnforceIsCollectedInObserve) {
+  Outcome end;
+  end.decision.act = Act::kReclaim;
+  end.result = Outcome::Result::kDone;
+  end.at = at_ms(400);
+  act::DryActuator dry([] { return Instant{}; }, &actuator);
+  actuator.to_end = {end};
+  engine.use(dry);
+  turn(500, 2_GiB);
+  EXPECT_EQ(reporter.told, 1u);
+  turn(600, 2_GiB);
+  EXPECT_EQ(reporter.told, 1u);
 }
 
 TEST_F(EngineTest, ResumesTheGraceOfAFormerLife) {

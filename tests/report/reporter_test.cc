@@ -249,6 +249,20 @@ TEST(Reporter, AVerdictThatWantsACloserLookIsNotTold) {
   EXPECT_FALSE(told.shown->node.latest());
 }
 
+TEST(Reporter, AKillIsRecordedThoughTheSweepOfThatTurnFailed) {
+  Told told;
+  told.story.pod("hog", 1_GiB);
+  Decision kill;
+  kill.act = Act::kKill;
+  kill.pod = told.story.reading(0).pod;
+  kill.cgroup = told.story.reading(0).cgroup;
+  const Outcome outcome{.decision = kill, .result = Result::kDone, .error = 0, .at = at_ms(900)};
+  told.story.verdict.look_closer = true;  // the sweep failed, and memory is short
+  told.reporter->tell(told.story.snapshot(1'000, 50_MiB, false), told.story.verdict, {&outcome, 1});
+  EXPECT_EQ(told.heard.size(), 1u) << "an outcome is reported once, and never again";
+  EXPECT_FALSE(told.shown->node.latest()) << "there is no verdict to show";
+}
+
 TEST(Reporter, ATickIsCountedByWhatWokeItAndHowDeepItLooked) {
   Told told;
   told.reporter->note({.wake = Wake::kPressure, .depth = Depth::kCgroups, .look = 1ms});

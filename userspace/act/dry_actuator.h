@@ -6,20 +6,30 @@
 
 #include <headroom/ports.h>
 
+#include <vector>
+
 namespace headroom::act {
 
 class DryActuator final : public Actuator {
  public:
-  explicit DryActuator(Now now) : now_(now) {}
+  // `real` outlives this: what it began before the mode changed is still collected.
+  explicit DryActuator(Now now, Actuator* real = nullptr) : now_(now), real_(real) {}
 
   void arm(std::span<const PodReading>) override {}
   Outcome act(const Decision& decision) override {
     return Outcome{
         .decision = decision, .result = Outcome::Result::kPretended, .error = 0, .at = now_()};
   }
+  void collect(std::vector<Outcome>& ended) override {
+    if (real_)
+      real_->collect(ended);
+    else
+      ended.clear();
+  }
 
  private:
   Now now_;
+  Actuator* real_;
 };
 
 }  // namespace headroom::act

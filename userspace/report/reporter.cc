@@ -71,8 +71,10 @@ void NodeReporter::note_kernel_oom(const KernelOomKill& kill) {
 
 void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
                         std::span<const Outcome> outcomes) {
-  if (verdict.look_closer) return;
-  minute_.note(snapshot, verdict);
+  // The sweep failed: there is no verdict to show. What was done before is recorded all the same,
+  // because an outcome is reported once.
+  if (verdict.look_closer && outcomes.empty()) return;
+  if (!verdict.look_closer) minute_.note(snapshot, verdict);
   try {
     if (std::any_of(outcomes.begin(), outcomes.end(), is_signal))
       self_.kill_path_allocations = self_.last_tick.kill_path_allocations;
@@ -83,6 +85,7 @@ void NodeReporter::tell(const Snapshot& snapshot, const Verdict& verdict,
                                              .kill_path_allocations = self_.kill_path_allocations,
                                              .shadow = shadow_},
                                             counters_);
+    if (verdict.look_closer) return;
     forecasts_.follow(policy_, verdict, snapshot.at, counters_);
     const bool turned = transitions_.follow(policy_, verdict, snapshot.at, counters_);
     // Whoever is gone has no series from now on.

@@ -41,6 +41,10 @@ class OomScoresTest : public testing::Test {
   // As the inventory names it.
   std::string path(const TestCgroup& cgroup) const { return cgroup.path().substr(root.size()); }
 
+  static void set(OomScores& scores, CgroupId pod, const std::string& at, int value) {
+    if (scores.prepare(pod, at, value)) scores.write(pod);
+  }
+
   std::string root;
   int paced = 0;
 };
@@ -51,14 +55,14 @@ TEST_F(OomScoresTest, EveryProcessOfThePodHasItAndThenWhatItHadBefore) {
   const pid_t here = one.sleeper(), there = two.sleeper();
   std::ofstream(file_of(there)) << 300;
   OomScores scores(root, [this] { ++paced; });
-  scores.set(pod.id(), path(pod), 700);
+  set(scores, pod.id(), path(pod), 700);
   EXPECT_EQ(score_of(here), 700);
   EXPECT_EQ(score_of(there), 700);
   const pid_t later = one.sleeper();
-  scores.set(pod.id(), path(pod), 800);
+  set(scores, pod.id(), path(pod), 800);
   EXPECT_EQ(score_of(later), 800);
   EXPECT_EQ(scores.tally().written, 5u);
-  EXPECT_EQ(paced, 5);
+  EXPECT_EQ(paced, 10) << "each is read once and written once";
   scores.restore_all();
   EXPECT_EQ(score_of(here), 0);
   EXPECT_EQ(score_of(later), 0);
@@ -70,8 +74,8 @@ TEST_F(OomScoresTest, NothingIsWrittenTwice) {
   TestCgroup pod("oom-same");
   pod.sleeper();
   OomScores scores(root, [] {});
-  scores.set(pod.id(), path(pod), 700);
-  scores.set(pod.id(), path(pod), 700);
+  set(scores, pod.id(), path(pod), 700);
+  set(scores, pod.id(), path(pod), 700);
   EXPECT_EQ(scores.tally().written, 1u);
 }
 
@@ -79,9 +83,9 @@ TEST_F(OomScoresTest, WhatSomebodyGivesAfterUsIsWhatIsPutBack) {
   TestCgroup pod("oom-late");
   const pid_t child = pod.sleeper();
   OomScores scores(root, [] {});
-  scores.set(pod.id(), path(pod), 700);
+  set(scores, pod.id(), path(pod), 700);
   std::ofstream(file_of(child)) << 200;
-  scores.set(pod.id(), path(pod), 700);
+  set(scores, pod.id(), path(pod), 700);
   EXPECT_EQ(score_of(child), 700);
   scores.restore(pod.id());
   EXPECT_EQ(score_of(child), 200);
@@ -91,7 +95,7 @@ TEST_F(OomScoresTest, AnotherOfTheSameNameIsNotTouched) {
   TestCgroup pod("oom-other");
   const pid_t child = pod.sleeper();
   OomScores scores(root, [] {});
-  scores.set(CgroupId{pod.id().value + 1'000'000}, path(pod), 700);
+  set(scores, CgroupId{pod.id().value + 1'000'000}, path(pod), 700);
   EXPECT_EQ(score_of(child), 0);
   EXPECT_TRUE(scores.found().empty());
 }
@@ -103,7 +107,7 @@ TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   {
     OomScores crashed(root, [] {});
-    crashed.set(pod.id(), path(pod), 700);
+    set(crashed, pod.id(), path(pod), 700);
     ASSERT_TRUE(daemon::OomFile(directory).save(crashed.found()));
   }
   EXPECT_EQ(score_of(child), 700);
@@ -118,6 +122,49 @@ TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
   EXPECT_EQ(score_of(child), 0);
   EXPECT_FALSE(daemon::OomFile::exists(directory));
   std::filesystem::remove_all(directory);
+}
+
+TEST_F(OomScoresTest, NothingIsWrittenBeforeWhatWasFoundIsSaved) {
+  TestCgroup pod("oom-prepare");
+  const pid_t child = pod.sleeper();
+  std::ofstream(file_of(child)) << 300;
+  OomScores crashed(root, [] {});
+  ASSERT_TRUE(crashed.prepare(pod.id(), path(pod), 700));
+  EXPECT_EQ(score_of(child), 300);
+  ASSERT_EQ(crashed.found().count(pod.id()), 1u) << "what is saved now";
+  EXPECT_EQ(crashed.found().at(pod.id()).values.at(pod.id()), 300);
+}
+
+TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
+  TestCgroup pod("oom-between");
+  const pid_t child = pod.sleeper();
+  std::ofstream(file_of(child)) << 300;
+  OomScores first(root, [] {});
+  set(first, pod.id(), path(pod), 700);
+  ASSERT_TRUE(first.prepare(pod.id(), path(pod), 800));  // saved, and no process written
+  OomScores next(root, [] {});
+  std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  ASSERT_TRUE(daemon::OomFile(directory).save(first.found()));
+  auto saved = daemon::OomFile(directory).load();
+  ASSERT_TRUE(saved);
+  next.resume(std::move(*saved));
+  set(next, pod.id(), path(pod), 900);
+  EXPECT_EQ(score_of(child), 900);
+  next.restore_all();
+  EXPECT_EQ(score_of(child), 300) << "700 was ours";
+  std::filesystem::remove_all(directory);
+}
+
+TEST_F(OomScoresTest, NoneIsWrittenWhileWhatWasFoundCannotBeSaved) {
+  TestCgroup pod("oom-unsaved");
+  const pid_t child = pod.sleeper();
+  daemon::OomKeeper keeper(root, "/proc/headroom-missing");
+  keeper.wish({{.pod = pod.id(), .path = path(pod), .value = 900}});
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_EQ(score_of(child), 0);
+  }
 }
 
 TEST_F(OomScoresTest, WhoIsNoLongerWishedForHasItsOwnAgain) {

@@ -46,24 +46,43 @@ std::optional<int> read_score(int knob) {
 
 }  // namespace
 
-void OomScores::set(CgroupId pod, const std::string& path, int value) {
+bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
   const Fd directory = open_cgroup(root_.native() + path, pod);
   if (!directory) {
     found_.erase(pod);
-    return;
+    return false;
   }
   OomFound& known = found_[pod];
   known.path = path;
-  const std::optional<int> given = std::exchange(known.given, value);
+  const std::optional<int> given = known.given, before = known.given_before;
+  bool differs = false;
   write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
     // What is not what was given is somebody's word, though it come after ours. A cgroup made by
     // the pod itself has processes that have what was given to their parents.
-    if (!given || found != *given || known.values.empty())
+    const bool ours = (given && found == *given) || (before && found == *before);
+    if (!ours || known.values.empty())
       known.values.insert_or_assign(cgroup, found);
     else
       known.values.try_emplace(cgroup, known.values.begin()->second);
-    return value;
+    differs |= found != value;
+    return found;  // not written yet
   });
+  // The one that was written last: a prepared one may never have been.
+  if (differs && given && *given != value && !known.given_before) known.given_before = given;
+  known.given = value;
+  return differs;
+}
+
+void OomScores::write(CgroupId pod) {
+  const auto entry = found_.find(pod);
+  if (entry == found_.end() || !entry->second.given) return;
+  OomFound& known = entry->second;
+  const Fd directory = open_cgroup(root_.native() + known.path, pod);
+  if (!directory) return;
+  write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
+    return known.values.contains(cgroup) ? *known.given : found;
+  });
+  known.given_before.reset();
 }
 
 void OomScores::restore(CgroupId pod) {
@@ -99,12 +118,12 @@ void OomScores::write_processes(int directory, CgroupId cgroup, const Wanted& wa
   if (!still) return;
   for (const auto& [pid, process] : held) {
     if (std::find(still->begin(), still->end(), pid) == still->end()) continue;
-    write(process.get(), cgroup, wanted);
+    write_score(process.get(), cgroup, wanted);
     pace_();
   }
 }
 
-void OomScores::write(int process, CgroupId cgroup, const Wanted& wanted) {
+void OomScores::write_score(int process, CgroupId cgroup, const Wanted& wanted) {
   const Fd knob(::openat(process, "oom_score_adj", O_RDWR | O_CLOEXEC));
   if (!knob) return failed(errno);
   const auto found = read_score(knob.get());

@@ -30,6 +30,8 @@ struct OomFound {
   std::string path;                  // of the pod's cgroup, below the root: "/kubepods.slice/…"
   std::optional<int> given{};        // what its processes have now; absent: nothing yet
   std::map<CgroupId, int> values{};  // what was found, by the cgroup in or below the pod's
+  // What they had before `given` from us, until each has been written: after a crash some still do.
+  std::optional<int> given_before{};
 };
 
 class OomScores {
@@ -40,9 +42,14 @@ class OomScores {
   OomScores(std::filesystem::path cgroup_root, Pace pace)
       : root_(std::move(cgroup_root)), pace_(std::move(pace)) {}
 
-  // Every process of the cgroup that has another value gets this one. The cgroup at `path` must
-  // have this id: one that has not is gone, and nothing is done.
-  void set(CgroupId pod, const std::string& path, int value);
+  // Two steps, so that what was found can be saved between them; found() has it after the first.
+  // Reads what the processes have, and remembers this value for them. True: write() has something
+  // to write. The cgroup at `path` must have this id: one that has not is gone, and nothing is
+  // done.
+  bool prepare(CgroupId pod, const std::string& path, int value);
+  // Every process that has another value than the prepared one gets it; one in a cgroup that was
+  // made since is left for the next time.
+  void write(CgroupId pod);
   // As they were found, and forgotten.
   void restore(CgroupId pod);
   void restore_all();
@@ -57,7 +64,7 @@ class OomScores {
   using Wanted = std::function<int(CgroupId cgroup, int found)>;
   void write_cgroups(int directory, const Wanted& wanted);
   void write_processes(int directory, CgroupId cgroup, const Wanted& wanted);
-  void write(int process, CgroupId cgroup, const Wanted& wanted);
+  void write_score(int process, CgroupId cgroup, const Wanted& wanted);
   void failed(int error);
 
   const std::filesystem::path root_;

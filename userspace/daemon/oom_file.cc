@@ -20,16 +20,19 @@ json to_json(CgroupId pod, const act::OomFound& found) {
   json values = json::array();
   for (const auto& [cgroup, value] : found.values)
     values.push_back({cgroup.value, value});
-  return {{"pod", pod.value},
-          {"path", found.path},
-          {"given", found.given.value_or(0)},
-          {"found", std::move(values)}};
+  json pod_as_json{{"pod", pod.value},
+                   {"path", found.path},
+                   {"given", found.given.value_or(0)},
+                   {"found", std::move(values)}};
+  if (found.given_before) pod_as_json["given_before"] = *found.given_before;
+  return pod_as_json;
 }
 
 act::OomFound found_from(const json& from) {
   act::OomFound found{.path = from.at("path"), .given = from.at("given").get<int>(), .values = {}};
   for (const json& value : from.at("found"))
     found.values.emplace(CgroupId{value.at(0).get<std::uint64_t>()}, value.at(1).get<int>());
+  if (from.contains("given_before")) found.given_before = from.at("given_before").get<int>();
   return found;
 }
 

@@ -47,6 +47,7 @@ void OomKeeper::run(const std::stop_token& stop) {
 
 void OomKeeper::fulfil(const std::vector<OomWish>& wishes, const std::stop_token& stop) {
   restore_the_unwished(wishes);
+  std::vector<CgroupId> prepared;
   for (const OomWish& wish : wishes) {
     if (stop.stop_requested()) break;
     const auto now = Clock::now();
@@ -54,7 +55,19 @@ void OomKeeper::fulfil(const std::vector<OomWish>& wishes, const std::stop_token
     Given& given = entry->second;
     if (!fresh && given.value == wish.value && now - given.at < kAgain) continue;
     given = {.value = wish.value, .at = fresh ? now - kAgain + kSettled : now};
-    scores_.set(wish.pod, wish.path, wish.value);
+    if (scores_.prepare(wish.pod, wish.path, wish.value)) prepared.push_back(wish.pod);
+  }
+  // Nothing is written that could not be put back after a crash; it is tried again at the next
+  // wish.
+  if (!save()) {
+    for (const CgroupId pod : prepared)
+      given_.erase(pod);
+    return;
+  }
+  if (prepared.empty()) return;
+  for (const CgroupId pod : prepared) {
+    if (stop.stop_requested()) break;
+    scores_.write(pod);
   }
   save();
 }
@@ -74,11 +87,12 @@ void OomKeeper::restore_the_unwished(const std::vector<OomWish>& wishes) {
   });
 }
 
-void OomKeeper::save() {
+bool OomKeeper::save() {
   const auto saved = file_.save(scores_.found());
   if (!saved && !complained_)
-    log::error("{}: after a crash oom_score_adj would stay as it is", saved.error().what);
+    log::error("{}: no oom_score_adj is written that a crash would leave so", saved.error().what);
   complained_ = !saved;
+  return saved.has_value();
 }
 
 void OomKeeper::rest() {

@@ -60,7 +60,7 @@ class OomKeeper {
   void run(const std::stop_token& stop);
   void fulfil(const std::vector<OomWish>& wishes, const std::stop_token& stop);
   void restore_the_unwished(const std::vector<OomWish>& wishes);
-  void save();
+  bool save();
   void rest();
 
   act::OomScores scores_;

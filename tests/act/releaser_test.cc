@@ -4,6 +4,7 @@
 
 #include "act/boost.h"
 #include "daemon/allocations.h"
+#include "observe/clock.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
@@ -121,6 +122,22 @@ TEST_F(ReleaserTest, EveryThreadOfTheDyingRunsBeforeEverybodyElse) {
   releaser.help_process(process.get());
   EXPECT_TRUE(within(5s, [&] { return releaser.tally().boosted == 1; }));
   EXPECT_EQ(child.policies(), (std::vector<int>{SCHED_RR, SCHED_RR}));
+}
+
+TEST_F(ReleaserTest, AProcessStartedAfterTheKillIsNotBoosted) {
+  if (!may_have_real_time())
+    GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
+  TestCgroup pod("releaser-restarted");
+  const pid_t next = pod.sleeper();  // as of a service that was restarted at once
+  Releaser releaser;
+  releaser.help(pod.directory(), observe::now() - 10s);
+  ASSERT_TRUE(within(5s, [&] { return releaser.tally().uncapped == 1; }));
+  EXPECT_EQ(releaser.tally().boosted, 0u);
+  EXPECT_EQ(::sched_getscheduler(next), SCHED_OTHER);
+  releaser.help(pod.directory(), observe::now());
+  ASSERT_TRUE(within(5s, [&] { return releaser.tally().uncapped == 2; }));
+  EXPECT_EQ(releaser.tally().boosted, 1u) << "one that was there at the kill is";
+  EXPECT_EQ(::sched_getscheduler(next), SCHED_RR);
 }
 
 TEST_F(ReleaserTest, NobodyIsBoostedForAProcessThatIsNoMore) {

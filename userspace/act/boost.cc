@@ -20,15 +20,14 @@ bool to_the_front(pid_t thread, int flags) {
   return ::sched_setscheduler(thread, SCHED_RR | flags, &lowest) == 0;
 }
 
-// Below 1 once it has been waited for: its number may then be somebody else's.
+}  // namespace
+
 pid_t pid_of(int pidfd) {
-  std::ifstream told("/proc/self/fdinfo/" + std::to_string(pidfd));
-  for (std::string word; told >> word;)
-    if (pid_t pid = 0; word == "Pid:" && told >> pid) return pid;
+  std::ifstream info("/proc/self/fdinfo/" + std::to_string(pidfd));
+  for (std::string word; info >> word;)
+    if (pid_t pid = 0; word == "Pid:" && info >> pid) return pid;
   return 0;
 }
-
-}  // namespace
 
 bool boost(int pidfd) {
   const pid_t pid = pid_of(pidfd);

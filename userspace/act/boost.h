@@ -6,7 +6,12 @@
 // return to user space no more; what they run is their own exit.
 #pragma once
 
+#include <sys/types.h>
+
 namespace headroom::act {
+
+// The process that a pidfd holds. Below 1 once it has been waited for: its pid may be reused then.
+pid_t pid_of(int pidfd);
 
 // Every thread of a process that has been sent SIGKILL. False where none could be: it has ended, we
 // lack CAP_SYS_NICE, or the kernel gives real-time to the root cgroup alone (RT_GROUP_SCHED).

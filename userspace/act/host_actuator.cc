@@ -134,7 +134,9 @@ Outcome HostActuator::climb(const Decision& decision, const Armed& armed) {
   if (!highs_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
   const CgroupId cgroup = cgroup_of(decision);
   if (decision.act == Act::kRestore)
-    return begin(decision, [highs = highs_, cgroup](const std::stop_token&) {
+    return begin(decision, [highs = highs_, limits = limits_, cgroup](const std::stop_token&) {
+      // Else memory.high would be "max" here, and later again what the ladder had set.
+      limits->restore(cgroup);
       return highs->restore(cgroup);
     });
   return begin(decision, [highs = highs_, directory, cgroup,

@@ -5,6 +5,7 @@
 #include "act/armed.h"
 #include "act/errands.h"
 #include "act/held_highs.h"
+#include "act/lifted_limits.h"
 #include "act/releaser.h"
 #include "act/sentinel.h"
 #include "base/pod_paths.h"
@@ -30,12 +31,15 @@ struct HostWays {
 
 class HostActuator final : public Actuator {
  public:
-  HostActuator(DirectoryOf directory_of, Now now, HostWays ways = {})
+  // `limits`: what lifts the limits of the killed, and restores them.
+  HostActuator(DirectoryOf directory_of, Now now, HostWays ways = {},
+               std::shared_ptr<LiftedLimits> limits = std::make_shared<LiftedLimits>())
       : armory_(std::move(directory_of)),
         now_(now),
         ways_(std::move(ways)),
         errands_(std::make_unique<Errands>(now)),
-        releaser_(std::make_unique<Releaser>()) {
+        limits_(std::move(limits)),
+        releaser_(std::make_unique<Releaser>(limits_)) {
     in_flight_.reserve(kInFlight);
   }
 
@@ -81,6 +85,7 @@ class HostActuator final : public Actuator {
   Now now_;
   HostWays ways_;
   std::unique_ptr<Errands> errands_;
+  std::shared_ptr<LiftedLimits> limits_;
   std::unique_ptr<Releaser> releaser_;
   std::shared_ptr<HeldHighs> highs_;
   std::vector<InFlight> in_flight_;

@@ -3,6 +3,7 @@
 
 #include "act/boost.h"
 #include "act/processes.h"
+#include "base/process_stat.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +12,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string_view>
+#include <ctime>
+#include <optional>
+#include <utility>
 
 namespace headroom::act {
 namespace {
@@ -20,17 +23,20 @@ constexpr std::chrono::milliseconds kAgain{10};
 // What a descriptor sent is of.
 constexpr int kCgroup = 0, kProcess = 1;
 
-// A knob that is not there has nothing to lift.
-void write_knob(int directory, const char* knob, std::string_view value) {
-  const Fd file(::openat(directory, knob, O_WRONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file) (void)!::write(file.get(), value.data(), value.size());
+Instant boot_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
-void uncap(int directory) {
-  write_knob(directory, "cpu.max", "max");
-  write_knob(directory, "cpu.weight", "10000");
-  write_knob(directory, "cpuset.cpus", "\n");  // whatever the parent has
-  write_knob(directory, "memory.high", "max");
+// Starts are known in clock ticks (10 ms): the next process of a service starts later than that.
+bool started_by(Instant instant, int pidfd) {
+  static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const pid_t pid = pid_of(pidfd);
+  const auto stat = pid > 0 ? process_stat(pid) : std::nullopt;
+  const auto since_boot = std::chrono::nanoseconds(instant.time_since_epoch()).count();
+  return stat && stat->name.started <=
+                     static_cast<std::uint64_t>(since_boot) / (1'000'000'000u / kTicksPerSecond);
 }
 
 bool has_exited(int pidfd) {
@@ -45,9 +51,7 @@ bool needs_more(int error) {
 
 }  // namespace
 
-Releaser::Releaser() {
-  for (auto& each : waiting_)
-    each.store(-1, std::memory_order_relaxed);
+Releaser::Releaser(std::shared_ptr<LiftedLimits> limits) : limits_(std::move(limits)) {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -56,27 +60,33 @@ Releaser::~Releaser() {
   news_.release();
   if (thread_.joinable()) thread_.join();
   for (auto& each : waiting_)
-    if (const int sent = each.load(); sent >= 0) ::close(sent / 2);
+    if (const int sent = each.descriptor.load(); sent >= 0) ::close(sent / 2);
 }
 
 void Releaser::help(int cgroup_directory) {
-  send(cgroup_directory, kCgroup);
+  help(cgroup_directory, boot_time());
+}
+
+void Releaser::help(int cgroup_directory, Instant killed_at) {
+  send(cgroup_directory, kCgroup, killed_at);
 }
 
 void Releaser::help_process(int pidfd) {
-  send(pidfd, kProcess);
+  send(pidfd, kProcess, {});
 }
 
-void Releaser::send(int descriptor, int kind) {
+void Releaser::send(int descriptor, int kind, Instant killed_at) {
   const std::lock_guard lock(senders_);
-  std::atomic<int>& place = waiting_[next_in_ % kRoom];
-  const int copy =
-      place.load(std::memory_order_acquire) < 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1;
+  Sent& place = waiting_[next_in_ % kRoom];
+  const int copy = place.descriptor.load(std::memory_order_acquire) < 0
+                       ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                       : -1;
   if (copy < 0) {
     ++refused_;
     return;
   }
-  place.store(copy * 2 + kind, std::memory_order_release);
+  place.killed_at = killed_at;
+  place.descriptor.store(copy * 2 + kind, std::memory_order_release);
   ++next_in_;
   news_.release();
 }
@@ -85,53 +95,77 @@ ReleaseTally Releaser::tally() const {
   return {.uncapped = uncapped_, .boosted = boosted_, .reaped = reaped_, .refused = refused_};
 }
 
-int Releaser::take() {
-  const int sent = waiting_[next_out_ % kRoom].exchange(-1, std::memory_order_acq_rel);
-  if (sent >= 0) ++next_out_;
-  return sent;
+Releaser::Taken Releaser::take() {
+  Sent& place = waiting_[next_out_ % kRoom];
+  if (place.descriptor.load(std::memory_order_acquire) < 0) return {};
+  const Instant killed_at = place.killed_at;
+  const int sent = place.descriptor.exchange(-1, std::memory_order_acq_rel);
+  ++next_out_;
+  return {.sent = sent, .killed_at = killed_at};
 }
 
 void Releaser::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "hr-release");
   boost_this_thread();
-  std::vector<Dying> dying;
+  std::vector<Victim> victims;
   while (!stop.stop_requested()) {
-    if (dying.empty())
+    if (victims.empty())
       news_.acquire();
     else
       (void)news_.try_acquire_for(kAgain);
-    for (int sent = take(); sent >= 0; sent = take())
-      attend(sent, dying);
-    reap(dying);
+    for (Taken taken = take(); taken.sent >= 0; taken = take())
+      victims.push_back(begin(taken));
+    advance(victims);
   }
+  for (const Victim& victim : victims)
+    limits_->release(victim.lifted);
 }
 
-void Releaser::attend(int sent, std::vector<Dying>& dying) {
+void Releaser::add(Fd process, Victim& victim) {
   const auto now = Clock::now();
-  const auto hurry = [&](Fd process) {
-    if (boost(process.get())) ++boosted_;
-    dying.push_back(
-        {.process = std::move(process), .due = now + kHedge, .given_up = now + kPatience});
-  };
-  Fd descriptor(sent / 2);
-  if (sent % 2 == kProcess) return hurry(std::move(descriptor));
+  if (boost(process.get())) ++boosted_;
+  victim.dying.push_back(
+      {.process = std::move(process), .due = now + kHedge, .given_up = now + kPatience});
+}
+
+Releaser::Victim Releaser::begin(const Taken& taken) {
+  Victim victim;
+  Fd descriptor(taken.sent / 2);
+  if (taken.sent % 2 == kProcess) {
+    add(std::move(descriptor), victim);
+    return victim;
+  }
   for (Fd& process : hold_processes(descriptor.get()))
-    hurry(std::move(process));
-  each_below(descriptor.get(), &uncap);
+    if (started_by(taken.killed_at, process.get())) add(std::move(process), victim);
+  // All of them have exited already: there is nothing to speed up.
+  if (!victim.dying.empty()) victim.lifted = limits_->lift(descriptor.get());
   ++uncapped_;
+  return victim;
+}
+
+void Releaser::advance(std::vector<Victim>& victims) {
+  std::erase_if(victims, [&](Victim& victim) {
+    reap(victim.dying);
+    if (!victim.dying.empty()) return false;
+    limits_->release(victim.lifted);
+    return true;
+  });
 }
 
 void Releaser::reap(std::vector<Dying>& dying) {
   const auto now = Clock::now();
   std::erase_if(dying, [&](Dying& each) {
     if (has_exited(each.process.get()) || now >= each.given_up) return true;
-    if (now < each.due) return false;
+    if (each.reaped || now < each.due) return false;
     if (::syscall(SYS_process_mrelease, each.process.get(), 0) == 0) {
       ++reaped_;
-      return true;
+      each.reaped = true;
+    } else if (needs_more(errno)) {
+      each.due = now + kAgain;
+    } else {
+      each.reaped = true;
     }
-    each.due = now + kAgain;
-    return !needs_more(errno);
+    return false;
   });
 }
 

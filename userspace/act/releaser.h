@@ -6,14 +6,22 @@
 // (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment whoever still exists is
 // reaped by process_mrelease() (Linux 5.15), on this thread's time, boosted as well lest they wait
 // for each other's locks: never before SIGKILL, which it would refuse.
+//
+// Only processes that were started before the kill are helped: a service manager may start the next
+// ones in the same cgroup at once. When they have exited, or kPatience is over, the limits of the
+// cgroup are what they were.
 #pragma once
 
+#include "act/lifted_limits.h"
 #include "base/fd.h"
+
+#include <headroom/units.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <semaphore>
 #include <stop_token>
@@ -23,7 +31,7 @@
 namespace headroom::act {
 
 struct ReleaseTally {
-  std::uint64_t uncapped = 0;  // victims whose cgroups were uncapped
+  std::uint64_t uncapped = 0;  // killed cgroups whose limits were lifted, or had nothing to lift
   std::uint64_t boosted = 0;   // processes that were let run before everybody else
   std::uint64_t reaped = 0;    // processes whose memory was freed for them
   std::uint64_t refused = 0;   // victims nobody could be sent to: too many at once
@@ -36,11 +44,14 @@ class Releaser {
   // After so long without its end a process is left to itself.
   static constexpr std::chrono::seconds kPatience{5};
 
-  Releaser();
+  explicit Releaser(std::shared_ptr<LiftedLimits> limits = std::make_shared<LiftedLimits>());
+  // Restores the limits that are still lifted.
   ~Releaser();
 
   // Of a cgroup that has just been killed. Waits for no victim and allocates nothing. Any thread.
   void help(int cgroup_directory);
+  // The same, killed at that instant of the boot clock.
+  void help(int cgroup_directory, Instant killed_at);
   // Of one process that has just been killed: its cgroup lives on, and is left as it is. The same.
   void help_process(int pidfd);
   // Any thread.
@@ -53,17 +64,35 @@ class Releaser {
     Fd process;  // a pidfd: readable once it has exited
     Clock::time_point due;
     Clock::time_point given_up;
+    bool reaped = false;  // or cannot be: only its exit is awaited
+  };
+  // What was killed at once: the processes of a cgroup, or one alone.
+  struct Victim {
+    std::vector<Dying> dying;
+    std::vector<CgroupId> lifted;
+  };
+  // What a descriptor sent is of, and when that was killed.
+  struct Sent {
+    std::atomic<int> descriptor{-1};  // × 2 + kind; -1: free
+    Instant killed_at{};              // written before the descriptor, read after it
+  };
+  struct Taken {
+    int sent = -1;
+    Instant killed_at{};
   };
   static constexpr std::size_t kRoom = 64;
 
   void run(const std::stop_token& stop);
-  void send(int descriptor, int kind);
-  int take();
-  void attend(int sent, std::vector<Dying>& dying);
+  void send(int descriptor, int kind, Instant killed_at);
+  Taken take();
+  Victim begin(const Taken& taken);
+  void add(Fd process, Victim& victim);
   void reap(std::vector<Dying>& dying);
+  void advance(std::vector<Victim>& victims);
 
+  const std::shared_ptr<LiftedLimits> limits_;
   std::mutex senders_;  // the loop, and who acts in its place: held for one dup()
-  std::array<std::atomic<int>, kRoom> waiting_;  // descriptor × 2 + kind; -1: free
+  std::array<Sent, kRoom> waiting_;
   std::size_t next_in_ = 0, next_out_ = 0;
   std::counting_semaphore<kRoom + 1> news_{0};
   std::atomic<std::uint64_t> uncapped_{0}, boosted_{0}, reaped_{0}, refused_{0};

@@ -66,7 +66,7 @@ Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::Cgroup
       new Node(std::move(config), root, std::move(*sources), std::move(manifests)));
   if (auto kept = node->keep_slices(); !kept) return tl::make_unexpected(kept.error());
   node->open_windows();
-  node->restore_highs();
+  node->restore_limits();
   node->resume();
   node->resume_timers();
   return node;
@@ -109,13 +109,16 @@ Node::Node(config::Config config, const observe::CgroupRoot& root, Sources sourc
       highs_(std::make_shared<act::HeldHighs>(
           root.mount,
           [this](const act::HeldHighs::Found& found) { return highs_file_.save(found); })),
+      lifted_file_(config_.state_dir),
+      lifted_limits_(std::make_shared<act::LiftedLimits>(
+          [this](const act::LiftedLimits::Found& found) { return lifted_file_.save(found); })),
       host_actuator_(
           [this](CgroupId id) {
             const observe::KnownCgroup* known = observer_.inventory().find(id);
             return known ? known->directory.get() : -1;
           },
-          &observe::now, ways_of(config_)),
-      dry_actuator_(&observe::now),
+          &observe::now, ways_of(config_), lifted_limits_),
+      dry_actuator_(&observe::now, &watching_actuator_),
       standby_(status_, host_actuator_, root.mount,
                [this](const Snapshot& snapshot, std::span<const Decision> first) {
                  mirror_oom_scores(snapshot, first);
@@ -293,17 +296,29 @@ void Node::open_windows() {
     log::error("{}; metrics are not served", http.error().what);
 }
 
-// What a former daemon did not live to put back. On a thread of its own: systemd may take its time.
-void Node::restore_highs() {
+// What an earlier daemon did not restore because it ended too soon. On a thread of its own: systemd
+// may take its time. Lifted limits first: memory.high is then what the ladder had set, or it would
+// look like somebody else's value.
+void Node::restore_limits() {
+  auto lifted = lifted_file_.load();
+  if (!lifted) {
+    log::error("{}: the limits of the cgroups that were being killed are not known",
+               lifted.error().what);
+    lifted.emplace();
+  }
   auto former = highs_file_.load();
   if (!former) {
     log::error("{}: what memory.high was before is not known", former.error().what);
-    return;
+    former.emplace();
   }
-  if (former->empty()) return;
-  log::info("putting back the memory.high of {} cgroups", former->size());
-  restoring_ =
-      std::jthread([highs = highs_, found = std::move(*former)] { highs->restore_all(found); });
+  if (lifted->empty() && former->empty()) return;
+  if (!lifted->empty()) log::info("restoring the limits of {} killed cgroups", lifted->size());
+  if (!former->empty()) log::info("putting back the memory.high of {} cgroups", former->size());
+  restoring_ = std::jthread([limits = lifted_limits_, highs = highs_, lifted = std::move(*lifted),
+                             found = std::move(*former)] {
+    limits->restore_all(lifted);
+    highs->restore_all(found);
+  });
 }
 
 void Node::resume() {
@@ -466,7 +481,10 @@ void Node::adopt_policy() {
   observer_.heed(config_.policy);
   // Who only observes holds nobody, and has no act to end it.
   if (config_.policy.mode != Mode::kEnforce && highs_->held() > 0)
-    restoring_ = std::jthread([highs = highs_] { highs->restore_all(); });
+    restoring_ = std::jthread([limits = lifted_limits_, highs = highs_] {
+      limits->restore_all();
+      highs->restore_all();
+    });
   shadow_.adopt(config_.policy);
   recorder_.adopt(config_.policy);
   status_.adopt(terms_of(config_), config_.policy);

@@ -11,6 +11,7 @@
 #include "daemon/guard_keeper.h"
 #include "daemon/highs_file.h"
 #include "daemon/kernel_events.h"
+#include "daemon/lifted_file.h"
 #include "daemon/oom_keeper.h"
 #include "daemon/recorder.h"
 #include "daemon/settings_in_force.h"
@@ -77,7 +78,7 @@ class Node {
   report::ReporterSetup reporter_setup();
   void open_windows();
   Result<> keep_slices();
-  void restore_highs();
+  void restore_limits();
   void resume();
   void resume_timers();
   Actuator& actuator();
@@ -119,6 +120,8 @@ class Node {
   std::unique_ptr<report::Http> http_;
   HighsFile highs_file_;
   std::shared_ptr<act::HeldHighs> highs_;  // outlives who acts through it
+  LiftedFile lifted_file_;
+  std::shared_ptr<act::LiftedLimits> lifted_limits_;  // the same
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
   std::unique_ptr<OomKeeper> oom_keeper_;  // null: never on

@@ -59,11 +59,20 @@ bool mirrors_oom_scores(const config::Config& config) {
 
 Result<std::unique_ptr<Node>> Node::start(config::Config config, observe::CgroupRoot root,
                                           observe::Manifests manifests) {
+  std::optional<EnforceLock> lock;
+  if (config.policy.mode == Mode::kEnforce) {
+    auto taken = EnforceLock::take(root.mount);
+    if (!taken) return tl::make_unexpected(taken.error());
+    lock.emplace(std::move(*taken));
+  } else if (const auto holder = enforce_lock_holder(root.mount)) {
+    log::info("{} is in mode enforce on this node; this daemon observes beside it", *holder);
+  }
   auto sources = open_sources(root, config.bpf);
   if (!sources) return tl::make_unexpected(sources.error());
   make_directory(config.state_dir);
   std::unique_ptr<Node> node(
       new Node(std::move(config), root, std::move(*sources), std::move(manifests)));
+  node->lock_ = std::move(lock);
   if (auto kept = node->keep_slices(); !kept) return tl::make_unexpected(kept.error());
   node->open_windows();
   node->restore_limits();
@@ -490,7 +499,26 @@ void Node::adopt_policy() {
   status_.adopt(terms_of(config_), config_.policy);
 }
 
+// Two daemons that evict would each kill for the same shortage. Without the lock the mode stays
+// observe, and the rest of the configuration is adopted.
+void Node::keep_lock(config::Config& fresh) {
+  if (fresh.policy.mode != Mode::kEnforce || lock_) return;
+  if (auto taken = EnforceLock::take(root_.mount)) {
+    lock_.emplace(std::move(*taken));
+    return;
+  } else {
+    log::error("{}; headroom.mode stays observe", taken.error().what);
+  }
+  fresh.policy.mode = Mode::kObserve;
+  for (config::Setting& setting : fresh.settings)
+    if (setting.path == "headroom.mode") {
+      setting.value = R"("observe")";
+      setting.origin = "found";
+    }
+}
+
 void Node::adopt(config::Config config) {
+  keep_lock(config);
   config = tainted(completed(std::move(config), measured_fill_, filesystems_));
   config_.settings = config::adopted(std::move(config.settings), config_.settings);
   for (const config::Setting& setting : config_.settings)
@@ -524,6 +552,7 @@ void Node::adopt(config::Config config) {
   adopt_policy();
   keep_cpus();
   keep_oom_scores();
+  if (config_.policy.mode != Mode::kEnforce) lock_.reset();
 }
 
 }  // namespace headroom::daemon

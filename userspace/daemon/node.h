@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "daemon/cgroup_names.h"
 #include "daemon/cpu_keeper.h"
+#include "daemon/enforce_lock.h"
 #include "daemon/engine.h"
 #include "daemon/guard_keeper.h"
 #include "daemon/highs_file.h"
@@ -40,6 +41,7 @@
 #include <headroom/result.h>
 
 #include <memory>
+#include <optional>
 #include <thread>
 
 namespace headroom::daemon {
@@ -89,6 +91,7 @@ class Node {
   StatusKeeper::Setup status_setup();
   report::DbusSetup bus_setup();
   void adopt_policy();
+  void keep_lock(config::Config& fresh);
   void keep_cpus();
   void save_state();
   report::Programs programs() const;
@@ -99,6 +102,7 @@ class Node {
   void forget_exits();
 
   const observe::CgroupRoot root_;
+  std::optional<EnforceLock> lock_;   // in mode enforce; the last to be released
   const std::int64_t measured_fill_;  // bytes per second
   const observe::Filesystems filesystems_;
   TaintKeeper taints_;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// EnforceLock: at most one headroomd of a node is in mode enforce.
+//
+// An flock(2) on the root directory of the cgroup v2 mount. Its inode is the same in every mount
+// and pid namespace, so that a package's daemon and one in a container exclude each other, which a
+// file in /run or an abstract socket would not do. The kernel releases it when the daemon ends.
+#pragma once
+
+#include "base/fd.h"
+
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace headroom::daemon {
+
+class EnforceLock {
+ public:
+  // An error, which names the holder where its pid can be seen from here: another one has it.
+  static Result<EnforceLock> take(const std::filesystem::path& cgroup_root);
+
+ private:
+  explicit EnforceLock(Fd directory) : directory_(std::move(directory)) {}
+
+  Fd directory_;
+};
+
+// Who has it, for a log line: "headroomd with pid 4711". Absent: nobody, or a process of a pid
+// namespace that cannot be seen from here.
+std::optional<std::string> enforce_lock_holder(const std::filesystem::path& cgroup_root);
+
+}  // namespace headroom::daemon

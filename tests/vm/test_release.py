@@ -84,6 +84,23 @@ def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
         print(f"    nine tenths back after {killed_by_hand(node, 'alone')} ms where nobody helps")
 
 
+def test_limits_of_a_slice_that_outlives_the_kill_are_restored(vm):
+    """The service is restarted in its slice: what was lifted for the kill is what it was before."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        victim = node.run_pod(Pod("again"), "--hold 400M", "Restart=always", "RestartSec=100ms")
+        holds(node, victim, 390)
+        vm.run(f"echo 90000 100000 > {victim.cgroup}/cpu.max; echo 7 > {victim.cgroup}/cpu.weight", check=True)
+        node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 100}Mi"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        node.wait_for_evictions(1)
+        node.configure(kubelet_configuration(hard="100Mi"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        vm.wait_until("[ ! -e /run/headroom/lifted-limits.json ]", timeout=20)
+        assert vm.run(f"cat {victim.cgroup}/cpu.max {victim.cgroup}/cpu.weight", check=True).out.split("\n")[:2] == [
+            "90000 100000", "7"]
+
+
 def test_small_pods_that_only_together_are_too_much_go_together(vm):
     """Thirty of 24 MiB: as many die as will do, at once, and not one more than that."""
     with Node(vm) as node:

@@ -91,6 +91,22 @@ TEST_F(SentinelTest, TheNextFollowsWhenTheFirstGaveNothingBack) {
   EXPECT_EQ(sentinel.kills(), 2u);
 }
 
+TEST_F(SentinelTest, OneThatIsPopulatedAgainIsKilledAgain) {
+  TestCgroup pod("sentinel-again");
+  const pid_t first = pod.sleeper();
+  Sentinel::Setup setup = with(0);
+  setup.kill_again_after = 500ms;
+  Sentinel sentinel(std::move(setup));
+  std::vector<StandingVictim> list;
+  list.push_back(standing(pod));
+  sentinel.stand_by(kLimit, std::move(list));
+  sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
+  EXPECT_TRUE(wait_for(first, 5000));
+  const pid_t restarted = pod.sleeper();
+  EXPECT_TRUE(wait_for(restarted, 5000));
+  EXPECT_EQ(sentinel.kills(), 2u);
+}
+
 TEST_F(SentinelTest, NobodyDiesWhile) {
   struct Case {
     const char* what;

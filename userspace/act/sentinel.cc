@@ -86,7 +86,7 @@ bool kill_now(const StandingVictim& victim) {
 
 StandingVictim* Sentinel::next_living() {
   for (StandingVictim& victim : victims_)
-    if (lives(victim)) return &victim;
+    if (setup_.now() >= victim.not_before && lives(victim)) return &victim;
   return nullptr;
 }
 
@@ -108,8 +108,11 @@ void Sentinel::act(const Observation& seen) {
     setup_.releaser->help_process(victim->process.get());
   else if (killed && setup_.releaser)
     setup_.releaser->help(victim->directory.get());
-  victim->kill.reset();  // whatever came of it, not again
-  victim->process.reset();
+  victim->not_before = at + setup_.kill_again_after;
+  if (!killed && (error == ENODEV || error == ESRCH)) {  // removed: it cannot come back
+    victim->kill.reset();
+    victim->process.reset();
+  }
   if (killed) ++kills_;
   patient_until_ = at + decision.standing.predicted_in + kOverdue / 4;
   decision.deadline = patient_until_;

@@ -31,7 +31,8 @@ struct StandingVictim {
   Fd directory;
   Fd kill;
   Fd events;
-  Fd process{};  // a pidfd, where one process is to go: then there is no `kill`
+  Fd process{};          // a pidfd, where one process is to go: then there is no `kill`
+  Instant not_before{};  // a kill was tried: the next, if it lives on, no sooner
 };
 
 class Sentinel {
@@ -45,6 +46,8 @@ class Sentinel {
     std::function<std::optional<Observation>()> read_memory;  // on the sentinel's thread
     Instant (*now)();
     Releaser* releaser = nullptr;  // outlives this
+    // A cgroup that was killed and is still, or again, populated is killed again after this.
+    Duration kill_again_after = std::chrono::seconds(10);
   };
   explicit Sentinel(Setup setup);
   ~Sentinel();

@@ -5,6 +5,8 @@
 #include "ctl/explain_ranking.h"
 #include "ctl/record_fields.h"
 
+#include <headroom/signal.h>
+
 #include <vector>
 
 #include <spdlog/fmt/fmt.h>
@@ -142,7 +144,13 @@ std::vector<std::string> expected_lines(const Json& record) {
   const Json& predicted = at(record, {"predicted"});
   if (!predicted.is_object()) return {};
   const Json& release = at(predicted, {"release"});
-  const bool sized = release.is_number() && at(predicted, {"release_ms"}).is_number();
+  // Of the other signals it counts tasks, inodes or other bytes.
+  const std::string signal = text(at(record, {"signal"}));
+  const bool memory_signal = signal == name(Signal::kMemoryAvailable) ||
+                             signal == name(Signal::kAllocatableMemoryAvailable) ||
+                             signal == name(Signal::kMemoryPressure);
+  const bool sized =
+      memory_signal && release.is_number() && at(predicted, {"release_ms"}).is_number();
   const std::string memory = bytes(integer(sized ? release : at(predicted, {"memory"})));
   const std::string came = bytes(integer(at(record, {"memory_returned"})));
   const std::string took = milliseconds(at(record, {"latency", "signal_to_gone_ms"}));

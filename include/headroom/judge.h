@@ -32,10 +32,10 @@ struct Victim {
     kTerminating,                    // SIGTERM sent; SIGKILL falls due at `deadline`
     kKilled,                         // SIGKILL sent; its memory is awaited until `deadline`,
                                      // which is put off for as long as it gets on with dying
-    kSpent,      // killed, and its time is up: another may be chosen, this one never again
+    kSpent,      // killed, its time is up, and it lives: chosen again from `step_due` on
     kPretended,  // observe mode: it would have been evicted; held until the signal recovers
     kPreStop,    // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
-    kRemoving,   // gone; its emptyDirs are being removed, until `deadline`
+    kRemoving,   // gone; its emptyDirs are removed, or its tasks reaped, until `step_due`
   };
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;
@@ -44,7 +44,7 @@ struct Victim {
   Instant terminated_at;      // zero: no SIGTERM was sent
   Instant killed_at;          // zero: not yet
   Instant deadline;           // of the phase: when to kill; when to stop waiting for its memory
-  Instant step_due{};         // kPreStop: when SIGTERM is sent at the latest
+  Instant step_due{};         // kPreStop: SIGTERM at the latest; killed: when it may be again
   Instant gone_at{};          // kRemoving: when nobody was left
   std::optional<Bytes> held;  // working set when it was chosen
   // What he has yet to give back, in the signal's unit, as of the pass before the latest and of the
@@ -52,8 +52,8 @@ struct Victim {
   std::optional<std::int64_t> due_before{};
   std::optional<std::int64_t> due{};
   Bytes memory_request{};
-  // kKilled: memory and swap, and CPU time, of its cgroup when it was last seen to get on with
-  // dying.
+  // Killed: the least its cgroup has held of memory and swap since, and its CPU time when it was
+  // last seen to get on with dying.
   std::optional<Bytes> left{};
   Duration ran{};
   Part part{};  // what of the pod goes

@@ -48,7 +48,7 @@ TEST(Pids, APodWhoseTasksAreNotKnownIsPassedOver) {
   Story story(enforcing({below(kPids, 1000)}));
   const auto dark = story.pod("dark", 1_MiB);
   story.record(dark).valid &= ~static_cast<unsigned>(HR_PIDS);
-  story.pod("seen", 1_MiB);
+  story.record(story.pod("seen", 1_MiB)).pids_current = 900;
   story.step(0, {{kPids, 500, 32'768}});
   EXPECT_EQ(story.decided(), Lines{"kill seen"});
 }
@@ -68,7 +68,7 @@ TEST(Swap, MemoryAndSwapAboveRequestTogetherDecide) {
 TEST(Swap, SwitchedOffInFlightNeitherTripsNorClears) {
   Policy policy = enforcing({below(kSwap, kGiB, seconds(10))});
   Story story(policy);
-  story.pod("hog", 1_GiB);
+  story.record(story.pod("hog", 1_GiB)).swap_usage = kGiB;
   story.step(0, {{kSwap, kGiB / 2}});
   story.step(5'000, {});  // swapoff: unknown
   EXPECT_EQ(story.decided(), kNothing);
@@ -97,9 +97,8 @@ TEST(Order, OfTwoThresholdsOfOneSignalTheHardOne) {
   story.pod("bomb", 1_MiB);
   story.step(0, {{kPids, 900, 32'768}});
   story.vanish(0);
-  story.pod("bomb2", 1_MiB);
+  story.record(story.pod("bomb2", 1_MiB)).pids_current = 900;
   story.step(1'500, {{kPids, 900, 32'768}});
-  story.step(1'505, {{kPids, 900, 32'768}});
   ASSERT_EQ(story.decided(), Lines{"kill bomb2"});
   EXPECT_TRUE(story.verdict.decisions[0].reason.hard);
 }
@@ -256,6 +255,7 @@ TEST(Disk, NobodyDiesForImagesThatAreAloneOnTheirFilesystem) {
   Story story(enforcing({below(kImageFs, kGiB), below(kPids, 1000), below(kNodeFs, kGiB)}));
   story.images = {.dedicated = true, .split = true};
   story.uses_disk(story.pod("web", 1_MiB), 1, 1_GiB);
+  story.record(0).pids_current = 2000;
   story.step(1, {{kImageFs, kGiB / 2}, {kPids, 30'000, 32'768}, {kNodeFs, 2 * kGiB}});
   EXPECT_EQ(story.decided(), kNothing);
   EXPECT_TRUE(raised(story, Condition::kDiskPressure));
@@ -360,6 +360,7 @@ TEST(NodeReclaim, FreesWhatIsOnTheFilesystem) {
     Story story(policy);
     story.images = c.images;
     story.uses_disk(story.pod("hog", 1_MiB), 1, 1_GiB);
+    story.record(0).pids_current = 2000;
     story.step(1, {{c.signal, 1}});
     EXPECT_EQ(story.decided(), c.decided) << name(c.signal) << c.images.split;
   }

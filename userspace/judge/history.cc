@@ -32,8 +32,28 @@ Victim victim_of(const Decision& decision) {
   return victim;
 }
 
+// It was killed before and was chosen again, for what lives in its cgroup now. What the former kill
+// has yet to give back is waited for as before.
+void begin_again(const Decision& decision, Victim& victim) {
+  Victim next = victim_of(decision);
+  if (decision.act == Act::kKill) {  // the back-off goes on from these
+    next.killed_at = victim.killed_at;
+    next.step_due = victim.step_due;
+  }
+  const bool same_unit = resource_of(victim.reason.signal) == resource_of(decision.reason.signal);
+  if (victim.phase == Phase::kKilled && same_unit && victim.due && next.due)
+    next.due = next.due_before = *next.due + *victim.due;
+  victim = std::move(next);
+}
+
+bool was_killed(const Victim& victim) {
+  return victim.phase == Phase::kSpent || victim.phase == Phase::kRemoving ||
+         (victim.phase == Phase::kKilled && victim.killed_at != Instant{});
+}
+
 void condemned(const Outcome& outcome, Victim& victim) {
   const Decision& decision = outcome.decision;
+  if (was_killed(victim)) begin_again(decision, victim);
   // Counted from when the signal was out, not from when it was decided: grace is given in full.
   victim.deadline = decision.deadline + (outcome.at - decision.decided_at);
   if (decision.act == Act::kTerminate) {
@@ -41,6 +61,7 @@ void condemned(const Outcome& outcome, Victim& victim) {
     victim.terminated_at = outcome.at;
   } else {
     victim.phase = Phase::kKilled;
+    victim.step_due = judge_eviction::retry_at(victim, outcome.at);
     victim.killed_at = outcome.at;
   }
 }
@@ -90,6 +111,7 @@ void act_of_some_length(const Outcome& outcome, History& history,
     if (known == history.victims.end() && !begins) return;
     if (known == history.victims.end())
       known = history.victims.insert(known, victim_of(outcome.decision));
+    if (begins && was_killed(*known)) begin_again(outcome.decision, *known);
     pre_stop(outcome, *known);
   }
   if (act == Act::kRemove && known != history.victims.end()) removal(outcome, *known);

@@ -40,7 +40,7 @@ std::optional<std::int64_t> to_free(const Policy& policy, const Snapshot& snapsh
   const Signal signal = policy.thresholds[threshold].signal;
   if (!is_sized(signal)) {
     if (awaiting(verdict.after, signal)) return std::nullopt;
-    return 0;
+    return is_disk(signal) ? shortfall(policy, snapshot, verdict, threshold).value_or(0) : 0;
   }
   if (has_just_left(verdict, signal)) return std::nullopt;
   const auto missing = shortfall(policy, snapshot, verdict, threshold);

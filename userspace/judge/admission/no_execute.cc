@@ -18,12 +18,6 @@ const TaintTimer* timer_of(const std::vector<TaintTimer>& timers, CgroupId cgrou
   return it == timers.end() ? nullptr : &*it;
 }
 
-bool leaving(const History& history, CgroupId cgroup) {
-  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
-    return victim.cgroup == cgroup && victim.part.whole();
-  });
-}
-
 bool any_no_execute(const Policy& policy) {
   return std::any_of(policy.taints.begin(), policy.taints.end(),
                      [](const auto& taint) { return taint->effect == TaintEffect::kNoExecute; });
@@ -93,7 +87,7 @@ void heed_taints(const Policy& policy, const Snapshot& snapshot, const History& 
       if (snapshot.at < timers.back().due()) continue;
       since = timers.back().started;
     }
-    if (!empty(reading) && !leaving(verdict.after, reading.cgroup))
+    if (!empty(reading) && !judge_eviction::excluded(verdict.after, reading, snapshot.at))
       verdict.decisions.push_back(send_away(reading, left.taint, since, snapshot.at));
   }
 }

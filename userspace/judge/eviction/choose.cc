@@ -25,9 +25,10 @@ constexpr Duration kDiskPatience = std::chrono::seconds(30);
 constexpr std::size_t kMostAtOnce = 32;
 
 // Before its place in the ranking is known.
-Fate fate_of(const PodReading& reading, const History& history, const Candidate& candidate) {
+Fate fate_of(const PodReading& reading, const History& history, const Candidate& candidate,
+             Instant at) {
   if (reading.critical) return Fate::kCritical;
-  if (dying(history, reading.cgroup)) return Fate::kDying;
+  if (excluded(history, reading, at)) return Fate::kDying;
   if (reading.record && reading.record->populated == 0) return Fate::kEmpty;
   return candidate.usage ? Fate::kOutranked : Fate::kUnknown;
 }
@@ -44,25 +45,49 @@ void spare_no_culprit(const Snapshot& snapshot, std::vector<Candidate>& ranking)
     first->fate = Fate::kOutranked;
 }
 
+// What all candidates of this fate should give back together.
+std::int64_t held_by_all(const std::vector<Candidate>& ranking, Fate fate) {
+  std::int64_t sum = 0;
+  for (const Candidate& entry : ranking)
+    if (entry.fate == fate && __builtin_add_overflow(sum, entry.predicted.value_or(0), &sum))
+      return std::numeric_limits<std::int64_t>::max();
+  return sum;
+}
+
 // The kubelet ranks a pod without stats first of all and kills it on no evidence. Here it keeps
-// that rank but is passed over while anyone with a reading can be evicted.
-Candidate* pick(std::vector<Candidate>& ranking) {
+// that rank but is passed over while anyone with a reading can be evicted. One that gives back next
+// to nothing comes last; short of memory it is better than the kernel's OOM killer, else it is
+// evicted only if it and those like it hold what is missing.
+Candidate* pick(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  const bool helps = wants_memory(signal) || held_by_all(ranking, Fate::kFutile) >= missing;
+  const auto may_be_last = [&](const Candidate& entry) {
+    return helps && (wants_memory(signal) || entry.predicted.value_or(0) > 0);
+  };
   for (const Fate eligible : {Fate::kOutranked, Fate::kUnknown, Fate::kFutile})
     for (Candidate& entry : ranking)
-      if (entry.fate == eligible) return &entry;
+      if (entry.fate == eligible && (eligible != Fate::kFutile || may_be_last(entry)))
+        return &entry;
   return nullptr;
 }
 
-// What he holds is nearly all page cache, which stays; and what he would free is not enough.
-bool is_futile(const Candidate& candidate, std::int64_t missing) {
-  constexpr std::int64_t kWorthwhile = 8;  // of what he uses, at least one part in so many
-  return candidate.predicted && candidate.usage && *candidate.predicted < missing &&
-         *candidate.predicted < *candidate.usage / kWorthwhile;
+// Of memory: what the pod holds is nearly all page cache, which stays, and what it would free is
+// not enough. Of all else: what it would free is next to nothing beside what is missing; and where
+// all candidates together do not hold what is missing, the shortage is not theirs, so one alone
+// must hold half of it.
+bool is_futile(Signal signal, const Candidate& candidate, std::int64_t missing,
+               std::int64_t together) {
+  constexpr std::int64_t kWorthwhile = 8;  // at least one part in so many
+  if (!candidate.predicted || !candidate.usage || *candidate.predicted >= missing) return false;
+  if (wants_memory(signal)) return *candidate.predicted < *candidate.usage / kWorthwhile;
+  const std::int64_t parts = together < missing ? 2 : kWorthwhile;
+  return *candidate.predicted == 0 || *candidate.predicted < missing / parts;
 }
 
-void pass_over_the_futile(std::vector<Candidate>& ranking, std::int64_t missing) {
+void pass_over_the_futile(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  const std::int64_t together = held_by_all(ranking, Fate::kOutranked);
   for (Candidate& entry : ranking)
-    if (entry.fate == Fate::kOutranked && is_futile(entry, missing)) entry.fate = Fate::kFutile;
+    if (entry.fate == Fate::kOutranked && is_futile(signal, entry, missing, together))
+      entry.fate = Fate::kFutile;
 }
 
 // The grace a pod is given: none for a hard threshold unless policy grants it; for a soft one
@@ -79,12 +104,6 @@ std::optional<Bytes> held_by(const PodReading& reading) {
 }
 
 }  // namespace
-
-bool dying(const History& history, CgroupId cgroup) {
-  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
-    return victim.cgroup == cgroup && victim.part.whole();
-  });
-}
 
 Act first_act(const Pod& pod, Duration grace) {
   if (grace <= Duration::zero()) return Act::kKill;
@@ -116,7 +135,7 @@ bool awaits_measurement(const Snapshot& snapshot, const Reason& reason, const Hi
   if (!is_disk(reason.signal) || snapshot.at - reason.first_crossed >= kDiskPatience) return false;
   const Instant wanted = std::max(reason.first_crossed, snapshot.at - kDiskStale);
   return std::any_of(snapshot.pods.begin(), snapshot.pods.end(), [&](const PodReading& reading) {
-    const bool matters = !reading.critical && !dying(history, reading.cgroup) &&
+    const bool matters = !reading.critical && !excluded(history, reading, snapshot.at) &&
                          !(reading.record && reading.record->populated == 0);
     return matters && (!reading.disk || reading.disk->at < wanted);
   });
@@ -157,11 +176,14 @@ void list_all(const Snapshot& snapshot, Signal signal, Verdict& verdict) {
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
     Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i]);
     entry.pod = i;
-    entry.fate = fate_of(snapshot.pods[i], verdict.after, entry);
-    entry.predicted = predicted_release(signal, snapshot.pods[i]);
+    entry.fate = fate_of(snapshot.pods[i], verdict.after, entry, snapshot.at);
+    entry.predicted = predicted_release(signal, snapshot.pods[i], snapshot.images);
     if (entry.predicted && wants_memory(signal))
       *entry.predicted -=
           std::min(*entry.predicted, due_of_parts(verdict.after, snapshot.pods[i].cgroup));
+    if (entry.predicted)
+      *entry.predicted -= std::min(*entry.predicted,
+                                   outlived(verdict.after, snapshot.pods[i], signal, snapshot.at));
     verdict.ranking.push_back(entry);
   }
 }
@@ -172,13 +194,13 @@ void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std
   list_all(snapshot, signal, verdict);
   rank(signal, verdict.ranking);
   if (policy.evict_static_culprits) spare_no_culprit(snapshot, verdict.ranking);
-  pass_over_the_futile(verdict.ranking, missing);
+  pass_over_the_futile(signal, verdict.ranking, missing);
 }
 
 // The same of so many who may be chosen, and of nobody else.
 void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Verdict& verdict) {
   list_all(snapshot, signal, verdict);
-  pass_over_the_futile(verdict.ranking, std::numeric_limits<std::int64_t>::max());
+  pass_over_the_futile(signal, verdict.ranking, std::numeric_limits<std::int64_t>::max());
   std::erase_if(verdict.ranking,
                 [](const Candidate& each) { return each.fate != Fate::kOutranked; });
   rank_first(signal, most, verdict.ranking);
@@ -190,7 +212,7 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
             std::int64_t missing, Verdict& verdict) {
   rank_all(policy, snapshot, reason.signal, missing, verdict);
   for (std::size_t count = 0; count < kMostAtOnce; ++count) {
-    Candidate* const next = pick(verdict.ranking);
+    Candidate* const next = pick(reason.signal, verdict.ranking, missing);
     // After the first, only those of whom something is known to come.
     if (!next || (count > 0 && next->fate != Fate::kOutranked)) return;
     next->fate = Fate::kChosen;
@@ -198,7 +220,7 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
         take_from(policy, snapshot.pods[next->pod], reason, missing, verdict.after);
     condemn(policy, snapshot, reason, *next, taking, verdict);
     const auto coming = verdict.decisions.back().standing.predicted;
-    if (!coming) return;
+    if (!coming || is_disk(reason.signal)) return;
     missing -= *coming;
     if (missing <= 0) return;
   }
@@ -219,7 +241,7 @@ std::vector<Decision> standing_list(Policy policy, const Snapshot& snapshot, con
   else
     rank_eligible(snapshot, reason.signal, most, verdict);
   while (verdict.decisions.size() < most) {
-    Candidate* const next = pick(verdict.ranking);
+    Candidate* const next = pick(reason.signal, verdict.ranking, 0);
     if (!next || next->fate != Fate::kOutranked) break;
     next->fate = Fate::kChosen;
     // The part, if that is what is asked for; then what is left of the pod.

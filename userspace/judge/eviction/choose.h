@@ -25,9 +25,6 @@ Act first_act(const Pod& pod, Duration grace);
 Decision eviction_of(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,
                      const Reason& reason);
 
-// Already on its way out, all of it.
-bool dying(const History& history, CgroupId cgroup);
-
 // The kubelet chooses by disk usage up to a minute old. Here a choice waits, within reason, until
 // whoever might be chosen has been measured since the threshold was crossed.
 bool awaits_measurement(const Snapshot& snapshot, const Reason& reason, const History& history);

@@ -3,6 +3,7 @@
 
 #include "judge/eviction/choose.h"
 #include "judge/eviction/release.h"
+#include "judge/eviction/victims.h"
 #include "judge/qos.h"
 
 #include <algorithm>
@@ -146,7 +147,7 @@ class Climb {
   // Theirs may be touched: nobody's whom nothing may happen to, and nobody's who dies.
   bool may_touch(const PodReading& reading) const {
     return reading.record && reading.record->populated != 0 && !reading.critical &&
-           !dying(verdict_.after, reading.cgroup) && limits_known(*reading.record);
+           !excluded(verdict_.after, reading, at_) && limits_known(*reading.record);
   }
   bool over(const HeldLimit& held) const {
     if (at_ >= held.until) return true;

@@ -2,6 +2,7 @@
 #include "judge/eviction/limits.h"
 
 #include "judge/eviction/choose.h"
+#include "judge/eviction/victims.h"
 
 #include <algorithm>
 
@@ -69,8 +70,8 @@ std::optional<Excess> excess_of(const PodReading& reading, ImageStorage images) 
   return over_container_limit(*reading.pod, *reading.disk, images);
 }
 
-bool may_be_evicted(const PodReading& reading, const History& history) {
-  return !reading.critical && !dying(history, reading.cgroup) &&
+bool may_be_evicted(const PodReading& reading, const History& history, Instant at) {
+  return !reading.critical && !excluded(history, reading, at) &&
          !(reading.record && reading.record->populated == 0);
 }
 
@@ -94,7 +95,7 @@ bool enforce_limits(const Policy& policy, const Snapshot& snapshot, Verdict& ver
   for (const PodReading& reading : snapshot.pods) {
     if (reading.storage_is_unlimited || !reading.disk) continue;
     const auto excess = excess_of(reading, snapshot.images);
-    if (!excess || !may_be_evicted(reading, verdict.after)) continue;
+    if (!excess || !may_be_evicted(reading, verdict.after, snapshot.at)) continue;
     Decision decision = eviction_of(policy, snapshot, reading, reason_of(*excess, *reading.disk));
     decision.standing.candidates = 1;
     decision.standing.usage = excess->used;

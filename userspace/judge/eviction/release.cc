@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/release.h"
 
+#include "judge/eviction/disk.h"
 #include "judge/eviction/part.h"
 #include "judge/eviction/threshold.h"
 #include "judge/eviction/victims.h"
@@ -26,13 +27,6 @@ std::optional<Bytes> memory_and_swap(const PodReading* reading) {
                known_or_none(reading->record->swap_usage)};
 }
 
-// By the cgroup that the victim, or its process, is in.
-std::optional<Bytes> held_still(const Victim& victim, const PodReading* reading) {
-  if (victim.part.unit != EvictionUnit::kContainer) return memory_and_swap(reading);
-  const PartReading* part = reading ? reading_of(*reading, victim.part.cgroup) : nullptr;
-  return part ? part->usage : std::nullopt;
-}
-
 Duration cpu_time(const hr_record& record) {
   return record.valid & HR_CPU ? Duration(static_cast<std::int64_t>(record.cpu_usage_ns))
                                : Duration::zero();
@@ -40,22 +34,47 @@ Duration cpu_time(const hr_record& record) {
 
 // What this victim has yet to give back; absent: nobody can say.
 std::optional<std::int64_t> outstanding(const Victim& victim, Signal signal) {
-  const bool same_unit = condition_of(victim.reason.signal) == condition_of(signal);
+  const bool same_unit = resource_of(victim.reason.signal) == resource_of(signal);
   return same_unit ? victim.due_before : std::nullopt;
 }
 
 }  // namespace
 
-bool is_sized(Signal signal) {
-  return is_memory(signal) || signal == Signal::kPidAvailable;
+std::optional<Bytes> held_still(const Victim& victim, const PodReading* reading) {
+  if (victim.part.unit != EvictionUnit::kContainer) return memory_and_swap(reading);
+  const PartReading* part = reading ? reading_of(*reading, victim.part.cgroup) : nullptr;
+  return part ? part->usage : std::nullopt;
 }
 
-std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading) {
+bool is_sized(Signal signal) {
+  return is_memory(signal) || signal == Signal::kPidAvailable || signal == Signal::kSwapAvailable;
+}
+
+std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
+                                              ImageStorage images) {
+  if (is_disk(signal))
+    return reading.disk ? std::optional(disk_usage(signal, images, *reading.disk)) : std::nullopt;
   if (!reading.record) return std::nullopt;
   if (wants_memory(signal)) return memory_of_processes(*reading.record);
   if (signal == Signal::kPidAvailable && (reading.record->valid & HR_PIDS))
     return static_cast<std::int64_t>(reading.record->pids_current);
+  const hr_record& record = *reading.record;
+  const bool has_swap = (record.valid & HR_MEMORY_USAGE) && record.swap_usage != HR_UNKNOWN;
+  if (signal == Signal::kSwapAvailable && has_swap)
+    return static_cast<std::int64_t>(record.swap_usage);
   return std::nullopt;
+}
+
+std::int64_t outlived(const History& history, const PodReading& reading, Signal signal,
+                      Instant at) {
+  for (const Victim& victim : history.victims) {
+    if (victim.cgroup != reading.cgroup || !victim.part.whole()) continue;
+    const bool waits = victim.phase == Victim::Phase::kKilled ||
+                       (victim.phase == Victim::Phase::kSpent && at < victim.step_due);
+    if (waits && resource_of(victim.reason.signal) == resource_of(signal))
+      return victim.due.value_or(0);
+  }
+  return 0;
 }
 
 namespace {
@@ -98,8 +117,29 @@ std::optional<std::int64_t> left_of(const Victim& victim, const PodReading& read
 
 void note_what_is_due(Victim& victim, const PodReading* reading) {
   victim.due_before = victim.due;
-  if (victim.phase != Victim::Phase::kKilled || !victim.due || !reading) return;
+  const bool killed =
+      victim.phase == Victim::Phase::kKilled || victim.phase == Victim::Phase::kSpent;
+  if (!killed || !victim.due || !reading || is_disk(victim.reason.signal)) return;
   if (const auto left = left_of(victim, *reading)) victim.due = std::min(*left, *victim.due);
+}
+
+void note_what_is_left(Victim& victim, const PodReading* reading) {
+  note_what_is_due(victim, reading);
+  if (const auto left = held_still(victim, reading))
+    victim.left = victim.left ? std::min(*left, *victim.left) : *left;
+}
+
+bool note_reaped(Victim& victim, const PodReading* reading, std::int64_t& risen) {
+  victim.due_before = victim.due;
+  if (!victim.due) return false;
+  const bool counted = reading && reading->record && (reading->record->valid & HR_PIDS);
+  const std::int64_t left =
+      counted ? std::min(static_cast<std::int64_t>(reading->record->pids_current), *victim.due)
+              : *victim.due - std::min(risen, *victim.due);
+  const std::int64_t reaped = *victim.due - left;
+  risen -= std::min(risen, reaped);
+  victim.due = left;
+  return reaped > 0;
 }
 
 void wait_while_it_dies(Victim& victim, const PodReading* reading, Instant at) {
@@ -109,12 +149,13 @@ void wait_while_it_dies(Victim& victim, const PodReading* reading, Instant at) {
   constexpr Bytes kSomeMemory = 1_MiB;
   if (victim.phase != Victim::Phase::kKilled) return;
   const auto left = held_still(victim, reading);
-  if (!left) return;
+  // What lives again does not get on with dying.
+  if (!left || lives_again(victim, reading)) return;
   // Of a part the pod's CPU time says nothing: others in it live on.
   const Duration ran = victim.part.whole() ? cpu_time(*reading->record) : victim.ran;
   // The first pass after the kill has nothing to compare with.
   if (victim.left && *victim.left - *left < kSomeMemory && ran - victim.ran < kSomeTime) return;
-  victim.left = left;
+  victim.left = victim.left ? std::min(*left, *victim.left) : *left;
   victim.ran = ran;
   victim.deadline = std::max(victim.deadline, std::min(at + kStill, victim.killed_at + kLongest));
 }

@@ -131,8 +131,35 @@ Duration kept_for_term(Duration grace) {
 }
 
 bool is_waited_for(const Victim& victim, Signal signal) {
-  if (victim.phase == Phase::kRemoving) return is_disk(signal);
+  if (victim.phase == Phase::kRemoving)
+    return condition_of(victim.reason.signal) == condition_of(signal) && !wants_memory(signal);
   return victim.phase != Phase::kSpent && !stays_for_no_shortage(victim);
+}
+
+bool lives_again(const Victim& victim, const PodReading* reading) {
+  // A new process that holds less is not worth another kill.
+  constexpr Bytes kGrown = 16_MiB;
+  const bool killed = victim.phase == Phase::kKilled || victim.phase == Phase::kSpent;
+  if (!killed || !victim.left) return false;
+  const auto now = held_still(victim, reading);
+  return now && *now > *victim.left + kGrown;
+}
+
+bool excluded(const History& history, const PodReading& reading, Instant at) {
+  return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
+    if (victim.cgroup != reading.cgroup || !victim.part.whole()) return false;
+    if (lives_again(victim, &reading)) return false;
+    if (victim.phase == Phase::kSpent) return at < victim.step_due;
+    // Its tasks are being reaped; what lives in the cgroup now came later.
+    return victim.phase != Phase::kRemoving || is_disk(victim.reason.signal);
+  });
+}
+
+Instant retry_at(const Victim& before, Instant killed_at) {
+  constexpr Duration kFirst = std::chrono::minutes(1), kLongest = std::chrono::minutes(5);
+  if (before.killed_at == Instant{} || before.step_due <= before.killed_at)
+    return killed_at + kFirst;
+  return killed_at + std::clamp(2 * (before.step_due - before.killed_at), kFirst, kLongest);
 }
 
 bool awaiting(const History& history, Signal signal) {
@@ -146,11 +173,12 @@ namespace {
 class Round {
  public:
   Round(const Policy& policy, const Snapshot& snapshot, const History& before, Verdict& verdict)
-      : policy_(policy),
-        snapshot_(snapshot),
-        before_(before),
-        at_(snapshot.at),
-        verdict_(verdict) {}
+      : policy_(policy), snapshot_(snapshot), before_(before), at_(snapshot.at), verdict_(verdict) {
+    const auto& now = of(snapshot.observations, Signal::kPidAvailable);
+    const auto& last = before.trends[static_cast<std::size_t>(Signal::kPidAvailable)].last;
+    if (now && last && now->at > last->at)
+      risen_ = std::max<std::int64_t>(now->available - last->available, 0);
+  }
 
   void attend(const Victim& victim, const PodReading* reading) {
     switch (victim.phase) {
@@ -159,10 +187,15 @@ class Round {
           stays(victim);
         return;
       case Phase::kRemoving:
+        if (victim.reason.signal == Signal::kPidAvailable) return await_tasks(victim, reading);
         if (at_ < victim.step_due) return stays(victim);
         return leaves(victim, reading);
       case Phase::kSpent:
-        if (!gone(victim, reading)) return stays(victim);
+        if (!gone(victim, reading)) {
+          stays(victim);
+          note_what_is_left(verdict_.after.victims.back(), reading);
+          return;
+        }
         // He is waited for no longer, but what he leaves is removed all the same.
         if (leaves_volumes(policy_, victim)) remove(victim);
         return;
@@ -182,7 +215,25 @@ class Round {
     if (for_a_disk(victim.reason)) verdict_.after.disk_settles = at_ + kDiskSettle;
   }
 
+  // No process is left, but its zombies count as tasks until they are reaped. The return is waited
+  // for as long as it goes on.
+  void await_tasks(const Victim& victim, const PodReading* reading) {
+    Victim waited = victim;
+    if (waited.phase != Phase::kRemoving) {
+      waited.phase = Phase::kRemoving;
+      waited.gone_at = at_;
+      waited.step_due = at_ + kStillReaping;
+    }
+    if (note_reaped(waited, reading, risen_))
+      waited.step_due = std::max(waited.step_due,
+                                 std::min(at_ + kStillReaping, waited.gone_at + kLongestReaping));
+    if (waited.due.value_or(0) <= 0 || at_ >= waited.step_due) return leaves(waited, reading);
+    stays(waited);
+  }
+
   void is_gone(const Victim& victim, const PodReading* reading) {
+    if (victim.reason.signal == Signal::kPidAvailable && victim.part.whole())
+      return await_tasks(victim, reading);
     if (!leaves_volumes(policy_, victim)) return leaves(victim, reading);
     stays(victim);
     verdict_.after.victims.back().gone_at = at_;
@@ -218,12 +269,16 @@ class Round {
 
   // Removing files takes what it takes; after this the next may be chosen.
   static constexpr Duration kRemoveWindow = std::chrono::seconds(60);
+  // From the latest pass that saw tasks reaped; and from the end of the last process.
+  static constexpr Duration kStillReaping = std::chrono::seconds(1),
+                            kLongestReaping = std::chrono::seconds(30);
 
   const Policy& policy_;
   const Snapshot& snapshot_;
   const History& before_;
   const Instant at_;
   Verdict& verdict_;
+  std::int64_t risen_ = 0;  // pid.available since the pass before, and not yet set against a victim
 };
 
 }  // namespace

@@ -9,6 +9,20 @@ namespace headroom::judge_eviction {
 // He is dying, and what he gives back is still to come.
 bool is_waited_for(const Victim& victim, Signal signal);
 
+// Killed, and yet a process lives in its cgroup that came after the kill: the cgroup holds clearly
+// more than the least it has held since, and what SIGKILL has reached does not grow. `reading` may
+// be null.
+bool lives_again(const Victim& victim, const PodReading* reading);
+
+// The pod of this reading is not to be chosen: it is on its way out, all of it. A victim that was
+// killed is a candidate again once it lives again, and once it is spent and its back-off
+// (Victim::step_due) is over.
+bool excluded(const History& history, const PodReading& reading, Instant at);
+
+// A kill that was carried out: when its pod may be chosen again if the cgroup never empties. A
+// minute after the first, and twice as long after each further one, up to five minutes.
+Instant retry_at(const Victim& before, Instant killed_at);
+
 // True when a victim still stands between us and the next choice for this signal.
 bool awaiting(const History& history, Signal signal);
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace headroom {
 
@@ -43,10 +45,26 @@ inline std::string to_string(const Taint& taint) {
   return text.append(":").append(name(taint.effect));
 }
 
+// The integers that Gt and Lt compare: decimal digits of an int64, without a plus sign or leading
+// zeros; "-0" is none.
+inline std::optional<std::int64_t> toleration_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  const bool negative = text.front() == '-';
+  const char first = text[negative ? 1 : 0];
+  if (first == '0' && text.size() > 1) return std::nullopt;
+  return value;
+}
+
 struct Toleration {
-  std::string key{};  // empty (with `any_value`): every key
+  // How the taint's value is compared with `value`. kGt and kLt (Kubernetes 1.35) compare integers:
+  // the taint's value is greater, or less.
+  enum class Operator : std::uint8_t { kEqual, kExists, kGt, kLt };  // recorded: new ones go last
+  std::string key{};  // empty (with kExists): every key
   std::string value{};
-  bool any_value = false;               // operator Exists; else Equal
+  Operator op = Operator::kEqual;
   std::optional<TaintEffect> effect{};  // absent: every effect
   // tolerationSeconds: how long a NoExecute taint is put up with; absent: for ever.
   std::optional<std::chrono::seconds> seconds{};

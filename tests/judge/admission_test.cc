@@ -39,7 +39,7 @@ Lines preempted(const Admission& admission, const NodeState& node) {
 
 Toleration of_memory_pressure() {
   return {.key = "node.kubernetes.io/memory-pressure",
-          .any_value = true,
+          .op = Toleration::Operator::kExists,
           .effect = TaintEffect::kNoSchedule};
 }
 
@@ -52,7 +52,7 @@ TEST(AdmissionUnderPressure, FollowsTheKubeletExactly) {
   Pod tolerant = best_effort;
   tolerant.placement.tolerations = {of_memory_pressure()};
   Pod tolerates_disk = guaranteed;
-  tolerates_disk.placement.tolerations = {{.any_value = true}};
+  tolerates_disk.placement.tolerations = {{.op = Toleration::Operator::kExists}};
   Pod critical = best_effort;
   critical.priority = kSystemCriticalPriority;
   Pod is_static = best_effort;
@@ -332,7 +332,8 @@ TEST(AdmissionByTaint, OperatorsTaintsKeepPodsAwayAndPreferencesAreSaid) {
                    "Predicate TaintToleration failed: node(s) had taints that the pod didn't "
                    "tolerate: c:NoExecute"}));
   EXPECT_EQ(refused.unwelcome, std::vector<Taint>{node.taints[1]});
-  pod.placement.tolerations = {{.key = "a", .value = "1"}, {.key = "c", .any_value = true}};
+  pod.placement.tolerations = {{.key = "a", .value = "1"},
+                               {.key = "c", .op = Toleration::Operator::kExists}};
   EXPECT_TRUE(admit(pod, node).admitted) << "a preference does not refuse";
   pod.placement.tolerations.clear();
   pod.is_static = true;

@@ -117,7 +117,7 @@ TEST(PlaceScores, TaintsAreCountedAndTurnedAround) {
     return all;
   };
   EXPECT_EQ(scores(), (std::vector<std::int64_t>{100, 67, 0})) << "100 - 100*1/3";
-  pod.placement.tolerations = {{.any_value = true}};
+  pod.placement.tolerations = {{.op = Toleration::Operator::kExists}};
   EXPECT_EQ(scores(), (std::vector<std::int64_t>{100, 100, 100}));
 }
 

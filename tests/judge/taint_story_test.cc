@@ -20,7 +20,7 @@ TaintRef no_execute(const char* key, const char* value = "") {
 Toleration tolerating(const char* key, std::optional<seconds> time = std::nullopt) {
   Toleration toleration;
   toleration.key = key;
-  toleration.any_value = true;
+  toleration.op = Toleration::Operator::kExists;
   toleration.seconds = time;
   return toleration;
 }
@@ -263,10 +263,10 @@ TEST(Tolerations, MatchByKeyValueAndEffect) {
            Case{"equal", {.key = "dedicated", .value = "gpu"}, true},
            Case{"another_value", {.key = "dedicated", .value = "cpu"}, false},
            Case{"no_value", {.key = "dedicated"}, false},
-           Case{"exists", {.key = "dedicated", .any_value = true}, true},
-           Case{"another_key", {.key = "other", .any_value = true}, false},
-           Case{"every_key", {.any_value = true}, true},
-           Case{"equal_needs_a_key", {.value = "gpu"}, false},
+           Case{"exists", {.key = "dedicated", .op = Toleration::Operator::kExists}, true},
+           Case{"another_key", {.key = "other", .op = Toleration::Operator::kExists}, false},
+           Case{"every_key", {.op = Toleration::Operator::kExists}, true},
+           Case{"equal_without_a_key", {.value = "gpu"}, true},
            Case{"its_effect",
                 {.key = "dedicated", .value = "gpu", .effect = TaintEffect::kNoExecute},
                 true},
@@ -274,7 +274,7 @@ TEST(Tolerations, MatchByKeyValueAndEffect) {
                 {.key = "dedicated", .value = "gpu", .effect = TaintEffect::kNoSchedule},
                 false},
            Case{"every_key_of_another_effect",
-                {.any_value = true, .effect = TaintEffect::kPreferNoSchedule},
+                {.op = Toleration::Operator::kExists, .effect = TaintEffect::kPreferNoSchedule},
                 false},
        })
     EXPECT_EQ(tolerates(c.toleration, taint), c.tolerates) << c.says;

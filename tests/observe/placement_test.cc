@@ -71,7 +71,7 @@ TEST(PlacementOf, ReadsAllOfIt) {
                                              .value = "gpu",
                                              .effect = TaintEffect::kNoExecute,
                                              .seconds = seconds(30)},
-                                            {.any_value = true}};
+                                            {.op = Toleration::Operator::kExists}};
   EXPECT_EQ(placement.tolerations, tolerations);
 }
 

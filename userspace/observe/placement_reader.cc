@@ -18,7 +18,11 @@ constexpr std::array<Choice<Operator>, 6> kOperators{{{"In", Operator::kIn},
                                                       {"DoesNotExist", Operator::kDoesNotExist},
                                                       {"Gt", Operator::kGt},
                                                       {"Lt", Operator::kLt}}};
-constexpr std::array<Choice<bool>, 2> kTolerationOperators{{{"Equal", false}, {"Exists", true}}};
+constexpr std::array<Choice<Toleration::Operator>, 4> kTolerationOperators{
+    {{"Equal", Toleration::Operator::kEqual},
+     {"Exists", Toleration::Operator::kExists},
+     {"Gt", Toleration::Operator::kGt},
+     {"Lt", Toleration::Operator::kLt}}};
 constexpr std::array<Choice<TaintEffect>, 3> kEffects{
     {{"NoSchedule", TaintEffect::kNoSchedule},
      {"PreferNoSchedule", TaintEffect::kPreferNoSchedule},
@@ -123,9 +127,16 @@ void read_node_affinity(const Section& affinity, Placement& placement) {
 }
 
 void expect_sense(const Section& section, const Toleration& toleration) {
-  if (toleration.any_value && !toleration.value.empty())
+  const bool exists = toleration.op == Toleration::Operator::kExists;
+  const bool compares =
+      toleration.op == Toleration::Operator::kGt || toleration.op == Toleration::Operator::kLt;
+  if (exists && !toleration.value.empty())
     section.complain("value", "expected none, as the operator is Exists");
-  if (toleration.key.empty() && !toleration.any_value)
+  if (compares && !toleration_integer(toleration.value))
+    section.complain_at(
+        section.line_of("value"),
+        section.path_of("value") + ": expected an integer, as the operator is Gt or Lt");
+  if (toleration.key.empty() && !exists)
     section.complain_at(section.line(), section.path_of("key") +
                                             ": without a key the operator must be Exists, which "
                                             "tolerates every taint");
@@ -133,18 +144,20 @@ void expect_sense(const Section& section, const Toleration& toleration) {
     section.complain("tolerationSeconds", "only for the effect NoExecute");
 }
 
-Toleration read_toleration(const Section& section) {
+// Nothing where the operator or the effect is not understood: it tolerates nothing then.
+std::optional<Toleration> read_toleration(const Section& section) {
   Toleration toleration;
   toleration.key = section.string("key").value_or("");
   toleration.value = section.string("value").value_or("");
-  std::optional<bool> exists(false);
-  if (says(section, "operator")) exists = section.choice<bool>("operator", kTolerationOperators);
+  std::optional op(Toleration::Operator::kEqual);
+  if (says(section, "operator"))
+    op = section.choice<Toleration::Operator>("operator", kTolerationOperators);
   if (says(section, "effect")) toleration.effect = section.choice<TaintEffect>("effect", kEffects);
   if (const auto seconds = section.integer("tolerationSeconds"))
     toleration.seconds = std::chrono::seconds(*seconds);
   const bool effect_is_clear = toleration.effect.has_value() || !says(section, "effect");
-  if (!exists || !effect_is_clear) return toleration;  // complained of
-  toleration.any_value = *exists;
+  if (!op || !effect_is_clear) return std::nullopt;  // complained of
+  toleration.op = *op;
   expect_sense(section, toleration);
   return toleration;
 }
@@ -166,7 +179,8 @@ void read_placement(const Section& spec, Placement& placement) {
     if (const auto node = affinity->map("nodeAffinity")) read_node_affinity(*node, placement);
   if (const auto sections = spec.list_of_maps("tolerations"))
     for (const Section& section : *sections)
-      placement.tolerations.push_back(read_toleration(section));
+      if (auto toleration = read_toleration(section))
+        placement.tolerations.push_back(std::move(*toleration));
 }
 
 void read_host_ports(const Section& container, bool host_network, std::vector<HostPort>& ports) {

@@ -41,6 +41,9 @@ template <>
 inline constexpr std::uint64_t kEnumerators<HostPort::Protocol> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<TaintEffect> = 3;
+// The first two are written as the bool was that stood here before.
+template <>
+inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 4;
 
 // Declared before use: the generic put()s find them by their arguments.
 #define HEADROOM_SHAPE(Type)      \
@@ -119,8 +122,8 @@ HEADROOM_SHAPE(Taint) {
   io(key, text, effect);
 }
 HEADROOM_SHAPE(Toleration) {
-  auto& [key, text, any_value, effect, seconds] = value;
-  io(key, text, any_value, effect, seconds);
+  auto& [key, text, op, effect, seconds] = value;
+  io(key, text, op, effect, seconds);
 }
 HEADROOM_SHAPE(Placement) {
   auto& [node_name, node_selector, required, preferred, tolerations, host_ports, daemon_set] =

@@ -35,6 +35,13 @@ bool given(const Pod& pod, const Taint& taint) {
          });
 }
 
+// Gt and Lt: a value that is no integer tolerates nothing, on either side.
+bool compares(Toleration::Operator op, std::string_view taint, std::string_view toleration) {
+  const auto left = toleration_integer(taint), right = toleration_integer(toleration);
+  if (!left || !right) return false;
+  return op == Toleration::Operator::kGt ? *left > *right : *left < *right;
+}
+
 void hear(const Toleration& toleration, const TaintRef& taint, Patience& patience) {
   if (!toleration.seconds) return;
   if (*toleration.seconds <= std::chrono::seconds::zero()) {
@@ -53,9 +60,19 @@ void hear(const Toleration& toleration, const TaintRef& taint, Patience& patienc
 bool tolerates(const Toleration& toleration, const Taint& taint) {
   if (toleration.effect && *toleration.effect != taint.effect) return false;
   if (!toleration.key.empty() && toleration.key != taint.key) return false;
-  if (toleration.any_value) return true;
-  // No key and Equal is refused where manifests are read.
-  return !toleration.key.empty() && toleration.value == taint.value;
+  using Operator = Toleration::Operator;
+  switch (toleration.op) {
+    case Operator::kExists:
+      return true;
+    case Operator::kEqual:
+      // Without a key it matches every key: the kubelet's rule. The API server lets none in, and it
+      // is complained of where manifests are read.
+      return toleration.value == taint.value;
+    case Operator::kGt:
+    case Operator::kLt:
+      return compares(toleration.op, taint.value, toleration.value);
+  }
+  return false;
 }
 
 bool tolerates(const Pod& pod, const Taint& taint) {

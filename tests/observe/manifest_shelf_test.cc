@@ -104,6 +104,45 @@ TEST_F(ManifestShelfTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) 
   EXPECT_EQ(seen.manifests.complaints[0].file, (ours() / "bad.yaml").string());
 }
 
+// It runs: left out, it would be a pod of priority 0 without requests, and evicted first.
+TEST_F(ManifestShelfTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
+  const std::string odd =
+      "apiVersion: v1\nkind: Pod\n"
+      "metadata:\n  name: a\n  uid: u1\n"
+      "  ownerReferences: [{kind: DaemonSet, name: d}]\n"
+      "spec:\n  priority: 2000001000\n  priorityClassName: system-node-critical\n"
+      "  tolerations:\n"
+      "  - {key: k, operator: SomethingNew, value: \"5\", effect: NoExecute}\n"
+      "  - {operator: Exists, effect: NoSchedule}\n"
+      "  containers:\n"
+      "  - {name: main, resources: {requests: {memory: 64Mi, cpu: lots}}}\n"
+      "status: {qosClass: Burstable}\n";
+  write(kubelet() / "a.json", odd);
+  write(ours() / "a.yaml", odd);
+  const auto seen = look();
+  ASSERT_EQ(seen.manifests.pods.size(), 1u);
+  const Pod& pod = seen.manifests.pods[0];
+  EXPECT_EQ(pod.priority, 2'000'001'000);
+  EXPECT_EQ(pod.priority_class, "system-node-critical");
+  EXPECT_TRUE(pod.placement.daemon_set);
+  EXPECT_EQ(pod.declared_qos, QosClass::kBurstable);
+  ASSERT_EQ(pod.containers.size(), 1u);
+  EXPECT_EQ(pod.containers[0].requests.at("memory").value(), 64 << 20);
+  EXPECT_EQ(pod.placement.tolerations.size(), 1u) << "what is not understood tolerates nothing";
+  EXPECT_EQ(seen.manifests.doubts.size(), 2u) << "the operator and the quantity";
+  EXPECT_EQ(seen.manifests.complaints.size(), 2u) << "the operator's own file is still refused";
+}
+
+// Nothing to rank it by: its cgroup alone counts, and its description is awaited.
+TEST_F(ManifestShelfTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
+  write(kubelet() / "a.json",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
+        "spec: {priority: high, containers: [{name: main}]}\n");
+  const auto seen = look();
+  EXPECT_TRUE(seen.manifests.pods.empty());
+  EXPECT_EQ(seen.manifests.doubts.size(), 1u);
+}
+
 TEST_F(ManifestShelfTest, APodThatEndedIsNotThere) {
   write(kubelet() / "a.json", pod("a", "u1", "status: {phase: Failed}\n"));
   write(kubelet() / "b.json", pod("b", "u2", "status: {phase: Pending}\n"));

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -84,7 +86,27 @@ class Reading {
     Pod pod = read_pod(section);
     if (has_ended(section)) return;
     if (options_.all_static) pod.is_static = true;
-    if (complaints_.size() == before) keep(section, std::move(pod), file);
+    const bool good = complaints_.size() == before;
+    if (good || (options_.of_kubelet && says_its_rank(section)))
+      keep(section, std::move(pod), file);
+  }
+
+  // Whether what names the pod and its priority could be read. Its complaints were made already.
+  bool says_its_rank(const Section& section) {
+    const std::size_t before = complaints_.size();
+    const auto metadata = section.map("metadata");
+    const auto spec = section.map("spec");
+    using Int32 = std::numeric_limits<std::int32_t>;
+    const auto has_text = [](const Section& of, std::string_view key) {
+      const auto text = of.string(key);
+      return text && !text->empty();
+    };
+    const bool readable =
+        metadata && has_text(*metadata, "name") && has_text(*metadata, "uid") && spec &&
+        (!spec->has("priority") || spec->integer("priority", Int32::min(), Int32::max())) &&
+        (!spec->has("priorityClassName") || spec->string("priorityClassName"));
+    complaints_.resize(before);
+    return readable;
   }
 
   void keep(const Section& section, Pod pod, const std::string& file) {

@@ -34,8 +34,9 @@ struct ManifestOptions {
   bool of_kubelet = false;
 };
 
-// What could be read, beside what was wrong: a pod with any complaint of its own is left out. (Of a
-// key that is there twice the first holds, and the pod stays.)
+// What could be read, beside what was wrong. A pod with any complaint of its own is left out, but
+// for a kubelet's: it runs, and stays with all that could be read, if its name, uid and priority
+// could. (Of a key that is there twice the first holds, and the pod stays.)
 struct Manifests {
   std::vector<Pod> pods;
   config::Complaints complaints;

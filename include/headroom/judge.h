@@ -132,6 +132,7 @@ struct Candidate {
   std::int32_t priority = 0;
   Fate fate = Fate::kOutranked;
   std::optional<std::int64_t> predicted{};  // what its death should give back (Standing)
+  PodDescription description = PodDescription::kComplete;
 };
 
 struct Verdict {

@@ -43,6 +43,17 @@ struct ImageStorage {
   friend bool operator==(ImageStorage, ImageStorage) = default;
 };
 
+// How much is known of a pod, in the order of eviction: a later one is evicted only when no pod of
+// an earlier one is left. Beside a kubelet a pod's cgroup is there a moment before its description;
+// until then its priority and its requests are unknown, not zero.
+enum class PodDescription : std::uint8_t {
+  kComplete,  // a manifest; or its cgroup alone where no kubelet is asked, and none will follow
+  kAwaited,   // its cgroup alone, and a kubelet is asked
+  // The same, of a Guaranteed or node-critical pod by what is seen here: the QoS class in the
+  // cgroup's path, or the oom_score_adj that the kubelet gave to a process (-997).
+  kAwaitedProtected,
+};
+
 // A pod beside its cgroup's record of this instant.
 struct PodReading {
   std::shared_ptr<const Pod> pod;     // never null
@@ -59,6 +70,7 @@ struct PodReading {
   std::uint32_t measured = 0;            // how often it was
   std::optional<EvictionUnit> unit{};    // the pod's own wish; absent: the policy's
   const PodParts* parts = nullptr;       // null: nobody asks what is inside
+  PodDescription description = PodDescription::kComplete;
 };
 
 // What is new in a pass over the cgroups, for whoever keeps what he saw before.

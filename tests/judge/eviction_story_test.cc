@@ -41,6 +41,29 @@ TEST(HardThreshold, EqualIsNotBelow) {
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
 }
 
+// It may be a node-critical one: its description is on its way.
+TEST(HardThreshold, APodWhoseDescriptionIsAwaitedGoesWhenNoOtherIsLeft) {
+  Story story(hard_below(200_MiB));
+  const auto unknown = story.pod("unknown", 2_GiB);
+  const auto critical = story.pod("critical", 2_GiB);
+  const auto idle = story.pod("idle", 1_GiB, 2_GiB, 1000);
+  story.reading(unknown).description = PodDescription::kAwaited;
+  story.reading(critical).description = PodDescription::kAwaitedProtected;
+  story.record(idle).valid = 0;  // even with no reading of it
+  story.step(0, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill idle"});
+}
+
+TEST(HardThreshold, OfAwaitedDescriptionsTheProtectedPodGoesLast) {
+  Story story(hard_below(200_MiB));
+  const auto critical = story.pod("critical", 2_GiB);
+  const auto unknown = story.pod("unknown", 1_GiB);
+  story.reading(critical).description = PodDescription::kAwaitedProtected;
+  story.reading(unknown).description = PodDescription::kAwaited;
+  story.step(0, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill unknown"});
+}
+
 TEST(HardThreshold, KillsOneAndWaitsForItsMemory) {
   Story story(hard_below(200_MiB));
   const auto hog = story.pod("hog", 2_GiB);

@@ -231,6 +231,28 @@ TEST(Rank, OfAReadingCountsWhatTheSignalCounts) {
         << kSignalNames[signal] << ": unknown is not zero";
 }
 
+// Beside a kubelet: what is not known of a pod does not make it the first to go.
+TEST(Rank, APodWhoseDescriptionIsAwaitedComesLast) {
+  const auto candidate = [](std::uint32_t pod, PodDescription description, std::int32_t priority,
+                            std::optional<std::int64_t> usage) {
+    Candidate each{.pod = pod, .usage = usage, .request = 0, .credit = 0, .priority = priority};
+    each.description = description;
+    return each;
+  };
+  for (const Signal signal :
+       {Signal::kMemoryAvailable, Signal::kPidAvailable, Signal::kNodeFsAvailable}) {
+    std::vector<Candidate> all{candidate(0, PodDescription::kAwaitedProtected, 0, std::nullopt),
+                               candidate(1, PodDescription::kAwaited, 0, 900),
+                               candidate(2, PodDescription::kComplete, 1000, 100),
+                               candidate(3, PodDescription::kAwaited, 0, std::nullopt)};
+    rank(signal, all);
+    EXPECT_EQ(all[0].pod, 2u) << name(signal);
+    EXPECT_EQ(all[1].pod, 3u) << name(signal);
+    EXPECT_EQ(all[2].pod, 1u) << name(signal);
+    EXPECT_EQ(all[3].pod, 0u) << name(signal);
+  }
+}
+
 TEST(Rank, OfProcessesLooksAtPriorityBeforeAnythingElse) {
   std::vector<Pod> pods(3);
   pods[0].priority = 1;

@@ -284,5 +284,33 @@ TEST_F(Registry, CountsWhoIsWho) {
   EXPECT_EQ(census.unplaced, 1u);
 }
 
+// A new pod's cgroup is there before headroom-kube has asked for its description.
+TEST_F(Registry, BesideAKubeletADescriptionIsAwaited) {
+  registry.describe({}, {}, true);
+  registry.appeared(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
+  EXPECT_EQ(only().description, PodDescription::kAwaited);
+  registry.show_protected(CgroupId{7}, true);
+  EXPECT_EQ(only().description, PodDescription::kAwaitedProtected);
+  registry.show_protected(CgroupId{7}, false);
+  EXPECT_EQ(only().description, PodDescription::kAwaited);
+  registry.describe({manifest(kUid, 1_MiB)}, {kUid}, true);
+  EXPECT_EQ(only().description, PodDescription::kComplete);
+}
+
+TEST_F(Registry, AGuaranteedPodByItsPathIsProtectedWhileItsDescriptionIsAwaited) {
+  registry.describe({}, {}, true);
+  registry.appeared(CgroupId{7}, "/kubepods/pod" + kUid);
+  EXPECT_EQ(only().description, PodDescription::kAwaitedProtected);
+}
+
+TEST_F(Registry, WithoutAKubeletNoDescriptionIsAwaited) {
+  registry.appeared(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
+  EXPECT_EQ(only().description, PodDescription::kComplete);
+  registry.describe({}, {}, true);
+  EXPECT_EQ(only().description, PodDescription::kAwaited) << "the configuration now tells of one";
+  registry.describe({}, {}, false);
+  EXPECT_EQ(only().description, PodDescription::kComplete);
+}
+
 }  // namespace
 }  // namespace headroom::observe

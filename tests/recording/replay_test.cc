@@ -154,6 +154,29 @@ TEST(Replay, ARecordingWithoutItsEndIsReplayedAsFarAsItGoes) {
   }
 }
 
+// A recording of format 4 differs in its number alone where every pod is described.
+TEST(Replay, ARecordingOfTheFormatBeforeIsReplayed) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  std::string bytes = story.recorded();
+  ASSERT_EQ(bytes[kMagic.size()], static_cast<char>(kFormat));
+  bytes[kMagic.size()] = static_cast<char>(kOldestFormat);
+  const Replayed result = replayed(bytes);
+  EXPECT_TRUE(result.identical());
+  EXPECT_FALSE(result.answers.empty());
+}
+
+TEST(Replay, AnAwaitedDescriptionIsRecorded) {
+  Story story(hard_below(101_MiB));
+  const auto unknown = story.pod("unknown", 2_GiB);
+  story.pod("web", 1_GiB);
+  story.reading(unknown).description = PodDescription::kAwaited;
+  story.step(0, 100_MiB);
+  const Replayed result = replayed(story.recorded());
+  EXPECT_TRUE(result.identical());
+  EXPECT_FALSE(result.answers.empty());
+}
+
 TEST(Replay, WhatIsNoRecordingOrOfAnotherFormatIsRefused) {
   EXPECT_EQ(TapeReader::open("{}").error().what, "not a recording");
   EXPECT_EQ(TapeReader::open(std::string(kMagic) + "\x63").error().what,

@@ -183,7 +183,8 @@ void Node::describe(observe::Manifests manifests) {
   told_names_->tell(std::move(manifests.containers));
   manifests_ = manifests.pods;
   if (cpus_) cpus_->describe(manifests.pods);
-  observer_.describe(std::move(manifests.pods), manifests.of_kubelet);
+  observer_.describe(std::move(manifests.pods), manifests.of_kubelet,
+                     !config_.kubernetes.kubelet.url.empty());
 }
 
 // From now on, or no more: what is pinned then stays so. Turned off it only stops: to end it is to

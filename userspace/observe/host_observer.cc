@@ -2,6 +2,7 @@
 #include "observe/host_observer.h"
 
 #include "base/id_table.h"
+#include "observe/oom_score_reader.h"
 
 #include <fcntl.h>
 
@@ -15,6 +16,8 @@ namespace {
 
 // statvfs() costs little but may wait, and a disk does not fill in milliseconds.
 constexpr Duration kFilesystemPeriod = std::chrono::seconds(1);
+// A kubelet describes a pod within a moment; one that does not answer costs a look now and then.
+constexpr Duration kScorePeriod = std::chrono::seconds(5);
 constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
 
 }  // namespace
@@ -86,7 +89,27 @@ void HostObserver::look_at_cgroups(Snapshot& snapshot) {
     for (auto& measured : parts_.disks->take())
       registry_.measured(measured.cgroup, std::move(measured.usage));
   snapshot.pods = read_pods(records, snapshot.news, same);
+  if (snapshot.cgroups_changed || at - scores_read_ >= kScorePeriod) read_scores(snapshot.pods, at);
   if (parts_.disks && retarget_) look_at_disks(snapshot.pods);
+}
+
+// What processes of pods without a description show of them.
+void HostObserver::read_scores(std::span<const PodReading> pods, Instant at) {
+  scores_read_ = at;
+  awaited_.clear();
+  for (const PodReading& reading : pods)
+    if (reading.description != PodDescription::kComplete) awaited_.emplace(reading.cgroup, false);
+  if (awaited_.empty()) return;
+  parts_.inventory.each([&](const KnownCgroup& cgroup) {
+    const KnownCgroup* pod = &cgroup;
+    while (pod && !awaited_.contains(pod->id))
+      pod = parts_.inventory.find(pod->parent);
+    if (!pod) return;
+    bool& is_protected = awaited_.at(pod->id);
+    is_protected = is_protected || has_protected_process(cgroup, parts_.proc);
+  });
+  for (const auto& [id, is_protected] : awaited_)
+    registry_.show_protected(id, is_protected);
 }
 
 std::span<const PodReading> HostObserver::read_pods(std::span<const hr_record> records,

@@ -37,6 +37,7 @@ class HostObserver final : public Observer {
     std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
     std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
     ImageStorage images = {};
+    std::string proc = "/proc";
     ContainerAt container_at = nullptr;  // null: parts of pods have no requests
   };
   explicit HostObserver(Parts parts);
@@ -45,8 +46,9 @@ class HostObserver final : public Observer {
   void measure_disks() override;
 
   // What the pods' manifests say, from now on.
-  void describe(std::vector<Pod> pods, const std::set<std::string>& of_kubelet = {}) {
-    registry_.describe(std::move(pods), of_kubelet);
+  void describe(std::vector<Pod> pods, const std::set<std::string>& of_kubelet = {},
+                bool kubelet_describes = false) {
+    registry_.describe(std::move(pods), of_kubelet, kubelet_describes);
     retarget_ = repart_ = true;
   }
 
@@ -83,6 +85,7 @@ class HostObserver final : public Observer {
   void look_at_pods_cgroup();
   std::span<const PodReading> read_pods(std::span<const hr_record> records, const SweepNews& news,
                                         bool same);
+  void read_scores(std::span<const PodReading> pods, Instant at);
   const hr_record* record_of(std::span<const hr_record> records, CgroupId id) const;
 
   Parts parts_;
@@ -92,8 +95,10 @@ class HostObserver final : public Observer {
   PressureWindow pressure_;
   Observations observations_;  // as last sampled; slow ones keep their older time
   Instant filesystems_read_;
-  std::vector<CgroupId> told_;       // to the registry, sorted
-  std::optional<CgroupId> pods_id_;  // of the pods' cgroup, while there is one
+  Instant scores_read_;
+  std::unordered_map<CgroupId, bool> awaited_;  // pods without a description → protected
+  std::vector<CgroupId> told_;                  // to the registry, sorted
+  std::optional<CgroupId> pods_id_;             // of the pods' cgroup, while there is one
   std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
   // The pods' cgroup has a limit of its own, so its signal is read with the node's.
   std::optional<CgroupFiles> pods_files_;

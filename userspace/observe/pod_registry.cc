@@ -78,6 +78,24 @@ Pod PodRegistry::pod_of(const Tree& tree) {
   return pod;
 }
 
+void PodRegistry::settle_description(std::size_t index) {
+  PodReading& reading = readings_[index];
+  const Tree& tree = trees_[index];
+  if (!kubelet_describes_ || reading.pod->source != PodSource::kCgroupTree)
+    reading.description = PodDescription::kComplete;
+  else if (tree.qos == QosClass::kGuaranteed || tree.is_protected)
+    reading.description = PodDescription::kAwaitedProtected;
+  else
+    reading.description = PodDescription::kAwaited;
+}
+
+void PodRegistry::show_protected(CgroupId id, bool is_protected) {
+  const auto found = index_.find(id);
+  if (found == index_.end()) return;
+  trees_[found->second].is_protected = is_protected;
+  settle_description(found->second);
+}
+
 void PodRegistry::settle(std::size_t index, std::shared_ptr<const Pod> pod) {
   PodReading& reading = readings_[index];
   if (reading.pod == pod) return;
@@ -98,6 +116,7 @@ void PodRegistry::settle(std::size_t index, std::shared_ptr<const Pod> pod) {
       unit != pod->annotations.end())
     reading.unit = eviction_unit_named(unit->second);
   reading.pod = std::move(pod);
+  settle_description(index);
 }
 
 std::shared_ptr<const Pod> PodRegistry::described(std::string_view uid) const {
@@ -105,7 +124,8 @@ std::shared_ptr<const Pod> PodRegistry::described(std::string_view uid) const {
   return found == manifests_.end() ? nullptr : found->second;
 }
 
-void PodRegistry::describe(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet) {
+void PodRegistry::describe(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet,
+                           bool kubelet_describes) {
   decltype(manifests_) now;
   for (Pod& pod : manifests) {
     auto before = described(pod.uid);
@@ -116,8 +136,10 @@ void PodRegistry::describe(std::vector<Pod> manifests, const std::set<std::strin
   }
   manifests_ = std::move(now);
   of_kubelet_ = of_kubelet;
+  kubelet_describes_ = kubelet_describes;
 
   for (std::size_t i = 0; i < readings_.size(); ++i) {
+    settle_description(i);
     auto pod = described(trees_[i].uid);
     const bool untold = readings_[i].pod->source == PodSource::kCgroupTree;
     if (!pod && (untold || trees_[i].of_kubelet)) continue;

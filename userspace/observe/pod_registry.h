@@ -37,7 +37,9 @@ class PodRegistry {
   // All there are from now on, with distinct uids; replaces those of before. Of pods of a kubelet's
   // what was said last holds until their cgroup is gone: one that was just restarted knows no pods
   // until it has heard from the API server.
-  void describe(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet = {});
+  // `kubelet_describes`: a pod without a manifest has one that is still to come.
+  void describe(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet = {},
+                bool kubelet_describes = false);
 
   // The cgroup inventory's events. Cgroups that are not pod-level are none of ours: false.
   bool appeared(CgroupId id, std::string_view path);
@@ -65,6 +67,9 @@ class PodRegistry {
     }
     return readings_;
   }
+
+  // The pod's processes show that it is Guaranteed or node-critical, or no longer do.
+  void show_protected(CgroupId id, bool is_protected);
 
   // What is inside the pod, from now on; null: nobody asks. It outlives this.
   void parted(CgroupId id, const PodParts* parts);
@@ -94,16 +99,19 @@ class PodRegistry {
     hr_u64 memory_max = HR_UNKNOWN;
     std::shared_ptr<const DiskUsage> disk;  // what the reading points at
     bool of_kubelet = false;                // as it was last described
+    bool is_protected = false;              // its processes show so
   };
 
   void learn(std::size_t index, const hr_record& record);
   void settle(std::size_t index, std::shared_ptr<const Pod> pod);
+  void settle_description(std::size_t index);
   std::shared_ptr<const Pod> described(std::string_view uid) const;
   static Pod pod_of(const Tree& tree);
 
   PodLayout layout_;
   std::map<std::string, std::shared_ptr<const Pod>, std::less<>> manifests_;  // by uid
   std::set<std::string> of_kubelet_;
+  bool kubelet_describes_ = false;
   std::vector<PodReading> readings_;
   std::vector<Tree> trees_;
   std::unordered_map<CgroupId, std::size_t> index_;  // into both

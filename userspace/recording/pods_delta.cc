@@ -10,8 +10,8 @@
 namespace headroom::recording {
 namespace {
 
-// What may be new of a pod.
-enum : std::uint64_t { kTerms = 1, kRecord = 2, kDisk = 4, kParts = 8 };
+// What may be new of a pod. kDescription is of format 5: without it the description is complete.
+enum : std::uint64_t { kTerms = 1, kRecord = 2, kDisk = 4, kParts = 8, kDescription = 16 };
 
 // --- records: every 64-bit field, then the two halves of the word that holds flags ---------------
 
@@ -86,6 +86,7 @@ std::uint64_t news_of(const PodState& state, const PodReading& now) {
     news |= kRecord;
   if (!same_disk(state, now)) news |= kDisk;
   if (!same_parts(state, now)) news |= kParts;
+  if (state.description != now.description) news |= kDescription;
   return news;
 }
 
@@ -123,7 +124,8 @@ PodReading reading_of(CgroupId cgroup, const PodState& state) {
                     .storage_limit = state.storage_limit,
                     .disk = state.disk.get(),
                     .unit = state.unit,
-                    .parts = state.parts ? &*state.parts : nullptr};
+                    .parts = state.parts ? &*state.parts : nullptr,
+                    .description = state.description};
 }
 
 }  // namespace
@@ -151,6 +153,10 @@ void PodsDelta::write(Writer& io, std::span<const PodReading> pods) {
       state.parts = now.parts ? std::optional(*now.parts) : std::nullopt;
       io(state.parts);
     }
+    if (news & kDescription) {
+      state.description = now.description;
+      io(state.description);
+    }
   }
   drop_the_gone();
 }
@@ -173,6 +179,7 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
     }
     if (news & kDisk) read_disk(io, state);
     if (news & kParts) io(state.parts);
+    if (news & kDescription) io(state.description);
     if (!state.pod) io.fail();  // a reading is of somebody
     readings_.push_back(reading_of(cgroup, state));
   }

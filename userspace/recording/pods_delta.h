@@ -29,6 +29,7 @@ struct PodState {
   std::shared_ptr<const DiskUsage> disk;
   std::optional<EvictionUnit> unit;
   std::optional<PodParts> parts;
+  PodDescription description = PodDescription::kComplete;
   std::uint64_t pass = 0;  // the last it was seen in
 };
 

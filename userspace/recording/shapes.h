@@ -32,6 +32,8 @@ inline constexpr std::uint64_t kEnumerators<EvictionUnit> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<PodSource> = 2;
 template <>
+inline constexpr std::uint64_t kEnumerators<PodDescription> = 3;
+template <>
 inline constexpr std::uint64_t kEnumerators<QosClass> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<Volume::Kind> = 5;

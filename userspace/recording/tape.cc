@@ -102,7 +102,7 @@ bool TapeReader::read_header() {
   Reader io(rest, none, {});
   std::uint64_t format = 0;
   io(format);
-  if (!io.good() || format != kFormat) return false;
+  if (!io.good() || format < kOldestFormat || format > kFormat) return false;
   io(header_.version, header_.wall_offset);
   place_ = bytes_.size() - io.left();
   return io.good();

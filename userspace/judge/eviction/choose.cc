@@ -55,18 +55,28 @@ std::int64_t held_by_all(const std::vector<Candidate>& ranking, Fate fate) {
 }
 
 // The kubelet ranks a pod without stats first of all and kills it on no evidence. Here it keeps
-// that rank but is passed over while anyone with a reading can be evicted. One that gives back next
+// that rank but is passed over while a pod with a reading can be evicted. One that gives back next
 // to nothing comes last; short of memory it is better than the kernel's OOM killer, else it is
 // evicted only if it and those like it hold what is missing.
-Candidate* pick(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
-  const bool helps = wants_memory(signal) || held_by_all(ranking, Fate::kFutile) >= missing;
+Candidate* pick(Signal signal, std::vector<Candidate>& ranking, PodDescription description,
+                bool futile_help) {
   const auto may_be_last = [&](const Candidate& entry) {
-    return helps && (wants_memory(signal) || entry.predicted.value_or(0) > 0);
+    return futile_help && (wants_memory(signal) || entry.predicted.value_or(0) > 0);
   };
   for (const Fate eligible : {Fate::kOutranked, Fate::kUnknown, Fate::kFutile})
     for (Candidate& entry : ranking)
-      if (entry.fate == eligible && (eligible != Fate::kFutile || may_be_last(entry)))
+      if (entry.fate == eligible && entry.description == description &&
+          (eligible != Fate::kFutile || may_be_last(entry)))
         return &entry;
+  return nullptr;
+}
+
+// A pod whose description is awaited is chosen only when every other pod is gone or exempt.
+Candidate* pick(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  const bool futile_help = wants_memory(signal) || held_by_all(ranking, Fate::kFutile) >= missing;
+  for (const PodDescription description :
+       {PodDescription::kComplete, PodDescription::kAwaited, PodDescription::kAwaitedProtected})
+    if (Candidate* const found = pick(signal, ranking, description, futile_help)) return found;
   return nullptr;
 }
 

@@ -29,6 +29,10 @@ std::optional<std::int64_t> excess(const Candidate& candidate) {
 // Less: `a` is evicted before `b`.
 using Compare = std::strong_ordering (*)(const Candidate& a, const Candidate& b);
 
+// Not the kubelet's: it ranks no pod that it cannot describe.
+std::strong_ordering described_first(const Candidate& a, const Candidate& b) {
+  return a.description <=> b.description;
+}
 std::strong_ordering unknown_first(const Candidate& a, const Candidate& b) {
   return a.usage.has_value() <=> b.usage.has_value();
 }
@@ -46,10 +50,10 @@ std::strong_ordering by_index(const Candidate& a, const Candidate& b) {
   return a.pod <=> b.pod;
 }
 
-constexpr Compare kByRequest[] = {unknown_first, over_request_first, lower_priority_first,
-                                  larger_excess_first, by_index};
-constexpr Compare kByPriority[] = {lower_priority_first, unknown_first, larger_excess_first,
-                                   by_index};
+constexpr Compare kByRequest[] = {described_first,      unknown_first,       over_request_first,
+                                  lower_priority_first, larger_excess_first, by_index};
+constexpr Compare kByPriority[] = {described_first, lower_priority_first, unknown_first,
+                                   larger_excess_first, by_index};
 
 std::span<const Compare> comparators(Signal signal) {
   if (signal == Signal::kPidAvailable) return kByPriority;
@@ -124,6 +128,7 @@ Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& re
   Candidate candidate;
   candidate.usage = usage_now(signal, images, reading);
   candidate.priority = reading.pod->priority;
+  candidate.description = reading.description;
   hold_against(signal, reading.memory_request, reading.storage_request, candidate);
   return candidate;
 }

@@ -15,7 +15,8 @@
 
 namespace headroom {
 
-// No usage known, over its request, lower priority, further over its request; then the index, so
+// Pods whose description is awaited come last (PodDescription). Of the others, and among those:
+// no usage known, over its request, lower priority, further over its request; then the index, so
 // that equals always fall in the same order. Of tasks, which nobody requests: lower priority, no
 // usage known, more of them. Total where indices differ.
 bool evicts_before(Signal signal, const Candidate& a, const Candidate& b);

@@ -2,6 +2,9 @@
 // The half that goes in, against a kubelet that is away, mad or back again.
 #include "config/temp_dir.h"
 #include "kube/halves.h"
+#include "kube/health.h"
+#include "kube/pod_cgroup_watch.h"
+#include "kube/query_pace.h"
 #include "kube/small_server.h"
 
 #include <atomic>
@@ -49,8 +52,9 @@ class FollowKubelet : public ::testing::Test {
   ~FollowKubelet() override { half_ = {}; }
 
   void start() {
-    half_ = std::jthread(
-        [this](const std::stop_token& stop) { follow_kubelet(config_, board_, stop); });
+    half_ = std::jthread([this](const std::stop_token& stop) {
+      follow_kubelet(config_, board_, stop, dir_.path() / "cgroup");
+    });
   }
   void answer(SmallServer::Act pods) {
     const std::lock_guard lock(mutex_);
@@ -97,6 +101,76 @@ TEST_F(FollowKubelet, PodsComeAndGo) {
   ASSERT_TRUE(wait_for([&] { return status().value("pods", 0) == 2; }));
   EXPECT_EQ(status()["good"], true);
   EXPECT_GT(status()["podsAt"], 0);
+}
+
+TEST_F(FollowKubelet, ANewPodsCgroupIsAskedAboutAtOnce) {
+  const fs::path tier = dir_.path() / "cgroup/kubepods.slice/kubepods-burstable.slice";
+  fs::create_directories(tier);
+  config_.kubernetes.kubelet.period = 1h;
+  start();
+  ASSERT_TRUE(wait_for([&] { return status().value("polls", 0) == 1; }));
+  answer(SmallServer::answer(200, pods({"a", "b", "c"})));
+  // The watches are added before the wait; made twice in case the first came before them.
+  ASSERT_TRUE(wait_for([&] {
+    const fs::path made = tier / "kubepods-burstable-podc.slice";
+    fs::remove(made);
+    fs::create_directory(made);
+    return has("c");
+  }));
+  EXPECT_GE(status().value("pollsForNewPods", 0), 1);
+  EXPECT_LE(status().value("polls", 0), 20);
+}
+
+TEST(QueryPace, AsksAtOnceThenLessAndLess) {
+  const QueryPace::Time start{std::chrono::hours(1)};
+  QueryPace pace(10s);
+  pace.asked(start, false, false);
+  EXPECT_EQ(pace.due(start + 5s), start + 5s) << "the last query was long ago";
+  EXPECT_EQ(pace.due(start + 1ms), start + 200ms);
+  pace.asked(start, true, true);
+  EXPECT_EQ(pace.due(start), start + 200ms) << "it brought the pod";
+  for (const auto gap : {400ms, 800ms, 1600ms, 3200ms, 6400ms, 10000ms, 10000ms}) {
+    pace.asked(start, true, false);
+    EXPECT_EQ(pace.due(start), start + gap);
+  }
+  pace.asked(start, false, false);
+  EXPECT_EQ(pace.due(start), start + 200ms);
+}
+
+TEST(PodCgroupWatch, KnowsPodsByTheirNames) {
+  EXPECT_TRUE(is_pod_cgroup_name("kubepods-burstable-pod0f3c.slice"));
+  EXPECT_TRUE(is_pod_cgroup_name("kubepods-pod0f3c.slice"));
+  EXPECT_TRUE(is_pod_cgroup_name("pod0f3c"));
+  EXPECT_FALSE(is_pod_cgroup_name("kubepods-burstable.slice"));
+  EXPECT_FALSE(is_pod_cgroup_name("burstable"));
+}
+
+TEST(PodCgroupWatch, SeesTiersThatComeLater) {
+  const TempDir dir;
+  PodCgroupWatch watch(dir.path(), "kubepods.slice");
+  EXPECT_EQ(watch.cover(), 0u);
+  fs::create_directories(dir.path() / "kubepods/besteffort");
+  EXPECT_EQ(watch.cover(), 2u);
+  EXPECT_EQ(watch.cover(), 2u);
+  EXPECT_FALSE(watch.take());
+  fs::create_directory(dir.path() / "kubepods/besteffort/pod1");
+  EXPECT_TRUE(watch.take());
+  EXPECT_FALSE(watch.take());
+  fs::create_directory(dir.path() / "kubepods/burstable");
+  EXPECT_FALSE(watch.take());
+}
+
+TEST(KubeHealth, IsTheAgeOfTheStatusFile) {
+  const TempDir dir;
+  config::KubernetesConfig config;
+  config.run_dir = dir.path();
+  const std::time_t now = std::time(nullptr);
+  EXPECT_TRUE(health(config, now)) << "no kubelet to ask";
+  config.kubelet.url = "https://127.0.0.1:10250";
+  EXPECT_FALSE(health(config, now)) << "no query yet";
+  std::ofstream(config.status_file()) << "{}";
+  EXPECT_TRUE(health(config, now + 30));
+  EXPECT_FALSE(health(config, now + 120));
 }
 
 struct Trouble {

@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half that goes in: asks the kubelet, again and again, and keeps what it last said on file.
+#include "base/fd.h"
 #include "kube/backoff.h"
 #include "kube/configz.h"
 #include "kube/halves.h"
 #include "kube/http.h"
+#include "kube/pod_cgroup_watch.h"
 #include "kube/pod_directory.h"
 #include "kube/pod_list.h"
+#include "kube/query_pace.h"
 #include "kube/whereabouts.h"
 #include "kube/whole_file.h"
 #include "report/journal.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <mutex>
+#include <filesystem>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -27,6 +34,7 @@ namespace {
 
 // A kubelet's configuration changes when it is started anew; its pods tell of that sooner.
 constexpr std::chrono::minutes kConfigzPeriod{1};
+constexpr std::chrono::milliseconds kLongestPoll{60'000};
 
 // What to do about an answer that is none, beside its number.
 std::string advice(long status, std::string_view path) {
@@ -45,17 +53,22 @@ std::string advice(long status, std::string_view path) {
 
 class Follower {
  public:
-  Follower(const config::Config& config, StatusBoard& board, const std::stop_token& stop)
+  Follower(const config::Config& config, StatusBoard& board, const std::stop_token& stop,
+           const std::filesystem::path& cgroup_root)
       : told_(config.kubernetes),
         client_(settled(told_.kubelet, node_name_of(config, &std::getenv), kServiceAccount)),
         board_(board),
         stop_(stop),
-        retry_{.first = std::min<Duration>(Backoff{}.first, told_.kubelet.period)} {}
+        retry_{.first = std::min<Duration>(Backoff{}.first, told_.kubelet.period)},
+        cgroups_(cgroup_root, config.pods_cgroup),
+        pace_(told_.kubelet.period) {}
 
   void run() {
     log::info("pods are the kubelet's at {}", client_.server().url);
     while (!stop_.stop_requested()) {
+      const std::uint64_t written = written_;
       const auto polled = poll();
+      pace_.asked(Clock::now(), early_, written_ > written);
       if (stop_.stop_requested()) return;  // what was given up is no failure
       note(polled);
       wait(polled ? told_.kubelet.period : retry_.after(failures_, dice_()));
@@ -143,6 +156,7 @@ class Follower {
     state["failuresInARow"] = failures_;
     state["polls"] = polls_;
     state["failedPolls"] = failed_;
+    state["pollsForNewPods"] = early_polls_;
     state["pods"] = pods_;
     state["endedPods"] = ended_;
     state["strangePods"] = strange_;
@@ -154,10 +168,28 @@ class Follower {
     board_.show("kubelet", std::move(state));
   }
 
+  // For so long; less where a pod's cgroup appears. After a failure the wait is not cut short: a
+  // kubelet that does not answer is not asked more often for it.
   void wait(Duration length) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any().wait_for(lock, stop_, length, [] { return false; });
+    early_ = false;
+    auto until = Clock::now() + length;
+    const Fd stopped(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const std::stop_callback wake(stop_, [&] { ::eventfd_write(stopped.get(), 1); });
+    cgroups_.cover();
+    while (!stop_.stop_requested()) {
+      const auto now = Clock::now();
+      if (cgroups_.take() && failures_ == 0 && pace_.due(now) < until) {
+        until = pace_.due(now);
+        early_ = true;
+        ++early_polls_;
+      }
+      if (now >= until) return;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+      std::array<pollfd, 2> watched{
+          {{stopped.get(), POLLIN, 0}, {cgroups_.descriptor(), POLLIN, 0}}};
+      ::poll(watched.data(), watched.size(),
+             static_cast<int>(std::min(left, kLongestPoll).count()));
+    }
   }
 
   const config::KubernetesConfig told_;
@@ -165,6 +197,9 @@ class Follower {
   StatusBoard& board_;
   const std::stop_token& stop_;
   const Backoff retry_;
+  PodCgroupWatch cgroups_;
+  QueryPace pace_;
+  bool early_ = false;  // a pod's cgroup is the reason for this query
   std::minstd_rand dice_{std::random_device{}()};
 
   std::optional<PodDirectory> directory_;
@@ -172,15 +207,16 @@ class Follower {
   std::optional<Clock::time_point> configz_at_;
   std::string trouble_;
   unsigned failures_ = 0;
-  std::uint64_t polls_ = 0, failed_ = 0, written_ = 0, removed_ = 0;
+  std::uint64_t polls_ = 0, failed_ = 0, written_ = 0, removed_ = 0, early_polls_ = 0;
   std::size_t pods_ = 0, ended_ = 0, strange_ = 0;
   std::time_t pods_at_ = 0;
 };
 
 }  // namespace
 
-void follow_kubelet(const config::Config& config, StatusBoard& board, const std::stop_token& stop) {
-  Follower(config, board, stop).run();
+void follow_kubelet(const config::Config& config, StatusBoard& board, const std::stop_token& stop,
+                    const std::filesystem::path& cgroup_root) {
+  Follower(config, board, stop, cgroup_root).run();
 }
 
 }  // namespace headroom::kube

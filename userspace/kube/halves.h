@@ -5,13 +5,15 @@
 #include "config/config.h"
 #include "kube/status_board.h"
 
+#include <filesystem>
 #include <stop_token>
 
 namespace headroom::kube {
 
 // In: pods and configuration, from the kubelet to the files headroomd reads. While
 // headroom.kubernetes.kubelet.url is told.
-void follow_kubelet(const config::Config& config, StatusBoard& board, const std::stop_token& stop);
+void follow_kubelet(const config::Config& config, StatusBoard& board, const std::stop_token& stop,
+                    const std::filesystem::path& cgroup_root = "/sys/fs/cgroup");
 
 // Out: evictions and the node's conditions, from what headroomd writes down to the API server.
 // While headroom.kubernetes.api wants anything told.

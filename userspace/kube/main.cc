@@ -4,12 +4,15 @@
 #include "config/command_line.h"
 #include "config/load.h"
 #include "kube/halves.h"
+#include "kube/health.h"
 #include "report/journal.h"
 
 #include <systemd/sd-daemon.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -31,6 +34,7 @@ constexpr std::string_view kHelp =
     "  --config-dir DIR          its drop-ins (FILE.d)\n"
     "  --hostname-override NAME  what the node is called\n"
     "  --check-config            say what is wrong with the configuration, and end\n"
+    "  --health                  whether the one that runs here still asks the kubelet, and end\n"
     "  --version, --help\n"
     "\n"
     "headroom-kube(8), headroom.yaml(5)\n";
@@ -92,7 +96,29 @@ int serve(const config::CommandLine& line, config::Config config) {
   }
 }
 
+// For a probe: it reads one file's time, and no more.
+int answer_health(const config::Config& config) {
+  const auto health = kube::health(config.kubernetes, std::time(nullptr));
+  if (health) return 0;
+  std::cerr << "headroom-kube: " << health.error().what << '\n';
+  return kCannotRun;
+}
+
+// headroom-kube alone has this option; the others are headroomd's as well.
+bool take_health_option(int& argc, char** argv) {
+  const auto is_health = [](const char* argument) {
+    return std::strcmp(argument, "--health") == 0;
+  };
+  char** const end = argv + argc;
+  char** const kept = std::remove_if(argv + 1, end, is_health);
+  const bool found = kept != end;
+  argc = static_cast<int>(kept - argv);
+  if (found) *kept = nullptr;
+  return found;
+}
+
 int run(int argc, char** argv) {
+  const bool wants_health = take_health_option(argc, argv);
   auto line = config::parse_command_line(argc, argv);
   if (!line) {
     config::print(line.error(), std::cerr);
@@ -115,6 +141,7 @@ int run(int argc, char** argv) {
     std::cout << "the configuration is good\n";
     return 0;
   }
+  if (wants_health) return answer_health(*config);
   return serve(*line, std::move(*config));
 }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/health.h"
+
+#include "kube/backoff.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+namespace headroom::kube {
+
+Result<> health(const config::KubernetesConfig& config, std::time_t now) {
+  if (config.kubelet.url.empty()) return {};
+  constexpr std::chrono::seconds kSpare{15};
+  // Two requests, pods and configz, and the longest wait.
+  const Duration longest = std::max<Duration>(config.kubelet.period, Backoff{}.most) +
+                           2 * config.kubelet.timeout + kSpare;
+  const std::string file = config.status_file().string();
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return errno_failure("stat " + file, errno);
+  const std::chrono::seconds age(now - status.st_mtim.tv_sec);
+  if (age <= longest) return {};
+  return failure(file + " was last written " + std::to_string(age.count()) + " s ago");
+}
+
+}  // namespace headroom::kube

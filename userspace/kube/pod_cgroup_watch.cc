@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/pod_cgroup_watch.h"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+namespace headroom::kube {
+
+namespace fs = std::filesystem;
+
+bool is_pod_cgroup_name(std::string_view name) {
+  if (name.starts_with("pod")) return true;
+  return name.ends_with(".slice") && name.find("-pod") != std::string_view::npos;
+}
+
+PodCgroupWatch::PodCgroupWatch(const fs::path& cgroup_root, std::string_view pods_cgroup)
+    : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  while (pods_cgroup.starts_with("/"))
+    pods_cgroup.remove_prefix(1);
+  add(cgroup_root / pods_cgroup);
+  // A configuration is often silent on the kubelet's cgroup driver.
+  if (pods_cgroup == "kubepods.slice") add(cgroup_root / "kubepods");
+  if (pods_cgroup == "kubepods") add(cgroup_root / "kubepods.slice");
+}
+
+void PodCgroupWatch::add(const fs::path& pods_directory) {
+  directories_.push_back(pods_directory);
+  for (const char* tier : {"burstable", "besteffort"}) {
+    if (pods_directory.extension() == ".slice")
+      directories_.push_back(pods_directory /
+                             (pods_directory.stem().string() + "-" + tier + ".slice"));
+    else
+      directories_.push_back(pods_directory / tier);
+  }
+}
+
+// Each is tried every time: one that was removed and made anew gets a new watch, one that is
+// watched stays as it is.
+std::size_t PodCgroupWatch::cover() {
+  std::size_t count = 0;
+  for (const fs::path& directory : directories_)
+    count += ::inotify_add_watch(inotify_.get(), directory.c_str(), IN_CREATE | IN_ONLYDIR) >= 0;
+  return count;
+}
+
+bool PodCgroupWatch::take() {
+  bool made = false;
+  alignas(inotify_event) std::array<char, 16 * 1024> buffer;
+  for (ssize_t length; (length = ::read(inotify_.get(), buffer.data(), buffer.size())) > 0;) {
+    for (ssize_t at = 0; at < length;) {
+      inotify_event event;
+      std::memcpy(&event, buffer.data() + at, sizeof event);
+      const char* name = buffer.data() + at + sizeof event;
+      // A queue that overflowed may have lost one.
+      made = made || (event.mask & IN_Q_OVERFLOW) ||
+             (event.len > 0 && (event.mask & IN_ISDIR) && is_pod_cgroup_name(name));
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+  }
+  return made;
+}
+
+}  // namespace headroom::kube

@@ -354,6 +354,63 @@ TEST(Http, AScrapeTakesNoMemoryWorthTheName) {
   EXPECT_LT((most - before) * 1024, static_cast<long>(total) / 2);
 }
 
+Instant fake_now;
+
+std::unique_ptr<Http> with_heartbeat(std::shared_ptr<Heartbeat> heartbeat,
+                                     const std::shared_ptr<Shown>& shown,
+                                     const HttpLimits& limits = {}) {
+  auto http = Http::open(
+      "127.0.0.1:0",
+      std::make_shared<Site>(MetricsSetup{.shown = shown, .now = [] { return sample_at(10'250); }},
+                             SummarySetup{.shown = shown}),
+      limits, std::move(heartbeat));
+  EXPECT_TRUE(http) << http.error().what;
+  return std::move(*http);
+}
+
+TEST(Http, HealthIsTheAgeOfTheLoopsLastTurn) {
+  fake_now = Instant(std::chrono::hours(1));
+  const auto heartbeat = std::make_shared<Heartbeat>([] { return fake_now; });
+  const auto http = with_heartbeat(heartbeat, std::make_shared<Shown>());
+  const auto status = [&](const char* path) { return get(http->port(), path).substr(9, 3); };
+  EXPECT_EQ(status("/livez"), "200");
+  EXPECT_EQ(status("/readyz"), "503") << "no sweep yet";
+  heartbeat->set_ready();
+  EXPECT_EQ(status("/readyz"), "200");
+  EXPECT_EQ(status("/livez?verbose"), "200");
+  fake_now += Heartbeat::kLongest - 1ms;
+  EXPECT_EQ(status("/livez"), "200");
+  fake_now += 1ms;
+  EXPECT_EQ(status("/livez"), "503") << "the loop hangs";
+  EXPECT_EQ(status("/readyz"), "503");
+  EXPECT_TRUE(get(http->port(), "/livez").ends_with("the loop's last turn was 15 s ago\n"));
+  heartbeat->beat();
+  EXPECT_EQ(status("/livez"), "200");
+  EXPECT_EQ(status("/livezz"), "404");
+}
+
+// Scrapes that take nothing, and more silent connections than there are places.
+TEST(Http, HealthWaitsForNoOtherRequest) {
+  fake_now = Instant(std::chrono::hours(1));
+  const auto shown = std::make_shared<Shown>();
+  shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
+  shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = many_cgroups(3000); });
+  const auto http = with_heartbeat(std::make_shared<Heartbeat>([] { return fake_now; }), shown,
+                                   {.connections = 2, .idle_seconds = 30});
+  std::vector<Fd> stuck;
+  for (int i = 0; i < 2; ++i) {
+    stuck.push_back(connected(http->port()));
+    send(stuck.back(), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+    char first = 0;
+    ASSERT_EQ(::read(stuck.back().get(), &first, 1), 1);
+  }
+  for (int i = 0; i < 300; ++i)
+    stuck.push_back(connected(http->port()));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(get(http->port(), "/livez").substr(9, 3), "200");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
+}
+
 TEST(Http, AnAddressInUseIsOneClearLine) {
   const Served first = serve();
   const std::string address = "127.0.0.1:" + std::to_string(first.port);

@@ -128,7 +128,8 @@ Result<> Loop::watch_events() {
   return {};
 }
 
-// Both after everything else: a flood of manifests must not hold up a turn that is due.
+// All after everything else (a turn beats as well): a flood of manifests must not hold up a turn
+// that is due.
 Result<> Loop::add_shelf_timers() {
   struct Wanted {
     Source* source;
@@ -136,7 +137,8 @@ Result<> Loop::add_shelf_timers() {
     const char* name;
   };
   for (const Wanted& wanted : {Wanted{&shelf_timer_, &on_shelf, "manifests"},
-                               Wanted{&uncovered_timer_, &on_uncovered, "directories"}}) {
+                               Wanted{&uncovered_timer_, &on_uncovered, "directories"},
+                               Wanted{&beat_timer_, &on_beat, "heartbeat"}}) {
     sd_event_source* source = nullptr;
     if (auto added = checked(sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX,
                                                usec(kShelfAccuracy), wanted.handler, this),
@@ -199,6 +201,8 @@ void Loop::heed_configz() {
 
 Result<> Loop::run() {
   turn(Wake::kTimer);
+  node_->heartbeat().set_ready();
+  beat();
   // Not before: the first turn reads all there is, and until READY=1 it is the start's time that
   // counts.
   if (auto set = checked(sd_event_set_watchdog(event_.get(), true), "arm the watchdog"); !set)
@@ -212,6 +216,7 @@ Result<> Loop::run() {
 }
 
 void Loop::turn(Wake wake) {
+  node_->heartbeat().beat();
   if (auto set = wake_at(node_->turn(wake)); !set) give_up(event_.get(), set);
 }
 
@@ -257,6 +262,18 @@ void Loop::read_manifests() {
     for (const std::string& what : wrong)
       log::error("{}", what);
   wrong_manifests_ = std::move(wrong);
+}
+
+// Between turns, which may be further apart than health answers allow.
+void Loop::beat() {
+  node_->heartbeat().beat();
+  sd_event_source_set_time_relative(beat_timer_.get(), usec(report::Heartbeat::kPeriod));
+  sd_event_source_set_enabled(beat_timer_.get(), SD_EVENT_ONESHOT);
+}
+
+int Loop::on_beat(sd_event_source*, uint64_t, void* loop) {
+  static_cast<Loop*>(loop)->beat();
+  return 0;
 }
 
 int Loop::on_timer(sd_event_source*, uint64_t, void* loop) {

@@ -55,6 +55,9 @@ class Loop {
   void reload();
   void read_manifests();
 
+  void beat();
+
+  static int on_beat(sd_event_source* source, uint64_t usec, void* loop);
   static int on_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
   static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
@@ -73,6 +76,7 @@ class Loop {
   std::vector<std::string> wrong_manifests_;  // as was said last
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
   Source shelf_timer_;      // the manifests are read
+  Source beat_timer_;       // says that the loop turns
   Source uncovered_timer_;  // directories that are not there yet are looked for
   Source guard_;
   Source events_;

@@ -298,8 +298,8 @@ void Node::open_windows() {
   else
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
-  auto http =
-      report::Http::open(config_.listen, make_site(config_, shown_, cpu_board_, told_names_));
+  auto http = report::Http::open(
+      config_.listen, make_site(config_, shown_, cpu_board_, told_names_), {}, heartbeat_);
   if (http)
     http_ = std::move(*http);
   else

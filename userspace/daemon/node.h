@@ -70,6 +70,9 @@ class Node {
   const Amounts& capacity() const { return status_.capacity(); }
   std::filesystem::path pods_cgroup() const { return root_.mount / config_.pods_cgroup; }
 
+  // The loop's, for health answers.
+  report::Heartbeat& heartbeat() { return *heartbeat_; }
+
   // Readable when an operator has edited the taints: then heed_edits(), and take a turn.
   int edits_fd() const { return taints_.edited_fd(); }
   void heed_edits();
@@ -111,6 +114,8 @@ class Node {
   const observe::KernelWaits* waits_;
   observe::HostObserver observer_;
   InventoryNames names_;
+  const std::shared_ptr<report::Heartbeat> heartbeat_ =
+      std::make_shared<report::Heartbeat>(&observe::now);
   std::shared_ptr<report::Shown> shown_;
   std::shared_ptr<ToldNames> told_names_ = std::make_shared<ToldNames>();
   std::shared_ptr<report::CpuBoard> cpu_board_;

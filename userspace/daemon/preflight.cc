@@ -5,6 +5,7 @@
 #include "report/journal.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -52,11 +53,21 @@ Result<observe::CgroupRoot> preflight(Mode mode) {
   return root;
 }
 
+bool ask_for_real_time() {
+  const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_FIFO || policy == SCHED_RR) return true;
+  const sched_param lowest_but_one{.sched_priority = ::sched_get_priority_min(SCHED_FIFO) + 1};
+  return ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest_but_one) == 0;
+}
+
 void settle_in() {
   raise_descriptor_limit();
   if (::geteuid() != 0) return;
   lock_memory();
   lower_oom_score();
+  if (!ask_for_real_time())
+    log::warning("no real-time scheduling ({}): on busy CPUs this daemon may look too late",
+                 std::strerror(errno));
 }
 
 }  // namespace headroom::daemon

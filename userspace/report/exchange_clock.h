@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <unordered_map>
 
 namespace headroom::report {
@@ -20,6 +21,7 @@ class ExchangeClock {
   void begin(int socket) { since_[socket] = Clock::now(); }
   void forget(int socket) { since_.erase(socket); }
 
+  std::size_t size() const { return since_.size(); }
   bool anyone() const { return !since_.empty(); }
 
   // Shuts down those who took longer. Whose answer is cut off sees that it has less than all of it.

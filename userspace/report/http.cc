@@ -188,16 +188,18 @@ void Http::Stop::operator()(MHD_Daemon* daemon) const {
 }
 
 Http::~Http() {
+  gate_.reset();
   if (!thread_.joinable()) return;
   ::eventfd_write(wake_.get(), 1);
   thread_.join();
 }
 
 Result<std::unique_ptr<Http>> Http::open(const std::string& address, std::shared_ptr<Site> site,
-                                         const HttpLimits& limits) {
+                                         const HttpLimits& limits,
+                                         std::shared_ptr<const Heartbeat> heartbeat) {
   std::unique_ptr<Http> http(new Http(std::move(site), limits));
   auto ready = http->listen(address);
-  if (ready) ready = http->serve();
+  if (ready) ready = http->serve(std::move(heartbeat));
   if (!ready) return failure("listen on " + address + " for metrics: " + ready.error().what);
   return http;
 }
@@ -212,21 +214,57 @@ Result<> Http::listen(const std::string& address) {
   return {};
 }
 
-Result<> Http::serve() {
+Result<> Http::serve(std::shared_ptr<const Heartbeat> heartbeat) {
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_) return errno_failure("eventfd", errno);
+  passed_wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_ || !passed_wake_) return errno_failure("eventfd", errno);
   daemon_.reset(::MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, &Exchange::begin, this,
-      MHD_OPTION_EXTERNAL_LOGGER, &say, nullptr, MHD_OPTION_NOTIFY_CONNECTION, &Exchange::connected,
-      this, MHD_OPTION_NOTIFY_COMPLETED, &Exchange::answered, this, MHD_OPTION_LISTEN_SOCKET,
-      listening_.get(), MHD_OPTION_CONNECTION_LIMIT, limits_.connections,
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
+      &Exchange::begin, this, MHD_OPTION_EXTERNAL_LOGGER, &say, nullptr,
+      MHD_OPTION_NOTIFY_CONNECTION, &Exchange::connected, this, MHD_OPTION_NOTIFY_COMPLETED,
+      &Exchange::answered, this, MHD_OPTION_CONNECTION_LIMIT, limits_.connections,
       MHD_OPTION_CONNECTION_TIMEOUT, limits_.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       limits_.memory, MHD_OPTION_END));
   if (!daemon_) return failure("start the server");
-  listening_.release();  // MHD_stop_daemon closes it
   events_ = ::MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
   thread_ = std::thread([this] { run(); });
+  auto gate = HealthGate::open(std::move(listening_), std::move(heartbeat),
+                               std::chrono::seconds(limits_.idle_seconds),
+                               [this](Fd connection) { pass(std::move(connection)); });
+  if (!gate) return tl::make_unexpected(gate.error());
+  gate_ = std::move(*gate);
   return {};
+}
+
+// From the gate's thread.
+void Http::pass(Fd connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (passed_.size() >= limits_.connections) passed_.pop_front();
+    passed_.push_back(std::move(connection));
+  }
+  ::eventfd_write(passed_wake_.get(), 1);
+}
+
+// As many as there are places for.
+void Http::add_passed() {
+  eventfd_t count = 0;
+  ::eventfd_read(passed_wake_.get(), &count);
+  while (clock_.size() < limits_.connections) {
+    Fd connection;
+    {
+      const std::lock_guard lock(mutex_);
+      if (passed_.empty()) return;
+      connection = std::move(passed_.front());
+      passed_.pop_front();
+    }
+    sockaddr_storage address{};
+    socklen_t length = sizeof(address);
+    auto* const peer = reinterpret_cast<sockaddr*>(&address);
+    if (::getpeername(connection.get(), peer, &length) != 0) continue;  // it has gone
+    // The library closes it, whatever it returns.
+    ::MHD_add_connection(daemon_.get(), connection.release(), peer, length);
+  }
 }
 
 // Until the library has something to do; not for long while somebody is connected, for ever where
@@ -242,9 +280,11 @@ void Http::run() {
   name_thread("http");
   bool anyone = false;
   for (;;) {
-    std::array<pollfd, 2> watched{{{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> watched{
+        {{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}, {passed_wake_.get(), POLLIN, 0}}};
     ::poll(watched.data(), watched.size(), patience_ms(anyone));
     if (watched[1].revents) return;
+    add_passed();
     const bool before = clock_.anyone();
     ::MHD_run(daemon_.get());
     clock_.cut_off(ExchangeClock::Clock::now());

@@ -3,18 +3,22 @@
 //
 // Nothing a client does reaches the loop: connections, their memory and their time are bounded, and
 // an answer is made as fast as its client takes it. It holds a published buffer meanwhile, so only
-// kAnswers are given at a time.
+// kAnswers are given at a time. /livez and /readyz are answered before all that (HealthGate).
 #pragma once
 
 #include "base/fd.h"
 #include "report/exchange_clock.h"
 #include "report/exposition/site.h"
+#include "report/health_gate.h"
+#include "report/heartbeat.h"
 
 #include <headroom/result.h>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -23,7 +27,7 @@ struct MHD_Daemon;
 namespace headroom::report {
 
 struct HttpLimits {
-  unsigned connections = 256;  // more wait in the kernel's queue
+  unsigned connections = 256;  // more wait; of those the oldest are closed beyond as many
   unsigned idle_seconds = 5;   // without a byte moved, a connection is closed
   // A request not sent by then, or an answer not taken, is cut off, however it dribbles.
   std::chrono::seconds exchange{20};
@@ -36,7 +40,8 @@ class Http {
 
   // `address` as Config.listen: "127.0.0.1:9750", "[::1]:9750". Not called when it is "".
   static Result<std::unique_ptr<Http>> open(const std::string& address, std::shared_ptr<Site> site,
-                                            const HttpLimits& limits = {});
+                                            const HttpLimits& limits = {},
+                                            std::shared_ptr<const Heartbeat> heartbeat = nullptr);
   ~Http();
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
@@ -54,7 +59,9 @@ class Http {
   Http(std::shared_ptr<Site> site, const HttpLimits& limits)
       : site_(std::move(site)), limits_(limits), clock_(limits.exchange) {}
   Result<> listen(const std::string& address);
-  Result<> serve();
+  Result<> serve(std::shared_ptr<const Heartbeat> heartbeat);
+  void pass(Fd connection);
+  void add_passed();
   void run();
   int patience_ms(bool anyone) const;
 
@@ -62,13 +69,17 @@ class Http {
   const HttpLimits limits_;
   Fd listening_;
   int port_ = 0;
-  Fd wake_;          // written to by who stops the thread
-  int events_ = -1;  // the server's epoll descriptor
+  Fd wake_;         // written to by who stops the thread
+  Fd passed_wake_;  // and to after passed_ grew
+  std::mutex mutex_;
+  std::deque<Fd> passed_;  // by the gate; under mutex_
+  int events_ = -1;        // the server's epoll descriptor
   // The thread's own:
   ExchangeClock clock_;
   int answers_ = 0;
   std::unique_ptr<MHD_Daemon, Stop> daemon_;
   std::thread thread_;
+  std::unique_ptr<HealthGate> gate_;  // last: it calls pass()
 };
 
 }  // namespace headroom::report

@@ -151,6 +151,7 @@ struct SelfCost {
   std::optional<std::uint64_t> resident;  // bytes
   TickCost last_tick;
   std::uint64_t kill_path_allocations = 0;  // of the latest turn that acted
+  bool real_time = false;                   // the loop's thread is scheduled before all others
 };
 
 // Which source serves each group ("bpf", "files"); "" while nothing does. Literals: views are

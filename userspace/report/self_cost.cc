@@ -2,6 +2,7 @@
 #include "report/self_cost.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,6 +32,9 @@ std::optional<std::uint64_t> resident_pages(std::string_view statm) {
 SelfMeter::SelfMeter() : statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
 
 void SelfMeter::read(SelfCost& cost) const {
+  // The main thread is the loop's.
+  const int policy = ::sched_getscheduler(::getpid()) & ~SCHED_RESET_ON_FORK;
+  cost.real_time = policy == SCHED_FIFO || policy == SCHED_RR;
   rusage usage{};
   cost.cpu.reset();
   if (::getrusage(RUSAGE_SELF, &usage) == 0)

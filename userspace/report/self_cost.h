@@ -10,7 +10,7 @@ namespace headroom::report {
 class SelfMeter {
  public:
   SelfMeter();
-  // Fills `cpu` and `resident`; what cannot be read is absent.
+  // Fills `cpu`, `resident` and `real_time`; what cannot be read is absent.
   void read(SelfCost& cost) const;
 
  private:

@@ -330,7 +330,8 @@ Json self_json(const NodeView& node) {
   return {{"cpu_seconds", node.self.cpu ? Json(seconds(*node.self.cpu)) : Json(nullptr)},
           {"resident_bytes", maybe(node.self.resident)},
           {"tick_allocations", node.self.last_tick.allocations},
-          {"kill_path_allocations", node.self.kill_path_allocations}};
+          {"kill_path_allocations", node.self.kill_path_allocations},
+          {"real_time", node.self.real_time}};
 }
 
 Json sources_json(const Sources& sources) {

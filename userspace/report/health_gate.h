@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// HealthGate: takes every connection to the HTTP server and answers /livez and /readyz itself, on a
+// thread of its own; any other connection is passed on, with nothing read from it.
+//
+// A health answer reads two atomics: no file, no published buffer, no lock of the server, and no
+// place among its connections. A slow scrape, or one that waits for a disk, cannot delay it.
+#pragma once
+
+#include "base/fd.h"
+#include "report/heartbeat.h"
+
+#include <headroom/result.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace headroom::report {
+
+class HealthGate {
+ public:
+  using Pass = std::function<void(Fd)>;  // called on the gate's thread
+
+  // `listening` is non-blocking. Connections that send nothing for `silence` are closed. Without a
+  // heartbeat every connection is passed on.
+  static Result<std::unique_ptr<HealthGate>> open(Fd listening,
+                                                  std::shared_ptr<const Heartbeat> heartbeat,
+                                                  std::chrono::seconds silence, Pass pass);
+  ~HealthGate();
+  HealthGate(const HealthGate&) = delete;
+  HealthGate& operator=(const HealthGate&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Silent {
+    Fd fd;
+    Clock::time_point since;
+  };
+  HealthGate(Fd listening, std::shared_ptr<const Heartbeat> heartbeat, std::chrono::seconds silence,
+             Pass pass)
+      : listening_(std::move(listening)),
+        heartbeat_(std::move(heartbeat)),
+        silence_(silence),
+        pass_(std::move(pass)) {}
+  void run();
+  void accept_all();
+  void take(Fd fd);
+  bool answer(const Fd& fd, std::string_view request) const;
+
+  Fd listening_, wake_;
+  const std::shared_ptr<const Heartbeat> heartbeat_;
+  const std::chrono::seconds silence_;
+  const Pass pass_;
+  std::vector<Silent> silent_;  // nothing came yet; oldest first
+  std::thread thread_;
+};
+
+}  // namespace headroom::report

@@ -146,7 +146,7 @@ const Bad kBad[] = {
      {"f:9: spec.tolerations[0].tolerationSeconds: only for the effect NoExecute"}},
     {"unknown_words_each_once",
      "  tolerations:\n  - {key: a, operator: Is}\n  - {key: a, effect: Never}\n",
-     {"f:7: spec.tolerations[0].operator: expected Equal or Exists, found \"Is\"",
+     {"f:7: spec.tolerations[0].operator: expected Equal, Exists, Gt or Lt, found \"Is\"",
       "f:8: spec.tolerations[1].effect: expected NoSchedule, PreferNoSchedule or NoExecute, found "
       "\"Never\""}},
     {"in_nothing",

@@ -176,6 +176,15 @@ TEST_F(VictimsFileTest, WhatWasOnlyPretendedIsNotCarriedOver) {
   EXPECT_EQ(loaded->front().pod->name, "web");
 }
 
+TEST_F(VictimsFileTest, ANameThatIsNotUtf8IsSavedAndLoaded) {
+  VictimsFile victims(directory);
+  ASSERT_TRUE(victims.save({victim("web\xff\xfe", Victim::Phase::kTerminating)}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 1u);
+  EXPECT_EQ(loaded->front().pod->name, "web\xef\xbf\xbd\xef\xbf\xbd");
+}
+
 TEST_F(VictimsFileTest, AFailedWriteIsAnErrorAndTriedAgain) {
   VictimsFile victims(directory / "not-there");
   const std::vector<Victim> one{victim("deaf", Victim::Phase::kTerminating)};

@@ -78,7 +78,7 @@ Result<> TaintKeeper::load() {
 Result<> TaintKeeper::save(const std::vector<Taint>& taints) const {
   const json whole{
       {"boot_id", boot_id_}, {"configured", to_json(configured_)}, {"taints", to_json(taints)}};
-  return write_atomically(path_, whole.dump(1) + "\n");
+  return write_atomically(path_, whole.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 Result<std::vector<Taint>> TaintKeeper::edit(std::span<const TaintEdit> edits, bool overwrite) {

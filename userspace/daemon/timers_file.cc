@@ -41,7 +41,10 @@ Result<> TimersFile::save(const std::vector<TaintTimer>& timers) {
   for (const TaintTimer& timer : timers)
     list.push_back(to_json(timer));
   const json whole{{"boot_id", boot_id_}, {"timers", std::move(list)}};
-  if (auto written = write_atomically(path_, whole.dump(1) + "\n"); !written) return written;
+  if (auto written =
+          write_atomically(path_, whole.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+      !written)
+    return written;
   saved_ = timers;
   return {};
 }

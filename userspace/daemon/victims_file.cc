@@ -179,7 +179,10 @@ Result<> VictimsFile::save(const std::vector<Victim>& victims) {
     saved.emplace_back(victim.cgroup, victim.phase);
   }
   const json whole{{"boot_id", boot_id_}, {"victims", std::move(list)}};
-  if (auto written = write_atomically(path_, whole.dump(1) + "\n"); !written) return written;
+  if (auto written =
+          write_atomically(path_, whole.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+      !written)
+    return written;
   saved_ = std::move(saved);
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/journal.h"
 
+#include "base/printable.h"
 #include "report/journal_sinks.h"
 
 #include <sys/stat.h>
@@ -36,10 +37,10 @@ std::uint64_t lost() {
 }
 
 std::string encode(std::string_view message, std::initializer_list<Field> fields) {
-  std::string payload(message);
+  std::string payload = printable(message);
   for (const Field& field : fields) {
     if (field.value.empty()) continue;
-    payload.append(1, kFieldMark).append(field.name).append(1, '=').append(field.value);
+    payload.append(1, kFieldMark).append(field.name).append(1, '=').append(printable(field.value));
   }
   return payload;
 }
@@ -60,7 +61,7 @@ void write(Level level, std::string_view message, std::initializer_list<Field> f
 void write_formatted(Level level, fmt::string_view format, fmt::format_args args) {
   try {
     if (spdlog::should_log(level))
-      spdlog::log(level, spdlog::string_view_t(fmt::vformat(format, args)));
+      spdlog::log(level, spdlog::string_view_t(printable(fmt::vformat(format, args))));
   } catch (const std::exception&) {
     count_refused();
   }

@@ -7,6 +7,7 @@
 #include "daemon/manifest_places.h"
 #include "observe/clock.h"
 #include "report/journal.h"
+#include "report/log_exceptions.h"
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -14,6 +15,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,6 +50,8 @@ constexpr std::chrono::milliseconds kShelfDelay{50}, kShelfPause{2}, kShelfAccur
 constexpr std::size_t kMostFiles = 16;
 // A directory that was removed and made anew is found by looking.
 constexpr std::chrono::seconds kUncoveredPeriod{1}, kCoveredPeriod{10};
+
+constexpr std::chrono::seconds kRetryPeriod{1};  // after a turn that threw
 
 std::uint64_t usec(Duration length) {
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::microseconds>(length).count());
@@ -216,8 +220,12 @@ Result<> Loop::run() {
 }
 
 void Loop::turn(Wake wake) {
-  node_->heartbeat().beat();
-  if (auto set = wake_at(node_->turn(wake)); !set) give_up(event_.get(), set);
+  Instant next = observe::now() + kRetryPeriod;  // if the turn throws
+  log::log_exceptions("turn", [&] {
+    next = node_->turn(wake);
+    node_->heartbeat().beat();
+  });
+  if (auto set = wake_at(next); !set) give_up(event_.get(), set);
 }
 
 Result<> Loop::wake_at(Instant next) {
@@ -282,27 +290,28 @@ int Loop::on_timer(sd_event_source*, uint64_t, void* loop) {
 }
 
 int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
-  static_cast<Loop*>(loop)->reload();
+  log::log_exceptions("reload", [&] { static_cast<Loop*>(loop)->reload(); });
   static_cast<Loop*>(loop)->turn(Wake::kRequest);
   return 0;
 }
 
 int Loop::on_edits(sd_event_source*, int, uint32_t, void* loop) {
-  static_cast<Loop*>(loop)->node_->heed_edits();
+  log::log_exceptions("edit taints", [&] { static_cast<Loop*>(loop)->node_->heed_edits(); });
   static_cast<Loop*>(loop)->turn(Wake::kRequest);
   return 0;
 }
 
 int Loop::on_guard(sd_event_source*, int, uint32_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
-  loop->node_->heed_guard();
+  log::log_exceptions("read the guard", [&] { loop->node_->heed_guard(); });
   loop->turn(Wake::kGuard);
   return 0;
 }
 
 int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
-  const auto due = loop->node_->take_events();
+  std::optional<Instant> due;
+  log::log_exceptions("read events", [&] { due = loop->node_->take_events(); });
   if (!due || *due >= loop->next_) return 0;
   if (*due <= observe::now())
     loop->turn(Wake::kLifecycle);
@@ -314,19 +323,21 @@ int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
 int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
   auto* self = static_cast<Loop*>(loop);
   if (std::exchange(self->reload_due_, false)) {
-    self->reload();
+    log::log_exceptions("reload", [&] { self->reload(); });
     self->turn(Wake::kRequest);
   } else {
-    self->read_manifests();
+    log::log_exceptions("read manifests", [&] { self->read_manifests(); });
   }
   return 0;
 }
 
 int Loop::on_uncovered(sd_event_source*, uint64_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
-  for (const auto& pressure : loop->pressures_)
-    static_cast<void>(pressure->cover());  // said at the start
-  loop->cover_directories();
+  log::log_exceptions("look for directories", [&] {
+    for (const auto& pressure : loop->pressures_)
+      static_cast<void>(pressure->cover());  // said at the start
+    loop->cover_directories();
+  });
   return 0;
 }
 

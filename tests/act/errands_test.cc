@@ -6,7 +6,10 @@
 #include "act/remove_tree.h"
 #include "config/temp_dir.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,6 +20,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -120,6 +124,70 @@ TEST(Command, BesideAProcessSeesTheWorldAsItDoes) {
   EXPECT_EQ(text_of(dir.path() / "here"), "web\n");
   ::kill(pod, SIGKILL);
   ::waitpid(pod, nullptr, 0);
+}
+
+// The lines of a status file that say what a process may do.
+std::string privileges_in(const fs::path& status) {
+  std::istringstream lines(text_of(status));
+  std::string found;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("Cap") || line.starts_with("NoNewPrivs") || line.starts_with("Uid") ||
+        line.starts_with("Seccomp:"))
+      found += line + "\n";
+  return found;
+}
+
+struct Reduced {
+  std::string_view name;
+  std::uint64_t bounding;
+  uid_t uid;
+  bool filtered;
+};
+
+pid_t start_reduced(const Reduced& how, const fs::path& directory) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  if (::chdir(directory.c_str()) != 0) ::_exit(1);
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
+    if ((how.bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability);
+  if (::setresuid(how.uid, how.uid, how.uid) != 0) ::_exit(1);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  sock_filter allow[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  const sock_fprog program{1, allow};
+  if (how.filtered && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(1);
+  ::execl("/bin/sleep", "sleep", "60", nullptr);
+  ::_exit(1);
+}
+
+TEST(Command, BesideAProcessHasNoMorePrivilegesThanIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
+  for (const Reduced& how :
+       {Reduced{"none", 0, 0, false}, Reduced{"chown_and_kill", 0x21, 0, false},
+        Reduced{"not_root", 0x21, 65534, false},
+        Reduced{"not_root_bounding_full", ~0ULL, 65534, false},
+        Reduced{"seccomp_filter", 0, 0, true}}) {
+    SCOPED_TRACE(how.name);
+    TempDir dir;
+    fs::permissions(dir.path(), fs::perms::all);
+    const pid_t pod = start_reduced(how, dir.path());
+    std::this_thread::sleep_for(300ms);
+    auto child = Child::start({.argv = {"/bin/sh", "-c", "cat /proc/self/status > here"},
+                               .cgroup_procs = -1,
+                               .beside = pod});
+    if (how.filtered) {
+      ASSERT_FALSE(child);
+      EXPECT_EQ(child.error().code, EOPNOTSUPP);
+    } else {
+      EXPECT_TRUE(child) << child.error().what;
+      if (child) {
+        EXPECT_EQ(child->wait(clock_now() + 20s, &clock_now, {}), 0);
+      }
+      EXPECT_EQ(privileges_in(dir.path() / "here"),
+                privileges_in("/proc/" + std::to_string(pod) + "/status"));
+    }
+    ::kill(pod, SIGKILL);
+    ::waitpid(pod, nullptr, 0);
+  }
 }
 
 TEST(RemoveTree, TakesAllBelowAndNothingBeside) {

@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +19,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 namespace headroom::act {
 namespace {
@@ -40,6 +43,8 @@ Result<Credentials> credentials_of(pid_t pid) {
   std::ifstream file(of_process(pid, "status"));
   Credentials found;
   bool uid = false, gid = false;
+  unsigned capability_sets = 0;
+  int seccomp = -1;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string key;
@@ -50,9 +55,51 @@ Result<Credentials> credentials_of(pid_t pid) {
     if (key == "Groups:")
       for (gid_t group = 0; words >> group;)
         found.groups.push_back(group);
+    if (key == "Seccomp:") words >> seccomp;
+    for (const auto& [name, set] :
+         {std::pair("CapInh:", &found.inheritable), std::pair("CapPrm:", &found.permitted),
+          std::pair("CapEff:", &found.effective), std::pair("CapBnd:", &found.bounding),
+          std::pair("CapAmb:", &found.ambient)})
+      if (key == name && words >> std::hex >> *set) ++capability_sets;
   }
-  if (!uid || !gid) return failure("read the credentials of the pod's process", ESRCH);
+  if (!uid || !gid || capability_sets != 5)
+    return failure("read the credentials of the pod's process", ESRCH);
+  if (seccomp > 0)
+    return failure("run a command beside a process with a seccomp filter: it cannot be copied",
+                   EOPNOTSUPP);
   return found;
+}
+
+// Empty if no security module labels processes.
+std::string label_of(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/attr/current");
+  std::string label;
+  std::getline(file, label);
+  return label;
+}
+
+// The uids in /proc are those of our own user namespace, and a label may need a policy's leave to
+// change: a process that differs from us in either is refused.
+Result<> check_same_confinement(pid_t pid) {
+  struct stat ours {
+  }, theirs{};
+  if (::stat("/proc/self/ns/user", &ours) != 0 ||
+      ::stat(of_process(pid, "ns/user").c_str(), &theirs) != 0)
+    return errno_failure("read the user namespace of the pod's process", errno);
+  if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
+    return failure("run a command beside a process in another user namespace", EOPNOTSUPP);
+  if (label_of("self") != label_of(std::to_string(pid)))
+    return failure("run a command beside a process with another security label", EOPNOTSUPP);
+  return {};
+}
+
+// Before the pidfd was opened the pid may have passed to another process.
+bool is_in(int cgroup_procs, pid_t pid) {
+  if (cgroup_procs < 0) return true;
+  std::ifstream file(of_process(::getpid(), ("fd/" + std::to_string(cgroup_procs)).c_str()));
+  for (pid_t member = 0; file >> member;)
+    if (member == pid) return true;
+  return false;
 }
 
 std::vector<std::string> places_of(const std::string& program,
@@ -69,7 +116,8 @@ std::vector<std::string> places_of(const std::string& program,
   return places;
 }
 
-Result<> look_beside(pid_t pid, Prepared& prepared) {
+Result<> look_beside(const Command& command, Prepared& prepared) {
+  const pid_t pid = command.beside;
   prepared.beside.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!prepared.beside) return errno_failure("hold the pod's process", errno);
   prepared.directory.reset(
@@ -78,6 +126,12 @@ Result<> look_beside(pid_t pid, Prepared& prepared) {
   if (!credentials) return tl::make_unexpected(credentials.error());
   prepared.credentials = std::move(*credentials);
   prepared.environment = environment_of(pid);
+  if (auto same = check_same_confinement(pid); !same) return same;
+  // Last: if the process still exists, all that was read under its pid was its own.
+  if (!is_in(command.cgroup_procs, pid))
+    return failure("find the pod's process in its cgroup", ESRCH);
+  if (::syscall(SYS_pidfd_send_signal, prepared.beside.get(), 0, nullptr, 0) != 0)
+    return errno_failure("hold the pod's process", errno);
   return {};
 }
 
@@ -133,12 +187,46 @@ void enter_namespaces(const Prepared& prepared, int report) {
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
+bool has(std::uint64_t set, int capability) {
+  return (set >> capability & 1) != 0;
+}
+
+void set_capabilities(const Credentials& credentials, int report) {
+  // exec() gives root all that is permitted as effective: what is not effective is given up.
+  const std::uint64_t permitted =
+      credentials.uid == 0 ? credentials.effective : credentials.permitted;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2]{};
+  for (int word = 0; word < 2; ++word) {
+    sets[word].effective = static_cast<std::uint32_t>(credentials.effective >> (32 * word));
+    sets[word].permitted = static_cast<std::uint32_t>(permitted >> (32 * word));
+    sets[word].inheritable = static_cast<std::uint32_t>(credentials.inheritable >> (32 * word));
+  }
+  if (::syscall(SYS_capset, &header, sets) != 0) give_up(report);
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) give_up(report);
+  for (int capability = 0; capability < 64; ++capability)
+    if (has(credentials.ambient & permitted, capability) &&
+        ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0)
+      give_up(report);
+}
+
+// No more than the process it runs beside has.
 void take_credentials(const Credentials& credentials, int report) {
+  // First, while CAP_SETPCAP is still there.
+  for (int capability = 0; capability < 64; ++capability)
+    if (!has(credentials.bounding, capability) &&
+        ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 &&
+        ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
+      give_up(report);
+  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) give_up(report);  // until exec
   // The raw calls: glibc's would signal threads that are not there.
   if (::syscall(SYS_setgroups, credentials.groups.size(), credentials.groups.data()) != 0 ||
       ::syscall(SYS_setresgid, credentials.gid, credentials.gid, credentials.gid) != 0 ||
       ::syscall(SYS_setresuid, credentials.uid, credentials.uid, credentials.uid) != 0)
     give_up(report);
+  set_capabilities(credentials, report);
+  // Also keeps exec() from giving root its bounding set back.
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up(report);
 }
 
 }  // namespace
@@ -147,7 +235,7 @@ Result<Prepared> prepare(const Command& command) {
   Prepared prepared;
   prepared.command = &command;
   if (command.beside > 0)
-    if (auto looked = look_beside(command.beside, prepared); !looked)
+    if (auto looked = look_beside(command, prepared); !looked)
       return tl::make_unexpected(looked.error());
   prepared.candidates = places_of(command.argv[0], prepared.environment, command.beside > 0);
   for (const std::string& word : command.argv)

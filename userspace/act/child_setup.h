@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;
+  // Capability sets, one bit each, as in /proc/PID/status.
+  std::uint64_t inheritable = 0;
+  std::uint64_t permitted = 0;
+  std::uint64_t effective = 0;
+  std::uint64_t bounding = 0;
+  std::uint64_t ambient = 0;
 };
 
 struct Prepared {

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace headroom::act {
@@ -52,11 +53,49 @@ void gather(int directory, const std::string& name, std::vector<Leaf>& leaves) {
   }
 }
 
-// The container's own where its cgroup bears its name; else the pod's first.
-const Leaf* leaf_for(const Container& container, const std::vector<Leaf>& leaves) {
-  for (const Leaf& leaf : leaves)
-    if (leaf.name.find(container.name) != std::string::npos) return &leaf;
-  return leaves.empty() ? nullptr : &leaves.front();
+// A container of a runtime: its cgroup is named by a 64-digit id. The kubelet runs its commands.
+bool is_of_runtime(std::string_view stem) {
+  constexpr std::size_t kIdLength = 64;
+  return stem.size() >= kIdLength &&
+         stem.substr(stem.size() - kIdLength).find_first_not_of("0123456789abcdef") ==
+             std::string_view::npos;
+}
+
+std::string_view stem_of(std::string_view name) {
+  for (const std::string_view suffix : {".service", ".scope"})
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  return name;
+}
+
+bool names_container(std::string_view stem, const std::string& container) {
+  if (stem == container) return true;
+  if (stem.size() <= container.size() || !stem.ends_with(container)) return false;
+  const char before = stem[stem.size() - container.size() - 1];
+  return before == '-' || before == '.';
+}
+
+// "web-main" is the container web-main before it is main.
+bool is_cgroup_of(const Pod& pod, const Container& container, std::string_view stem) {
+  if (is_of_runtime(stem) || !names_container(stem, container.name)) return false;
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& other : *list)
+      if (other.name.size() > container.name.size() && names_container(stem, other.name))
+        return false;
+  return true;
+}
+
+// The one cgroup of that name; in a pod of one container, the pod's only one with processes.
+const Leaf* leaf_for(const Pod& pod, const Container& container, const std::vector<Leaf>& leaves) {
+  const Leaf* found = nullptr;
+  for (const Leaf& leaf : leaves) {
+    if (!is_cgroup_of(pod, container, stem_of(leaf.name))) continue;
+    if (found) return nullptr;  // ambiguous
+    found = &leaf;
+  }
+  const bool single = pod.containers.size() == 1 && pod.init_containers.empty();
+  if (!found && single && leaves.size() == 1 && !is_of_runtime(stem_of(leaves.front().name)))
+    found = &leaves.front();
+  return found;
 }
 
 }  // namespace
@@ -72,8 +111,11 @@ int run_pre_stop(const Decision& decision, int directory, Instant (*clock)(),
   std::vector<Child> running;
   for (const Container& container : decision.pod->containers) {
     if (container.pre_stop.empty()) continue;
-    const Leaf* leaf = leaf_for(container, leaves);
-    if (!leaf) return ESRCH;
+    const Leaf* leaf = leaf_for(*decision.pod, container, leaves);
+    if (!leaf) {
+      note(ESRCH);
+      continue;
+    }
     auto child = Child::start(
         {.argv = container.pre_stop, .cgroup_procs = leaf->procs.get(), .beside = leaf->first});
     if (child)

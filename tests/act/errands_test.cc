@@ -3,9 +3,11 @@
 #include "act/errands.h"
 
 #include "act/command.h"
+#include "act/pre_stop.h"
 #include "act/remove_tree.h"
 #include "config/temp_dir.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -187,6 +189,44 @@ TEST(Command, BesideAProcessHasNoMorePrivilegesThanIt) {
     }
     ::kill(pod, SIGKILL);
     ::waitpid(pod, nullptr, 0);
+  }
+}
+
+TEST(PreStop, RunsOnlyInTheContainersOwnCgroup) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
+  const std::string id(64, 'a');
+  struct Case {
+    std::string cgroup;
+    std::vector<std::string> containers;  // the first has the command
+    int expected;
+  };
+  for (const auto& [cgroup, containers, expected] : {
+           Case{"team-main.service", {"main", "web"}, 0},
+           Case{"web-main.service", {"main", "web-main"}, ESRCH},
+           Case{"domain.service", {"main", "web"}, ESRCH},
+           Case{"main2.service", {"main", "web"}, ESRCH},
+           Case{"app.service", {"main"}, 0},
+           Case{"app.service", {"main", "web"}, ESRCH},
+           Case{"cri-containerd-" + id + ".scope", {"main"}, ESRCH},
+           Case{id, {"a", "web"}, ESRCH},
+       }) {
+    SCOPED_TRACE(cgroup);
+    TempDir dir;
+    const pid_t process = start_reduced({"none", 0, 0, false}, "/");
+    std::this_thread::sleep_for(300ms);
+    fs::create_directories(dir.path() / cgroup);
+    std::ofstream(dir.path() / cgroup / "cgroup.procs") << process << "\n";
+    auto pod = std::make_shared<Pod>();
+    for (const std::string& name : containers)
+      pod->containers.push_back({.name = name, .requests = {}, .limits = {}});
+    pod->containers.front().pre_stop = {"/bin/true"};
+    Decision decision;
+    decision.pod = pod;
+    decision.deadline = clock_now() + 20s;
+    const Fd directory(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    EXPECT_EQ(run_pre_stop(decision, directory.get(), &clock_now, {}), expected);
+    ::kill(process, SIGKILL);
+    ::waitpid(process, nullptr, 0);
   }
 }
 

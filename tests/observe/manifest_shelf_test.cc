@@ -133,6 +133,22 @@ TEST_F(ManifestShelfTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
   EXPECT_EQ(seen.manifests.complaints.size(), 2u) << "the operator's own file is still refused";
 }
 
+// The commands of a kubelet's pods are the kubelet's to run, in the container, through the runtime.
+TEST_F(ManifestShelfTest, APreStopCommandOfAKubeletsPodIsNotKept) {
+  const std::string text =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
+      "spec: {containers: [{name: main, lifecycle: {preStop: {exec: {command: [sync]}}}}]}\n";
+  write(kubelet() / "a.json", text);
+  const auto kubelets = look();
+  ASSERT_EQ(kubelets.manifests.pods.size(), 1u);
+  EXPECT_TRUE(kubelets.manifests.pods[0].containers[0].pre_stop.empty());
+  std::filesystem::remove(kubelet() / "a.json");
+  write(ours() / "a.yaml", text);
+  const auto operators = look();
+  ASSERT_EQ(operators.manifests.pods.size(), 1u);
+  EXPECT_FALSE(operators.manifests.pods[0].containers[0].pre_stop.empty());
+}
+
 // Nothing to rank it by: its cgroup alone counts, and its description is awaited.
 TEST_F(ManifestShelfTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
   write(kubelet() / "a.json",

@@ -192,20 +192,26 @@ bool has(std::uint64_t set, int capability) {
 }
 
 void set_capabilities(const Credentials& credentials, int report) {
-  // exec() gives root all that is permitted as effective: what is not effective is given up.
-  const std::uint64_t permitted =
-      credentials.uid == 0 ? credentials.effective : credentials.permitted;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[2]{};
+  if (::syscall(SYS_capget, &header, sets) != 0) give_up(report);
+  // The unit bounds our own capabilities: what we lack the command goes without.
+  const std::uint64_t ours = sets[0].permitted | static_cast<std::uint64_t>(sets[1].permitted)
+                                                     << 32;
+  // exec() gives root all that is permitted as effective: what is not effective is given up.
+  const std::uint64_t permitted =
+      ours & (credentials.uid == 0 ? credentials.effective : credentials.permitted);
   for (int word = 0; word < 2; ++word) {
-    sets[word].effective = static_cast<std::uint32_t>(credentials.effective >> (32 * word));
+    sets[word].effective =
+        static_cast<std::uint32_t>((credentials.effective & permitted) >> (32 * word));
     sets[word].permitted = static_cast<std::uint32_t>(permitted >> (32 * word));
-    sets[word].inheritable = static_cast<std::uint32_t>(credentials.inheritable >> (32 * word));
+    sets[word].inheritable =
+        static_cast<std::uint32_t>((credentials.inheritable & ours) >> (32 * word));
   }
   if (::syscall(SYS_capset, &header, sets) != 0) give_up(report);
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) give_up(report);
   for (int capability = 0; capability < 64; ++capability)
-    if (has(credentials.ambient & permitted, capability) &&
+    if (has(credentials.ambient & credentials.inheritable & permitted, capability) &&
         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0)
       give_up(report);
 }

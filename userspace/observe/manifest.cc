@@ -111,6 +111,10 @@ class Reading {
 
   void keep(const Section& section, Pod pod, const std::string& file) {
     containers_.merge(container_ids(section, pod));
+    // The kubelet runs its pods' commands through the runtime, with the containers' own privileges.
+    if (options_.of_kubelet)
+      for (Container& container : pod.containers)
+        container.pre_stop.clear();
     found_.push_back({std::move(pod), file, section.line()});
   }
 

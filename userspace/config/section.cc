@@ -27,6 +27,10 @@ void Section::complain(std::string_view key, std::string_view what) const {
   complain_at(line_of(key), path_of(key) + ": " + std::string(what));
 }
 
+void Section::complain(const yaml::Entry& entry, std::string_view what) const {
+  complain_at(entry.line, path_of(entry.key) + ": " + std::string(what));
+}
+
 void Section::expected(const std::string& name, int line, std::string_view wanted,
                        const yaml::Node& found) const {
   complain_at(line, name + ": expected " + std::string(wanted) + ", found " + describe(found));
@@ -115,14 +119,18 @@ std::optional<Duration> Section::duration(std::string_view key) const {
 
 std::optional<Quantity> Section::quantity(std::string_view key) const {
   const yaml::Entry* entry = yaml::find(*map_, key);
-  if (!entry) return std::nullopt;
-  if (!entry->value.is_scalar() || is_boolean(entry->value)) {
-    expected(path_of(key), entry->line, "a quantity such as 512Mi or 500m", entry->value);
+  return entry ? quantity(*entry) : std::nullopt;
+}
+
+std::optional<Quantity> Section::quantity(const yaml::Entry& entry) const {
+  if (entry.value.is_null()) return std::nullopt;
+  if (!entry.value.is_scalar() || is_boolean(entry.value)) {
+    expected(path_of(entry.key), entry.line, "a quantity such as 512Mi or 500m", entry.value);
     return std::nullopt;
   }
-  const auto quantity = Quantity::parse(entry->value.text);
+  const auto quantity = Quantity::parse(entry.value.text);
   if (!quantity) {
-    complain(key, "\"" + entry->value.text + "\": " + quantity.error().what);
+    complain(entry, "\"" + entry.value.text + "\": " + quantity.error().what);
     return std::nullopt;
   }
   return *quantity;

@@ -51,6 +51,7 @@ class Section {
 
   // "path.key: what", at the key's line.
   void complain(std::string_view key, std::string_view what) const;
+  void complain(const yaml::Entry& entry, std::string_view what) const;  // one of entries()
   // "what", at that line.
   void complain_at(int line, std::string what) const;
   // Every other key is unknown, with the nearest known one.
@@ -64,6 +65,8 @@ class Section {
   std::optional<double> number(std::string_view key) const;
   std::optional<Duration> duration(std::string_view key) const;  // of Go: "1m30s"
   std::optional<Quantity> quantity(std::string_view key) const;  // a string or a number
+  // Of one of entries(): without a search for its key.
+  std::optional<Quantity> quantity(const yaml::Entry& entry) const;
   std::optional<std::vector<Word>> list_of_strings(std::string_view key) const;
   std::optional<std::vector<Word>> map_of_strings(std::string_view key) const;
   std::optional<Section> map(std::string_view key) const;

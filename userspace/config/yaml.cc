@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -15,23 +16,43 @@
 namespace headroom::config::yaml {
 namespace {
 
-// An alias is a copy of what it names, so ten lines of aliases to aliases could ask for a billion
-// nodes. No honest file comes near this; the rest is bounded by the file's size.
-constexpr std::size_t kMostCopied = 100'000;
+// What a copy of a tree adds to a document.
+struct Size {
+  std::size_t nodes = 0;   // keys and values
+  std::size_t text = 0;    // bytes
+  std::size_t levels = 0;  // of collections
 
-std::size_t count(const Node& node) {
-  std::size_t total = 1;
+  void add(const Size& below) {
+    nodes += below.nodes;
+    text += below.text;
+    levels = std::max(levels, below.levels);
+  }
+};
+
+// Recursive: the limit on levels bounds the stack it takes.
+Size size_of(const Node& node) {
+  Size size{1, node.text.size(), 0};
   for (const Node& item : node.items)
-    total += count(item);
-  for (const Entry& entry : node.entries)
-    total += count(entry.value);
-  return total;
+    size.add(size_of(item));
+  for (const Entry& entry : node.entries) {
+    size.add({1, entry.key.size(), 0});
+    size.add(size_of(entry.value));
+  }
+  if (node.is_map() || node.is_sequence()) ++size.levels;
+  return size;
 }
+
+// The text is YAML, and needs more memory than the reader may take.
+class LimitExceeded : public YAML::ParserException {
+ public:
+  using ParserException::ParserException;
+};
 
 // Builds Nodes from yaml-cpp's events. The stack holds the unfinished collections.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(const std::string& file, Complaints& complaints) : file_(file), complaints_(complaints) {}
+  Builder(const std::string& file, Complaints& complaints, const Limits& limits)
+      : file_(file), complaints_(complaints), limits_(limits) {}
 
   std::vector<Node> take() { return std::move(documents_); }
 
@@ -45,31 +66,30 @@ class Builder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    finish(leaf(Node::Kind::kNull, mark), anchor);
+    finish(mark, leaf(Node::Kind::kNull, mark), anchor);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     Node node = leaf(Node::Kind::kScalar, mark);
     node.plain = tag == "?";  // yaml-cpp's word for "no quotes, no tag"
     node.text = value;
-    finish(std::move(node), anchor);
+    finish(mark, std::move(node), anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     // An anchor inside its own value names a tree without end.
     if (found == anchors_.end()) throw YAML::ParserException(mark, "an alias to the node it is in");
-    copied_ += count(found->second);
-    if (copied_ > kMostCopied) throw YAML::ParserException(mark, "too many aliases");
-    finish(found->second, YAML::NullAnchor);
+    charge_copy(mark, found->second);
+    finish(mark, found->second, YAML::NullAnchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open_.push_back({leaf(Node::Kind::kSequence, mark), anchor, {}, false});
+    open(Node::Kind::kSequence, mark, anchor);
   }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open_.push_back({leaf(Node::Kind::kMap, mark), anchor, {}, false});
+    open(Node::Kind::kMap, mark, anchor);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
@@ -77,12 +97,46 @@ class Builder : public YAML::EventHandler {
  private:
   struct Open {
     Node node;
+    YAML::Mark mark;
     YAML::anchor_t anchor;
-    Node key;
-    bool has_key;  // of a map: the next node is a value
+    Node key{};
+    bool has_key = false;  // of a map: the next node is a value
+    // Of a map: the line of each key so far. A search through the entries would take quadratic
+    // time; a hash table would too, of keys that were chosen to collide.
+    std::map<std::string, int> lines{};
   };
 
-  static Node leaf(Node::Kind kind, const YAML::Mark& mark) {
+  void open(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    expect_depth(mark, open_.size() + 1);
+    open_.push_back({.node = leaf(kind, mark), .mark = mark, .anchor = anchor});
+  }
+
+  void expect_depth(const YAML::Mark& mark, std::size_t levels) const {
+    if (levels > limits_.levels)
+      throw LimitExceeded(mark,
+                          "nested more than " + std::to_string(limits_.levels) + " levels deep");
+  }
+
+  void charge(const YAML::Mark& mark, std::size_t nodes) {
+    nodes_ += nodes;
+    if (nodes_ > limits_.nodes)
+      throw LimitExceeded(mark, "more than " + std::to_string(limits_.nodes) +
+                                    " keys and values, aliases expanded");
+  }
+
+  // Checked before the copy is made.
+  void charge_copy(const YAML::Mark& mark, const Node& node) {
+    const Size size = size_of(node);
+    expect_depth(mark, open_.size() + size.levels);
+    charge(mark, size.nodes);
+    copied_text_ += size.text;
+    if (copied_text_ > limits_.copied_text)
+      throw LimitExceeded(mark, "aliases expand to more than " +
+                                    std::to_string(limits_.copied_text) + " bytes of text");
+  }
+
+  Node leaf(Node::Kind kind, const YAML::Mark& mark) {
+    charge(mark, 1);
     Node node;
     node.kind = kind;
     node.line = mark.line + 1;
@@ -93,7 +147,7 @@ class Builder : public YAML::EventHandler {
     Open done = std::move(open_.back());
     open_.pop_back();
     if (done.node.is_map()) merge(done.node);
-    finish(std::move(done.node), done.anchor);
+    finish(done.mark, std::move(done.node), done.anchor);
   }
 
   // "<<: *defaults" brings in the entries of another map, or of several, that this one lacks; the
@@ -104,10 +158,13 @@ class Builder : public YAML::EventHandler {
     if (sign == map.entries.end()) return;
     Entry from = std::move(*sign);
     map.entries.erase(sign);
-    if (from.value.is_map()) return bring_in(map, std::move(from.value));
+    std::set<std::string> keys;
+    for (const Entry& entry : map.entries)
+      keys.insert(entry.key);
+    if (from.value.is_map()) return bring_in(map, keys, std::move(from.value));
     for (Node& item : from.value.items) {
       if (item.is_map())
-        bring_in(map, std::move(item));
+        bring_in(map, keys, std::move(item));
       else
         complaints_.push_back({file_, item.line, "<<: expected a map, found " + describe(item)});
     }
@@ -116,16 +173,17 @@ class Builder : public YAML::EventHandler {
           {file_, from.line, "<<: expected a map, found " + describe(from.value)});
   }
 
-  static void bring_in(Node& map, Node from) {
-    for (Entry& entry : from.entries) {
-      const auto same = [&](const Entry& own) { return own.key == entry.key; };
-      if (std::none_of(map.entries.begin(), map.entries.end(), same))
-        map.entries.push_back(std::move(entry));
-    }
+  static void bring_in(Node& map, std::set<std::string>& keys, Node from) {
+    for (Entry& entry : from.entries)
+      if (keys.insert(entry.key).second) map.entries.push_back(std::move(entry));
   }
 
-  void finish(Node node, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
+  // An anchor keeps a copy, as each alias to it makes one: both count.
+  void finish(const YAML::Mark& mark, Node node, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) {
+      charge_copy(mark, node);
+      anchors_[anchor] = node;
+    }
     if (open_.empty())
       documents_.push_back(std::move(node));
     else
@@ -140,24 +198,24 @@ class Builder : public YAML::EventHandler {
       parent.has_key = true;
     } else {
       parent.has_key = false;
-      add_entry(parent.node, parent.key, std::move(node));
+      add_entry(parent, std::move(node));
     }
   }
 
-  void add_entry(Node& map, const Node& key, Node value) {
+  void add_entry(Open& parent, Node value) {
+    const Node& key = parent.key;
     if (!key.is_scalar()) {
       complaints_.push_back({file_, key.line, "expected a key, found " + describe(key)});
       return;
     }
-    const auto same = [&](const Entry& entry) { return entry.key == key.text; };
-    const auto first = std::find_if(map.entries.begin(), map.entries.end(), same);
-    if (first == map.entries.end()) {
-      map.entries.push_back({key.text, key.line, std::move(value)});
+    const auto [first, fresh] = parent.lines.emplace(key.text, key.line);
+    if (fresh) {
+      parent.node.entries.push_back({key.text, key.line, std::move(value)});
       return;
     }
     complaints_.push_back(
         {file_, key.line,
-         "duplicate key " + key.text + ": it is already on line " + std::to_string(first->line)});
+         "duplicate key " + key.text + ": it is already on line " + std::to_string(first->second)});
   }
 
   const std::string& file_;
@@ -165,7 +223,9 @@ class Builder : public YAML::EventHandler {
   std::vector<Node> documents_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchors_;
-  std::size_t copied_ = 0;
+  const Limits limits_;
+  std::size_t nodes_ = 0;        // of all documents
+  std::size_t copied_text_ = 0;  // bytes
   int last_start_ = -1;
 };
 
@@ -177,13 +237,16 @@ const Entry* find(const Node& map, std::string_view key) {
   return nullptr;
 }
 
-std::vector<Node> parse(const std::string& text, const std::string& file, Complaints& complaints) {
-  Builder builder(file, complaints);
+std::vector<Node> parse(const std::string& text, const std::string& file, Complaints& complaints,
+                        const Limits& limits) {
+  Builder builder(file, complaints, limits);
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder))
       continue;
+  } catch (const LimitExceeded& error) {
+    complaints.push_back({file, error.mark.line + 1, error.msg});
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 0 : error.mark.line + 1;
     complaints.push_back({file, line, "not YAML: " + error.msg});

@@ -24,11 +24,14 @@ constexpr std::array<Choice<QosClass>, 3> kQosClasses{{{"Guaranteed", QosClass::
                                                        {"Burstable", QosClass::kBurstable},
                                                        {"BestEffort", QosClass::kBestEffort}}};
 
+// A list of a thousand nodes, each with its images, has a million keys and values.
+constexpr std::size_t kMaxNodes = 5'000'000;
+
 Counts read_counts(const Section& parent, std::string_view key) {
   ResourceList list;
   if (const auto section = parent.map(key))
     for (const config::yaml::Entry& entry : section->entries())
-      if (const auto quantity = section->quantity(entry.key)) list.emplace(entry.key, *quantity);
+      if (const auto quantity = section->quantity(entry)) list.emplace(entry.key, *quantity);
   return counts_of(list);
 }
 
@@ -102,7 +105,8 @@ void read_object(const Section& object, NodeManifests& manifests, bool in_node_l
 
 NodeManifests parse_nodes(const std::string& text, const std::string& file) {
   NodeManifests manifests;
-  for (const config::yaml::Node& document : config::yaml::parse(text, file, manifests.complaints)) {
+  for (const config::yaml::Node& document :
+       config::yaml::parse(text, file, manifests.complaints, {.nodes = kMaxNodes})) {
     if (document.is_null()) continue;
     if (document.is_map())
       read_object(Section(document, "", file, manifests.complaints), manifests, false);

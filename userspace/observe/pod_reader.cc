@@ -10,11 +10,12 @@
 
 #include <headroom/part.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace headroom::observe {
@@ -43,11 +44,14 @@ std::string required(const Section& section, std::string_view key) {
 
 void expect_within_limits(const Section& resources, const Container& container) {
   const auto requests = resources.map("requests");
-  for (const auto& [resource, request] : container.requests) {
-    const auto limit = container.limits.find(resource);
-    if (limit != container.limits.end() && request > limit->second)
-      requests->complain(resource, "the request of " + request.canonical() +
-                                       " is more than the limit of " + limit->second.canonical());
+  if (!requests) return;
+  for (const config::yaml::Entry& entry : requests->entries()) {
+    const auto request = container.requests.find(entry.key);
+    const auto limit = container.limits.find(entry.key);
+    if (request != container.requests.end() && limit != container.limits.end() &&
+        request->second > limit->second)
+      requests->complain(entry, "the request of " + request->second.canonical() +
+                                    " is more than the limit of " + limit->second.canonical());
   }
 }
 
@@ -102,12 +106,13 @@ void read_containers(const Section& spec, Pod& pod) {
                      spec.path_of("containers") + ": expected at least one container");
 }
 
-bool requested_by_a_container(const Pod& pod, const std::string& resource) {
-  const auto requests = [&](const Container& container) {
-    return container.requests.contains(resource);
-  };
-  return std::any_of(pod.containers.begin(), pod.containers.end(), requests) ||
-         std::any_of(pod.init_containers.begin(), pod.init_containers.end(), requests);
+std::set<std::string_view> requested_by_containers(const Pod& pod) {
+  std::set<std::string_view> resources;
+  for (const auto* const list : {&pod.containers, &pod.init_containers})
+    for (const Container& container : *list)
+      for (const auto& [resource, request] : container.requests)
+        resources.insert(resource);
+  return resources;
 }
 
 // A pod-level request that is absent is what the containers ask for, and only if none asks the
@@ -116,8 +121,9 @@ void read_pod_level(const Section& spec, Pod& pod) {
   if (!spec.has("resources")) return;
   Container whole;
   read_resources(spec, whole);
+  const std::set<std::string_view> requested = requested_by_containers(pod);
   for (const auto& [resource, limit] : whole.limits)
-    if (!requested_by_a_container(pod, resource)) whole.requests.emplace(resource, limit);
+    if (!requested.contains(resource)) whole.requests.emplace(resource, limit);
   pod.pod_level = std::move(whole);
 }
 

@@ -3,8 +3,8 @@
 
 #include "observe/quantities.h"
 
-#include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -40,11 +40,13 @@ void read_grant(const Section& status, Container& container) {
 void read_grants(const Section& status, std::string_view key, std::vector<Container>& containers) {
   const auto sections = status.list_of_maps(key);
   if (!sections) return;
+  std::map<std::string_view, Container*> by_name;  // of one name, the first
+  for (Container& container : containers)
+    by_name.emplace(container.name, &container);
   for (const Section& section : *sections) {
     const auto name = section.string("name");
-    const auto container = std::ranges::find_if(
-        containers, [&](const Container& each) { return name && each.name == *name; });
-    if (container != containers.end()) read_grant(section, *container);
+    const auto container = name ? by_name.find(*name) : by_name.end();
+    if (container != by_name.end()) read_grant(section, *container->second);
   }
 }
 

@@ -16,10 +16,10 @@ inline ResourceList read_quantities(const config::Section& parent, std::string_v
   const auto section = parent.map(key);
   if (!section) return list;
   for (const config::yaml::Entry& entry : section->entries()) {
-    const auto quantity = section->quantity(entry.key);
+    const auto quantity = section->quantity(entry);
     if (!quantity) continue;
     if (quantity->sign() < 0)
-      section->complain(entry.key, "must not be negative, found " + quantity->canonical());
+      section->complain(entry, "must not be negative, found " + quantity->canonical());
     else
       list.emplace(entry.key, *quantity);
   }

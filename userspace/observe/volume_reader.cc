@@ -2,6 +2,8 @@
 #include "observe/volume_reader.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace headroom::observe {
@@ -74,10 +76,10 @@ std::vector<Volume> read_volumes(const Section& spec) {
   std::vector<Volume> volumes;
   const auto sections = spec.list_of_maps("volumes");
   if (!sections) return volumes;
+  std::set<std::string> names;
   for (const Section& section : *sections) {
     Volume volume = read_volume(section);
-    const auto same = [&](const Volume& each) { return each.name == volume.name; };
-    if (!volume.name.empty() && std::any_of(volumes.begin(), volumes.end(), same))
+    if (!volume.name.empty() && !names.insert(volume.name).second)
       section.complain("name", "duplicate volume " + volume.name);
     volumes.push_back(std::move(volume));
   }

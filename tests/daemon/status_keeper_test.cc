@@ -9,6 +9,7 @@
 #include "observe/node_manifest.h"
 #include "support/story.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -217,6 +218,23 @@ TEST_F(StatusOfNode, AFileThatCannotBeWrittenIsCounted) {
   while (file.failed() == 0)
     std::this_thread::yield();
   EXPECT_EQ(file.written(), 0u);
+}
+
+TEST_F(StatusOfNode, AnswersForAThousandPodsAtTheMostAndListsAHundredErrors) {
+  const auto status = look(0);
+  const auto pods = [](int count, const std::string& spec) {
+    std::string text;
+    for (int i = 0; i < count; ++i)
+      text += "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a" + std::to_string(i) +
+              "}\nspec: {" + spec + "}\n";
+    return text;
+  };
+  EXPECT_TRUE(admit_json(status, pods(1'000, "containers: [{name: c}]")));
+  EXPECT_EQ(admit_json(status, pods(1'002, "containers: [{name: c}]")).error().what,
+            "manifest:5002: more than 1000 pods");
+  const std::string errors = admit_json(status, pods(250, "containers: []")).error().what;
+  EXPECT_EQ(std::ranges::count(errors, '\n'), 100);
+  EXPECT_TRUE(errors.ends_with("\nand 150 more")) << errors;
 }
 
 TEST_F(StatusOfNode, AnswersWhetherAPodWouldBeAdmitted) {

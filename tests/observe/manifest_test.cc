@@ -5,7 +5,9 @@
 #include "config/rows.h"
 #include "config/temp_dir.h"
 #include "judge/resources.h"
+#include "support/cpu_time.h"
 
+#include <functional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -316,6 +318,58 @@ const Bad kBad[] = {
       "string \"x\""}},
 };
 INSTANTIATE_TEST_SUITE_P(Bad, BadManifest, testing::ValuesIn(kBad), RowName{});
+
+// Each row grows another list or map of a pod.
+struct Growing {
+  const char* name;
+  std::function<std::string(int)> text;
+};
+void PrintTo(const Growing& row, std::ostream* out) {
+  *out << row.name;
+}
+
+std::string numbered(const std::string& before, int count, const std::string& after) {
+  std::string all;
+  for (int i = 0; i < count; ++i)
+    all += before + std::to_string(i) + after;
+  return all;
+}
+
+class TimeToRead : public testing::TestWithParam<Growing> {};
+
+TEST_P(TimeToRead, GrowsWithTheManifestAndNotWithItsSquare) {
+  const auto read = [](const std::string& text) { only(text); };
+  EXPECT_LE(test::growth(GetParam().text, 5'000, read), 8);  // 16 if quadratic
+}
+
+const Growing kGrowing[] = {
+    {"labels", [](int n) { return pod_with("  labels:\n" + numbered("    label", n, ": a\n")); }},
+    {"requests",
+     [](int n) { return with_resources("      requests:\n" + numbered("        r", n, ": 1\n")); }},
+    {"volumes",
+     [](int n) { return pod_with("", "  volumes:\n" + numbered("  - name: v", n, "\n")); }},
+    {"statuses",
+     [](int n) {
+       return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n" +
+              numbered("  - name: c", n, "\n") + "status:\n  containerStatuses:\n" +
+              numbered("  - name: c", n, "\n");
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(Growing, TimeToRead, testing::ValuesIn(kGrowing), RowName{});
+
+TEST(Directory, RefusesAFileAboveOneMebibyte) {
+  TempDir dir;
+  const auto padded = [](std::size_t size) {
+    std::string text = kA + "# ";
+    return text.append(size - text.size(), 'x');
+  };
+  const auto file = dir.write("a.yaml", padded(kMaxManifestBytes));
+  EXPECT_TRUE(load_manifests(dir.path()));
+  dir.write("a.yaml", padded(kMaxManifestBytes + 1));
+  const auto pods = load_manifests(dir.path());
+  ASSERT_FALSE(pods);
+  EXPECT_EQ(said(pods.error()), std::vector<std::string>{file.string() + ": larger than 1 MiB"});
+}
 
 TEST(Directory, ReadsManifestsByNameAndPassesOverTheRest) {
   TempDir dir;

@@ -347,6 +347,38 @@ TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {
   EXPECT_EQ(refused.error().what, "taint \"a\" not found");
 }
 
+TEST_F(Dbus, RefusesARequestAboveOneMebibyteBeforeItIsRead) {
+  std::size_t answered = 0;
+  const auto thread =
+      BusThread::start({.shown = shown,
+                        .admit = [&](const std::string& manifest) -> Result<std::string> {
+                          answered = manifest.size();
+                          return "yes";
+                        },
+                        .taint = [&](const std::vector<std::string>&, bool) -> Result<std::string> {
+                          answered = 1;
+                          return "done";
+                        }});
+  ASSERT_TRUE(thread);
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  EXPECT_TRUE(ctl::ask_admission(std::string(kMaxRequestBytes, 'a')));
+  EXPECT_EQ(answered, kMaxRequestBytes);
+  answered = 0;
+  const auto admission = ctl::ask_admission(std::string(kMaxRequestBytes + 1, 'a'));
+  ASSERT_FALSE(admission);
+  EXPECT_EQ(admission.error().kind, ctl::NoAnswer::Kind::kRefused);
+  EXPECT_EQ(admission.error().what,
+            "the manifest is too large: at most 1048576 bytes are accepted");
+  for (const auto& edits : {std::vector<std::string>{std::string(kMaxRequestBytes, 'a')},
+                            std::vector<std::string>(kMaxRequestBytes / 8)}) {
+    const auto edited = ctl::edit_taints(edits, false);
+    ASSERT_FALSE(edited);
+    EXPECT_EQ(edited.error().what,
+              "the list of edits is too large: at most 1048576 bytes are accepted");
+  }
+  EXPECT_EQ(answered, 0u);
+}
+
 TEST_F(Dbus, ADaemonThatHasNoAnswersSaysSo) {
   const auto thread = BusThread::start({.shown = shown});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));

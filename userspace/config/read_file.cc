@@ -9,11 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 namespace headroom::config {
 namespace {
-
-constexpr std::size_t kMostBytes = 16u << 20;
 
 tl::unexpected<Error> errno_alone() {
   return failure(std::strerror(errno), errno);
@@ -21,7 +20,7 @@ tl::unexpected<Error> errno_alone() {
 
 }  // namespace
 
-Result<std::string> read_file(const std::filesystem::path& path) {
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   // O_NONBLOCK: opening a FIFO would wait for its writer.
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return errno_alone();
@@ -37,7 +36,8 @@ Result<std::string> read_file(const std::filesystem::path& path) {
     if (got < 0) return errno_alone();
     if (got == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMostBytes) return failure("larger than 16 MiB");
+    if (text.size() > max_bytes)
+      return failure("larger than " + std::to_string(max_bytes >> 20) + " MiB");
   }
 }
 

@@ -66,6 +66,10 @@ Json admission_json(const Pod& pod, const NodeState& node) {
           {"unwelcome", taints_json(admission.unwelcome)}};
 }
 
+// Any user may ask: each pod is compared with all that run, and each complaint is copied.
+constexpr std::size_t kMaxPods = 1'000;
+constexpr std::size_t kMaxComplaints = 100;
+
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines)
@@ -77,10 +81,17 @@ std::string joined(const std::vector<std::string>& lines) {
 
 Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest) {
   if (!status) return failure("headroomd has not looked at the node yet; try again");
-  const observe::Manifests manifests = observe::parse_manifests(manifest, "manifest");
+  const observe::Manifests manifests =
+      observe::parse_manifests(manifest, "manifest", {.max_pods = kMaxPods});
   std::vector<std::string> complaints;
-  for (const config::Complaint& complaint : manifests.complaints)
+  for (const config::Complaint& complaint : manifests.complaints) {
+    if (complaints.size() == kMaxComplaints) {
+      complaints.push_back("and " + std::to_string(manifests.complaints.size() - kMaxComplaints) +
+                           " more");
+      break;
+    }
     complaints.push_back(to_string(complaint));
+  }
   if (complaints.empty() && manifests.pods.empty())
     complaints.emplace_back("there is no Pod in it");
   if (!complaints.empty()) return failure(joined(complaints));

@@ -36,7 +36,7 @@ class Reading {
   }
 
   void file(const fs::path& path) {
-    const auto read = config::read_file(path);
+    const auto read = config::read_file(path, kMaxManifestBytes);
     if (read)
       text(*read, path.string());
     else
@@ -82,6 +82,11 @@ class Reading {
   }
 
   void pod(const Section& section, const std::string& file) {
+    if (read_++ >= options_.max_pods) {
+      if (read_ == options_.max_pods + 1)
+        complain(file, section.line(), "more than " + std::to_string(options_.max_pods) + " pods");
+      return;
+    }
     const std::size_t before = complaints_.size();
     Pod pod = read_pod(section);
     if (has_ended(section)) return;
@@ -123,6 +128,7 @@ class Reading {
   }
 
   ManifestOptions options_;
+  std::size_t read_ = 0;  // pods, good or not
   std::vector<Sheet::Found> found_;
   Complaints complaints_;
   ContainerIds containers_;

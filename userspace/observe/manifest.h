@@ -12,6 +12,8 @@
 
 #include <headroom/pod.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -21,6 +23,9 @@
 #include <tl/expected.hpp>
 
 namespace headroom::observe {
+
+// Of one file, and of one request: to read it takes many times as much memory, which is locked.
+inline constexpr std::size_t kMaxManifestBytes = 1u << 20;
 
 struct ManifestOptions {
   // The kubelet calls a pod static when it runs it from a file, and never evicts one. Our directory
@@ -32,6 +37,7 @@ struct ManifestOptions {
   // The pods are what a kubelet says it runs. A program wrote the files: what is wrong with one is
   // a doubt, and nobody's mistake.
   bool of_kubelet = false;
+  std::size_t max_pods = SIZE_MAX;  // of one text: more of them is one complaint
 };
 
 // What could be read, beside what was wrong. A pod with any complaint of its own is left out, but

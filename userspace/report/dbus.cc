@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -58,12 +59,18 @@ int reply(sd_bus_message* call, const Result<std::string>& answer, sd_bus_error*
   return sd_bus_reply_method_return(call, "s", answer->c_str());
 }
 
+int refuse_too_large(sd_bus_error* error, const char* what) {
+  return sd_bus_error_setf(error, kBusRefused, "%s too large: at most %zu bytes are accepted", what,
+                           kMaxRequestBytes);
+}
+
 int answer_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
   return guarded([&] {
     const DbusSetup& setup = setup_of(user);
     const char* manifest = nullptr;
     if (int r = sd_bus_message_read(call, "s", &manifest); r < 0) return r;
     if (!setup.admit) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no admission");
+    if (std::strlen(manifest) > kMaxRequestBytes) return refuse_too_large(error, "the manifest is");
     return reply(call, setup.admit(manifest), error);
   });
 }
@@ -85,6 +92,21 @@ int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
   return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+// Whether the list of strings that comes next is within kMaxRequestBytes; nothing of it is copied
+// or kept, and the message is read from its start again afterwards.
+int strings_fit(sd_bus_message* message, bool& fit) {
+  constexpr std::size_t kOverhead = sizeof(std::string);  // of an empty one, too
+  std::size_t bytes = 0;
+  if (int r = sd_bus_message_enter_container(message, 'a', "s"); r < 0) return r;
+  const char* text = nullptr;
+  int r = 0;
+  while (bytes <= kMaxRequestBytes && (r = sd_bus_message_read(message, "s", &text)) > 0)
+    bytes += std::strlen(text) + kOverhead;
+  if (r < 0) return r;
+  fit = bytes <= kMaxRequestBytes;
+  return sd_bus_message_rewind(message, 1);
+}
+
 int taint(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
   std::vector<std::string> edits;
   if (int r = read_strings(call, edits); r < 0) return r;
@@ -97,6 +119,9 @@ int taint(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
 int answer_taint(sd_bus_message* call, void* user, sd_bus_error* error) {
   return guarded([&] {
     const DbusSetup& setup = setup_of(user);
+    bool fit = false;
+    if (int r = strings_fit(call, fit); r < 0) return r;
+    if (!fit) return refuse_too_large(error, "the list of edits is");
     return with_authority(
         call, setup.always, "io.headroom.Headroom1.taint",
         [&setup](sd_bus_message* permitted, sd_bus_error* why) {

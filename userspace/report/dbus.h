@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -41,6 +42,10 @@ struct DbusSetup {
   std::filesystem::path kubernetes{};  // headroom-kube's status file
   uid_t always = 0;                    // who may change without polkit being asked
 };
+
+// Of the text in one call. Any local user may call Admit, a bus passes on messages of 128 MiB, and
+// what is made of the text takes many times its size in locked memory.
+inline constexpr std::size_t kMaxRequestBytes = 1u << 20;
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";
 

@@ -176,6 +176,39 @@ TEST(PodList, NoPodsIsAnAnswer) {
   }
 }
 
+TEST(PodList, LabelsAndAnnotationsBeyondALimitAreDroppedAndSaid) {
+  Json list = Json::parse(answer());
+  Json& metadata = list["items"][0]["metadata"];
+  for (int i = 0; i < 80'000; ++i) {
+    metadata["labels"]["label" + std::to_string(i)] = "a";
+    metadata["annotations"]["a" + std::to_string(i)] = "b";
+  }
+  metadata["annotations"]["kubernetes.io/config.source"] = "file";
+  const auto files = pod_files(list.dump());
+  ASSERT_TRUE(files) << files.error().what;
+  EXPECT_EQ(files->cut, std::vector<std::string>{"shop/web-5d9c7b6f4-x2x7q"});
+  EXPECT_TRUE(files->too_large.empty());
+  const Pod web = pod_of(files->pods.at(kWeb));
+  EXPECT_EQ(web.labels.size(), kMaxLabels);
+  EXPECT_EQ(web.annotations.size(), kMaxLabels);
+  EXPECT_TRUE(web.is_static) << "what headroomd goes by is kept";
+}
+
+static_assert(kMaxPodFileBytes == observe::kMaxManifestBytes);
+
+TEST(PodList, APodThatHeadroomdWouldNotReadIsLeftOutAndSaid) {
+  Json list = Json::parse(answer());
+  Json& selector = list["items"][0]["spec"]["nodeSelector"];
+  for (int i = 0; i < 80'000; ++i)
+    selector["label" + std::to_string(i)] = "a";
+  const auto files = pod_files(list.dump());
+  ASSERT_TRUE(files) << files.error().what;
+  EXPECT_EQ(files->too_large, std::vector<std::string>{"shop/web-5d9c7b6f4-x2x7q"});
+  EXPECT_TRUE(files->cut.empty());
+  EXPECT_FALSE(files->pods.contains(kWeb));
+  EXPECT_EQ(files->pods.size(), 2u);
+}
+
 TEST(PodList, AStrangePodIsLeftOutAndTheOthersAreNot) {
   Json list = Json::parse(answer());
   list["items"][0]["metadata"]["uid"] = "../../etc/passwd";

@@ -28,6 +28,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace headroom::kube {
 namespace {
@@ -103,6 +104,11 @@ class Follower {
     if (!answer) return tl::make_unexpected(answer.error());
     const auto files = pod_files(*answer);
     if (!files) return failure("GET " + client_.server().url + "/pods: " + files.error().what);
+    warn_of(
+        cut_, files->cut,
+        "labels or annotations beyond " + std::to_string(kMaxLabels) + " are dropped from pods");
+    warn_of(too_large_, files->too_large,
+            "pods are left out, as their files would be larger than headroomd reads");
     const PodDirectory::Changes changes = directory_->hold(files->pods);
     pods_ = files->pods.size();
     ended_ = files->ended;
@@ -112,6 +118,21 @@ class Follower {
     pods_at_ = std::time(nullptr);
     if (!changes.failed.empty()) return tl::make_unexpected(changes.failed.front());
     return {};
+  }
+
+  // Once, as long as it is of the same pods.
+  static void warn_of(std::vector<std::string>& known, std::vector<std::string> pods,
+                      std::string_view what) {
+    std::ranges::sort(pods);
+    if (pods == known) return;
+    known = pods;
+    if (pods.empty()) return;
+    constexpr std::size_t kNamed = 10;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(pods.size(), kNamed); ++i)
+      names += (i == 0 ? "" : ", ") + pods[i];
+    if (pods.size() > kNamed) names += " and " + std::to_string(pods.size() - kNamed) + " more";
+    log::warning("{}: {}", what, names);
   }
 
   // Again after a failure, too: a kubelet that was away may have come back with another.
@@ -160,6 +181,8 @@ class Follower {
     state["pods"] = pods_;
     state["endedPods"] = ended_;
     state["strangePods"] = strange_;
+    state["cutPods"] = cut_.size();
+    state["tooLargePods"] = too_large_.size();
     state["filesWritten"] = written_;
     state["filesRemoved"] = removed_;
     state["podsAt"] = pods_at_;  // seconds since 1970; 0: never yet
@@ -203,6 +226,7 @@ class Follower {
   std::minstd_rand dice_{std::random_device{}()};
 
   std::optional<PodDirectory> directory_;
+  std::vector<std::string> cut_, too_large_;  // namespace/name, as last reported
   std::string configuration_;
   std::optional<Clock::time_point> configz_at_;
   std::string trouble_;

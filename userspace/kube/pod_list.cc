@@ -115,6 +115,28 @@ void trim_annotations(Json& metadata) {
       ++at;
 }
 
+// Annotations that headroomd goes by.
+bool is_needed(std::string_view key) {
+  return key.starts_with("headroom.io/") || key.starts_with("kubernetes.io/config.");
+}
+
+// Drops what is beyond kMaxLabels, last keys first, but none that headroomd goes by. True: some
+// were dropped.
+bool cut_to_limit(Json& metadata, const char* name) {
+  if (!metadata.is_object() || !metadata.contains(name)) return false;
+  Json& map = metadata[name];
+  if (!map.is_object() || map.size() <= kMaxLabels) return false;
+  std::vector<std::string> surplus;
+  std::size_t kept = 0;
+  for (const auto& [key, value] : map.items())
+    if (is_needed(key)) ++kept;
+  for (const auto& [key, value] : map.items())
+    if (!is_needed(key) && ++kept > kMaxLabels) surplus.push_back(key);
+  for (const std::string& key : surplus)
+    map.erase(key);
+  return !surplus.empty();
+}
+
 // A Deployment's and a Job's may be let be: only a DaemonSet's pods are told apart.
 void trim_owners(Json& metadata) {
   if (!metadata.is_object() || !metadata.contains("ownerReferences")) return;
@@ -141,11 +163,24 @@ bool could_be_uid(std::string_view uid) {
 
 std::string as_file(Json& pod) {
   trim_volumes(pod["spec"]);
-  trim_annotations(pod["metadata"]);
   trim_owners(pod["metadata"]);
   pod["apiVersion"] = "v1";  // the items of a list need not say it
   pod["kind"] = "Pod";
   return pod.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void add(Json& pod, std::string uid, PodFiles& files) {
+  Json& metadata = pod["metadata"];
+  const std::string name = text(metadata, "namespace") + "/" + text(metadata, "name");
+  trim_annotations(metadata);
+  const bool labels_cut = cut_to_limit(metadata, "labels");
+  const bool annotations_cut = cut_to_limit(metadata, "annotations");
+  if (labels_cut || annotations_cut) files.cut.push_back(name);
+  std::string text = as_file(pod);
+  if (text.size() > kMaxPodFileBytes)
+    files.too_large.push_back(name);
+  else
+    files.pods.insert_or_assign(std::move(uid), std::move(text));
 }
 
 }  // namespace
@@ -171,7 +206,7 @@ Result<PodFiles> pod_files(std::string_view answer) {
     else if (has_ended(pod))
       ++files.ended;
     else
-      files.pods.insert_or_assign(std::move(uid), as_file(pod));
+      add(pod, std::move(uid), files);
   }
   return files;
 }

@@ -12,13 +12,20 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headroom::kube {
+
+inline constexpr std::size_t kMaxPodFileBytes = 1u << 20;  // headroomd reads no larger manifest
+inline constexpr std::size_t kMaxLabels = 256;             // of a pod; and as many annotations
 
 struct PodFiles {
   std::map<std::string, std::string> pods;  // metadata.uid → a v1 Pod in JSON
   std::size_t ended = 0;                    // Succeeded or Failed: left out, nothing of them runs
   std::size_t strange = 0;                  // without a uid that could be a file's name: left out
+  // By namespace/name:
+  std::vector<std::string> cut;        // some labels or annotations were dropped
+  std::vector<std::string> too_large;  // left out: headroomd would not read such a file
 };
 
 // An error where it is no PodList, or half of one: then nothing is known, rather than that there

@@ -75,7 +75,7 @@ TEST(PlacedPod, GoesBelowItsTierWithItsValues) {
                                             .memory_swap_max = Bytes{0},
                                             .memory_oom_group = true}));
   EXPECT_EQ(container.oom_score_adj, 938);
-  EXPECT_EQ(placed->manifest, "/etc/headroom/manifests/default.web.yaml");
+  EXPECT_EQ(placed->manifest, "/run/headroom/manifests/default.web.yaml");
   config.pods_cgroup = "kubepods";
   EXPECT_FALSE(place_here(pod, config, kNode));
 }

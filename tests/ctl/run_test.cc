@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl run, list: what a manifest runs, the units that makes, and how they are listed.
+#include "config/temp_dir.h"
 #include "ctl/run/admitted.h"
 #include "ctl/run/list.h"
 #include "ctl/run/program.h"
+#include "ctl/run/started_pod.h"
 #include "ctl/run/unit_command.h"
 #include "ctl/run/unit_name.h"
 #include "observe/manifest.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include <algorithm>
 
@@ -109,7 +114,7 @@ TEST(UnitCommand, OfTheOnlyContainerTidiesUpByItself) {
   EXPECT_TRUE(holds(words, "--property=CPUWeight=1"));
   EXPECT_TRUE(holds(words, "--property=OOMPolicy=kill"));
   EXPECT_EQ(on_end(words),
-            "-/bin/rm -f \"/etc/headroom/manifests/default.web.yaml\"\n"
+            "-/bin/rm -f \"/run/headroom/manifests/default.web.yaml\"\n"
             "-/bin/systemctl --no-block stop kubepods-besteffort-podu.slice\n");
   EXPECT_EQ(Lines(words.end() - 5, words.end()), (Lines{"--wait", "--pipe", "--", "/bin/x", "-y"}));
   EXPECT_FALSE(holds(unit.words(0, Streams::kNone), "--wait"));
@@ -127,7 +132,7 @@ TEST(UnitCommand, OfSeveralLeavesTheRestToTheLastOne) {
             "-/bin/sh -c 'if [ -e \"$$0\" ]; then flock \"$$0\" true; fi; systemctl --quiet "
             "is-active headroom-run-shop.web.main.service headroom-run-shop.web.side.service || { "
             "rm -f \"$$0\"; systemctl --no-block stop " +
-                unit.placed.slice + "; }' \"/etc/headroom/manifests/shop.web.yaml\"\n");
+                unit.placed.slice + "; }' \"/run/headroom/manifests/shop.web.yaml\"\n");
   EXPECT_NE(on_end(unit.words(0, Streams::kPassed)).find("flock --nonblock"), std::string::npos)
       << "it is waited for by who holds the lock";
   const Lines sidecar = unit.words(1, Streams::kNone);
@@ -164,6 +169,18 @@ TEST(Runs, AreListedWithTheirPods) {
   EXPECT_EQ(told["runs"][1]["container"], "main");
   EXPECT_TRUE(told["runs"][1]["pid"].is_null());
   EXPECT_NE(render_runs({}, layout, 0, {}), "");
+}
+
+TEST(LockAdmission, LetsOneRunAtATimeAsk) {
+  test::TempDir dir;
+  const auto file = dir.path() / "run.lock";
+  auto first = lock_admission(file);
+  ASSERT_TRUE(first) << first.error().what;
+  const Fd second(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(::flock(second.get(), LOCK_EX | LOCK_NB), -1);
+  first->reset();
+  EXPECT_EQ(::flock(second.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_FALSE(lock_admission(dir.path() / "absent/run.lock"));
 }
 
 TEST(Admitted, SaysWhoGoesAndWhatTheNodeCanGive) {

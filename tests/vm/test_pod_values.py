@@ -89,7 +89,7 @@ def wrong(vm, cgroup, knobs):
 
 
 def wait_clean(vm):
-    vm.wait_until("[ -z \"$(ls /etc/headroom/manifests)$(systemctl list-units --all --plain --no-legend '*-pod*' "
+    vm.wait_until("[ -z \"$(ls /run/headroom/manifests)$(systemctl list-units --all --plain --no-legend '*-pod*' "
                   "'headroom-run-*')\" ]", timeout=60)
 
 
@@ -158,7 +158,7 @@ def test_a_manifest_with_pod_level_resources_is_sized_as_one(vm):
         listed = json.loads(vm.run("headroomctl list --json", check=True).out)["runs"]
         assert [each["container"] for each in listed] == ["a", "b"], listed
         vm.run("systemctl stop headroom-run-default.whole.a.service && sleep 1", check=True)
-        assert vm.run("ls /etc/headroom/manifests").out.split() == ["default.whole.yaml"], "b still runs"
+        assert vm.run("ls /run/headroom/manifests").out.split() == ["default.whole.yaml"], "b still runs"
         vm.run("headroomctl stop whole", check=True)
         wait_clean(vm)
         print(vm.run("headroomctl list").out, end="")

@@ -169,7 +169,9 @@ void Loop::watch_directories() {
   if (config.kubernetes.kubelet.configz)
     add(config.kubernetes.run_dir, [this](std::string_view) { heed_configz(); });
   std::error_code ignored;
-  std::filesystem::create_directories(config.pod_manifests, ignored);  // the others are another's
+  // headroom-kube makes its own.
+  std::filesystem::create_directories(config.pod_manifests, ignored);
+  std::filesystem::create_directories(config::run_manifests(config), ignored);
   cover_directories();
   for (const auto& directory : directories_)
     if (!directory->watches())

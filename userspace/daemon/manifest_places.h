@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pods are described: the operator's directory, and what headroom-kube has from the kubelet.
+// Where pods are described: the operator's directory, what headroom-kube has from the kubelet, and
+// what headroomctl run has started.
 #pragma once
 
 #include "config/config.h"
+#include "config/run_paths.h"
 #include "observe/manifest_shelf.h"
 
 #include <vector>
@@ -15,6 +17,7 @@ inline std::vector<observe::ManifestPlace> manifest_places(const config::Config&
   if (!config.kubernetes.kubelet.url.empty())
     places.push_back({config.kubernetes.pods_dir(), {.of_kubelet = true}});
   places.push_back({config.pod_manifests, {}});
+  places.push_back({config::run_manifests(config), {}});
   return places;
 }
 

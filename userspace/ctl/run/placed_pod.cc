@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/placed_pod.h"
 
+#include "config/run_paths.h"
 #include "ctl/run/unit_name.h"
 #include "judge/allocatable/cgroup_name.h"
 #include "judge/allocatable/oom_score.h"
@@ -38,7 +39,7 @@ Result<PlacedPod> place_here(const Pod& pod, const config::Config& config, const
       .path = name->path(CgroupDriver::kSystemd),
       .values = pod_cgroup(pod, config.sizing, node, cpus_of(exclusive_cpus_wanted(pod), config)),
       .containers = {},
-      .manifest = config.pod_manifests / (pod.pod_namespace + "." + pod.name + ".yaml")};
+      .manifest = config::run_manifests(config) / (pod.pod_namespace + "." + pod.name + ".yaml")};
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
       placed.containers.push_back(

@@ -2,6 +2,7 @@
 #include "ctl/run/run.h"
 
 #include "config/load.h"
+#include "config/run_paths.h"
 #include "ctl/admit.h"
 #include "ctl/client.h"
 #include "ctl/complain.h"
@@ -151,6 +152,8 @@ int run(const RunOptions& options) {
                       std::to_string(programs->size())});
   const auto config = configuration();
   if (!config) return complain(config.error());
+  auto admission = lock_admission(config::run_lock(*config));
+  if (!admission) return complain(admission.error());
   const Answer answer = ask_admission(manifest->text);
   if (!answer) return complain(answer.error());
   const auto admitted = read_admission(*answer);
@@ -167,7 +170,7 @@ int run(const RunOptions& options) {
                          .programs = std::move(*programs),
                          .manifest = std::move(manifest->text),
                          .cgroups = cgroups};
-  const int status = start_pod(start, streams_of(options));
+  const int status = start_pod(start, streams_of(options), std::move(*admission));
   if (options.json && status == 0) print(start, *admitted);
   return status;
 }

@@ -108,12 +108,13 @@ void tidy(const PlacedPod& placed) {
   ::unlink(placed.manifest.c_str());
 }
 
-int start_containers(const PodToStart& start, Fd manifest, Streams streams) {
+int start_containers(const PodToStart& start, Fd manifest, Streams streams, Fd admission) {
   const PlacedPod& placed = start.placed;
   if (auto made = act::start_transient_slice(placed.slice, act::unit_properties(placed.values));
       !made)
     return complain(made.error());
   if (auto written = write_rest(start); !written) return complain(written.error());
+  admission.reset();  // unlocked: an init container may run for hours
   Starting starting(start, streams);
   const int status = starting.run();
   manifest.reset();  // unlocked
@@ -123,10 +124,18 @@ int start_containers(const PodToStart& start, Fd manifest, Streams streams) {
 
 }  // namespace
 
-int start_pod(const PodToStart& start, Streams streams) {
+Result<Fd> lock_admission(const std::filesystem::path& file) {
+  Fd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) return errno_failure("open " + file.native(), errno);
+  while (::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return errno_failure("lock " + file.native(), errno);
+  return lock;
+}
+
+int start_pod(const PodToStart& start, Streams streams, Fd admission) {
   auto manifest = write_manifest(start.placed.manifest, start.manifest);
   if (!manifest) return complain(manifest.error());
-  const int status = start_containers(start, std::move(*manifest), streams);
+  const int status = start_containers(start, std::move(*manifest), streams, std::move(admission));
   if (streams != Streams::kNone || status != 0) tidy(start.placed);
   return status;
 }

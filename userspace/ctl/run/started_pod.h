@@ -3,9 +3,12 @@
 // taking away what is left.
 #pragma once
 
+#include "base/fd.h"
 #include "ctl/run/placed_pod.h"
 #include "ctl/run/program.h"
 #include "ctl/run/unit_command.h"
+
+#include <headroom/result.h>
 
 #include <filesystem>
 #include <string>
@@ -21,8 +24,13 @@ struct PodToStart {
   std::filesystem::path cgroups;  // where cgroup v2 is mounted
 };
 
+// One run at a time from the question for admission until its pod is there to be counted: else two
+// could both be given the same memory. Waits for another; closing it unlocks it.
+Result<Fd> lock_admission(const std::filesystem::path& file);
+
 // Waits for the pod unless its streams are kNone; its exit status, or kFailed and said why. With
-// kNone 0 says that everything runs.
-int start_pod(const PodToStart& start, Streams streams);
+// kNone 0 says that everything runs. `admission` is unlocked once the pod's manifest and slice are
+// there.
+int start_pod(const PodToStart& start, Streams streams, Fd admission);
 
 }  // namespace headroom::ctl

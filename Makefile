@@ -28,7 +28,7 @@ PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
 PKG_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 # What is shipped takes in the libraries whose names change from one Debian to the next: yaml-cpp here, fmt and spdlog by
-# userspace/base/logging_libraries.cc.
+# userspace/base/log/spdlog_instances.cc.
 PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(PKG_CFLAGS))
 PKG_LIBS := $(patsubst -lyaml-cpp,-l:libyaml-cpp.a,$(filter-out -lspdlog -lfmt,$(PKG_LIBS)))
 
@@ -56,10 +56,11 @@ BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 # What the fuzzers reach: the parsers, without kernel, bus or HTTP.
 FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB_SRC)) \
-            userspace/act/cpu_checkpoint.cc \
-            userspace/observe/stat_text.cc userspace/observe/manifest.cc \
-            userspace/observe/pod_status.cc userspace/kube/pod_list.cc userspace/kube/configz.cc \
-            $(filter userspace/observe/%_reader.cc,$(LIB_SRC))
+            userspace/act/cpus/cpu_checkpoint.cc \
+            userspace/observe/cgroup/stat_text.cc userspace/manifest/manifest_reader.cc \
+            userspace/manifest/pod_status.cc userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/configz.cc \
+            userspace/observe/cgroup/slice_reader.cc userspace/observe/pod/parts_reader.cc \
+            userspace/observe/node/cpu_topology.cc $(filter userspace/manifest/%_parser.cc,$(LIB_SRC))
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))
 aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))
@@ -86,10 +87,11 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 
 # --- the page --------------------------------------------------------------------------------
 PAGE := userspace/report/page
-$(B)/page/page.inc: $(PAGE)/assemble $(wildcard $(PAGE)/*.html $(PAGE)/*.css $(PAGE)/*.js)
+WEB := $(PAGE)/web
+$(B)/page/page.inc: $(WEB)/assemble $(wildcard $(WEB)/*.html $(WEB)/*.css $(WEB)/*.js)
 	$(call say,PAGE,$@)
 	@mkdir -p $(@D)
-	$(Q)$(PAGE)/assemble $(@D)
+	$(Q)$(WEB)/assemble $(@D)
 $(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
 $(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: LANGUAGE += -I$(B)/page
 

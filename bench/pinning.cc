@@ -82,9 +82,9 @@ long preemptions() {
 }
 
 // One cycle through all cache lines of the set, in random order.
-class Chase {
+class PointerChase {
  public:
-  explicit Chase(unsigned kib) : lines_(std::size_t{kib} * 1024 / sizeof(Line)) {
+  explicit PointerChase(unsigned kib) : lines_(std::size_t{kib} * 1024 / sizeof(Line)) {
     std::vector<std::size_t> order(lines_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), std::mt19937_64(42));
@@ -143,7 +143,7 @@ class Noise {
 };
 
 // CPU time of the whole machine and, of it, of this process, in seconds since when each began.
-struct Spent {
+struct CpuSeconds {
   double all = 0, ours = 0;
 };
 
@@ -152,7 +152,7 @@ double seconds(const timeval& time) {
 }
 
 // The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, in ticks.
-Spent spent() {
+CpuSeconds cpu_seconds() {
   std::ifstream file("/proc/stat");
   std::string cpu;
   double ticks = 0;
@@ -173,9 +173,9 @@ struct Round {
 };
 
 constexpr unsigned kBatch = 4096;
-constexpr double kQuiet = 0.05;
+constexpr double kMaxOthersShare = 0.05;
 
-Round measured(Chase& chase, unsigned seconds) {
+Round measure(PointerChase& chase, unsigned seconds) {
   std::vector<double> batches;
   const auto began = Clock::now();
   const double cpu = cpu_ns();
@@ -210,9 +210,9 @@ Round one_round(const Options& options, const std::vector<int>& load,
   Round round{};
   std::thread([&] {
     run_on(load);
-    Chase chase(options.set_kib);
-    measured(chase, 1);  // until the noise is going, and the set has been seen
-    round = measured(chase, options.seconds);
+    PointerChase chase(options.set_kib);
+    measure(chase, 1);  // until the noise is going, and the set has been seen
+    round = measure(chase, options.seconds);
   }).join();
   return round;
 }
@@ -228,7 +228,7 @@ Json quartiles(const std::vector<Round>& rounds, double Round::*what) {
   return {{"q1", at(1)}, {"median", at(2)}, {"q3", at(3)}};
 }
 
-Json told(const std::vector<Round>& rounds) {
+Json rounds_json(const std::vector<Round>& rounds) {
   return {{"step_cpu_ns", quartiles(rounds, &Round::step_cpu_ns)},
           {"step_ns", quartiles(rounds, &Round::step_ns)},
           {"batch_p99_us", quartiles(rounds, &Round::batch_p99_us)},
@@ -243,7 +243,7 @@ unsigned number(const char* text) {
   return static_cast<unsigned>(value);
 }
 
-Options parsed(int argc, char** argv) {
+Options parse_options(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view key = argv[i];
@@ -266,27 +266,31 @@ Options parsed(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parsed(argc, argv);
+  const Options options = parse_options(argc, argv);
   const std::vector<int> all = cpus_here();
   if (all.size() < 2) die("there is one CPU only: nothing to choose from");
   const std::vector<int> own{all.back()}, rest(all.begin(), all.end() - 1);
   std::vector<Round> anywhere, pinned;
-  const Spent before = spent();
+  const CpuSeconds before = cpu_seconds();
   const auto began = Clock::now();
   for (unsigned i = 0; i < options.rounds; ++i) {
     anywhere.push_back(one_round(options, all, all));
     pinned.push_back(one_round(options, own, rest));
   }
-  const Spent after = spent();
+  const CpuSeconds after = cpu_seconds();
   const double capacity =
       std::chrono::duration<double>(Clock::now() - began).count() * static_cast<double>(all.size());
   const double others = (after.all - before.all - (after.ours - before.ours)) / capacity;
-  const Json row{{"cpus", all.size()},         {"rounds", options.rounds},
-                 {"seconds", options.seconds}, {"noise", options.noise},
-                 {"set_kib", options.set_kib}, {"others_share", std::round(others * 100) / 100},
-                 {"anywhere", told(anywhere)}, {"pinned", told(pinned)}};
+  const Json row{{"cpus", all.size()},
+                 {"rounds", options.rounds},
+                 {"seconds", options.seconds},
+                 {"noise", options.noise},
+                 {"set_kib", options.set_kib},
+                 {"others_share", std::round(others * 100) / 100},
+                 {"anywhere", rounds_json(anywhere)},
+                 {"pinned", rounds_json(pinned)}};
   std::printf("%s\n", row.dump(1).c_str());
-  if (others > kQuiet)
+  if (others > kMaxOthersShare)
     std::fprintf(stderr, "pinning: others used %.0f %% of the CPUs: the figures say little\n",
                  others * 100);
   if (options.out.empty()) return 0;

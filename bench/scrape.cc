@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a scrape of N cgroups costs: streamed as headroomd does it, and built and written through
 // prometheus-cpp as a program that uses nothing else would.
-#include "report/exposition/cgroup_families.h"
-#include "report/exposition/page.h"
-#include "report/family.h"
+#include "report/metrics/exposition/cgroup_families.h"
+#include "report/metrics/exposition/scrape_body.h"
+#include "report/metrics/metric_family.h"
 
 #include <array>
 #include <sstream>
@@ -57,9 +57,9 @@ void streamed(benchmark::State& state) {
   });
   std::int64_t bytes = 0;
   for (auto _ : state) {
-    PageSetup setup;
+    ScrapeSetup setup;
     setup.cgroups = published.latest();
-    Page page(std::move(setup));
+    ScrapeBody page(std::move(setup));
     std::array<char, 32 * 1024> room;
     while (const std::size_t size = page.read(room))
       bytes += static_cast<std::int64_t>(size);
@@ -73,7 +73,7 @@ void through_prometheus_cpp(benchmark::State& state) {
   for (auto _ : state) {
     std::vector<prometheus::MetricFamily> families;
     for (const CgroupFamily& row : cgroup_families()) {
-      auto family = Family::gauge(row.name, row.help);
+      auto family = MetricFamilyBuilder::gauge(row.name, row.help);
       for (std::size_t i = 0; i < table.records.size(); ++i)
         if (const auto value = row.value({.record = table.records[i]}))
           family.add(*value, labels({{"container", ""},
@@ -82,7 +82,7 @@ void through_prometheus_cpp(benchmark::State& state) {
                                      {"name", ""},
                                      {"namespace", ""},
                                      {"pod", ""}}));
-      family.into(families);
+      family.append_to(families);
     }
     std::ostringstream out;
     prometheus::TextSerializer().Serialize(out, families);

@@ -8,10 +8,10 @@
 // their passes alternate, so that neither has the caches to itself, and the median pass counts. CPU
 // time is the reading process's own: a BPF iterator runs in the process that reads it. The first
 // pass of each source, which finds the tree, is not counted.
-#include "observe/bpf_sweep.h"
-#include "observe/cgroup_root.h"
-#include "observe/cgroupfs_source.h"
-#include "tree.h"
+#include "observe/bpf/bpf_sweep.h"
+#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroupfs_source.h"
+#include "test_cgroup_tree.h"
 
 #include <sys/utsname.h>
 #include <time.h>
@@ -27,7 +27,7 @@ using namespace headroom;
 struct Options {
   std::vector<unsigned> cgroups{100, 1000, 3000};
   unsigned rounds = 31;
-  unsigned every = 1;
+  unsigned nth_container = 1;
   std::string json;
 };
 
@@ -64,7 +64,7 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-void populate(bench::Tree& tree, unsigned cgroups, unsigned every) {
+void populate(bench::TestCgroupTree& tree, unsigned cgroups, unsigned nth_container) {
   const auto sleep = [] {
     for (;;)
       pause();
@@ -76,14 +76,14 @@ void populate(bench::Tree& tree, unsigned cgroups, unsigned every) {
     ++made;
     for (unsigned container = 0; container < 3 && made < cgroups; ++container, ++made) {
       const auto path = tree.make(name + "/container" + std::to_string(container));
-      if (containers++ % every == 0) tree.spawn(path, sleep);
+      if (containers++ % nth_container == 0) tree.spawn(path, sleep);
     }
   }
 }
 
 Cost measure(const observe::CgroupRoot& root, unsigned cgroups, const Options& options) {
-  bench::Tree tree(root.mount, "bench");
-  populate(tree, cgroups, options.every);
+  bench::TestCgroupTree tree(root.mount, "bench");
+  populate(tree, cgroups, options.nth_container);
   auto bpf = observe::BpfSweep::open({.root = root.mount});
   auto files = observe::CgroupfsSource::open({.root = root.mount});
   if (!bpf || !files) {
@@ -108,27 +108,27 @@ Cost measure(const observe::CgroupRoot& root, unsigned cgroups, const Options& o
   return cost;
 }
 
-Options parse(int count, char** words) {
+Options parse(int count, char** arguments) {
   Options options;
   for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
+    const std::string argument = arguments[i];
     if (i + 1 >= count)
       bench::die("usage: sweep [--cgroups N,…] [--rounds N] [--every K] [--json FILE]");
-    const std::string value = words[++i];
-    if (word == "--cgroups") {
+    const std::string value = arguments[++i];
+    if (argument == "--cgroups") {
       options.cgroups.clear();
       std::istringstream list(value);
       for (std::string each; std::getline(list, each, ',');)
         options.cgroups.push_back(static_cast<unsigned>(std::stoul(each)));
-    } else if (word == "--rounds") {
+    } else if (argument == "--rounds") {
       options.rounds = std::max(1u, static_cast<unsigned>(std::stoul(value)));
-    } else if (word == "--every") {
-      options.every = std::max(1u, static_cast<unsigned>(std::stoul(value)));
-    } else if (word == "--json") {
+    } else if (argument == "--every") {
+      options.nth_container = std::max(1u, static_cast<unsigned>(std::stoul(value)));
+    } else if (argument == "--json") {
       options.json = value;
     } else {
       errno = EINVAL;
-      bench::die(word);
+      bench::die(argument);
     }
   }
   return options;
@@ -136,19 +136,19 @@ Options parse(int count, char** words) {
 
 }  // namespace
 
-int main(int count, char** words) {
-  const Options options = parse(count, words);
+int main(int count, char** arguments) {
+  const Options options = parse(count, arguments);
   bench::raise_descriptor_limit();
   const observe::CgroupRoot root = observe::find_cgroup_root();
   if (root.mount.empty()) {
-    std::fprintf(stderr, "%s\n", root.refusal.c_str());
+    std::fprintf(stderr, "%s\n", root.unsupported_reason.c_str());
     return 1;
   }
   utsname system{};
   uname(&system);
   std::printf("%s, %s\n%8s %8s %14s %14s %8s\n", system.release,
-              root.refusal.empty() ? "all controllers" : root.refusal.c_str(), "cgroups", "records",
-              "bpf ns/cgroup", "files ns/cgroup", "ratio");
+              root.unsupported_reason.empty() ? "all controllers" : root.unsupported_reason.c_str(),
+              "cgroups", "records", "bpf ns/cgroup", "files ns/cgroup", "ratio");
   std::ostringstream json;
   for (unsigned cgroups : options.cgroups) {
     const Cost cost = measure(root, cgroups, options);

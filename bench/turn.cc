@@ -10,16 +10,16 @@
 // written all the same, as of sleepers in their turn; nothing is near a threshold, as on nearly
 // every turn of a daemon's life.
 #include "act/dry_actuator.h"
-#include "daemon/allocations.h"
-#include "daemon/cgroup_names.h"
-#include "daemon/engine.h"
-#include "judge/qos.h"
-#include "observe/clock.h"
+#include "base/clock.h"
+#include "daemon/sources/inventory_cgroup_names.h"
+#include "daemon/turn/allocation_count.h"
+#include "daemon/turn/engine.h"
+#include "judge/resources/qos.h"
 #include "observe/host_observer.h"
 #include "report/reporter.h"
-#include "tree.h"
+#include "test_cgroup_tree.h"
 
-#include <headroom/record.h>
+#include <headroom/cgroup_record.h>
 
 #include <sys/stat.h>
 
@@ -33,9 +33,9 @@ namespace {
 using namespace headroom;
 
 // A tree of plain directories with a record for each, parents before their children.
-class PaperTree final : public observe::CgroupSource {
+class FakeCgroupTree final : public observe::CgroupSource {
  public:
-  explicit PaperTree(unsigned pods) {
+  explicit FakeCgroupTree(unsigned pods) {
     std::string path = std::filesystem::temp_directory_path() / "headroom-turn-XXXXXX";
     if (!mkdtemp(path.data())) bench::die("make " + path);
     root_ = path;
@@ -44,7 +44,7 @@ class PaperTree final : public observe::CgroupSource {
     for (unsigned pod = 0; pod < pods; ++pod)
       add_pod(kubepods, pod);
   }
-  ~PaperTree() override { std::filesystem::remove_all(root_); }
+  ~FakeCgroupTree() override { std::filesystem::remove_all(root_); }
 
   const std::filesystem::path& root() const { return root_; }
 
@@ -53,14 +53,14 @@ class PaperTree final : public observe::CgroupSource {
     for (std::size_t i = sweeps_ % 10; i < records_.size(); i += 10) {
       records_[i].memory_usage += 4096;
       records_[i].cpu_usage_ns += 1'000'000;
-      marks_[i].pass = sweeps_;
+      change_stamps_[i].pass = sweeps_;
     }
     // As the BPF source: sleepers are written in one sweep of eight.
     for (std::size_t i = sweeps_ % 8; i < records_.size(); i += 8)
-      marks_[i].pass = sweeps_;
+      change_stamps_[i].pass = sweeps_;
     return std::span<const hr_record>(records_);
   }
-  Marks marks() const override { return {marks_, sweeps_}; }
+  ChangeStamps change_stamps() const override { return {change_stamps_, sweeps_}; }
   bool same_cgroups() const override { return sweeps_ > 1; }
   std::uint32_t groups() const override { return kAllGroups; }
   std::string_view name() const override { return "paper"; }
@@ -79,7 +79,7 @@ class PaperTree final : public observe::CgroupSource {
     record.memory_usage = 64 << 20;
     record.memory_max = HR_NO_LIMIT;
     records_.push_back(record);
-    marks_.push_back({.serial = record.id, .cpu_ns = 0, .pass = 1, .populated = 1});
+    change_stamps_.push_back({.serial = record.id, .cpu_ns = 0, .pass = 1, .populated = 1});
     return record.id;
   }
   void add_pod(std::uint64_t kubepods, unsigned pod) {
@@ -93,16 +93,16 @@ class PaperTree final : public observe::CgroupSource {
 
   std::filesystem::path root_;
   std::vector<hr_record> records_;
-  std::vector<hr_mark> marks_;
+  std::vector<hr_change_stamp> change_stamps_;
   std::uint32_t sweeps_ = 0;
 };
 
 // HostObserver owns its source; the tree outlives it.
-class Borrowed final : public observe::CgroupSource {
+class ForwardingSource final : public observe::CgroupSource {
  public:
-  explicit Borrowed(observe::CgroupSource& source) : source_(&source) {}
+  explicit ForwardingSource(observe::CgroupSource& source) : source_(&source) {}
   Result<std::span<const hr_record>> sweep() override { return source_->sweep(); }
-  Marks marks() const override { return source_->marks(); }
+  ChangeStamps change_stamps() const override { return source_->change_stamps(); }
   bool same_cgroups() const override { return source_->same_cgroups(); }
   std::uint32_t groups() const override { return source_->groups(); }
   std::string_view name() const override { return source_->name(); }
@@ -113,19 +113,20 @@ class Borrowed final : public observe::CgroupSource {
 };
 
 // Asked twice in a pass: a pass a second, so that each is shown as well, as in life.
-Instant simulated() {
+Instant next_instant() {
   static Instant at{std::chrono::hours(1)};
   return at += std::chrono::milliseconds(500);
 }
 
-observe::HostObserver observer_of(PaperTree& tree) {
-  auto inventory = observe::Inventory::open(tree.root(), observe::Inventory::By::kParent);
+observe::HostObserver observer_of(FakeCgroupTree& tree) {
+  auto inventory =
+      observe::CgroupInventory::open(tree.root(), observe::CgroupInventory::By::kParent);
   if (!inventory) bench::die(inventory.error().what);
   return observe::HostObserver({.node = observe::NodeSource({.cgroup_root = tree.root()}),
-                                .cgroups = std::make_unique<Borrowed>(tree),
+                                .cgroups = std::make_unique<ForwardingSource>(tree),
                                 .inventory = std::move(*inventory),
                                 .pods_cgroup = "kubepods.slice",
-                                .clock = &simulated});
+                                .clock = &next_instant});
 }
 
 Policy quiet_policy() {
@@ -139,19 +140,19 @@ Policy quiet_policy() {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   unsigned pods = 1000, turns = 20;
   for (int i = 1; i + 1 < count; i += 2) {
-    const std::string word = words[i];
-    (word == "--pods" ? pods : turns) = static_cast<unsigned>(std::stoul(words[i + 1]));
+    const std::string argument = arguments[i];
+    (argument == "--pods" ? pods : turns) = static_cast<unsigned>(std::stoul(arguments[i + 1]));
   }
   bench::raise_descriptor_limit();
-  PaperTree tree(pods);
+  FakeCgroupTree tree(pods);
   auto observer = observer_of(tree);
-  daemon::InventoryNames names(observer.inventory());
-  auto shown = std::make_shared<report::Shown>();
+  daemon::InventoryCgroupNames names(observer.inventory());
+  auto views = std::make_shared<report::PublishedViews>();
   const Policy policy = quiet_policy();
-  report::NodeReporter reporter({.shown = shown,
+  report::NodeReporter reporter({.views = views,
                                  .policy = policy,
                                  .audit_log = {},
                                  .names = &names,
@@ -160,11 +161,11 @@ int main(int count, char** words) {
   act::DryActuator actuator(&observe::now);
   daemon::Engine engine(policy, observer, actuator, reporter,
                         daemon::TurnMeter(&observe::now, &daemon::allocations_on_this_thread),
-                        daemon::SweepPace(&observe::thread_cpu_time),
-                        [&](const report::TickCost& cost) { reporter.note(cost); });
+                        daemon::SweepSchedule(&observe::thread_cpu_time),
+                        [&](const report::TurnCost& cost) { reporter.record(cost); });
   const std::uint64_t before = daemon::allocations_on_this_thread();
   for (unsigned turn = 0; turn < turns; ++turn)
-    engine.turn(simulated());
+    engine.turn(next_instant());
   std::printf("%u pods, %u turns, %llu allocations\n", pods, turns,
               static_cast<unsigned long long>(daemon::allocations_on_this_thread() - before));
   return 0;

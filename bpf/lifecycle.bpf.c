@@ -6,7 +6,7 @@
  * The exit of a process is a frequent event elsewhere: while nothing of ours is dying it costs one
  * load and one compare.
  */
-#include "emit.bpf.h"
+#include "event_ring.bpf.h"
 #include "waits.bpf.h"
 
 #include <headroom/stall_abi.h>
@@ -23,7 +23,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile struct hr_watch_config config;
 
 /* How many ids `killed` holds; user space keeps it. */
-__u32 dying;
+__u32 killed_count;
 /* The cgroup whose limit the kernel is killing for: set and used under the kernel's oom_lock. */
 __u64 oom_limit_of;
 
@@ -38,7 +38,7 @@ struct {
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(born, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
-  struct hr_event* event = event_of(HR_EVENT_BORN, cgrp->kn->id);
+  struct hr_event* event = reserve_event(HR_EVENT_CREATED, cgrp->kn->id);
   if (!event) return 0;
   struct cgroup_subsys_state* parent = cgrp->self.parent;
   if (parent) event->other = parent->cgroup->kn->id;
@@ -49,7 +49,7 @@ int BPF_PROG(born, struct cgroup* cgrp) {
 SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(emptied, struct cgroup* cgrp, const char* path, _Bool populated) {
   if ((populated & 1) || !watched(cgrp)) return 0;
-  struct hr_event* event = event_of(HR_EVENT_EMPTIED, cgrp->kn->id);
+  struct hr_event* event = reserve_event(HR_EVENT_UNPOPULATED, cgrp->kn->id);
   if (event) bpf_ringbuf_submit(event, 0);
   return 0;
 }
@@ -57,7 +57,7 @@ int BPF_PROG(emptied, struct cgroup* cgrp, const char* path, _Bool populated) {
 SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(gone, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
-  struct hr_event* event = event_of(HR_EVENT_GONE, cgrp->kn->id);
+  struct hr_event* event = reserve_event(HR_EVENT_REMOVED, cgrp->kn->id);
   if (event) bpf_ringbuf_submit(event, 0);
   return 0;
 }
@@ -75,7 +75,7 @@ int BPF_PROG(oom_reason, struct oom_control* control) {
 /* Once per victim: also for each of a group that dies as one (memory.oom.group). */
 SEC("fentry/__oom_kill_process")
 int BPF_PROG(oom_kill, struct task_struct* victim) {
-  struct hr_event* event = event_of(HR_EVENT_OOM_KILL, victim->cgroups->dfl_cgrp->kn->id);
+  struct hr_event* event = reserve_event(HR_EVENT_OOM_KILL, victim->cgroups->dfl_cgrp->kn->id);
   if (!event) return 0;
   event->pid = (__u32)victim->tgid;
   event->other = oom_limit_of;
@@ -99,13 +99,13 @@ static __always_inline __u64 killed_above(__u64 own) {
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct* task) {
-  if (!dying) return 0;
+  if (!killed_count) return 0;
   struct signal_struct* signal = task->signal;
   if (signal->live.counter != 0) return 0; /* a thread; the process lives on */
   __u64 own = bpf_get_current_cgroup_id();
   __u64 above = killed_above(own);
   if (!above) return 0;
-  struct hr_event* event = event_of(HR_EVENT_EXIT, own);
+  struct hr_event* event = reserve_event(HR_EVENT_EXIT, own);
   if (!event) return 0;
   event->other = above;
   event->pid = (__u32)task->tgid;

@@ -37,7 +37,7 @@ const volatile struct hr_watch_config config;
  * the first change after the map did: while they stand still, so does all that is in it.
  */
 struct hr_stalls node;
-hr_u64 departed;
+hr_u64 removed_cgroups;
 struct hr_losses losses;
 
 /* cgroup id -> its stalls; user space may set max_entries before loading. */
@@ -83,7 +83,7 @@ static __always_inline void begin(__u32 id, __u64 flags, __u32 cause) {
   if (bpf_map_update_elem(&waiting, &id, &begun, BPF_ANY)) __sync_fetch_and_add(&losses.map, 1);
 }
 
-static __always_inline void blame(__u32 cause) {
+static __always_inline void set_stall_cause(__u32 cause) {
   __u32 id = thread();
   struct wait* wait = bpf_map_lookup_elem(&waiting, &id);
   /* The last one counts: reading a page back may need reclaim first. */
@@ -93,12 +93,12 @@ static __always_inline void blame(__u32 cause) {
 /* --- whose fault ----------------------------------------------------------------------------- */
 
 /* Within a sixteenth of a limit that is one. */
-static __always_inline int stands_at(unsigned long usage, unsigned long limit) {
+static __always_inline int is_at_limit(unsigned long usage, unsigned long limit) {
   return usage >= limit - limit / 16;
 }
 
 /* Whose limit makes this task lose pages: its cgroup's, or the next one's above it. */
-static __always_inline __u32 limit_at_work(__u32 otherwise) {
+static __always_inline __u32 limiting_cause(__u32 otherwise) {
   if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id)) return otherwise;
   struct task_struct* task = (void*)bpf_get_current_task();
   struct css_set* set = BPF_CORE_READ(task, cgroups);
@@ -110,8 +110,8 @@ static __always_inline __u32 limit_at_work(__u32 otherwise) {
     if (!parent) break;                    /* the root has no limits */
     struct mem_cgroup* memcg = (void*)css; /* which is its first member */
     unsigned long usage = (unsigned long)BPF_CORE_READ(memcg, memory.usage.counter);
-    if (stands_at(usage, BPF_CORE_READ(memcg, memory.max))) return HR_STALL_LIMIT;
-    if (stands_at(usage, BPF_CORE_READ(memcg, memory.high))) return HR_STALL_HIGH;
+    if (is_at_limit(usage, BPF_CORE_READ(memcg, memory.max))) return HR_STALL_LIMIT;
+    if (is_at_limit(usage, BPF_CORE_READ(memcg, memory.high))) return HR_STALL_HIGH;
     css = parent;
   }
   return otherwise;
@@ -133,7 +133,7 @@ static __always_inline void charge(__u64 cgroup, __u32 cause, __u64 ns) {
 
 static __always_inline void end(__u32 id, struct wait* wait) {
   __u64 ns = bpf_ktime_get_ns() - wait->since;
-  __u32 cause = wait->cause ? wait->cause - 1 : limit_at_work(HR_STALL_REFAULT);
+  __u32 cause = wait->cause ? wait->cause - 1 : limiting_cause(HR_STALL_REFAULT);
   bpf_map_delete_elem(&waiting, &id);
   if (cause < HR_STALL_CAUSES) charge(bpf_get_current_cgroup_id(), cause, ns);
 }
@@ -164,13 +164,13 @@ int BPF_PROG(limit_reclaim, struct mem_cgroup* memcg) {
   unsigned long usage = (unsigned long)memcg->memory.usage.counter;
   unsigned long high = memcg->memory.high;
   int at_max = usage + CHARGE_BATCH > memcg->memory.max;
-  blame(!at_max && usage > high ? HR_STALL_HIGH : HR_STALL_LIMIT);
+  set_stall_cause(!at_max && usage > high ? HR_STALL_HIGH : HR_STALL_LIMIT);
   return 0;
 }
 
 SEC("tp_btf/mm_compaction_try_to_compact_pages")
 int compaction(void* ctx) {
-  blame(HR_STALL_COMPACTION);
+  set_stall_cause(HR_STALL_COMPACTION);
   return 0;
 }
 
@@ -178,8 +178,8 @@ int compaction(void* ctx) {
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int direct_reclaim(void* ctx) {
-  if (config.brackets == HR_BRACKETS_MEMSTALL)
-    blame(HR_STALL_GLOBAL);
+  if (config.stall_source == HR_STALL_SOURCE_MEMSTALL)
+    set_stall_cause(HR_STALL_GLOBAL);
   else
     begin(thread(), 0, HR_STALL_GLOBAL + 1);
   return 0;
@@ -187,7 +187,7 @@ int direct_reclaim(void* ctx) {
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
 int memcg_reclaim(void* ctx) {
-  begin(thread(), 0, limit_at_work(HR_STALL_LIMIT) + 1);
+  begin(thread(), 0, limiting_cause(HR_STALL_LIMIT) + 1);
   return 0;
 }
 
@@ -213,6 +213,6 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(gone, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
   __u64 id = cgrp->kn->id;
-  if (!bpf_map_delete_elem(&stalls, &id)) __sync_fetch_and_add(&departed, 1);
+  if (!bpf_map_delete_elem(&stalls, &id)) __sync_fetch_and_add(&removed_cgroups, 1);
   return 0;
 }

@@ -46,8 +46,8 @@ struct {
   __uint(map_flags, BPF_F_MMAPABLE);
   __uint(max_entries, 1);
   __type(key, __u32);
-  __type(value, struct hr_mark);
-} marks SEC(".maps");
+  __type(value, struct hr_change_stamp);
+} change_stamps SEC(".maps");
 
 /* Weak: a call to a missing one is poisoned, and config.kfuncs keeps it from being reached. */
 extern void* bpf_rdonly_cast(void* obj, __u32 btf_id) __ksym __weak;
@@ -243,7 +243,7 @@ static __always_inline void fill_reclaim(struct hr_record* r, struct memcg_vmsta
  * Since 7.0, where the tables are hidden: config.index[] holds the running kernel's enumerators.
  * Values come in bytes (or counts); all ones for an item it does not keep, which is HR_UNKNOWN.
  */
-static __always_inline hr_u64 ask(struct mem_cgroup* memcg, hr_u32 index) {
+static __always_inline hr_u64 read_kfunc_stat(struct mem_cgroup* memcg, hr_u32 index) {
   if (index == HR_NO_INDEX) return HR_UNKNOWN;
   if (index & HR_IN_EVENTS) return bpf_mem_cgroup_vm_events(memcg, index & ~HR_IN_EVENTS);
   return bpf_mem_cgroup_page_state(memcg, index);
@@ -252,31 +252,32 @@ static __always_inline hr_u64 ask(struct mem_cgroup* memcg, hr_u32 index) {
 static __always_inline hr_u32 fill_by_kfunc(struct hr_record* r, struct cgroup_subsys_state* self) {
   struct mem_cgroup* memcg = bpf_get_mem_cgroup(self);
   if (!memcg) return 0;
-#define asked(which) ask(memcg, config.index[which])
-  r->anon = asked(HR_STAT_ANON);
-  r->file = asked(HR_STAT_FILE);
-  r->shmem = asked(HR_STAT_SHMEM);
-  r->file_mapped = asked(HR_STAT_FILE_MAPPED);
-  r->kernel_stack = asked(HR_STAT_KERNEL_STACK);
-  r->pagetables = asked(HR_STAT_PAGETABLES);
-  r->slab_reclaimable = asked(HR_STAT_SLAB_RECLAIMABLE);
-  r->slab_unreclaimable = asked(HR_STAT_SLAB_UNRECLAIMABLE);
-  r->zswap = asked(HR_STAT_ZSWAP);
-  r->zswapped = asked(HR_STAT_ZSWAPPED);
-  r->anon_thp = asked(HR_STAT_ANON_THP);
-  r->file_thp = asked(HR_STAT_FILE_THP);
-  r->shmem_thp = asked(HR_STAT_SHMEM_THP);
-  r->refault_anon = asked(HR_STAT_REFAULT_ANON);
-  r->refault_file = asked(HR_STAT_REFAULT_FILE);
-  r->pgfault = asked(HR_STAT_PGFAULT);
-  r->pgmajfault = asked(HR_STAT_PGMAJFAULT);
-  r->pgscan = asked(HR_STAT_PGSCAN_KSWAPD) + asked(HR_STAT_PGSCAN_DIRECT) +
-              known_or_zero(asked(HR_STAT_PGSCAN_KHUGEPAGED)) +
-              known_or_zero(asked(HR_STAT_PGSCAN_PROACTIVE));
-  r->pgsteal = !r->pgscan ? 0
-                          : asked(HR_STAT_PGSTEAL_KSWAPD) + asked(HR_STAT_PGSTEAL_DIRECT) +
-                                known_or_zero(asked(HR_STAT_PGSTEAL_KHUGEPAGED)) +
-                                known_or_zero(asked(HR_STAT_PGSTEAL_PROACTIVE));
+#define kfunc_stat(which) read_kfunc_stat(memcg, config.index[which])
+  r->anon = kfunc_stat(HR_STAT_ANON);
+  r->file = kfunc_stat(HR_STAT_FILE);
+  r->shmem = kfunc_stat(HR_STAT_SHMEM);
+  r->file_mapped = kfunc_stat(HR_STAT_FILE_MAPPED);
+  r->kernel_stack = kfunc_stat(HR_STAT_KERNEL_STACK);
+  r->pagetables = kfunc_stat(HR_STAT_PAGETABLES);
+  r->slab_reclaimable = kfunc_stat(HR_STAT_SLAB_RECLAIMABLE);
+  r->slab_unreclaimable = kfunc_stat(HR_STAT_SLAB_UNRECLAIMABLE);
+  r->zswap = kfunc_stat(HR_STAT_ZSWAP);
+  r->zswapped = kfunc_stat(HR_STAT_ZSWAPPED);
+  r->anon_thp = kfunc_stat(HR_STAT_ANON_THP);
+  r->file_thp = kfunc_stat(HR_STAT_FILE_THP);
+  r->shmem_thp = kfunc_stat(HR_STAT_SHMEM_THP);
+  r->refault_anon = kfunc_stat(HR_STAT_REFAULT_ANON);
+  r->refault_file = kfunc_stat(HR_STAT_REFAULT_FILE);
+  r->pgfault = kfunc_stat(HR_STAT_PGFAULT);
+  r->pgmajfault = kfunc_stat(HR_STAT_PGMAJFAULT);
+  r->pgscan = kfunc_stat(HR_STAT_PGSCAN_KSWAPD) + kfunc_stat(HR_STAT_PGSCAN_DIRECT) +
+              known_or_zero(kfunc_stat(HR_STAT_PGSCAN_KHUGEPAGED)) +
+              known_or_zero(kfunc_stat(HR_STAT_PGSCAN_PROACTIVE));
+  r->pgsteal = !r->pgscan
+                   ? 0
+                   : kfunc_stat(HR_STAT_PGSTEAL_KSWAPD) + kfunc_stat(HR_STAT_PGSTEAL_DIRECT) +
+                         known_or_zero(kfunc_stat(HR_STAT_PGSTEAL_KHUGEPAGED)) +
+                         known_or_zero(kfunc_stat(HR_STAT_PGSTEAL_PROACTIVE));
   bpf_put_mem_cgroup(memcg);
   return HR_RECLAIM;
 }
@@ -541,8 +542,8 @@ static __always_inline hr_u32 fill_controllers(struct hr_record* r,
 
 /* --- who sleeps ------------------------------------------------------------------------------ */
 
-static __always_inline int memory_moved(const struct hr_record* r, struct mem_cgroup* memcg,
-                                        const int direct) {
+static __always_inline int memory_changed(const struct hr_record* r, struct mem_cgroup* memcg,
+                                          const int direct) {
   hr_u32 shift = config.page_shift;
   if (wanted(HR_MEMORY_USAGE) && r->memory_usage != bytes(read(memcg->memory.usage.counter), shift))
     return 1;
@@ -551,27 +552,28 @@ static __always_inline int memory_moved(const struct hr_record* r, struct mem_cg
   return stats && r->inactive_file != bytes(read(stats->state[2]), shift);
 }
 
-static __always_inline int pressure_moved(const struct hr_record* r, struct cgroup* cgrp) {
+static __always_inline int pressure_changed(const struct hr_record* r, struct cgroup* cgrp) {
   struct psi_group* psi = cgrp->psi;
   if (!psi) return r->valid & HR_PSI;
   struct psi_group___rows* rows = (void*)psi;
-#define some_moved(group)                                                      \
+#define some_changed(group)                                                    \
   (r->psi_ns[HR_PSI_CPU][HR_PSI_SOME] != (group)[state_of(PSI_CPU_SOME)] ||    \
    r->psi_ns[HR_PSI_MEMORY][HR_PSI_SOME] != (group)[state_of(PSI_MEM_SOME)] || \
    r->psi_ns[HR_PSI_IO][HR_PSI_SOME] != (group)[state_of(PSI_IO_SOME)])
-  if (bpf_core_field_exists(psi->total)) return some_moved(psi->total);
-  return bpf_core_field_exists(rows->total) && some_moved(rows->total[0]);
+  if (bpf_core_field_exists(psi->total)) return some_changed(psi->total);
+  return bpf_core_field_exists(rows->total) && some_changed(rows->total[0]);
 }
 
 /* Its usage, its working set or what it waited for: another's reclaim can change the first two. */
-static __always_inline int stirred(const struct hr_record* r, struct cgroup* cgrp,
-                                   const int direct) {
+static __always_inline int ranking_inputs_changed(const struct hr_record* r, struct cgroup* cgrp,
+                                                  const int direct) {
   if (wanted(HR_MEMORY_USAGE | HR_MEMORY_STAT)) {
     struct cgroup_subsys_state* css = css_of(cgrp, memory_cgrp_id);
-    if (css ? memory_moved(r, css_as(css, struct mem_cgroup), direct) : r->valid & HR_MEMORY_USAGE)
+    if (css ? memory_changed(r, css_as(css, struct mem_cgroup), direct)
+            : r->valid & HR_MEMORY_USAGE)
       return 1;
   }
-  return wanted(HR_PSI) && pressure_moved(r, cgrp);
+  return wanted(HR_PSI) && pressure_changed(r, cgrp);
 }
 
 static __always_inline hr_u64 cpu_time(struct cgroup* cgrp) {
@@ -579,47 +581,48 @@ static __always_inline hr_u64 cpu_time(struct cgroup* cgrp) {
 }
 
 /* Who took no CPU time did nothing: neither charged a page nor woke. */
-static __always_inline int slept(const struct hr_mark* mark, struct cgroup* cgrp) {
-  return wanted(HR_CPU) && mark->cpu_ns == cpu_time(cgrp) && mark->populated == populated(cgrp);
+static __always_inline int is_idle(const struct hr_change_stamp* stamp, struct cgroup* cgrp) {
+  return wanted(HR_CPU) && stamp->cpu_ns == cpu_time(cgrp) && stamp->populated == populated(cgrp);
 }
 
-static __always_inline void mark_it(struct hr_mark* mark, struct cgroup* cgrp) {
-  if (mark->serial != cgrp->self.serial_nr) {
-    mark->serial = cgrp->self.serial_nr;
-    pass.moved++;
+static __always_inline void update_change_stamp(struct hr_change_stamp* stamp,
+                                                struct cgroup* cgrp) {
+  if (stamp->serial != cgrp->self.serial_nr) {
+    stamp->serial = cgrp->self.serial_nr;
+    pass.reassigned++;
   }
-  mark->cpu_ns = cpu_time(cgrp);
-  mark->populated = populated(cgrp);
-  mark->pass = pass.number;
+  stamp->cpu_ns = cpu_time(cgrp);
+  stamp->populated = populated(cgrp);
+  stamp->pass = pass.number;
 }
 
 /* --- the pass -------------------------------------------------------------------------------- */
 
 /* Every field from `first` to `last`. */
-#define forget_fields(r, first, last) \
+#define invalidate_fields(r, first, last) \
   __builtin_memset(&(r)->first, 0xff, (char*)(&(r)->last + 1) - (char*)&(r)->first)
 
 /* What an earlier pass left there in these groups is not this cgroup's. */
-static __always_inline void forget(struct hr_record* r, hr_u32 groups) {
-  if (groups & HR_MEMORY_USAGE) forget_fields(r, memory_usage, swap_usage);
-  if (groups & HR_MEMORY_STAT) forget_fields(r, anon, shmem_thp);
-  if (groups & HR_RECLAIM) forget_fields(r, refault_anon, pgmajfault);
-  if (groups & HR_MEMORY_LIMITS) forget_fields(r, memory_min, swap_max);
-  if (groups & HR_MEMORY_EVENTS) forget_fields(r, events_low, events_oom_kill);
-  if (groups & HR_CPU) forget_fields(r, cpu_usage_ns, cpu_system_ns);
-  if (groups & HR_THROTTLE) forget_fields(r, nr_periods, burst_ns);
-  if (groups & HR_CPU_LIMITS) forget_fields(r, cpu_weight, cpu_period_us);
-  if (groups & HR_PSI) forget_fields(r, psi_ns, psi_ns);
-  if (groups & HR_PIDS) forget_fields(r, pids_current, pids_max);
-  if (groups & HR_IO) forget_fields(r, io_rbytes, io_wios);
+static __always_inline void invalidate(struct hr_record* r, hr_u32 groups) {
+  if (groups & HR_MEMORY_USAGE) invalidate_fields(r, memory_usage, swap_usage);
+  if (groups & HR_MEMORY_STAT) invalidate_fields(r, anon, shmem_thp);
+  if (groups & HR_RECLAIM) invalidate_fields(r, refault_anon, pgmajfault);
+  if (groups & HR_MEMORY_LIMITS) invalidate_fields(r, memory_min, swap_max);
+  if (groups & HR_MEMORY_EVENTS) invalidate_fields(r, events_low, events_oom_kill);
+  if (groups & HR_CPU) invalidate_fields(r, cpu_usage_ns, cpu_system_ns);
+  if (groups & HR_THROTTLE) invalidate_fields(r, nr_periods, burst_ns);
+  if (groups & HR_CPU_LIMITS) invalidate_fields(r, cpu_weight, cpu_period_us);
+  if (groups & HR_PSI) invalidate_fields(r, psi_ns, psi_ns);
+  if (groups & HR_PIDS) invalidate_fields(r, pids_current, pids_max);
+  if (groups & HR_IO) invalidate_fields(r, io_rbytes, io_wios);
 }
 
 static __always_inline void visit(struct cgroup_subsys_state* self) {
   struct cgroup* cgrp = self->cgroup;
   hr_u32 index = pass.next;
-  struct hr_mark* mark = bpf_map_lookup_elem(&marks, &index);
+  struct hr_change_stamp* stamp = bpf_map_lookup_elem(&change_stamps, &index);
   struct hr_record* r = bpf_map_lookup_elem(&records, &index);
-  if (!r || !mark) {
+  if (!r || !stamp) {
     pass.lost++;
     return;
   }
@@ -629,17 +632,18 @@ static __always_inline void visit(struct cgroup_subsys_state* self) {
   struct cgroup_subsys_state* parent = cgrp->self.parent;
   int is_root = !parent;
   /* The root's CPU time is not kept in its cgroup: it never seems to move. */
-  if (!is_root && mark->serial == cgrp->self.serial_nr && (index & pass.mask) != pass.share &&
-      slept(mark, cgrp) &&
-      !(pass.closely && (direct ? stirred(r, cgrp, 1) : stirred(r, cgrp, 0)))) {
-    pass.rested++;
+  if (!is_root && stamp->serial == cgrp->self.serial_nr && (index & pass.mask) != pass.share &&
+      is_idle(stamp, cgrp) &&
+      !(pass.compare_usage &&
+        (direct ? ranking_inputs_changed(r, cgrp, 1) : ranking_inputs_changed(r, cgrp, 0)))) {
+    pass.idle_skipped++;
     return;
   }
   /* Before the record: what happens from here on the next pass finds. */
-  mark_it(mark, cgrp);
+  update_change_stamp(stamp, cgrp);
 
   r->id = cgrp->kn->id;
-  r->populated = mark->populated;
+  r->populated = stamp->populated;
   r->parent_id = 0;
   if (!is_root) r->parent_id = parent->cgroup->kn->id;
 
@@ -649,7 +653,7 @@ static __always_inline void visit(struct cgroup_subsys_state* self) {
   if (!is_root && wanted(HR_CPU)) valid |= fill_cpu(r, cgrp);
   if (!is_root && wanted(HR_PSI)) valid |= fill_psi(r, cgrp);
   r->valid = valid;
-  if (valid != (1u << HR_GROUPS) - 1) forget(r, ~valid);
+  if (valid != (1u << HR_GROUPS) - 1) invalidate(r, ~valid);
 }
 
 /* Not inlined, and not static: the verifier reads it once, whatever calls it in a loop (6.9). */
@@ -674,7 +678,7 @@ int sweep(struct bpf_iter__cgroup* ctx) {
  * than a task's slice.
  */
 SEC("iter.s/cgroup")
-int sweep_at_once(struct bpf_iter__cgroup* ctx) {
+int sweep_css_iter(struct bpf_iter__cgroup* ctx) {
   struct cgroup* top = ctx->cgroup;
   if (!top) return 0;
   flush(top);

@@ -22,7 +22,7 @@ const volatile struct hr_watch_config config;
 
 /* As in stall.bpf.c: the first two change after the map did. */
 struct hr_waits node;
-hr_u64 departed;
+hr_u64 removed_cgroups;
 struct hr_losses losses;
 
 /* cgroup id -> its waits; user space may set max_entries before loading. */
@@ -89,6 +89,6 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(gone, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
   __u64 id = cgrp->kn->id;
-  if (!bpf_map_delete_elem(&throttles, &id)) __sync_fetch_and_add(&departed, 1);
+  if (!bpf_map_delete_elem(&throttles, &id)) __sync_fetch_and_add(&removed_cgroups, 1);
   return 0;
 }

@@ -174,7 +174,7 @@ enum hr_kfunc {
  * Beside each record, and far smaller: what tells whether its cgroup has moved since. Whoever looks
  * for what is new looks here, and passes the records of those who sleep over.
  */
-struct hr_mark {
+struct hr_change_stamp {
   hr_u64 serial; /* of the cgroup, never used again (cgroup_subsys_state.serial_nr) */
   hr_u64 cpu_ns; /* its CPU time when the record was written */
   hr_u32 pass;   /* the pass that wrote the record */
@@ -190,12 +190,12 @@ struct hr_sweep_pass {
    * bits of `mask`; mask 0: every one is read. */
   hr_u32 mask;
   hr_u32 share;
-  hr_u32 rested; /* cgroups left as they were */
-  hr_u32 number; /* of this pass, one more than the last one's */
-  hr_u32 moved;  /* records that are of another cgroup than before the pass */
+  hr_u32 idle_skipped; /* cgroups left as they were */
+  hr_u32 number;       /* of this pass, one more than the last one's */
+  hr_u32 reassigned;   /* records that are of another cgroup than before the pass */
   /* Rest is no CPU time; closely: nor may usage, working set or pressure have changed, which takes
    * several times as long to tell. */
-  hr_u32 closely;
+  hr_u32 compare_usage;
 };
 
 /* Asked of stat_index.bpf.c: the first bytes of one of the kernel's two index tables. */
@@ -208,10 +208,10 @@ struct hr_index_request {
 #ifndef __cplusplus
 _Static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
 _Static_assert(sizeof(struct hr_sweep_config) == (3 + HR_STATS) * 4, "and on hr_sweep_config");
-_Static_assert(sizeof(struct hr_mark) == 3 * 8, "and on hr_mark");
+_Static_assert(sizeof(struct hr_change_stamp) == 3 * 8, "and on hr_mark");
 _Static_assert(sizeof(struct hr_sweep_pass) == 9 * 4, "and on hr_sweep_pass");
 _Static_assert(sizeof(struct hr_index_request) == 2 * 4, "and on hr_index_request");
 #else
 static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
-static_assert(sizeof(struct hr_mark) == 3 * 8, "and on hr_mark");
+static_assert(sizeof(struct hr_change_stamp) == 3 * 8, "and on hr_mark");
 #endif

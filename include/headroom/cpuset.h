@@ -30,7 +30,7 @@ class CpuSet {
 
   // Errors carry the kubelet's words (k8s.io/utils/cpuset). One limit is ours: a list may name at
   // most kMost CPUs, so that a damaged file cannot ask for all memory.
-  static constexpr Cpu kMost = 1 << 20;
+  static constexpr Cpu kMax = 1 << 20;
   static Result<CpuSet> parse(std::string_view list);
   // Ascending; a run of two or more is "a-b".
   std::string format() const;

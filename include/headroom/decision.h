@@ -3,7 +3,7 @@
 // and the test's assertion are this one value. Holding one costs no allocation.
 #pragma once
 
-#include <headroom/part.h>
+#include <headroom/eviction_unit.h>
 #include <headroom/pod.h>
 #include <headroom/policy.h>
 #include <headroom/signal.h>
@@ -82,18 +82,18 @@ enum class Act : std::uint8_t {
   kRemove,   // the emptyDirs of a pod that is gone
   kReclaim,  // node-level: dead containers, unused images; there is no pod
   // The ladder (headroom/ladder.h). Nobody is evicted by these; begun and ended like those above.
-  kTakeCache,  // memory.reclaim of a pod: `bytes` of its page cache
-  kSqueeze,    // memory.high of a BestEffort pod := `bytes`
-  kRelax,      // memory.high of `part` := `bytes`, more than it was
-  kRestore,    // memory.high := `bytes`, what it was before; absent: no limit
+  kReclaimCache,  // memory.reclaim of a pod: `bytes` of its page cache
+  kSqueeze,       // memory.high of a BestEffort pod := `bytes`
+  kRelax,         // memory.high of `part` := `bytes`, more than it was
+  kRestore,       // memory.high := `bytes`, what it was before; absent: no limit
 };
 constexpr bool is_ladder(Act act) {
-  return act == Act::kTakeCache || act == Act::kSqueeze || act == Act::kRelax ||
+  return act == Act::kReclaimCache || act == Act::kSqueeze || act == Act::kRelax ||
          act == Act::kRestore;
 }
 
 // How the pod stood when it was chosen.
-struct Standing {
+struct RankInfo {
   std::uint32_t rank = 0;  // 0: first of the ranking
   std::uint32_t candidates = 0;
   std::optional<Bytes> working_set;
@@ -120,7 +120,7 @@ struct Decision {
   std::shared_ptr<const Pod> pod;  // null: kReclaim
   CgroupId cgroup;                 // the pod's
   Reason reason;
-  Standing standing;
+  RankInfo rank_info;
   ReclaimSteps steps{};
   Part part{};                   // what of the pod it is about
   std::optional<Bytes> bytes{};  // the ladder's acts
@@ -132,12 +132,12 @@ struct Decision {
 // What came of a Decision. The judge learns outcomes, not intentions.
 struct Outcome {
   enum class Result : std::uint8_t {
-    kDone,       // signals sent
-    kGone,       // the cgroup had vanished, or nobody was left in it; of a process that was
-                 // killed, later: it has exited
-    kFailed,     // see `error`
-    kPretended,  // observe mode
-    kStarted,    // begun; its end comes later
+    kDone,     // signals sent
+    kGone,     // the cgroup had vanished, or nobody was left in it; of a process that was
+               // killed, later: it has exited
+    kFailed,   // see `error`
+    kDryRun,   // observe mode
+    kStarted,  // begun; its end comes later
   };
   Decision decision;
   Result result = Result::kDone;
@@ -149,7 +149,7 @@ struct Outcome {
 };
 
 // The end of an eviction: the victim is gone, or its time is up.
-struct Farewell {
+struct EvictionEnd {
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;
   Reason reason;

@@ -8,7 +8,7 @@
 #include <headroom/stall_abi.h>
 
 /* Wake me when the working set has grown by so much since now. */
-struct hr_guard_order {
+struct hr_guard_request {
   hr_u64 pages;            /* 0: not any more */
   hr_u64 pages_per_second; /* as fast as it can grow; never 0 */
   hr_u64 floor_ns;         /* bounds of the time between two looks */
@@ -21,7 +21,7 @@ struct hr_guard_config {
 
 /* Since the program was loaded. */
 struct hr_guard_counts {
-  hr_u64 looks; /* of the timer */
-  hr_u64 wakes;
+  hr_u64 checks; /* of the timer */
+  hr_u64 wakeups;
   hr_u64 lost; /* wakes that found no room in the ring */
 };

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <headroom/decision.h>
-#include <headroom/ladder.h>
+#include <headroom/ladder_types.h>
 #include <headroom/policy.h>
 #include <headroom/signal.h>
 #include <headroom/snapshot.h>
@@ -32,10 +32,10 @@ struct Victim {
     kTerminating,                    // SIGTERM sent; SIGKILL falls due at `deadline`
     kKilled,                         // SIGKILL sent; its memory is awaited until `deadline`,
                                      // which is put off for as long as it gets on with dying
-    kSpent,      // killed, its time is up, and it lives: chosen again from `step_due` on
-    kPretended,  // observe mode: it would have been evicted; held until the signal recovers
-    kPreStop,    // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
-    kRemoving,   // gone; its emptyDirs are removed, or its tasks reaped, until `step_due`
+    kTimedOut,  // killed, its time is up, and it lives: chosen again from `step_due` on
+    kDryRun,    // observe mode: it would have been evicted; held until the signal recovers
+    kPreStop,   // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
+    kRemoving,  // gone; its emptyDirs are removed, or its tasks reaped, until `step_due`
   };
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;
@@ -44,7 +44,7 @@ struct Victim {
   Instant terminated_at;      // zero: no SIGTERM was sent
   Instant killed_at;          // zero: not yet
   Instant deadline;           // of the phase: when to kill; when to stop waiting for its memory
-  Instant step_due{};         // kPreStop: SIGTERM at the latest; killed: when it may be again
+  Instant sigterm_due{};      // kPreStop: SIGTERM at the latest; killed: when it may be again
   Instant gone_at{};          // kRemoving: when nobody was left
   std::optional<Bytes> held;  // working set when it was chosen
   // What he has yet to give back, in the signal's unit, as of the pass before the latest and of the
@@ -60,7 +60,7 @@ struct Victim {
 };
 
 // A pod of which a part was killed. If the same crossing lasts, the rest of it goes.
-struct PartTaken {
+struct PartialEviction {
   CgroupId pod;
   Instant killed_at;
 };
@@ -95,16 +95,16 @@ struct History {
   std::array<Trend, kSignals> trends{};
   std::vector<Victim> victims;
   std::vector<TaintTimer> taint_timers;
-  Instant taints_heeded;  // when every pod was last asked what it makes of the taints
+  Instant taints_checked_at;  // when every pod was last asked what it makes of the taints
   std::array<Reclaim, kSignals> reclaims{};
   // No disk sample up to here is acted on: what was freed last does not show in it yet.
-  Instant disk_settles;
-  std::vector<PartTaken> parts_taken;
+  Instant disk_settles_at;
+  std::vector<PartialEviction> partial_evictions;
   LadderHistory ladder;
 };
 
 // A threshold as it stands: for the live view, the metrics and the forecast.
-struct ThresholdStanding {
+struct ThresholdReading {
   std::uint32_t index = 0;            // into Policy::thresholds
   std::optional<std::int64_t> limit;  // resolved against capacity
   std::optional<std::int64_t> available;
@@ -115,14 +115,14 @@ struct ThresholdStanding {
 
 // One line of the ranking, first to die first.
 struct Candidate {
-  enum class Fate : std::uint8_t {
+  enum class Selection : std::uint8_t {
     kChosen,
-    kOutranked,  // others suffice
-    kCritical,   // static, mirror or critical priority: never evicted
-    kDying,      // already on its way out
-    kEmpty,      // no process left in it: nothing to kill
-    kUnknown,    // no reading: not chosen while the threshold can be served by a known one
-    kFutile,     // its death would give back next to nothing: page cache outlives its owner
+    kOutranked,           // others suffice
+    kCritical,            // static, mirror or critical priority: never evicted
+    kAlreadyTerminating,  // already on its way out
+    kEmpty,               // no process left in it: nothing to kill
+    kUnknown,             // no reading: not chosen while the threshold can be served by a known one
+    kNothingToFree,  // its death would give back next to nothing: page cache outlives its owner
   };
   std::uint32_t pod = 0;  // index into Snapshot::pods
   // Of what the signal counts: bytes, inodes or tasks. `usage` absent: no stats.
@@ -130,7 +130,7 @@ struct Candidate {
   std::int64_t request = 0;  // what usage is held against
   std::int64_t credit = 0;   // what is subtracted from it where both exceed theirs
   std::int32_t priority = 0;
-  Fate fate = Fate::kOutranked;
+  Selection selection = Selection::kOutranked;
   std::optional<std::int64_t> predicted{};  // what its death should give back (Standing)
   PodDescription description = PodDescription::kComplete;
 };
@@ -138,14 +138,14 @@ struct Candidate {
 struct Verdict {
   // The snapshot held the node alone and that is not enough: sweep, and judge again from the same
   // history. Nothing else in the verdict counts then.
-  bool look_closer = false;
+  bool needs_cgroups = false;
   Instant next_check;
   // The same where somebody else watches memory.available meanwhile and wakes us.
   Instant next_check_guarded;
   std::vector<Decision> decisions;
-  std::vector<Farewell> farewells;
+  std::vector<EvictionEnd> eviction_ends;
   std::vector<Candidate> ranking;  // empty unless a threshold was acted on
-  std::vector<ThresholdStanding> thresholds;
+  std::vector<ThresholdReading> thresholds;
   std::array<bool, kConditions> conditions{};
   bool measure_disks = false;  // pods' disk usage is wanted, sooner than at its usual pace
   History after;
@@ -156,7 +156,7 @@ struct Verdict {
 void judge(const Policy& policy, const Snapshot& snapshot, const History& before, Verdict& verdict);
 
 // What an act's outcome teaches: a failed act is not done, a vanished victim is no victim.
-void learn(const Outcome& outcome, History& history);
+void record_outcome(const Outcome& outcome, History& history);
 
 // Takes over what still applies when the policy changes (thresholds equal in signal, value and
 // grace keep their clocks; victims stay).

@@ -2,8 +2,8 @@
 // Policy: what the operator asked for, checked and ready to be judged by.
 #pragma once
 
-#include <headroom/ladder.h>
-#include <headroom/part.h>
+#include <headroom/eviction_unit.h>
+#include <headroom/ladder_types.h>
 #include <headroom/quantity.h>
 #include <headroom/signal.h>
 #include <headroom/taint.h>

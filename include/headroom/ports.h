@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-enum class Depth : std::uint8_t {
+enum class SnapshotScope : std::uint8_t {
   kNode,      // node-level signals only: O(1)
   kCgroups,   // one pass over every cgroup as well; of one that slept a reading may be old
   kDecision,  // and what ranking goes by is of this very instant, of sleepers too
@@ -24,7 +24,7 @@ class Observer {
   virtual ~Observer() = default;
   // Reads the world as of now. Spans in the snapshot stay good until the next look(). A reading
   // that fails is absent from the snapshot and counted; look() itself does not fail.
-  virtual Snapshot look(Depth depth) = 0;
+  virtual Snapshot take_snapshot(SnapshotScope depth) = 0;
   // Pods' disk usage is wanted now; what comes of it is in a later snapshot.
   virtual void measure_disks() {}
 };
@@ -44,8 +44,8 @@ class Reporter {
  public:
   virtual ~Reporter() = default;
   // Called after the acts, never before: a kill does not wait for its log line.
-  virtual void tell(const Snapshot& snapshot, const Verdict& verdict,
-                    std::span<const Outcome> outcomes) = 0;
+  virtual void report_turn(const Snapshot& snapshot, const Verdict& verdict,
+                           std::span<const Outcome> outcomes) = 0;
 };
 
 }  // namespace headroom

@@ -23,8 +23,8 @@ struct ShadowState {
     CgroupId cgroup;
     std::optional<std::int64_t> usage;  // working set
   };
-  Instant next_look;   // zero: it has not begun
-  bool sample = true;  // at the next pass
+  Instant next_kubelet_sync;  // zero: it has not begun
+  bool sample = true;         // at the next pass
   Instant sampled_at;
   std::vector<Sample> samples;                         // by cgroup
   std::vector<std::optional<Instant>> first_observed;  // by threshold, at its looks
@@ -32,7 +32,7 @@ struct ShadowState {
 
 // The kubelet beside one of our decisions. Of several at one turn the second is held against its
 // next look, and so on: it evicts one at a look.
-struct KubeletWould {
+struct KubeletPrediction {
   CgroupId cgroup;                    // whom we chose
   Duration lead{0};                   // how much later its look would have come that acts
   Duration samples_age{0};            // of the usage it would have ranked by, now
@@ -40,14 +40,14 @@ struct KubeletWould {
   bool same = false;                  // it is among those we chose
 };
 
-struct ShadowSight {
+struct ShadowResult {
   bool evicts = false;    // it would have evicted at this turn...
   bool unneeded = false;  // ...while ours was still giving its memory back
-  std::vector<KubeletWould> beside;
+  std::vector<KubeletPrediction> predictions;
 };
 
 // Overwrites `sight`; allocates only to grow buffers.
 void shadow(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
-            ShadowState& state, ShadowSight& sight);
+            ShadowState& state, ShadowResult& shadow_result);
 
 }  // namespace headroom

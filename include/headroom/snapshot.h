@@ -5,7 +5,7 @@
 
 #include <headroom/abi.h>
 #include <headroom/disk_usage.h>
-#include <headroom/part.h>
+#include <headroom/eviction_unit.h>
 #include <headroom/pod.h>
 #include <headroom/signal.h>
 #include <headroom/units.h>
@@ -74,9 +74,9 @@ struct PodReading {
 };
 
 // What is new in a pass over the cgroups, for whoever keeps what he saw before.
-struct SweepNews {
+struct SweepChanges {
   // Beside each record: the pass that wrote it; empty: this one wrote them all.
-  std::span<const hr_mark> marks;
+  std::span<const hr_change_stamp> change_stamps;
   std::uint32_t pass = 0;   // this one
   std::uint32_t order = 0;  // another number where a cgroup came, went or changed its place
 };
@@ -86,7 +86,7 @@ struct Snapshot {
   Observations observations;
   // Absent when only the node was looked at (an O(1) check): the judge may ask for a closer look.
   std::optional<std::span<const hr_record>> cgroups;
-  SweepNews news;                    // of cgroups
+  SweepChanges changes;              // of cgroups
   bool cgroups_changed = false;      // some were born or are gone since the last pass
   std::span<const PodReading> pods;  // meaningful only with cgroups
   ImageStorage images;

@@ -54,22 +54,22 @@ struct hr_losses {
  */
 struct hr_watch_config {
   hr_s32 hierarchy;
-  hr_u32 brackets; /* stall.bpf.c: hr_stall_brackets */
+  hr_u32 stall_source; /* stall.bpf.c: hr_stall_brackets */
 };
 
 /* What begins and ends a stall. */
-enum hr_stall_brackets {
-  HR_BRACKETS_MEMSTALL, /* psi_memstall_enter and _leave: every wait for memory */
-  HR_BRACKETS_RECLAIM,  /* the tracepoints of reclaim, where functions cannot be hooked: neither
+enum hr_stall_source {
+  HR_STALL_SOURCE_MEMSTALL, /* psi_memstall_enter and _leave: every wait for memory */
+  HR_STALL_SOURCE_RECLAIM,  /* the tracepoints of reclaim, where functions cannot be hooked: neither
                            refaults, nor memory.high's sleep, nor compaction */
 };
 
 enum hr_event_kind {
-  HR_EVENT_BORN = 1, /* made */
-  HR_EVENT_EMPTIED,  /* cgroup.events turned to "populated 0" */
-  HR_EVENT_GONE,     /* removed */
-  HR_EVENT_OOM_KILL, /* the kernel's OOM killer chose a process of it */
-  HR_EVENT_EXIT,     /* a process of a cgroup we killed has exited */
+  HR_EVENT_CREATED = 1, /* made */
+  HR_EVENT_UNPOPULATED, /* cgroup.events turned to "populated 0" */
+  HR_EVENT_REMOVED,     /* removed */
+  HR_EVENT_OOM_KILL,    /* the kernel's OOM killer chose a process of it */
+  HR_EVENT_EXIT,        /* a process of a cgroup we killed has exited */
 };
 
 struct hr_event {

@@ -18,18 +18,18 @@ namespace headroom {
 
 // Where one logical CPU sits. The kubelet's identifiers (KUBELET.md 5.1): `core` is the lowest CPU
 // among its SMT siblings; `uncore` the id of its L3, or its socket where there is none.
-struct CpuPlace {
+struct CpuLocation {
   Cpu cpu = 0;
   std::int64_t core = 0;
   std::int64_t socket = 0;
   std::int64_t numa = 0;
   std::int64_t uncore = 0;
-  friend bool operator==(const CpuPlace&, const CpuPlace&) = default;
+  friend bool operator==(const CpuLocation&, const CpuLocation&) = default;
 };
 
 // A set of NUMA nodes by id: below 64, as in the kubelet's bitmask.
 struct NodeSet {
-  static constexpr std::int64_t kMost = 64;
+  static constexpr std::int64_t kMax = 64;
 
   std::uint64_t bits = 0;
 
@@ -69,11 +69,11 @@ class Topology {
  public:
   // Rows in any order. An error names the row that cannot be: a CPU twice, a negative number, a
   // core in two sockets or nodes, a node beyond NodeSet.
-  static Result<Topology> of(std::vector<CpuPlace> rows,
+  static Result<Topology> of(std::vector<CpuLocation> rows,
                              std::vector<std::vector<int>> distances = {});
 
   const CpuSet& cpus() const { return cpus_; }
-  std::span<const CpuPlace> places() const { return places_; }  // ascending by CPU
+  std::span<const CpuLocation> places() const { return places_; }  // ascending by CPU
   const NumaMap& numa() const { return numa_; }
 
   std::span<const CpuGroup> groups(Level level) const { return groups_[at(level)]; }  // by id
@@ -95,7 +95,7 @@ class Topology {
   void group(Level level);
 
   CpuSet cpus_;
-  std::vector<CpuPlace> places_;
+  std::vector<CpuLocation> places_;
   std::array<std::vector<CpuGroup>, kLevels> groups_;
   std::array<std::vector<std::size_t>, kLevels> group_of_;  // by row of places_
   NumaMap numa_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which cgroups are systemd's, how it is told of CPUs, and what is written where it does not rule.
-#include "act/cpuset_writer.h"
+#include "act/cpus/cpuset_writer.h"
 
 #include "config/temp_dir.h"
 

@@ -3,7 +3,7 @@
 #include "act/host_actuator.h"
 
 #include "base/process_stat.h"
-#include "daemon/allocations.h"
+#include "daemon/turn/allocation_count.h"
 #include "support/test_cgroup.h"
 
 #include <sys/wait.h>
@@ -55,7 +55,7 @@ class HostActuatorTest : public testing::Test {
 TEST_F(HostActuatorTest, KillsEverythingInAndBelowTheCgroup) {
   TestCgroup pod("kill");
   TestCgroup container(pod, "container");
-  const pid_t above = pod.sleeper(), below = container.sleeper();
+  const pid_t above = pod.spawn_sleeping_child(), below = container.spawn_sleeping_child();
   auto actuator = actuator_for(pod);
   const auto before = daemon::allocations_on_this_thread();
   const Decision decision = decide(Act::kKill, pod.id());
@@ -75,7 +75,7 @@ TEST_F(HostActuatorTest, KillsEverythingInAndBelowTheCgroup) {
 TEST_F(HostActuatorTest, TerminatesWithSigtermAndLeavesTheDeafToTheKill) {
   TestCgroup pod("terminate");
   TestCgroup container(pod, "container");
-  const pid_t polite = container.sleeper();
+  const pid_t polite = container.spawn_sleeping_child();
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t deaf = container.spawn([&] {
@@ -106,13 +106,13 @@ TEST_F(HostActuatorTest, NobodyLivesThereAnyMore) {
 // The path is reused by another cgroup between arming and killing: the new one is not touched.
 TEST_F(HostActuatorTest, AVanishedCgroupsSuccessorOfTheSameNameLives) {
   auto first = std::make_unique<TestCgroup>("reused");
-  first->sleeper();
+  first->spawn_sleeping_child();
   auto actuator = actuator_for(*first);
   const Decision decision = decide(Act::kKill, first->id());
   const Decision gently = decide(Act::kTerminate, first->id());
   first->remove();
   TestCgroup second("reused");
-  const pid_t bystander = second.sleeper();
+  const pid_t bystander = second.spawn_sleeping_child();
   for (const Decision& late : {decision, gently}) {
     const Outcome outcome = actuator.act(late);
     EXPECT_NE(outcome.result, Outcome::Result::kDone);
@@ -122,16 +122,16 @@ TEST_F(HostActuatorTest, AVanishedCgroupsSuccessorOfTheSameNameLives) {
 
 // --- parts of a pod ----------------------------------------------------------------------------
 
-ProcessName name_of(pid_t pid) {
+ProcessIdentity name_of(pid_t pid) {
   const auto stat = process_stat(pid);
-  return stat ? stat->name : ProcessName{};
+  return stat ? stat->name : ProcessIdentity{};
 }
 
 // A pod with two containers, a process in each.
 struct TwoContainers {
   TestCgroup pod{"parts"};
   TestCgroup app{pod, "app"}, sidecar{pod, "sidecar"};
-  pid_t in_app = app.sleeper(), in_sidecar = sidecar.sleeper();
+  pid_t in_app = app.spawn_sleeping_child(), in_sidecar = sidecar.spawn_sleeping_child();
   PodParts parts{.parts = {{.cgroup = app.id()}, {.cgroup = sidecar.id()}},
                  .largest = ProcessReading{.name = name_of(in_app), .cgroup = app.id(), .held = {}},
                  .stalled = {}};
@@ -170,7 +170,7 @@ TEST_F(HostActuatorTest, OfAPodOneContainerIsKilledAndTheOtherLives) {
 
 TEST_F(HostActuatorTest, OneProcessIsKilledAndItsExitIsTold) {
   TwoContainers two;
-  const pid_t neighbour = two.app.sleeper();
+  const pid_t neighbour = two.app.spawn_sleeping_child();
   const Decision decision = two.of_part(Act::kKill, two.process());
   std::vector<Outcome> ended;
   two.actuator.collect(ended);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // oom_score_adj of real processes in real cgroups of the running kernel.
-#include "act/oom_scores.h"
+#include "act/kill/oom_scores.h"
 
-#include "daemon/oom_file.h"
-#include "daemon/oom_keeper.h"
+#include "daemon/state/oom_score_file.h"
+#include "daemon/state/oom_score_worker.h"
 #include "support/test_cgroup.h"
 
 #include <sys/wait.h>
@@ -52,13 +52,13 @@ class OomScoresTest : public testing::Test {
 TEST_F(OomScoresTest, EveryProcessOfThePodHasItAndThenWhatItHadBefore) {
   TestCgroup pod("oom");
   TestCgroup one(pod, "one"), two(pod, "two");
-  const pid_t here = one.sleeper(), there = two.sleeper();
+  const pid_t here = one.spawn_sleeping_child(), there = two.spawn_sleeping_child();
   std::ofstream(file_of(there)) << 300;
   OomScores scores(root, [this] { ++paced; });
   set(scores, pod.id(), path(pod), 700);
   EXPECT_EQ(score_of(here), 700);
   EXPECT_EQ(score_of(there), 700);
-  const pid_t later = one.sleeper();
+  const pid_t later = one.spawn_sleeping_child();
   set(scores, pod.id(), path(pod), 800);
   EXPECT_EQ(score_of(later), 800);
   EXPECT_EQ(scores.tally().written, 5u);
@@ -72,7 +72,7 @@ TEST_F(OomScoresTest, EveryProcessOfThePodHasItAndThenWhatItHadBefore) {
 
 TEST_F(OomScoresTest, NothingIsWrittenTwice) {
   TestCgroup pod("oom-same");
-  pod.sleeper();
+  pod.spawn_sleeping_child();
   OomScores scores(root, [] {});
   set(scores, pod.id(), path(pod), 700);
   set(scores, pod.id(), path(pod), 700);
@@ -81,7 +81,7 @@ TEST_F(OomScoresTest, NothingIsWrittenTwice) {
 
 TEST_F(OomScoresTest, WhatSomebodyGivesAfterUsIsWhatIsPutBack) {
   TestCgroup pod("oom-late");
-  const pid_t child = pod.sleeper();
+  const pid_t child = pod.spawn_sleeping_child();
   OomScores scores(root, [] {});
   set(scores, pod.id(), path(pod), 700);
   std::ofstream(file_of(child)) << 200;
@@ -93,7 +93,7 @@ TEST_F(OomScoresTest, WhatSomebodyGivesAfterUsIsWhatIsPutBack) {
 
 TEST_F(OomScoresTest, AnotherOfTheSameNameIsNotTouched) {
   TestCgroup pod("oom-other");
-  const pid_t child = pod.sleeper();
+  const pid_t child = pod.spawn_sleeping_child();
   OomScores scores(root, [] {});
   set(scores, CgroupId{pod.id().value + 1'000'000}, path(pod), 700);
   EXPECT_EQ(score_of(child), 0);
@@ -102,31 +102,31 @@ TEST_F(OomScoresTest, AnotherOfTheSameNameIsNotTouched) {
 
 TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
   TestCgroup pod("oom-crash");
-  const pid_t child = pod.sleeper();
+  const pid_t child = pod.spawn_sleeping_child();
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   {
     OomScores crashed(root, [] {});
     set(crashed, pod.id(), path(pod), 700);
-    ASSERT_TRUE(daemon::OomFile(directory).save(crashed.found()));
+    ASSERT_TRUE(daemon::OomScoreFile(directory).save(crashed.found()));
   }
   EXPECT_EQ(score_of(child), 700);
-  EXPECT_TRUE(daemon::OomFile::exists(directory));
+  EXPECT_TRUE(daemon::OomScoreFile::exists(directory));
   {
-    daemon::OomKeeper keeper(root, directory);
-    keeper.wish({{.pod = pod.id(), .path = path(pod), .value = 900}});
+    daemon::OomScoreWorker keeper(root, directory);
+    keeper.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
     for (int i = 0; i < 500 && score_of(child) != 900; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(score_of(child), 900);
   }
   EXPECT_EQ(score_of(child), 0);
-  EXPECT_FALSE(daemon::OomFile::exists(directory));
+  EXPECT_FALSE(daemon::OomScoreFile::exists(directory));
   std::filesystem::remove_all(directory);
 }
 
 TEST_F(OomScoresTest, NothingIsWrittenBeforeWhatWasFoundIsSaved) {
   TestCgroup pod("oom-prepare");
-  const pid_t child = pod.sleeper();
+  const pid_t child = pod.spawn_sleeping_child();
   std::ofstream(file_of(child)) << 300;
   OomScores crashed(root, [] {});
   ASSERT_TRUE(crashed.prepare(pod.id(), path(pod), 700));
@@ -137,7 +137,7 @@ TEST_F(OomScoresTest, NothingIsWrittenBeforeWhatWasFoundIsSaved) {
 
 TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
   TestCgroup pod("oom-between");
-  const pid_t child = pod.sleeper();
+  const pid_t child = pod.spawn_sleeping_child();
   std::ofstream(file_of(child)) << 300;
   OomScores first(root, [] {});
   set(first, pod.id(), path(pod), 700);
@@ -145,8 +145,8 @@ TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
   OomScores next(root, [] {});
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  ASSERT_TRUE(daemon::OomFile(directory).save(first.found()));
-  auto saved = daemon::OomFile(directory).load();
+  ASSERT_TRUE(daemon::OomScoreFile(directory).save(first.found()));
+  auto saved = daemon::OomScoreFile(directory).load();
   ASSERT_TRUE(saved);
   next.resume(std::move(*saved));
   set(next, pod.id(), path(pod), 900);
@@ -158,9 +158,9 @@ TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
 
 TEST_F(OomScoresTest, NoneIsWrittenWhileWhatWasFoundCannotBeSaved) {
   TestCgroup pod("oom-unsaved");
-  const pid_t child = pod.sleeper();
-  daemon::OomKeeper keeper(root, "/proc/headroom-missing");
-  keeper.wish({{.pod = pod.id(), .path = path(pod), .value = 900}});
+  const pid_t child = pod.spawn_sleeping_child();
+  daemon::OomScoreWorker keeper(root, "/proc/headroom-missing");
+  keeper.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
   for (int i = 0; i < 50; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_EQ(score_of(child), 0);
@@ -169,16 +169,16 @@ TEST_F(OomScoresTest, NoneIsWrittenWhileWhatWasFoundCannotBeSaved) {
 
 TEST_F(OomScoresTest, WhoIsNoLongerWishedForHasItsOwnAgain) {
   TestCgroup pod("oom-unwished"), other("oom-wished");
-  const pid_t child = pod.sleeper(), stays = other.sleeper();
+  const pid_t child = pod.spawn_sleeping_child(), stays = other.spawn_sleeping_child();
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  daemon::OomKeeper keeper(root, directory);
-  const daemon::OomWish wish{.pod = other.id(), .path = path(other), .value = 600};
-  keeper.wish({{.pod = pod.id(), .path = path(pod), .value = 900}, wish});
+  daemon::OomScoreWorker keeper(root, directory);
+  const daemon::OomScoreRequest wish{.pod = other.id(), .path = path(other), .value = 600};
+  keeper.request({{.pod = pod.id(), .path = path(pod), .value = 900}, wish});
   for (int i = 0; i < 500 && (score_of(child) != 900 || score_of(stays) != 600); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(score_of(child), 900);
-  keeper.wish({wish});
+  keeper.request({wish});
   for (int i = 0; i < 500 && score_of(child) != 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(score_of(child), 0);

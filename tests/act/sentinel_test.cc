@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sentinel on real cgroups: it kills when the loop is overdue and memory short, and only then.
-#include "act/sentinel.h"
+#include "act/kill/sentinel.h"
 
-#include "act/armed.h"
-#include "observe/clock.h"
+#include "act/kill/kill_fds.h"
+#include "base/clock.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
@@ -23,9 +23,9 @@ using test::wait_for;
 constexpr std::int64_t kLimit = 100 << 20;
 constexpr Duration kLong = std::chrono::hours(1);
 
-StandingVictim standing(const TestCgroup& cgroup) {
-  Armed armed = *arm(cgroup.id(), cgroup.directory());
-  StandingVictim victim;
+FailsafeVictim rank_info(const TestCgroup& cgroup) {
+  CgroupKillFds armed = *arm(cgroup.id(), cgroup.directory());
+  FailsafeVictim victim;
   victim.decision.pod = std::make_shared<Pod>();
   victim.decision.cgroup = cgroup.id();
   victim.directory = std::move(armed.directory);
@@ -57,12 +57,12 @@ class SentinelTest : public testing::Test {
 
 TEST_F(SentinelTest, KillsTheFirstOfTheListWhenTheLoopIsOverdue) {
   TestCgroup first("sentinel-first"), second("sentinel-second");
-  const pid_t doomed = first.sleeper(), spared = second.sleeper();
+  const pid_t doomed = first.spawn_sleeping_child(), spared = second.spawn_sleeping_child();
   Sentinel sentinel(with(kLimit - 1));
-  std::vector<StandingVictim> list;
-  list.push_back(standing(first));
-  list.push_back(standing(second));
-  sentinel.stand_by(kLimit, std::move(list));
+  std::vector<FailsafeVictim> list;
+  list.push_back(rank_info(first));
+  list.push_back(rank_info(second));
+  sentinel.set_failsafe_list(kLimit, std::move(list));
   sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
   EXPECT_TRUE(wait_for(doomed, 5000));
   sentinel.beat(observe::now() + kLong);  // the loop is back
@@ -79,12 +79,12 @@ TEST_F(SentinelTest, KillsTheFirstOfTheListWhenTheLoopIsOverdue) {
 
 TEST_F(SentinelTest, TheNextFollowsWhenTheFirstGaveNothingBack) {
   TestCgroup first("sentinel-one"), second("sentinel-two");
-  const pid_t one = first.sleeper(), two = second.sleeper();
+  const pid_t one = first.spawn_sleeping_child(), two = second.spawn_sleeping_child();
   Sentinel sentinel(with(0));
-  std::vector<StandingVictim> list;
-  list.push_back(standing(first));
-  list.push_back(standing(second));
-  sentinel.stand_by(kLimit, std::move(list));
+  std::vector<FailsafeVictim> list;
+  list.push_back(rank_info(first));
+  list.push_back(rank_info(second));
+  sentinel.set_failsafe_list(kLimit, std::move(list));
   sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
   EXPECT_TRUE(wait_for(one, 5000));
   EXPECT_TRUE(wait_for(two, 5000));
@@ -93,16 +93,16 @@ TEST_F(SentinelTest, TheNextFollowsWhenTheFirstGaveNothingBack) {
 
 TEST_F(SentinelTest, OneThatIsPopulatedAgainIsKilledAgain) {
   TestCgroup pod("sentinel-again");
-  const pid_t first = pod.sleeper();
+  const pid_t first = pod.spawn_sleeping_child();
   Sentinel::Setup setup = with(0);
   setup.kill_again_after = 500ms;
   Sentinel sentinel(std::move(setup));
-  std::vector<StandingVictim> list;
-  list.push_back(standing(pod));
-  sentinel.stand_by(kLimit, std::move(list));
+  std::vector<FailsafeVictim> list;
+  list.push_back(rank_info(pod));
+  sentinel.set_failsafe_list(kLimit, std::move(list));
   sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
   EXPECT_TRUE(wait_for(first, 5000));
-  const pid_t restarted = pod.sleeper();
+  const pid_t restarted = pod.spawn_sleeping_child();
   EXPECT_TRUE(wait_for(restarted, 5000));
   EXPECT_EQ(sentinel.kills(), 2u);
 }
@@ -118,11 +118,11 @@ TEST_F(SentinelTest, NobodyDiesWhile) {
                            Case{"there is headroom", kLimit, -Sentinel::kOverdue * 2, kLimit},
                            Case{"there is no hard threshold", 0, -Sentinel::kOverdue * 2, 0}}) {
     TestCgroup pod("sentinel-quiet");
-    const pid_t child = pod.sleeper();
+    const pid_t child = pod.spawn_sleeping_child();
     Sentinel sentinel(with(each.available));
-    std::vector<StandingVictim> list;
-    list.push_back(standing(pod));
-    sentinel.stand_by(each.limit, std::move(list));
+    std::vector<FailsafeVictim> list;
+    list.push_back(rank_info(pod));
+    sentinel.set_failsafe_list(each.limit, std::move(list));
     sentinel.beat(observe::now() + each.due_in);
     EXPECT_FALSE(wait_for(child, 800)) << each.what;
     EXPECT_EQ(sentinel.kills(), 0u) << each.what;
@@ -131,12 +131,12 @@ TEST_F(SentinelTest, NobodyDiesWhile) {
 
 TEST_F(SentinelTest, TheEmptyArePassedOver) {
   TestCgroup empty("sentinel-empty"), full("sentinel-full");
-  const pid_t child = full.sleeper();
+  const pid_t child = full.spawn_sleeping_child();
   Sentinel sentinel(with(0));
-  std::vector<StandingVictim> list;
-  list.push_back(standing(empty));
-  list.push_back(standing(full));
-  sentinel.stand_by(kLimit, std::move(list));
+  std::vector<FailsafeVictim> list;
+  list.push_back(rank_info(empty));
+  list.push_back(rank_info(full));
+  sentinel.set_failsafe_list(kLimit, std::move(list));
   sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
   EXPECT_TRUE(wait_for(child, 5000));
   EXPECT_EQ(sentinel.kills(), 1u);

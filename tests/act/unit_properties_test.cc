@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knobs as systemd's properties.
-#include "act/unit_properties.h"
+#include "act/units/unit_properties.h"
 
 #include <ostream>
 #include <string>

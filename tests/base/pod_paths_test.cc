@@ -49,9 +49,9 @@ TEST(PodPaths, NoNameLeadsElsewhere) {
 
 TEST(PodPaths, PatternsAreCheckedWhenRead) {
   for (const char* good : {"/a", "/a/{uid}/{volume}", "/{namespace}_{name}/{container}.{plugin}"})
-    EXPECT_EQ(objection_to_pattern(good), "") << good;
+    EXPECT_EQ(pattern_error(good), "") << good;
   for (const char* bad : {"", "a/{uid}", "/a/../b", "/a/..", "/{pod}", "/{uid"})
-    EXPECT_NE(objection_to_pattern(bad), "") << bad;
+    EXPECT_NE(pattern_error(bad), "") << bad;
 }
 
 }  // namespace

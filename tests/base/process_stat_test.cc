@@ -63,14 +63,14 @@ TEST(ProcessStat, OfNobodyNothingIsKnown) {
 
 TEST(ProcessStat, AnotherOfTheSamePidIsNotOpened) {
   const Child child("one");
-  const ProcessName name = process_stat(child.pid())->name;
+  const ProcessIdentity name = process_stat(child.pid())->name;
   EXPECT_TRUE(Fd(open_process(name)));
   EXPECT_FALSE(Fd(open_process({name.pid, name.started + 1})));
 }
 
 TEST(ProcessStat, AZombieIsGone) {
   const Child child("ending");
-  const ProcessName name = process_stat(child.pid())->name;
+  const ProcessIdentity name = process_stat(child.pid())->name;
   ::kill(child.pid(), SIGKILL);
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/bpf_costs.h"
+#include "observe/bpf/bpf_costs.h"
 
 #include "base/fd.h"
-#include "observe/bpf_sweep.h"
+#include "observe/bpf/bpf_sweep.h"
 #include "support/test_cgroup.h"
 
 #include <bpf/bpf.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard on the kernel at hand: it wakes when memory has been taken, and only then.
-#include "observe/memory_guard.h"
+#include "observe/bpf/memory_guard.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -55,14 +55,14 @@ TEST_F(Guard, WakesOnceWhatWasLeftIsTaken) {
   guard_->arm(1_GiB, pace_);
   const Taken some(256_MiB);
   EXPECT_FALSE(wakes_within(50ms)) << "three quarters are left";
-  EXPECT_GE(guard_->looks(), 10u);
+  EXPECT_GE(guard_->checks(), 10u);
   const Taken rest(1_GiB);
   ASSERT_TRUE(wakes_within(1s));
   EXPECT_EQ(guard_->drain(), 1u);
-  EXPECT_EQ(guard_->wakes(), 1u);
+  EXPECT_EQ(guard_->wakeups(), 1u);
   const Taken more(64_MiB);
   EXPECT_FALSE(wakes_within(50ms)) << "asked for once";
-  EXPECT_EQ(guard_->lost() + guard_->unarmed(), 0u);
+  EXPECT_EQ(guard_->lost() + guard_->arm_failures(), 0u);
 }
 
 TEST_F(Guard, CountsFromWhenItWasAskedLast) {
@@ -77,17 +77,17 @@ TEST_F(Guard, CountsFromWhenItWasAskedLast) {
 
 TEST_F(Guard, LooksNoMoreOnceItStandsDown) {
   guard_->arm(16_MiB, pace_);
-  guard_->stand_down();
+  guard_->disarm();
   const Taken memory(256_MiB);
-  const auto looks = guard_->looks();
+  const auto checks = guard_->checks();
   EXPECT_FALSE(wakes_within(50ms));
-  EXPECT_EQ(guard_->looks(), looks);
+  EXPECT_EQ(guard_->checks(), checks);
 }
 
 TEST_F(Guard, LooksSeldomWhileMuchIsLeft) {
   guard_->arm(64_GiB, {.bytes_per_second = std::int64_t{1} << 30, .floor = 1ms, .ceiling = 1s});
   std::this_thread::sleep_for(100ms);
-  EXPECT_EQ(guard_->looks(), 0u) << "the ceiling is a second";
+  EXPECT_EQ(guard_->checks(), 0u) << "the ceiling is a second";
 }
 
 }  // namespace

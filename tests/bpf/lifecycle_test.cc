@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lifecycle programs on the kernel at hand: each event once, with its cgroup.
-#include "observe/lifecycle_watch.h"
+#include "observe/bpf/lifecycle_watch.h"
 #include "support/test_cgroup.h"
 
 #include <poll.h>
@@ -31,7 +31,7 @@ class Lifecycle : public ::testing::Test {
     if (!opened) GTEST_SKIP() << opened.error().what;
     watch_ = std::move(*opened);
     // Functions cannot be hooked everywhere; the lab has an OOM kill told on every kernel.
-    for (const LeftOut& each : watch_->left_out())
+    for (const SkippedProgram& each : watch_->skipped_programs())
       EXPECT_TRUE(each.program.starts_with("oom_")) << each.program << ": " << each.why;
   }
 
@@ -65,17 +65,17 @@ TEST_F(Lifecycle, BornEmptiedGone) {
   {
     TestCgroup child(parent, "child");
     id = child.id();
-    const auto born = await(HR_EVENT_BORN, id);
+    const auto born = await(HR_EVENT_CREATED, id);
     ASSERT_EQ(born.size(), 1u);
     EXPECT_EQ(born[0].other, parent.id().value);
     EXPECT_GT(born[0].at_ns, 0u);
-    child.sleeper();
+    child.spawn_sleeping_child();
     watch_->drain();
-    EXPECT_TRUE(seen(HR_EVENT_EMPTIED, id).empty()) << "it was just filled";
+    EXPECT_TRUE(seen(HR_EVENT_UNPOPULATED, id).empty()) << "it was just filled";
   }
-  EXPECT_EQ(await(HR_EVENT_GONE, id).size(), 1u);
-  EXPECT_EQ(seen(HR_EVENT_EMPTIED, id).size(), 1u);
-  EXPECT_EQ(await(HR_EVENT_EMPTIED, parent.id()).size(), 1u) << "with its last child's process";
+  EXPECT_EQ(await(HR_EVENT_REMOVED, id).size(), 1u);
+  EXPECT_EQ(seen(HR_EVENT_UNPOPULATED, id).size(), 1u);
+  EXPECT_EQ(await(HR_EVENT_UNPOPULATED, parent.id()).size(), 1u) << "with its last child's process";
   EXPECT_EQ(watch_->lost(), 0u);
 }
 
@@ -83,8 +83,8 @@ TEST_F(Lifecycle, ExitsOfWhatWasKilledAndOfNothingElse) {
   TestCgroup pod("killed");
   TestCgroup container(pod, "container");
   TestCgroup bystander("bystander");
-  const pid_t dies = container.sleeper();
-  const pid_t other = bystander.sleeper();
+  const pid_t dies = container.spawn_sleeping_child();
+  const pid_t other = bystander.spawn_sleeping_child();
   ASSERT_TRUE(watch_->watch_exits(pod.id()));
   kill(other, SIGKILL);
   kill(dies, SIGKILL);
@@ -97,7 +97,7 @@ TEST_F(Lifecycle, ExitsOfWhatWasKilledAndOfNothingElse) {
   EXPECT_TRUE(seen(HR_EVENT_EXIT, bystander.id()).empty());
 
   watch_->forget_exits(pod.id());
-  const pid_t later = container.sleeper();
+  const pid_t later = container.spawn_sleeping_child();
   kill(later, SIGKILL);
   wait_for(later, 2000);
   watch_->drain();
@@ -122,7 +122,7 @@ TEST_F(Lifecycle, AFullRingIsCounted) {
     TestCgroup(parent, "child").remove();
   EXPECT_GT(watch_->lost(), 0u);
   watch_->drain();
-  EXPECT_GT(seen(HR_EVENT_BORN, parent.id()).size(), 0u) << "the first ones were kept";
+  EXPECT_GT(seen(HR_EVENT_CREATED, parent.id()).size(), 0u) << "the first ones were kept";
 }
 
 }  // namespace

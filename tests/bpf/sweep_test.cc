@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sweep on the kernel at hand: ids, births, deaths, CPU time, pressure, losses, parity.
-#include "daemon/allocations.h"
+#include "daemon/turn/allocation_count.h"
 #include "observe/best_source.h"
-#include "observe/bpf_sweep.h"
-#include "observe/cgroup_files.h"
-#include "observe/cgroupfs_source.h"
-#include "observe/inventory.h"
-#include "observe/parity.h"
+#include "observe/bpf/bpf_sweep.h"
+#include "observe/cgroup/cgroup_files.h"
+#include "observe/cgroup/cgroup_inventory.h"
+#include "observe/cgroup/cgroupfs_source.h"
+#include "observe/self_check.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
@@ -100,7 +100,7 @@ TEST_F(Sweep, PopulatedFlips) {
   TestCgroup parent("populated");
   TestCgroup child(parent, "child");
   EXPECT_EQ(look(child.id())->populated, 0u);
-  child.sleeper();
+  child.spawn_sleeping_child();
   EXPECT_EQ(look(child.id())->populated, 1u);
   EXPECT_EQ(look(parent.id())->populated, 1u) << "by its child";
 }
@@ -147,9 +147,9 @@ TEST_F(Sweep, AgreesWithTheFilesEverywhere) {
   cgroup.spawn(burn);
   cgroup.spawn(burn);
   pass_time(200);
-  Parity parity;
+  SelfCheck parity;
   for (int look = 0; look < 3; ++look) {  // the tree is not ours alone
-    auto checked = check_parity(*sweep_, {.root = root_, .cgroups = 256});
+    auto checked = run_self_check(*sweep_, {.root = root_, .cgroups = 256});
     ASSERT_TRUE(checked) << checked.error().what;
     parity = std::move(*checked);
     if (parity.disagreements.empty()) break;
@@ -203,17 +203,17 @@ TEST_F(Sweep, TheTreeAtOnceIsTheSameTree) {
   TestCgroup below(busy, "below");
   TestCgroup empty(parent, "empty");
   TestCgroup dead(parent, "dead");
-  below.sleeper();
+  below.spawn_sleeping_child();
   const Fd pinned(::open(dead.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   dead.remove();
-  auto at_once = BpfSweep::open({.root = parent.path(), .capacity = 16});
-  auto stepwise = BpfSweep::open({.root = parent.path(), .capacity = 16, .at_once = false});
-  ASSERT_TRUE(at_once && stepwise);
-  EXPECT_EQ((*at_once)->at_once(), (kernel_facts().kfuncs & HR_KFUNC_CSS_ITER) != 0);
-  EXPECT_FALSE((*stepwise)->at_once());
+  auto css_iter = BpfSweep::open({.root = parent.path(), .capacity = 16});
+  auto stepwise = BpfSweep::open({.root = parent.path(), .capacity = 16, .css_iter = false});
+  ASSERT_TRUE(css_iter && stepwise);
+  EXPECT_EQ((*css_iter)->css_iter(), (kernel_facts().kfuncs & HR_KFUNC_CSS_ITER) != 0);
+  EXPECT_FALSE((*stepwise)->css_iter());
   for (int pass = 0; pass < 3; ++pass) {
-    ASSERT_TRUE((*at_once)->sweep() && (*stepwise)->sweep());
-    const auto records = (*at_once)->records();
+    ASSERT_TRUE((*css_iter)->sweep() && (*stepwise)->sweep());
+    const auto records = (*css_iter)->records();
     ASSERT_EQ(records.size(), 4u) << "the dead one has its place, but is not told";
     EXPECT_EQ(std::memcmp(records.data(), (*stepwise)->records().data(), records.size_bytes()), 0)
         << pass;
@@ -224,13 +224,13 @@ TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
   TestCgroup parent("rest");
   TestCgroup asleep(parent, "asleep");
   TestCgroup busy(parent, "busy");
-  asleep.sleeper();
+  asleep.spawn_sleeping_child();
   busy.spawn(burn);
   pass_time(50);
   auto resting = BpfSweep::open({.root = parent.path(), .capacity = 16});
   ASSERT_TRUE(resting) << resting.error().what;
-  (*resting)->rest(4);
-  std::uint32_t rested = 0;
+  (*resting)->idle_read_period(4);
+  std::uint32_t idle_skipped = 0;
   hr_u64 busy_ns = 0;
   for (int i = 0; i < 9; ++i) {
     auto swept = (*resting)->sweep();
@@ -242,12 +242,12 @@ TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
       EXPECT_GT((*swept)[2].cpu_usage_ns, busy_ns);
     }
     busy_ns = (*swept)[2].cpu_usage_ns;
-    rested += (*resting)->rested();
+    idle_skipped += (*resting)->idle_skipped();
     pass_time(20);
   }
   // At its turn it is read: in two of nine, or three. The first sweep knew nobody.
-  EXPECT_GE(rested, 5u);
-  EXPECT_LE(rested, 8u);
+  EXPECT_GE(idle_skipped, 5u);
+  EXPECT_LE(idle_skipped, 8u);
   auto whole = BpfSweep::open({.root = parent.path(), .capacity = 16});
   ASSERT_TRUE(whole && (*whole)->sweep());
   EXPECT_EQ(std::memcmp(&(*whole)->records()[1], &(*resting)->records()[1], sizeof(hr_record)), 0);
@@ -265,32 +265,32 @@ TEST_F(Sweep, MarksTellWhatAPassWrote) {
   TestCgroup parent("marks");
   TestCgroup asleep(parent, "asleep");
   TestCgroup busy(parent, "busy");
-  asleep.sleeper();
+  asleep.spawn_sleeping_child();
   busy.spawn(burn);
   pass_time(50);
   auto resting = BpfSweep::open({.root = parent.path(), .capacity = 16});
   ASSERT_TRUE(resting) << resting.error().what;
-  (*resting)->rest(4);
-  (*resting)->look_closely(false);
+  (*resting)->idle_read_period(4);
+  (*resting)->set_compare_usage(false);
   ASSERT_TRUE((*resting)->sweep());
   EXPECT_FALSE((*resting)->same_cgroups()) << "nobody was known before";
   std::vector<hr_record> copy((*resting)->records().begin(), (*resting)->records().end());
-  std::uint32_t seen = (*resting)->marks().pass;
+  std::uint32_t seen = (*resting)->change_stamps().pass;
   unsigned left_alone = 0;
   for (int i = 0; i < 9; ++i) {
     pass_time(20);
-    (*resting)->look_closely(i % 2);
+    (*resting)->set_compare_usage(i % 2);
     ASSERT_TRUE((*resting)->sweep());
     EXPECT_TRUE((*resting)->same_cgroups());
-    const auto marks = (*resting)->marks();
-    EXPECT_EQ(marks.pass, seen + 1);
-    ASSERT_EQ(marks.of_records.size(), 3u);
+    const auto change_stamps = (*resting)->change_stamps();
+    EXPECT_EQ(change_stamps.pass, seen + 1);
+    ASSERT_EQ(change_stamps.of_records.size(), 3u);
     for (std::size_t at = 0; at < 3; ++at)
-      if (marks.of_records[at].pass > seen)
+      if (change_stamps.of_records[at].pass > seen)
         copy[at] = (*resting)->records()[at];
       else
         ++left_alone;
-    seen = marks.pass;
+    seen = change_stamps.pass;
     EXPECT_EQ(std::memcmp(copy.data(), (*resting)->records().data(), 3 * sizeof(hr_record)), 0);
   }
   EXPECT_GE(left_alone, 5u);
@@ -335,10 +335,10 @@ TEST_F(Sweep, HybridServesADroppedGroupFromFiles) {
   auto best = BestSource::open({.root = root_, .capacity = 4096, .force_files = HR_CPU});
   ASSERT_TRUE(best);
   EXPECT_EQ((*best)->name(), "hybrid");
-  EXPECT_EQ((*best)->provenance()[4], "files");
-  EXPECT_EQ((*best)->provenance()[6], "bpf");
+  EXPECT_EQ((*best)->group_sources()[4], "files");
+  EXPECT_EQ((*best)->group_sources()[6], "bpf");
   TestCgroup born(cgroup, "later");
-  born.sleeper();
+  born.spawn_sleeping_child();
   auto swept = (*best)->sweep();
   ASSERT_TRUE(swept);
   const auto record = std::find_if(swept->begin(), swept->end(), [&](const hr_record& each) {
@@ -351,7 +351,7 @@ TEST_F(Sweep, HybridServesADroppedGroupFromFiles) {
 
 TEST_F(Sweep, InventoryByHandle) {
   TestCgroup parent("inventory");
-  auto inventory = Inventory::open(root_);
+  auto inventory = CgroupInventory::open(root_);
   ASSERT_TRUE(inventory);
   CgroupId gone;
   {

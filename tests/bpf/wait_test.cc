@@ -2,7 +2,7 @@
 // The stall and throttle programs on the kernel at hand: whose wait, for what, how long; and that a
 // gone cgroup leaves nothing behind. On a host whose controllers are on cgroup v1 the limits are
 // theirs, and stalls are charged to the v2 cgroup all the same.
-#include "observe/wait_watch.h"
+#include "observe/bpf/wait_watch.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kubelet's flags and ours: what they win over, and what is said of a bad one.
-#include "config/command_line.h"
+#include "config/flags/command_line.h"
 
-#include "config/load.h"
+#include "config/load/load.h"
 #include "config/rows.h"
 #include "config/temp_dir.h"
 #include "config/thresholds_as_text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of a file's mistakes, and where.
 #include "config/files.h"
-#include "config/load.h"
+#include "config/load/load.h"
 #include "config/rows.h"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU pinning as configured: the kubelet's keys and flags, headroom.cpus, and what is refused.
-#include "config/command_line.h"
 #include "config/files.h"
+#include "config/flags/command_line.h"
 
 #include <string>
 #include <vector>

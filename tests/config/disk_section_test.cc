@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom.disk, headroom.reclaim and what else evictions for disks are told.
 #include "config/files.h"
-#include "config/load.h"
+#include "config/load/load.h"
 
 #include <string>
 #include <vector>
@@ -66,7 +66,7 @@ TEST(DiskSection, NothingSaidIsTheKubeletsWay) {
   EXPECT_FALSE(config->policy.evict_static_culprits);
 }
 
-TEST(DiskSection, EveryMistakeIsToldAtOnce) {
+TEST(DiskSection, AllErrorsAreReported) {
   EXPECT_EQ(
       said(load_text(R"(headroom:
   evictStaticPods: always

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drop-ins: what comes of a file and those beside it, and where each value is said to come from.
 #include "config/files.h"
-#include "config/settings_told.h"
+#include "config/load/effective_settings.h"
 #include "config/thresholds_as_text.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class DropIns : public testing::Test {
     dir_.write("f.d/" + name, text);
   }
 
-  Heard read() {
+  LoadResult read() {
     CommandLine line = line_;
     line.config = {dir_.path() / "f"};
     return config::read(line);
@@ -53,7 +53,7 @@ TEST_F(DropIns, TheLastByNameWinsAndMapsAreMerged) {
       "evictionHard: {memory.available: 1Gi, nodefs.available: 5%}\nheadroom: {checkFloor: 3ms}\n");
   drop_in("20.yaml", "evictionHard:\n  memory.available: 3Gi\nheadroom:\n  mode: enforce\n");
   drop_in("10.conf", "{\"evictionHard\": {\"memory.available\": \"2Gi\"}, \"maxPods\": 7}");
-  const Heard heard = read();
+  const LoadResult heard = read();
   EXPECT_EQ(complaints(), std::vector<std::string>{});
   EXPECT_EQ(heard.config.policy.mode, Mode::kEnforce);
   EXPECT_EQ(heard.config.max_pods, 7);
@@ -69,14 +69,14 @@ TEST_F(DropIns, ListsAreReplacedAndNullTakesAway) {
   main("enforceNodeAllocatable: [pods]\nheadroom: {logLevel: debug, nodeLabels: {a: b}}\n");
   drop_in("1.yaml",
           "enforceNodeAllocatable: [none]\nheadroom: {logLevel: null, nodeLabels: {c: d}}");
-  const Heard heard = read();
+  const LoadResult heard = read();
   EXPECT_EQ(heard.config.log_level, "info");
   EXPECT_EQ(heard.config.node_labels, (Labels{{"a", "b"}, {"c", "d"}}));
   EXPECT_EQ(setting("enforceNodeAllocatable"), "[\"none\"] 1.yaml:1");
   EXPECT_EQ(setting("headroom.logLevel"), "\"info\" default");
 }
 
-TEST_F(DropIns, EveryMistakeIsToldWithItsFileAndLine) {
+TEST_F(DropIns, AllErrorsHaveFileAndLine) {
   main("maxPods: x\nnonsense: 1\n");
   drop_in("1.yaml", "headroom:\n  mode: x\n  mode: y\n");
   drop_in("2.yaml", "a: b\n---\nc: d\n");
@@ -157,10 +157,10 @@ TEST_F(DropIns, WhatIsInForceCanBeReadBack) {
   main(
       "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 9s}\n"
       "kubeReserved: {cpu: 500m}\nheadroom: {reclaim: {images: [/bin/true, \"a b\"]}}\n");
-  const Heard first = read();
+  const LoadResult first = read();
   ASSERT_TRUE(first.complaints.empty());
   dir_.write("f", as_yaml(first.config.settings));
-  const Heard again = read();
+  const LoadResult again = read();
   EXPECT_EQ(complaints(), std::vector<std::string>{});
   ASSERT_EQ(first.config.settings.size(), again.config.settings.size());
   for (std::size_t i = 0; i < first.config.settings.size(); ++i)
@@ -187,7 +187,7 @@ TEST(Settings, AsYamlWithTheirOrigins) {
 TEST(Settings, WhatNeedsARestartStaysUntilThen) {
   const Settings running{{"headroom.listen", "", "\"a\"", "default"},
                          {"headroom.mode", "", "\"observe\"", "default"}};
-  const Settings now = adopted(
+  const Settings now = keep_restart_settings(
       {{"headroom.listen", "", "\"b\"", "f:1"}, {"headroom.mode", "", "\"enforce\"", "f:2"}},
       running);
   EXPECT_EQ(now[0].value, "\"a\"");
@@ -195,7 +195,7 @@ TEST(Settings, WhatNeedsARestartStaysUntilThen) {
   EXPECT_EQ(now[0].next_origin, "f:1");
   EXPECT_EQ(now[1].value, "\"enforce\"");
   // And back again.
-  const Settings back = adopted(running, now);
+  const Settings back = keep_restart_settings(running, now);
   EXPECT_EQ(back[0].value, "\"a\"");
   EXPECT_EQ(back[0].next, "");
 }

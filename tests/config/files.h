@@ -2,7 +2,7 @@
 // Configuration files for tests: written, loaded, and what was said of them.
 #pragma once
 
-#include "config/load.h"
+#include "config/load/load.h"
 #include "config/temp_dir.h"
 
 #include <ostream>

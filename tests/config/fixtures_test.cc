@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files as kubelets and we have them, and what --check-config says of one.
 #include "config/files.h"
-#include "config/load.h"
+#include "config/load/load.h"
 #include "config/thresholds_as_text.h"
 
 #include <fstream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom.kubernetes, and what changes beside a kubelet: who only observes, what is refused, and
 // whose configuration is the base.
-#include "config/beside_kubelet.h"
 #include "config/files.h"
+#include "config/load/kubelet_coexistence.h"
 #include "config/rows.h"
 #include "config/thresholds_as_text.h"
 
@@ -25,7 +25,7 @@ std::string kubernetes(const std::string& text) {
   return "headroom:\n kubernetes:\n  " + text + "\n";
 }
 
-TEST(Kubernetes, NothingIsAskedOrToldByDefault) {
+TEST(Kubernetes, NoRequestsByDefault) {
   const auto config = load_text("");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->kubernetes, KubernetesConfig{});
@@ -52,7 +52,7 @@ TEST(Kubernetes, AllOfItIsRead) {
   EXPECT_EQ(told.kubelet.tls_name, "{nodeName}");
   EXPECT_EQ(told.kubelet.period, 5s);
   EXPECT_TRUE(told.kubelet.configz);
-  EXPECT_EQ(told.api.after_eviction, ApiConfig::After::kEvict);
+  EXPECT_EQ(told.api.after_eviction, ApiConfig::AfterEviction::kEvict);
   EXPECT_TRUE(told.api.wanted() && told.api.insecure && told.api.conditions && told.api.taints);
   EXPECT_FALSE(told.api.events);
   EXPECT_TRUE(config->beside_kubelet);
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 constexpr const char* kBeside = " kubernetes: {kubelet: {url: \"https://127.0.0.1:10250\"}}\n";
 
-TEST(BesideAKubelet, WhoWasNotToldObserves) {
+TEST(BesideAKubelet, ObservesByDefault) {
   const auto config = load_text(std::string("headroom:\n") + kBeside);
   ASSERT_TRUE(config) << said(config).front();
   EXPECT_EQ(config->slices.mode, SlicesMode::kObserve);
@@ -130,7 +130,7 @@ TEST(BesideAKubelet, WhoWasNotToldObserves) {
   EXPECT_EQ(origin("headroom.oomScoreAdj"), "\"leave\" default");
 }
 
-TEST(BesideAKubelet, WhoWasToldDoesThat) {
+TEST(BesideAKubelet, AnExplicitModeWins) {
   const auto config =
       load_text(std::string("headroom:\n slices: {mode: off}\n cpus: {mode: \"off\"}\n"
                             " compatibilityMetrics: true\n") +
@@ -163,13 +163,13 @@ TEST(BesideAKubelet, OneThatWasOnlyFoundIsWarnedOf) {
   CommandLine line;
   line.config = {
       dir.write("f", std::string(test::kHead) + "headroom: {slices: {mode: enforce}}\n")};
-  const Heard heard = read(line, {.kubelet_runs = true});
+  const LoadResult heard = read(line, {.kubelet_runs = true});
   ASSERT_TRUE(heard.complaints.empty()) << to_string(heard.complaints.front());
   EXPECT_EQ(heard.config.slices.mode, SlicesMode::kEnforce);
   EXPECT_EQ(heard.config.cpus.mode, CpusConfig::Mode::kObserve);
-  ASSERT_EQ(warnings_beside_kubelet(heard.config).size(), 1u);
-  EXPECT_TRUE(warnings_beside_kubelet(heard.config)[0].starts_with("headroom.slices.mode: "));
-  EXPECT_TRUE(warnings_beside_kubelet(read(line).config).empty()) << "none was found";
+  ASSERT_EQ(kubelet_conflict_warnings(heard.config).size(), 1u);
+  EXPECT_TRUE(kubelet_conflict_warnings(heard.config)[0].starts_with("headroom.slices.mode: "));
+  EXPECT_TRUE(kubelet_conflict_warnings(read(line).config).empty()) << "none was found";
 }
 
 // --- the kubelet's own configuration ---------------------------------------------------------
@@ -185,7 +185,7 @@ class ConfigzAsBase : public ::testing::Test {
     line_.config = {file_};
   }
   void write(const std::string& text) { dir_.write("kubelet.yaml", test::kHead + text); }
-  std::vector<std::string> thresholds(const Heard& heard) const {
+  std::vector<std::string> thresholds(const LoadResult& heard) const {
     return test::thresholds_as_text(heard.config.policy.thresholds);
   }
 
@@ -196,7 +196,7 @@ class ConfigzAsBase : public ::testing::Test {
 
 TEST_F(ConfigzAsBase, IsTheBaseOfOurs) {
   write("evictionHard: {memory.available: 350Mi, nodefs.available: 10%}\nmaxPods: 42\n");
-  const Heard heard = read(line_);
+  const LoadResult heard = read(line_);
   ASSERT_TRUE(heard.complaints.empty()) << to_string(heard.complaints.front());
   EXPECT_FALSE(heard.configz.empty());
   EXPECT_EQ(heard.config.max_pods, 42);
@@ -208,20 +208,20 @@ TEST_F(ConfigzAsBase, IsTheBaseOfOurs) {
 }
 
 TEST_F(ConfigzAsBase, MayComeLater) {
-  const Heard before = read(line_);
+  const LoadResult before = read(line_);
   EXPECT_TRUE(before.complaints.empty());
   EXPECT_EQ(before.configz, "");
   EXPECT_EQ(before.config.max_pods, 110);
   write("maxPods: 42\n");
-  const Heard after = read(line_);
+  const LoadResult after = read(line_);
   EXPECT_EQ(after.config.max_pods, 42);
-  EXPECT_EQ(after.configz, edition_of(dir_.path() / "kubelet.yaml"));
-  EXPECT_EQ(read(line_, {.heed_configz = false}).config.max_pods, 110);
+  EXPECT_EQ(after.configz, configz_version(dir_.path() / "kubelet.yaml"));
+  EXPECT_EQ(read(line_, {.use_configz = false}).config.max_pods, 110);
 }
 
 TEST_F(ConfigzAsBase, WhatIsWrongWithItIsSaidWhereItIs) {
   write("maxPods: many\n");
-  const Heard heard = read(line_);
+  const LoadResult heard = read(line_);
   ASSERT_EQ(heard.complaints.size(), 1u);
   EXPECT_TRUE(to_string(heard.complaints[0])
                   .starts_with((dir_.path() / "kubelet.yaml").string() + ":3: maxPods"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom.ladder and headroom.evictionUnit.
 #include "config/files.h"
-#include "config/load.h"
+#include "config/load/load.h"
 
 #include <string>
 #include <vector>
@@ -50,7 +50,7 @@ TEST(LadderSection, NothingSaidIsNoLadderAndWholePods) {
   EXPECT_FALSE(config->policy.ladder.any());
 }
 
-TEST(LadderSection, EveryMistakeIsToldAtOnce) {
+TEST(LadderSection, AllErrorsAreReported) {
   EXPECT_EQ(said(load_text(R"(headroom:
   evictionUnit: thread
   ladder:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a configuration file comes to.
-#include "config/load.h"
+#include "config/load/load.h"
 
 #include "config/files.h"
 #include "config/rows.h"
@@ -120,7 +120,7 @@ headroom:
   EXPECT_EQ(config->self_check_period, 10min);
   EXPECT_EQ(config->policy.hard_grace, 1s);
   EXPECT_EQ(config->policy.fastest_fill, std::int64_t{16} << 30);
-  EXPECT_TRUE(config->fastest_fill_told);
+  EXPECT_TRUE(config->fastest_fill_configured);
   EXPECT_EQ(config->policy.check_floor, 5ms);
   EXPECT_EQ(config->policy.check_ceiling, 2s);
   EXPECT_EQ(config->policy.sweep_period, 500ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The YAML reader: the time it takes grows with the text, and what it refuses to expand.
-#include "config/yaml.h"
+#include "config/yaml/yaml.h"
 
 #include "config/rows.h"
 #include "support/cpu_time.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completions, from a small command line; bash's by bash itself.
-#include "ctl/completion.h"
-
 #include "config/temp_dir.h"
+#include "ctl/completion_command.h"
 
 #include <array>
 #include <cstdio>
@@ -47,7 +46,7 @@ class Completion : public testing::Test {
   }
 
   CLI::App app_{"", "headroomctl"};
-  Command chosen_;
+  CliCommand chosen_;
   std::string sort_;
   bool json_ = false;
 };

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl config: the daemon's answer, read back.
-#include "ctl/config.h"
-
-#include "daemon/settings_in_force.h"
+#include "ctl/config_command.h"
+#include "daemon/active_settings.h"
 
 #include <gtest/gtest.h>
 
 namespace headroom::ctl {
 namespace {
 
-TEST(ConfigCommand, ReadsWhatTheDaemonTells) {
+TEST(ConfigCommand, ParsesTheDaemonsSettings) {
   const config::Settings told{{"evictionHard", "memory.available", "\"1Gi\"", "f:3"},
                               {"headroom.listen", "", "\"a\"", "default", "\"\"", "f:9"},
                               {"headroom.disk.nodefs", "", "null", "default"},
                               {"headroom.reclaim.images", "", "[\"/bin/a\",\"b\\u001b\"]", "f:4"}};
-  daemon::SettingsInForce in_force;
+  daemon::ActiveSettings in_force;
   in_force.set(told);
   const auto read = parse_settings(in_force.json());
   ASSERT_TRUE(read) << read.error().what;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map of headroomctl cpus, from what the daemon says.
-#include "ctl/cpus.h"
-
-#include "ctl/cpus_repack.h"
-#include "report/cpus_view.h"
-#include "report/repack_view.h"
+#include "ctl/cpus/cpus_command.h"
+#include "ctl/cpus/repack_command.h"
+#include "report/view/cpus_view.h"
+#include "report/view/repack_view.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +14,7 @@ CpuSet cpus(const char* list) {
   return CpuSet::parse(list).value();
 }
 
-TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
+TEST(Cpus, TheTableHasALineForEachCoreAndOwner) {
   report::CpusView view;
   view.mode = "enforce";
   view.policy = "static";
@@ -24,12 +23,12 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
   view.reserved = cpus("0");
   view.shared = cpus("0,4,7");
   view.offline = cpus("8");
-  view.owners = {{"default", "web", "u1", "main", 2, cpus("1,5"), cpus("1,5"), ""},
-                 {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), "", "isolated"},
-                 {"default", "big", "u3", "main", 9, {}, cpus("0,4,7"), "too many"}};
+  view.containers = {{"default", "web", "u1", "main", 2, cpus("1,5"), cpus("1,5"), ""},
+                     {"default", "db", "u2", "main", 2, cpus("2,6"), cpus("0-7"), "", "isolated"},
+                     {"default", "big", "u3", "main", 9, {}, cpus("0,4,7"), "too many"}};
   view.pool = SharedPool{{2000}, {9250}};
   view.pool_unknown = 2;
-  view.pool_guarded = true;
+  view.pool_limit_enforced = true;
   const auto text = render_cpus(report::cpus_json(view), {});
   ASSERT_TRUE(text) << text.error().what;
   EXPECT_EQ(
@@ -53,7 +52,7 @@ TEST(Cpus, TheMapHasALineForEachCoreInOneHand) {
       "default/big  main       9      -    0,4,7    too many\n");
 }
 
-TEST(Cpus, OfThePoolOnlyWhatThereIsToTell) {
+TEST(Cpus, ThePoolIsShownOnlyWhereKnown) {
   report::CpusView view;
   view.mode = "enforce";
   view.policy = "static";
@@ -69,7 +68,7 @@ TEST(Cpus, OfThePoolOnlyWhatThereIsToTell) {
             "shared pool, without what is reserved: CPU 3900m, requested 1, not guarded");
 }
 
-TEST(Cpus, ARepackingSaysWhoMovesAndWhatFor) {
+TEST(Cpus, ARepackListsTheMovedContainers) {
   report::RepackView view{.dry_run = true,
                           .moved_cpus = 4,
                           .before = {1, {3, 3, 3, 4}, 0, 2},
@@ -100,7 +99,7 @@ TEST(Cpus, ARepackingSaysWhoMovesAndWhatFor) {
   EXPECT_EQ(*render_repacking(report::repack_json(view), {}), "nothing to gain: nobody is moved\n");
 }
 
-TEST(Cpus, AnAnswerThatIsNoneIsSaid) {
+TEST(Cpus, AnInvalidAnswerIsAnError) {
   EXPECT_FALSE(render_repacking("{}", {}));
   EXPECT_FALSE(render_cpus("[]", {}));
   EXPECT_FALSE(render_cpus("{", {}));

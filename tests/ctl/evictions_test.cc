@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit log, read back.
-#include "ctl/evictions.h"
-
-#include "report/audit_line.h"
+#include "ctl/evictions/evictions_command.h"
+#include "report/eviction/audit_line.h"
 #include "report/golden.h"
 #include "report/sample.h"
 
@@ -26,13 +25,13 @@ TEST(Evictions, ReadAsTheGoldenText) {
   EXPECT_EQ(unreadable, 0u);
 }
 
-TEST(Evictions, WhatIsNoRecordIsCountedAndSkipped) {
+TEST(Evictions, InvalidLinesAreCountedAndSkipped) {
   std::size_t unreadable = 0;
   EXPECT_EQ(render_evictions({"{half", "[]", "7"}, {}, unreadable), "no evictions\n");
   EXPECT_EQ(unreadable, 3u);
 }
 
-TEST(Evictions, PressureIsReadInPercentAndItsVictimsInBytes) {
+TEST(Evictions, PressureIsShownInPercentAndUsageInBytes) {
   std::size_t unreadable = 0;
   const std::string text = render_evictions(
       {R"({"signal":"memory.pressure","kind":"soft","available":650000,"threshold":800000,)"

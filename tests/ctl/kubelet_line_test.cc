@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What headroomctl status says of the kubelet.
-#include "ctl/kubelet_line.h"
+#include "ctl/status/kubelet_line.h"
 
 #include "config/rows.h"
 

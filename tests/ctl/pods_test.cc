@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl pods: columns and orders.
-#include "ctl/pods.h"
+#include "ctl/pods_command.h"
 
 #include <sstream>
 
@@ -55,12 +55,12 @@ TEST(Pods, InTheOrderAskedForTheUnknownLast) {
   }
 }
 
-TEST(Pods, WaitsAreToldByCauseTheLongestFirst) {
+TEST(Pods, WaitsAreListedByCauseLongestFirst) {
   const std::string text = render_pods(three(), PodOrder::kName, {});
   EXPECT_NE(text.find("global 4s limit 3s\n"), std::string::npos) << text;
 }
 
-TEST(Pods, NoneIsSaid) {
+TEST(Pods, NoPodsIsReported) {
   EXPECT_EQ(render_pods({}, PodOrder::kName, {}), "no pods\n");
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl run, list: what a manifest runs, the units that makes, and how they are listed.
 #include "config/temp_dir.h"
-#include "ctl/run/admitted.h"
-#include "ctl/run/list.h"
-#include "ctl/run/program.h"
-#include "ctl/run/started_pod.h"
-#include "ctl/run/unit_command.h"
+#include "ctl/list_command.h"
+#include "ctl/run/admission_result.h"
+#include "ctl/run/container_program.h"
+#include "ctl/run/start_pod.h"
+#include "ctl/run/systemd_run_command.h"
 #include "ctl/run/unit_name.h"
-#include "observe/manifest.h"
+#include "manifest/manifest_reader.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -54,7 +54,7 @@ TEST(Programs, AreTheContainersCommands) {
   EXPECT_EQ(main.environment.at(1).second, "");
 }
 
-TEST(Programs, SayAllThatKeepsThemFromBeingRun) {
+TEST(Programs, ReportAllErrors) {
   const auto programs = programs_of(R"(kind: Pod
 spec:
   containers:
@@ -78,65 +78,67 @@ spec:
 
 struct Unit {
   Pod pod;
-  PlacedPod placed;
+  PodUnits pod_units;
   std::vector<Program> programs;
 
   explicit Unit(const std::string& manifest)
       : pod(observe::parse_manifests(manifest, "f").pods.at(0)),
-        placed(*place_here(
+        pod_units(*make_pod_units(
             pod, {}, {.capacity = 1_GiB, .swap = {}, .allocatable = 1_GiB, .huge_page_sizes = {}})),
         programs(*programs_of(manifest, "f")) {}
-  Lines words(std::size_t index, Streams streams) const {
-    return unit_command({pod, placed, placed.containers[index], programs[index]}, programs,
-                        streams);
+  Lines arguments(std::size_t index, Streams streams) const {
+    return systemd_run_command({pod, pod_units, pod_units.containers[index], programs[index]},
+                               programs, streams);
   }
 };
 
-bool holds(const Lines& words, const std::string& word) {
-  return std::ranges::find(words, word) != words.end();
+bool holds(const Lines& arguments, const std::string& word) {
+  return std::ranges::find(arguments, word) != arguments.end();
 }
-std::string on_end(const Lines& words) {
+std::string exec_stop_post(const Lines& arguments) {
   std::string all;
-  for (const std::string& word : words)
+  for (const std::string& word : arguments)
     if (word.starts_with("--property=ExecStopPost=")) all += word.substr(24) + "\n";
   return all;
 }
 
-TEST(UnitCommand, OfTheOnlyContainerTidiesUpByItself) {
+TEST(SystemdRunCommand, OfASingleContainerCleansUpItself) {
   const Unit unit(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "uid": "u"},
     "spec": {"containers": [{"name": "main", "command": ["/bin/x", "-y"]}]}})");
-  const Lines words = unit.words(0, Streams::kPassed);
-  EXPECT_TRUE(holds(words, "--unit=headroom-run-default.web.service"));
-  EXPECT_TRUE(holds(words, "--slice=kubepods-besteffort-podu.slice"));
-  EXPECT_TRUE(holds(words, "--property=TimeoutStopSec=30"));
-  EXPECT_TRUE(holds(words, "--property=KillMode=mixed"));
-  EXPECT_TRUE(holds(words, "--property=OOMScoreAdjust=1000"));
-  EXPECT_TRUE(holds(words, "--property=CPUWeight=1"));
-  EXPECT_TRUE(holds(words, "--property=OOMPolicy=kill"));
-  EXPECT_EQ(on_end(words),
+  const Lines arguments = unit.arguments(0, Streams::kPipes);
+  EXPECT_TRUE(holds(arguments, "--unit=headroom-run-default.web.service"));
+  EXPECT_TRUE(holds(arguments, "--slice=kubepods-besteffort-podu.slice"));
+  EXPECT_TRUE(holds(arguments, "--property=TimeoutStopSec=30"));
+  EXPECT_TRUE(holds(arguments, "--property=KillMode=mixed"));
+  EXPECT_TRUE(holds(arguments, "--property=OOMScoreAdjust=1000"));
+  EXPECT_TRUE(holds(arguments, "--property=CPUWeight=1"));
+  EXPECT_TRUE(holds(arguments, "--property=OOMPolicy=kill"));
+  EXPECT_EQ(exec_stop_post(arguments),
             "-/bin/rm -f \"/run/headroom/manifests/default.web.yaml\"\n"
             "-/bin/systemctl --no-block stop kubepods-besteffort-podu.slice\n");
-  EXPECT_EQ(Lines(words.end() - 5, words.end()), (Lines{"--wait", "--pipe", "--", "/bin/x", "-y"}));
-  EXPECT_FALSE(holds(unit.words(0, Streams::kNone), "--wait"));
-  EXPECT_TRUE(holds(unit.words(0, Streams::kTerminal), "--pty"));
+  EXPECT_EQ(Lines(arguments.end() - 5, arguments.end()),
+            (Lines{"--wait", "--pipe", "--", "/bin/x", "-y"}));
+  EXPECT_FALSE(holds(unit.arguments(0, Streams::kNone), "--wait"));
+  EXPECT_TRUE(holds(unit.arguments(0, Streams::kTerminal), "--pty"));
 }
 
-TEST(UnitCommand, OfSeveralLeavesTheRestToTheLastOne) {
+TEST(SystemdRunCommand, OfSeveralContainersTheLastCleansUp) {
   const Unit unit(kPod);
-  const Lines main = unit.words(2, Streams::kNone);
+  const Lines main = unit.arguments(2, Streams::kNone);
   EXPECT_TRUE(holds(main, "--unit=headroom-run-shop.web.main.service"));
   EXPECT_TRUE(holds(main, "--property=TimeoutStopSec=7"));
   EXPECT_TRUE(holds(main, "--setenv=A=x y"));
   EXPECT_TRUE(holds(main, "--working-directory=/srv"));
-  EXPECT_EQ(on_end(main),
+  EXPECT_EQ(exec_stop_post(main),
             "-/bin/sh -c 'if [ -e \"$$0\" ]; then flock \"$$0\" true; fi; systemctl --quiet "
             "is-active headroom-run-shop.web.main.service headroom-run-shop.web.side.service || { "
             "rm -f \"$$0\"; systemctl --no-block stop " +
-                unit.placed.slice + "; }' \"/run/headroom/manifests/shop.web.yaml\"\n");
-  EXPECT_NE(on_end(unit.words(0, Streams::kPassed)).find("flock --nonblock"), std::string::npos)
+                unit.pod_units.slice + "; }' \"/run/headroom/manifests/shop.web.yaml\"\n");
+  EXPECT_NE(exec_stop_post(unit.arguments(0, Streams::kPipes)).find("flock --nonblock"),
+            std::string::npos)
       << "it is waited for by who holds the lock";
-  const Lines sidecar = unit.words(1, Streams::kNone);
-  EXPECT_EQ(on_end(sidecar), "") << "it goes with the slice";
+  const Lines sidecar = unit.arguments(1, Streams::kNone);
+  EXPECT_EQ(exec_stop_post(sidecar), "") << "it goes with the slice";
   EXPECT_TRUE(holds(sidecar, "--property=Restart=always"));
 }
 
@@ -148,7 +150,7 @@ TEST(RunNames, AreReadBackFromTheirUnits) {
 }
 
 TEST(Runs, AreListedWithTheirPods) {
-  const observe::PodLayout layout("kubepods.slice");
+  const observe::PodCgroupParser layout("kubepods.slice");
   const std::string slice =
       "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu.slice";
   const std::vector<observe::UnitState> units{
@@ -183,7 +185,7 @@ TEST(LockAdmission, LetsOneRunAtATimeAsk) {
   EXPECT_FALSE(lock_admission(dir.path() / "absent/run.lock"));
 }
 
-TEST(Admitted, SaysWhoGoesAndWhatTheNodeCanGive) {
+TEST(AdmissionResultTest, HasThePreemptedPodsAndAllocatableMemory) {
   json pod{{"namespace", "kube-system"}, {"name", "dns"},
            {"admitted", true},           {"refusals", json::array()},
            {"overcome", json::array()},  {"preempts", json::array()},
@@ -195,13 +197,13 @@ TEST(Admitted, SaysWhoGoesAndWhatTheNodeCanGive) {
                       {"priority", 7}}};
   const json answer{
       {"node", "n"}, {"allocatable", {{"memory", "900Mi"}}}, {"pods", json::array({pod})}};
-  const auto admitted = read_admission(answer.dump());
-  ASSERT_TRUE(admitted);
-  EXPECT_TRUE(admitted->yes);
-  EXPECT_EQ(admitted->allocatable_memory, 900_MiB);
-  ASSERT_EQ(admitted->preempts.size(), 1u);
-  EXPECT_EQ(admitted->preempts[0].uid, "u");
-  EXPECT_EQ(admitted->preempts[0].qos, QosClass::kBurstable);
+  const auto admission = read_admission(answer.dump());
+  ASSERT_TRUE(admission);
+  EXPECT_TRUE(admission->admitted);
+  EXPECT_EQ(admission->allocatable_memory, 900_MiB);
+  ASSERT_EQ(admission->preempted.size(), 1u);
+  EXPECT_EQ(admission->preempted[0].uid, "u");
+  EXPECT_EQ(admission->preempted[0].qos, QosClass::kBurstable);
   EXPECT_FALSE(read_admission("{}"));
 }
 

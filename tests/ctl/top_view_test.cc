@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A frame of `headroomctl top`: the same statuses, the same text.
-#include "ctl/top_view.h"
+#include "ctl/top/top_view.h"
 
-#include "ctl/status.h"
+#include "ctl/status/status_command.h"
 #include "report/golden.h"
 #include "report/sample.h"
-#include "report/status_json.h"
+#include "report/view/status_json.h"
 
 #include <sstream>
 
@@ -86,7 +86,7 @@ TEST(Top, PodsFurthestOverTheirRequestComeFirstAndTheUnknownLast) {
   }
 }
 
-TEST(Top, ANameCannotDriveTheTerminal) {
+TEST(Top, AControlCharacterInANameIsReplaced) {
   Status status = sample_status();
   status.pods[0].name = "\x1b]0;owned\x07";
   EXPECT_EQ(render_top(nullptr, status, {}).find('\x1b'), std::string::npos);
@@ -102,7 +102,7 @@ TEST(Top, RatesNeedTwoTotalsAndTimeBetween) {
   EXPECT_DOUBLE_EQ(*rates_between(now, before, 1).cpus, 0) << "a total that fell back is no rate";
 }
 
-TEST(Model, AStrangeDocumentIsAnErrorNotACrash) {
+TEST(Model, AnInvalidDocumentIsAnErrorNotACrash) {
   EXPECT_EQ(parse_status("{}").error().what, "headroomd has not looked at the node yet; try again");
   EXPECT_FALSE(parse_status(""));
   EXPECT_FALSE(parse_status("[]"));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One eviction of the log, found and explained.
-#include "ctl/why.h"
-
-#include "ctl/audit_file.h"
-#include "ctl/explain.h"
-#include "report/audit_line.h"
+#include "ctl/evictions/audit_file.h"
+#include "ctl/evictions/explain.h"
+#include "ctl/evictions/why_command.h"
+#include "report/eviction/audit_line.h"
 #include "report/golden.h"
 #include "report/sample.h"
 
@@ -17,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace headroom::literals;
-using Fate = Candidate::Fate;
+using Selection = Candidate::Selection;
 using Json = nlohmann::json;
 
 std::string line_of(const report::Eviction& eviction) {
@@ -27,29 +26,29 @@ std::string line_of(const report::Eviction& eviction) {
 }
 
 // Everybody's fate is in it.
-report::Eviction crowded() {
+report::Eviction eviction_with_many_candidates() {
   report::Eviction eviction = test::sample_eviction();
   const auto add = [&](const char* name, std::optional<std::int64_t> usage, Bytes request,
-                       std::int32_t priority, Fate fate) {
+                       std::int32_t priority, Selection selection) {
     eviction.ranking.push_back({.pod = test::sample_pod(name, QosClass::kBurstable, priority),
                                 .usage = usage,
                                 .request = request.count,
                                 .priority = priority,
-                                .fate = fate});
+                                .selection = selection});
   };
   eviction.ranking.resize(1);
-  add("late", (900_MiB).count, 0_B, 0, Fate::kOutranked);
-  add("dear", (2_GiB).count, 0_B, 1000, Fate::kOutranked);
-  add("thrifty", (100_MiB).count, 1_GiB, -5, Fate::kOutranked);
-  add("dns", (300_MiB).count, 0_B, 0, Fate::kCritical);
-  add("leaving", (700_MiB).count, 0_B, 0, Fate::kDying);
-  add("hollow", 0, 0_B, 0, Fate::kEmpty);
-  add("blank", std::nullopt, 0_B, 0, Fate::kUnknown);
-  eviction.decision.standing.candidates = 8;
-  eviction.kubelet = KubeletWould{.cgroup = CgroupId{3},
-                                  .lead = 7s,
-                                  .samples_age = 3s,
-                                  .choice = test::sample_pod("dear", QosClass::kBurstable)};
+  add("late", (900_MiB).count, 0_B, 0, Selection::kOutranked);
+  add("dear", (2_GiB).count, 0_B, 1000, Selection::kOutranked);
+  add("thrifty", (100_MiB).count, 1_GiB, -5, Selection::kOutranked);
+  add("dns", (300_MiB).count, 0_B, 0, Selection::kCritical);
+  add("leaving", (700_MiB).count, 0_B, 0, Selection::kAlreadyTerminating);
+  add("hollow", 0, 0_B, 0, Selection::kEmpty);
+  add("blank", std::nullopt, 0_B, 0, Selection::kUnknown);
+  eviction.decision.rank_info.candidates = 8;
+  eviction.kubelet = KubeletPrediction{.cgroup = CgroupId{3},
+                                       .lead = 7s,
+                                       .samples_age = 3s,
+                                       .choice = test::sample_pod("dear", QosClass::kBurstable)};
   return eviction;
 }
 
@@ -63,10 +62,11 @@ report::Eviction of_pod(const char* the_namespace, const char* name, const char*
 }
 
 TEST(Why, ReadsAsTheGoldenText) {
-  test::expect_golden("top/why.txt", explain(Json::parse(line_of(crowded())), nullptr, {}));
+  test::expect_golden("top/why.txt",
+                      explain(Json::parse(line_of(eviction_with_many_candidates())), nullptr, {}));
 }
 
-TEST(Why, ASoftEvictionTellsItsGrace) {
+TEST(Why, ASoftEvictionHasItsGrace) {
   report::Eviction eviction = test::sample_eviction();
   eviction.decision.act = Act::kTerminate;
   eviction.decision.deadline = eviction.decision.decided_at + 10s;
@@ -81,7 +81,7 @@ TEST(Why, ASoftEvictionTellsItsGrace) {
   EXPECT_NE(page.find("85ms  the processes end"), page.npos) << page;
 }
 
-TEST(Why, APartIsToldAndWhatWasTriedBefore) {
+TEST(Why, AContainerKillHasItsLadderSteps) {
   report::Eviction eviction = test::sample_eviction();
   eviction.decision.part = {.unit = EvictionUnit::kProcess,
                             .cgroup = CgroupId{9},
@@ -99,7 +99,7 @@ TEST(Why, APartIsToldAndWhatWasTriedBefore) {
       << page;
 }
 
-TEST(Why, TheStuckAreStuckAtTheirOwnLimit) {
+TEST(Why, AStuckPodNamesItsMemoryHigh) {
   report::Eviction eviction = test::sample_eviction();
   eviction.decision.reason.cause = Cause::kStuck;
   eviction.decision.reason.threshold = (40_MiB).count;
@@ -107,7 +107,7 @@ TEST(Why, TheStuckAreStuckAtTheirOwnLimit) {
   EXPECT_NE(page.find("It was stuck at its own memory.high of 40Mi."), page.npos) << page;
 }
 
-TEST(Why, WhatARecordDoesNotSayIsLeftOutAndNeverGuessed) {
+TEST(Why, MissingFieldsAreLeftOut) {
   for (const char* record : {R"({})", R"({"pod":7,"ranking":{},"instants_ns":[],"latency":"x"})",
                              R"({"outcome":"evicted","ranking":[1,null,{"fate":3}]})"})
     EXPECT_NE(explain(Json::parse(record), nullptr, {}).find("-/-"), std::string::npos) << record;
@@ -127,23 +127,23 @@ TEST(Why, ATaintNeedsNoReading) {
   EXPECT_EQ(page.find("Rule"), page.npos) << page;
 }
 
-struct Asking {
+struct QueryCase {
   const char* name;
-  std::size_t back;
+  std::size_t nth_from_last;
   const char* answer;  // the uid, or what the error says
 };
 
-class WhyTest : public testing::TestWithParam<Asking> {};
+class WhyTest : public testing::TestWithParam<QueryCase> {};
 
-TEST_P(WhyTest, FindsTheRecordOrSaysWhatThereIs) {
+TEST_P(WhyTest, FindsTheRecordOrListsTheOthers) {
   std::deque<std::string> lines{line_of(of_pod("default", "web", "uid-1")), "{half",
                                 line_of(of_pod("default", "web", "uid-2")),
                                 line_of(of_pod("shop", "db", "uid-3")),
                                 line_of(of_pod("test", "db", "uid-4"))};
-  Question question;
-  question.pod = GetParam().name;
-  question.back = GetParam().back;
-  const auto found = find_eviction(lines, question);
+  EvictionQuery query;
+  query.pod = GetParam().name;
+  query.nth_from_last = GetParam().nth_from_last;
+  const auto found = find_eviction(lines, query);
   const std::string answer =
       found ? found->record["pod"]["uid"].get<std::string>() : found.error().what;
   EXPECT_EQ(answer, GetParam().answer);
@@ -152,15 +152,16 @@ TEST_P(WhyTest, FindsTheRecordOrSaysWhatThereIs) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, WhyTest,
     testing::Values(
-        Asking{"", 1, "uid-4"}, Asking{"", 4, "uid-1"}, Asking{"web", 1, "uid-2"},
-        Asking{"default/web", 2, "uid-1"}, Asking{"uid-3", 1, "uid-3"},
-        Asking{"shop/db", 1, "uid-3"},
-        Asking{"db", 1, "db may be any of shop/db, test/db: name its namespace as well"},
-        Asking{"nobody", 1, "no eviction of nobody is on record; headroomctl evictions lists them"},
-        Asking{"web", 3, "only 2 evictions of web are on record"},
-        Asking{"", 5, "only 4 evictions are on record"}));
+        QueryCase{"", 1, "uid-4"}, QueryCase{"", 4, "uid-1"}, QueryCase{"web", 1, "uid-2"},
+        QueryCase{"default/web", 2, "uid-1"}, QueryCase{"uid-3", 1, "uid-3"},
+        QueryCase{"shop/db", 1, "uid-3"},
+        QueryCase{"db", 1, "db may be any of shop/db, test/db: name its namespace as well"},
+        QueryCase{"nobody", 1,
+                  "no eviction of nobody is on record; headroomctl evictions lists them"},
+        QueryCase{"web", 3, "only 2 evictions of web are on record"},
+        QueryCase{"", 5, "only 4 evictions are on record"}));
 
-TEST(Why, AnEmptyLogAndALogOfSomethingElseAreSaidToBe) {
+TEST(Why, AnEmptyLogAndAnInvalidLogAreErrors) {
   EXPECT_EQ(find_eviction({}, {}).error().what, "no eviction is on record");
   EXPECT_EQ(find_eviction({"{", "[]"}, {}).error().what,
             "no line of the log is an eviction's record");

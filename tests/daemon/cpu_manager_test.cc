@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU manager on a tree of plain files: a machine of eight CPUs, and a hand that writes what it
 // is told, as the kernel would follow.
-#include "daemon/cpu_manager.h"
+#include "daemon/cpus/cpu_manager.h"
 
 #include "judge/cpuset_pods.h"
 #include "support/fake_sysfs.h"
@@ -66,9 +66,9 @@ class Host : public testing::Test {
     return set ? set->format() : "gone";
   }
 
-  void describe(std::vector<Pod> pods) {
+  void set_declared_pods(std::vector<Pod> pods) {
     pods_ = std::move(pods);
-    manager_->describe(pods_);
+    manager_->set_declared_pods(pods_);
   }
   Pod pinned(const char* uid, const char* cpu) const {
     return pod_of(uid, {}, {container("c", cpu)});
@@ -84,7 +84,7 @@ class Host : public testing::Test {
                           .pause = [] {},
                           .identify = [](std::string_view) { return nullptr; }},
         terms_);
-    manager_->describe(pods_);
+    manager_->set_declared_pods(pods_);
   }
   Result<> write(const std::string& path, const CpuSet& cpus) {
     EXPECT_TRUE(!cpus.empty() || terms_.cpus.policy == Policy::kNone);
@@ -104,7 +104,7 @@ class Host : public testing::Test {
 
   test::TempDir dir_;
   test::FakeSysfs sys_;
-  CpuTerms terms_;
+  CpuManagerOptions terms_;
   std::optional<CpuManager> manager_;
   std::vector<Pod> pods_;
   std::string writes_;
@@ -118,7 +118,7 @@ TEST_F(Host, WithNobodyToPinNothingIsWritten) {
 }
 
 TEST_F(Host, APodGetsItsCpusAndTheOthersLoseThem) {
-  describe({pinned("a", "2"), pod_of("b", {}, {container("c", "500m")})});
+  set_declared_pods({pinned("a", "2"), pod_of("b", {}, {container("c", "500m")})});
   run("a");
   run("b");
   manager_->reconcile();
@@ -134,23 +134,23 @@ TEST_F(Host, APodGetsItsCpusAndTheOthersLoseThem) {
 }
 
 TEST_F(Host, CpusComeBackWhenThePodIsGone) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   end("a");
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/burstable"), "0-7");
   EXPECT_TRUE(forgotten_.empty()) << "described, it may come back";
-  describe({});
+  set_declared_pods({});
   manager_->reconcile();
   EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
 }
 
 TEST_F(Host, APodThatIsEndingIsNotWrittenToAnyMore) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
-  describe({});
+  set_declared_pods({});
   empty("a");
   writes_.clear();
   manager_->reconcile();
@@ -158,7 +158,8 @@ TEST_F(Host, APodThatIsEndingIsNotWrittenToAnyMore) {
 }
 
 TEST_F(Host, ContainersOfOnePodHaveTheirOwn) {
-  describe({pod_of("a", {}, {container("c", "2"), container("d", "1"), container("e", "500m")})});
+  set_declared_pods(
+      {pod_of("a", {}, {container("c", "2"), container("d", "1"), container("e", "500m")})});
   run("a");
   make("/kubepods/poda/d");
   make("/kubepods/poda/e");
@@ -169,7 +170,7 @@ TEST_F(Host, ContainersOfOnePodHaveTheirOwn) {
 }
 
 TEST_F(Host, WhatOthersChangedIsPutBackAndCounted) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   EXPECT_FALSE(manager_->drifted());
@@ -181,7 +182,7 @@ TEST_F(Host, WhatOthersChangedIsPutBackAndCounted) {
 }
 
 TEST_F(Host, ALostFileIsMadeFromWhatRuns) {
-  describe({pinned("a", "2"), pinned("b", "1")});
+  set_declared_pods({pinned("a", "2"), pinned("b", "1")});
   run("a");
   run("b");
   manager_->reconcile();
@@ -202,7 +203,7 @@ TEST_F(Host, ALostFileIsMadeFromWhatRuns) {
 }
 
 TEST_F(Host, APodNobodyDescribesAnyMoreKeepsItsCpus) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   pods_.clear();
@@ -215,27 +216,27 @@ TEST_F(Host, ObservingNothingIsWritten) {
   terms_.cpus.mode = Mode::kObserve;
   restart();
   std::ofstream(terms_.cpus.state_file) << "{";
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   EXPECT_EQ(writes_, "");
   EXPECT_EQ(saved(), "{");
-  ASSERT_EQ(manager_->view().owners.size(), 1U);
-  EXPECT_EQ(manager_->view().owners[0].cpus.format(), "2-3") << "but it says what would be";
+  ASSERT_EQ(manager_->view().containers.size(), 1U);
+  EXPECT_EQ(manager_->view().containers[0].cpus.format(), "2-3") << "but it says what would be";
 }
 
 TEST_F(Host, WhoWantsNoneOfHisOwnAnyMoreShares) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   set("/kubepods/poda/c", "2-3");
-  describe({pinned("a", "1500m")});
+  set_declared_pods({pinned("a", "1500m")});
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "0-7");
 }
 
 TEST_F(Host, UnderThePolicyNoneAllIsGivenBack) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   terms_.cpus.policy = Policy::kNone;
@@ -251,7 +252,7 @@ TEST_F(Host, UnderThePolicyNoneAllIsGivenBack) {
 }
 
 TEST_F(Host, ACpuThatIsUnpluggedIsReplaced) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   online("0-2,4-7");
@@ -271,7 +272,7 @@ TEST_F(Host, IsolatedCpusAreLeftAloneIfToldSo) {
   sys_.list("isolated", "2-3");
   terms_.cpus.exclude_isolated = true;
   restart();
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda"), "4-5");
@@ -295,7 +296,8 @@ TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
   };
   terms_.cpus.partition = config::CpusConfig::Partition::kIsolated;
   restart();
-  describe({pinned("a", "2"), pod_of("b", {}, {container("c", "2"), container("d", "500m")})});
+  set_declared_pods(
+      {pinned("a", "2"), pod_of("b", {}, {container("c", "2"), container("d", "500m")})});
   for (const char* uid : {"a", "b"}) {
     run(uid);
     give(std::string("/kubepods/pod") + uid);
@@ -306,8 +308,8 @@ TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
   EXPECT_EQ(text("/kubepods/poda", "exclusive"), "2-3");
   EXPECT_EQ(text("/kubepods", "exclusive"), "2-3");
   EXPECT_EQ(text("/kubepods/podb", "partition"), "member") << "one of its containers shares";
-  ASSERT_EQ(manager_->view().owners.size(), 2U);
-  EXPECT_EQ(manager_->view().owners[0].partition, "isolated");
+  ASSERT_EQ(manager_->view().containers.size(), 2U);
+  EXPECT_EQ(manager_->view().containers[0].partition, "isolated");
 
   std::ofstream(knob("/kubepods/poda", "partition")) << "isolated invalid (by somebody)\n";
   EXPECT_TRUE(manager_->drifted());
@@ -326,18 +328,18 @@ TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
 TEST_F(Host, WhereTheKernelHasNoSuchPartitionsTheCpusAreItsOwnNoneTheLess) {
   terms_.cpus.partition = config::CpusConfig::Partition::kIsolated;
   restart();
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
-  ASSERT_EQ(manager_->view().owners.size(), 1U);
-  EXPECT_NE(manager_->view().owners[0].partition.find("cpuset.cpus.partition: No such file"),
+  ASSERT_EQ(manager_->view().containers.size(), 1U);
+  EXPECT_NE(manager_->view().containers[0].partition.find("cpuset.cpus.partition: No such file"),
             std::string::npos);
   EXPECT_FALSE(manager_->drifted());
 }
 
 TEST_F(Host, WhoDoesNotLetGoIsWorkedAround) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   deaf_.insert("/kubepods/burstable");
   manager_->reconcile();
@@ -349,13 +351,13 @@ TEST_F(Host, WhoDoesNotLetGoIsWorkedAround) {
 }
 
 TEST_F(Host, AWishThatCannotBeIsToldOnce) {
-  describe({pinned("a", "20")});
+  set_declared_pods({pinned("a", "20")});
   run("a");
   manager_->reconcile();
   manager_->reconcile();
   const report::CpusView view = manager_->view();
-  ASSERT_EQ(view.owners.size(), 1U);
-  EXPECT_EQ(view.owners[0].why,
+  ASSERT_EQ(view.containers.size(), 1U);
+  EXPECT_EQ(view.containers[0].refusal,
             "UnexpectedAdmissionError: not enough cpus available to satisfy request: requested=20, "
             "available=7");
   EXPECT_EQ(view.pinning_requests, 1U);
@@ -366,7 +368,7 @@ TEST_F(Host, AWishThatCannotBeIsToldOnce) {
 TEST_F(Host, AFullDiskCostsTheFileAndNotThePin) {
   terms_.cpus.state_file = "/dev/full/state";
   restart();
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   EXPECT_TRUE(manager_->view().unsaved);
@@ -382,13 +384,13 @@ Pod burstable(const char* uid, const char* cpu) {
 
 TEST_F(Host, WhatThePodsOfThePoolRequestedIsNotGivenAway) {
   const Pod shares = burstable("b", "3500m");
-  describe({shares, pinned("a", "4")});
+  set_declared_pods({shares, pinned("a", "4")});
   make("/kubepods/burstable/podb");
   run("a");
   manager_->reconcile();
   report::CpusView view = manager_->view();
-  ASSERT_EQ(view.owners.size(), 1U);
-  EXPECT_EQ(view.owners[0].why,
+  ASSERT_EQ(view.containers.size(), 1U);
+  EXPECT_EQ(view.containers[0].refusal,
             "SharedPoolError: Shared Pool Error: requested CPUs = 4, the shared pool would be left "
             "with = 3, its pods requested = 3500m");
   EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
@@ -399,38 +401,38 @@ TEST_F(Host, WhatThePodsOfThePoolRequestedIsNotGivenAway) {
   fs::remove_all(root() / "kubepods/burstable/podb");
   manager_->reconcile();
   view = manager_->view();
-  EXPECT_EQ(view.owners[0].cpus.size(), 4) << "described, but not here: it requests nothing";
+  EXPECT_EQ(view.containers[0].cpus.size(), 4) << "described, but not here: it requests nothing";
   EXPECT_EQ(view.pool, (SharedPool{{3000}, {0}}));
 
   make("/kubepods/burstable/podb");
   make("/kubepods/burstable/podx");
   manager_->reconcile();
   view = manager_->view();
-  EXPECT_EQ(view.owners[0].cpus.size(), 4) << "who came first stays";
+  EXPECT_EQ(view.containers[0].cpus.size(), 4) << "who came first stays";
   EXPECT_EQ(view.pool, (SharedPool{{3000}, {3500}}));
   EXPECT_TRUE(view.pool->is_short());
   EXPECT_EQ(view.pool_unknown, 1) << "podx is nobody's";
 
-  describe({shares, pinned("a", "6")});
+  set_declared_pods({shares, pinned("a", "6")});
   manager_->reconcile();
-  EXPECT_EQ(manager_->view().owners[0].cpus.size(), 4) << "no more for it";
-  describe({shares, pinned("a", "3")});
+  EXPECT_EQ(manager_->view().containers[0].cpus.size(), 4) << "no more for it";
+  set_declared_pods({shares, pinned("a", "3")});
   manager_->reconcile();
-  EXPECT_EQ(manager_->view().owners[0].cpus.size(), 3);
+  EXPECT_EQ(manager_->view().containers[0].cpus.size(), 3);
   EXPECT_FALSE(manager_->view().pool->is_short());
 }
 
 TEST_F(Host, UnguardedThePoolIsGivenAwayAsAKubeletDoes) {
   terms_.cpus.guard_shared_pool = false;
   restart();
-  describe({burstable("b", "3500m"), pinned("a", "7")});
+  set_declared_pods({burstable("b", "3500m"), pinned("a", "7")});
   make("/kubepods/burstable/podb");
   run("a");
   manager_->reconcile();
   const report::CpusView view = manager_->view();
-  EXPECT_EQ(view.owners[0].cpus.size(), 7);
+  EXPECT_EQ(view.containers[0].cpus.size(), 7);
   EXPECT_EQ(view.pool, (SharedPool{{0}, {3500}}));
-  EXPECT_FALSE(view.pool_guarded);
+  EXPECT_FALSE(view.pool_limit_enforced);
 }
 
 TEST_F(Host, UnderThePolicyNoneThereIsNoPool) {
@@ -442,7 +444,7 @@ TEST_F(Host, UnderThePolicyNoneThereIsNoPool) {
 
 // The kernel lets a cgroup run on no CPU that those above it have not.
 TEST_F(Host, AnInitContainerThatSharesHasThePoolLetIntoItsPod) {
-  describe({pod_of("a", {container("i", "500m")}, {container("c", "2")})});
+  set_declared_pods({pod_of("a", {container("i", "500m")}, {container("c", "2")})});
   run("a");
   make("/kubepods/poda/i");
   manager_->reconcile();
@@ -456,7 +458,7 @@ TEST_F(Host, AnInitContainerThatSharesHasThePoolLetIntoItsPod) {
 }
 
 TEST_F(Host, ASidecarThatSharesHasItForGood) {
-  describe({pod_of("a", {container("s", "500m", true)}, {container("c", "2")})});
+  set_declared_pods({pod_of("a", {container("s", "500m", true)}, {container("c", "2")})});
   run("a");
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
@@ -464,14 +466,14 @@ TEST_F(Host, ASidecarThatSharesHasItForGood) {
 }
 
 TEST_F(Host, AResizeKeepsTheCpusThatStay) {
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
   ASSERT_EQ(runs_on("/kubepods/poda/c"), "2-3");
-  describe({pinned("a", "3")});
+  set_declared_pods({pinned("a", "3")});
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "1-3");
-  describe({pinned("a", "2")});
+  set_declared_pods({pinned("a", "2")});
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
 }
@@ -479,7 +481,7 @@ TEST_F(Host, AResizeKeepsTheCpusThatStay) {
 TEST_F(Host, WhatIsInPiecesIsRepackedOnDemand) {
   std::ofstream(terms_.cpus.state_file) << R"({"policyName":"static","defaultCpuSet":"0,3,5,7",)"
                                         << R"("entries":{"a":{"c":"1-2,4,6"}},"checksum":0})";
-  describe({pinned("a", "4")});
+  set_declared_pods({pinned("a", "4")});
   run("a");
   manager_->reconcile();
   ASSERT_EQ(runs_on("/kubepods/poda/c"), "1-2,4,6");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock on the root of the cgroup v2 mount, on the running kernel.
-#include "daemon/enforce_lock.h"
+#include "daemon/state/enforce_lock.h"
 
 #include "support/test_cgroup.h"
 

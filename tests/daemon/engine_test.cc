@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine with fake ports: one turn at a time.
-#include "daemon/engine.h"
+#include "daemon/turn/engine.h"
 
 #include "act/dry_actuator.h"
-#include "daemon/allocations.h"
+#include "daemon/turn/allocation_count.h"
 #include "support/story.h"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@ using namespace test;
 
 struct FakeObserver final : Observer {
   explicit FakeObserver(Story& the_story) : story(the_story) {}
-  Snapshot look(Depth depth) override {
-    depths.push_back(depth);
-    Snapshot snapshot = story.snapshot(ms, available, depth != Depth::kNode);
-    snapshot.cgroups_changed = depth == Depth::kCgroups && changed;
+  Snapshot take_snapshot(SnapshotScope scope) override {
+    depths.push_back(scope);
+    Snapshot snapshot = story.snapshot(ms, available, scope != SnapshotScope::kNode);
+    snapshot.cgroups_changed = scope == SnapshotScope::kCgroups && changed;
     return snapshot;
   }
   Story& story;
@@ -26,7 +26,7 @@ struct FakeObserver final : Observer {
   std::optional<Bytes> available = 2_GiB;
   bool changed = false;  // the tree, as told once
   void measure_disks() override { ++asked; }
-  std::vector<Depth> depths;
+  std::vector<SnapshotScope> depths;
   int asked = 0;
 };
 
@@ -47,8 +47,8 @@ struct FakeActuator final : Actuator {
 };
 
 struct FakeReporter final : Reporter {
-  void tell(const Snapshot& snapshot, const Verdict& verdict,
-            std::span<const Outcome> outcomes) override {
+  void report_turn(const Snapshot& snapshot, const Verdict& verdict,
+                   std::span<const Outcome> outcomes) override {
     changed = snapshot.cgroups_changed;
     told += outcomes.size();
     victims = verdict.after.victims.size();
@@ -71,43 +71,43 @@ class EngineTest : public testing::Test {
     observer.depths.clear();
     return engine.turn(at_ms(ms));
   }
-  using Depths = std::vector<Depth>;
+  using Depths = std::vector<SnapshotScope>;
 
   Story story{policy()};
   FakeObserver observer{story};
   FakeActuator actuator;
   FakeReporter reporter;
-  report::TickCost cost;
+  report::TurnCost cost;
   inline static Duration spent{};  // CPU time
   Engine engine{policy(),
                 observer,
                 actuator,
                 reporter,
                 TurnMeter([] { return Instant{}; }, &allocations_on_this_thread),
-                SweepPace([] { return spent; }),
-                [this](const report::TickCost& told) { cost = told; }};
+                SweepSchedule([] { return spent; }),
+                [this](const report::TurnCost& told) { cost = told; }};
 };
 
 TEST_F(EngineTest, SweepsOncePerPeriodAndLooksAtTheNodeInBetween) {
   turn(0, 2_GiB);
-  EXPECT_EQ(observer.depths, Depths{Depth::kCgroups});
+  EXPECT_EQ(observer.depths, Depths{SnapshotScope::kCgroups});
   turn(500, 2_GiB);
-  EXPECT_EQ(observer.depths, Depths{Depth::kNode});
+  EXPECT_EQ(observer.depths, Depths{SnapshotScope::kNode});
   turn(1000, 2_GiB);
-  EXPECT_EQ(observer.depths, Depths{Depth::kCgroups});
+  EXPECT_EQ(observer.depths, Depths{SnapshotScope::kCgroups});
 }
 
 TEST_F(EngineTest, SweepsLessOftenWhereItWouldCostTooMuch) {
-  engine.allow(0.1);
+  engine.set_cpu_budget(0.1);
   turn(0, 2_GiB);
   EXPECT_EQ(cost.sweep_period, std::chrono::seconds(1));
   spent += std::chrono::milliseconds(300);
   turn(1000, 2_GiB);
   EXPECT_EQ(cost.sweep_period, std::chrono::seconds(3));
   turn(2000, 2_GiB);
-  EXPECT_EQ(observer.depths, Depths{Depth::kNode});
+  EXPECT_EQ(observer.depths, Depths{SnapshotScope::kNode});
   turn(3000, 100_MiB);
-  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kDecision}))
+  EXPECT_EQ(observer.depths, (Depths{SnapshotScope::kNode, SnapshotScope::kDecision}))
       << "what is decided on is fresh";
   turn(4000, 2_GiB);
   EXPECT_EQ(cost.sweep_period, std::chrono::seconds(1)) << "it is cheap again";
@@ -117,7 +117,7 @@ TEST_F(EngineTest, SweepsOnThePassThatTripsAndArmsBeforeItActs) {
   turn(0, 2_GiB);
   story.pod("born_since", 1_GiB);
   turn(500, 100_MiB);
-  EXPECT_EQ(observer.depths, (Depths{Depth::kNode, Depth::kDecision}));
+  EXPECT_EQ(observer.depths, (Depths{SnapshotScope::kNode, SnapshotScope::kDecision}));
   EXPECT_EQ(actuator.acts, 1u);
   EXPECT_EQ(actuator.armed_when_acting, 1u);
   EXPECT_EQ(reporter.told, 1u);
@@ -128,7 +128,7 @@ TEST_F(EngineTest, NobodyIsChosenByAPassThatLeftSleepersAsTheyWere) {
   story.pod("hog", 1_GiB);
   observer.changed = true;
   turn(0, 100_MiB);
-  EXPECT_EQ(observer.depths, (Depths{Depth::kCgroups, Depth::kDecision}));
+  EXPECT_EQ(observer.depths, (Depths{SnapshotScope::kCgroups, SnapshotScope::kDecision}));
   EXPECT_EQ(actuator.acts, 1u) << "what the first look decided is void";
   EXPECT_TRUE(reporter.changed) << "but what it found new is not";
 }
@@ -153,7 +153,7 @@ TEST_F(EngineTest, LearnsTheEndOfWhatItStartedAndTellsIt) {
   EXPECT_EQ(engine.history().reclaims[static_cast<std::size_t>(Signal::kNodeFsAvailable)].ended,
             Instant{})
       << "used up: no threshold of it is crossed";
-  EXPECT_GT(engine.history().disk_settles, at_ms(400)) << "it was learnt";
+  EXPECT_GT(engine.history().disk_settles_at, at_ms(400)) << "it was learnt";
   EXPECT_EQ(reporter.told, 1u);
   turn(600, 2_GiB);
   EXPECT_EQ(reporter.told, 1u) << "told once";
@@ -202,7 +202,7 @@ TEST_F(EngineTest, TheTurnThatKillsAllocatesNothing) {
   EXPECT_EQ(actuator.acts, 1u);
   EXPECT_EQ(after - before, 0u);
   EXPECT_EQ(cost.allocations, 0u);
-  EXPECT_EQ(cost.depth, Depth::kCgroups);
+  EXPECT_EQ(cost.scope, SnapshotScope::kCgroups);
   EXPECT_GT(allocations_on_this_thread(), 0u) << "the counter counts";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/kernel_events.h"
+#include "daemon/sources/kernel_events.h"
 
 #include <vector>
 
@@ -23,29 +23,30 @@ class KernelEventsTest : public ::testing::Test {
   }
 
   std::vector<std::uint64_t> oom_kills_, exits_;
-  KernelEvents events_{{.dying = [](CgroupId id) { return id == kVictim; },
-                        .oom_kill = [this](const hr_event& e) { oom_kills_.push_back(e.cgroup); },
-                        .exited = [this](const hr_event& e) { exits_.push_back(e.cgroup); }}};
+  KernelEventHandler events_{
+      {.dying = [](CgroupId id) { return id == kVictim; },
+       .oom_kill = [this](const hr_event& e) { oom_kills_.push_back(e.cgroup); },
+       .exited = [this](const hr_event& e) { exits_.push_back(e.cgroup); }}};
 };
 
 TEST_F(KernelEventsTest, OnePassIsForACrowd) {
-  take(HR_EVENT_BORN, 1, 10ms);
-  take(HR_EVENT_GONE, 2, 12ms);
-  take(HR_EVENT_BORN, 3, 59ms);
-  EXPECT_EQ(events_.due(), Instant(10ms) + KernelEvents::kSettle);
+  take(HR_EVENT_CREATED, 1, 10ms);
+  take(HR_EVENT_REMOVED, 2, 12ms);
+  take(HR_EVENT_CREATED, 3, 59ms);
+  EXPECT_EQ(events_.due(), Instant(10ms) + KernelEventHandler::kSettle);
   EXPECT_EQ(events_.due(), std::nullopt) << "asked for once";
 }
 
 TEST_F(KernelEventsTest, AVictimsEndIsNotWaitedFor) {
-  take(HR_EVENT_BORN, 1, 10ms);
-  take(HR_EVENT_EMPTIED, kVictim.value, 20ms);
+  take(HR_EVENT_CREATED, 1, 10ms);
+  take(HR_EVENT_UNPOPULATED, kVictim.value, 20ms);
   EXPECT_EQ(events_.due(), Instant(20ms));
-  take(HR_EVENT_GONE, kVictim.value, 30ms);
+  take(HR_EVENT_REMOVED, kVictim.value, 30ms);
   EXPECT_EQ(events_.due(), Instant(30ms));
 }
 
 TEST_F(KernelEventsTest, ACgroupThatEmptiesByItselfAsksForNothing) {
-  take(HR_EVENT_EMPTIED, 1, 10ms);
+  take(HR_EVENT_UNPOPULATED, 1, 10ms);
   EXPECT_EQ(events_.due(), std::nullopt);
 }
 

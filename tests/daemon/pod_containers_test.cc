@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers found in cgroup trees as runtimes make them, under both drivers.
-#include "daemon/pod_containers.h"
+#include "daemon/cpus/pod_containers.h"
 
 #include "config/rows.h"
 #include "config/temp_dir.h"
-#include "daemon/container_names.h"
-#include "observe/pod_tree.h"
+#include "daemon/sources/runtime_container_names.h"
+#include "observe/pod/pod_cgroup_tree.h"
 
 #include <initializer_list>
 #include <map>
@@ -79,9 +79,9 @@ TEST_P(PodContainers, AreThoseTheKubeletTellsOf) {
   TempDir dir;
   for (const std::string& path : GetParam().tree)
     fs::create_directories(dir.path() / path);
-  const auto told = std::make_shared<ToldNames>();
-  told->tell({{kMain, {.container = "main"}}, {kLog, {.container = "log"}}});
-  RuntimeNames names(told, dir.path());
+  const auto told = std::make_shared<KubeletContainerNames>();
+  told->set({{kMain, {.container = "main"}}, {kLog, {.container = "log"}}});
+  RuntimeContainerNames names(told, dir.path());
 
   const auto tree = observe::read_pod_tree(dir.path(), GetParam().root);
   ASSERT_EQ(tree.pods.size(), 1u);
@@ -114,16 +114,16 @@ TEST(ContainersOf, OfOneContainerTheOthersAreNone) {
 }
 
 // The kubelet tells of a container when it runs; the daemon may have looked before.
-TEST(RuntimeNames, WhoIsToldOfLaterIsKnownThen) {
+TEST(RuntimeContainerNames, WhoIsToldOfLaterIsKnownThen) {
   TempDir dir;
-  const auto told = std::make_shared<ToldNames>();
-  RuntimeNames names(told, dir.path());
+  const auto told = std::make_shared<KubeletContainerNames>();
+  RuntimeContainerNames names(told, dir.path());
   for (int look = 0; look < 20; ++look)
     EXPECT_EQ(names.find(kMain), nullptr);
-  told->tell({{kMain, {.container = "main"}}});
+  told->set({{kMain, {.container = "main"}}});
   ASSERT_NE(names.find(kMain), nullptr);
   EXPECT_EQ(names.find(kMain)->container, "main");
-  told->tell({});
+  told->set({});
   EXPECT_NE(names.find(kMain), nullptr) << "what an id stands for never changes";
 }
 

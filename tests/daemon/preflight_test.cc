@@ -16,7 +16,7 @@ TEST(RealTime, IsTheCallingThreadsAloneAndNotInherited) {
   bool granted = false;
   int error = 0, own = -1, inherited = -1;
   std::thread([&] {
-    granted = ask_for_real_time();
+    granted = request_realtime_scheduling();
     error = errno;
     own = ::sched_getscheduler(0);
     std::thread([&] { inherited = ::sched_getscheduler(0); }).join();

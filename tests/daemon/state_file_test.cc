@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // State files on a file system that takes only a part of the text.
-#include "daemon/state_file.h"
+#include "daemon/state/state_file.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

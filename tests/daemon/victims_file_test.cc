@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/victims_file.h"
+#include "daemon/state/victims_file.h"
 
 #include "support/story.h"
 
@@ -104,7 +104,7 @@ TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
 
 TEST_F(VictimsFileTest, WhatIsLeftToDoComesBackToo) {
   Victim saved = victim("db", Victim::Phase::kPreStop);
-  saved.step_due = at_ms(29'000);
+  saved.sigterm_due = at_ms(29'000);
   saved.reason.limit = StorageLimit::kEmptyDir;
   saved.reason.used = 77;
   Pod pod = *saved.pod;
@@ -125,7 +125,7 @@ TEST_F(VictimsFileTest, WhatIsLeftToDoComesBackToo) {
   ASSERT_EQ(loaded->size(), 2u);
   const Victim& back = loaded->front();
   EXPECT_EQ(back.phase, Victim::Phase::kPreStop);
-  EXPECT_EQ(back.step_due, at_ms(29'000));
+  EXPECT_EQ(back.sigterm_due, at_ms(29'000));
   EXPECT_EQ(back.reason.limit, StorageLimit::kEmptyDir);
   EXPECT_EQ(back.reason.used, 77);
   ASSERT_EQ(back.pod->volumes.size(), 1u) << "what is not on a disk is not removed";
@@ -169,7 +169,7 @@ TEST_F(VictimsFileTest, NothingNewIsNotWrittenAgain) {
 TEST_F(VictimsFileTest, WhatWasOnlyPretendedIsNotCarriedOver) {
   VictimsFile victims(directory);
   ASSERT_TRUE(victims.save(
-      {victim("web", Victim::Phase::kTerminating), victim("hog", Victim::Phase::kPretended)}));
+      {victim("web", Victim::Phase::kTerminating), victim("hog", Victim::Phase::kDryRun)}));
   const auto loaded = VictimsFile(directory).load();
   ASSERT_TRUE(loaded);
   ASSERT_EQ(loaded->size(), 1u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cpu_manager_state, damaged in any way: read right or refused.
-#include "act/cpu_checkpoint.h"
+#include "act/cpus/cpu_checkpoint.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // KubeletConfiguration with our section: a configuration comes out only if nothing was complained
 // of.
-#include "config/load.h"
+#include "config/load/load.h"
 #include "fuzz.h"
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   if (file < 0 || write(file, bytes, size) != static_cast<ssize_t>(size)) std::abort();
   config::CommandLine line;
   line.config = {"/proc/self/fd/" + std::to_string(file)};
-  const config::Heard heard = config::read(line);
+  const config::LoadResult heard = config::read(line);
   fuzz::promise(config::load(line).has_value() == heard.complaints.empty(),
                 "a complaint is a refusal, and a refusal has its complaint");
   close(file);

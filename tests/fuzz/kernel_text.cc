@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of cgroupfs: a number that cannot be read is unknown, never made up.
 #include "fuzz.h"
-#include "observe/stat_text.h"
+#include "observe/cgroup/stat_text.h"
 
 #include <headroom/abi.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // v1 Pod manifests, whoever wrote them.
-#include "observe/manifest.h"
-
 #include "fuzz.h"
+#include "manifest/manifest_reader.h"
 
 #include <string>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kubelet answers, or somebody in its place: files that headroomd's own reader takes, named
 // by nothing but letters, digits and dashes.
-#include "kube/pod_list.h"
+#include "kube/kubelet/pod_list.h"
 
 #include "fuzz.h"
-#include "kube/configz.h"
-#include "observe/manifest.h"
+#include "kube/kubelet/configz.h"
+#include "manifest/manifest_reader.h"
 
 #include <string>
 

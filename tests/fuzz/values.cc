@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small grammars: quantities, durations, cpusets, cgroup and unit names, taints.
-#include "act/cpu_checkpoint.h"
+#include "act/cpus/cpu_checkpoint.h"
 #include "fuzz.h"
 #include "judge/admission/taint_edit.h"
-#include "judge/allocatable/cgroup_name.h"
-#include "judge/allocatable/unit_escape.h"
-#include "judge/go_duration.h"
+#include "judge/allocatable/cgroup/cgroup_name.h"
+#include "judge/allocatable/cgroup/unit_escape.h"
+#include "judge/resources/go_duration.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/quantity.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU conversions over their whole range, and beyond it.
-#include "judge/allocatable/cpu_conversion.h"
+#include "judge/allocatable/cgroup/cpu_conversion.h"
 
 #include <cstdint>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr WeightFormula kBoth[] = {WeightFormula::kLinear, WeightFormula::kQuadratic};
 
 TEST(Shares, StayWithinWhatTheKernelTakes) {
@@ -19,7 +19,7 @@ TEST(Shares, StayWithinWhatTheKernelTakes) {
   EXPECT_EQ(shares_of({1000}).count, 1024u);
   EXPECT_EQ(shares_of({256'000}), kMaxShares);
   EXPECT_EQ(shares_of({255'999}).count, 262'142u);
-  EXPECT_EQ(shares_of({kMost}), kMaxShares);
+  EXPECT_EQ(shares_of({kMax}), kMaxShares);
 }
 
 TEST(Quota, OfEveryPeriod) {
@@ -35,16 +35,16 @@ TEST(Quota, OfEveryPeriod) {
         Case{"a_short_period", 1500, 5'000, 7'500},
         Case{"a_short_period_and_the_least", 100, 1'000, 1'000},
         Case{"a_second", 333, 1'000'000, 333'000}})
-    EXPECT_EQ(quota_of({c.milli}, Microseconds(c.period)), Microseconds(c.quota)) << c.says;
+    EXPECT_EQ(directory_quota({c.milli}, Microseconds(c.period)), Microseconds(c.quota)) << c.says;
 }
 
 TEST(Quota, NoCpuIsNoQuota) {
-  EXPECT_FALSE(quota_of({0}));
-  EXPECT_FALSE(quota_of({-1}));
+  EXPECT_FALSE(directory_quota({0}));
+  EXPECT_FALSE(directory_quota({-1}));
 }
 
 TEST(Quota, Saturates) {
-  EXPECT_EQ(quota_of({kMost}), Microseconds(kMost / 1000));
+  EXPECT_EQ(directory_quota({kMax}), Microseconds(kMax / 1000));
 }
 
 TEST(Weight, RisesFromOneToTenThousandAndNeverFalls) {

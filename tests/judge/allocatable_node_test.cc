@@ -182,8 +182,8 @@ TEST(NodeAllocatable, FollowsACapacityThatChanges) {
 
 // However capacity, reserves and thresholds fall out: nothing is handed out twice.
 TEST(NodeAllocatable, PartsNeverExceedTheWhole) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t amounts[] = {0, 1, 4095, 1 << 20, std::int64_t{1} << 33, kMost};
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t amounts[] = {0, 1, 4095, 1 << 20, std::int64_t{1} << 33, kMax};
   int valid = 0;
   for (const std::int64_t capacity : amounts)
     for (const std::int64_t kube : amounts)

@@ -24,15 +24,15 @@ std::vector<std::string> sentences(const std::vector<SettingError>& errors) {
   return texts;
 }
 
-AllocatableTold with_cgroups(std::vector<std::string> enforce) {
-  AllocatableTold told;
+AllocatableConfig with_cgroups(std::vector<std::string> enforce) {
+  AllocatableConfig told;
   told.enforce = std::move(enforce);
   told.kube_reserved_cgroup = "/podruntime.slice";
   told.system_reserved_cgroup = "/system.slice";
   return told;
 }
 
-TEST(AllocatablePolicy, OfNothingToldIsTheKubeletsDefault) {
+TEST(AllocatablePolicy, WithoutSettingsUsesKubeletDefaults) {
   const auto policy = allocatable_policy({});
   ASSERT_TRUE(policy);
   EXPECT_TRUE(policy->enforce_pods);
@@ -43,7 +43,7 @@ TEST(AllocatablePolicy, OfNothingToldIsTheKubeletsDefault) {
 }
 
 TEST(AllocatablePolicy, ReadsAmounts) {
-  AllocatableTold told;
+  AllocatableConfig told;
   told.system_reserved = {
       {"cpu", "1.5"}, {"memory", "1Gi"}, {"ephemeral-storage", "1e9"}, {"pid", "1k"}};
   told.kube_reserved = {{"cpu", "0.1m"}, {"memory", "0"}};
@@ -90,7 +90,7 @@ TEST(AllocatablePolicy, ReadsTheEnforcementTable) {
 }
 
 TEST(AllocatablePolicy, NoneNeedsNoTreeOfCgroups) {
-  AllocatableTold told;
+  AllocatableConfig told;
   told.enforce = {"none"};
   told.cgroups_per_qos = false;
   const auto policy = allocatable_policy(told);
@@ -133,7 +133,7 @@ TEST(AllocatablePolicy, RefusesEnforcementsInTheKubeletsWords) {
 }
 
 TEST(AllocatablePolicy, AReserveNeedsItsCgroup) {
-  AllocatableTold told;
+  AllocatableConfig told;
   told.enforce = {"kube-reserved-compressible", "system-reserved"};
   const auto policy = allocatable_policy(told);
   ASSERT_FALSE(policy);
@@ -163,13 +163,13 @@ TEST(AllocatablePolicy, RefusesAmountsInTheKubeletsWords) {
         Case{"hugepages-2Mi", "4Mi",
              "--kube-reserved value failed to parse: cannot reserve \"hugepages-2Mi\" resource; "
              "what can be is cpu, memory, ephemeral-storage and pid"}}) {
-    AllocatableTold told;
+    AllocatableConfig told;
     told.kube_reserved = {{c.resource, c.text}};
     const auto policy = allocatable_policy(told);
     ASSERT_FALSE(policy) << c.resource;
     EXPECT_EQ(policy.error(), (std::vector<SettingError>{{"kubeReserved", c.resource, c.error}}));
   }
-  AllocatableTold told;
+  AllocatableConfig told;
   told.system_reserved = {{"cpu", "one"}};
   EXPECT_TRUE(allocatable_policy(told).error().front().what.starts_with(
       "--system-reserved value failed to parse: failed to parse quantity \"one\" for \"cpu\" "
@@ -201,13 +201,13 @@ TEST(AllocatablePolicy, QosReservedIsAWholePercentageOfMemory) {
         Case{"memory", "-1%",
              "failed to parse percentage \"-1%\" for \"memory\" resource: percentage must be "
              "between 0 and 100"}}) {
-    AllocatableTold told;
+    AllocatableConfig told;
     told.qos_reserved = {{c.resource, c.text}};
     const auto policy = allocatable_policy(told);
     ASSERT_FALSE(policy) << c.text;
     EXPECT_EQ(sentences(policy.error()), std::vector<std::string>{prefix + c.error});
   }
-  AllocatableTold told;
+  AllocatableConfig told;
   for (const int percent : {0, 50, 100}) {
     told.qos_reserved = {{"memory", std::to_string(percent) + "%"}};
     EXPECT_EQ(allocatable_policy(told)->qos_reserved_memory, percent);
@@ -215,7 +215,7 @@ TEST(AllocatablePolicy, QosReservedIsAWholePercentageOfMemory) {
 }
 
 TEST(AllocatablePolicy, ReservedCpusReplaceWhatIsReservedOfCpu) {
-  AllocatableTold told;
+  AllocatableConfig told;
   told.kube_reserved = {{"cpu", "1"}, {"memory", "1Gi"}};
   told.system_reserved = {{"cpu", "500m"}};
   told.reserved_cpus = 4;
@@ -233,7 +233,7 @@ TEST(AllocatablePolicy, ReservedCpusReplaceWhatIsReservedOfCpu) {
 }
 
 TEST(AllocatablePolicy, EachReserveNeedsACgroupOfItsOwn) {
-  AllocatableTold told = with_cgroups({"kube-reserved", "system-reserved"});
+  AllocatableConfig told = with_cgroups({"kube-reserved", "system-reserved"});
   told.kube_reserved_cgroup = "system.slice";  // the same, spelt otherwise
   const auto policy = allocatable_policy(told);
   ASSERT_FALSE(policy);
@@ -243,7 +243,7 @@ TEST(AllocatablePolicy, EachReserveNeedsACgroupOfItsOwn) {
 }
 
 TEST(AllocatablePolicy, SpellsPathsAsTheDriverDoes) {
-  AllocatableTold told = with_cgroups({"pods"});
+  AllocatableConfig told = with_cgroups({"pods"});
   told.cgroup_root = "/my-root";
   told.kube_reserved_cgroup = "kube-reserved.slice";
   auto policy = allocatable_policy(told);
@@ -260,7 +260,7 @@ TEST(AllocatablePolicy, SpellsPathsAsTheDriverDoes) {
 }
 
 TEST(AllocatablePolicy, ARootMustLeaveRoomForPods) {
-  AllocatableTold told;
+  AllocatableConfig told;
   told.cgroup_root = "/" + std::string(200, 'r');
   ASSERT_FALSE(allocatable_policy(told));
   EXPECT_EQ(allocatable_policy(told).error().front().field, "cgroupRoot");
@@ -269,7 +269,7 @@ TEST(AllocatablePolicy, ARootMustLeaveRoomForPods) {
 }
 
 TEST(AllocatablePolicy, EveryErrorAtOnce) {
-  AllocatableTold told;
+  AllocatableConfig told;
   told.enforce = {
       "system-reserved", "system-reserved-compressible", "bogus", "none", "pods", "pods"};
   told.cgroups_per_qos = true;
@@ -296,7 +296,7 @@ TEST(AllocatablePolicy, EveryErrorAtOnce) {
 }
 
 TEST(AllocatablePolicy, EnforcementWithoutTheTreeIsRefusedKeyByKey) {
-  AllocatableTold told = with_cgroups({"pods", "kube-reserved", "nonsense"});
+  AllocatableConfig told = with_cgroups({"pods", "kube-reserved", "nonsense"});
   told.cgroups_per_qos = false;
   const auto policy = allocatable_policy(told);
   ASSERT_FALSE(policy);
@@ -308,7 +308,7 @@ TEST(AllocatablePolicy, EnforcementWithoutTheTreeIsRefusedKeyByKey) {
   EXPECT_EQ(policy.error()[2].key, "nonsense");
 }
 
-TEST(PodSizing, OfNothingToldIsTheKubeletsDefault) {
+TEST(PodSizing, WithoutSettingsUsesKubeletDefaults) {
   const auto sizing = pod_sizing({}, WeightFormula::kQuadratic);
   ASSERT_TRUE(sizing);
   EXPECT_EQ(sizing->weights, WeightFormula::kQuadratic);
@@ -322,7 +322,7 @@ TEST(PodSizing, OfNothingToldIsTheKubeletsDefault) {
 }
 
 TEST(PodSizing, ReadsTheVariantsOfMemoryQos) {
-  PodSizingTold told{.memory_qos_gate = true};
+  PodSizingConfig told{.memory_qos_gate = true};
   EXPECT_EQ(pod_sizing(told, {})->memory_qos.reservation, MemoryQos::Reservation::kEvery);
   EXPECT_EQ(pod_sizing(told, {})->memory_qos.throttling_factor, 0.9);
   told.reservation_policy = "None";
@@ -341,7 +341,7 @@ TEST(PodSizing, ReadsPidsAndSwap) {
 
 TEST(PodSizing, RefusesInTheKubeletsWords) {
   struct Case {
-    PodSizingTold told;
+    PodSizingConfig told;
     const char* error;
   };
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

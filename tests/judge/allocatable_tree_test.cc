@@ -30,8 +30,8 @@ Amounts capacity() {
 }
 
 // 2 CPUs, 4 GiB and 2768 tasks are reserved in all.
-AllocatableTold told(std::vector<std::string> enforce) {
-  AllocatableTold all;
+AllocatableConfig told(std::vector<std::string> enforce) {
+  AllocatableConfig all;
   all.enforce = std::move(enforce);
   all.kube_reserved = {{"cpu", "1"}, {"memory", "3Gi"}, {"pid", "1768"}};
   all.system_reserved = {{"cpu", "1"}, {"memory", "1Gi"}, {"pid", "1000"}};
@@ -40,8 +40,8 @@ AllocatableTold told(std::vector<std::string> enforce) {
   return all;
 }
 
-std::vector<NodeCgroup> cgroups(const AllocatableTold& all, const PodSizing& sizing = {},
-                                const TierSums& sums = {}) {
+std::vector<NodeCgroup> cgroups(const AllocatableConfig& all, const PodSizing& sizing = {},
+                                const QosTierSums& sums = {}) {
   const auto policy = allocatable_policy(all);
   if (!policy) {
     ADD_FAILURE() << policy.error().front().what;
@@ -106,20 +106,20 @@ TEST(NodeTree, ReservesAreWrittenWhereTheyAreEnforced) {
 }
 
 TEST(NodeTree, AReserveOfNothingLimitsNothing) {
-  AllocatableTold all = told({"pods", "system-reserved"});
+  AllocatableConfig all = told({"pods", "system-reserved"});
   all.system_reserved = {{"memory", "0"}, {"pid", "0"}};
   EXPECT_EQ(tree(cgroups(all)).at("/system.slice"),
             (Files{{"hugetlb.2MB.max", "0"}, {"hugetlb.1GB.max", "0"}}));
 }
 
 TEST(NodeTree, IsNotOursWithoutCgroupsPerQos) {
-  AllocatableTold all = told({"none"});
+  AllocatableConfig all = told({"none"});
   all.cgroups_per_qos = false;
   EXPECT_TRUE(cgroups(all).empty());
 }
 
 TEST(NodeTree, OneFormulaAtEveryLevel) {
-  const TierSums sums{
+  const QosTierSums sums{
       .burstable_cpu = MilliCpu{1000}, .burstable_memory = {}, .guaranteed_memory = {}};
   const auto all =
       cgroups(told({"pods", "kube-reserved"}), {.weights = WeightFormula::kQuadratic}, sums);
@@ -136,7 +136,7 @@ TEST(NodeTree, ParentsComeBeforeChildren) {
 }
 
 TEST(NodeTree, IsSpeltByTheCgroupfsDriverToo) {
-  AllocatableTold all = told({"pods"});
+  AllocatableConfig all = told({"pods"});
   all.driver = CgroupDriver::kCgroupfs;
   const Tree files = tree(cgroups(all));
   EXPECT_TRUE(files.contains("/kubepods"));
@@ -154,26 +154,26 @@ Pod pod(QosClass qos, const char* cpu, const char* memory) {
   return made;
 }
 
-TEST(TierSums, AreByClassAndCountOverhead) {
+TEST(QosTierSums, AreByClassAndCountOverhead) {
   Pod with_overhead = pod(QosClass::kBurstable, "250m", "1Gi");
   with_overhead.overhead = {{"cpu", q("50m")}, {"memory", q("64Mi")}};
   const Pod guaranteed = pod(QosClass::kGuaranteed, "2", "4Gi");
   const Pod best_effort = pod(QosClass::kBestEffort, "1", "1Gi");
   const std::vector<const Pod*> active{&with_overhead, &guaranteed, &best_effort, &with_overhead};
-  EXPECT_EQ(tier_sums(active), (TierSums{.burstable_cpu = MilliCpu{600},
-                                         .burstable_memory = 2176_MiB,
-                                         .guaranteed_memory = 4_GiB}));
-  EXPECT_EQ(tier_sums({}), TierSums{});
+  EXPECT_EQ(qos_tier_sums(active), (QosTierSums{.burstable_cpu = MilliCpu{600},
+                                                .burstable_memory = 2176_MiB,
+                                                .guaranteed_memory = 4_GiB}));
+  EXPECT_EQ(qos_tier_sums({}), QosTierSums{});
 }
 
-TEST(TierSums, Saturate) {
+TEST(QosTierSums, Saturate) {
   const Pod huge = pod(QosClass::kBurstable, "9e15", "8Ei");
   const std::vector<const Pod*> active(3, &huge);
-  EXPECT_EQ(tier_sums(active).burstable_memory, Bytes{INT64_MAX});
-  EXPECT_EQ(tier_sums(active).burstable_cpu, MilliCpu{INT64_MAX});
+  EXPECT_EQ(qos_tier_sums(active).burstable_memory, Bytes{INT64_MAX});
+  EXPECT_EQ(qos_tier_sums(active).burstable_cpu, MilliCpu{INT64_MAX});
 }
 
-constexpr TierSums kSums{
+constexpr QosTierSums kSums{
     .burstable_cpu = {1500}, .burstable_memory = 2_GiB, .guaranteed_memory = 4_GiB};
 
 TEST(NodeTree, TheBurstableTierWeighsWhatItsPodsAskFor) {
@@ -188,7 +188,7 @@ TEST(NodeTree, QosReservedKeepsFromTheTiersWhatTheBetterAskedFor) {
   };
   for (const Case& c :
        {Case{"0%", 12_GiB, 12_GiB}, Case{"50%", 10_GiB, 9_GiB}, Case{"100%", 8_GiB, 6_GiB}}) {
-    AllocatableTold all = told({"pods"});
+    AllocatableConfig all = told({"pods"});
     all.qos_reserved = {{"memory", c.percent}};
     const auto made = cgroups(all, {}, kSums);
     EXPECT_EQ(values_of(made, Role::kBurstable).memory_max, Limit<Bytes>(c.burstable)) << c.percent;
@@ -235,7 +235,7 @@ TEST(NodeTree, ProtectionsNeverExceedCapacity) {
   for (const Reservation reservation : {Reservation::kEvery, Reservation::kTiered})
     for (const Bytes burstable : {0_B, 2_GiB, 13_GiB, Bytes{INT64_MAX}})
       for (const Bytes guaranteed : {0_B, 4_GiB, 17_GiB, Bytes{INT64_MAX}}) {
-        const TierSums sums{
+        const QosTierSums sums{
             .burstable_cpu = {}, .burstable_memory = burstable, .guaranteed_memory = guaranteed};
         const auto all =
             cgroups(told({"pods", "kube-reserved", "system-reserved"}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cpu_manager_state of every version: there and back, and what damage is noticed.
-#include "act/cpu_checkpoint.h"
+#include "act/cpus/cpu_checkpoint.h"
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods come and go on any machine under any options: nobody shares what is his, nothing is lost.
-#include "judge/cpuset/admission.h"
-#include "judge/cpuset/cpu_request.h"
-#include "judge/cpuset/static_policy.h"
+#include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset_machine.h"
 #include "judge/cpuset_pods.h"
 
@@ -53,7 +53,7 @@ void expect_sizes(const CpuState& state, const Pod& pod) {
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& each : *list) {
       const CpuSet* const cpus = exclusive_cpus(state, pod.uid, each.name);
-      EXPECT_EQ(cpus ? cpus->size() : 0, exclusive_cpus_wanted(pod, each));
+      EXPECT_EQ(cpus ? cpus->size() : 0, exclusive_cpus_requested(pod, each));
     }
 }
 
@@ -113,7 +113,7 @@ TEST(StaticPolicy, NeverGivesACpuTwiceOnAnyMachine) {
         std::vector<const Pod*> active;
         for (const auto& [uid, pod] : pods)
           active.push_back(&pod);
-        state = without_stale(state, active);
+        state = remove_stale(state, active);
       } else {
         const Pod pod = chance.pod("pod" + std::to_string(step));
         const auto next = admit(*policy, state, pod);
@@ -128,7 +128,7 @@ TEST(StaticPolicy, NeverGivesACpuTwiceOnAnyMachine) {
       }
       expect_sound(*policy, state, pods);
     }
-    state = without_stale(state, {});
+    state = remove_stale(state, {});
     EXPECT_EQ(state, policy->initial()) << "all is given back";
   }
   EXPECT_GT(made, 500);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod that names a device has its CPUs where the device is, if the topology manager has a say.
-#include "judge/cpuset/admission.h"
-#include "judge/cpuset/device_hints.h"
+#include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/hints/device_hints.h"
 #include "judge/cpuset_machine.h"
 #include "judge/cpuset_pods.h"
 
@@ -60,7 +60,7 @@ TEST_P(NearDevices, GetsItsCpus) {
                                                             {"0000:c1:00.0", 2}}})
                                   .value();
   Pod pod = pod_of("a", {}, {container("c", row.cpu)});
-  if (*row.devices) pod.annotations.emplace(kNearDevices, row.devices);
+  if (*row.devices) pod.annotations.emplace(kNearDevicesAnnotation, row.devices);
   const auto state = admit(policy, policy.initial(), pod);
   const CpuSet* const cpus = state ? exclusive_cpus(*state, "a", "c") : nullptr;
   EXPECT_EQ(cpus ? cpus->format() : "", row.expected);
@@ -77,7 +77,7 @@ TEST(NearDevices, WhoSharesIsNotRefusedForThem) {
                         .devices = {{"a", 0}, {"b", 1}}})
           .value();
   Pod pod = pod_of("a", {}, {container("c", "500m")});
-  pod.annotations.emplace(kNearDevices, "a,b");
+  pod.annotations.emplace(kNearDevicesAnnotation, "a,b");
   EXPECT_TRUE(admit(policy, policy.initial(), pod));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hints and their merging, against the definitions written out; and their bounds on many nodes.
-#include "judge/cpuset/hints.h"
-#include "judge/cpuset/merge.h"
+#include "judge/cpuset/hints/cpu_hints.h"
+#include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset_machine.h"
 
 #include <algorithm>
@@ -68,10 +68,10 @@ TEST(Hints, AreBoundedOnManyNodes) {
       machine({.sockets = 2, .nodes_per_socket = 16, .cores_per_node = 8, .threads = 2});
   ASSERT_EQ(topology.cpus().size(), 512);
   for (const int count : {1, 16, 17, 100, 256, 400, 511, 512}) {
-    Effort effort;
+    WorkCounter work;
     const HintList hints =
-        cpu_hints(topology, {.count = count, .available = topology.cpus()}, &effort);
-    EXPECT_LE(effort.steps, static_cast<std::uint64_t>(kMostHintSubsets)) << "of 2^32";
+        cpu_hints(topology, {.count = count, .available = topology.cpus()}, &work);
+    EXPECT_LE(work.steps, static_cast<std::uint64_t>(kMaxHintSubsets)) << "of 2^32";
     EXPECT_TRUE(std::ranges::any_of(hints, &NumaHint::preferred)) << count;
   }
   // Free CPUs only where a walk in order would come last, and on more nodes than it gets to.
@@ -171,7 +171,7 @@ TEST(Merge, FindsWhatEveryPermutationFinds) {
     std::vector<ProviderHints> providers;
     for (const HintList& list : lists)
       providers.push_back({{"resource", list}});
-    const Merged merged = merge_hints(rules, numa, providers);
+    const MergedHint merged = merge_hints(rules, numa, providers);
     EXPECT_EQ(merged.best, Permutations(rules, numa, lists).best());
     EXPECT_EQ(merged.admit, merged.best.preferred);
     preferred += merged.best.preferred;
@@ -188,7 +188,7 @@ TEST(Merge, OfManyLongListsIsStillSmallWork) {
   ProviderHints provider;
   for (int i = 0; i < 10; ++i)
     provider["resource" + std::to_string(i)] = hints;
-  const Merged merged =
+  const MergedHint merged =
       merge_hints({.policy = TopologyPolicy::kSingleNumaNode}, topology.numa(), {&provider, 1});
   EXPECT_EQ(merged.best, (NumaHint{NodeSet::of(0), true}));
 
@@ -202,7 +202,7 @@ TEST(Merge, OfManyLongListsIsStillSmallWork) {
 
 TEST(Merge, WithoutAPolicyNothingIsAskedAndAllAreAdmitted) {
   const ProviderHints nowhere{{"cpu", HintList{}}};
-  const Merged merged = merge_hints({}, {.nodes = NodeSet{3}}, {&nowhere, 1});
+  const MergedHint merged = merge_hints({}, {.nodes = NodeSet{3}}, {&nowhere, 1});
   EXPECT_TRUE(merged.admit);
   EXPECT_FALSE(merged.best.nodes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine of 512 CPUs, filled with pods and emptied: how much work that is. The figures are
 // printed; no time is asserted.
-#include "judge/cpuset/arrange.h"
+#include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/repack.h"
 #include "judge/cpuset_machine.h"
 #include "judge/cpuset_pods.h"
@@ -49,24 +49,24 @@ TEST(Large, FiveHundredCpusAreDealtOut) {
   const auto began = Clock::now();
   for (const Pod& pod : pods) {
     active.push_back(&pod);
-    Arrangement next = arrange(policy, state, active);
+    CpuAssignment next = assign_cpus(policy, state, active);
     ASSERT_TRUE(next.refused.empty()) << pod.name;
     state = std::move(next.state);
   }
   const double filled = milliseconds_since(began);
   EXPECT_EQ(assigned_cpus(state).size(), free);
   const auto again = Clock::now();
-  EXPECT_EQ(arrange(policy, state, active).state, state);
+  EXPECT_EQ(assign_cpus(policy, state, active).state, state);
   const double settled = milliseconds_since(again);
-  Effort effort;
+  WorkCounter work;
   ASSERT_TRUE(take(policy.topology(), policy.topology().cpus(), 128,
-                   take_rules(policy.config().options, policy.topology()), &effort));
+                   take_rules(policy.config().options, policy.topology()), &work));
   std::printf(
       "    %zu pods one by one: %.1f ms each; all looked at again: %.1f ms; 128 of 512 CPUs: "
       "%llu steps\n",
       pods.size(), filled / static_cast<double>(pods.size()), settled,
-      static_cast<unsigned long long>(effort.steps));
-  EXPECT_EQ(arrange(policy, state, {}).state, policy.initial());
+      static_cast<unsigned long long>(work.steps));
+  EXPECT_EQ(assign_cpus(policy, state, {}).state, policy.initial());
 }
 
 // Every second pod of a full machine is gone, and larger ones came to what was left.
@@ -83,13 +83,13 @@ TEST(Large, WhatIsInPiecesIsRepacked) {
     state = *admit(policy, state, pods[i]);
     if (i % 2) left.push_back(&pods[i]);
   }
-  state = without_stale(state, left);
+  state = remove_stale(state, left);
   for (std::size_t i = 126; i < pods.size(); ++i) {
     state = *admit(policy, state, pods[i]);
     left.push_back(&pods[i]);
   }
   const auto began = Clock::now();
-  const Repacking done = repack(policy, state, left);
+  const RepackPlan done = repack(policy, state, left);
   std::printf("    %zu pods repacked in %.0f ms: %d CPUs moved, caches %d -> %d, nodes %d -> %d\n",
               left.size(), milliseconds_since(began), done.moved_cpus(), done.before.span.caches,
               done.after.span.caches, done.before.span.numa_nodes, done.after.span.numa_nodes);

@@ -22,7 +22,7 @@ struct MachineShape {
 // Threads of a core are numbered apart, as the kernel does on x86: 0, 0 + cores, ...
 inline Topology machine(const MachineShape& shape) {
   const int cores = shape.sockets * shape.nodes_per_socket * shape.cores_per_node;
-  std::vector<CpuPlace> rows;
+  std::vector<CpuLocation> rows;
   for (int core = 0; core < cores; ++core) {
     const int node = core / shape.cores_per_node;
     const int socket = node / shape.nodes_per_socket;
@@ -38,7 +38,7 @@ inline Topology odd_machine(std::mt19937& random) {
   const auto below = [&](int n) { return std::uniform_int_distribution(0, n - 1)(random); };
   const int sockets = 1 + below(3);
   const int nodes = 1 + below(5);
-  std::vector<CpuPlace> rows;
+  std::vector<CpuLocation> rows;
   Cpu next = below(2);
   for (int core = 0, cores = 2 + below(20); core < cores; ++core) {
     const int node = below(nodes);

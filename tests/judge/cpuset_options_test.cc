@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the static policy may be configured to; everything wrong is named at once.
-#include "judge/cpuset/options.h"
-#include "judge/cpuset/static_policy.h"
+#include "judge/cpuset/policy/policy_options.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset_machine.h"
 
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a container asks for and gets, what goes back, and what a refusal says.
-#include "judge/cpuset/admission.h"
-#include "judge/cpuset/cpu_request.h"
-#include "judge/cpuset/static_policy.h"
+#include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset_machine.h"
 #include "judge/cpuset_pods.h"
 
@@ -57,7 +57,7 @@ TEST(CpuRequest, OnlyWholeCpusOfGuaranteedPodsAreExclusive) {
                         Case{"a_hair_more", "2.000000001", "2.000000001", 0}}) {
     Pod pod = pod_of("p", {}, {container("c", c.request)});
     pod.containers[0].limits["cpu"] = *Quantity::parse(c.limit);
-    EXPECT_EQ(exclusive_cpus_wanted(pod, pod.containers[0]), c.wanted) << c.says;
+    EXPECT_EQ(exclusive_cpus_requested(pod, pod.containers[0]), c.wanted) << c.says;
   }
 }
 
@@ -80,7 +80,7 @@ TEST(CpuRequest, OfAPodIsTheMostItHasAtOnce) {
              {container("a", "2")},
              7},
         Case{"parts_do_not_count", {}, {container("a", "2"), container("b", "500m")}, 2}})
-    EXPECT_EQ(exclusive_cpus_wanted(pod_of("p", c.init, c.apps)), c.wanted) << c.says;
+    EXPECT_EQ(exclusive_cpus_requested(pod_of("p", c.init, c.apps)), c.wanted) << c.says;
 }
 
 // --- allocating ------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ TEST(StaticPolicy, FinishedInitContainersLeaveTheirCpusToTheirPod) {
   EXPECT_EQ(has(state, "p", "j"), "2,10") << "of i, less what the sidecar holds";
   EXPECT_EQ(has(state, "p", "a"), "2,8,10");
   EXPECT_EQ(has(state, "p", "b"), "shared");
-  EXPECT_TRUE(policy.faults(state).empty()) << policy.faults(state).front().what;
+  EXPECT_TRUE(policy.find_faults(state).empty()) << policy.find_faults(state).front().what;
 
   // Another pod in between does not make it forget, as it does the kubelet.
   const Pod first = pod_of("p", {container("i", "4")}, {});
@@ -109,12 +109,12 @@ TEST(StaticPolicy, AReleasedInitContainerKeepsWhatItsPodStillHas) {
   const StaticPolicy policy = small_policy();
   const Pod pod = pod_of("p", {container("i", "4")}, {container("a", "2")});
   const CpuState both = admitted(policy, policy.initial(), pod);
-  const CpuState app = released(both, "p", "i");
+  const CpuState app = release_cpus(both, "p", "i");
   EXPECT_EQ(has(app, "p", "a"), "1,9");
   EXPECT_EQ(app.default_set, policy.topology().cpus() - (CpuSet{1, 9}));
-  EXPECT_EQ(released(app, "p", "a"), policy.initial());
-  EXPECT_EQ(released(app, "p", "unknown"), app);
-  EXPECT_EQ(released(app, "unknown", "a"), app);
+  EXPECT_EQ(release_cpus(app, "p", "a"), policy.initial());
+  EXPECT_EQ(release_cpus(app, "p", "unknown"), app);
+  EXPECT_EQ(release_cpus(app, "unknown", "a"), app);
 }
 
 TEST(StaticPolicy, WhatIsStaleGoesBack) {
@@ -124,11 +124,11 @@ TEST(StaticPolicy, WhatIsStaleGoesBack) {
   CpuState state = admitted(policy, admitted(policy, policy.initial(), kept), gone);
   const Pod renamed = pod_of("kept", {}, {container("a", "2")});
   const Pod* const active[] = {&renamed};
-  state = without_stale(state, active);
+  state = remove_stale(state, active);
   EXPECT_EQ(has(state, "kept", "a"), "1,9");
   EXPECT_EQ(has(state, "kept", "b"), "shared");
   EXPECT_EQ(state.entries.size(), 1U);
-  EXPECT_TRUE(policy.faults(state).empty());
+  EXPECT_TRUE(policy.find_faults(state).empty());
 }
 
 TEST(StaticPolicy, AContainerKeepsItsCpusOnAFullNode) {
@@ -252,7 +252,7 @@ TEST(StaticPolicy, HintsOfWhatAContainerHasPointWhereItIs) {
   EXPECT_EQ(policy.hints(state, pod_of("p", {}, {container("a", "500m")})), ProviderHints{});
 }
 
-TEST(StaticPolicy, CpusThatTheMachineHasLostAreGivenToNobody) {
+TEST(StaticPolicy, OfflineCpusAreNotAssigned) {
   const StaticPolicy policy = small_policy();
   const Pod pod = pod_of("p", {container("i", "2")}, {container("a", "2")});
   const CpuState state{.default_set = CpuSet::range(0, 31), .entries = {{"p", {{"i", {40, 41}}}}}};
@@ -298,7 +298,8 @@ TEST(StateFaults, AreAllNamed) {
                 {Kind::kReservedMissing, Kind::kOverlap, Kind::kOtherCpus}},
        }) {
     std::vector<Kind> kinds;
-    for (const StateFault& fault : small_policy({.strict_reservation = c.strict}).faults(c.state))
+    for (const StateFault& fault :
+         small_policy({.strict_reservation = c.strict}).find_faults(c.state))
       kinds.push_back(fault.kind);
     EXPECT_EQ(kinds, c.kinds) << c.says;
   }

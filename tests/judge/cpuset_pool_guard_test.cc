@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared pool is never left with less than its pods requested: who is refused for it, who is
 // not, and who keeps what he has.
-#include "judge/cpuset/arrange.h"
+#include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/pool_guard.h"
 #include "judge/cpuset/repack.h"
 #include "judge/cpuset_machine.h"
@@ -146,9 +146,9 @@ class SharedPoolGuard : public testing::TestWithParam<Row> {
     for (const Pod& pod : GetParam().pods)
       active_.push_back(&pod);
   }
-  Arrangement arranged(bool guarded) const {
-    return arrange(policy_, GetParam().known, active_, {},
-                   {.requested = {GetParam().others}, .guarded = guarded});
+  CpuAssignment arranged(bool guarded) const {
+    return assign_cpus(policy_, GetParam().known, active_, {},
+                       {.requested = {GetParam().others}, .guarded = guarded});
   }
 
   const StaticPolicy policy_ = policy_of();
@@ -156,18 +156,18 @@ class SharedPoolGuard : public testing::TestWithParam<Row> {
 };
 
 TEST_P(SharedPoolGuard, LeavesWhatWasRequested) {
-  const Arrangement arrangement = arranged(true);
+  const CpuAssignment arrangement = arranged(true);
   EXPECT_EQ(text_of(arrangement.state), GetParam().expected);
   EXPECT_EQ(arrangement.pool, GetParam().pool);
   ASSERT_EQ(arrangement.refused.size(), GetParam().refused);
   for (const PodRefusal& each : arrangement.refused)
     EXPECT_TRUE(std::holds_alternative<SharedPoolError>(each.why.refusal));
-  EXPECT_TRUE(policy_.faults(arrangement.state).empty());
+  EXPECT_TRUE(policy_.find_faults(arrangement.state).empty());
 }
 
 // As the kubelet does; what was asked of the pool is told all the same.
-TEST_P(SharedPoolGuard, UnguardedNobodyIsRefusedForIt) {
-  const Arrangement arrangement = arranged(false);
+TEST_P(SharedPoolGuard, WithoutTheGuardNoPodIsRejected) {
+  const CpuAssignment arrangement = arranged(false);
   for (const PodRefusal& each : arrangement.refused)
     EXPECT_FALSE(std::holds_alternative<SharedPoolError>(each.why.refusal));
   EXPECT_GE(arrangement.pool.requested.count, GetParam().others);
@@ -203,7 +203,8 @@ TEST(SharedPool, HasTheRequestOfThoseWithoutCpusOfTheirOwn) {
 
 TEST(SharedPool, ARefusalSaysWhatIsLeftAndWhatIsNeeded) {
   const StaticPolicy policy = policy_of();
-  const auto refused = admit_beside(policy, policy.initial(), pinned("a", "4"), MilliCpu{3250});
+  const auto refused =
+      admit_with_pool_guard(policy, policy.initial(), pinned("a", "4"), MilliCpu{3250});
   ASSERT_FALSE(refused);
   EXPECT_EQ(reason(refused.error().refusal), "SharedPoolError");
   EXPECT_EQ(message(refused.error().refusal),
@@ -213,7 +214,7 @@ TEST(SharedPool, ARefusalSaysWhatIsLeftAndWhatIsNeeded) {
 }
 
 // Two that were refused could be served by making room; the pool spares CPUs for one of them.
-TEST(SharedPool, RepackingServesNobodyAtItsCost) {
+TEST(SharedPool, RepackingDoesNotShrinkThePool) {
   const StaticPolicy policy =
       StaticPolicy::of({.topology = machine({.sockets = 2, .cores_per_node = 2}),
                         .reservation = {.cpus = cpus("0")},
@@ -223,7 +224,7 @@ TEST(SharedPool, RepackingServesNobodyAtItsCost) {
   const Pod* const pods[] = {&a, &b, &c};
   const CpuState known{cpus("0,3-7"), {{"a", {{"c", cpus("1")}}}, {"b", {{"c", cpus("2")}}}}};
   const auto served = [&](std::int64_t others) {
-    const Repacking done = repack(policy, known, pods, {.requested = {others}, .guarded = true});
+    const RepackPlan done = repack(policy, known, pods, {.requested = {others}, .guarded = true});
     return exclusive_cpus(done.state, "c", "c") != nullptr;
   };
   EXPECT_TRUE(served(1000));

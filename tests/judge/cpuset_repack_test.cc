@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What repacking moves, what it leaves, and that nobody loses by it on any machine.
-#include "judge/cpuset/admission.h"
-#include "judge/cpuset/cpu_request.h"
+#include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/policy/cpu_request.h"
 #include "judge/cpuset/repack.h"
 #include "judge/cpuset_machine.h"
 #include "judge/cpuset_pods.h"
@@ -107,11 +107,11 @@ TEST_P(Repack, GivesTheState) {
   const Row& row = GetParam();
   const StaticPolicy policy = policy_of(row.shape, row.topology_policy);
   const Node held = held_by(policy, row.held);
-  const Repacking done = repack(policy, held.state, pointers(held.pods));
+  const RepackPlan done = repack(policy, held.state, pointers(held.pods));
   EXPECT_EQ(text_of(done.state), row.expected);
   EXPECT_EQ(done.moved_cpus(), row.moved);
   EXPECT_EQ(done.moves.empty(), row.moved == 0);
-  EXPECT_TRUE(policy.faults(done.state).empty());
+  EXPECT_TRUE(policy.find_faults(done.state).empty());
   EXPECT_EQ(repack(policy, done.state, pointers(held.pods)).state, done.state) << "once is enough";
 }
 
@@ -121,15 +121,15 @@ INSTANTIATE_TEST_SUITE_P(Rows, Repack, testing::ValuesIn(kRows),
 TEST(Repack, TheGainIsTold) {
   const StaticPolicy policy = policy_of(kTwoNodes, TopologyPolicy::kSingleNumaNode);
   const Node held = held_by(policy, {{"a", "1,3", 2}, {"b", "2", 1}, {"c", "", 4}});
-  const Repacking done = repack(policy, held.state, pointers(held.pods));
-  EXPECT_EQ(done.before, (Packing{1, {3, 3, 3, 3}, 0, 2}));
+  const RepackPlan done = repack(policy, held.state, pointers(held.pods));
+  EXPECT_EQ(done.before, (PackingScore{1, {3, 3, 3, 3}, 0, 2}));
   EXPECT_EQ(text_of(done.state), "a 1,5; b 4; c 2-3,6-7");
-  EXPECT_EQ(done.after, (Packing{0, {3, 3, 3, 4}, 0, 0}));
+  EXPECT_EQ(done.after, (PackingScore{0, {3, 3, 3, 4}, 0, 0}));
   ASSERT_EQ(done.moves.size(), 3U);
   EXPECT_EQ(done.moves[2].from.format(), "") << "it shared";
 }
 
-TEST(Repack, WhoMayNotBeMovedStays) {
+TEST(Repack, UnmovableContainersStay) {
   const StaticPolicy policy = policy_of(kOneNode);
   const Node held = held_by(policy, {{"a", "1-2", 2}, {"b", "5-6", 2}, {"c", "3,7", 2}});
   const std::vector<const Pod*> some{&held.pods[0]};
@@ -191,7 +191,7 @@ class Chance {
 // Two pods never have the same CPU, reserved ones are nobody's, and each CPU is somewhere.
 void expect_sound(const StaticPolicy& policy, const CpuState& state) {
   // Under strict reservation all may be given away.
-  EXPECT_TRUE(state.default_set.empty() || policy.faults(state).empty());
+  EXPECT_TRUE(state.default_set.empty() || policy.find_faults(state).empty());
   std::map<Cpu, std::string> owner;
   for (const auto& [uid, containers] : state.entries)
     for (const auto& [name, set] : containers) {
@@ -202,7 +202,7 @@ void expect_sound(const StaticPolicy& policy, const CpuState& state) {
     }
 }
 
-TEST(Repack, NobodyLosesByItOnAnyMachine) {
+TEST(Repack, NoPodGetsWorseOnAnyTopology) {
   Chance chance(7);
   int gained = 0, moved = 0;
   for (int round = 0; round < 12 && !testing::Test::HasFailure(); ++round) {
@@ -217,13 +217,13 @@ TEST(Repack, NobodyLosesByItOnAnyMachine) {
       const Pod& pod = pods.emplace(uid, chance.pod(uid)).first->second;
       for (const auto& [name, each] : pods)
         active.push_back(&each);
-      state = without_stale(state, active);
+      state = remove_stale(state, active);
       if (auto next = admit(*policy, state, pod)) state = *std::move(next);
     }
     std::vector<const Pod*> all;
     for (const auto& [uid, pod] : pods)
       all.push_back(&pod);
-    const Repacking done = repack(*policy, state, all);
+    const RepackPlan done = repack(*policy, state, all);
     expect_sound(*policy, done.state);
     for (const auto& [uid, containers] : state.entries)
       for (const auto& [name, set] : containers) {

@@ -90,7 +90,7 @@ TEST(CpuSet, ADamagedListDoesNotAskForAllMemory) {
 
 TEST(Topology, SaysWhichRowCannotBe) {
   struct Case {
-    std::vector<CpuPlace> rows;
+    std::vector<CpuLocation> rows;
     const char* what;
   };
   for (const Case& c : {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking CPUs: what must hold of every answer on every machine, and how much work it may cost.
-#include "judge/cpuset/distribution.h"
-#include "judge/cpuset/take.h"
+#include "judge/cpuset/allocation/distribution.h"
+#include "judge/cpuset/allocation/take_cpus.h"
 #include "judge/cpuset_machine.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TEST(Take, GivesExactlyWhatIsAskedOfWhatIsThereOnAnyMachine) {
                           .prefer_uncore = below(2) == 1,
                           .across_numa = below(2) == 1,
                           .group = 1 + below(3)};
-    const Taken taken = take(topology, available, count, rules);
+    const TakeResult taken = take(topology, available, count, rules);
     if (count > available.size()) {
       ASSERT_FALSE(taken);
       EXPECT_EQ(taken.error(), (NotEnoughCpus{count, available.size()}));
@@ -51,7 +51,7 @@ TEST(Take, PackedCutsNoMoreThanOneFreeCore) {
     const CpuSet available = some_of(topology.cpus(), 20 + below(81), random);
     if (available.empty()) continue;
     const int count = 1 + below(available.size());
-    const Taken taken = take(topology, available, count, {});
+    const TakeResult taken = take(topology, available, count, {});
     ASSERT_TRUE(taken);
     int cut = 0;
     for (const CpuGroup& core : topology.groups(Level::kCore))
@@ -65,7 +65,7 @@ TEST(Take, PackedCutsNoMoreThanOneFreeCore) {
 TEST(Take, HybridMachinesGiveOnlyWhatIsAvailable) {
   // P-cores 0-1 … 10-11, E-cores 12-19: the average core has 20/14 = 1 CPU, and upstream takes
   // half-free P-cores for free ones (kubernetes/kubernetes 140495).
-  std::vector<CpuPlace> rows;
+  std::vector<CpuLocation> rows;
   for (Cpu cpu = 0; cpu < 12; ++cpu)
     rows.push_back({cpu, cpu / 2 * 2, 0, 0, 0});
   for (Cpu cpu = 12; cpu < 20; ++cpu)
@@ -174,9 +174,9 @@ std::optional<Plan> by_trying_all(const std::vector<int>& left, int count, int g
 
 // Whether there is a plan at all.
 bool expect_as_by_trying(const std::vector<int>& left, int count, int group, int fewest) {
-  Effort effort;
+  WorkCounter work;
   const auto plan =
-      distribute({.left = left, .count = count, .group = group, .fewest_nodes = fewest}, effort);
+      distribute({.left = left, .count = count, .group = group, .fewest_nodes = fewest}, work);
   const auto expected = by_trying_all(left, count, group, fewest);
   SCOPED_TRACE(testing::PrintToString(left) + " count " + std::to_string(count) + " group " +
                std::to_string(group) + " from " + std::to_string(fewest) + " nodes");
@@ -226,13 +226,13 @@ TEST(Work, APackedTakeGrowsWithTheCpusAlone) {
   for (const bool prefer_uncore : {false, true})
     for (const CpuOrder order : kOrders)
       for (int count = 1; count <= 512; count += 17) {
-        Effort effort;
+        WorkCounter work;
         const CpuSet available = some_of(topology.cpus(), 95, random);
         const TakeRules rules{.order = order, .prefer_uncore = prefer_uncore};
-        const Taken taken = take(topology, available, count, rules, &effort);
+        const TakeResult taken = take(topology, available, count, rules, &work);
         EXPECT_EQ(taken.has_value(), count <= available.size());
         // 32 caches are sorted anew for each: measured, at most 44,000 with them, 11,000 without.
-        EXPECT_LE(effort.steps, prefer_uncore ? 100'000U : 25'000U) << count;
+        EXPECT_LE(work.steps, prefer_uncore ? 100'000U : 25'000U) << count;
       }
 }
 
@@ -245,13 +245,13 @@ TEST(Work, ADistributionIsNotExponentialInTheNodes) {
     ASSERT_EQ(topology.cpus().size(), 512);
     std::mt19937 random(15);
     for (int count = 1; count <= 400; count += 37) {
-      Effort effort;
+      WorkCounter work;
       const CpuSet available = some_of(topology.cpus(), 90, random);
-      const Taken taken = take(topology, available, count, {.across_numa = true}, &effort);
+      const TakeResult taken = take(topology, available, count, {.across_numa = true}, &work);
       ASSERT_TRUE(taken) << taken.error().message();
       EXPECT_EQ(taken->size(), count);
       // 3^32 would be 1.8e15; measured on 32 nodes, 9 million at most.
-      EXPECT_LE(effort.steps, 20'000'000U) << count << " on " << 2 * nodes_per_socket << " nodes";
+      EXPECT_LE(work.steps, 20'000'000U) << count << " on " << 2 * nodes_per_socket << " nodes";
     }
   }
 }

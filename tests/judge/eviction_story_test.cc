@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge walked through stepped instants: hard, soft, grace, hysteresis, the dying, the unknown.
-#include "judge/eviction/choose.h"
-#include "judge/eviction/rank.h"
-#include "judge/eviction/watch.h"
+#include "judge/eviction/next_check.h"
+#include "judge/eviction/rank/rank.h"
+#include "judge/eviction/selection.h"
 #include "support/story.h"
 
 #include <random>
@@ -75,9 +75,9 @@ TEST(HardThreshold, KillsOneAndWaitsForItsMemory) {
   story.record(hog).populated = 0;
   story.record(hog).memory_usage = 1 << 20;
   story.step(10, 2_GiB);
-  ASSERT_EQ(story.verdict.farewells.size(), 1u);
-  EXPECT_TRUE(story.verdict.farewells[0].gone);
-  EXPECT_EQ(story.verdict.farewells[0].memory_returned, 2_GiB - 1_MiB);
+  ASSERT_EQ(story.verdict.eviction_ends.size(), 1u);
+  EXPECT_TRUE(story.verdict.eviction_ends[0].gone);
+  EXPECT_EQ(story.verdict.eviction_ends[0].memory_returned, 2_GiB - 1_MiB);
   EXPECT_TRUE(story.history.victims.empty());
 }
 
@@ -86,16 +86,16 @@ TEST(HardThreshold, NextDiesInTheRoundAfterTheFirstIsGoneWhenOneWasNotEnough) {
   story.pod("hog", 2_GiB);
   story.pod("web", 1_GiB);
   story.step(0, 100_MiB);
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(10, 150_MiB);
-  EXPECT_EQ(story.verdict.farewells.size(), 1u);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
   EXPECT_EQ(story.decided(), kNothing) << "what he gave back may not be in this sample yet";
   EXPECT_LE(story.verdict.next_check, at_ms(15));
   story.step(15, 150_MiB);
   EXPECT_EQ(story.decided(), Lines{"kill web"});
 }
 
-TEST(HardThreshold, AVictimWhoWillNotDieIsSpentAndTheNextIsChosen) {
+TEST(HardThreshold, AVictimThatDoesNotExitTimesOutAndTheNextIsChosen) {
   Story story(hard_below(200_MiB));
   story.pod("stuck", 512_MiB);
   story.pod("web", 256_MiB);
@@ -104,12 +104,12 @@ TEST(HardThreshold, AVictimWhoWillNotDieIsSpentAndTheNextIsChosen) {
   story.step(1399, 100_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "1 s and 0.8 s/GiB are not over";
   story.step(1401, 100_MiB);
-  ASSERT_EQ(story.verdict.farewells.size(), 1u);
-  EXPECT_FALSE(story.verdict.farewells[0].gone);
+  ASSERT_EQ(story.verdict.eviction_ends.size(), 1u);
+  EXPECT_FALSE(story.verdict.eviction_ends[0].gone);
   EXPECT_EQ(story.decided(), Lines{"kill web"});
 }
 
-TEST(HardThreshold, AVictimWhoseMemoryComesBackSlowlyIsWaitedFor) {
+TEST(HardThreshold, AVictimThatReleasesMemorySlowlyIsWaitedFor) {
   Story story(hard_below(200_MiB));
   const auto slow = story.pod("slow", 512_MiB);
   story.pod("web", 256_MiB);
@@ -126,7 +126,7 @@ TEST(HardThreshold, AVictimWhoseMemoryComesBackSlowlyIsWaitedFor) {
   EXPECT_EQ(story.decided(), Lines{"kill web"});
 }
 
-TEST(HardThreshold, AVictimWhoStillRunsIsWaitedFor) {
+TEST(HardThreshold, AVictimThatStillRunsIsWaitedFor) {
   Story story(hard_below(200_MiB));
   const auto reclaiming = story.pod("reclaiming", 512_MiB);
   story.pod("web", 256_MiB);
@@ -142,7 +142,7 @@ TEST(HardThreshold, AVictimWhoStillRunsIsWaitedFor) {
   EXPECT_EQ(story.decided(), Lines{"kill web"}) << "he is stuck";
 }
 
-TEST(HardThreshold, ALoopThatWasHeldUpTakesNobodyForStuck) {
+TEST(HardThreshold, ADelayedLoopTreatsNoVictimAsStuck) {
   Story story(hard_below(200_MiB));
   story.pod("hog", 512_MiB);
   story.pod("web", 256_MiB);
@@ -153,7 +153,7 @@ TEST(HardThreshold, ALoopThatWasHeldUpTakesNobodyForStuck) {
   EXPECT_EQ(story.decided(), Lines{"kill web"});
 }
 
-TEST(HardThreshold, NobodyIsWaitedForBeyondHalfAMinute) {
+TEST(HardThreshold, NoVictimIsWaitedForLongerThan30Seconds) {
   Story story(hard_below(200_MiB));
   const auto slow = story.pod("slow", 1_GiB);
   story.pod("web", 256_MiB);
@@ -175,18 +175,18 @@ TEST(HardThreshold, AFailedKillIsNotDone) {
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
 }
 
-TEST(HardThreshold, OneWhoVanishedBeforeTheKillIsNoVictim) {
+TEST(HardThreshold, APodGoneBeforeTheKillIsNoVictim) {
   Story story(hard_below(200_MiB));
   story.pod("hog", 2_GiB);
   story.pod("web", 1_GiB);
   story.step(0, 100_MiB, Outcome::Result::kGone);
   EXPECT_TRUE(story.history.victims.empty());
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(5, 2_GiB);
   EXPECT_EQ(story.decided(), kNothing) << "the memory came back by itself";
 }
 
-TEST(HardThreshold, OneSampleIsJudgedOnce) {
+TEST(HardThreshold, ASampleIsEvaluatedOnce) {
   Story story(hard_below(200_MiB));
   story.pod("hog", 2_GiB);
   story.step(0, 100_MiB, Outcome::Result::kFailed);
@@ -216,7 +216,7 @@ TEST(SoftThreshold, ActsWhenGraceIsOverAndNotAMomentBefore) {
   EXPECT_EQ(story.decided(), Lines{"terminate hog"});
 }
 
-TEST(SoftThreshold, OneGoodSampleStartsTheClockAfresh) {
+TEST(SoftThreshold, OneGoodSampleRestartsTheGracePeriod) {
   Story story(soft_and_hard());
   story.pod("hog", 2_GiB);
   story.step(0, 400_MiB);
@@ -228,7 +228,7 @@ TEST(SoftThreshold, OneGoodSampleStartsTheClockAfresh) {
   EXPECT_EQ(story.decided(), Lines{"terminate hog"});
 }
 
-TEST(SoftThreshold, AMissingReadingNeitherTripsNorClears) {
+TEST(SoftThreshold, AMissingReadingNeitherMeetsNorClearsTheThreshold) {
   Story story(soft_and_hard());
   story.pod("hog", 2_GiB);
   story.step(0, 400_MiB);
@@ -291,11 +291,11 @@ TEST(SoftThreshold, GraceBeginsWhenTheSignalIsOut) {
                      .result = Outcome::Result::kDone,
                      .error = 0,
                      .at = at_ms(30'700)};
-  learn(late, story.verdict.after);
+  record_outcome(late, story.verdict.after);
   EXPECT_EQ(story.verdict.after.victims.at(0).deadline, at_ms(40'700));
 }
 
-TEST(SoftThreshold, TheCondemnedIsKilledEvenThoughMemoryRecovered) {
+TEST(SoftThreshold, ATerminatingVictimIsKilledEvenIfMemoryRecovered) {
   Story story(soft_and_hard());
   story.pod("deaf", 2_GiB);
   story.step(0, 400_MiB);
@@ -314,7 +314,7 @@ TEST(SoftThreshold, OnePodAtATime) {
   EXPECT_EQ(story.decided(), kNothing);
 }
 
-TEST(SoftAndHard, TheCondemnedGoFirstWhenTheHardThresholdIsCrossed) {
+TEST(SoftAndHard, TerminatingVictimsAreKilledFirstAtTheHardThreshold) {
   Story story(soft_and_hard());
   story.pod("hog", 2_GiB);
   story.step(0, 400_MiB);
@@ -332,11 +332,11 @@ TEST(MinReclaim, HoldsTheThresholdUntilEnoughIsBack) {
   story.pod("hog", 2_GiB);
   story.pod("web", 1_GiB);
   story.step(0, 100_MiB);
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(10, 499_MiB);
   story.step(15, 499_MiB);
   EXPECT_EQ(story.decided(), Lines{"kill web"}) << "200 + 300 MiB are not free yet";
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(20, 500_MiB);
   EXPECT_FALSE(story.verdict.thresholds[0].met);
 }
@@ -371,39 +371,39 @@ TEST(Choice, AnUnknownPodIsBetterThanTheKernelsChoice) {
   EXPECT_EQ(story.decided(), Lines{"kill unknown"});
 }
 
-TEST(Choice, NobodyToEvictIsNotADecision) {
+TEST(Choice, NoCandidateMeansNoDecision) {
   Story story(hard_below(200_MiB));
   story.step(0, 100_MiB);
   EXPECT_EQ(story.decided(), kNothing);
   EXPECT_EQ(story.verdict.next_check, at_ms(100)) << "and it does not spin";
 }
 
-TEST(ObserveMode, TellsOfOneEvictionAndNotOfTheSameAgain) {
+TEST(ObserveMode, ReportsAnEvictionOnce) {
   Story story(soft_and_hard());
   story.pod("hog", 2_GiB);
-  story.step(0, 100_MiB, Outcome::Result::kPretended);
+  story.step(0, 100_MiB, Outcome::Result::kDryRun);
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
-  story.step(10, 100_MiB, Outcome::Result::kPretended);
+  story.step(10, 100_MiB, Outcome::Result::kDryRun);
   EXPECT_EQ(story.decided(), kNothing);
   story.step(20, 1_GiB);
-  story.step(30, 100_MiB, Outcome::Result::kPretended);
+  story.step(30, 100_MiB, Outcome::Result::kDryRun);
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
 }
 
-TEST(Looking, TheNodeAloneIsEnoughWhileNothingIsNear) {
+TEST(Looking, NodeReadingsSufficeFarFromThresholds) {
   Story story(hard_below(200_MiB));
   judge(story.policy, story.snapshot(0, 2_GiB, false), story.history, story.verdict);
-  EXPECT_FALSE(story.verdict.look_closer);
+  EXPECT_FALSE(story.verdict.needs_cgroups);
   judge(story.policy, story.snapshot(1, 100_MiB, false), story.history, story.verdict);
-  EXPECT_TRUE(story.verdict.look_closer);
+  EXPECT_TRUE(story.verdict.needs_cgroups);
 }
 
-TEST(Looking, WithoutACloserLookNobodyIsForgottenAndItIsTriedAgain) {
+TEST(Looking, WithoutCgroupsVictimsAreKeptAndRetried) {
   Story story(hard_below(200_MiB));
   story.pod("hog", 2_GiB);
   story.step(0, 100_MiB);
   judge(story.policy, story.snapshot(5, 100_MiB, false), story.history, story.verdict);
-  EXPECT_TRUE(story.verdict.look_closer);
+  EXPECT_TRUE(story.verdict.needs_cgroups);
   EXPECT_EQ(story.verdict.after.victims.size(), 1u);
   EXPECT_EQ(story.verdict.next_check, at_ms(10));
 }
@@ -448,7 +448,7 @@ TEST(Watch, WhatIsLeftIsTheNearestThresholdAheadOfMemoryAlone) {
   EXPECT_EQ(left(), std::nullopt) << "there is none ahead";
 }
 
-TEST(Watch, AGuardSparesTheLoopItsOwnLooksAtMemoryAlone) {
+TEST(Watch, WithAGuardTheLoopNeedNotPollMemory) {
   Policy policy = hard_below(200_MiB);
   policy.fastest_fill = std::int64_t{1} << 30;
   Story story(policy);
@@ -467,7 +467,7 @@ TEST(Watch, AGuardSparesTheLoopItsOwnLooksAtMemoryAlone) {
   EXPECT_LT(of_pods.verdict.next_check_guarded, at_ms(20)) << "not what a guard of the node sees";
 }
 
-TEST(StandingList, IsTheBeginningOfTheRankingOfThoseWhoMayGo) {
+TEST(FailsafeRanking, IsTheBeginningOfTheRankingOfThoseWhoMayGo) {
   Story story(hard_below(200_MiB));
   std::minstd_rand dice(7);
   for (int i = 0; i < 60; ++i) {
@@ -486,7 +486,8 @@ TEST(StandingList, IsTheBeginningOfTheRankingOfThoseWhoMayGo) {
   }
   rank(Signal::kMemoryAvailable, all);
   for (const std::size_t most : {1, 16, 100}) {
-    const auto list = judge_eviction::standing_list(story.policy, snapshot, story.history, most);
+    const auto list =
+        judge_eviction::rank_for_failsafe(story.policy, snapshot, story.history, most);
     ASSERT_EQ(list.size(), std::min(most, all.size()));
     for (std::size_t i = 0; i < list.size(); ++i)
       EXPECT_EQ(list[i].cgroup, snapshot.pods[all[i].pod].cgroup) << i << " of " << most;

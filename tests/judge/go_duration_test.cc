@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Go durations, both ways.
-#include "judge/go_duration.h"
+#include "judge/resources/go_duration.h"
 
 #include <chrono>
 #include <limits>

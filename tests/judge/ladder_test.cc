@@ -65,25 +65,25 @@ TEST(Ladder, CacheIsTakenInStepsWhereThereIsMost) {
   EXPECT_EQ(only(story).bytes, 64_MiB);
   story.step(20, 390_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "one at a time";
-  story.ended(Act::kTakeCache, 30);
+  story.ended(Act::kReclaimCache, 30);
   story.step(40, 390_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "a breath";
   story.step(60, 390_MiB);
   EXPECT_EQ(story.decided(), Lines{"take cache of cache"});
-  story.ended(Act::kTakeCache, 70);
+  story.ended(Act::kReclaimCache, 70);
   story.step(100, 450_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "enough";
 }
 
-TEST(Ladder, WhoGaveLessIsNotAskedAgainSoSoon) {
+TEST(Ladder, ACgroupThatReleasedLessIsSkippedForLonger) {
   Story story(climbing());
   pod(story, "small", 500_MiB, 100_MiB);
   pod(story, "cache", 1_GiB, 800_MiB);
   story.step(0, 390_MiB);
-  story.ended(Act::kTakeCache, 10, EAGAIN);
+  story.ended(Act::kReclaimCache, 10, EAGAIN);
   story.step(50, 390_MiB);
   EXPECT_EQ(story.decided(), Lines{"take cache of small"});
-  story.ended(Act::kTakeCache, 60, EAGAIN);
+  story.ended(Act::kReclaimCache, 60, EAGAIN);
   story.step(100, 390_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "nobody is left";
   story.step(31'000, 390_MiB);
@@ -126,7 +126,7 @@ TEST(Ladder, UnknownLimitsAreNotTouched) {
   EXPECT_EQ(story.decided(), kNothing);
 }
 
-TEST(Ladder, BestEffortIsHeldAtWhatItUsesAndLetGoWhenItIsCalm) {
+TEST(Ladder, BestEffortIsLimitedToItsUsageAndReleasedAfterwards) {
   Story story(climbing());
   const auto batch = pod(story, "batch", 1_GiB, {});
   pod(story, "web", 1_GiB, {}, QosClass::kBurstable);
@@ -146,7 +146,7 @@ TEST(Ladder, BestEffortIsHeldAtWhatItUsesAndLetGoWhenItIsCalm) {
   EXPECT_TRUE(story.history.ladder.held.empty());
 }
 
-TEST(Ladder, ASqueezeEndsInAnyCase) {
+TEST(Ladder, AMemoryHighOverrideAlwaysExpires) {
   Story story(climbing());
   pod(story, "batch", 1_GiB, {});
   story.step(0, 290_MiB);
@@ -208,9 +208,9 @@ TEST(Ladder, TheNodeAloneIsLookedAtUntilAStepIsDue) {
   pod(story, "cache", 1_GiB, 800_MiB);
   Verdict verdict;
   judge(story.policy, story.snapshot(0, 500_MiB, false), story.history, verdict);
-  EXPECT_FALSE(verdict.look_closer);
+  EXPECT_FALSE(verdict.needs_cgroups);
   judge(story.policy, story.snapshot(10, 390_MiB, false), story.history, verdict);
-  EXPECT_TRUE(verdict.look_closer);
+  EXPECT_TRUE(verdict.needs_cgroups);
 }
 
 TEST(Ladder, ObserveModeSaysItOnceAMinute) {
@@ -219,11 +219,11 @@ TEST(Ladder, ObserveModeSaysItOnceAMinute) {
   policy.ladder.squeeze_margin.reset();
   Story story(policy);
   pod(story, "cache", 1_GiB, 800_MiB);
-  story.step(0, 390_MiB, Outcome::Result::kPretended);
+  story.step(0, 390_MiB, Outcome::Result::kDryRun);
   EXPECT_EQ(story.decided(), Lines{"take cache of cache"});
-  story.step(59'000, 390_MiB, Outcome::Result::kPretended);
+  story.step(59'000, 390_MiB, Outcome::Result::kDryRun);
   EXPECT_EQ(story.decided(), kNothing);
-  story.step(60'001, 390_MiB, Outcome::Result::kPretended);
+  story.step(60'001, 390_MiB, Outcome::Result::kDryRun);
   EXPECT_EQ(story.decided(), Lines{"take cache of cache"});
 }
 
@@ -302,7 +302,7 @@ TEST(Stuck, WhereTheLimitIsAnothersThePodGoesAtOnce) {
   EXPECT_EQ(story.decided(), Lines{"kill db"});
 }
 
-TEST(Stuck, NobodyGoesWherePolicyOnlyRelaxes) {
+TEST(Stuck, NoEvictionWherePolicyOnlyRaisesLimits) {
   Story story(unsticking(seconds(5), false));
   const auto db = limited_pod(story);
   story.step(0, 2_GiB);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranking in oom_score_adj: who has which value, within which bounds.
-#include "judge/eviction/oom_mirror.h"
+#include "judge/oom/oom_mirror.h"
 
-#include "judge/eviction/choose.h"
+#include "judge/eviction/selection.h"
 #include "support/story.h"
 
 #include <memory>
@@ -39,9 +39,9 @@ class OomMirror : public testing::Test {
   // "first 1000, second 625": in the order they were made.
   std::string values() {
     const Snapshot snapshot = story.snapshot(1000, 1_GiB);
-    const auto first = standing_list(story.policy, snapshot, story.history, 16);
+    const auto first = rank_for_failsafe(story.policy, snapshot, story.history, 16);
     std::string all;
-    for (const OomScore& score : mirrored(snapshot, first, Bytes{kCapacity})) {
+    for (const OomScore& score : mirrored_oom_scores(snapshot, first, Bytes{kCapacity})) {
       for (const PodReading& reading : snapshot.pods)
         if (reading.cgroup == score.cgroup)
           all += (all.empty() ? "" : ", ") + reading.pod->name + " " + std::to_string(score.value);
@@ -57,7 +57,7 @@ class OomMirror : public testing::Test {
   Story story{policy()};
 };
 
-TEST_F(OomMirror, WhoIsFirstIsFarAheadOfTheOthers) {
+TEST_F(OomMirror, TheFirstIsFarAheadOfTheOthers) {
   pod("big", QosClass::kBestEffort, 1_GiB, {}, 100);
   pod("small", QosClass::kBestEffort, 50_MiB, {}, -10);
   pod("next", QosClass::kBestEffort, 400_MiB);

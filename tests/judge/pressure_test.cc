@@ -40,8 +40,9 @@ class Pressure : public ::testing::Test {
           Observation{kWhole - *lost * kWhole / 100, kWhole, snapshot.at};
     judge(story_.policy, snapshot, story_.history, story_.verdict);
     for (const Decision& decision : story_.verdict.decisions)
-      learn(Outcome{.decision = decision, .result = Outcome::Result::kDone, .at = snapshot.at},
-            story_.verdict.after);
+      record_outcome(
+          Outcome{.decision = decision, .result = Outcome::Result::kDone, .at = snapshot.at},
+          story_.verdict.after);
     story_.history = story_.verdict.after;
     return story_.decided();
   }
@@ -90,7 +91,7 @@ TEST_F(Pressure, AnEvictionIsGivenItsTimeToHelp) {
   for (int second = 0; second <= 10; ++second)
     at(second, 60);
   ASSERT_EQ(story_.history.victims.size(), 1u);
-  story_.vanish(0);
+  story_.remove_pod(0);
   for (int second = 11; second <= 20; ++second)
     EXPECT_EQ(at(second, 60), kNothing) << "what was waited before says nothing: " << second;
   // Gone at 11, so the grace begins after that.

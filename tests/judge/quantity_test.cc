@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
 
 Quantity q(const std::string& text) {
   const auto quantity = Quantity::parse(text);
@@ -55,12 +55,12 @@ TEST(Quantity, RoundsAwayFromZeroToValues) {
 }
 
 TEST(Quantity, SaturatesWhereUpstreamWraps) {
-  EXPECT_EQ(q("100E").value(), kMost);
-  EXPECT_EQ(q("-100E").value(), -kMost);
-  EXPECT_EQ(q("1E").milli_value(), kMost);
-  EXPECT_EQ(q("9999999999Ei").value(), kMost) << "binary suffixes cap while being read";
+  EXPECT_EQ(q("100E").value(), kMax);
+  EXPECT_EQ(q("-100E").value(), -kMax);
+  EXPECT_EQ(q("1E").milli_value(), kMax);
+  EXPECT_EQ(q("9999999999Ei").value(), kMax) << "binary suffixes cap while being read";
   EXPECT_EQ(q("1e100"), q("1e1000")) << "beyond what is kept, all are one";
-  EXPECT_EQ(q("-1e9999999999999").value(), -kMost);
+  EXPECT_EQ(q("-1e9999999999999").value(), -kMax);
   EXPECT_EQ(q("1e-9999999999999").canonical(), "1e-9");
   EXPECT_EQ(q("0e9999999999999").value(), 0);
   EXPECT_FALSE(Quantity::parse("1e99999999999999999999")) << "an exponent beyond int64: upstream's";
@@ -94,7 +94,7 @@ TEST(Quantity, ComparesAcrossFormats) {
 }
 
 TEST(Quantity, OfAnyIntegerKeepsIt) {
-  for (const std::int64_t each : {std::int64_t{0}, std::int64_t{-7}, kMost, -kMost}) {
+  for (const std::int64_t each : {std::int64_t{0}, std::int64_t{-7}, kMax, -kMax}) {
     EXPECT_EQ(Quantity::of(each).value(), each);
     EXPECT_EQ(Quantity::of_milli(each).milli_value(), each);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranking: who comes before whom and why, and that it is an order at all.
-#include "judge/eviction/rank.h"
+#include "judge/eviction/rank/rank.h"
 
-#include "judge/resources.h"
+#include "judge/resources/pod_resources.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,7 @@ Candidate using_memory(std::optional<Bytes> working_set, Bytes request, std::int
 }
 
 TEST(MemoryRank, FirstDiesBeforeSecond) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   struct Case {
     const char* says;
     Candidate first;
@@ -52,7 +52,7 @@ TEST(MemoryRank, FirstDiesBeforeSecond) {
         Case{"equals_by_index", using_memory(2_GiB, 1_GiB, 0, 1), using_memory(2_GiB, 1_GiB, 0, 2)},
         Case{"equals_without_stats_by_index", using_memory({}, 1_GiB, 0, 1),
              using_memory({}, 9_GiB, 0, 2)},
-        Case{"an_absurd_request_does_not_wrap", using_memory(1_GiB, Bytes{-kMost}),
+        Case{"an_absurd_request_does_not_wrap", using_memory(1_GiB, Bytes{-kMax}),
              using_memory(9_GiB, 0_B)}}) {
     EXPECT_TRUE(evicts_before(kMemory, c.first, c.second)) << c.says;
     EXPECT_FALSE(evicts_before(kMemory, c.second, c.first)) << c.says;
@@ -88,7 +88,7 @@ struct Crowd {
   }
 
   std::vector<std::uint32_t> ranked(Signal signal, ImageStorage images = {}) const {
-    std::vector<Contender> contenders;
+    std::vector<RankInput> contenders;
     for (std::size_t i = 0; i < pods.size(); ++i)
       contenders.push_back({&pods[i], usages[i] ? &*usages[i] : nullptr});
     return rank(signal, images, contenders);
@@ -165,7 +165,7 @@ TEST(Rank, CountsThePartsThatLiveOnTheFilesystem) {
   usages[0].containers = {{.name = "c", .rootfs = {3_GiB, 30}, .logs = {}}};
   usages[1].containers = {{.name = "c", .rootfs = {}, .logs = {2_GiB, 20}}};
   usages[2].local_volumes = {{1_GiB, 10}};
-  const std::vector<Contender> contenders{
+  const std::vector<RankInput> contenders{
       {&pods[2], &usages[2]}, {&pods[1], &usages[1]}, {&pods[0], &usages[0]}};
   using Order = std::vector<std::uint32_t>;
   const Order all_parts{2, 1, 0};
@@ -260,7 +260,7 @@ TEST(Rank, OfProcessesLooksAtPriorityBeforeAnythingElse) {
   many.processes = 5000;
   PodUsage few;
   few.processes = 1;
-  const std::vector<Contender> contenders{{&pods[0], nullptr}, {&pods[1], &few}, {&pods[2], &many}};
+  const std::vector<RankInput> contenders{{&pods[0], nullptr}, {&pods[1], &few}, {&pods[2], &many}};
   EXPECT_EQ(rank(Signal::kPidAvailable, {}, contenders), (std::vector<std::uint32_t>{2, 1, 0}));
 }
 

@@ -40,7 +40,7 @@ TEST(Pids, LowerPriorityFirstThenMoreTasksWhateverTheMemory) {
   story.pod("memory-hog", 3_GiB);
   story.step(0, {{kPids, 500, 32'768}});
   EXPECT_EQ(story.decided(), Lines{"kill threads"});
-  EXPECT_EQ(story.verdict.decisions[0].standing.usage, 9'000);
+  EXPECT_EQ(story.verdict.decisions[0].rank_info.usage, 9'000);
   EXPECT_TRUE(raised(story, Condition::kPidPressure));
 }
 
@@ -86,7 +86,7 @@ TEST(Order, MemoryFirstThenSwapThenTheRest) {
   story.step(0, {{kPids, 10, 32'768}, {kSwap, 0}, {Signal::kMemoryAvailable, 0}});
   ASSERT_EQ(story.decided(), Lines{"kill hog"});
   EXPECT_EQ(story.verdict.decisions[0].reason.signal, Signal::kMemoryAvailable);
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(10, {{kPids, 10, 32'768}, {kSwap, 3 * kGiB}, {Signal::kMemoryAvailable, 3 * kGiB}});
   EXPECT_EQ(story.decided(), Lines{"kill bomb"});
 }
@@ -96,7 +96,7 @@ TEST(Order, OfTwoThresholdsOfOneSignalTheHardOne) {
   story.policy.max_pod_grace = seconds(30);
   story.pod("bomb", 1_MiB);
   story.step(0, {{kPids, 900, 32'768}});
-  story.vanish(0);
+  story.remove_pod(0);
   story.record(story.pod("bomb2", 1_MiB)).pids_current = 900;
   story.step(1'500, {{kPids, 900, 32'768}});
   ASSERT_EQ(story.decided(), Lines{"kill bomb2"});
@@ -130,7 +130,7 @@ TEST(Order, PercentagesOnOddCapacities) {
 
 // --- disks -----------------------------------------------------------------------------------
 
-TEST(Disk, NobodyIsChosenBeforeHeIsMeasured) {
+TEST(Disk, NoPodIsChosenBeforeItIsMeasured) {
   Story story(enforcing({below(kNodeFs, kGiB)}));
   const auto logger = story.pod("logger", 1_MiB);
   const auto idle = story.pod("idle", 1_MiB);
@@ -173,9 +173,9 @@ TEST(Disk, ASampleOfBeforeTheEndIsNotActedOn) {
     story.uses_disk(story.pod(name, 1_MiB), 1, 1_GiB);
   story.step(1, {{kNodeFs, kGiB / 2}});
   ASSERT_EQ(story.decided(), Lines{"kill first"});
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(100, {{kNodeFs, kGiB / 2}});
-  ASSERT_EQ(story.verdict.farewells.size(), 1U);
+  ASSERT_EQ(story.verdict.eviction_ends.size(), 1U);
   EXPECT_EQ(story.decided(), kNothing) << "what he held may not show yet";
   story.step(1'100, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), kNothing);
@@ -203,20 +203,20 @@ TEST(Disk, AnEvictedPodsEmptyDirsAreRemovedBeforeAnotherIsChosen) {
   }
   story.step(1, {{kNodeFs, kGiB / 2}});
   ASSERT_EQ(story.decided(), Lines{"kill first"});
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(100, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), Lines{"remove first"});
   story.step(9'000, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), kNothing) << "still removing";
   story.ended(Act::kRemove, 9'500);
   story.step(9'600, {{kNodeFs, 3 * kGiB}});
-  EXPECT_EQ(story.verdict.farewells.size(), 1U);
-  EXPECT_EQ(story.verdict.farewells[0].ended_at, at_ms(100)) << "when nobody was left";
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1U);
+  EXPECT_EQ(story.verdict.eviction_ends[0].ended_at, at_ms(100)) << "when nobody was left";
   story.step(20'000, {{kNodeFs, 3 * kGiB}});
   EXPECT_EQ(story.decided(), kNothing) << "one was enough";
 }
 
-TEST(Disk, WhoWillNotDieIsWaitedForHalfAMinuteAndHisFilesGoWhenHeDoes) {
+TEST(Disk, AStuckVictimIsWaitedFor30SecondsAndItsFilesRemovedOnExit) {
   Story story(enforcing({below(kNodeFs, kGiB)}));
   story.policy.local_storage_isolation = false;
   for (const char* name : {"stuck", "next"}) {
@@ -229,10 +229,10 @@ TEST(Disk, WhoWillNotDieIsWaitedForHalfAMinuteAndHisFilesGoWhenHeDoes) {
   EXPECT_EQ(story.decided(), kNothing) << "he writes to a disk that is full";
   story.step(30'001, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), Lines{"kill next"});
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(33'000, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), Lines{"remove stuck"});
-  EXPECT_TRUE(story.verdict.farewells.empty()) << "he was told of before";
+  EXPECT_TRUE(story.verdict.eviction_ends.empty()) << "he was told of before";
 }
 
 TEST(Disk, ARemovalDoesNotHoldUpMemory) {
@@ -245,13 +245,13 @@ TEST(Disk, ARemovalDoesNotHoldUpMemory) {
   story.uses_disk(hog, 1, 0_B);
   story.step(1, {{kNodeFs, kGiB / 2}});
   ASSERT_EQ(story.decided(), Lines{"kill files"});
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(100, {{kNodeFs, kGiB / 2}});
   story.step(200, {{kNodeFs, kGiB / 2}, {Signal::kMemoryAvailable, 0}});
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
 }
 
-TEST(Disk, NobodyDiesForImagesThatAreAloneOnTheirFilesystem) {
+TEST(Disk, NoEvictionForADedicatedImageFilesystem) {
   Story story(enforcing({below(kImageFs, kGiB), below(kPids, 1000), below(kNodeFs, kGiB)}));
   story.images = {.dedicated = true, .split = true};
   story.uses_disk(story.pod("web", 1_MiB), 1, 1_GiB);
@@ -275,7 +275,7 @@ TEST(Disk, ThreeFilesystemsEachHaveTheirOwn) {
   writes_layer(1, 1);
   story.step(1, {{kNodeFs, kGiB / 2}, {Signal::kContainerFsAvailable, 2 * kGiB}});
   EXPECT_EQ(story.decided(), Lines{"kill volume"}) << "the layer is elsewhere";
-  story.vanish(0);
+  story.remove_pod(0);
   story.step(100, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, 2 * kGiB}});
   story.step(5'000, {{kNodeFs, 2 * kGiB}, {Signal::kContainerFsAvailable, kGiB / 2}});
   writes_layer(0, 5'000);
@@ -317,7 +317,7 @@ TEST(NodeReclaim, ThatIsNotEnoughOrFailsIsFollowedByAPodAndThenTriedAgain) {
     EXPECT_EQ(story.decided(), kNothing) << "a sample that may be of before";
     story.step(1'501, {{kNodeFs, kGiB / 2}});
     EXPECT_EQ(story.decided(), Lines{"kill first"});
-    story.vanish(0);
+    story.remove_pod(0);
     story.step(1'600, {{kNodeFs, kGiB / 2}});
     story.step(3'000, {{kNodeFs, kGiB / 2}});
     EXPECT_EQ(story.decided(), Lines{"reclaim"}) << "the dead pod's containers, for one";
@@ -334,7 +334,7 @@ TEST(NodeReclaim, MinimumReclaimMustBeFreeToo) {
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
 }
 
-TEST(NodeReclaim, WhoseEndIsNeverToldIsGivenUp) {
+TEST(NodeReclaim, AReclaimWithoutResultTimesOut) {
   Story story(reclaiming());
   story.uses_disk(story.pod("hog", 1_MiB), 1, 1_GiB);
   story.step(1, {{kNodeFs, kGiB / 2}});
@@ -503,7 +503,7 @@ TEST(PreStop, IsCutShortByAHardThreshold) {
   EXPECT_EQ(story.history.victims.at(0).phase, Victim::Phase::kKilled);
 }
 
-TEST(PreStop, ThatCannotBeRunKeepsNobody) {
+TEST(PreStop, AFailedPreStopDelaysNoPod) {
   PreStopStory story;
   Story fresh(story.policy);
   fresh.pod("db", 2_GiB);

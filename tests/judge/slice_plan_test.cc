@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done about a slice, from one look to the next.
-#include "judge/allocatable/slice_plan.h"
+#include "judge/allocatable/cgroup/slice_plan.h"
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ struct Looking {
   SlicePlan look(std::int64_t ms, const SliceReading& reading) {
     const SlicePlan plan = plan_slice(wanted, reading, history, at(ms));
     history = plan.after;
-    if (plan.due && *plan.due <= at(ms)) note_try(history, at(ms));
+    if (plan.due && *plan.due <= at(ms)) record_attempt(history, at(ms));
     return plan;
   }
 };

@@ -30,7 +30,7 @@ Lines lines(const std::vector<Taint>& taints) {
 }
 
 std::vector<Taint> taints(const Lines& texts) {
-  return edited({}, parsed(texts), false).value();
+  return apply_taint_edits({}, parsed(texts), false).value();
 }
 
 TEST(TaintEdit, IsReadAsKubectlReadsIt) {
@@ -67,17 +67,18 @@ TEST(TaintEdit, SaysWhatWouldBeRight) {
 
 TEST(TaintEdit, AddsReplacesAndRemoves) {
   const auto three = taints({"a=1:NoExecute", "a=1:NoSchedule", "b:NoSchedule"});
-  EXPECT_EQ(lines(edited(three, parsed({"a-"}), false).value()), Lines{"b:NoSchedule"});
-  EXPECT_EQ(lines(edited(three, parsed({"a:NoExecute-", "c:NoExecute"}), false).value()),
+  EXPECT_EQ(lines(apply_taint_edits(three, parsed({"a-"}), false).value()), Lines{"b:NoSchedule"});
+  EXPECT_EQ(lines(apply_taint_edits(three, parsed({"a:NoExecute-", "c:NoExecute"}), false).value()),
             (Lines{"a=1:NoSchedule", "b:NoSchedule", "c:NoExecute"}));
-  EXPECT_EQ(edited(three, parsed({"a=1:NoExecute"}), false).value(), three) << "it is there";
-  EXPECT_EQ(lines(edited(three, parsed({"a=2:NoExecute"}), true).value()),
+  EXPECT_EQ(apply_taint_edits(three, parsed({"a=1:NoExecute"}), false).value(), three)
+      << "it is there";
+  EXPECT_EQ(lines(apply_taint_edits(three, parsed({"a=2:NoExecute"}), true).value()),
             (Lines{"a=2:NoExecute", "a=1:NoSchedule", "b:NoSchedule"}));
 }
 
 TEST(TaintEdit, IsAllOrNothingWithEveryErrorAtOnce) {
-  const auto refused =
-      edited(taints({"a=1:NoExecute"}), parsed({"a=2:NoExecute", "x-", "b:NoExecute-"}), false);
+  const auto refused = apply_taint_edits(taints({"a=1:NoExecute"}),
+                                         parsed({"a=2:NoExecute", "x-", "b:NoExecute-"}), false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), (Lines{"the node already has a=1:NoExecute; --overwrite replaces it",
                                     "taint \"x\" not found", "taint \"b:NoExecute\" not found"}));
@@ -86,12 +87,13 @@ TEST(TaintEdit, IsAllOrNothingWithEveryErrorAtOnce) {
 TEST(TaintEdit, AReloadTakesBackWhatTheFileSaidAndNothingElse) {
   const auto before = taints({"file=1:NoSchedule", "gone:NoSchedule"});
   const auto now = taints({"file=2:NoSchedule", "new:NoSchedule"});
-  EXPECT_EQ(lines(reconciled(taints({"file=1:NoSchedule", "gone:NoSchedule", "hand:NoExecute"}),
-                             before, now)),
+  EXPECT_EQ(lines(reconcile_taints(
+                taints({"file=1:NoSchedule", "gone:NoSchedule", "hand:NoExecute"}), before, now)),
             (Lines{"hand:NoExecute", "file=2:NoSchedule", "new:NoSchedule"}));
-  EXPECT_EQ(lines(reconciled(taints({"hand:NoExecute"}), before, before)), Lines{"hand:NoExecute"})
+  EXPECT_EQ(lines(reconcile_taints(taints({"hand:NoExecute"}), before, before)),
+            Lines{"hand:NoExecute"})
       << "one of the file's that was removed by hand stays removed";
-  EXPECT_EQ(lines(reconciled({}, {}, now)), (Lines{"file=2:NoSchedule", "new:NoSchedule"}));
+  EXPECT_EQ(lines(reconcile_taints({}, {}, now)), (Lines{"file=2:NoSchedule", "new:NoSchedule"}));
 }
 
 }  // namespace

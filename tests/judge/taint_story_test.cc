@@ -49,7 +49,7 @@ struct Node : Story {
   }
 };
 
-TEST(NoExecute, EvictsAtOnceWhoDoesNotTolerateWithItsOwnGrace) {
+TEST(NoExecute, EvictsAPodWithoutTolerationAtOnceWithItsGrace) {
   Node node;
   node.add("web", {}, seconds(7));
   node.policy.taints = {no_execute("dedicated", "gpu")};
@@ -75,7 +75,7 @@ TEST(NoExecute, RunsThePreStopCommandsFirst) {
   EXPECT_EQ(node.at(8000), Lines{"kill db"});
 }
 
-TEST(NoExecute, LeavesAloneWhoTolerates) {
+TEST(NoExecute, KeepsPodsThatTolerate) {
   Node node;
   node.add("tolerant", {tolerating("dedicated")});
   node.add("of_all_keys", {tolerating("")});
@@ -123,13 +123,13 @@ TEST(NoExecute, ALookAtTheNodeAloneAsksForACloserOneOnceATimerIsDue) {
   node.at(0);
   Verdict verdict;
   judge(node.policy, node.snapshot(29'000, 2_GiB, false), node.history, verdict);
-  EXPECT_FALSE(verdict.look_closer);
+  EXPECT_FALSE(verdict.needs_cgroups);
   ASSERT_EQ(verdict.after.taint_timers.size(), 1u) << "nothing is forgotten";
   judge(node.policy, node.snapshot(30'000, 2_GiB, false), node.history, verdict);
-  EXPECT_TRUE(verdict.look_closer);
+  EXPECT_TRUE(verdict.needs_cgroups);
   node.at(30'000, Outcome::Result::kFailed);
   judge(node.policy, node.snapshot(30'001, 2_GiB, false), node.history, verdict);
-  EXPECT_FALSE(verdict.look_closer) << "one that has been heard is not heard on every check";
+  EXPECT_FALSE(verdict.needs_cgroups) << "one that has been heard is not heard on every check";
 }
 
 TEST(NoExecute, ARunningTimerIsKeptAsItIs) {
@@ -201,30 +201,30 @@ TEST(NoExecute, AnActThatFailedIsDecidedAgain) {
   EXPECT_EQ(node.at(31'010), kNothing) << "its memory is awaited";
 }
 
-TEST(NoExecute, PretendsOnceAndForgetsWhenTheTaintIsGone) {
+TEST(NoExecute, DryRunReportsOnceAndResetsWithoutTheTaint) {
   Node node;
   node.add("web", {});
   node.policy.taints = {no_execute("a")};
-  EXPECT_EQ(node.at(0, Outcome::Result::kPretended), Lines{"kill web"});
-  EXPECT_EQ(node.at(1000, Outcome::Result::kPretended), kNothing);
+  EXPECT_EQ(node.at(0, Outcome::Result::kDryRun), Lines{"kill web"});
+  EXPECT_EQ(node.at(1000, Outcome::Result::kDryRun), kNothing);
   ASSERT_EQ(node.history.victims.size(), 1u);
   node.policy.taints.clear();
-  EXPECT_EQ(node.at(2000, Outcome::Result::kPretended), kNothing);
+  EXPECT_EQ(node.at(2000, Outcome::Result::kDryRun), kNothing);
   EXPECT_TRUE(node.history.victims.empty());
   node.policy.taints = {no_execute("a")};
-  EXPECT_EQ(node.at(3000, Outcome::Result::kPretended), Lines{"kill web"});
+  EXPECT_EQ(node.at(3000, Outcome::Result::kDryRun), Lines{"kill web"});
 }
 
-TEST(NoExecute, WhoOnlyPretendsToLeaveHoldsUpNobody) {
+TEST(NoExecute, ADryRunEvictionDelaysNoOther) {
   for (const Duration grace : {Duration(0), Duration(seconds(1))}) {
     Node node;
     node.policy.thresholds = {memory_below(200_MiB, grace)};
     node.add("guest", {}, seconds(60));
     node.policy.taints = {no_execute("a")};
-    EXPECT_EQ(node.at(0, Outcome::Result::kPretended), Lines{"terminate guest"});
+    EXPECT_EQ(node.at(0, Outcome::Result::kDryRun), Lines{"terminate guest"});
     node.add("hog", {tolerating("a")});
-    node.step(1000, 100_MiB, Outcome::Result::kPretended);
-    node.step(2100, 100_MiB, Outcome::Result::kPretended);
+    node.step(1000, 100_MiB, Outcome::Result::kDryRun);
+    node.step(2100, 100_MiB, Outcome::Result::kDryRun);
     ASSERT_EQ(node.history.victims.size(), 2u);
     EXPECT_EQ(node.history.victims[1].pod->name, "hog");
     EXPECT_EQ(node.history.victims[0].reason.cause, Cause::kTaint);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of thresholds: defaults, derivation, and every error at once.
-#include "judge/eviction/threshold_config.h"
+#include "judge/eviction/threshold/threshold_config.h"
 
 #include <chrono>
 #include <string>

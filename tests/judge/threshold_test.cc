@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One threshold: the corners of its grammar and of its arithmetic.
-#include "judge/eviction/threshold.h"
+#include "judge/eviction/threshold/threshold.h"
 
 #include <cstdint>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
 
 ThresholdValue value(const std::string& text) {
   const auto parsed = parse_threshold_value(Signal::kMemoryAvailable, text);
@@ -55,7 +55,7 @@ TEST(ThresholdValue, IsRefusedInTheKubeletsWords) {
 }
 
 TEST(ThresholdValue, TooSmallForAFloatIsAThresholdOfZero) {
-  EXPECT_EQ(resolve(value("1e-60%"), kMost), 0);
+  EXPECT_EQ(resolve(value("1e-60%"), kMax), 0);
 }
 
 TEST(ThresholdValue, OnlyTheTwoExactSpellingsTurnASignalOff) {
@@ -95,8 +95,8 @@ TEST(Resolve, KeepsTheKubeletsFloatAndItsTruncation) {
   EXPECT_EQ(resolve(value("10%"), kHundredGiB), 10737418400) << "not 10737418240";
   EXPECT_EQ(resolve(value("100Mi"), 1), std::int64_t{100} << 20) << "whatever the capacity";
   EXPECT_EQ(resolve(value("-0%"), kHundredGiB), 0);
-  EXPECT_EQ(resolve(reclaim("1e30%"), kMost), kMost) << "saturates where Go has no answer";
-  EXPECT_EQ(resolve(reclaim("Inf%"), 0), kMost);
+  EXPECT_EQ(resolve(reclaim("1e30%"), kMax), kMax) << "saturates where Go has no answer";
+  EXPECT_EQ(resolve(reclaim("Inf%"), 0), kMax);
 }
 
 Threshold threshold(const char* text, const char* min_reclaim = nullptr) {

@@ -3,11 +3,11 @@
 // knows without being told.
 #include "config/files.h"
 #include "config/temp_dir.h"
-#include "kube/backoff.h"
-#include "kube/configz.h"
-#include "kube/pod_directory.h"
-#include "kube/status_board.h"
-#include "kube/whereabouts.h"
+#include "kube/health_file.h"
+#include "kube/in_cluster.h"
+#include "kube/kubelet/configz.h"
+#include "kube/kubelet/pod_directory.h"
+#include "kube/kubelet/poll_backoff.h"
 
 #include <sys/stat.h>
 
@@ -48,10 +48,10 @@ TEST(PodDirectory, HoldsAFileForEachPodAndNoOther) {
   const fs::path pods = dir.path() / "kube" / "pods";
   auto held = PodDirectory::open(pods);
   ASSERT_TRUE(held) << held.error().what;
-  auto changes = held->hold({{"a", "one"}, {"b", "two"}});
+  auto changes = held->sync({{"a", "one"}, {"b", "two"}});
   EXPECT_EQ(changes.written, 2u);
   EXPECT_EQ(names_in(pods), (std::set<std::string>{"a.json", "b.json"}));
-  changes = held->hold({{"a", "one"}, {"c", "three"}});
+  changes = held->sync({{"a", "one"}, {"c", "three"}});
   EXPECT_EQ(changes.written, 1u);
   EXPECT_EQ(changes.removed, 1u);
   EXPECT_EQ(names_in(pods), (std::set<std::string>{"a.json", "c.json"}));
@@ -62,9 +62,9 @@ TEST(PodDirectory, WritesOnlyWhatChanged) {
   TempDir dir;
   auto held = PodDirectory::open(dir.path() / "pods");
   ASSERT_TRUE(held);
-  held->hold({{"a", "one"}, {"b", "two"}});
+  held->sync({{"a", "one"}, {"b", "two"}});
   const ino_t a = inode_of(dir.path() / "pods/a.json"), b = inode_of(dir.path() / "pods/b.json");
-  EXPECT_EQ(held->hold({{"a", "one"}, {"b", "2"}}).written, 1u);
+  EXPECT_EQ(held->sync({{"a", "one"}, {"b", "2"}}).written, 1u);
   EXPECT_EQ(inode_of(dir.path() / "pods/a.json"), a);
   EXPECT_NE(inode_of(dir.path() / "pods/b.json"), b) << "a new file, never half of one";
 }
@@ -72,12 +72,12 @@ TEST(PodDirectory, WritesOnlyWhatChanged) {
 TEST(PodDirectory, TakesOverWhatAnEarlierRunLeft) {
   TempDir dir;
   const fs::path pods = dir.path() / "pods";
-  PodDirectory::open(pods)->hold({{"a", "one"}, {"gone", "two"}});
+  PodDirectory::open(pods)->sync({{"a", "one"}, {"gone", "two"}});
   std::ofstream(pods / ".half.json") << "{";
   auto held = PodDirectory::open(pods);
   ASSERT_TRUE(held);
   EXPECT_EQ(held->size(), 2u);
-  const auto changes = held->hold({{"a", "one"}});
+  const auto changes = held->sync({{"a", "one"}});
   EXPECT_EQ(changes.written, 0u);
   EXPECT_EQ(changes.removed, 1u);
   EXPECT_EQ(names_in(pods), std::set<std::string>{"a.json"});
@@ -89,11 +89,11 @@ TEST(PodDirectory, WhatCannotBeWrittenIsTriedAgain) {
   auto held = PodDirectory::open(pods);
   ASSERT_TRUE(held);
   fs::create_directory(pods / "a.json");  // a rename fails on it, even root's
-  auto changes = held->hold({{"a", "one"}, {"b", "two"}});
+  auto changes = held->sync({{"a", "one"}, {"b", "two"}});
   EXPECT_EQ(changes.written, 1u);
   ASSERT_EQ(changes.failed.size(), 1u);
   fs::remove(pods / "a.json");
-  changes = held->hold({{"a", "one"}, {"b", "two"}});
+  changes = held->sync({{"a", "one"}, {"b", "two"}});
   EXPECT_EQ(changes.written, 1u);
   EXPECT_TRUE(changes.failed.empty());
 }
@@ -132,18 +132,18 @@ TEST(Configz, NothingElseIsOne) {
     EXPECT_FALSE(configuration_from(answer)) << answer;
 }
 
-TEST(StatusBoard, ShowsThePartsTogether) {
+TEST(HealthFile, ShowsThePartsTogether) {
   TempDir dir;
-  StatusBoard board(dir.path() / "status.json");
-  board.show("kubelet", {{"good", true}});
-  board.show("api", {{"queued", 3}});
+  HealthFile health_file(dir.path() / "status.json");
+  health_file.publish("kubelet", {{"good", true}});
+  health_file.publish("api", {{"queued", 3}});
   const auto shown = nlohmann::json::parse(text_of(dir.path() / "status.json"));
   EXPECT_EQ(shown["kubelet"]["good"], true);
   EXPECT_EQ(shown["api"]["queued"], 3);
 }
 
 TEST(Backoff, DoublesUpToTheMostAndNeverInStep) {
-  const Backoff backoff{.first = 1s, .most = 30s};
+  const Backoff backoff{.first = 1s, .max_wait = 30s};
   struct Row {
     unsigned failures;
     Duration whole;
@@ -188,19 +188,20 @@ TEST(Whereabouts, AServiceAccountIsFoundWhereNothingElseWasTold) {
   fs::create_directory(account);
   config::ServerConfig server = server_at("https://{nodeName}:10250");
   server.tls_name = "{nodeName}";
-  EXPECT_TRUE(settled(server, "n1", account).token_file.empty()) << "there is none";
+  EXPECT_TRUE(complete_server(server, "n1", account).token_file.empty()) << "there is none";
   std::ofstream(account / "token") << "t";
   std::ofstream(account / "ca.crt") << "c";
-  const auto found = settled(server, "n1", account);
+  const auto found = complete_server(server, "n1", account);
   EXPECT_EQ(found.url, "https://n1:10250");
   EXPECT_EQ(found.tls_name, "n1");
   EXPECT_EQ(found.token_file, account / "token");
   EXPECT_EQ(found.ca_file, account / "ca.crt");
   server.client_cert = "/c.pem";
   server.insecure = true;
-  const auto told = settled(server, "n1", account);
+  const auto told = complete_server(server, "n1", account);
   EXPECT_TRUE(told.token_file.empty() && told.ca_file.empty());
-  EXPECT_TRUE(settled(server_at("http://127.0.0.1:10255"), "n1", account).token_file.empty())
+  EXPECT_TRUE(
+      complete_server(server_at("http://127.0.0.1:10255"), "n1", account).token_file.empty())
       << "nothing secret in the clear";
 }
 

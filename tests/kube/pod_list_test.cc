@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kubelet's PodList becomes: one file a pod, which headroomd's own reader understands.
-#include "kube/pod_list.h"
+#include "kube/kubelet/pod_list.h"
 
-#include "judge/qos.h"
-#include "judge/resources.h"
-#include "observe/manifest.h"
+#include "judge/resources/pod_resources.h"
+#include "judge/resources/qos.h"
+#include "manifest/manifest_reader.h"
 
 #include <fstream>
 #include <iterator>
@@ -51,7 +51,7 @@ TEST(PodList, HasAFileForEachThatHasNotEnded) {
     uids.insert(uid);
   EXPECT_EQ(uids, (std::set<std::string>{kWeb, kStatic, kLeaving}));
   EXPECT_EQ(files->ended, 2u);
-  EXPECT_EQ(files->strange, 0u);
+  EXPECT_EQ(files->invalid, 0u);
 }
 
 TEST(PodList, KeepsWhatEvictionGoesBy) {
@@ -216,7 +216,7 @@ TEST(PodList, AStrangePodIsLeftOutAndTheOthersAreNot) {
   list["items"].push_back({{"metadata", {{"name", "no-uid"}}}});
   const auto files = pod_files(list.dump());
   ASSERT_TRUE(files) << files.error().what;
-  EXPECT_EQ(files->strange, 3u);
+  EXPECT_EQ(files->invalid, 3u);
   EXPECT_EQ(files->pods.size(), 2u);
 }
 

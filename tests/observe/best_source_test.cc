@@ -18,9 +18,9 @@ TEST(BestSource, FilesAloneWhenToldSo) {
       {.root = tree.root(), .groups = kAllGroups & ~static_cast<unsigned>(HR_PIDS), .bpf = false});
   ASSERT_TRUE(best);
   EXPECT_EQ((*best)->name(), "files");
-  EXPECT_EQ((*best)->provenance()[0], "files");
-  EXPECT_EQ((*best)->provenance()[7], "none");
-  EXPECT_EQ((*best)->reasons(), std::vector<std::string>{"bpf: turned off"});
+  EXPECT_EQ((*best)->group_sources()[0], "files");
+  EXPECT_EQ((*best)->group_sources()[7], "none");
+  EXPECT_EQ((*best)->source_notes(), std::vector<std::string>{"bpf: turned off"});
   auto swept = (*best)->sweep();
   ASSERT_TRUE(swept);
   EXPECT_EQ(swept->size(), 2u);
@@ -31,8 +31,8 @@ TEST(BestSource, ATreeThatIsNoCgroupfsFallsBackToFilesAndSaysWhy) {
   auto best = BestSource::open({.root = tree.root()});
   ASSERT_TRUE(best);
   EXPECT_EQ((*best)->name(), "files");
-  ASSERT_EQ((*best)->reasons().size(), 1u);
-  EXPECT_TRUE((*best)->reasons()[0].starts_with("bpf: ")) << (*best)->reasons()[0];
+  ASSERT_EQ((*best)->source_notes().size(), 1u);
+  EXPECT_TRUE((*best)->source_notes()[0].starts_with("bpf: ")) << (*best)->source_notes()[0];
   EXPECT_EQ((*best)->sweep()->size(), 2u);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capacity from sysfs, on trees written for the purpose.
-#include "observe/capacity.h"
+#include "observe/node/capacity.h"
 
 #include "config/temp_dir.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees captured from odd machines (tests/fixtures/topology): cores, sockets, nodes and caches are
 // what lscpu makes of them, and their CPUs can all be dealt out, none of them twice.
-#include "judge/cpuset/arrange.h"
+#include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset_pods.h"
-#include "observe/topology_reader.h"
+#include "observe/node/cpu_topology.h"
 #include "support/fake_sysfs.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where cgroup v2 is, and the refusals, from mountinfo texts of real hosts.
-#include "observe/cgroup_root.h"
+#include "observe/cgroup/cgroup_root.h"
 
 #include "support/fake_cgroupfs.h"
 
@@ -44,7 +44,7 @@ TEST(CgroupRoot, Unified) {
   EXPECT_TRUE(root.unified);
   EXPECT_TRUE(root.has("memory"));
   EXPECT_FALSE(root.has("mem"));
-  EXPECT_EQ(root.refusal, "");
+  EXPECT_EQ(root.unsupported_reason, "");
 }
 
 TEST(CgroupRoot, NamedSystemdHierarchyHoldsNoController) {
@@ -52,7 +52,7 @@ TEST(CgroupRoot, NamedSystemdHierarchyHoldsNoController) {
   const CgroupRoot root =
       find(std::string(kUnified) + "40 24 0:33 / /x rw - cgroup cgroup rw,name=systemd\n", tree);
   EXPECT_TRUE(root.unified);
-  EXPECT_EQ(root.refusal, "");
+  EXPECT_EQ(root.unsupported_reason, "");
 }
 
 TEST(CgroupRoot, HybridIsRefusedWithTheRemedy) {
@@ -60,23 +60,24 @@ TEST(CgroupRoot, HybridIsRefusedWithTheRemedy) {
   const CgroupRoot root = find(kHybrid, tree);
   EXPECT_EQ(root.mount, tree.root() / "unified");
   EXPECT_FALSE(root.unified);
-  EXPECT_EQ(root.refusal, "cgroup v1 or hybrid host: " + root.mount.string() +
-                              " lacks memory, cpu, pids; boot with "
-                              "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all");
+  EXPECT_EQ(root.unsupported_reason, "cgroup v1 or hybrid host: " + root.mount.string() +
+                                         " lacks memory, cpu, pids; boot with "
+                                         "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all");
 }
 
 TEST(CgroupRoot, PureV1) {
   FakeCgroupfs tree = tree_with("");
   const CgroupRoot root = find("36 33 0:31 / /m rw - cgroup cgroup rw,memory\n", tree);
   EXPECT_TRUE(root.mount.empty());
-  EXPECT_TRUE(root.refusal.starts_with("cgroup v1 host: no cgroup2 is mounted")) << root.refusal;
+  EXPECT_TRUE(root.unsupported_reason.starts_with("cgroup v1 host: no cgroup2 is mounted"))
+      << root.unsupported_reason;
 }
 
 TEST(CgroupRoot, UnifiedWithoutTheMemoryController) {
   FakeCgroupfs tree = tree_with("cpu pids\n");
   const CgroupRoot root = find(kUnified, tree);
-  EXPECT_TRUE(root.refusal.find("lacks memory (cgroup_disable=") != std::string::npos)
-      << root.refusal;
+  EXPECT_TRUE(root.unsupported_reason.find("lacks memory (cgroup_disable=") != std::string::npos)
+      << root.unsupported_reason;
 }
 
 TEST(CgroupRoot, EscapedMountPointsAndGarbage) {
@@ -87,7 +88,7 @@ TEST(CgroupRoot, EscapedMountPointsAndGarbage) {
 }
 
 TEST(CgroupRoot, NoMountinfoAtAll) {
-  EXPECT_FALSE(find_cgroup_root("/nonexistent").refusal.empty());
+  EXPECT_FALSE(find_cgroup_root("/nonexistent").unsupported_reason.empty());
 }
 
 }  // namespace

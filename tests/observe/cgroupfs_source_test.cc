@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file reader on fake trees: every field, hostile trees, and a tree that changes.
-#include "observe/cgroupfs_source.h"
+#include "observe/cgroup/cgroupfs_source.h"
 
-#include "daemon/allocations.h"
-#include "observe/parity.h"
+#include "daemon/turn/allocation_count.h"
+#include "observe/self_check.h"
 #include "support/fake_cgroupfs.h"
 
 #include <optional>

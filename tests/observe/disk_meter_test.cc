@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measuring thread: who is measured, when, and of what.
-#include "observe/disk_meter.h"
+#include "observe/node/disk_meter.h"
 
 #include "config/temp_dir.h"
 
@@ -114,12 +114,12 @@ TEST(DiskMeter, MeasuresWhoIsNewAtOnceAndAgainWhenHurried) {
   world.fill("pods/u/empty-dir/data/file", 100'000);
   DiskMeter meter(world.options);
   EXPECT_TRUE(meter.take().empty());
-  meter.retarget({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .containers = {}}});
+  meter.set_targets({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .containers = {}}});
   const auto first = wait_for(meter);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].cgroup, CgroupId{7});
   world.fill("pods/u/empty-dir/data/more", 300'000);
-  meter.hurry();
+  meter.measure_urgently();
   const auto second = wait_for(meter);  // the usual period is a minute
   ASSERT_EQ(second.size(), 1u);
   EXPECT_GE(second[0].usage->volumes[0].usage.used->count, 400'000);
@@ -130,11 +130,11 @@ TEST(DiskMeter, EndsInTheMiddleOfASlowWalk) {
   World world;
   for (int i = 0; i < 1500; ++i)
     world.fill("pods/u/empty-dir/data/" + std::to_string(i), 0);
-  world.options.pace = {10};
+  world.options.rate = {10};
   const auto began = std::chrono::steady_clock::now();
   {
     DiskMeter meter(world.options);
-    meter.retarget({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .containers = {}}});
+    meter.set_targets({{.pod = pod_with_volumes("u"), .cgroup = CgroupId{7}, .containers = {}}});
     std::this_thread::sleep_for(200ms);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "the walk alone takes two minutes";

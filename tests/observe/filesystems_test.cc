@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which filesystems the disk signals are about; and where a running container writes.
-#include "observe/filesystems.h"
+#include "observe/node/filesystems.h"
 
 #include "config/temp_dir.h"
-#include "observe/writable_layer.h"
+#include "observe/node/writable_layer.h"
 
 #include <sys/stat.h>
 

@@ -2,7 +2,7 @@
 // The host as snapshots, on a cgroup tree of plain files.
 #include "observe/host_observer.h"
 
-#include "observe/cgroupfs_source.h"
+#include "observe/cgroup/cgroupfs_source.h"
 #include "support/fake_cgroupfs.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class HostObserverTest : public testing::Test {
   HostObserver observer() {
     auto cgroups = CgroupfsSource::open(
         {.root = fake.root(), .groups = kAllGroups, .descriptors = 64, .root_is_real = false});
-    auto inventory = Inventory::open(fake.root(), Inventory::By::kParent);
+    auto inventory = CgroupInventory::open(fake.root(), CgroupInventory::By::kParent);
     EXPECT_TRUE(cgroups && inventory);
     NodeSource::Options node;
     node.cgroup_root = fake.root();
@@ -58,8 +58,8 @@ TEST_F(HostObserverTest, APodIsJoinedToItsManifestAndItsRecord) {
   Pod pod;
   pod.uid = kUid;
   pod.name = "web";
-  host.describe({pod});
-  const Snapshot snapshot = host.look(Depth::kCgroups);
+  host.set_declared_pods({pod});
+  const Snapshot snapshot = host.take_snapshot(SnapshotScope::kCgroups);
   ASSERT_TRUE(snapshot.cgroups);
   EXPECT_EQ(snapshot.cgroups->size(), 5u);
   ASSERT_EQ(snapshot.pods.size(), 1u);
@@ -71,25 +71,26 @@ TEST_F(HostObserverTest, APodIsJoinedToItsManifestAndItsRecord) {
 
 TEST_F(HostObserverTest, AManifestReadLaterRenamesThePod) {
   auto host = observer();
-  EXPECT_EQ(host.look(Depth::kCgroups).pods[0].pod->source, PodSource::kCgroupTree);
+  EXPECT_EQ(host.take_snapshot(SnapshotScope::kCgroups).pods[0].pod->source,
+            PodSource::kCgroupTree);
   Pod pod;
   pod.uid = kUid;
   pod.name = "late";
-  host.describe({pod});
-  EXPECT_EQ(host.look(Depth::kCgroups).pods[0].pod->name, "late");
+  host.set_declared_pods({pod});
+  EXPECT_EQ(host.take_snapshot(SnapshotScope::kCgroups).pods[0].pod->name, "late");
 }
 
 TEST_F(HostObserverTest, AVanishedPodIsNoLongerThere) {
   auto host = observer();
-  ASSERT_EQ(host.look(Depth::kCgroups).pods.size(), 1u);
+  ASSERT_EQ(host.take_snapshot(SnapshotScope::kCgroups).pods.size(), 1u);
   fake.remove(kTier + "/" + kPodName);
   fake.write("", "cgroup.stat", "nr_descendants 3\nnr_dying_descendants 0\n");
-  EXPECT_TRUE(host.look(Depth::kCgroups).pods.empty());
+  EXPECT_TRUE(host.take_snapshot(SnapshotScope::kCgroups).pods.empty());
 }
 
 TEST_F(HostObserverTest, ANodeLookTellsTheSignalAndNoPods) {
   auto host = observer();
-  const Snapshot snapshot = host.look(Depth::kNode);
+  const Snapshot snapshot = host.take_snapshot(SnapshotScope::kNode);
   EXPECT_FALSE(snapshot.cgroups);
   EXPECT_TRUE(snapshot.pods.empty());
   const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
@@ -100,18 +101,19 @@ TEST_F(HostObserverTest, ANodeLookTellsTheSignalAndNoPods) {
 TEST_F(HostObserverTest, AReadingThatFailsIsMissingAndCounted) {
   fake.write("", "memory.stat", "anon nonsense\n");
   auto host = observer();
-  EXPECT_FALSE(of(host.look(Depth::kNode).observations, Signal::kMemoryAvailable));
+  EXPECT_FALSE(of(host.take_snapshot(SnapshotScope::kNode).observations, Signal::kMemoryAvailable));
   EXPECT_EQ(host.missing_readings(), 1u);
 }
 
 // The pods' cgroup has a limit, so its own signal is read at every look, not with each pass only.
 TEST_F(HostObserverTest, AllocatableMemoryIsFreshBetweenPasses) {
   auto host = observer();
-  const auto swept =
-      of(host.look(Depth::kCgroups).observations, Signal::kAllocatableMemoryAvailable);
+  const auto swept = of(host.take_snapshot(SnapshotScope::kCgroups).observations,
+                        Signal::kAllocatableMemoryAvailable);
   ASSERT_TRUE(swept);
   fake.write("kubepods.slice", "memory.current", "0\n");
-  const auto looked = of(host.look(Depth::kNode).observations, Signal::kAllocatableMemoryAvailable);
+  const auto looked = of(host.take_snapshot(SnapshotScope::kNode).observations,
+                         Signal::kAllocatableMemoryAvailable);
   ASSERT_TRUE(looked);
   EXPECT_GT(looked->at, swept->at);
   EXPECT_GT(looked->available, swept->available);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the running kernel's types tell.
-#include "observe/kernel_facts.h"
+#include "observe/bpf/kernel_facts.h"
 
 #include <gtest/gtest.h>
 

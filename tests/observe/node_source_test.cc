@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node's signals from fake /proc and cgroup files.
-#include "observe/node_source.h"
+#include "observe/node/node_source.h"
 
-#include "observe/cgroup_files.h"
+#include "observe/cgroup/cgroup_files.h"
 #include "support/fake_cgroupfs.h"
 
 #include <gtest/gtest.h>
@@ -193,7 +193,7 @@ TEST(NodeSource, Allocatable) {
 
 TEST(NodeSource, ThisMachineHasPidsAndAFilesystem) {
   NodeSource source(NodeSource::Options{});
-  const Observations all = source.look();
+  const Observations all = source.read_all();
   EXPECT_TRUE(of(all, Signal::kPidAvailable));
   EXPECT_TRUE(of(all, Signal::kNodeFsAvailable));
   EXPECT_TRUE(source.memory_capacity());

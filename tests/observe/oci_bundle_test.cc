@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptions as containerd, CRI-O and docker leave them, and as nobody should.
-#include "observe/oci_bundle.h"
+#include "observe/pod/oci_bundle.h"
 
 #include "config/temp_dir.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What processes tell of a pod that is not described yet, from trees of files.
-#include "observe/oom_score_reader.h"
+#include "observe/pod/oom_score_reader.h"
 
 #include "config/temp_dir.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of pods, on real cgroups of the running kernel.
-#include "observe/parts_reader.h"
+#include "observe/pod/parts_reader.h"
 
 #include "base/process_stat.h"
 #include "support/test_cgroup.h"
 
-#include <headroom/record.h>
+#include <headroom/cgroup_record.h>
 
 #include <sys/mman.h>
 
@@ -61,7 +61,7 @@ class PartsReaderTest : public testing::Test {
   }
 
   PodParts read(EvictionUnit unit, const Waits& waits = {}, bool limits = false) {
-    auto inventory = Inventory::open(*root_);
+    auto inventory = CgroupInventory::open(*root_);
     EXPECT_TRUE(inventory);
     std::vector<hr_record> records;
     std::map<CgroupId, std::uint64_t> parents{{pods_->id(), 1},
@@ -74,8 +74,9 @@ class PartsReaderTest : public testing::Test {
       records.back().populated = 1;
     }
     inventory->update(records);
-    PodRegistry registry{PodLayout(pods_->path().substr(root_->size() + 1))};
-    inventory->each([&](const KnownCgroup& cgroup) { registry.appeared(cgroup.id, cgroup.path); });
+    PodRegistry registry{PodCgroupParser(pods_->path().substr(root_->size() + 1))};
+    inventory->each(
+        [&](const KnownCgroup& cgroup) { registry.add_cgroup(cgroup.id, cgroup.path); });
     const auto record_of = [&](CgroupId id) -> const hr_record* {
       for (const hr_record& record : records)
         if (record.id == id.value) return &record;
@@ -83,8 +84,8 @@ class PartsReaderTest : public testing::Test {
     };
     const auto pods = registry.read(record_of);
     PartsReader reader;
-    reader.want({.unit = unit, .limits = limits});
-    reader.retarget(pods, *inventory, registry);
+    reader.set_options({.unit = unit, .limits = limits});
+    reader.set_targets(pods, *inventory, registry);
     reader.read(kNow, record_of, waits);
     EXPECT_EQ(pods.size(), 1u);
     return pods.empty() || !pods[0].parts ? PodParts{} : *pods[0].parts;
@@ -117,7 +118,7 @@ TEST_F(PartsReaderTest, ContainersAreTheCgroupsBelowThePod) {
 
 TEST_F(PartsReaderTest, TheLargestProcessIsFoundHoweverDeep) {
   make();
-  side_->sleeper();
+  side_->spawn_sleeping_child();
   holder(*app_, 4 << 20);
   const pid_t largest = holder(*worker_, 16 << 20);
   const PodParts parts = read(EvictionUnit::kProcess);

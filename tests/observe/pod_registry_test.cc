@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manifests and cgroups joined: who is read, with what request, and which pointers stay.
-#include "observe/pod_registry.h"
+#include "observe/pod/pod_registry.h"
 
-#include "daemon/allocations.h"
+#include "daemon/turn/allocation_count.h"
 
 #include <algorithm>
 #include <cstring>
@@ -44,7 +44,7 @@ hr_record limits(hr_u64 min, hr_u64 low, hr_u64 max) {
 
 class Registry : public testing::Test {
  protected:
-  PodRegistry registry{PodLayout("kubepods")};
+  PodRegistry registry{PodCgroupParser("kubepods")};
   std::map<CgroupId, hr_record> records;
 
   std::vector<PodReading> read() {
@@ -62,8 +62,8 @@ class Registry : public testing::Test {
 };
 
 TEST_F(Registry, AManifestAndACgroupAreAPod) {
-  registry.describe({manifest(kUid, 64_MiB)});
-  EXPECT_TRUE(registry.appeared({7}, "/kubepods/burstable/pod" + kUid));
+  registry.set_declared_pods({manifest(kUid, 64_MiB)});
+  EXPECT_TRUE(registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid));
   records[{7}] = limits(0, 0, HR_NO_LIMIT);
   const PodReading reading = only();
   EXPECT_EQ(reading.pod->name, "web");
@@ -74,44 +74,44 @@ TEST_F(Registry, AManifestAndACgroupAreAPod) {
 }
 
 TEST_F(Registry, TheOrderOfTheNewsDoesNotMatter) {
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
-  registry.describe({manifest(kUid, 64_MiB)});
+  registry.set_declared_pods({manifest(kUid, 64_MiB)});
   EXPECT_EQ(only().pod->source, PodSource::kManifest);
   EXPECT_EQ(only().memory_request, 64_MiB);
 }
 
 TEST_F(Registry, WhatAKubeletSaidHoldsUntilTheCgroupIsGone) {
-  registry.describe({manifest(kUid, 64_MiB)}, {kUid});
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
-  registry.describe({});
+  registry.set_declared_pods({manifest(kUid, 64_MiB)}, {kUid});
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
+  registry.set_declared_pods({});
   EXPECT_EQ(only().pod->name, "web") << "a kubelet that was just restarted knows no pods";
   EXPECT_EQ(only().memory_request, 64_MiB);
-  registry.describe({manifest(kUid, 32_MiB)}, {kUid});
+  registry.set_declared_pods({manifest(kUid, 32_MiB)}, {kUid});
   EXPECT_EQ(only().memory_request, 32_MiB);
   registry.gone({7});
-  registry.describe({});
-  registry.appeared({8}, "/kubepods/burstable/pod" + kUid);
+  registry.set_declared_pods({});
+  registry.add_cgroup({8}, "/kubepods/burstable/pod" + kUid);
   EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
 }
 
 TEST_F(Registry, WhatAPersonTookAwayIsGone) {
-  registry.describe({manifest(kUid, 64_MiB)});
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
-  registry.describe({});
+  registry.set_declared_pods({manifest(kUid, 64_MiB)});
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
+  registry.set_declared_pods({});
   EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
 }
 
 TEST_F(Registry, OtherCgroupsAreNoneOfOurs) {
-  EXPECT_FALSE(registry.appeared({1}, "/kubepods"));
-  EXPECT_FALSE(registry.appeared({2}, "/kubepods/burstable"));
-  EXPECT_FALSE(registry.appeared({3}, "/kubepods/burstable/pod" + kUid + "/web"));
-  EXPECT_FALSE(registry.appeared({4}, "/system.slice"));
+  EXPECT_FALSE(registry.add_cgroup({1}, "/kubepods"));
+  EXPECT_FALSE(registry.add_cgroup({2}, "/kubepods/burstable"));
+  EXPECT_FALSE(registry.add_cgroup({3}, "/kubepods/burstable/pod" + kUid + "/web"));
+  EXPECT_FALSE(registry.add_cgroup({4}, "/system.slice"));
   EXPECT_TRUE(read().empty());
 }
 
 TEST_F(Registry, ACgroupAloneIsAPodNamedAfterItsUid) {
-  registry.appeared({7}, "/kubepods/besteffort/pod" + kUid);
+  registry.add_cgroup({7}, "/kubepods/besteffort/pod" + kUid);
   const PodReading reading = only();
   EXPECT_EQ(reading.pod->name, "pod" + kUid);
   EXPECT_EQ(reading.pod->uid, kUid);
@@ -122,7 +122,7 @@ TEST_F(Registry, ACgroupAloneIsAPodNamedAfterItsUid) {
 }
 
 TEST_F(Registry, ACgroupAloneOfAStaticPodIsCritical) {
-  registry.appeared({7}, "/kubepods/burstable/pod" + kStatic);
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kStatic);
   EXPECT_TRUE(only().pod->is_static);
   EXPECT_TRUE(only().critical);
 }
@@ -145,7 +145,7 @@ TEST_F(Registry, ACgroupAlonesRequestIsItsProtection) {
   };
   std::uint64_t id = 1;
   for (const Learnt& row : rows) {
-    registry.appeared({id}, std::string("/kubepods/") + row.tier + "pod" + kUid);
+    registry.add_cgroup({id}, std::string("/kubepods/") + row.tier + "pod" + kUid);
     records[{id}] = row.record;
     EXPECT_EQ(only().memory_request, row.request) << row.name;
     registry.gone({id++});
@@ -153,7 +153,7 @@ TEST_F(Registry, ACgroupAlonesRequestIsItsProtection) {
 }
 
 TEST_F(Registry, LimitsThatCannotBeReadAreStillWhatTheyWere) {
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   records[{7}] = limits(32 << 20, 0, 64 << 20);
   const PodReading before = only();
   records[{7}].valid = 0;
@@ -164,23 +164,23 @@ TEST_F(Registry, LimitsThatCannotBeReadAreStillWhatTheyWere) {
 }
 
 TEST_F(Registry, AManifestsRequestIsNotTheTreesToSay) {
-  registry.describe({manifest(kUid, 64_MiB)});
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.set_declared_pods({manifest(kUid, 64_MiB)});
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   records[{7}] = limits(1 << 20, 0, HR_NO_LIMIT);
   EXPECT_EQ(only().memory_request, 64_MiB);
   // Once the manifest goes, what the tree said meanwhile is known.
-  registry.describe({});
+  registry.set_declared_pods({});
   EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
   EXPECT_EQ(only().memory_request, 1_MiB);
 }
 
 TEST_F(Registry, AReloadKeepsWhoIsUnchanged) {
-  registry.describe({manifest(kUid, 64_MiB), manifest("b", 1_MiB)});
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
-  registry.appeared({8}, "/kubepods/burstable/podb");
-  registry.appeared({9}, "/kubepods/burstable/podc");
+  registry.set_declared_pods({manifest(kUid, 64_MiB), manifest("b", 1_MiB)});
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
+  registry.add_cgroup({8}, "/kubepods/burstable/podb");
+  registry.add_cgroup({9}, "/kubepods/burstable/podc");
   const auto before = read();
-  registry.describe({manifest("b", 2_MiB), manifest(kUid, 64_MiB)});
+  registry.set_declared_pods({manifest("b", 2_MiB), manifest(kUid, 64_MiB)});
   const auto after = read();
   EXPECT_EQ(after[0].pod, before[0].pod);
   EXPECT_NE(after[1].pod, before[1].pod);
@@ -191,20 +191,20 @@ TEST_F(Registry, AReloadKeepsWhoIsUnchanged) {
 TEST_F(Registry, ACriticalPriorityIsSeen) {
   Pod pod = manifest(kUid, 1_MiB);
   pod.priority = kSystemCriticalPriority;
-  registry.describe({pod});
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.set_declared_pods({pod});
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_TRUE(only().critical);
 }
 
 // Of whom it is true, nobody looks any more whether he is over a limit.
 TEST_F(Registry, StorageIsUnlimitedWhereNothingOfAPodLimitsIt) {
-  registry.appeared({7}, "/kubepods/burstable/pod" + kUid);
+  registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_TRUE(only().storage_is_unlimited);
 
   const auto limited_by = [&](auto&& limit) {
     Pod pod = manifest(kUid, 64_MiB);
     limit(pod);
-    registry.describe({pod});
+    registry.set_declared_pods({pod});
     return !only().storage_is_unlimited;
   };
   const Quantity one = Quantity::of(1);
@@ -218,7 +218,7 @@ TEST_F(Registry, StorageIsUnlimitedWhereNothingOfAPodLimitsIt) {
 
 TEST_F(Registry, TheGoneAreForgottenAndTheOthersStay) {
   for (std::uint64_t id = 1; id <= 3; ++id)
-    registry.appeared({id}, "/kubepods/burstable/pod" + std::to_string(id));
+    registry.add_cgroup({id}, "/kubepods/burstable/pod" + std::to_string(id));
   registry.gone({1});
   registry.gone({1});
   registry.gone({99});
@@ -230,24 +230,24 @@ TEST_F(Registry, TheGoneAreForgottenAndTheOthersStay) {
 }
 
 TEST_F(Registry, APodBornAgainIsAnotherCgroup) {
-  registry.describe({manifest(kUid, 1_MiB)});
-  registry.appeared({1}, "/kubepods/burstable/pod" + kUid);
-  registry.appeared({2}, "/kubepods/burstable/pod" + kUid);  // before the news of the other's end
+  registry.set_declared_pods({manifest(kUid, 1_MiB)});
+  registry.add_cgroup({1}, "/kubepods/burstable/pod" + kUid);
+  registry.add_cgroup({2}, "/kubepods/burstable/pod" + kUid);  // before the news of the other's end
   EXPECT_EQ(read().size(), 2u);
   registry.gone({1});
   EXPECT_EQ(only().cgroup, CgroupId{2});
 }
 
 TEST_F(Registry, NewsToldTwiceIsOnePod) {
-  registry.appeared({1}, "/kubepods/burstable/pod" + kUid);
-  EXPECT_TRUE(registry.appeared({1}, "/kubepods/burstable/pod" + kUid));
+  registry.add_cgroup({1}, "/kubepods/burstable/pod" + kUid);
+  EXPECT_TRUE(registry.add_cgroup({1}, "/kubepods/burstable/pod" + kUid));
   EXPECT_EQ(read().size(), 1u);
 }
 
 TEST_F(Registry, AllocatesNothingWhileNothingChanges) {
-  registry.describe({manifest("a", 1_MiB)});
-  registry.appeared({1}, "/kubepods/burstable/poda");
-  registry.appeared({2}, "/kubepods/burstable/podb");
+  registry.set_declared_pods({manifest("a", 1_MiB)});
+  registry.add_cgroup({1}, "/kubepods/burstable/poda");
+  registry.add_cgroup({2}, "/kubepods/burstable/podb");
   records[{1}] = records[{2}] = limits(32 << 20, 0, 64 << 20);
   const auto record_of = [this](CgroupId id) -> const hr_record* { return &records.at(id); };
   registry.read(record_of);
@@ -261,8 +261,8 @@ TEST_F(Registry, AllocatesNothingWhileNothingChanges) {
 }
 
 TEST_F(Registry, ReadAgainItLooksAtWhatIsNewAlone) {
-  registry.appeared({7}, "/kubepods/pod" + kUid);
-  registry.appeared({8}, "/kubepods/podffffffff-1111-4222-8333-944445555666");
+  registry.add_cgroup({7}, "/kubepods/pod" + kUid);
+  registry.add_cgroup({8}, "/kubepods/podffffffff-1111-4222-8333-944445555666");
   records[{7}] = records[{8}] = limits(0, 64 << 20, HR_NO_LIMIT);
   ASSERT_EQ(read().size(), 2u);
   records[{7}].memory_low = records[{8}].memory_low = 128 << 20;
@@ -275,40 +275,40 @@ TEST_F(Registry, ReadAgainItLooksAtWhatIsNewAlone) {
 }
 
 TEST_F(Registry, CountsWhoIsWho) {
-  registry.describe({manifest("a", 1_MiB), manifest("b", 1_MiB)});
-  registry.appeared({1}, "/kubepods/burstable/poda");
-  registry.appeared({2}, "/kubepods/burstable/podc");
-  const auto census = registry.census();
-  EXPECT_EQ(census.described, 1u);
-  EXPECT_EQ(census.undescribed, 1u);
-  EXPECT_EQ(census.unplaced, 1u);
+  registry.set_declared_pods({manifest("a", 1_MiB), manifest("b", 1_MiB)});
+  registry.add_cgroup({1}, "/kubepods/burstable/poda");
+  registry.add_cgroup({2}, "/kubepods/burstable/podc");
+  const auto manifest_counts = registry.manifest_counts();
+  EXPECT_EQ(manifest_counts.with_manifest, 1u);
+  EXPECT_EQ(manifest_counts.without_manifest, 1u);
+  EXPECT_EQ(manifest_counts.without_cgroup, 1u);
 }
 
 // A new pod's cgroup is there before headroom-kube has asked for its description.
 TEST_F(Registry, BesideAKubeletADescriptionIsAwaited) {
-  registry.describe({}, {}, true);
-  registry.appeared(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
+  registry.set_declared_pods({}, {}, true);
+  registry.add_cgroup(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_EQ(only().description, PodDescription::kAwaited);
   registry.show_protected(CgroupId{7}, true);
   EXPECT_EQ(only().description, PodDescription::kAwaitedProtected);
   registry.show_protected(CgroupId{7}, false);
   EXPECT_EQ(only().description, PodDescription::kAwaited);
-  registry.describe({manifest(kUid, 1_MiB)}, {kUid}, true);
+  registry.set_declared_pods({manifest(kUid, 1_MiB)}, {kUid}, true);
   EXPECT_EQ(only().description, PodDescription::kComplete);
 }
 
 TEST_F(Registry, AGuaranteedPodByItsPathIsProtectedWhileItsDescriptionIsAwaited) {
-  registry.describe({}, {}, true);
-  registry.appeared(CgroupId{7}, "/kubepods/pod" + kUid);
+  registry.set_declared_pods({}, {}, true);
+  registry.add_cgroup(CgroupId{7}, "/kubepods/pod" + kUid);
   EXPECT_EQ(only().description, PodDescription::kAwaitedProtected);
 }
 
 TEST_F(Registry, WithoutAKubeletNoDescriptionIsAwaited) {
-  registry.appeared(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
+  registry.add_cgroup(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_EQ(only().description, PodDescription::kComplete);
-  registry.describe({}, {}, true);
+  registry.set_declared_pods({}, {}, true);
   EXPECT_EQ(only().description, PodDescription::kAwaited) << "the configuration now tells of one";
-  registry.describe({}, {}, false);
+  registry.set_declared_pods({}, {}, false);
   EXPECT_EQ(only().description, PodDescription::kComplete);
 }
 

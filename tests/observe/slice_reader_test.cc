@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A slice's knobs, controllers and use, read from a tree of files.
-#include "observe/slice_reader.h"
+#include "observe/cgroup/slice_reader.h"
 
-#include "observe/knob_watch.h"
+#include "observe/cgroup/cgroup_settings_watch.h"
 #include "support/fake_cgroupfs.h"
 
 #include <fstream>
@@ -90,9 +90,9 @@ TEST(SliceReader, KnowsWhatIsNotThere) {
   EXPECT_FALSE(reader.read("/b.slice", kWanted).values);
 }
 
-TEST(KnobWatch, TellsOfWrittenKnobsAndRemovedCgroupsAlone) {
+TEST(CgroupSettingsWatch, TellsOfWrittenKnobsAndRemovedCgroupsAlone) {
   auto fs = tree({{"memory.max", "max\n"}, {"memory.events", "low 0\n"}});
-  KnobWatch watch(fs.root());
+  CgroupSettingsWatch watch(fs.root());
   watch.watch("/b.slice");
   watch.watch("/a.slice");
   watch.watch("/a.slice");

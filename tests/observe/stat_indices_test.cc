@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which index tables are believed. A wrong index is worse than none.
-#include "observe/stat_indices.h"
+#include "observe/bpf/stat_indices.h"
 
 #include <headroom/abi.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parser of cgroupfs texts: what it reads, and what it refuses to read.
-#include "observe/stat_text.h"
+#include "observe/cgroup/stat_text.h"
 
 #include <headroom/abi.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of running processes: a root that is an overlay, in a mount namespace of its own.
-#include "observe/writable_layer.h"
+#include "observe/node/writable_layer.h"
 
 #include "base/fd.h"
 #include "config/temp_dir.h"

@@ -60,7 +60,7 @@ def _install(out: Path) -> None:
 def assemble() -> Path:
     """The folder with the page as headroomd serves it, made anew."""
     BUILT.mkdir(parents=True, exist_ok=True)
-    subprocess.run([ROOT / "userspace/report/page/assemble", BUILT], check=True)
+    subprocess.run([ROOT / "userspace/report/page/web/assemble", BUILT], check=True)
     return BUILT
 
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recordings replayed: by their own policy, by another, damaged and cut short. (Every Story of
 // every other test is recorded and replayed as well.)
-#include "recording/replay.h"
-
-#include "ctl/replay.h"
+#include "ctl/replay_command.h"
+#include "recording/replayer.h"
 #include "report/golden.h"
 #include "support/story.h"
 
@@ -25,7 +24,7 @@ Policy hard_below(Bytes value) {
   return policy;
 }
 
-Replayed replayed(std::string bytes, const OtherPolicy& other = nullptr) {
+Replayed replayed(std::string bytes, const PolicyOverride& other = nullptr) {
   auto tape = TapeReader::open(std::move(bytes));
   EXPECT_TRUE(tape);
   auto result = replay(*tape, other);
@@ -33,7 +32,7 @@ Replayed replayed(std::string bytes, const OtherPolicy& other = nullptr) {
   return result ? *result : Replayed{};
 }
 
-OtherPolicy by(const Policy& policy) {
+PolicyOverride by(const Policy& policy) {
   return [policy](const Policy&, ImageStorage) { return policy; };
 }
 
@@ -73,7 +72,7 @@ TEST(Replay, AHigherThresholdKillsEarlierAndTheRecordedKillIsNotRepeated) {
   ASSERT_EQ(result.answers[0].replayed.size(), 1u);
   EXPECT_EQ(result.answers[0].replayed[0].pod->name, "hog");
   std::size_t kills = 0;
-  for (const Answer& answer : result.answers)
+  for (const ReplayedTurn& answer : result.answers)
     kills += answer.replayed.size();
   EXPECT_EQ(kills, 1u) << "what the hog would have held is available memory from then on";
 }
@@ -85,7 +84,7 @@ TEST(Replay, ALowerThresholdSparesAndTheMemoryStaysTaken) {
   EXPECT_FALSE(result.same_acts());
   ASSERT_FALSE(result.answers.empty());
   EXPECT_EQ(result.answers[0].recorded.size(), 1u);
-  for (const Answer& answer : result.answers)
+  for (const ReplayedTurn& answer : result.answers)
     EXPECT_TRUE(answer.replayed.empty()) << "spared, he stays as he was: 100 MiB are left";
 }
 
@@ -112,11 +111,11 @@ TEST(Replay, ALookTheRecordingDidNotTakeIsTakenFromItsLatestPass) {
   tape.turn(bytes, story.snapshot(10, 2_GiB), story.verdict, {});
   History history = story.verdict.after;
   judge(story.policy, node, history, story.verdict);
-  EXPECT_FALSE(story.verdict.look_closer);
+  EXPECT_FALSE(story.verdict.needs_cgroups);
   tape.turn(bytes, node, story.verdict, {});
   tape.end(bytes, at_ms(1000), 0);
   const Replayed result = replayed(bytes, by(hard_below(1_GiB)));
-  EXPECT_EQ(result.closer, 1u);
+  EXPECT_EQ(result.extra_sweeps, 1u);
   ASSERT_EQ(result.answers.size(), 1u);
   EXPECT_EQ(result.answers[0].replayed.at(0).pod->name, "hog");
 }

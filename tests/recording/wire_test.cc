@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 template <class T>
 T there_and_back(const T& value, Instant base = Instant(5s)) {
   std::string bytes;
-  Common written, read;
+  InternTables written, read;
   Writer(bytes, written, base)(value);
   Reader reader(bytes, read, base);
   T back{};
@@ -43,8 +43,8 @@ TEST(Wire, InstantsSurviveAndNeverStaysNever) {
 
 TEST(Wire, AnInstantNearTheFramesTakesLittleRoom) {
   std::string bytes;
-  Common common;
-  Writer(bytes, common, Instant(1'000'000s))(Instant(1'000'000s + 5us));
+  InternTables intern_tables;
+  Writer(bytes, intern_tables, Instant(1'000'000s))(Instant(1'000'000s + 5us));
   EXPECT_LE(bytes.size(), 3u);
 }
 
@@ -63,7 +63,7 @@ TEST(Wire, ASharedPodIsToldOnceAndStaysOne) {
   pod->placement.tolerations.push_back({.key = "k", .seconds = 30s});
   const std::shared_ptr<const Pod> shared = pod, none;
   std::string bytes;
-  Common written, read;
+  InternTables written, read;
   Writer(bytes, written, {})(shared, none);
   const std::size_t once = bytes.size();
   Writer(bytes, written, {})(shared);
@@ -86,8 +86,8 @@ struct Bad {
 class BadBytes : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadBytes, MakeTheReaderBadAndNothingElse) {
-  Common common;
-  Reader reader(GetParam().bytes, common, {});
+  InternTables intern_tables;
+  Reader reader(GetParam().bytes, intern_tables, {});
   History history;
   reader(history);
   EXPECT_FALSE(reader.good());
@@ -101,8 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Rows, BadBytes,
                          [](const auto& row) { return row.param.name; });
 
 TEST(Wire, AnEnumeratorBeyondTheLastIsRefused) {
-  Common common;
-  Reader reader("\x7f", common, {});
+  InternTables intern_tables;
+  Reader reader("\x7f", intern_tables, {});
   Signal signal{};
   reader(signal);
   EXPECT_FALSE(reader.good());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table brought up to date from a sweep's news is the one that is made of everything.
-#include "report/node_view.h"
+#include "report/view/node_view.h"
 
 #include <cstring>
 #include <vector>
@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 using namespace literals;
 
 // Four cgroups swept again and again, of which a pass writes those it is told to.
-class Sweeper {
+class FakeSweeper {
  public:
-  Sweeper() {
+  FakeSweeper() {
     for (hr_u64 id = 1; id <= 4; ++id) {
       hr_record record;
       std::memset(&record, 0xff, sizeof record);
@@ -26,7 +26,7 @@ class Sweeper {
       record.cpu_usage_ns = 0;
       records_.push_back(record);
     }
-    marks_.resize(records_.size());
+    change_stamps_.resize(records_.size());
   }
   Snapshot pass(std::vector<std::size_t> written) {
     ++pass_;
@@ -34,12 +34,12 @@ class Sweeper {
     for (const std::size_t i : written) {
       records_[i].cpu_usage_ns += 500'000'000;
       records_[i].memory_usage += 4096;
-      marks_[i].pass = pass_;
+      change_stamps_[i].pass = pass_;
     }
     Snapshot snapshot;
     snapshot.at = at_;
     snapshot.cgroups = records_;
-    snapshot.news = {.marks = marks_, .pass = pass_, .order = order_};
+    snapshot.changes = {.change_stamps = change_stamps_, .pass = pass_, .order = order_};
     snapshot.pods = pods;
     return snapshot;
   }
@@ -52,7 +52,7 @@ class Sweeper {
  private:
   Instant at_{100s};
   std::vector<hr_record> records_;
-  std::vector<hr_mark> marks_;
+  std::vector<hr_change_stamp> change_stamps_;
   std::uint32_t pass_ = 0, order_ = 1;
 };
 
@@ -77,8 +77,8 @@ void expect_all(const CgroupTable& table, const Snapshot& snapshot) {
       0);
 }
 
-TEST(CgroupTableNews, WhatEitherOfTwoSweepsWroteIsTakenOver) {
-  Sweeper sweeper;
+TEST(CgroupTableChanges, RecordsOfBothSweepsAreCopied) {
+  FakeSweeper sweeper;
   Tables tables;
   expect_all(tables.take(sweeper.pass({0, 1, 2, 3})), sweeper.pass({}));
   expect_all(tables.take(sweeper.pass({1})), sweeper.pass({}));
@@ -89,8 +89,8 @@ TEST(CgroupTableNews, WhatEitherOfTwoSweepsWroteIsTakenOver) {
   expect_all(tables.take(quiet), quiet);
 }
 
-TEST(CgroupTableNews, ASleeperUsesNoCpuAndWhoWokeHis) {
-  Sweeper sweeper;
+TEST(CgroupTableChanges, AnIdleCgroupUsesNoCpu) {
+  FakeSweeper sweeper;
   Tables tables;
   EXPECT_EQ(tables.take(sweeper.pass({0, 1, 2, 3})).usage_nanocores[1], HR_UNKNOWN);
   const auto& second = tables.take(sweeper.pass({1}));
@@ -101,8 +101,8 @@ TEST(CgroupTableNews, ASleeperUsesNoCpuAndWhoWokeHis) {
   EXPECT_EQ(third.usage_nanocores[2], 500'000'000u);
 }
 
-TEST(CgroupTableNews, AnotherOrderIsAnotherTable) {
-  Sweeper sweeper;
+TEST(CgroupTableChanges, AnotherOrderCopiesTheWholeTable) {
+  FakeSweeper sweeper;
   Tables tables;
   tables.take(sweeper.pass({0, 1, 2, 3}));
   tables.take(sweeper.pass({}));
@@ -112,8 +112,8 @@ TEST(CgroupTableNews, AnotherOrderIsAnotherTable) {
   expect_all(tables.take(moved), moved);
 }
 
-TEST(CgroupTableNews, APodsRowFollowsThePod) {
-  Sweeper sweeper;
+TEST(CgroupTableChanges, APodsRowIsUpdatedWithThePod) {
+  FakeSweeper sweeper;
   Tables tables;
   auto pod = std::make_shared<Pod>();
   PodReading reading;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who has which CPUs, as metrics: by NUMA node and by container.
-#include "report/cpus_view.h"
+#include "report/view/cpus_view.h"
 
 #include <map>
 #include <string>
@@ -15,10 +15,12 @@ CpusView two_nodes() {
   CpusView view;
   for (Cpu cpu = 0; cpu < 4; ++cpu)
     view.places.push_back({.cpu = cpu, .core = cpu, .socket = cpu / 2, .numa = cpu / 2});
-  view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
-  view.owners.front().cpus = *CpuSet::parse("1-2");
-  view.owners.push_back({.pod_namespace = "default", .pod = "db", .uid = "v", .container = "c"});
-  view.owners.back().wanted = 2;
+  view.containers.push_back(
+      {.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
+  view.containers.front().cpus = *CpuSet::parse("1-2");
+  view.containers.push_back(
+      {.pod_namespace = "default", .pod = "db", .uid = "v", .container = "c"});
+  view.containers.back().wanted = 2;
   return view;
 }
 
@@ -34,18 +36,18 @@ std::vector<double> values(std::string_view family) {
   return values;
 }
 
-TEST(CpusView, CountsWhatIsTakenOfEachNumaNode) {
+TEST(CpusView, CountsAllocatedCpusOfEachNumaNode) {
   EXPECT_EQ(values("headroom_numa_cpus"), (std::vector<double>{2, 2}));
   EXPECT_EQ(values("kubelet_cpu_manager_allocation_per_numa"), (std::vector<double>{1, 1}));
 }
 
-TEST(CpusView, SaysOnHowManyNumaNodesAContainerIs) {
+TEST(CpusView, CountsTheNumaNodesOfAContainer) {
   EXPECT_EQ(values("headroom_container_cpus"), (std::vector<double>{2, 0}));
   EXPECT_EQ(values("headroom_container_numa_nodes"), (std::vector<double>{2, 0}));
   EXPECT_EQ(values("headroom_cpus_short_containers"), (std::vector<double>{1}));
 }
 
-TEST(CpusView, HoldsThePoolAgainstWhatItsPodsRequested) {
+TEST(CpusView, ComparesThePoolWithTheRequestsOfItsPods) {
   EXPECT_TRUE(values("headroom_shared_pool_cpus").empty()) << "nobody is pinned: there is none";
   CpusView view = two_nodes();
   view.pool = SharedPool{{1900}, {2500}};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The D-Bus service on a bus of the test's own.
-#include "ctl/client.h"
-#include "ctl/model.h"
-#include "report/bus_properties.h"
-#include "report/bus_thread.h"
-#include "report/cpus_view.h"
+#include "ctl/common/dbus_client.h"
+#include "ctl/common/status_document.h"
+#include "report/dbus/dbus_properties.h"
+#include "report/dbus/dbus_thread.h"
 #include "report/sample.h"
+#include "report/view/cpus_view.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -77,15 +77,15 @@ class Dbus : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!bus.runs()) GTEST_SKIP() << "no dbus-daemon on this machine";
-    shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
-    shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
+    views->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
+    views->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
   }
   PrivateBus bus;
-  std::shared_ptr<Shown> shown = std::make_shared<Shown>();
+  std::shared_ptr<PublishedViews> views = std::make_shared<PublishedViews>();
 };
 
-TEST_F(Dbus, StatusReachesHeadroomctl) {
-  const auto thread = BusThread::start({.shown = shown});
+TEST_F(Dbus, StatusIsReadByHeadroomctl) {
+  const auto thread = DbusThread::start({.views = views});
   ASSERT_TRUE(thread);
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
   const auto document = ctl::fetch_status();
@@ -97,7 +97,7 @@ TEST_F(Dbus, StatusReachesHeadroomctl) {
 }
 
 TEST_F(Dbus, VersionAndModeAreProperties) {
-  const auto thread = BusThread::start({.shown = shown});
+  const auto thread = DbusThread::start({.views = views});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
   sd_bus* client = nullptr;
   ASSERT_GE(sd_bus_open_system(&client), 0);
@@ -128,8 +128,8 @@ int on_changed(sd_bus_message* message, void* user, sd_bus_error*) {
   return 0;
 }
 
-TEST_F(Dbus, WhatChangesIsTold) {
-  const auto thread = BusThread::start({.shown = shown});
+TEST_F(Dbus, ChangedPropertiesAreSignalled) {
+  const auto thread = DbusThread::start({.views = views});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
   sd_bus* client = nullptr;
   ASSERT_GE(sd_bus_open_system(&client), 0);
@@ -138,27 +138,27 @@ TEST_F(Dbus, WhatChangesIsTold) {
       sd_bus_match_signal(client, nullptr, kBusName, kBusPath, "org.freedesktop.DBus.Properties",
                           "PropertiesChanged", on_changed, &names),
       0);
-  const auto hear = [&] {
+  const auto on_signal = [&] {
     while (sd_bus_process(client, nullptr) > 0) {
     }
   };
   // What it starts with is told as well; then only what changes.
   std::this_thread::sleep_for(1500ms);
-  hear();
+  on_signal();
   names.clear();
-  shown->node.publish([](NodeView& next, const NodeView*) {
+  views->node.publish([](NodeView& next, const NodeView*) {
     next = sample_node();
     next.conditions[1] = !next.conditions[1];
   });
   EXPECT_TRUE(eventually([&] {
-    hear();
+    on_signal();
     return !names.empty();
   }));
   EXPECT_EQ(names, (std::vector<std::string>{"DiskPressure"}));
   sd_bus_flush_close_unref(client);
 }
 
-TEST(BusProperties, SayWhatIsReadThroughWhat) {
+TEST(BusProperties, NameTheSource) {
   NodeView node;
   EXPECT_EQ(properties_of(node).source, "");
   node.sources.fill("bpf");
@@ -169,10 +169,10 @@ TEST(BusProperties, SayWhatIsReadThroughWhat) {
   EXPECT_EQ(properties_of(node).source, "files");
 }
 
-TEST(BusProperties, NameWhatChanged) {
+TEST(BusProperties, NameTheChangedProperties) {
   const BusProperties before{"observe", {false, false, false}, "bpf"};
-  EXPECT_TRUE(changed(before, before).empty());
-  const auto names = changed(before, {"enforce", {true, false, true}, "files"});
+  EXPECT_TRUE(changed_properties(before, before).empty());
+  const auto names = changed_properties(before, {"enforce", {true, false, true}, "files"});
   ASSERT_EQ(names.size(), 4u);
   EXPECT_STREQ(names[0], "Mode");
   EXPECT_STREQ(names[1], "MemoryPressure");
@@ -224,149 +224,151 @@ class FakePolkit {
   std::thread thread_;
 };
 
-struct Editing {
-  explicit Editing(uid_t always) {
+struct TaintCall {
+  explicit TaintCall(uid_t allowed_uid) {
     auto started =
-        BusThread::start({.shown = std::make_shared<Shown>(),
-                          .taint = [this](const auto& edits, bool) -> Result<std::string> {
-                            heard = edits;
-                            return "[]";
-                          },
-                          .always = always});
+        DbusThread::start({.views = std::make_shared<PublishedViews>(),
+                           .taint = [this](const auto& edits, bool) -> Result<std::string> {
+                             received = edits;
+                             return "[]";
+                           },
+                           .allowed_uid = allowed_uid});
     thread = std::move(*started);
     EXPECT_TRUE(eventually([&] { return thread->connected(); }));
   }
-  std::vector<std::string> heard;
-  std::unique_ptr<BusThread> thread;
+  std::vector<std::string> received;
+  std::unique_ptr<DbusThread> thread;
 };
 
-TEST_F(Dbus, WhoMayAlwaysIsNotPutToPolkit) {
+TEST_F(Dbus, TheAllowedUidNeedsNoPolkit) {
   FakePolkit polkit(false);
-  Editing editing(::getuid());
+  TaintCall editing(::getuid());
   EXPECT_TRUE(ctl::edit_taints({"a=b:NoSchedule"}, false));
   EXPECT_TRUE(polkit.asked.empty());
 }
 
-TEST_F(Dbus, AnotherMayIfPolkitSaysSo) {
+TEST_F(Dbus, AnotherUserIsAllowedIfPolkitAuthorizes) {
   FakePolkit polkit(true);
-  Editing editing(::getuid() + 1);
+  TaintCall editing(::getuid() + 1);
   const auto answer = ctl::edit_taints({"a=b:NoSchedule", "c-"}, false);
   ASSERT_TRUE(answer) << answer.error().what;
-  EXPECT_EQ(editing.heard, (std::vector<std::string>{"a=b:NoSchedule", "c-"}));
+  EXPECT_EQ(editing.received, (std::vector<std::string>{"a=b:NoSchedule", "c-"}));
   EXPECT_EQ(polkit.asked, (std::vector<std::string>{"io.headroom.Headroom1.taint"}));
 }
 
-TEST_F(Dbus, AnotherMayNotIfPolkitSaysNoOrIsNotThere) {
-  Editing editing(::getuid() + 1);
+TEST_F(Dbus, AnotherUserIsDeniedIfPolkitDeniesOrIsMissing) {
+  TaintCall editing(::getuid() + 1);
   for (const bool there : {true, false}) {
     const auto polkit = there ? std::make_unique<FakePolkit>(false) : nullptr;
     const auto answer = ctl::edit_taints({"a=b:NoSchedule"}, false);
     ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().kind, ctl::NoAnswer::Kind::kForbidden) << answer.error().what;
-    EXPECT_TRUE(editing.heard.empty());
+    EXPECT_EQ(answer.error().kind, ctl::CallError::Kind::kForbidden) << answer.error().what;
+    EXPECT_TRUE(editing.received.empty());
   }
 }
 
-TEST_F(Dbus, AnAnswerMayComeLaterAndKeepsNobodyWaiting) {
+TEST_F(Dbus, AnAsyncReplyBlocksNoOtherCall) {
   std::promise<Result<std::string>> moved, refused, abandoned;
   std::vector<std::promise<Result<std::string>>*> next{&abandoned, &refused, &moved};
-  auto thread = BusThread::start({.shown = shown,
-                                  .admit = [](const std::string&) { return "yes"; },
-                                  .repack =
-                                      [&](bool dry_run) {
-                                        EXPECT_TRUE(dry_run);
-                                        auto* const promise = next.back();
-                                        next.pop_back();
-                                        return promise->get_future();
-                                      }});
+  auto thread = DbusThread::start({.views = views,
+                                   .admit = [](const std::string&) { return "yes"; },
+                                   .repack =
+                                       [&](bool dry_run) {
+                                         EXPECT_TRUE(dry_run);
+                                         auto* const promise = next.back();
+                                         next.pop_back();
+                                         return promise->get_future();
+                                       }});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
-  auto asked = std::async(std::launch::async, [] { return ctl::ask_repacking(true); });
+  auto asked = std::async(std::launch::async, [] { return ctl::repack_cpus(true); });
   EXPECT_TRUE(eventually([&] { return next.size() == 2; }));
-  EXPECT_EQ(ctl::ask_admission("meanwhile").value(), "yes");
+  EXPECT_EQ(ctl::check_admission("meanwhile").value(), "yes");
   moved.set_value("done");
   EXPECT_EQ(asked.get().value(), "done");
   refused.set_value(failure("nobody has any"));
-  const auto no = ctl::ask_repacking(true);
+  const auto no = ctl::repack_cpus(true);
   ASSERT_FALSE(no);
-  EXPECT_EQ(no.error().kind, ctl::NoAnswer::Kind::kRefused);
+  EXPECT_EQ(no.error().kind, ctl::CallError::Kind::kRefused);
   EXPECT_EQ(no.error().what, "nobody has any");
   // Who is still asked when the service ends is left without an answer, and nothing with him.
-  auto last = std::async(std::launch::async, [] { return ctl::ask_repacking(true); });
+  auto last = std::async(std::launch::async, [] { return ctl::repack_cpus(true); });
   EXPECT_TRUE(eventually([&] { return next.empty(); }));
   thread->reset();
   EXPECT_FALSE(last.get());
 }
 
-TEST_F(Dbus, ToRepackIsForRootAndWhomPolkitAllows) {
+TEST_F(Dbus, RepackNeedsRootOrPolkitAuthorization) {
   FakePolkit polkit(false);
-  const auto thread = BusThread::start(
-      {.shown = shown, .repack = [](bool) { return LaterAnswer(); }, .always = ::getuid() + 1});
+  const auto thread = DbusThread::start({.views = views,
+                                         .repack = [](bool) { return FutureReply(); },
+                                         .allowed_uid = ::getuid() + 1});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
-  const auto answer = ctl::ask_repacking(false);
+  const auto answer = ctl::repack_cpus(false);
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind, ctl::NoAnswer::Kind::kForbidden);
+  EXPECT_EQ(answer.error().kind, ctl::CallError::Kind::kForbidden);
   EXPECT_EQ(polkit.asked, (std::vector<std::string>{"io.headroom.Headroom1.repack"}));
 }
 
-TEST_F(Dbus, AnyoneMayAskWhichCpuIsWhose) {
+TEST_F(Dbus, AnyUserMayCallCpus) {
   CpusView view;
   view.policy = "static";
   view.pool = SharedPool{{3000}, {2500}};
-  view.owners.push_back({.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
-  view.owners.back().cpus = CpuSet::parse("2-3").value();
+  view.containers.push_back(
+      {.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
+  view.containers.back().cpus = CpuSet::parse("2-3").value();
   const auto thread =
-      BusThread::start({.shown = shown,
-                        .cpus = [&] { return Result<std::string>(cpus_json(view)); },
-                        .always = ::getuid() + 1});
+      DbusThread::start({.views = views,
+                         .cpus = [&] { return Result<std::string>(cpus_json(view)); },
+                         .allowed_uid = ::getuid() + 1});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
-  const auto answer = ctl::ask_cpus();
+  const auto answer = ctl::fetch_cpus();
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_EQ(*answer, cpus_json(view));
   EXPECT_NE(answer->find(R"("cpus":"2-3")"), std::string::npos) << *answer;
 }
 
-TEST_F(Dbus, QuestionsReachTheDaemonAndRefusalsComeBackAsSuch) {
-  std::vector<std::string> heard;
-  const auto thread = BusThread::start(
-      {.shown = shown,
+TEST_F(Dbus, CallsReachTheDaemonAndRefusalsAreErrors) {
+  std::vector<std::string> received;
+  const auto thread = DbusThread::start(
+      {.views = views,
        .admit = [](const std::string& manifest) { return Result<std::string>("to " + manifest); },
        .taint = [&](const std::vector<std::string>& edits, bool overwrite) -> Result<std::string> {
-         heard = edits;
-         heard.emplace_back(overwrite ? "overwrite" : "keep");
+         received = edits;
+         received.emplace_back(overwrite ? "overwrite" : "keep");
          if (edits.size() == 1) return failure("taint \"a\" not found");
          return "done";
        }});
   ASSERT_TRUE(thread);
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
-  EXPECT_EQ(ctl::ask_admission("a pod").value(), "to a pod");
+  EXPECT_EQ(ctl::check_admission("a pod").value(), "to a pod");
   EXPECT_EQ(ctl::edit_taints({"a:NoExecute", "b-"}, true).value(), "done");
-  EXPECT_EQ(heard, (std::vector<std::string>{"a:NoExecute", "b-", "overwrite"}));
+  EXPECT_EQ(received, (std::vector<std::string>{"a:NoExecute", "b-", "overwrite"}));
   const auto refused = ctl::edit_taints({"a-"}, false);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ctl::NoAnswer::Kind::kRefused);
+  EXPECT_EQ(refused.error().kind, ctl::CallError::Kind::kRefused);
   EXPECT_EQ(refused.error().what, "taint \"a\" not found");
 }
 
 TEST_F(Dbus, RefusesARequestAboveOneMebibyteBeforeItIsRead) {
   std::size_t answered = 0;
-  const auto thread =
-      BusThread::start({.shown = shown,
-                        .admit = [&](const std::string& manifest) -> Result<std::string> {
-                          answered = manifest.size();
-                          return "yes";
-                        },
-                        .taint = [&](const std::vector<std::string>&, bool) -> Result<std::string> {
-                          answered = 1;
-                          return "done";
-                        }});
+  const auto thread = DbusThread::start(
+      {.views = views,
+       .admit = [&](const std::string& manifest) -> Result<std::string> {
+         answered = manifest.size();
+         return "yes";
+       },
+       .taint = [&](const std::vector<std::string>&, bool) -> Result<std::string> {
+         answered = 1;
+         return "done";
+       }});
   ASSERT_TRUE(thread);
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
-  EXPECT_TRUE(ctl::ask_admission(std::string(kMaxRequestBytes, 'a')));
+  EXPECT_TRUE(ctl::check_admission(std::string(kMaxRequestBytes, 'a')));
   EXPECT_EQ(answered, kMaxRequestBytes);
   answered = 0;
-  const auto admission = ctl::ask_admission(std::string(kMaxRequestBytes + 1, 'a'));
+  const auto admission = ctl::check_admission(std::string(kMaxRequestBytes + 1, 'a'));
   ASSERT_FALSE(admission);
-  EXPECT_EQ(admission.error().kind, ctl::NoAnswer::Kind::kRefused);
+  EXPECT_EQ(admission.error().kind, ctl::CallError::Kind::kRefused);
   EXPECT_EQ(admission.error().what,
             "the manifest is too large: at most 1048576 bytes are accepted");
   for (const auto& edits : {std::vector<std::string>{std::string(kMaxRequestBytes, 'a')},
@@ -379,12 +381,12 @@ TEST_F(Dbus, RefusesARequestAboveOneMebibyteBeforeItIsRead) {
   EXPECT_EQ(answered, 0u);
 }
 
-TEST_F(Dbus, ADaemonThatHasNoAnswersSaysSo) {
-  const auto thread = BusThread::start({.shown = shown});
+TEST_F(Dbus, AnUnsupportedMethodIsAnError) {
+  const auto thread = DbusThread::start({.views = views});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
-  const auto none = ctl::ask_admission("a pod");
+  const auto none = ctl::check_admission("a pod");
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().kind, ctl::NoAnswer::Kind::kUnreachable);
+  EXPECT_EQ(none.error().kind, ctl::CallError::Kind::kUnreachable);
 }
 
 int on_evicted(sd_bus_message* message, void* user, sd_bus_error*) {
@@ -396,26 +398,26 @@ int on_evicted(sd_bus_message* message, void* user, sd_bus_error*) {
 }
 
 TEST_F(Dbus, AnEvictionIsASignal) {
-  const auto thread = BusThread::start({.shown = shown});
+  const auto thread = DbusThread::start({.views = views});
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
   sd_bus* client = nullptr;
   ASSERT_GE(sd_bus_open_system(&client), 0);
-  std::string heard;
+  std::string received;
   ASSERT_GE(sd_bus_match_signal(client, nullptr, nullptr, kBusPath, kBusInterface, "Evicted",
-                                on_evicted, &heard),
+                                on_evicted, &received),
             0);
   (*thread)->evicted(sample_eviction());
   EXPECT_TRUE(eventually([&] {
     while (sd_bus_process(client, nullptr) > 0) {
     }
-    return !heard.empty();
+    return !received.empty();
   }));
-  EXPECT_EQ(heard, "default/hog uid-hog memory.available");
+  EXPECT_EQ(received, "default/hog uid-hog memory.available");
   sd_bus_flush_close_unref(client);
 }
 
-TEST_F(Dbus, ABusThatGoesAwayIsNoticedAndTheDaemonRunsOn) {
-  const auto thread = BusThread::start({.shown = shown}, 20ms);
+TEST_F(Dbus, ALostBusIsDetectedAndTheDaemonContinues) {
+  const auto thread = DbusThread::start({.views = views}, 20ms);
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
   bus.stop();
   EXPECT_TRUE(eventually([&] { return !(*thread)->connected(); }));
@@ -423,7 +425,7 @@ TEST_F(Dbus, ABusThatGoesAwayIsNoticedAndTheDaemonRunsOn) {
   EXPECT_EQ((*thread)->lost(), 1u);
 }
 
-TEST_F(Dbus, WithoutADaemonTheClientSaysSo) {
+TEST_F(Dbus, WithoutADaemonTheClientFails) {
   const auto document = ctl::fetch_status();
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().what,

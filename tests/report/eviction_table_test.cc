@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fixed table of evictions under way: full, reused, forgotten.
-#include "report/eviction_table.h"
+#include "report/eviction/eviction_table.h"
 
 #include "report/sample.h"
 
@@ -14,13 +14,13 @@ using test::sample_at;
 
 TEST(EvictionTable, FindsWhatWasOpenedUntilItIsClosed) {
   EvictionTable table;
-  Unfolding& opened = table.open(CgroupId{5}, {}, sample_at(0));
+  TrackedEviction& opened = table.open(CgroupId{5}, {}, sample_at(0));
   EXPECT_EQ(table.find(CgroupId{5}), &opened);
   table.close(opened);
   EXPECT_EQ(table.find(CgroupId{5}), nullptr);
 }
 
-TEST(EvictionTable, WhenFullTheOneLongestUnseenMakesWayAndIsCounted) {
+TEST(EvictionTable, WhenFullTheOldestIsOverwrittenAndCounted) {
   EvictionTable table;
   for (std::uint64_t i = 1; i <= EvictionTable::kRecords; ++i)
     table.open(CgroupId{i}, {}, sample_at(static_cast<std::int64_t>(i)));
@@ -40,13 +40,13 @@ TEST(EvictionTable, APartIsNotItsPod) {
   EXPECT_NE(table.find(CgroupId{5}, part), nullptr);
 }
 
-TEST(EvictionTable, ForgetsWhatWasToldLongAgoButNothingUnderWay) {
+TEST(EvictionTable, RemovesOldReportedEvictionsOnly) {
   EvictionTable table;
   table.open(CgroupId{1}, {}, sample_at(0));
-  table.open(CgroupId{2}, {}, sample_at(0)).told = Ending::kFailed;
-  table.forget_told(sample_at(59'999), 60s);
+  table.open(CgroupId{2}, {}, sample_at(0)).reported = Ending::kFailed;
+  table.remove_reported(sample_at(59'999), 60s);
   EXPECT_NE(table.find(CgroupId{2}), nullptr);
-  table.forget_told(sample_at(60'000), 60s);
+  table.remove_reported(sample_at(60'000), 60s);
   EXPECT_EQ(table.find(CgroupId{2}), nullptr);
   EXPECT_NE(table.find(CgroupId{1}), nullptr);
 }

@@ -18,7 +18,7 @@ KernelOomKill sample() {
           .limit_path = "/kubepods.slice/pod1.slice/app.service"};
 }
 
-TEST(KernelOom, SaysWhoDiedOfWhoseLimit) {
+TEST(KernelOom, NamesTheVictimAndTheLimit) {
   KernelOomKill kill = sample();
   EXPECT_EQ(kernel_oom_line(kill),
             "the kernel killed process 4242 (workload) of default/hog "
@@ -28,38 +28,38 @@ TEST(KernelOom, SaysWhoDiedOfWhoseLimit) {
   EXPECT_TRUE(kernel_oom_line(kill).ends_with("memory.max of /kubepods.slice/pod1.slice was hit"));
 }
 
-TEST(KernelOom, SaysWhenItWasTheNode) {
+TEST(KernelOom, NamesTheNodeWhenNoLimitWasHit) {
   KernelOomKill kill = sample();
   kill.limit_of.reset();
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(": the node ran out of memory"));
 }
 
-TEST(KernelOom, SaysWhomWeWouldHaveEvictedInstead) {
+TEST(KernelOom, NamesThePodHeadroomWouldHaveEvicted) {
   KernelOomKill kill = sample();
-  kill.ours = test::sample_pod("other", QosClass::kBestEffort);
+  kill.would_evict = test::sample_pod("other", QosClass::kBestEffort);
   EXPECT_EQ(kernel_oom_line(kill).find("other"), std::string::npos) << "at a limit nobody chooses";
   kill.limit_of.reset();
-  EXPECT_FALSE(kill.agreed());
+  EXPECT_FALSE(kill.same_choice());
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(
       ": the node ran out of memory; headroom would have evicted default/other"));
-  kill.ours = kill.pod;
-  EXPECT_TRUE(kill.agreed());
+  kill.would_evict = kill.pod;
+  EXPECT_TRUE(kill.same_choice());
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(": the node ran out of memory"));
 }
 
-TEST(KernelOom, AtTheLimitOfAllPodsTheKernelChoseToo) {
+TEST(KernelOom, AtTheLimitOfAllPodsTheKernelChoseAPod) {
   KernelOomKill kill = sample();
-  kill.ours = test::sample_pod("other", QosClass::kBestEffort);
-  EXPECT_FALSE(kill.chose());
+  kill.would_evict = test::sample_pod("other", QosClass::kBestEffort);
+  EXPECT_FALSE(kill.had_all_pods());
   kill.limit_of = CgroupId{2};
   kill.limit_path = "/kubepods.slice";
   kill.limit_of_pods = true;
-  EXPECT_TRUE(kill.chose());
+  EXPECT_TRUE(kill.had_all_pods());
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(
       ": memory.max of /kubepods.slice was hit; headroom would have evicted default/other"));
 }
 
-TEST(KernelOom, WithoutAPodOrANameTheIdIsTold) {
+TEST(KernelOom, WithoutAPodOrANameTheIdIsShown) {
   KernelOomKill kill = sample();
   kill.pod = nullptr;
   kill.path.clear();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What headroom says, word for word.
-#include "report/messages.h"
+#include "report/eviction/messages.h"
 
-#include "report/human.h"
+#include "base/human_readable.h"
 #include "report/sample.h"
 
 #include <cerrno>
@@ -127,7 +127,7 @@ TEST(Messages, AnOutcomeIsOneLine) {
       {{terminate, kDone, 0, {}}, "asked " + who + " to end, SIGKILL in 30s: " + soft},
       {{kill, kGone, 0, {}}, who + " was gone before it could be evicted"},
       {{kill, kFailed, EPERM, {}}, "could not evict " + who + ": Operation not permitted"},
-      {{kill, kPretended, 0, {}}, "would evict " + who + ": " + hard},
+      {{kill, kDryRun, 0, {}}, "would evict " + who + ": " + hard},
   };
   for (const auto& c : cases)
     EXPECT_EQ(outcome_line(c.outcome, "BestEffort"), c.line);
@@ -151,7 +151,7 @@ TEST(Messages, APartIsNamedAndNotCalledEvicted) {
   kill.part = container_part();
   EXPECT_EQ(outcome_line({kill, kDone, 0, {}}, "BestEffort"),
             "killed a container of " + who + ": " + hard);
-  EXPECT_EQ(outcome_line({kill, kPretended, 0, {}}, "BestEffort"),
+  EXPECT_EQ(outcome_line({kill, kDryRun, 0, {}}, "BestEffort"),
             "would kill a container of " + who + ": " + hard);
   kill.part = container_part(true);
   EXPECT_EQ(outcome_line({kill, kGone, 0, {}}, "BestEffort"),
@@ -168,13 +168,13 @@ TEST(Messages, APartIsNamedAndNotCalledEvicted) {
 TEST(Messages, AStepOfTheLadderIsOneLine) {
   Decision step = sample_eviction().decision;
   using enum Outcome::Result;
-  step.act = Act::kTakeCache;
+  step.act = Act::kReclaimCache;
   step.bytes = 64_MiB;
   step.reason.threshold = (300_MiB).count;
   const std::string take = "take 64Mi of page cache from default/hog";
   EXPECT_EQ(ladder_line({step, kStarted, 0, {}}),
             "ladder: " + take + ": memory.available 52Mi, below 300Mi");
-  EXPECT_EQ(ladder_line({step, kPretended, 0, {}}),
+  EXPECT_EQ(ladder_line({step, kDryRun, 0, {}}),
             "ladder: would " + take + ": memory.available 52Mi, below 300Mi");
   EXPECT_EQ(ladder_line({step, kDone, EAGAIN, {}}), "ladder: " + take + ": there was less");
   step.act = Act::kSqueeze;
@@ -200,13 +200,13 @@ TEST(Messages, AStepOfTheLadderIsOneLine) {
 TEST(Messages, AnEndingSaysHowLongItTookAndWhatCameBack) {
   Eviction eviction = sample_eviction();
   EXPECT_EQ(ending_line(eviction), "evicted default/hog: gone 85ms after its signal, 1Gi returned");
-  eviction.ending = Ending::kOutlasting;
+  eviction.ending = Ending::kTimedOut;
   eviction.memory_returned.reset();
   EXPECT_EQ(ending_line(eviction),
             "default/hog still has processes 85ms after its signal, an unknown amount returned");
 }
 
-TEST(Messages, ACandidateSaysWhyNot) {
+TEST(Messages, ACandidateHasItsReason) {
   const auto ranking = sample_eviction().ranking;
   EXPECT_EQ(candidate_line(2, Signal::kMemoryAvailable, ranking[1], "Burstable"),
             "2. default/web: Burstable, priority 100, usage unknown, request 512Mi: outranked");
@@ -224,7 +224,7 @@ TEST(Messages, RequestsAreComparedBothWays) {
   EXPECT_EQ(over_request(Signal::kPidAvailable, std::nullopt, 0), "usage unknown");
 }
 
-TEST(Messages, ALimitIsToldInTheKubeletsWords) {
+TEST(Messages, ALimitHasTheKubeletsMessage) {
   Pod pod;
   pod.name = "db";
   Volume cache;
@@ -240,7 +240,7 @@ TEST(Messages, ALimitIsToldInTheKubeletsWords) {
   const struct {
     StorageLimit limit;
     const char* message;
-    const char* why;
+    const char* reason_text;
   } cases[] = {
       {StorageLimit::kEmptyDir, "Usage of EmptyDir volume \"cache\" exceeds the limit \"1G\". ",
        "emptyDir cache uses 3Gi, over its limit of 1Gi"},
@@ -253,7 +253,7 @@ TEST(Messages, ALimitIsToldInTheKubeletsWords) {
   for (const auto& c : cases) {
     reason.limit = c.limit;
     EXPECT_EQ(limit_message(reason, pod), c.message);
-    EXPECT_EQ(why(reason, &pod), c.why);
+    EXPECT_EQ(reason_text(reason, &pod), c.reason_text);
   }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node's status as metrics and in the status document.
-#include "report/node_status.h"
+#include "report/view/node_status.h"
 
 #include "judge/admission_node.h"
-#include "report/exposition/text.h"
-#include "report/metrics.h"
+#include "report/metrics/exposition/exposition_text.h"
+#include "report/metrics/metrics.h"
 #include "report/sample.h"
-#include "report/status_json.h"
+#include "report/view/status_json.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -50,7 +50,7 @@ TEST(NodeStatusMetrics, ReadLikeKubeStateMetrics) {
     EXPECT_NE(text.find(std::string(sample) + "\n"), std::string::npos) << sample << "\n" << text;
 }
 
-TEST(NodeStatusJson, TellsTaintsAndWhoLeaves) {
+TEST(NodeStatusJson, HasTaintsAndThePodsThatLeave) {
   NodeView node = sample_node();
   EXPECT_EQ(status_json(node, sample_cgroups(), nullptr)["taints"], nullptr) << "not known yet";
   node.status = tainted_status();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hand-over between the loop and its readers, alone and under threads.
-#include "report/published.h"
+#include "report/view/published.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +22,7 @@ TEST(Published, NothingBeforeTheFirst) {
   EXPECT_FALSE(Published<Numbers>().latest());
 }
 
-TEST(Published, AReadingOutlastsLaterPublications) {
+TEST(Published, AReadGuardOutlivesLaterPublications) {
   Published<Numbers> published;
   show(published, 1);
   const auto reading = published.latest();
@@ -32,20 +32,20 @@ TEST(Published, AReadingOutlastsLaterPublications) {
   EXPECT_EQ(published.latest()->front(), 19);
 }
 
-TEST(Published, TheWriterSeesWhatIsShown) {
+TEST(Published, TheWriterSeesTheLatestPublication) {
   Published<Numbers> published;
-  published.publish([](Numbers&, const Numbers* shown) { EXPECT_EQ(shown, nullptr); });
+  published.publish([](Numbers&, const Numbers* previous) { EXPECT_EQ(previous, nullptr); });
   show(published, 7);
-  published.publish([](Numbers& next, const Numbers* shown) {
-    ASSERT_NE(shown, nullptr);
-    EXPECT_NE(&next, shown);
-    EXPECT_EQ(shown->front(), 7);
+  published.publish([](Numbers& next, const Numbers* previous) {
+    ASSERT_NE(previous, nullptr);
+    EXPECT_NE(&next, previous);
+    EXPECT_EQ(previous->front(), 7);
   });
 }
 
 TEST(Published, WhenReadersHoldEveryBufferThePublicationIsSkippedAndCounted) {
   Published<Numbers, 3> published;
-  std::vector<Published<Numbers, 3>::Reading> held;
+  std::vector<Published<Numbers, 3>::ReadGuard> held;
   for (int value = 0; value < 3; ++value) {
     published.publish([&](Numbers& next, const Numbers*) { next.assign(1, value); });
     held.push_back(published.latest());

@@ -130,22 +130,22 @@ NodeView sample_node() {
   node.counters.victims_gone = 2;
   node.counters.memory_returned = 1 << 30;
   node.counters.missing_readings = 6;
-  node.self.cpu = 1500ms;
-  node.self.resident = 20 << 20;
+  node.process_usage.cpu = 1500ms;
+  node.process_usage.resident = 20 << 20;
   node.sources[0] = "bpf";
   node.sources[6] = "files";
   node.programs[0].name = "stall";
-  node.programs[0].how = "memstall";
+  node.programs[0].hook = "memstall";
   node.programs[0].lost_in_map = 3;
   node.programs[1].name = "throttle";
   node.programs[2].name = "lifecycle";
-  node.programs[2].how = "cgroup";
+  node.programs[2].hook = "cgroup";
   node.waits.stalls.emplace();
   node.waits.stalls->causes[HR_STALL_GLOBAL] = sample_waits(2'000'000, 0, 2);
   node.waits.stalls->causes[HR_STALL_LIMIT] = sample_waits(2'500'000'000, 90, 10);
   node.counters.kernel_oom_kills_at_limit = 2;
-  node.counters.kernel_oom_kills_of_node = {.kills = 3, .agreed = 1};
-  node.counters.kernel_oom_kills_of_pods = {.kills = 5, .agreed = 4};
+  node.counters.kernel_oom_kills_of_node = {.kills = 3, .same_choice = 1};
+  node.counters.kernel_oom_kills_of_pods = {.kills = 5, .same_choice = 4};
   node.counters.oom_scores_written = 12;
   node.counters.oom_scores_failed = 1;
   node.counters.victim_exits = 5;
@@ -174,7 +174,7 @@ report::SlicesRef sample_slices() {
   view->slices = {{.role = Role::kPods,
                    .path = "/kubepods.slice",
                    .share = {.cpu = MilliCpu{1500}, .memory = 3_GiB, .pids = Tasks{1000}},
-                   .there = true,
+                   .exists = true,
                    .desired = pods,
                    .actual = pods,
                    .memory = 1_GiB,
@@ -183,7 +183,7 @@ report::SlicesRef sample_slices() {
                   {.role = Role::kKubeReserved,
                    .path = "/kube.slice",
                    .share = {.cpu = MilliCpu{500}, .memory = 512_MiB},
-                   .there = true,
+                   .exists = true,
                    .desired = reserve,
                    .actual = {.cpu_weight = CpuWeight{20}, .memory_max = Limit<Bytes>::max()},
                    .differs = {.memory_max = 512_MiB},
@@ -195,7 +195,7 @@ report::SlicesRef sample_slices() {
                    .path = "/kubepods.slice/kubepods-besteffort.slice",
                    .desired = {.cpu_weight = CpuWeight{1}},
                    .differs = {.cpu_weight = CpuWeight{1}},
-                   .trouble = "reach systemd on the system bus: gone"}};
+                   .error = "reach systemd on the system bus: gone"}};
   return view;
 }
 
@@ -214,23 +214,25 @@ Eviction sample_eviction() {
                                   .sampled_at = sample_at(1'010),
                                   .first_crossed = sample_at(1'010),
                                   .last_clear = sample_at(1'000)},
-                       .standing = {.rank = 0,
-                                    .candidates = 2,
-                                    .working_set = 1_GiB,
-                                    .memory_request = 0_B,
-                                    .usage = (1_GiB).count,
-                                    .request = 0},
+                       .rank_info = {.rank = 0,
+                                     .candidates = 2,
+                                     .working_set = 1_GiB,
+                                     .memory_request = 0_B,
+                                     .usage = (1_GiB).count,
+                                     .request = 0},
                        .steps = {},
                        .decided_at = sample_at(1'012),
                        .deadline = sample_at(2'012)};
   eviction.path = "/kubepods.slice/kubepods-poduid_hog.slice";
-  eviction.ranking = {
-      {.pod = hog, .usage = (1_GiB).count, .request = 0, .fate = Candidate::Fate::kChosen},
-      {.pod = web,
-       .usage = std::nullopt,
-       .request = (512_MiB).count,
-       .priority = 100,
-       .fate = Candidate::Fate::kOutranked}};
+  eviction.ranking = {{.pod = hog,
+                       .usage = (1_GiB).count,
+                       .request = 0,
+                       .selection = Candidate::Selection::kChosen},
+                      {.pod = web,
+                       .usage = std::nullopt,
+                       .request = (512_MiB).count,
+                       .priority = 100,
+                       .selection = Candidate::Selection::kOutranked}};
   eviction.message = "The node was low on resource: memory. ";
   eviction.signalled_at = sample_at(1'013);
   eviction.killed_at = sample_at(1'013);

@@ -2,8 +2,8 @@
 // Sample: a node worth showing, the same in every test of report/ and ctl/.
 #pragma once
 
-#include "report/eviction.h"
-#include "report/node_view.h"
+#include "report/eviction/eviction.h"
+#include "report/view/node_view.h"
 
 #include <map>
 #include <string>

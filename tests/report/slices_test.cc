@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slices as metrics, in the status document, and as headroomctl shows them.
-#include "ctl/slices.h"
-
-#include "report/exposition/text.h"
-#include "report/metrics.h"
+#include "ctl/slices_command.h"
+#include "report/metrics/exposition/exposition_text.h"
+#include "report/metrics/metrics.h"
 #include "report/sample.h"
-#include "report/slices_view.h"
-#include "report/status_json.h"
+#include "report/view/slices_view.h"
+#include "report/view/status_json.h"
 
 #include <string>
 
@@ -24,7 +23,7 @@ std::string document() {
   return status_json(node, sample_cgroups(), nullptr).dump();
 }
 
-TEST(SliceMetrics, SayWhatShouldBeAndWhatIs) {
+TEST(SliceMetrics, HaveDesiredAndActualValues) {
   Families families;
   add_slice_families(*sample_slices(), families);
   std::string text;
@@ -67,7 +66,7 @@ TEST(SlicesJson, ArePartOfTheStatus) {
   EXPECT_EQ(nlohmann::json::parse(ctl::slices_text(document()).value()), json);
 }
 
-TEST(SlicesShown, AreATableOfSlicesAndOneOfKnobs) {
+TEST(SlicesOutput, AreATableOfSlicesAndOneOfKnobs) {
   const auto text = ctl::render_slices(document(), {});
   ASSERT_TRUE(text);
   EXPECT_EQ(*text, R"(mode enforce
@@ -90,7 +89,7 @@ SLICE                                      KNOB        DESIRED  ACTUAL  DRIFT
 )");
 }
 
-TEST(SlicesShown, OffAndNonsense) {
+TEST(SlicesOutput, OffAndInvalidDocuments) {
   EXPECT_EQ(ctl::render_slices("{\"slices\": null}", {}).value(), "mode off\n");
   EXPECT_FALSE(ctl::render_slices("nonsense", {}));
   EXPECT_FALSE(ctl::render_slices(R"({"slices": {"slices": [7]}})", {}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status document: what is known, and null for what is not.
-#include "report/status_json.h"
+#include "report/view/status_json.h"
 
 #include "report/sample.h"
 
@@ -13,7 +13,7 @@ namespace {
 using namespace headroom::test;
 using Json = nlohmann::ordered_json;
 
-TEST(StatusJson, TellsSignalsThresholdsAndConditions) {
+TEST(StatusJson, HasSignalsThresholdsAndConditions) {
   const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
   EXPECT_EQ(status["mode"], "enforce");
   EXPECT_EQ(status["conditions"]["MemoryPressure"], true);
@@ -64,7 +64,7 @@ TEST(StatusJson, AVictimsStateIsItsPhase) {
   EXPECT_EQ(status_json(node, sample_cgroups(), nullptr)["pods"][0]["state"], "terminating");
 }
 
-TEST(StatusJson, OfEachClassTheForemostAreToldAndWhoeverIsDying) {
+TEST(StatusJson, OfEachQosClassTheTopPodsAndAllVictimsAreListed) {
   CgroupTable table = sample_cgroups();
   table.pods[1].pod = sample_pod("web", QosClass::kBestEffort);
   NodeView node = sample_node();
@@ -84,7 +84,7 @@ TEST(StatusJson, OfEachClassTheForemostAreToldAndWhoeverIsDying) {
   EXPECT_EQ(names(), (std::vector<std::string>{"hog", "web", "quiet"}));
 }
 
-TEST(StatusJson, ClassesCountAllPodsAndWhatTheyAreOver) {
+TEST(StatusJson, QosGroupsCountAllPodsAndTheirExcess) {
   const Json classes = status_json(sample_node(), sample_cgroups(), nullptr)["pod_classes"];
   ASSERT_EQ(classes.size(), 3u);
   EXPECT_EQ(classes[0]["qos"], "BestEffort");
@@ -94,8 +94,8 @@ TEST(StatusJson, ClassesCountAllPodsAndWhatTheyAreOver) {
   EXPECT_EQ(classes[2]["over"], 0) << "not known";
 }
 
-TEST(StatusJson, BeforeTheFirstLookItIsEmpty) {
-  EXPECT_EQ(status_text(Shown(), nullptr), "{}");
+TEST(StatusJson, BeforeTheFirstReadingItIsEmpty) {
+  EXPECT_EQ(status_text(PublishedViews(), nullptr), "{}");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/waits_view.h"
+#include "report/view/waits_view.h"
 
 #include <gtest/gtest.h>
 
@@ -32,14 +32,14 @@ TEST(Waits, AddUp) {
   EXPECT_EQ(sum.causes[HR_STALL_GLOBAL].count, 0u);
 }
 
-TEST(Waits, ATableForgetsWhatIsNotReadAgain) {
+TEST(Waits, ATableDropsWhatIsNotReadAgain) {
   const std::uint64_t ids[] = {7};
   const hr_waits values[] = {{.ns = 1, .count = 1, .buckets = {}}};
   WaitTable<hr_waits> table;
-  table.take(ByCgroup<hr_waits>{ids, values});
+  table.assign(ByCgroup<hr_waits>{ids, values});
   EXPECT_TRUE(table.known);
   EXPECT_EQ(table.ids.size(), 1u);
-  table.take(std::nullopt);
+  table.assign(std::nullopt);
   EXPECT_FALSE(table.known);
   EXPECT_TRUE(table.ids.empty());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/story.h"
 
-#include "recording/replay.h"
+#include "recording/replayer.h"
 #include "recording/shapes.h"
 
 #include <cstring>
@@ -36,7 +36,7 @@ std::string_view verb(Act act) {
       return "remove";
     case Act::kReclaim:
       return "reclaim";
-    case Act::kTakeCache:
+    case Act::kReclaimCache:
       return "take cache of";
     case Act::kSqueeze:
       return "squeeze";
@@ -51,8 +51,8 @@ std::string_view verb(Act act) {
 // To tell whether a test has changed them.
 std::string bytes_of(const Policy& policy, const History& history) {
   std::string bytes;
-  recording::Common common;
-  recording::Writer(bytes, common, {})(policy, history);
+  recording::InternTables intern_tables;
+  recording::Writer(bytes, intern_tables, {})(policy, history);
   return bytes;
 }
 
@@ -89,7 +89,7 @@ std::size_t Story::pod(const std::string& name, Bytes working_set, Bytes request
   return readings_.size() - 1;
 }
 
-void Story::vanish(std::size_t pod) {
+void Story::remove_pod(std::size_t pod) {
   records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(pod));
   readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(pod));
   disks_.erase(disks_.begin() + static_cast<std::ptrdiff_t>(pod));
@@ -114,8 +114,8 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
 }
 
 // What a test has set by hand, the tape is told as a baseline.
-void Story::begin_tape(Instant at) {
-  if (remembered_ == bytes_of(policy, history)) return;
+void Story::sync_tape(Instant at) {
+  if (state_at_last_turn_ == bytes_of(policy, history)) return;
   if (recorded_.empty()) recording::TapeWriter::header(recorded_, {});
   tape_.baseline(recorded_, at, policy, history, 0);
   ended_.clear();
@@ -137,8 +137,8 @@ Story::~Story() {
                     << (replayed ? "" : ": " + replayed.error().what);
 }
 
-const Verdict& Story::judged(const Snapshot& now, Outcome::Result result) {
-  begin_tape(now.at);
+const Verdict& Story::run_judge(const Snapshot& now, Outcome::Result result) {
+  sync_tape(now.at);
   judge(policy, now, history, verdict);
   history = verdict.after;
   std::vector<Outcome> outcomes = std::exchange(ended_, {});
@@ -151,16 +151,16 @@ const Verdict& Story::judged(const Snapshot& now, Outcome::Result result) {
                                .result = starts ? Outcome::Result::kStarted : result,
                                .error = 0,
                                .at = now.at});
-    learn(outcomes.back(), history);
+    record_outcome(outcomes.back(), history);
   }
   tape_.turn(recorded_, now, verdict, outcomes);
-  remembered_ = bytes_of(policy, history);
+  state_at_last_turn_ = bytes_of(policy, history);
   return verdict;
 }
 
 const Verdict& Story::step(std::int64_t ms, std::optional<Bytes> available,
                            Outcome::Result result) {
-  return judged(snapshot(ms, available), result);
+  return run_judge(snapshot(ms, available), result);
 }
 
 const Verdict& Story::step(std::int64_t ms, std::initializer_list<Sample> samples,
@@ -170,7 +170,7 @@ const Verdict& Story::step(std::int64_t ms, std::initializer_list<Sample> sample
   for (const Sample& sample : samples)
     of(now.observations, sample.signal) =
         Observation{.available = sample.available, .capacity = sample.capacity, .at = now.at};
-  return judged(now, result);
+  return run_judge(now, result);
 }
 
 void Story::uses_disk(std::size_t pod, std::int64_t ms, Bytes volume, std::int64_t inodes) {
@@ -193,8 +193,8 @@ PartReading& Story::container(std::size_t pod, Bytes held, Bytes request) {
                                                    .release = held});
 }
 
-void Story::exits(std::size_t pod, std::int64_t ms) {
-  const bool untouched = remembered_ == bytes_of(policy, history);
+void Story::processes_exit(std::size_t pod, std::int64_t ms) {
+  const bool untouched = state_at_last_turn_ == bytes_of(policy, history);
   for (const Victim& victim : history.victims) {
     if (victim.cgroup != readings_[pod].cgroup || victim.part.unit != EvictionUnit::kProcess)
       continue;
@@ -205,19 +205,19 @@ void Story::exits(std::size_t pod, std::int64_t ms) {
     ended_.push_back(std::move(exit));
   }
   for (const Outcome& outcome : ended_)
-    learn(outcome, history);
-  if (untouched) remembered_ = bytes_of(policy, history);
+    record_outcome(outcome, history);
+  if (untouched) state_at_last_turn_ = bytes_of(policy, history);
 }
 
 void Story::ended(Act act, std::int64_t ms, int error) {
-  const bool untouched = remembered_ == bytes_of(policy, history);
+  const bool untouched = state_at_last_turn_ == bytes_of(policy, history);
   for (const Decision& decision : started_) {
     if (decision.act != act) continue;
     ended_.push_back(Outcome{
         .decision = decision, .result = Outcome::Result::kDone, .error = error, .at = at_ms(ms)});
-    learn(ended_.back(), history);
+    record_outcome(ended_.back(), history);
   }
-  if (untouched) remembered_ = bytes_of(policy, history);
+  if (untouched) state_at_last_turn_ = bytes_of(policy, history);
   std::erase_if(started_, [&](const Decision& decision) { return decision.act == act; });
 }
 

@@ -47,7 +47,7 @@ class Story {
                   std::int32_t priority = 0);
   hr_record& record(std::size_t pod) { return records_[pod]; }
   PodReading& reading(std::size_t pod) { return readings_[pod]; }
-  void vanish(std::size_t pod);
+  void remove_pod(std::size_t pod);
 
   // The node now, with so much memory.available; absent: the reading is missing.
   Snapshot snapshot(std::int64_t ms, std::optional<Bytes> available, bool with_cgroups = true);
@@ -66,7 +66,7 @@ class Story {
   // Adds a container that holds so much, all of it its processes'. Good until the next.
   PartReading& container(std::size_t pod, Bytes held, Bytes request = {});
   // The pod's processes that were killed alone have exited.
-  void exits(std::size_t pod, std::int64_t ms);
+  void processes_exit(std::size_t pod, std::int64_t ms);
   // The end of an act that had been started.
   void ended(Act act, std::int64_t ms, int error = 0);
 
@@ -81,17 +81,17 @@ class Story {
   ImageStorage images;
 
  private:
-  const Verdict& judged(const Snapshot& snapshot, Outcome::Result result);
+  const Verdict& run_judge(const Snapshot& snapshot, Outcome::Result result);
   std::vector<hr_record> records_;
   std::vector<PodReading> readings_;
   std::vector<std::shared_ptr<DiskUsage>> disks_;  // null: not measured
   std::vector<std::shared_ptr<PodParts>> parts_;   // null: nobody asks
   std::vector<Decision> started_;
-  void begin_tape(Instant at);
+  void sync_tape(Instant at);
 
   recording::TapeWriter tape_;
   std::string recorded_;
-  std::string remembered_;  // policy and history as the tape knows them
+  std::string state_at_last_turn_;  // policy and history as the tape knows them
   std::vector<Outcome> ended_;
   std::uint64_t next_id_ = 100;
 };

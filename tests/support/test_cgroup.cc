@@ -17,12 +17,12 @@
 namespace headroom::test {
 namespace {
 
-[[noreturn]] void give_up(const std::string& what) {
+[[noreturn]] void abort_test(const std::string& what) {
   std::fprintf(stderr, "test cgroup: %s: %s\n", what.c_str(), std::strerror(errno));
   std::abort();
 }
 
-void nap() {
+void sleep_one_millisecond() {
   const timespec millisecond{0, 1'000'000};
   ::nanosleep(&millisecond, nullptr);
 }
@@ -39,15 +39,15 @@ std::optional<std::string> writable_cgroup2() {
 
 TestCgroup::TestCgroup(const std::string& name) {
   const auto root = writable_cgroup2();
-  if (!root) give_up("no writable cgroup v2");
+  if (!root) abort_test("no writable cgroup v2");
   path_ = *root + "/headroom-test-" + name + "-" + std::to_string(::getpid());
-  if (::mkdir(path_.c_str(), 0755) != 0) give_up("mkdir " + path_);
+  if (::mkdir(path_.c_str(), 0755) != 0) abort_test("mkdir " + path_);
   directory_.reset(::open(path_.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
 }
 
 TestCgroup::TestCgroup(const TestCgroup& parent, const std::string& name)
     : path_(parent.path() + "/" + name) {
-  if (::mkdir(path_.c_str(), 0755) != 0) give_up("mkdir " + path_);
+  if (::mkdir(path_.c_str(), 0755) != 0) abort_test("mkdir " + path_);
   directory_.reset(::open(path_.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));
 }
 
@@ -57,15 +57,15 @@ TestCgroup::~TestCgroup() {
 
 CgroupId TestCgroup::id() const {
   struct stat status {};
-  if (::fstat(directory_.get(), &status) != 0) give_up("stat " + path_);
+  if (::fstat(directory_.get(), &status) != 0) abort_test("stat " + path_);
   return CgroupId{status.st_ino};
 }
 
 pid_t TestCgroup::spawn(const std::function<void()>& body) {
   int gate[2];
-  if (::pipe2(gate, O_CLOEXEC) != 0) give_up("pipe");
+  if (::pipe2(gate, O_CLOEXEC) != 0) abort_test("pipe");
   const pid_t child = ::fork();
-  if (child < 0) give_up("fork");
+  if (child < 0) abort_test("fork");
   if (child == 0) {
     char go;
     if (::read(gate[0], &go, 1) != 1) ::_exit(125);
@@ -75,13 +75,13 @@ pid_t TestCgroup::spawn(const std::function<void()>& body) {
   children_.push_back(child);
   // The child runs nothing of the test's before it is in the cgroup.
   std::ofstream(path_ + "/cgroup.procs") << child;
-  if (::write(gate[1], "g", 1) != 1) give_up("start child");
+  if (::write(gate[1], "g", 1) != 1) abort_test("start child");
   ::close(gate[0]);
   ::close(gate[1]);
   return child;
 }
 
-pid_t TestCgroup::sleeper() {
+pid_t TestCgroup::spawn_sleeping_child() {
   return spawn([] {
     for (;;)
       ::pause();
@@ -95,7 +95,7 @@ void TestCgroup::remove() {
     ::waitpid(child, nullptr, 0);
   children_.clear();
   for (int i = 0; i < 1000 && ::rmdir(path_.c_str()) != 0 && errno == EBUSY; ++i)
-    nap();
+    sleep_one_millisecond();
   path_.clear();
 }
 
@@ -103,7 +103,7 @@ std::optional<int> wait_for(pid_t child, int milliseconds) {
   for (int i = 0; i <= milliseconds; ++i) {
     int status = 0;
     if (::waitpid(child, &status, WNOHANG) == child) return status;
-    nap();
+    sleep_one_millisecond();
   }
   return std::nullopt;
 }

@@ -34,7 +34,7 @@ class TestCgroup {
   // Forks a child into the cgroup that runs `body` and exits 0; killed with the cgroup.
   pid_t spawn(const std::function<void()>& body);
   // A child that sleeps for ever.
-  pid_t sleeper();
+  pid_t spawn_sleeping_child();
   // Kills what lives here, removes the directory.
   void remove();
 

@@ -18,7 +18,7 @@ class DryActuator final : public Actuator {
   void arm(std::span<const PodReading>) override {}
   Outcome act(const Decision& decision) override {
     return Outcome{
-        .decision = decision, .result = Outcome::Result::kPretended, .error = 0, .at = now_()};
+        .decision = decision, .result = Outcome::Result::kDryRun, .error = 0, .at = now_()};
   }
   void collect(std::vector<Outcome>& ended) override {
     if (real_)

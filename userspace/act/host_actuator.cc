@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/host_actuator.h"
 
-#include "act/command.h"
-#include "act/populated.h"
-#include "act/pre_stop.h"
-#include "act/processes.h"
+#include "act/exec/child_process.h"
+#include "act/exec/pre_stop.h"
+#include "act/kill/cgroup_populated.h"
+#include "act/kill/cgroup_processes.h"
 #include "act/remove_tree.h"
 #include "base/process_stat.h"
 
@@ -41,7 +41,7 @@ Outcome HostActuator::act(const Decision& decision) {
   if (decision.act == Act::kReclaim) return reclaim(decision);
   if (decision.act == Act::kRemove) return remove_volumes(decision);
   if (decision.part.unit == EvictionUnit::kProcess) return signal_process(decision);
-  const Armed* armed = armory_.find(cgroup_of(decision));
+  const CgroupKillFds* armed = kill_fds_.find(cgroup_of(decision));
   // Not armed: it vanished before its descriptors could be opened, or we ran out of descriptors.
   if (!armed) return done(decision, Outcome::Result::kFailed, ENOENT);
   if (!populated(armed->events.get())) return done(decision, Outcome::Result::kGone);
@@ -52,11 +52,11 @@ Outcome HostActuator::act(const Decision& decision) {
       return terminate(decision, *armed);
     case Act::kPreStop:
       return pre_stop(decision, *armed);
-    case Act::kTakeCache:
+    case Act::kReclaimCache:
     case Act::kSqueeze:
     case Act::kRelax:
     case Act::kRestore:
-      return climb(decision, *armed);
+      return perform_ladder_step(decision, *armed);
     case Act::kRemove:
     case Act::kReclaim:
       break;  // above: neither needs a living pod
@@ -64,10 +64,10 @@ Outcome HostActuator::act(const Decision& decision) {
   return done(decision, Outcome::Result::kFailed, EINVAL);
 }
 
-Outcome HostActuator::kill(const Decision& decision, const Armed& armed) const {
+Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& armed) const {
   if (::write(armed.kill.get(), "1", 1) == 1) {
     const Outcome killed = done(decision, Outcome::Result::kDone);
-    releaser_->help(armed.directory.get());
+    reaper_->help(armed.directory.get());
     return killed;
   }
   // ENODEV: the cgroup was removed since it was armed.
@@ -81,7 +81,7 @@ int HostActuator::process_for(const Decision& decision, Fd& opened) const {
   for (const InFlight& each : in_flight_)
     if (each.decision.cgroup == decision.cgroup && each.decision.part.is(decision.part))
       return each.process.get();
-  if (const auto* armed = armory_.find(decision.cgroup, decision.part.process))
+  if (const auto* armed = kill_fds_.find(decision.cgroup, decision.part.process))
     return armed->process.get();
   opened.reset(open_process(decision.part.process));
   return opened.get();
@@ -97,7 +97,7 @@ Outcome HostActuator::signal_process(const Decision& decision) {
     return done(decision, Outcome::Result::kFailed, errno);
   }
   const Outcome signalled = done(decision, Outcome::Result::kDone);
-  if (signal == SIGKILL) releaser_->help_process(process);
+  if (signal == SIGKILL) reaper_->help_process(process);
   follow(decision, process);
   return signalled;
 }
@@ -115,7 +115,7 @@ void HostActuator::follow(const Decision& decision, int process) {
 }
 
 void HostActuator::collect(std::vector<Outcome>& ended) {
-  errands_->collect(ended);
+  async_actions_->collect(ended);
   std::erase_if(in_flight_, [&](const InFlight& each) {
     if (!has_exited(each.process.get())) return false;
     ended.push_back(done(each.decision, Outcome::Result::kGone));
@@ -123,29 +123,30 @@ void HostActuator::collect(std::vector<Outcome>& ended) {
   });
 }
 
-Outcome HostActuator::climb(const Decision& decision, const Armed& armed) {
+Outcome HostActuator::perform_ladder_step(const Decision& decision, const CgroupKillFds& armed) {
   const int copy = ::fcntl(armed.directory.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
   auto directory = std::make_shared<Fd>(copy);
-  if (decision.act == Act::kTakeCache)
+  if (decision.act == Act::kReclaimCache)
     return begin(decision, [directory, bytes = *decision.bytes](const std::stop_token&) {
-      return take_cache(directory->get(), bytes);
+      return reclaim_page_cache(directory->get(), bytes);
     });
-  if (!highs_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
+  if (!memory_high_overrides_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
   const CgroupId cgroup = cgroup_of(decision);
   if (decision.act == Act::kRestore)
-    return begin(decision, [highs = highs_, limits = limits_, cgroup](const std::stop_token&) {
+    return begin(decision, [highs = memory_high_overrides_, limits = limits_,
+                            cgroup](const std::stop_token&) {
       // Else memory.high would be "max" here, and later again what the ladder had set.
       limits->restore(cgroup);
       return highs->restore(cgroup);
     });
-  return begin(decision, [highs = highs_, directory, cgroup,
+  return begin(decision, [highs = memory_high_overrides_, directory, cgroup,
                           bytes = *decision.bytes](const std::stop_token&) {
     return highs->hold(cgroup, directory->get(), bytes);
   });
 }
 
-Outcome HostActuator::terminate(const Decision& decision, const Armed& armed) const {
+Outcome HostActuator::terminate(const Decision& decision, const CgroupKillFds& armed) const {
   const auto sent = signal_processes(armed.directory.get(), SIGTERM);
   if (!sent && (sent.error().code == ENODEV || sent.error().code == ENOENT))
     return done(decision, Outcome::Result::kGone);
@@ -153,28 +154,30 @@ Outcome HostActuator::terminate(const Decision& decision, const Armed& armed) co
   return done(decision, *sent > 0 ? Outcome::Result::kDone : Outcome::Result::kGone);
 }
 
-std::vector<StandingVictim> HostActuator::stand_by(std::span<const Decision> kills) const {
+std::vector<FailsafeVictim> HostActuator::open_failsafe_list(
+    std::span<const Decision> kills) const {
   const auto copy = [](const Fd& fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
-  std::vector<StandingVictim> victims;
+  std::vector<FailsafeVictim> victims;
   for (const Decision& decision : kills) {
     if (decision.part.unit == EvictionUnit::kProcess) {
-      const auto* process = armory_.find(decision.cgroup, decision.part.process);
+      const auto* process = kill_fds_.find(decision.cgroup, decision.part.process);
       if (!process) continue;
-      StandingVictim victim{decision, {}, {}, {}, copy(process->process)};
+      FailsafeVictim victim{decision, {}, {}, {}, copy(process->process)};
       if (victim.process) victims.push_back(std::move(victim));
       continue;
     }
-    const Armed* armed = armory_.find(cgroup_of(decision));
+    const CgroupKillFds* armed = kill_fds_.find(cgroup_of(decision));
     if (!armed) continue;
-    StandingVictim victim{
+    FailsafeVictim victim{
         decision, copy(armed->directory), copy(armed->kill), copy(armed->events), {}};
     if (victim.directory && victim.kill && victim.events) victims.push_back(std::move(victim));
   }
   return victims;
 }
 
-Outcome HostActuator::begin(const Decision& decision, Errands::Work work) {
-  if (errands_->start(decision, std::move(work))) return done(decision, Outcome::Result::kStarted);
+Outcome HostActuator::begin(const Decision& decision, AsyncActions::Work work) {
+  if (async_actions_->start(decision, std::move(work)))
+    return done(decision, Outcome::Result::kStarted);
   return done(decision, Outcome::Result::kFailed, EAGAIN);
 }
 
@@ -183,10 +186,11 @@ Outcome HostActuator::reclaim(const Decision& decision) {
   std::vector<Command> commands;
   const auto add = [&](bool wanted, const std::vector<std::string>& argv) {
     if (wanted && !argv.empty())
-      commands.push_back({.argv = argv, .in_background = true, .data_limit = ways_.reclaim_memory});
+      commands.push_back(
+          {.argv = argv, .in_background = true, .data_limit = options_.reclaim_memory});
   };
-  add(decision.steps.containers, ways_.reclaim_containers);
-  add(decision.steps.images, ways_.reclaim_images);
+  add(decision.steps.containers, options_.reclaim_containers);
+  add(decision.steps.images, options_.reclaim_images);
   return begin(decision,
                [commands, deadline = decision.deadline, now = now_](const std::stop_token& stop) {
                  int trouble = 0;
@@ -203,7 +207,7 @@ Outcome HostActuator::remove_volumes(const Decision& decision) {
   std::vector<std::string> directories;
   for (const Volume& volume : decision.pod->volumes) {
     if (volume.kind != Volume::Kind::kEmptyDir || volume.in_memory) continue;
-    if (std::string path = volume_path(ways_.paths, *decision.pod, volume); !path.empty())
+    if (std::string path = volume_path(options_.paths, *decision.pod, volume); !path.empty())
       directories.push_back(std::move(path));
   }
   return begin(decision, [directories](const std::stop_token& stop) {
@@ -216,7 +220,7 @@ Outcome HostActuator::remove_volumes(const Decision& decision) {
 }
 
 // The commands are stopped when the pod's grace is over.
-Outcome HostActuator::pre_stop(const Decision& decision, const Armed& armed) {
+Outcome HostActuator::pre_stop(const Decision& decision, const CgroupKillFds& armed) {
   const int copy = ::fcntl(armed.directory.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
   auto directory = std::make_shared<Fd>(copy);

@@ -2,12 +2,12 @@
 // HostActuator: does to this host what was decided.
 #pragma once
 
-#include "act/armed.h"
-#include "act/errands.h"
-#include "act/held_highs.h"
-#include "act/lifted_limits.h"
-#include "act/releaser.h"
-#include "act/sentinel.h"
+#include "act/async_actions.h"
+#include "act/kill/kill_fds.h"
+#include "act/kill/reaper.h"
+#include "act/kill/sentinel.h"
+#include "act/limits/memory_high_overrides.h"
+#include "act/limits/suspended_limits.h"
 #include "base/pod_paths.h"
 
 #include <headroom/ports.h>
@@ -22,7 +22,7 @@ namespace headroom::act {
 using Now = Instant (*)();
 
 // What a host is told to run and where pods' files are.
-struct HostWays {
+struct ActuatorOptions {
   PodPaths paths;
   std::vector<std::string> reclaim_containers;  // a command; empty: none
   std::vector<std::string> reclaim_images;
@@ -32,33 +32,35 @@ struct HostWays {
 class HostActuator final : public Actuator {
  public:
   // `limits`: what lifts the limits of the killed, and restores them.
-  HostActuator(DirectoryOf directory_of, Now now, HostWays ways = {},
-               std::shared_ptr<LiftedLimits> limits = std::make_shared<LiftedLimits>())
-      : armory_(std::move(directory_of)),
+  HostActuator(DirectoryOf directory_of, Now now, ActuatorOptions options = {},
+               std::shared_ptr<SuspendedLimits> limits = std::make_shared<SuspendedLimits>())
+      : kill_fds_(std::move(directory_of)),
         now_(now),
-        ways_(std::move(ways)),
-        errands_(std::make_unique<Errands>(now)),
+        options_(std::move(options)),
+        async_actions_(std::make_unique<AsyncActions>(now)),
         limits_(std::move(limits)),
-        releaser_(std::make_unique<Releaser>(limits_)) {
+        reaper_(std::make_unique<Reaper>(limits_)) {
     in_flight_.reserve(kInFlight);
   }
 
-  void arm(std::span<const PodReading> pods) override { armory_.keep(pods); }
+  void arm(std::span<const PodReading> pods) override { kill_fds_.keep(pods); }
   Outcome act(const Decision& decision) override;
   void collect(std::vector<Outcome>& ended) override;
   // What holds memory.high for the ladder; without it nothing is held.
-  void hold_with(std::shared_ptr<HeldHighs> highs) { highs_ = std::move(highs); }
+  void hold_with(std::shared_ptr<MemoryHighOverrides> highs) {
+    memory_high_overrides_ = std::move(highs);
+  }
   // Takes effect with the next act.
-  void use(HostWays ways) { ways_ = std::move(ways); }
+  void use(ActuatorOptions options) { options_ = std::move(options); }
 
   // Descriptors of their own for the victims of these kills; those who are not armed are left out.
-  std::vector<StandingVictim> stand_by(std::span<const Decision> kills) const;
+  std::vector<FailsafeVictim> open_failsafe_list(std::span<const Decision> kills) const;
   // What was done for those it killed.
-  ReleaseTally released() const { return releaser_->tally(); }
-  Releaser& releaser() { return *releaser_; }
+  ReaperCounts released() const { return reaper_->tally(); }
+  Reaper& reaper() { return *reaper_; }
 
-  std::size_t armed() const { return armory_.size(); }
-  std::size_t unarmed() const { return armory_.unarmed(); }
+  std::size_t armed() const { return kill_fds_.size(); }
+  std::size_t unarmed() const { return kill_fds_.unarmed(); }
 
  private:
   Outcome done(const Decision& decision, Outcome::Result result, int error = 0) const;
@@ -72,22 +74,22 @@ class HostActuator final : public Actuator {
   Outcome signal_process(const Decision& decision);
   int process_for(const Decision& decision, Fd& opened) const;
   void follow(const Decision& decision, int process);
-  Outcome climb(const Decision& decision, const Armed& armed);
-  Outcome kill(const Decision& decision, const Armed& armed) const;
-  Outcome terminate(const Decision& decision, const Armed& armed) const;
+  Outcome perform_ladder_step(const Decision& decision, const CgroupKillFds& armed);
+  Outcome kill(const Decision& decision, const CgroupKillFds& armed) const;
+  Outcome terminate(const Decision& decision, const CgroupKillFds& armed) const;
 
-  Outcome begin(const Decision& decision, Errands::Work work);
+  Outcome begin(const Decision& decision, AsyncActions::Work work);
   Outcome reclaim(const Decision& decision);
   Outcome remove_volumes(const Decision& decision);
-  Outcome pre_stop(const Decision& decision, const Armed& armed);
+  Outcome pre_stop(const Decision& decision, const CgroupKillFds& armed);
 
-  Armory armory_;
+  KillFds kill_fds_;
   Now now_;
-  HostWays ways_;
-  std::unique_ptr<Errands> errands_;
-  std::shared_ptr<LiftedLimits> limits_;
-  std::unique_ptr<Releaser> releaser_;
-  std::shared_ptr<HeldHighs> highs_;
+  ActuatorOptions options_;
+  std::unique_ptr<AsyncActions> async_actions_;
+  std::shared_ptr<SuspendedLimits> limits_;
+  std::unique_ptr<Reaper> reaper_;
+  std::shared_ptr<MemoryHighOverrides> memory_high_overrides_;
   std::vector<InFlight> in_flight_;
 };
 

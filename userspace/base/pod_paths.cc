@@ -29,12 +29,12 @@ struct Names {
 };
 
 // A name that would lead elsewhere: a manifest must not be able to point at /etc.
-bool climbs(std::string_view name) {
+bool is_unsafe_component(std::string_view name) {
   return name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos;
 }
 
 // "" if a placeholder has no name, or one that climbs.
-std::string filled(std::string_view pattern, const Names& names) {
+std::string expand_pattern(std::string_view pattern, const Names& names) {
   std::string path;
   while (!pattern.empty()) {
     const std::size_t open = pattern.find('{');
@@ -42,7 +42,7 @@ std::string filled(std::string_view pattern, const Names& names) {
     path += pattern.substr(0, open);
     if (open == std::string_view::npos || close == std::string_view::npos) return path;
     const std::string_view name = names.of(pattern.substr(open + 1, close - open - 1));
-    if (climbs(name)) return "";
+    if (is_unsafe_component(name)) return "";
     path += name;
     pattern.remove_prefix(close + 1);
   }
@@ -68,21 +68,21 @@ std::string_view plugin_of(Volume::Kind kind) {
 
 std::string volume_path(const PodPaths& paths, const Pod& pod, const Volume& volume) {
   if (volume.kind == Volume::Kind::kHostPath) return volume.host_path;
-  return filled(paths.volumes,
-                {.pod = pod, .volume = volume.name, .plugin = plugin_of(volume.kind)});
+  return expand_pattern(paths.volumes,
+                        {.pod = pod, .volume = volume.name, .plugin = plugin_of(volume.kind)});
 }
 
 std::string logs_path(const PodPaths& paths, const Pod& pod, std::string_view container) {
-  return filled(pod.logs_path.empty() ? paths.logs : pod.logs_path,
-                {.pod = pod, .container = container});
+  return expand_pattern(pod.logs_path.empty() ? paths.logs : pod.logs_path,
+                        {.pod = pod, .container = container});
 }
 
 std::string rootfs_path(const PodPaths& paths, const Pod& pod, std::string_view container) {
-  return filled(pod.rootfs_path.empty() ? paths.rootfs : pod.rootfs_path,
-                {.pod = pod, .container = container});
+  return expand_pattern(pod.rootfs_path.empty() ? paths.rootfs : pod.rootfs_path,
+                        {.pod = pod, .container = container});
 }
 
-std::string objection_to_pattern(std::string_view pattern) {
+std::string pattern_error(std::string_view pattern) {
   if (!pattern.starts_with("/")) return "expected an absolute path";
   if ((std::string(pattern) + "/").find("/../") != std::string::npos)
     return "expected a path without \"..\"";

@@ -26,6 +26,6 @@ std::string logs_path(const PodPaths& paths, const Pod& pod, std::string_view co
 std::string rootfs_path(const PodPaths& paths, const Pod& pod, std::string_view container);
 
 // What a pattern may not say; "" where it is well. Absolute, known placeholders, no "..".
-std::string objection_to_pattern(std::string_view pattern);
+std::string pattern_error(std::string_view pattern);
 
 }  // namespace headroom

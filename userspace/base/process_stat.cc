@@ -48,7 +48,7 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   return stat;
 }
 
-int open_process(ProcessName name) {
+int open_process(ProcessIdentity name) {
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, name.pid, 0)));
   if (!process) return -1;
   // Held first, then looked at: if it is the one now, the descriptor is of no other.

@@ -2,7 +2,7 @@
 // What /proc/PID/stat tells of a process.
 #pragma once
 
-#include <headroom/part.h>
+#include <headroom/eviction_unit.h>
 
 #include <sys/types.h>
 
@@ -11,7 +11,7 @@
 namespace headroom {
 
 struct ProcessStat {
-  ProcessName name;
+  ProcessIdentity name;
   std::array<char, 16> comm{};
   std::int64_t resident_pages = 0;
   bool zombie = false;  // its memory is gone already
@@ -21,6 +21,6 @@ struct ProcessStat {
 std::optional<ProcessStat> process_stat(pid_t pid);
 
 // The process of this name, held by a pidfd; -1: it is gone. Allocates nothing.
-int open_process(ProcessName name);
+int open_process(ProcessIdentity name);
 
 }  // namespace headroom

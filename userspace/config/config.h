@@ -3,12 +3,12 @@
 #pragma once
 
 #include "base/pod_paths.h"
-#include "config/complaint.h"
 #include "config/cpus_config.h"
 #include "config/kubernetes_config.h"
 #include "config/setting.h"
+#include "config/yaml/complaint.h"
 #include "judge/allocatable/allocatable_policy.h"
-#include "judge/allocatable/cpu_conversion.h"
+#include "judge/allocatable/cgroup/cpu_conversion.h"
 #include "judge/allocatable/pod_sizing.h"
 #include "judge/allocatable/slices_mode.h"
 
@@ -87,7 +87,7 @@ struct Config {
   // pressure.memory: joins policy.thresholds when all is read.
   std::optional<Threshold> memory_pressure;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
-  bool fastest_fill_told = false;
+  bool fastest_fill_configured = false;
 
   // The node as pods are to see it. The taints are what the node starts with: the operator changes
   // them at run time, and the policy holds those in force.

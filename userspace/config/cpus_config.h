@@ -3,8 +3,8 @@
 // headroom.cpus.
 #pragma once
 
-#include "judge/cpuset/merge.h"
-#include "judge/cpuset/options.h"
+#include "judge/cpuset/hints/hint_merge.h"
+#include "judge/cpuset/policy/policy_options.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/units.h>

@@ -37,20 +37,20 @@ struct KubeletConfig : ServerConfig {
 struct ApiConfig : ServerConfig {
   // afterEviction: how far a pod that was evicted is followed up. Each does what those before it
   // do.
-  enum class After : std::uint8_t {
+  enum class AfterEviction : std::uint8_t {
     kNone,    // the API server is told nothing
     kStatus,  // its status says what a kubelet's would
     kEvict,   // and it is evicted by the eviction subresource, which heeds disruption budgets
     kDelete,  // and it is deleted
   };
-  After after_eviction = After::kNone;
+  AfterEviction after_eviction = AfterEviction::kNone;
   bool events = true;       // events: an Event tells of each eviction; not with kNone
   bool conditions = false;  // conditions: the node's, under types of our own
   bool taints = false;      // taints: the node's, of pressure
   friend bool operator==(const ApiConfig&, const ApiConfig&) = default;
 
   // Whether there is anything to tell it.
-  bool wanted() const { return after_eviction != After::kNone || conditions || taints; }
+  bool wanted() const { return after_eviction != AfterEviction::kNone || conditions || taints; }
 };
 
 struct KubernetesConfig {

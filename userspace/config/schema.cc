@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema.h"
 
-#include "config/described.h"
+#include "config/keys.h"
 #include "config/kubelet_keys.h"
 
 #include <sstream>
@@ -40,7 +40,7 @@ Json taints() {
   return {{"type", Json::array({"array", "null"})}, {"items", std::move(taint)}};
 }
 
-Json type_of(const DescribedKey& key) {
+Json type_of(const KeyDescription& key) {
   switch (key.type) {
     case KeyType::kString:
       return or_null("string");
@@ -71,7 +71,7 @@ Json type_of(const DescribedKey& key) {
   return {};
 }
 
-Json described_json(const DescribedKey& key) {
+Json described_json(const KeyDescription& key) {
   Json json{{"description", key.what}};
   json.update(type_of(key));
   if (Json value = Json::parse(key.value); !value.is_null()) json["default"] = std::move(value);
@@ -79,7 +79,7 @@ Json described_json(const DescribedKey& key) {
 }
 
 // "headroom.disk.nodefs" → properties of properties.
-void place(Json& properties, std::string_view path, Json what) {
+void insert_at_path(Json& properties, std::string_view path, Json what) {
   const std::size_t dot = path.find('.');
   const std::string head(path.substr(0, dot));
   if (dot == std::string_view::npos) {
@@ -87,7 +87,7 @@ void place(Json& properties, std::string_view path, Json what) {
     return;
   }
   if (!properties.contains(head)) properties[head] = object(Json::object());
-  place(properties[head]["properties"], path.substr(dot + 1), std::move(what));
+  insert_at_path(properties[head]["properties"], path.substr(dot + 1), std::move(what));
 }
 
 }  // namespace
@@ -95,8 +95,8 @@ void place(Json& properties, std::string_view path, Json what) {
 std::string json_schema() {
   Json properties{{"apiVersion", one_of("kubelet.config.k8s.io/v1beta1")},
                   {"kind", one_of("KubeletConfiguration")}};
-  for (const DescribedKey& key : described_keys())
-    place(properties, key.path, described_json(key));
+  for (const KeyDescription& key : all_keys())
+    insert_at_path(properties, key.path, described_json(key));
   for (const std::string_view key : kubelet_keys())
     if (!properties.contains(key))
       properties[std::string(key)] = {{"description", "The kubelet's; headroom lets it be"}};

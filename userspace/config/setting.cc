@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/setting.h"
 
-#include "config/described.h"
+#include "config/keys.h"
 
 #include <algorithm>
 #include <set>
@@ -67,9 +67,9 @@ std::string as_yaml(const Settings& settings) {
   return text;
 }
 
-Settings adopted(Settings fresh, const Settings& running) {
+Settings keep_restart_settings(Settings fresh, const Settings& running) {
   for (Setting& setting : fresh) {
-    const DescribedKey* key = described(setting.path);
+    const KeyDescription* key = described(setting.path);
     if (!key || !key->restart) continue;
     const auto was = std::find_if(running.begin(), running.end(), [&](const Setting& other) {
       return key_of(other) == key_of(setting);

@@ -22,6 +22,6 @@ using Settings = std::vector<Setting>;
 std::string as_yaml(const Settings& settings);
 
 // What is in force once these have been adopted by who runs with those: what needs a restart stays.
-Settings adopted(Settings fresh, const Settings& running);
+Settings keep_restart_settings(Settings fresh, const Settings& running);
 
 }  // namespace headroom::config

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl: the hand tool. Exit status: 0 done or yes, 1 it could not be done or no, 2 asked
 // wrongly, 3 (where 1 is no) headroomd does not answer.
-#include "ctl/admit.h"
-#include "ctl/check/check.h"
-#include "ctl/command.h"
-#include "ctl/complain.h"
-#include "ctl/completion.h"
-#include "ctl/config.h"
-#include "ctl/cpus.h"
-#include "ctl/evictions.h"
-#include "ctl/place.h"
-#include "ctl/pods.h"
-#include "ctl/record.h"
-#include "ctl/replay.h"
-#include "ctl/run/list.h"
-#include "ctl/run/run.h"
-#include "ctl/run/stop.h"
-#include "ctl/slices.h"
-#include "ctl/status.h"
-#include "ctl/taint.h"
-#include "ctl/top.h"
-#include "ctl/why.h"
+#include "ctl/admit/admit_command.h"
+#include "ctl/admit/place_command.h"
+#include "ctl/check/check_command.h"
+#include "ctl/common/cli_command.h"
+#include "ctl/common/print_error.h"
+#include "ctl/completion_command.h"
+#include "ctl/config_command.h"
+#include "ctl/cpus/cpus_command.h"
+#include "ctl/evictions/evictions_command.h"
+#include "ctl/evictions/why_command.h"
+#include "ctl/list_command.h"
+#include "ctl/pods_command.h"
+#include "ctl/record_command.h"
+#include "ctl/replay_command.h"
+#include "ctl/run/run_command.h"
+#include "ctl/run/stop_command.h"
+#include "ctl/slices_command.h"
+#include "ctl/status/status_command.h"
+#include "ctl/taint_command.h"
+#include "ctl/top/top_command.h"
 
 #include <exception>
 #include <string>
@@ -33,7 +33,7 @@ using namespace headroom::ctl;
 
 // A command, and what --help shows of its use.
 struct Entry {
-  void (*add)(CLI::App&, Command&);
+  void (*add)(CLI::App&, CliCommand&);
   const char* examples;
 };
 
@@ -87,7 +87,7 @@ constexpr const char* kStatuses = R"(
 Exit status: 0 done or yes, 1 it could not be done or no, 2 asked wrongly; of taint and admit
 3 as well: headroomd does not answer.)";
 
-void describe(CLI::App& app, Command& chosen) {
+void describe(CLI::App& app, CliCommand& chosen) {
   app.set_version_flag("-V,--version", std::string("headroomctl ") + HEADROOM_VERSION);
   app.require_subcommand(1);
   std::string footer = "Examples:";
@@ -103,18 +103,18 @@ void describe(CLI::App& app, Command& chosen) {
 
 int main(int argc, char** argv) {
   CLI::App app("What headroomd sees and does on this node.", "headroomctl");
-  Command chosen;
+  CliCommand chosen;
   try {
     describe(app, chosen);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : kUsage;
   } catch (const std::exception& e) {
-    return complain({e.what()});
+    return print_error({e.what()});
   }
   try {
     return chosen();
   } catch (const std::exception& e) {
-    return complain({e.what()});
+    return print_error({e.what()});
   }
 }

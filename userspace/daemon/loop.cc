@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/loop.h"
 
-#include "config/beside_kubelet.h"
-#include "config/load.h"
-#include "daemon/heard.h"
-#include "daemon/manifest_places.h"
-#include "observe/clock.h"
-#include "report/journal.h"
+#include "base/clock.h"
+#include "base/log/journal.h"
+#include "config/load/kubelet_coexistence.h"
+#include "config/load/load.h"
+#include "daemon/load_config.h"
+#include "daemon/sources/manifest_sources.h"
 #include "report/log_exceptions.h"
 
 #include <sys/epoll.h>
@@ -22,7 +22,7 @@
 namespace headroom::daemon {
 namespace {
 
-using report::Wake;
+using report::WakeSource;
 
 std::uint64_t usec(Instant at) {
   const auto since = at.time_since_epoch();
@@ -65,9 +65,11 @@ void give_up(sd_event* event, const Result<>& why) {
 
 }  // namespace
 
-Result<std::unique_ptr<Loop>> Loop::open(Node& node, config::CommandLine line,
-                                         observe::ManifestShelf shelf, std::string configz) {
-  std::unique_ptr<Loop> loop(new Loop(node, std::move(line), std::move(shelf), std::move(configz)));
+Result<std::unique_ptr<Loop>> Loop::open(App& node, config::CommandLine line,
+                                         observe::ManifestCache manifest_cache,
+                                         std::string configz) {
+  std::unique_ptr<Loop> loop(
+      new Loop(node, std::move(line), std::move(manifest_cache), std::move(configz)));
   if (auto attached = loop->attach(); !attached) return tl::make_unexpected(attached.error());
   return loop;
 }
@@ -88,7 +90,7 @@ Result<> Loop::attach() {
     return added;
   // A null source is the loop's own, and as old.
   if (auto added =
-          checked(sd_event_add_io(event, nullptr, node_->edits_fd(), EPOLLIN, &on_edits, this),
+          checked(sd_event_add_io(event, nullptr, app_->edits_fd(), EPOLLIN, &on_edits, this),
                   "watch for edits of the taints");
       !added)
     return added;
@@ -100,7 +102,7 @@ Result<> Loop::attach() {
     return added;
   timer_.reset(timer);
   sd_event_source_set_description(timer, "turn");
-  if (auto added = add_shelf_timers(); !added) return added;
+  if (auto added = add_manifest_timers(); !added) return added;
   watch_directories();
   watch_pressure();
   return watch_events();
@@ -110,21 +112,21 @@ Result<> Loop::attach() {
 // may come to their own limit: each costs a kernel thread.
 void Loop::watch_pressure() {
   for (const std::filesystem::path& file :
-       {std::filesystem::path("/proc/pressure/memory"), node_->pods_cgroup() / "memory.pressure"}) {
-    pressures_.push_back(
-        std::make_unique<PressureWatch>(event_.get(), file, [this] { turn(Wake::kPressure); }));
-    if (auto covered = pressures_.back()->cover(); !covered)
+       {std::filesystem::path("/proc/pressure/memory"), app_->pods_cgroup() / "memory.pressure"}) {
+    pressures_.push_back(std::make_unique<PressureWatch>(event_.get(), file,
+                                                         [this] { turn(WakeSource::kPressure); }));
+    if (auto covered = pressures_.back()->start(); !covered)
       log::info("{}: the next check finds out", covered.error().what);
   }
 }
 
 Result<> Loop::watch_events() {
-  if (const int guard = node_->guard_descriptor(); guard >= 0) {
+  if (const int guard = app_->guard_descriptor(); guard >= 0) {
     auto source = add_io(event_.get(), guard, EPOLLIN, &on_guard, this, "the guard");
     if (!source) return tl::make_unexpected(source.error());
     guard_.reset(*source);
   }
-  const int descriptor = node_->events_descriptor();
+  const int descriptor = app_->events_descriptor();
   if (descriptor < 0) return {};
   auto source = add_io(event_.get(), descriptor, EPOLLIN, &on_events, this, "events");
   if (!source) return tl::make_unexpected(source.error());
@@ -134,13 +136,13 @@ Result<> Loop::watch_events() {
 
 // All after everything else (a turn beats as well): a flood of manifests must not hold up a turn
 // that is due.
-Result<> Loop::add_shelf_timers() {
+Result<> Loop::add_manifest_timers() {
   struct Wanted {
     Source* source;
     sd_event_time_handler_t handler;
     const char* name;
   };
-  for (const Wanted& wanted : {Wanted{&shelf_timer_, &on_shelf, "manifests"},
+  for (const Wanted& wanted : {Wanted{&manifest_timer_, &on_shelf, "manifests"},
                                Wanted{&uncovered_timer_, &on_uncovered, "directories"},
                                Wanted{&beat_timer_, &on_beat, "heartbeat"}}) {
     sd_event_source* source = nullptr;
@@ -163,51 +165,51 @@ void Loop::watch_directories() {
     directories_.push_back(
         std::make_unique<DirectoryWatch>(event_.get(), directory, std::move(changed)));
   };
-  const config::Config& config = node_->config();
-  for (const observe::ManifestPlace& place : manifest_places(config))
-    add(place.directory, [this](std::string_view) { read_shelf_in(kShelfDelay); });
+  const config::Config& config = app_->config();
+  for (const observe::ManifestSource& place : manifest_places(config))
+    add(place.directory, [this](std::string_view) { schedule_manifest_read(kShelfDelay); });
   if (config.kubernetes.kubelet.configz)
-    add(config.kubernetes.run_dir, [this](std::string_view) { heed_configz(); });
+    add(config.kubernetes.run_dir, [this](std::string_view) { use_configz(); });
   std::error_code ignored;
   // headroom-kube makes its own.
   std::filesystem::create_directories(config.pod_manifests, ignored);
   std::filesystem::create_directories(config::run_manifests(config), ignored);
-  cover_directories();
+  watch_missing_directories();
   for (const auto& directory : directories_)
     if (!directory->watches())
       log::info("{} is not there yet, or cannot be watched", directory->directory().native());
 }
 
-void Loop::cover_directories() {
+void Loop::watch_missing_directories() {
   bool all = true;
   for (const auto& directory : directories_)
-    all = directory->cover().has_value() && all;
+    all = directory->start().has_value() && all;
   sd_event_source_set_time_relative(uncovered_timer_.get(),
                                     usec(all ? kCoveredPeriod : kUncoveredPeriod));
   sd_event_source_set_enabled(uncovered_timer_.get(), SD_EVENT_ONESHOT);
 }
 
 // Files come in floods: they are read together. One that goes on does not put it off.
-void Loop::read_shelf_in(Duration delay) {
+void Loop::schedule_manifest_read(Duration delay) {
   int enabled = SD_EVENT_OFF;
-  sd_event_source_get_enabled(shelf_timer_.get(), &enabled);
+  sd_event_source_get_enabled(manifest_timer_.get(), &enabled);
   if (enabled != SD_EVENT_OFF) return;
-  sd_event_source_set_time_relative(shelf_timer_.get(), usec(delay));
-  sd_event_source_set_enabled(shelf_timer_.get(), SD_EVENT_ONESHOT);
+  sd_event_source_set_time_relative(manifest_timer_.get(), usec(delay));
+  sd_event_source_set_enabled(manifest_timer_.get(), SD_EVENT_ONESHOT);
 }
 
 // The kubelet's own configuration is another than the one that was read: it came, or changed.
-void Loop::heed_configz() {
-  const std::string edition = config::edition_of(node_->config().kubernetes.configz_file());
+void Loop::use_configz() {
+  const std::string edition = config::configz_version(app_->config().kubernetes.configz_file());
   if (edition.empty() || edition == configz_) return;
   configz_ = edition;  // one that is refused is not tried again and again
   reload_due_ = true;  // not here: it makes the watches anew that told of it
-  read_shelf_in({});
+  schedule_manifest_read({});
 }
 
 Result<> Loop::run() {
-  turn(Wake::kTimer);
-  node_->heartbeat().set_ready();
+  turn(WakeSource::kTimer);
+  app_->heartbeat().set_ready();
   beat();
   // Not before: the first turn reads all there is, and until READY=1 it is the start's time that
   // counts.
@@ -221,11 +223,11 @@ Result<> Loop::run() {
   return {};
 }
 
-void Loop::turn(Wake wake) {
+void Loop::turn(WakeSource wake) {
   Instant next = observe::now() + kRetryPeriod;  // if the turn throws
   log::log_exceptions("turn", [&] {
-    next = node_->turn(wake);
-    node_->heartbeat().beat();
+    next = app_->turn(wake);
+    app_->heartbeat().beat();
   });
   if (auto set = wake_at(next); !set) give_up(event_.get(), set);
 }
@@ -239,44 +241,44 @@ Result<> Loop::wake_at(Instant next) {
 }
 
 void Loop::reload() {
-  config::Heard fresh = heard_here(line_, Occasion::kReload,
-                                   [this](const config::Config&) { return node_->capacity(); });
+  config::LoadResult fresh = load_config(
+      line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); });
   if (!fresh.complaints.empty()) {
     for (const config::Complaint& complaint : fresh.complaints)
       log::error("{}", to_string(complaint));
     log::error("the configuration is not reloaded: the one in force stays");
     return;
   }
-  for (const std::string& warning : config::warnings_beside_kubelet(fresh.config))
+  for (const std::string& warning : config::kubelet_conflict_warnings(fresh.config))
     log::warning("{}", warning);
   configz_ = std::move(fresh.configz);
-  node_->adopt(std::move(fresh.config));
+  app_->adopt(std::move(fresh.config));
   watch_directories();
-  wrong_manifests_.clear();  // said anew
+  logged_manifest_errors_.clear();  // said anew
   read_manifests();
   log::info("reloaded");
 }
 
 void Loop::read_manifests() {
-  auto [manifests, whole] = shelf_.look(manifest_places(node_->config()), kMostFiles);
+  auto [manifests, complete] = manifest_cache_.read(manifest_places(app_->config()), kMostFiles);
   const config::Complaints complaints = std::move(manifests.complaints);
-  const config::Complaints doubts = std::move(manifests.doubts);
-  node_->describe(std::move(manifests));
-  if (!whole) return read_shelf_in(kShelfPause);
+  const config::Complaints kubelet_complaints = std::move(manifests.kubelet_complaints);
+  app_->set_declared_pods(std::move(manifests));
+  if (!complete) return schedule_manifest_read(kShelfPause);
   std::vector<std::string> wrong;
   for (const config::Complaint& complaint : complaints)
     wrong.push_back(to_string(complaint));
-  for (const config::Complaint& doubt : doubts)
+  for (const config::Complaint& doubt : kubelet_complaints)
     wrong.push_back(to_string(doubt));
-  if (wrong != wrong_manifests_)
+  if (wrong != logged_manifest_errors_)
     for (const std::string& what : wrong)
       log::error("{}", what);
-  wrong_manifests_ = std::move(wrong);
+  logged_manifest_errors_ = std::move(wrong);
 }
 
 // Between turns, which may be further apart than health answers allow.
 void Loop::beat() {
-  node_->heartbeat().beat();
+  app_->heartbeat().beat();
   sd_event_source_set_time_relative(beat_timer_.get(), usec(report::Heartbeat::kPeriod));
   sd_event_source_set_enabled(beat_timer_.get(), SD_EVENT_ONESHOT);
 }
@@ -287,36 +289,36 @@ int Loop::on_beat(sd_event_source*, uint64_t, void* loop) {
 }
 
 int Loop::on_timer(sd_event_source*, uint64_t, void* loop) {
-  static_cast<Loop*>(loop)->turn(Wake::kTimer);
+  static_cast<Loop*>(loop)->turn(WakeSource::kTimer);
   return 0;
 }
 
 int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
   log::log_exceptions("reload", [&] { static_cast<Loop*>(loop)->reload(); });
-  static_cast<Loop*>(loop)->turn(Wake::kRequest);
+  static_cast<Loop*>(loop)->turn(WakeSource::kRequest);
   return 0;
 }
 
 int Loop::on_edits(sd_event_source*, int, uint32_t, void* loop) {
-  log::log_exceptions("edit taints", [&] { static_cast<Loop*>(loop)->node_->heed_edits(); });
-  static_cast<Loop*>(loop)->turn(Wake::kRequest);
+  log::log_exceptions("edit taints", [&] { static_cast<Loop*>(loop)->app_->apply_taint_edits(); });
+  static_cast<Loop*>(loop)->turn(WakeSource::kRequest);
   return 0;
 }
 
 int Loop::on_guard(sd_event_source*, int, uint32_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
-  log::log_exceptions("read the guard", [&] { loop->node_->heed_guard(); });
-  loop->turn(Wake::kGuard);
+  log::log_exceptions("read the guard", [&] { loop->app_->drain_guard(); });
+  loop->turn(WakeSource::kGuard);
   return 0;
 }
 
 int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
   std::optional<Instant> due;
-  log::log_exceptions("read events", [&] { due = loop->node_->take_events(); });
+  log::log_exceptions("read events", [&] { due = loop->app_->take_events(); });
   if (!due || *due >= loop->next_) return 0;
   if (*due <= observe::now())
-    loop->turn(Wake::kLifecycle);
+    loop->turn(WakeSource::kLifecycle);
   else if (auto set = loop->wake_at(*due); !set)
     give_up(loop->event_.get(), set);
   return 0;
@@ -326,7 +328,7 @@ int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
   auto* self = static_cast<Loop*>(loop);
   if (std::exchange(self->reload_due_, false)) {
     log::log_exceptions("reload", [&] { self->reload(); });
-    self->turn(Wake::kRequest);
+    self->turn(WakeSource::kRequest);
   } else {
     log::log_exceptions("read manifests", [&] { self->read_manifests(); });
   }
@@ -337,8 +339,8 @@ int Loop::on_uncovered(sd_event_source*, uint64_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
   log::log_exceptions("look for directories", [&] {
     for (const auto& pressure : loop->pressures_)
-      static_cast<void>(pressure->cover());  // said at the start
-    loop->cover_directories();
+      static_cast<void>(pressure->start());  // said at the start
+    loop->watch_missing_directories();
   });
   return 0;
 }

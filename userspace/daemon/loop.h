@@ -4,11 +4,11 @@
 // systemd's watchdog, on sd-event.
 #pragma once
 
-#include "config/command_line.h"
-#include "daemon/directory_watch.h"
-#include "daemon/node.h"
-#include "daemon/pressure_watch.h"
-#include "observe/manifest_shelf.h"
+#include "config/flags/command_line.h"
+#include "daemon/app.h"
+#include "daemon/sources/directory_watch.h"
+#include "daemon/sources/pressure_watch.h"
+#include "manifest/manifest_cache.h"
 
 #include <headroom/result.h>
 
@@ -24,8 +24,9 @@ namespace headroom::daemon {
 class Loop {
  public:
   // What was read already: the manifests, and which edition of the kubelet's own configuration.
-  static Result<std::unique_ptr<Loop>> open(Node& node, config::CommandLine line,
-                                            observe::ManifestShelf shelf, std::string configz);
+  static Result<std::unique_ptr<Loop>> open(App& node, config::CommandLine line,
+                                            observe::ManifestCache manifest_cache,
+                                            std::string configz);
 
   // Until SIGTERM or SIGINT.
   Result<> run();
@@ -37,21 +38,22 @@ class Loop {
   };
   using Source = std::unique_ptr<sd_event_source, Unref>;
 
-  Loop(Node& node, config::CommandLine line, observe::ManifestShelf shelf, std::string configz)
-      : node_(&node),
+  Loop(App& node, config::CommandLine line, observe::ManifestCache manifest_cache,
+       std::string configz)
+      : app_(&node),
         line_(std::move(line)),
-        shelf_(std::move(shelf)),
+        manifest_cache_(std::move(manifest_cache)),
         configz_(std::move(configz)) {}
   Result<> attach();
-  Result<> add_shelf_timers();
+  Result<> add_manifest_timers();
   void watch_directories();
-  void cover_directories();
-  void read_shelf_in(Duration delay);
-  void heed_configz();
+  void watch_missing_directories();
+  void schedule_manifest_read(Duration delay);
+  void use_configz();
   Result<> watch_events();
   void watch_pressure();
   Result<> wake_at(Instant next);
-  void turn(report::Wake wake);
+  void turn(report::WakeSource wake);
   void reload();
   void read_manifests();
 
@@ -66,16 +68,16 @@ class Loop {
   static int on_shelf(sd_event_source* source, uint64_t usec, void* loop);
   static int on_uncovered(sd_event_source* source, uint64_t usec, void* loop);
 
-  Node* node_;
+  App* app_;
   config::CommandLine line_;
   std::unique_ptr<sd_event, Unref> event_;
   Source timer_;
-  observe::ManifestShelf shelf_;
+  observe::ManifestCache manifest_cache_;
   std::string configz_;
   bool reload_due_ = false;
-  std::vector<std::string> wrong_manifests_;  // as was said last
+  std::vector<std::string> logged_manifest_errors_;  // as was said last
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
-  Source shelf_timer_;      // the manifests are read
+  Source manifest_timer_;   // the manifests are read
   Source beat_timer_;       // says that the loop turns
   Source uncovered_timer_;  // directories that are not there yet are looked for
   Source guard_;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomd: see headroomd(8).
 #include "base/block_signals.h"
-#include "config/beside_kubelet.h"
-#include "config/command_line.h"
-#include "config/load.h"
-#include "daemon/heard.h"
+#include "base/log/journal.h"
+#include "config/flags/command_line.h"
+#include "config/load/kubelet_coexistence.h"
+#include "config/load/load.h"
+#include "daemon/app.h"
+#include "daemon/load_config.h"
 #include "daemon/loop.h"
-#include "daemon/manifest_places.h"
-#include "daemon/node.h"
 #include "daemon/preflight.h"
-#include "daemon/slice_terms.h"
-#include "observe/manifest_shelf.h"
-#include "report/journal.h"
+#include "daemon/slices/slice_options.h"
+#include "daemon/sources/manifest_sources.h"
+#include "manifest/manifest_cache.h"
 
 #include <exception>
 #include <iostream>
@@ -32,20 +32,20 @@ int cannot_run(const Error& error) {
   return kCannotRun;
 }
 
-int serve(const config::CommandLine& line, config::Heard heard, observe::ManifestShelf shelf,
-          observe::Manifests manifests) {
+int serve(const config::CommandLine& line, config::LoadResult heard,
+          observe::ManifestCache manifest_cache, observe::Manifests manifests) {
   block_signals();
   const log::Logging logging(heard.config.log_level);
-  for (const std::string& warning : config::warnings_beside_kubelet(heard.config))
+  for (const std::string& warning : config::kubelet_conflict_warnings(heard.config))
     log::warning("{}", warning);
-  for (const config::Complaint& doubt : manifests.doubts)
+  for (const config::Complaint& doubt : manifests.kubelet_complaints)
     log::warning("{}", to_string(doubt));
   auto root = daemon::preflight(heard.config.policy.mode);
   if (!root) return cannot_run(root.error());
-  daemon::settle_in();
-  auto node = daemon::Node::start(std::move(heard.config), std::move(*root), std::move(manifests));
+  daemon::lock_memory_and_limits();
+  auto node = daemon::App::start(std::move(heard.config), std::move(*root), std::move(manifests));
   if (!node) return cannot_run(node.error());
-  auto loop = daemon::Loop::open(**node, line, std::move(shelf), std::move(heard.configz));
+  auto loop = daemon::Loop::open(**node, line, std::move(manifest_cache), std::move(heard.configz));
   if (!loop) return cannot_run(loop.error());
   if (auto ended = (*loop)->run(); !ended) return cannot_run(ended.error());
   return 0;
@@ -63,9 +63,10 @@ int run(int argc, char** argv) {
     return 0;
   }
   // The manifests too, even beside a broken configuration: all that is wrong, at once.
-  auto told = daemon::heard_here(*line, daemon::Occasion::kStart, &daemon::capacity_now);
-  observe::ManifestShelf shelf;
-  observe::Manifests manifests = shelf.look(daemon::manifest_places(told.config)).manifests;
+  auto told = daemon::load_config(*line, daemon::LoadReason::kStart, &daemon::capacity_now);
+  observe::ManifestCache manifest_cache;
+  observe::Manifests manifests =
+      manifest_cache.read(daemon::manifest_places(told.config)).manifests;
   told.complaints.insert(told.complaints.end(), manifests.complaints.begin(),
                          manifests.complaints.end());
   if (!told.complaints.empty()) return wrong(told.complaints);
@@ -73,7 +74,7 @@ int run(int argc, char** argv) {
     std::cout << "the configuration is good\n";
     return 0;
   }
-  return serve(*line, std::move(told), std::move(shelf), std::move(manifests));
+  return serve(*line, std::move(told), std::move(manifest_cache), std::move(manifests));
 }
 
 }  // namespace

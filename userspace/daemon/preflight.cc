@@ -2,7 +2,7 @@
 #include "daemon/preflight.h"
 
 #include "base/fd.h"
-#include "report/journal.h"
+#include "base/log/journal.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -45,7 +45,7 @@ void lower_oom_score() {
 
 Result<observe::CgroupRoot> preflight(Mode mode) {
   observe::CgroupRoot root = observe::find_cgroup_root();
-  if (!root.refusal.empty()) return failure(root.refusal);
+  if (!root.unsupported_reason.empty()) return failure(root.unsupported_reason);
   if (::geteuid() == 0) return root;
   if (mode == Mode::kEnforce)
     return failure("mode enforce needs root: only it may kill another user's pod");
@@ -53,19 +53,19 @@ Result<observe::CgroupRoot> preflight(Mode mode) {
   return root;
 }
 
-bool ask_for_real_time() {
+bool request_realtime_scheduling() {
   const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
   if (policy == SCHED_FIFO || policy == SCHED_RR) return true;
   const sched_param lowest_but_one{.sched_priority = ::sched_get_priority_min(SCHED_FIFO) + 1};
   return ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest_but_one) == 0;
 }
 
-void settle_in() {
+void lock_memory_and_limits() {
   raise_descriptor_limit();
   if (::geteuid() != 0) return;
   lock_memory();
   lower_oom_score();
-  if (!ask_for_real_time())
+  if (!request_realtime_scheduling())
     log::warning("no real-time scheduling ({}): on busy CPUs this daemon may look too late",
                  std::strerror(errno));
 }

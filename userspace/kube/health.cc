@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/health.h"
 
-#include "kube/backoff.h"
+#include "kube/kubelet/poll_backoff.h"
 
 #include <sys/stat.h>
 
@@ -16,7 +16,7 @@ Result<> health(const config::KubernetesConfig& config, std::time_t now) {
   if (config.kubelet.url.empty()) return {};
   constexpr std::chrono::seconds kSpare{15};
   // Two requests, pods and configz, and the longest wait.
-  const Duration longest = std::max<Duration>(config.kubelet.period, Backoff{}.most) +
+  const Duration longest = std::max<Duration>(config.kubelet.period, Backoff{}.max_wait) +
                            2 * config.kubelet.timeout + kSpare;
   const std::string file = config.status_file().string();
   struct stat status {};

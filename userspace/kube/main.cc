@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-kube: see headroom-kube(8).
 #include "base/block_signals.h"
-#include "config/command_line.h"
-#include "config/load.h"
-#include "kube/halves.h"
+#include "base/log/journal.h"
+#include "config/flags/command_line.h"
+#include "config/load/load.h"
 #include "kube/health.h"
-#include "report/journal.h"
+#include "kube/workers.h"
 
 #include <systemd/sd-daemon.h>
 
@@ -39,34 +39,35 @@ constexpr std::string_view kHelp =
     "\n"
     "headroom-kube(8), headroom.yaml(5)\n";
 
-std::vector<std::jthread> start_halves(const config::Config& config, kube::StatusBoard& board) {
-  std::vector<std::jthread> halves;
+std::vector<std::jthread> start_workers(const config::Config& config,
+                                        kube::HealthFile& health_file) {
+  std::vector<std::jthread> workers;
   if (!config.kubernetes.kubelet.url.empty())
-    halves.emplace_back(
-        [&](const std::stop_token& stop) { kube::follow_kubelet(config, board, stop); });
+    workers.emplace_back(
+        [&](const std::stop_token& stop) { kube::sync_from_kubelet(config, health_file, stop); });
   if (config.kubernetes.api.wanted())
-    halves.emplace_back(
-        [&](const std::stop_token& stop) { kube::tell_api_server(config, board, stop); });
-  return halves;
+    workers.emplace_back(
+        [&](const std::stop_token& stop) { kube::sync_to_api_server(config, health_file, stop); });
+  return workers;
 }
 
-void stop(std::vector<std::jthread>& halves) {
-  for (std::jthread& half : halves)
-    half.request_stop();
-  halves.clear();  // waits for them
+void stop(std::vector<std::jthread>& workers) {
+  for (std::jthread& worker : workers)
+    worker.request_stop();
+  workers.clear();  // waits for them
 }
 
 // All or nothing, but without what we wrote ourselves: what is wrong with the kubelet's own
 // configuration must not keep us from asking for the next.
-tl::expected<config::Config, config::Complaints> heard(const config::CommandLine& line) {
-  config::Heard told = config::read(line, {.heed_configz = false});
+tl::expected<config::Config, config::Complaints> load_config(const config::CommandLine& line) {
+  config::Heard told = config::read(line, {.use_configz = false});
   if (told.complaints.empty()) return std::move(told.config);
   return tl::make_unexpected(std::move(told.complaints));
 }
 
 // What is in force stays where what is told now is wrong.
 void reload(const config::CommandLine& line, config::Config& config) {
-  auto fresh = heard(line);
+  auto fresh = load_config(line);
   if (!fresh) {
     for (const config::Complaint& complaint : fresh.error())
       log::error("{}", to_string(complaint));
@@ -82,15 +83,15 @@ int serve(const config::CommandLine& line, config::Config config) {
   const sigset_t signals = block_signals();
   const log::Logging logging(config.log_level);
   for (;;) {
-    kube::StatusBoard board(config.kubernetes.status_file());
-    std::vector<std::jthread> halves = start_halves(config, board);
-    if (halves.empty())
+    kube::HealthFile health_file(config.kubernetes.status_file());
+    std::vector<std::jthread> workers = start_workers(config, health_file);
+    if (workers.empty())
       log::info("headroom.kubernetes tells of no kubelet and of no API server: nothing to do");
     sd_notify(0, "READY=1");
     int signal = 0;
     sigwait(&signals, &signal);
     sd_notify(0, signal == SIGHUP ? "RELOADING=1" : "STOPPING=1");
-    stop(halves);
+    stop(workers);
     if (signal != SIGHUP) return 0;
     reload(line, config);
   }
@@ -132,7 +133,7 @@ int run(int argc, char** argv) {
     std::cout << "headroom-kube " << HEADROOM_VERSION << '\n';
     return 0;
   }
-  auto config = heard(*line);
+  auto config = load_config(*line);
   if (!config) {
     config::print(config.error(), std::cerr);
     return kWrongConfiguration;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/best_source.h"
 
-#include "observe/parity.h"
+#include "observe/self_check.h"
 
 #include <fcntl.h>
 
@@ -14,27 +14,28 @@ namespace {
 // I/O are not in its cgroup (kcpustat, psi_system, the disks' own counters).
 constexpr std::uint32_t kRootGroups = HR_CPU | HR_THROTTLE | HR_PSI | HR_IO;
 // A disagreement counts when it shows this often in a row: a busy cgroup may outrun one look.
-constexpr int kLooks = 3;
+constexpr int kCheckAttempts = 3;
 
 // The groups that disagree at every look, each with its first disagreement.
-struct Verdict {
+struct CheckResult {
   std::uint32_t wrong = 0;
   bool populated_wrong = false;  // belongs to no group; nothing of such a source can be trusted
-  std::vector<Disagreement> because;
+  std::vector<Disagreement> details;
 };
 
-Result<Verdict> judge(CgroupSource& source, const ParityOptions& options) {
-  Verdict verdict{.wrong = kAllGroups, .populated_wrong = true, .because = {}};
-  for (int look = 0; look < kLooks && (verdict.wrong || verdict.populated_wrong); ++look) {
-    auto parity = check_parity(source, options);
-    if (!parity) return tl::make_unexpected(parity.error());
-    verdict.wrong &= parity->disagreeing_groups();
-    verdict.populated_wrong &=
-        std::any_of(parity->disagreements.begin(), parity->disagreements.end(),
-                    [](const Disagreement& d) { return d.group == 0; });
-    verdict.because = std::move(parity->disagreements);
+Result<CheckResult> compare_with_files(CgroupSource& source, const SelfCheckOptions& options) {
+  CheckResult check{.wrong = kAllGroups, .populated_wrong = true, .details = {}};
+  for (int attempt = 0; attempt < kCheckAttempts && (check.wrong || check.populated_wrong);
+       ++attempt) {
+    auto self_check_result = run_self_check(source, options);
+    if (!self_check_result) return tl::make_unexpected(self_check_result.error());
+    check.wrong &= self_check_result->disagreeing_groups();
+    check.populated_wrong &= std::any_of(self_check_result->disagreements.begin(),
+                                         self_check_result->disagreements.end(),
+                                         [](const Disagreement& d) { return d.group == 0; });
+    check.details = std::move(self_check_result->disagreements);
   }
-  return verdict;
+  return check;
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
   std::unique_ptr<BestSource> best(new BestSource(options));
   best->buffer_.resize(16 * 1024);
   if (!options.bpf) {
-    best->reasons_.push_back("bpf: turned off");
+    best->source_notes_.push_back("bpf: turned off");
     if (auto files = best->use_files(options.groups); !files)
       return tl::make_unexpected(files.error());
     return best;
@@ -54,7 +55,7 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
                              .capacity = options.capacity,
                              .log = options.log});
   if (!bpf) {
-    if (auto files = best->leave_bpf(bpf.error()); !files)
+    if (auto files = best->fall_back_to_files(bpf.error()); !files)
       return tl::make_unexpected(files.error());
     return best;
   }
@@ -62,13 +63,13 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
   if (auto root = CgroupFiles::open(AT_FDCWD, options.root.c_str()); root)
     best->root_files_ = std::move(*root);
   if (options.force_files) {
-    best->reasons_.push_back(group_list(options.force_files) + ": files, as told");
+    best->source_notes_.push_back(group_list(options.force_files) + ": files, as told");
     if (auto files = best->use_files(options.force_files); !files)
       return tl::make_unexpected(files.error());
   }
   best->recheck();
   if (best->bpf_ && (options.groups & ~best->from_files_ & HR_MEMORY_STAT))
-    best->reasons_.push_back(
+    best->source_notes_.push_back(
         "memory.stat: levels by " + std::string(observe::name(best->bpf_->stat_indices().state)) +
         ", events by " + std::string(observe::name(best->bpf_->stat_indices().events)));
   if (!best->bpf_ && !best->files_)
@@ -83,17 +84,17 @@ Result<> BestSource::use_files(std::uint32_t groups) {
   if (files_) lost_before_ += files_->lost();
   files_ = std::move(*files);
   from_files_ = groups;
-  if (bpf_) rest_as_told();
+  if (bpf_) apply_idle_read_period();
   return {};
 }
 
 // Who sleeps is told by CPU time: where BPF's is wrong, nobody is passed over.
-void BestSource::rest_as_told() {
-  bpf_->rest(from_files_ & HR_CPU ? 1 : options_.rest);
+void BestSource::apply_idle_read_period() {
+  bpf_->idle_read_period(from_files_ & HR_CPU ? 1 : options_.idle_read_period);
 }
 
-Result<> BestSource::leave_bpf(const Error& why) {
-  reasons_.push_back("bpf: " + why.what);
+Result<> BestSource::fall_back_to_files(const Error& why) {
+  source_notes_.push_back("bpf: " + why.what);
   if (bpf_) lost_before_ += bpf_->lost();
   bpf_.reset();
   return use_files(options_.groups);
@@ -101,37 +102,37 @@ Result<> BestSource::leave_bpf(const Error& why) {
 
 bool BestSource::recheck() {
   if (!bpf_) return false;
-  bpf_->rest(1);
-  auto verdict = judge(*bpf_, {.root = options_.root, .cgroups = options_.self_check});
-  rest_as_told();
-  if (!verdict) return leave_bpf(verdict.error()).has_value();
-  if (verdict->populated_wrong)
-    return leave_bpf(Error{"populated disagrees with cgroup.events", 0}).has_value();
-  const std::uint32_t dropped = verdict->wrong & ~from_files_ & options_.groups;
+  bpf_->idle_read_period(1);
+  auto check = compare_with_files(*bpf_, {.root = options_.root, .cgroups = options_.self_check});
+  apply_idle_read_period();
+  if (!check) return fall_back_to_files(check.error()).has_value();
+  if (check->populated_wrong)
+    return fall_back_to_files(Error{"populated disagrees with cgroup.events", 0}).has_value();
+  const std::uint32_t dropped = check->wrong & ~from_files_ & options_.groups;
   if (dropped == 0) return false;
   for (std::size_t i = 0; i < HR_GROUPS; ++i) {
     if (!(dropped & (1u << i))) continue;
-    for (const Disagreement& disagreement : verdict->because) {
+    for (const Disagreement& disagreement : check->details) {
       if (disagreement.group != (1u << i)) continue;
-      reasons_.push_back(std::string(kGroupNames[i]) +
-                         ": files, for BPF disagrees: " + to_string(disagreement));
+      source_notes_.push_back(std::string(kGroupNames[i]) +
+                              ": files, for BPF disagrees: " + to_string(disagreement));
       break;
     }
   }
   if (auto files = use_files(from_files_ | dropped); !files) {
-    reasons_.push_back("files: " + files.error().what);
+    source_notes_.push_back("files: " + files.error().what);
     return false;
   }
   return true;
 }
 
 // What a file serves is written at every sweep.
-CgroupSource::Marks BestSource::marks() const {
-  return bpf_ && from_files_ == 0 ? bpf_->marks() : Marks{};
+CgroupSource::ChangeStamps BestSource::change_stamps() const {
+  return bpf_ && from_files_ == 0 ? bpf_->change_stamps() : ChangeStamps{};
 }
 
-void BestSource::look_closely(bool closely) {
-  if (bpf_) bpf_->look_closely(closely);
+void BestSource::set_compare_usage(bool compare_usage) {
+  if (bpf_) bpf_->set_compare_usage(compare_usage);
 }
 
 std::string_view BestSource::name() const {
@@ -143,7 +144,7 @@ std::uint64_t BestSource::lost() const {
   return lost_before_ + (bpf_ ? bpf_->lost() : 0) + (files_ ? files_->lost() : 0);
 }
 
-std::array<std::string_view, HR_GROUPS> BestSource::provenance() const {
+std::array<std::string_view, HR_GROUPS> BestSource::group_sources() const {
   std::array<std::string_view, HR_GROUPS> from;
   for (std::size_t i = 0; i < HR_GROUPS; ++i) {
     const std::uint32_t group = 1u << i;
@@ -166,10 +167,11 @@ Result<std::span<const hr_record>> BestSource::sweep() {
   auto swept = bpf_->sweep();
   if (!swept) {
     // Not expected once loaded; the files will do from now on, and it is said why.
-    if (auto files = leave_bpf(swept.error()); !files) return tl::make_unexpected(files.error());
+    if (auto files = fall_back_to_files(swept.error()); !files)
+      return tl::make_unexpected(files.error());
     return files_->sweep();
   }
-  const std::uint32_t pass = bpf_->marks().pass;
+  const std::uint32_t pass = bpf_->change_stamps().pass;
   same_ = bpf_->same_cgroups() && pass == last_pass_ + 1;
   last_pass_ = pass;
   const std::span<hr_record> records = bpf_->records();

@@ -3,10 +3,10 @@
 // agrees with the files, the files where it does not, files alone where BPF cannot load.
 #pragma once
 
-#include "observe/bpf_sweep.h"
-#include "observe/cgroup_files.h"
-#include "observe/cgroup_source.h"
-#include "observe/cgroupfs_source.h"
+#include "observe/bpf/bpf_sweep.h"
+#include "observe/cgroup/cgroup_files.h"
+#include "observe/cgroup/cgroup_source.h"
+#include "observe/cgroup/cgroupfs_source.h"
 
 #include <headroom/abi.h>
 #include <headroom/result.h>
@@ -27,11 +27,11 @@ class BestSource final : public CgroupSource {
   struct Options {
     std::filesystem::path root = "/sys/fs/cgroup";
     std::uint32_t groups = kAllGroups;
-    std::uint32_t capacity = 16'384;  // records of the BPF source
-    std::size_t self_check = 16;      // cgroups compared with their files
-    bool bpf = true;                  // false: files alone
-    std::uint32_t rest = 16;          // as BpfSweep::rest()
-    std::uint32_t force_files = 0;    // groups taken from files whatever the check says
+    std::uint32_t capacity = 16'384;      // records of the BPF source
+    std::size_t self_check = 16;          // cgroups compared with their files
+    bool bpf = true;                      // false: files alone
+    std::uint32_t idle_read_period = 16;  // as BpfSweep::rest()
+    std::uint32_t force_files = 0;        // groups taken from files whatever the check says
     LogLine log = {};
   };
 
@@ -40,9 +40,9 @@ class BestSource final : public CgroupSource {
 
   Result<std::span<const hr_record>> sweep() override;
   std::uint32_t groups() const override { return options_.groups; }
-  Marks marks() const override;
+  ChangeStamps change_stamps() const override;
   bool same_cgroups() const override { return same_; }
-  void look_closely(bool closely) override;
+  void set_compare_usage(bool compare_usage) override;
   std::string_view name() const override;  // "bpf", "hybrid" or "files"
   std::uint64_t lost() const override;
 
@@ -51,17 +51,17 @@ class BestSource final : public CgroupSource {
   bool recheck();
 
   // Per group: "bpf", "files", or "none" where it was not asked for.
-  std::array<std::string_view, HR_GROUPS> provenance() const;
+  std::array<std::string_view, HR_GROUPS> group_sources() const;
   // Why a group, or everything, is not served by BPF, and where the memory.stat indices are from.
-  const std::vector<std::string>& reasons() const { return reasons_; }
+  const std::vector<std::string>& source_notes() const { return source_notes_; }
   // Null when files serve everything.
   const BpfSweep* bpf() const { return bpf_.get(); }
 
  private:
   explicit BestSource(const Options& options) : options_(options) {}
   Result<> use_files(std::uint32_t groups);
-  Result<> leave_bpf(const Error& why);
-  void rest_as_told();
+  Result<> fall_back_to_files(const Error& why);
+  void apply_idle_read_period();
   void fill_root(hr_record& root);
 
   Options options_;
@@ -71,7 +71,7 @@ class BestSource final : public CgroupSource {
   std::optional<CgroupFiles> root_files_;  // the root's CPU time and pressure
   DescriptorBudget root_budget_{CgroupFiles::kFiles};
   std::vector<char> buffer_;
-  std::vector<std::string> reasons_;
+  std::vector<std::string> source_notes_;
   std::uint64_t lost_before_ = 0;  // by sources no longer in use
   std::uint32_t last_pass_ = 0;    // BPF's, of our last sweep; recheck() makes some of its own
   bool same_ = false;

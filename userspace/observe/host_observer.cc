@@ -2,7 +2,7 @@
 #include "observe/host_observer.h"
 
 #include "base/id_table.h"
-#include "observe/oom_score_reader.h"
+#include "observe/pod/oom_score_reader.h"
 
 #include <fcntl.h>
 
@@ -24,23 +24,23 @@ constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | 
 
 HostObserver::HostObserver(Parts parts)
     : parts_(std::move(parts)),
-      registry_(PodLayout(parts_.pods_cgroup)),
+      registry_(PodCgroupParser(parts_.pods_cgroup)),
       parts_reader_(parts_.container_at),
       pressure_(parts_.pressure_window, parts_.cpus) {}
 
-Snapshot HostObserver::look(Depth depth) {
+Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   Snapshot snapshot;
   parts_.node.read_memory(observations_);
-  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_;
+  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
   parts_.node.read_swap(observations_);
   parts_.node.read_pids(observations_);
-  parts_.cgroups->look_closely(depth == Depth::kDecision);
-  if (depth == Depth::kNode)
-    look_at_pods_cgroup();
+  parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
+  if (depth == SnapshotScope::kNode)
+    read_allocatable_only();
   else
-    look_at_cgroups(snapshot);
+    sweep_cgroups(snapshot);
   if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
-  if (snapshot.cgroups) look_inside(snapshot);
+  if (snapshot.cgroups) read_parts(snapshot);
   of(observations_, Signal::kMemoryPressure) =
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
@@ -60,7 +60,7 @@ std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
   return nullptr;
 }
 
-void HostObserver::look_at_cgroups(Snapshot& snapshot) {
+void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   const Instant at = parts_.clock();
   if (filesystems_read_ == Instant{} || at - filesystems_read_ >= kFilesystemPeriod) {
     parts_.node.read_filesystems(observations_);
@@ -69,28 +69,29 @@ void HostObserver::look_at_cgroups(Snapshot& snapshot) {
   ++passes_;
   const auto swept = parts_.cgroups->sweep();
   if (!swept) {
-    ++missing_;
-    trouble_ = swept.error().what;
+    ++missing_readings_;
+    error_ = swept.error().what;
     return;
   }
-  trouble_.clear();
+  error_.clear();
   const std::span<const hr_record> records = *swept;
   const bool same = parts_.cgroups->same_cgroups();
   if (!same) {
     ++order_;
     snapshot.cgroups_changed = parts_.inventory.update(records);
-    if (snapshot.cgroups_changed) tell_registry(records);
+    if (snapshot.cgroups_changed) update_registry(records);
   }
-  const CgroupSource::Marks marks = parts_.cgroups->marks();
-  snapshot.news = {.marks = marks.of_records, .pass = marks.pass, .order = order_};
+  const CgroupSource::ChangeStamps change_stamps = parts_.cgroups->change_stamps();
+  snapshot.changes = {
+      .change_stamps = change_stamps.of_records, .pass = change_stamps.pass, .order = order_};
   read_pods_cgroup(records, at);
   snapshot.cgroups = records;
   if (parts_.disks)
     for (auto& measured : parts_.disks->take())
       registry_.measured(measured.cgroup, std::move(measured.usage));
-  snapshot.pods = read_pods(records, snapshot.news, same);
+  snapshot.pods = read_pods(records, snapshot.changes, same);
   if (snapshot.cgroups_changed || at - scores_read_ >= kScorePeriod) read_scores(snapshot.pods, at);
-  if (parts_.disks && retarget_) look_at_disks(snapshot.pods);
+  if (parts_.disks && disk_targets_stale_) set_disk_targets(snapshot.pods);
 }
 
 // What processes of pods without a description show of them.
@@ -113,24 +114,25 @@ void HostObserver::read_scores(std::span<const PodReading> pods, Instant at) {
 }
 
 std::span<const PodReading> HostObserver::read_pods(std::span<const hr_record> records,
-                                                    const SweepNews& news, bool same) {
-  if (!same || news.marks.empty())
+                                                    const SweepChanges& changes, bool same) {
+  if (!same || changes.change_stamps.empty())
     return registry_.read([&](CgroupId id) { return record_of(records, id); });
   return registry_.read_again([&](const hr_record* record) {
-    return news.marks[static_cast<std::size_t>(record - records.data())].pass == news.pass;
+    return changes.change_stamps[static_cast<std::size_t>(record - records.data())].pass ==
+           changes.pass;
   });
 }
 
-void HostObserver::look_inside(Snapshot& snapshot) {
-  if (std::exchange(repart_, false))
-    parts_reader_.retarget(snapshot.pods, parts_.inventory, registry_);
+void HostObserver::read_parts(Snapshot& snapshot) {
+  if (std::exchange(parts_stale_, false))
+    parts_reader_.set_targets(snapshot.pods, parts_.inventory, registry_);
   parts_reader_.read(
       parts_.clock(), [&](CgroupId id) { return record_of(*snapshot.cgroups, id); },
       snapshot.waits);
 }
 
-void HostObserver::look_at_disks(std::span<const PodReading> pods) {
-  retarget_ = false;
+void HostObserver::set_disk_targets(std::span<const PodReading> pods) {
+  disk_targets_stale_ = false;
   std::vector<DiskTarget> targets;
   targets.reserve(pods.size());
   IdTable rows(pods.size());
@@ -142,32 +144,32 @@ void HostObserver::look_at_disks(std::span<const PodReading> pods) {
     if (const auto row = rows.find(cgroup.parent.value))
       targets[*row].containers.push_back(parts_.cgroup_root + cgroup.path);
   });
-  parts_.disks->retarget(std::move(targets));
+  parts_.disks->set_targets(std::move(targets));
 }
 
 void HostObserver::measure_disks() {
-  if (parts_.disks) parts_.disks->hurry();
+  if (parts_.disks) parts_.disks->measure_urgently();
 }
 
 // Only when the set of cgroups changed.
-void HostObserver::tell_registry(std::span<const hr_record> records) {
+void HostObserver::update_registry(std::span<const hr_record> records) {
   std::vector<CgroupId> known;
   known.reserve(parts_.inventory.size());
   parts_.inventory.each([&](const KnownCgroup& cgroup) { known.push_back(cgroup.id); });
   std::sort(known.begin(), known.end());
 
   std::vector<CgroupId> changed;
-  std::set_difference(told_.begin(), told_.end(), known.begin(), known.end(),
+  std::set_difference(registered_.begin(), registered_.end(), known.begin(), known.end(),
                       std::back_inserter(changed));
   for (const CgroupId id : changed)
     registry_.gone(id);
   changed.clear();
-  std::set_difference(known.begin(), known.end(), told_.begin(), told_.end(),
+  std::set_difference(known.begin(), known.end(), registered_.begin(), registered_.end(),
                       std::back_inserter(changed));
   for (const CgroupId id : changed)
-    registry_.appeared(id, parts_.inventory.find(id)->path);
-  told_ = std::move(known);
-  retarget_ = repart_ = true;
+    registry_.add_cgroup(id, parts_.inventory.find(id)->path);
+  registered_ = std::move(known);
+  disk_targets_stale_ = parts_stale_ = true;
 
   const KnownCgroup* pods = parts_.inventory.find("/" + parts_.pods_cgroup);
   pods_id_ = pods ? std::optional(pods->id) : std::nullopt;
@@ -200,7 +202,7 @@ void HostObserver::read_pods_cgroup(std::span<const hr_record> records, Instant 
 }
 
 // Between two passes: the pods' cgroup alone, from its files.
-void HostObserver::look_at_pods_cgroup() {
+void HostObserver::read_allocatable_only() {
   if (!pods_files_) return;
   hr_record record = unknown_record(pods_files_->id(), 0);
   DescriptorBudget budget{CgroupFiles::kFiles};

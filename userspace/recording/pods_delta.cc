@@ -3,7 +3,7 @@
 
 #include "recording/shapes.h"
 
-#include <headroom/record.h>
+#include <headroom/cgroup_record.h>
 
 #include <iterator>
 
@@ -11,7 +11,7 @@ namespace headroom::recording {
 namespace {
 
 // What may be new of a pod. kDescription is of format 5: without it the description is complete.
-enum : std::uint64_t { kTerms = 1, kRecord = 2, kDisk = 4, kParts = 8, kDescription = 16 };
+enum : std::uint64_t { kPodFields = 1, kRecord = 2, kDisk = 4, kParts = 8, kDescription = 16 };
 
 // --- records: every 64-bit field, then the two halves of the word that holds flags ---------------
 
@@ -57,12 +57,12 @@ void read_record(Reader& io, hr_record& known) {
 // -------------------------------------------------------------------------------------
 
 template <class Io>
-void terms(Io& io, PodState& state) {
+void pod_fields(Io& io, PodState& state) {
   io(state.pod, state.memory_request, state.critical, state.storage_request, state.storage_limit,
      state.unit);
 }
 
-bool same_terms(const PodState& state, const PodReading& now) {
+bool same_pod_fields(const PodState& state, const PodReading& now) {
   return state.pod == now.pod && state.memory_request == now.memory_request &&
          state.critical == now.critical && state.storage_request == now.storage_request &&
          state.storage_limit == now.storage_limit && state.unit == now.unit;
@@ -78,26 +78,26 @@ bool same_parts(const PodState& state, const PodReading& now) {
          (!now.parts || *state.parts == *now.parts);
 }
 
-std::uint64_t news_of(const PodState& state, const PodReading& now) {
-  std::uint64_t news = 0;
-  if (!same_terms(state, now)) news |= kTerms;
+std::uint64_t changed_parts(const PodState& state, const PodReading& now) {
+  std::uint64_t changed = 0;
+  if (!same_pod_fields(state, now)) changed |= kPodFields;
   if (state.has_record != (now.record != nullptr) ||
       (now.record && std::memcmp(&state.record, now.record, sizeof(hr_record)) != 0))
-    news |= kRecord;
-  if (!same_disk(state, now)) news |= kDisk;
-  if (!same_parts(state, now)) news |= kParts;
-  if (state.description != now.description) news |= kDescription;
-  return news;
+    changed |= kRecord;
+  if (!same_disk(state, now)) changed |= kDisk;
+  if (!same_parts(state, now)) changed |= kParts;
+  if (state.description != now.description) changed |= kDescription;
+  return changed;
 }
 
-void write_terms(Writer& io, PodState& state, const PodReading& now) {
+void write_pod_fields(Writer& io, PodState& state, const PodReading& now) {
   state.pod = now.pod;
   state.memory_request = now.memory_request;
   state.critical = now.critical;
   state.storage_request = now.storage_request;
   state.storage_limit = now.storage_limit;
   state.unit = now.unit;
-  terms(io, state);
+  pod_fields(io, state);
 }
 
 void write_disk(Writer& io, PodState& state, const PodReading& now) {
@@ -130,7 +130,7 @@ PodReading reading_of(CgroupId cgroup, const PodState& state) {
 
 }  // namespace
 
-void PodsDelta::drop_the_gone() {
+void PodsDelta::erase_missing() {
   std::erase_if(states_, [&](const auto& entry) { return entry.second.pass != pass_; });
 }
 
@@ -140,25 +140,25 @@ void PodsDelta::write(Writer& io, std::span<const PodReading> pods) {
   for (const PodReading& now : pods) {
     PodState& state = states_[now.cgroup];
     state.pass = pass_;
-    const std::uint64_t news = news_of(state, now);
-    io(now.cgroup, news);
-    if (news & kTerms) write_terms(io, state, now);
-    if (news & kRecord) {
+    const std::uint64_t changed = changed_parts(state, now);
+    io(now.cgroup, changed);
+    if (changed & kPodFields) write_pod_fields(io, state, now);
+    if (changed & kRecord) {
       state.has_record = now.record != nullptr;
       io(state.has_record);
       if (now.record) write_record(io, state.record, *now.record);
     }
-    if (news & kDisk) write_disk(io, state, now);
-    if (news & kParts) {
+    if (changed & kDisk) write_disk(io, state, now);
+    if (changed & kParts) {
       state.parts = now.parts ? std::optional(*now.parts) : std::nullopt;
       io(state.parts);
     }
-    if (news & kDescription) {
+    if (changed & kDescription) {
       state.description = now.description;
       io(state.description);
     }
   }
-  drop_the_gone();
+  erase_missing();
 }
 
 std::span<const PodReading> PodsDelta::read(Reader& io) {
@@ -168,22 +168,22 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
   io.number(count);
   for (; count > 0 && io.good(); --count) {
     CgroupId cgroup;
-    std::uint64_t news = 0;
-    io(cgroup, news);
+    std::uint64_t changed = 0;
+    io(cgroup, changed);
     PodState& state = states_[cgroup];
     state.pass = pass_;
-    if (news & kTerms) terms(io, state);
-    if (news & kRecord) {
+    if (changed & kPodFields) pod_fields(io, state);
+    if (changed & kRecord) {
       io(state.has_record);
       if (state.has_record) read_record(io, state.record);
     }
-    if (news & kDisk) read_disk(io, state);
-    if (news & kParts) io(state.parts);
-    if (news & kDescription) io(state.description);
+    if (changed & kDisk) read_disk(io, state);
+    if (changed & kParts) io(state.parts);
+    if (changed & kDescription) io(state.description);
     if (!state.pod) io.fail();  // a reading is of somebody
     readings_.push_back(reading_of(cgroup, state));
   }
-  drop_the_gone();
+  erase_missing();
   return readings_;
 }
 

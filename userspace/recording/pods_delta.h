@@ -42,7 +42,7 @@ class PodsDelta {
   std::span<const PodReading> read(Reader& io);
 
  private:
-  void drop_the_gone();
+  void erase_missing();
 
   std::unordered_map<CgroupId, PodState> states_;
   std::uint64_t pass_ = 0;

@@ -48,19 +48,19 @@ template <>
 inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 4;
 
 // Declared before use: the generic put()s find them by their arguments.
-#define HEADROOM_SHAPE(Type)      \
+#define HEADROOM_SERIALIZE(Type)  \
   template <class Io, Is<Type> T> \
   void put(Io& io, T& value)
 
-HEADROOM_SHAPE(Bytes) {
+HEADROOM_SERIALIZE(Bytes) {
   auto& [count] = value;
   io(count);
 }
-HEADROOM_SHAPE(CgroupId) {
+HEADROOM_SERIALIZE(CgroupId) {
   auto& [id] = value;
   io(id);
 }
-HEADROOM_SHAPE(Fraction) {
+HEADROOM_SERIALIZE(Fraction) {
   auto& [of_one] = value;
   io(of_one);
 }
@@ -95,44 +95,44 @@ inline void put(Reader& io, ThresholdValue& value) {
 
 // --- pods ----------------------------------------------------------------------------------------
 
-HEADROOM_SHAPE(Container) {
+HEADROOM_SERIALIZE(Container) {
   auto& [name, requests, limits, sidecar, pre_stop] = value;
   io(name, requests, limits, sidecar, pre_stop);
 }
-HEADROOM_SHAPE(Volume) {
+HEADROOM_SERIALIZE(Volume) {
   auto& [name, kind, in_memory, size_limit, host_path] = value;
   io(name, kind, in_memory, size_limit, host_path);
 }
-HEADROOM_SHAPE(LabelRequirement) {
+HEADROOM_SERIALIZE(LabelRequirement) {
   auto& [key, op, values] = value;
   io(key, op, values);
 }
-HEADROOM_SHAPE(NodeTerm) {
+HEADROOM_SERIALIZE(NodeTerm) {
   auto& [labels, fields] = value;
   io(labels, fields);
 }
-HEADROOM_SHAPE(PreferredTerm) {
+HEADROOM_SERIALIZE(PreferredTerm) {
   auto& [weight, term] = value;
   io(weight, term);
 }
-HEADROOM_SHAPE(HostPort) {
+HEADROOM_SERIALIZE(HostPort) {
   auto& [port, protocol, address] = value;
   io(port, protocol, address);
 }
-HEADROOM_SHAPE(Taint) {
+HEADROOM_SERIALIZE(Taint) {
   auto& [key, text, effect] = value;
   io(key, text, effect);
 }
-HEADROOM_SHAPE(Toleration) {
+HEADROOM_SERIALIZE(Toleration) {
   auto& [key, text, op, effect, seconds] = value;
   io(key, text, op, effect, seconds);
 }
-HEADROOM_SHAPE(Placement) {
+HEADROOM_SERIALIZE(Placement) {
   auto& [node_name, node_selector, required, preferred, tolerations, host_ports, daemon_set] =
       value;
   io(node_name, node_selector, required, preferred, tolerations, host_ports, daemon_set);
 }
-HEADROOM_SHAPE(Pod) {
+HEADROOM_SERIALIZE(Pod) {
   auto& [uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos, grace,
          init_containers, containers, overhead, pod_level, labels, annotations, placement, volumes,
          rootfs_path, logs_path] = value;
@@ -143,17 +143,17 @@ HEADROOM_SHAPE(Pod) {
 
 // --- policy --------------------------------------------------------------------------------------
 
-HEADROOM_SHAPE(Threshold) {
+HEADROOM_SERIALIZE(Threshold) {
   auto& [signal, limit, grace, min_reclaim] = value;
   io(signal, limit, grace, min_reclaim);
 }
-HEADROOM_SHAPE(LadderPolicy) {
+HEADROOM_SERIALIZE(LadderPolicy) {
   auto& [reclaim_margin, squeeze_margin, reclaim_step, squeeze_longest, stuck_after, relax_for,
          evict_stuck] = value;
   io(reclaim_margin, squeeze_margin, reclaim_step, squeeze_longest, stuck_after, relax_for,
      evict_stuck);
 }
-HEADROOM_SHAPE(Policy) {
+HEADROOM_SERIALIZE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
          local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
          reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill,
@@ -166,135 +166,136 @@ HEADROOM_SHAPE(Policy) {
 
 // --- what is read --------------------------------------------------------------------------------
 
-HEADROOM_SHAPE(Observation) {
+HEADROOM_SERIALIZE(Observation) {
   auto& [available, capacity, at] = value;
   io(available, capacity, at);
 }
-HEADROOM_SHAPE(ImageStorage) {
+HEADROOM_SERIALIZE(ImageStorage) {
   auto& [dedicated, split, apart] = value;
   io(dedicated, split, apart);
 }
-HEADROOM_SHAPE(FsUsage) {
+HEADROOM_SERIALIZE(FsUsage) {
   auto& [used, inodes] = value;
   io(used, inodes);
 }
-HEADROOM_SHAPE(ContainerUsage) {
+HEADROOM_SERIALIZE(ContainerUsage) {
   auto& [name, rootfs, logs] = value;
   io(name, rootfs, logs);
 }
-HEADROOM_SHAPE(VolumeUsage) {
+HEADROOM_SERIALIZE(VolumeUsage) {
   auto& [name, usage, ranked, counted] = value;
   io(name, usage, ranked, counted);
 }
-HEADROOM_SHAPE(DiskUsage) {
+HEADROOM_SERIALIZE(DiskUsage) {
   auto& [at, containers, volumes] = value;
   io(at, containers, volumes);
 }
 
 // --- the inside of a pod ------------------------------------------------------------------------
 
-HEADROOM_SHAPE(ProcessName) {
+HEADROOM_SERIALIZE(ProcessIdentity) {
   auto& [pid, started] = value;
   io(pid, started);
 }
-HEADROOM_SHAPE(Part) {
+HEADROOM_SERIALIZE(Part) {
   auto& [unit, cgroup, process, comm, group] = value;
   io(unit, cgroup, process, comm, group);
 }
-HEADROOM_SHAPE(PartReading) {
+HEADROOM_SERIALIZE(PartReading) {
   auto& [cgroup, container, oom_group, populated, memory_request, usage, working_set, release, high,
          stalled] = value;
   io(cgroup, container, oom_group, populated, memory_request, usage, working_set, release, high);
   io(stalled);
 }
-HEADROOM_SHAPE(ProcessReading) {
+HEADROOM_SERIALIZE(ProcessReading) {
   auto& [named, comm, cgroup, group, held] = value;
   io(named, comm, cgroup, group, held);
 }
-HEADROOM_SHAPE(PodParts) {
+HEADROOM_SERIALIZE(PodParts) {
   auto& [parts, largest, oom_group, stalled] = value;
   io(parts, largest, oom_group, stalled);
 }
 
 // --- what is decided and remembered --------------------------------------------------------------
 
-HEADROOM_SHAPE(Reason) {
+HEADROOM_SERIALIZE(Reason) {
   auto& [cause, signal, hard, threshold, available, capacity, sampled_at, first_crossed, last_clear,
          taint, limit, subject, used] = value;
   io(cause, signal, hard, threshold, available, capacity, sampled_at, first_crossed, last_clear);
   io(taint, limit, subject, used);
 }
-HEADROOM_SHAPE(Standing) {
+HEADROOM_SERIALIZE(RankInfo) {
   auto& [rank, candidates, working_set, memory_request, usage, request, predicted, predicted_in] =
       value;
   io(rank, candidates, working_set, memory_request, usage, request, predicted, predicted_in);
 }
-HEADROOM_SHAPE(ReclaimSteps) {
+HEADROOM_SERIALIZE(ReclaimSteps) {
   auto& [containers, images] = value;
   io(containers, images);
 }
-HEADROOM_SHAPE(Decision) {
-  auto& [act, pod, cgroup, reason, standing, steps, part, bytes, decided_at, deadline] = value;
-  io(act, pod, cgroup, reason, standing, steps, part, bytes, decided_at, deadline);
+HEADROOM_SERIALIZE(Decision) {
+  auto& [act, pod, cgroup, reason, rank_info, steps, part, bytes, decided_at, deadline] = value;
+  io(act, pod, cgroup, reason, rank_info, steps, part, bytes, decided_at, deadline);
 }
-HEADROOM_SHAPE(Outcome) {
+HEADROOM_SERIALIZE(Outcome) {
   auto& [decision, result, error, at] = value;
   io(decision, result, error, at);
 }
-HEADROOM_SHAPE(Farewell) {
+HEADROOM_SERIALIZE(EvictionEnd) {
   auto& [pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned, part] =
       value;
   io(pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned, part);
 }
-HEADROOM_SHAPE(ThresholdHistory) {
+HEADROOM_SERIALIZE(ThresholdHistory) {
   auto& [first_observed, met, last_clear] = value;
   io(first_observed, met, last_clear);
 }
-HEADROOM_SHAPE(Victim) {
-  auto& [pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held,
+HEADROOM_SERIALIZE(Victim) {
+  auto& [pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due, gone_at, held,
          due_before, due, memory_request, left, ran, part] = value;
-  io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, step_due, gone_at, held);
+  io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due, gone_at, held);
   io(due_before, due, memory_request, left, ran, part);
 }
-HEADROOM_SHAPE(Reclaim) {
+HEADROOM_SERIALIZE(Reclaim) {
   auto& [begun, ended, deadline] = value;
   io(begun, ended, deadline);
 }
-HEADROOM_SHAPE(Trend) {
+HEADROOM_SERIALIZE(Trend) {
   auto& [last, per_second] = value;
   io(last, per_second);
 }
-HEADROOM_SHAPE(TaintTimer) {
+HEADROOM_SERIALIZE(TaintTimer) {
   auto& [cgroup, started, length] = value;
   io(cgroup, started, length);
 }
-HEADROOM_SHAPE(PartTaken) {
+HEADROOM_SERIALIZE(PartialEviction) {
   auto& [pod, killed_at] = value;
   io(pod, killed_at);
 }
-HEADROOM_SHAPE(HeldLimit) {
+HEADROOM_SERIALIZE(MemoryHighOverride) {
   auto& [pod, cgroup, part, relaxed, found, set, since, until, retry, ending] = value;
   io(pod, cgroup, part, relaxed, found, set, since, until, retry, ending);
 }
-HEADROOM_SHAPE(Throttled) {
+HEADROOM_SERIALIZE(Throttled) {
   auto& [pod, cgroup, since, stalled_before, stalled, last, relaxed] = value;
   io(pod, cgroup, since, stalled_before, stalled, last, relaxed);
 }
-HEADROOM_SHAPE(LadderHistory::Spent) {
+HEADROOM_SERIALIZE(LadderHistory::Exhausted) {
   auto& [cgroup, until] = value;
   io(cgroup, until);
 }
-HEADROOM_SHAPE(LadderHistory) {
-  auto& [taking, quiet_until, calm_since, squeeze_next, spent, held, throttled] = value;
-  io(taking, quiet_until, calm_since, squeeze_next, spent, held, throttled);
+HEADROOM_SERIALIZE(LadderHistory) {
+  auto& [taking, next_step_at, above_margin_since, squeeze_next, exhausted, held, throttled] =
+      value;
+  io(taking, next_step_at, above_margin_since, squeeze_next, exhausted, held, throttled);
 }
-HEADROOM_SHAPE(History) {
-  auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_heeded,
-         reclaims, disk_settles, parts_taken, ladder] = value;
-  io(thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_heeded, reclaims,
-     disk_settles, parts_taken, ladder);
+HEADROOM_SERIALIZE(History) {
+  auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
+         reclaims, disk_settles_at, partial_evictions, ladder] = value;
+  io(thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
+     reclaims, disk_settles_at, partial_evictions, ladder);
 }
 
-#undef HEADROOM_SHAPE
+#undef HEADROOM_SERIALIZE
 
 }  // namespace headroom::recording

@@ -37,7 +37,7 @@ void read_results(Reader& io, Turn& turn) {
 
 void TapeWriter::header(std::string& out, const Header& header) {
   out += kMagic;
-  Common none;
+  InternTables none;
   Writer io(out, none, {});
   io(kFormat, header.version, header.wall_offset);
 }
@@ -45,17 +45,17 @@ void TapeWriter::header(std::string& out, const Header& header) {
 template <class Body>
 void TapeWriter::frame(std::string& out, char kind, Instant at, Body&& body) {
   payload_.clear();
-  Writer io(payload_, common_, at);
+  Writer io(payload_, intern_tables_, at);
   io(count_of(at));
   body(io);
   out.push_back(kind);
-  Writer(out, common_, at).number(payload_.size());
+  Writer(out, intern_tables_, at).number(payload_.size());
   out += payload_;
 }
 
 void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
                           const History& history, std::uint64_t lost) {
-  common_ = Common{};
+  intern_tables_ = InternTables{};
   pods_.forget();
   frame(out, kBaseline, at, [&](Writer& io) { io(lost, policy, history); });
 }
@@ -76,7 +76,7 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
       io(outcome);
     io(verdict.decisions);
     write_results(io, outcomes.subspan(ended));
-    io(verdict.farewells);
+    io(verdict.eviction_ends);
   });
 }
 
@@ -97,7 +97,7 @@ Result<TapeReader> TapeReader::open(std::string bytes) {
 
 bool TapeReader::read_header() {
   // Its length is not told: what is left after it is where the frames begin.
-  Common none;
+  InternTables none;
   const std::string_view rest = std::string_view(bytes_).substr(kMagic.size());
   Reader io(rest, none, {});
   std::uint64_t format = 0;
@@ -114,7 +114,7 @@ Result<const Frame*> TapeReader::next() {
     cut_short_ = !ended_;
     return nullptr;
   }
-  Reader io(rest.substr(1), common_, {});
+  Reader io(rest.substr(1), intern_tables_, {});
   std::uint64_t size = 0;
   io.number(size);
   if (!io.good() || size > io.left()) {
@@ -130,14 +130,14 @@ Result<const Frame*> TapeReader::next() {
 
 bool TapeReader::decode(char kind, std::string_view payload) {
   std::int64_t count = 0;
-  Reader start(payload, common_, {});
+  Reader start(payload, intern_tables_, {});
   start(count);
   const Instant at{Duration(count)};
-  Reader io(payload.substr(payload.size() - start.left()), common_, at);
+  Reader io(payload.substr(payload.size() - start.left()), intern_tables_, at);
   if (!start.good() || (kind != kBaseline && !based_)) return false;
   switch (kind) {
     case kBaseline: {
-      common_ = Common{};
+      intern_tables_ = InternTables{};
       pods_.forget();
       based_ = true;
       auto& baseline = frame_.emplace<Baseline>();
@@ -178,7 +178,7 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   }
   io(turn.ended, turn.decisions);
   read_results(io, turn);
-  io(turn.farewells);
+  io(turn.eviction_ends);
 }
 
 }  // namespace headroom::recording

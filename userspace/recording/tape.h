@@ -56,7 +56,7 @@ struct Turn {
   std::vector<Outcome> ended;
   std::vector<Decision> decisions;
   std::vector<Outcome> outcomes;  // of `decisions`, in their order
-  std::vector<Farewell> farewells;
+  std::vector<EvictionEnd> eviction_ends;
 };
 
 struct End {
@@ -83,7 +83,7 @@ class TapeWriter {
   template <class Body>
   void frame(std::string& out, char kind, Instant at, Body&& body);
 
-  Common common_;
+  InternTables intern_tables_;
   PodsDelta pods_;
   std::string payload_;
 };
@@ -108,7 +108,7 @@ class TapeReader {
   std::string bytes_;
   std::size_t place_ = 0;
   Header header_;
-  Common common_;
+  InternTables intern_tables_;
   PodsDelta pods_;
   Frame frame_;
   bool based_ = false;  // a baseline was read

@@ -32,7 +32,7 @@ concept Is = std::same_as<std::remove_const_t<T>, Of>;
 // Shared values are told in full once and by number from then on. Held, so that no other value
 // comes to live at the address of one that is known.
 template <class T>
-class Told {
+class InternedObjects {
  public:
   // The number, and whether it is a new one.
   std::pair<std::size_t, bool> number_of(const std::shared_ptr<const T>& value) {
@@ -50,9 +50,9 @@ class Told {
 };
 
 // What both sides remember between frames.
-struct Common {
-  Told<Pod> pods;
-  Told<Taint> taints;
+struct InternTables {
+  InternedObjects<Pod> pods;
+  InternedObjects<Taint> taints;
 };
 
 constexpr std::uint64_t zigzag(std::int64_t value) {
@@ -66,7 +66,8 @@ class Writer {
  public:
   static constexpr bool kReads = false;
 
-  Writer(std::string& out, Common& common, Instant at) : base(at), common_(&common), out_(&out) {}
+  Writer(std::string& out, InternTables& intern_tables, Instant at)
+      : base(at), intern_tables_(&intern_tables), out_(&out) {}
 
   template <class... T>
   void operator()(const T&... values) {
@@ -84,18 +85,18 @@ class Writer {
     out_->append(value);
   }
   template <class T>
-  void shared(Told<T>& told, const std::shared_ptr<const T>& value) {
+  void shared(InternedObjects<T>& interned, const std::shared_ptr<const T>& value) {
     if (!value) return number(0);
-    const auto [index, fresh] = told.number_of(value);
+    const auto [index, fresh] = interned.number_of(value);
     number(index + 1);
     if (fresh) (*this)(*value);
   }
-  Common& common() { return *common_; }
+  InternTables& intern_tables() { return *intern_tables_; }
 
   const Instant base;
 
  private:
-  Common* common_;
+  InternTables* intern_tables_;
   std::string* out_;
 };
 
@@ -103,7 +104,8 @@ class Reader {
  public:
   static constexpr bool kReads = true;
 
-  Reader(std::string_view in, Common& common, Instant at) : base(at), common_(&common), in_(in) {}
+  Reader(std::string_view in, InternTables& intern_tables, Instant at)
+      : base(at), intern_tables_(&intern_tables), in_(in) {}
 
   template <class... T>
   void operator()(T&... values) {
@@ -130,20 +132,20 @@ class Reader {
     in_.remove_prefix(size);
   }
   template <class T>
-  void shared(Told<T>& told, std::shared_ptr<const T>& value) {
+  void shared(InternedObjects<T>& interned, std::shared_ptr<const T>& value) {
     std::uint64_t index = 0;
     number(index);
     value = nullptr;
     if (index == 0) return;
-    if (index == told.size() + 1) {
+    if (index == interned.size() + 1) {
       auto fresh = std::make_shared<T>();
       (*this)(*fresh);
-      told.add(std::move(fresh));
+      interned.add(std::move(fresh));
     }
-    if (index > told.size()) return fail();
-    value = told[index - 1];
+    if (index > interned.size()) return fail();
+    value = interned[index - 1];
   }
-  Common& common() { return *common_; }
+  InternTables& intern_tables() { return *intern_tables_; }
 
   bool good() const { return good_; }
   bool at_end() const { return in_.empty(); }
@@ -156,7 +158,7 @@ class Reader {
   const Instant base;
 
  private:
-  Common* common_;
+  InternTables* intern_tables_;
   std::string_view in_;
   bool good_ = true;
 };
@@ -299,12 +301,12 @@ void put(Reader& io, std::map<std::string, Value, Less>& values) {
 template <class Io, class T>
 requires Is<T, std::shared_ptr<const Pod>>
 void put(Io& io, T& value) {
-  io.shared(io.common().pods, value);
+  io.shared(io.intern_tables().pods, value);
 }
 template <class Io, class T>
 requires Is<T, std::shared_ptr<const Taint>>
 void put(Io& io, T& value) {
-  io.shared(io.common().taints, value);
+  io.shared(io.intern_tables().taints, value);
 }
 
 }  // namespace headroom::recording

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/health_gate.h"
 
-#include "report/self_threads.h"
+#include "base/thread_cpu_time.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -104,7 +104,7 @@ void HealthGate::take(Fd fd) {
 }
 
 void HealthGate::run() {
-  name_thread("health");
+  set_thread_name("health");
   std::vector<pollfd> watched;
   for (;;) {
     watched.assign({{wake_.get(), POLLIN, 0}, {listening_.get(), POLLIN, 0}});

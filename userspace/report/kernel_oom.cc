@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/kernel_oom.h"
 
-#include "report/journal.h"
-#include "report/messages.h"
+#include "base/log/journal.h"
+#include "report/eviction/messages.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -17,19 +17,20 @@ std::string cgroup_name(CgroupId id, const std::string& path) {
 
 std::string kernel_oom_line(const KernelOomKill& kill) {
   const std::string where = cgroup_name(kill.cgroup, kill.path);
-  const std::string whom = kill.pod ? fmt::format("{} ({})", pod_name(*kill.pod), where) : where;
+  const std::string pod_text =
+      kill.pod ? fmt::format("{} ({})", pod_name(*kill.pod), where) : where;
   const std::string why = kill.limit_of
                               ? fmt::format("memory.max of {} was hit",
                                             *kill.limit_of == kill.cgroup
                                                 ? std::string("its cgroup")
                                                 : cgroup_name(*kill.limit_of, kill.limit_path))
                               : std::string("the node ran out of memory");
-  const std::string instead =
-      kill.chose() && kill.ours && !kill.agreed()
-          ? fmt::format("; headroom would have evicted {}", pod_name(*kill.ours))
+  const std::string other_choice_text =
+      kill.had_all_pods() && kill.would_evict && !kill.same_choice()
+          ? fmt::format("; headroom would have evicted {}", pod_name(*kill.would_evict))
           : "";
-  return fmt::format("the kernel killed process {} ({}) of {}: {}{}", kill.pid, kill.comm, whom,
-                     why, instead);
+  return fmt::format("the kernel killed process {} ({}) of {}: {}{}", kill.pid, kill.comm, pod_text,
+                     why, other_choice_text);
 }
 
 void log_kernel_oom(const KernelOomKill& kill) {

@@ -22,12 +22,13 @@ struct KernelOomKill {
   std::string comm;
   std::optional<CgroupId> limit_of;  // whose limit was hit; absent: the node ran out
   std::string limit_path;
-  bool limit_of_pods = false;         // the limit is of all pods together
-  std::shared_ptr<const Pod> ours{};  // whom headroom would have evicted; null: nobody can say
+  bool limit_of_pods = false;  // the limit is of all pods together
+  std::shared_ptr<const Pod>
+      would_evict{};  // whom headroom would have evicted; null: nobody can say
 
   // The kernel had all pods to choose from.
-  bool chose() const { return !limit_of || limit_of_pods; }
-  bool agreed() const { return pod && ours && pod->uid == ours->uid; }
+  bool had_all_pods() const { return !limit_of || limit_of_pods; }
+  bool same_choice() const { return pod && would_evict && pod->uid == would_evict->uid; }
 };
 
 // "the kernel killed process 4242 (workload) of default/hog (/kubepods.slice/…): memory.max of …

@@ -2,7 +2,7 @@
 // For callbacks of C libraries and for threads: an exception that leaves one ends the process.
 #pragma once
 
-#include "report/journal.h"
+#include "base/log/journal.h"
 
 #include <exception>
 #include <string_view>

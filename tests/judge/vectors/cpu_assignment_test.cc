@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which CPUs a request gets, by every way of taking them.
-#include "judge/cpuset/take.h"
+#include "judge/cpuset/allocation/take_cpus.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/topology_json.h"
 
@@ -40,7 +40,7 @@ TEST_P(CpuAssignmentVectors, Agree) {
       .across_numa = text("policy") == "distributed",
       .group = line().at("group").get<int>(),
   };
-  const Taken taken = take(topology, available, count, rules);
+  const TakeResult taken = take(topology, available, count, rules);
   if (line().contains("error")) {
     ASSERT_FALSE(taken) << taken->format();
     EXPECT_EQ(taken.error().message(), text("error"));

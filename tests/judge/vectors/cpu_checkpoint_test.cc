@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cpu_manager_state: the kubelet's file read, its checksum recomputed, and written again.
-#include "act/cpu_checkpoint.h"
+#include "act/cpus/cpu_checkpoint.h"
 
 #include "judge/vectors/lines.h"
 

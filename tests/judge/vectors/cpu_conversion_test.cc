@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU said in milliCPU, shares, quota and both weights.
-#include "judge/allocatable/cpu_conversion.h"
+#include "judge/allocatable/cgroup/cpu_conversion.h"
 
 #include "judge/vectors/lines.h"
 
@@ -16,7 +16,7 @@ TEST_P(CpuConversionVectors, Agree) {
   const CpuShares shares = shares_of(cpu);
   EXPECT_EQ(shares.count, line().at("shares"));
 
-  const auto quota = quota_of(cpu);
+  const auto quota = directory_quota(cpu);
   EXPECT_EQ(quota.has_value(), cpu.count != 0);  // upstream's "not set" is 0
   EXPECT_EQ(quota ? quota->count() : 0, line().at("quota_100ms"));
 

@@ -2,7 +2,7 @@
 // Hints as the vectors write them.
 #pragma once
 
-#include "judge/cpuset/hints.h"
+#include "judge/cpuset/hints/cpu_hints.h"
 
 #include <string>
 #include <vector>

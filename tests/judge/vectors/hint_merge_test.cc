@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every provider's hints merge to, and whether the pod is admitted.
-#include "judge/cpuset/merge.h"
+#include "judge/cpuset/hints/hint_merge.h"
+
 #include "judge/vectors/hint_json.h"
 #include "judge/vectors/lines.h"
 
@@ -29,7 +30,7 @@ TEST_P(HintMergeVectors, Agree) {
   std::vector<ProviderHints> providers;
   for (const auto& provider : line().at("providers"))
     providers.push_back(provider_of(provider));
-  const Merged merged = merge_hints(
+  const MergedHint merged = merge_hints(
       {.policy = *policy, .prefer_closest_numa = line().at("prefer_closest").get<bool>()}, numa,
       providers);
   EXPECT_EQ(written(merged.best), written(hint_of(line().at("best"))));

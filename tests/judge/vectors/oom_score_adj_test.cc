@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // oom_score_adj of every container of a pod.
-#include "judge/allocatable/oom_score.h"
-#include "judge/qos.h"
+#include "judge/oom/oom_score.h"
+#include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 

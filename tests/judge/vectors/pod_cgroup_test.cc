@@ -2,8 +2,8 @@
 // The pod-level cgroup: its name by both drivers, and the values it gets.
 #include "judge/allocatable/pod_cgroup.h"
 
-#include "judge/allocatable/cgroup_name.h"
-#include "judge/qos.h"
+#include "judge/allocatable/cgroup/cgroup_name.h"
+#include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 

@@ -2,7 +2,7 @@
 // Pods as the vectors write them.
 #pragma once
 
-#include "judge/eviction/pod_usage.h"
+#include "judge/eviction/rank/pod_usage.h"
 
 #include <headroom/pod.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The QoS class of pods.
-#include "judge/qos.h"
+#include "judge/resources/qos.h"
 
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"

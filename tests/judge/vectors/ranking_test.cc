@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which order pods are evicted, signal by signal: as told, and as the daemon reads it.
-#include "judge/eviction/rank.h"
-#include "judge/resources.h"
+#include "judge/eviction/rank/rank.h"
+#include "judge/resources/pod_resources.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 
@@ -51,7 +51,7 @@ class RankingVectors : public VectorTest {
   }
 
   std::vector<std::string> by_usage(Signal signal, ImageStorage images) const {
-    std::vector<Contender> contenders;
+    std::vector<RankInput> contenders;
     for (std::size_t i = 0; i < pods_.size(); ++i)
       contenders.push_back({&pods_[i], usages_[i] ? &*usages_[i] : nullptr});
     std::vector<std::string> names;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods that come and go under the static policy: what each gets, and what stays shared.
-#include "judge/cpuset/static_policy.h"
+#include "judge/cpuset/policy/static_policy.h"
 
 #include "judge/vectors/hint_json.h"
 #include "judge/vectors/lines.h"
@@ -49,7 +49,7 @@ class StaticPolicyVectors : public VectorTest {
     std::optional<NodeSet> affinity;
     if (step.contains("merged")) {
       const ProviderHints hints = policy.hints(state_, pod, pod.containers[0]);
-      const Merged merged =
+      const MergedHint merged =
           merge_hints(policy.config().topology_rules, policy.topology().numa(), {&hints, 1});
       if (comparing_) expect_hints(hints.at("cpu"), merged, step);
       if (!merged.admit) return;
@@ -72,7 +72,7 @@ class StaticPolicyVectors : public VectorTest {
       EXPECT_EQ(message(next.error()), step.at("error"));
   }
 
-  static void expect_hints(const std::optional<HintList>& hints, const Merged& merged,
+  static void expect_hints(const std::optional<HintList>& hints, const MergedHint& merged,
                            const json& step) {
     ASSERT_TRUE(hints);
     if (step.contains("hints"))
@@ -112,7 +112,7 @@ TEST_P(StaticPolicyVectors, Agree) {
     SCOPED_TRACE("step " + std::to_string(i) + ": " + steps[i].dump());
     comparing_ = comparing_ && i < invalid_from;
     if (steps[i].at("op") == "remove")
-      state_ = released(state_, steps[i].at("pod").get<std::string>(), "c");
+      state_ = release_cpus(state_, steps[i].at("pod").get<std::string>(), "c");
     else
       allocate(*policy, steps[i]);
     if (comparing_) {
@@ -121,7 +121,7 @@ TEST_P(StaticPolicyVectors, Agree) {
     // Under strict-cpu-reservation the shared pool can be given away to the last CPU: a state the
     // kubelet itself would then refuse to start from.
     if (!state_.default_set.empty()) {
-      EXPECT_TRUE(policy->faults(state_).empty()) << policy->faults(state_).front().what;
+      EXPECT_TRUE(policy->find_faults(state_).empty()) << policy->find_faults(state_).front().what;
     }
     if (HasFailure()) return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cgroup names spelt for both drivers, and read back.
-#include "judge/allocatable/cgroup_name.h"
+#include "judge/allocatable/cgroup/cgroup_name.h"
 #include "judge/vectors/lines.h"
 
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole configurations: the set of thresholds they make, or that they make none.
-#include "judge/eviction/threshold_config.h"
+#include "judge/eviction/threshold/threshold_config.h"
 
-#include "judge/go_duration.h"
+#include "judge/resources/go_duration.h"
 #include "judge/vectors/lines.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a threshold is met, with and without its minimum reclaim.
-#include "judge/eviction/threshold.h"
+#include "judge/eviction/threshold/threshold.h"
 #include "judge/vectors/lines.h"
 
 #include <cstdint>

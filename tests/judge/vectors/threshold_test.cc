@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One threshold statement: what it means, or the kubelet's own words against it.
-#include "judge/eviction/threshold.h"
+#include "judge/eviction/threshold/threshold.h"
 
 #include "judge/vectors/lines.h"
 

@@ -13,9 +13,9 @@ namespace headroom::vectors {
 namespace {
 
 // What the vectors' machines have: 10 itself, 12 within a socket, 21 to another one.
-std::vector<std::vector<int>> distances_of(const std::vector<CpuPlace>& rows) {
+std::vector<std::vector<int>> distances_of(const std::vector<CpuLocation>& rows) {
   std::map<std::int64_t, std::int64_t> socket_of;
-  for (const CpuPlace& row : rows)
+  for (const CpuLocation& row : rows)
     socket_of[row.numa] = row.socket;
   std::vector<std::vector<int>> distances(socket_of.size());
   for (const auto& [from, socket] : socket_of)
@@ -28,7 +28,7 @@ std::vector<std::vector<int>> distances_of(const std::vector<CpuPlace>& rows) {
 }
 
 Topology topology_of(const nlohmann::json& machine) {
-  std::vector<CpuPlace> rows;
+  std::vector<CpuLocation> rows;
   for (const auto& row : machine.at("cpus"))
     rows.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4)});
   auto topology = Topology::of(rows, distances_of(rows));

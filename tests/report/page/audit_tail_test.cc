@@ -18,7 +18,7 @@ namespace {
 using test::TempDir;
 using Json = nlohmann::json;
 
-std::string text_of(Body& body, std::size_t room_size) {
+std::string text_of(ResponseBody& body, std::size_t room_size) {
   std::string text, room(room_size, '\0');
   while (const std::size_t size = body.read(room))
     text.append(room, 0, size);
@@ -91,31 +91,31 @@ TEST_F(AuditTailTest, WhatLiesTooFarBackIsLeftOut) {
   EXPECT_EQ(numbers(file, 100), (std::vector<int>{4, 5, 6, 7, 8, 9, 10, 11}));
 }
 
-TEST_F(AuditTailTest, NeverMoreThanTheMost) {
+TEST_F(AuditTailTest, NeverMoreThanTheMaximum) {
   std::string log;
   for (int n = 0; n < 150; ++n)
     log += record(n);
   write(log);
-  EXPECT_EQ(numbers(file, 1000).size(), AuditTail::kMost);
+  EXPECT_EQ(numbers(file, 1000).size(), AuditTail::kMax);
 }
 
 TEST_F(AuditTailTest, WithoutALogThereIsNone) {
   EXPECT_TRUE(numbers(file, 5).empty());
   EXPECT_TRUE(numbers("", 5).empty());
-  EXPECT_EQ(audit_tag(file), "");
+  EXPECT_EQ(audit_etag(file), "");
 }
 
-TEST_F(AuditTailTest, AFolderHasNoRecords) {
+TEST_F(AuditTailTest, ADirectoryHasNoRecords) {
   std::filesystem::create_directory(file);
   EXPECT_TRUE(numbers(file, 5).empty());
 }
 
 TEST_F(AuditTailTest, TheTagChangesWithTheLog) {
   write(record(1));
-  const std::string first = audit_tag(file);
-  EXPECT_EQ(audit_tag(file), first);
+  const std::string first = audit_etag(file);
+  EXPECT_EQ(audit_etag(file), first);
   write(record(1) + record(2));
-  EXPECT_NE(audit_tag(file), first);
+  EXPECT_NE(audit_etag(file), first);
 }
 
 }  // namespace

@@ -12,38 +12,38 @@ namespace {
 using namespace headroom::test;
 
 SummarySetup sample_setup() {
-  SummarySetup setup{.shown = std::make_shared<Shown>(), .wall_time = [](Instant at) {
+  SummarySetup setup{.views = std::make_shared<PublishedViews>(), .wall_time = [](Instant at) {
                        return WallTime(std::chrono::seconds(1'767'225'600) + at.time_since_epoch());
                      }};
-  setup.shown->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
-  setup.shown->cgroups.publish(
+  setup.views->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
+  setup.views->cgroups.publish(
       [](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
   return setup;
 }
 
 std::string text_of(const SummarySetup& setup, Format format) {
-  ResourcePage page(setup, format);
+  ResourceMetricsBody page(setup, format);
   std::string text, room(100, '\0');
   while (const std::size_t size = page.read(room))
     text.append(room, 0, size);
   return text;
 }
 
-TEST(ResourcePage, ReadsAsTheGoldenText) {
+TEST(ResourceMetricsBody, ReadsAsTheGoldenText) {
   expect_golden("metrics/resource.prom", text_of(sample_setup(), Format::kText));
   expect_golden("metrics/resource.openmetrics", text_of(sample_setup(), Format::kOpenMetrics));
 }
 
-TEST(ResourcePage, NothingShownYetIsAnError) {
-  const SummarySetup setup{.shown = std::make_shared<Shown>()};
+TEST(ResourceMetricsBody, NothingShownYetIsAnError) {
+  const SummarySetup setup{.views = std::make_shared<PublishedViews>()};
   const std::string text = text_of(setup, Format::kText);
   EXPECT_NE(text.find("\nresource_scrape_error 1\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("node_"), std::string::npos) << text;
 }
 
-TEST(ResourcePage, APodAndItsSuccessorAreOneSeries) {
+TEST(ResourceMetricsBody, APodAndItsSuccessorAreOneSeries) {
   SummarySetup setup = sample_setup();
-  setup.shown->cgroups.publish([](CgroupTable& next, const CgroupTable*) {
+  setup.views->cgroups.publish([](CgroupTable& next, const CgroupTable*) {
     next = sample_cgroups();
     next.pods[1].pod = sample_pod("hog", QosClass::kBurstable);
   });

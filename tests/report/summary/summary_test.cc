@@ -13,7 +13,7 @@ namespace {
 using namespace headroom::test;
 using Json = nlohmann::json;
 
-std::string text_of(Body& body) {
+std::string text_of(ResponseBody& body) {
   std::string text, room(1000, '\0');
   while (const std::size_t size = body.read(room))
     text.append(room, 0, size);
@@ -28,14 +28,14 @@ class SummaryTest : public ::testing::Test {
     of(node.observations, Signal::kNodeFsInodesFree) = Observation{70, 100, node.at};
     of(node.observations, Signal::kImageFsAvailable) = Observation{5, 50, node.at};
     of(node.observations, Signal::kPidAvailable) = Observation{32'000, 32'768, node.at};
-    setup_.shown->node.publish([&](NodeView& next, const NodeView*) { next = node; });
+    setup_.views->node.publish([&](NodeView& next, const NodeView*) { next = node; });
     publish(sample_cgroups());
   }
   void publish(const CgroupTable& table) {
-    setup_.shown->cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table; });
+    setup_.views->cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table; });
   }
   Json get(bool cpu_and_memory = false) {
-    Summary summary(setup_, cpu_and_memory);
+    SummaryBody summary(setup_, cpu_and_memory);
     const std::string text = text_of(summary);
     Json json = Json::parse(text, nullptr, false);
     EXPECT_FALSE(json.is_discarded()) << text;
@@ -49,7 +49,7 @@ class SummaryTest : public ::testing::Test {
   }
 
   SummarySetup setup_{
-      .shown = std::make_shared<Shown>(),
+      .views = std::make_shared<PublishedViews>(),
       .node_name = "node-1",
       .system_containers = {{"kubelet", {"/kube.slice"}},
                             {"pods", {"/kubepods", "/kubepods.slice"}}},
@@ -114,7 +114,7 @@ TEST_F(SummaryTest, CpuOverTwoReadingsIsARate) {
   EXPECT_EQ(pod(summary, "web")["cpu"]["usageNanoCores"], 0);
 }
 
-TEST_F(SummaryTest, TheNodeIsToldByItsSignals) {
+TEST_F(SummaryTest, TheNodeHasItsSignals) {
   const Json node = get()["node"];
   EXPECT_EQ(node["nodeName"], "node-1");
   EXPECT_EQ(node["memory"]["availableBytes"], 200 << 20);
@@ -147,13 +147,13 @@ TEST_F(SummaryTest, OnlyCpuAndMemoryIsOnlyThat) {
 }
 
 TEST_F(SummaryTest, BeforeTheFirstReadingItIsAnEmptyNode) {
-  setup_.shown = std::make_shared<Shown>();
+  setup_.views = std::make_shared<PublishedViews>();
   const Json summary = get();
   EXPECT_EQ(summary["node"]["nodeName"], "node-1");
   EXPECT_TRUE(summary["pods"].empty());
 }
 
-TEST_F(SummaryTest, NamesThatAreNoTextSpoilNothing) {
+TEST_F(SummaryTest, InvalidUtf8NamesAreReplaced) {
   CgroupTable table = sample_cgroups();
   auto strange = sample_pod("\xff\"\\\n", QosClass::kBurstable);
   table.pods[1].pod = strange;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/check/findings.h"
 
-#include <headroom/record.h>
+#include <headroom/cgroup_record.h>
 
 #include <algorithm>
 
@@ -15,21 +15,21 @@ using Findings = std::vector<Finding>;
 
 constexpr std::string_view kNoDaemon = "headroomd is not running";
 
-Finding unknown(std::string_view subject, const Error& why) {
+Finding unknown_finding(std::string_view subject, const Error& why) {
   return {subject, State::kUnknown, why.what, "", ""};
 }
 
-Finding of_hierarchy(const Facts& facts) {
+Finding check_cgroup_v2(const HostFacts& facts) {
   const observe::CgroupRoot& root = facts.cgroups;
-  if (!root.refusal.empty())
-    return {"cgroup v2", State::kMissing, root.refusal, "headroomd refuses to start",
+  if (!root.unsupported_reason.empty())
+    return {"cgroup v2", State::kMissing, root.unsupported_reason, "headroomd refuses to start",
             root.unified ? "remove cgroup_disable= from the kernel's command line"
                          : "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all"};
   return {"cgroup v2", State::kOk, "unified, at " + root.mount.string(), "", ""};
 }
 
 // What is missing of memory, cpu and pids is in the refusal above.
-Finding of_controllers(const Facts& facts) {
+Finding check_controllers(const HostFacts& facts) {
   std::string lacking, cost;
   for (const auto& [controller, serves] :
        {std::pair{"io", "bytes and operations of disks are not known"},
@@ -44,21 +44,21 @@ Finding of_controllers(const Facts& facts) {
           "remove cgroup_disable= from the kernel's command line, or take a kernel that has them"};
 }
 
-Finding of_kill(const Facts& facts) {
-  if (!facts.cgroup_kill) return unknown("cgroup.kill", facts.cgroup_kill.error());
+Finding check_cgroup_kill(const HostFacts& facts) {
+  if (!facts.cgroup_kill) return unknown_finding("cgroup.kill", facts.cgroup_kill.error());
   if (*facts.cgroup_kill) return {"cgroup.kill", State::kOk, "there", "", ""};
   return {"cgroup.kill", State::kMissing, "not there", "no pod can be killed as a whole",
           "take a kernel of 5.14 or later"};
 }
 
-Finding of_pressure(const Facts& facts) {
+Finding check_psi(const HostFacts& facts) {
   if (facts.pressure) return {"pressure (PSI)", State::kOk, "on", "", ""};
   return {"pressure (PSI)", State::kLimited, "off",
           "how long tasks waited for CPU, memory and disks is not known; evictions do not need it",
           "boot with psi=1"};
 }
 
-Finding of_btf(const Facts& facts) {
+Finding check_btf(const HostFacts& facts) {
   if (facts.btf) return {"BTF", State::kOk, "there", "", ""};
   return {
       "BTF", State::kLimited, "no /sys/kernel/btf/vmlinux",
@@ -67,17 +67,17 @@ Finding of_btf(const Facts& facts) {
       "take a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are"};
 }
 
-std::string groups_from(const Readings& readings, std::string_view source) {
+std::string groups_from(const SweepFacts& readings, std::string_view source) {
   std::vector<std::string_view> groups;
   for (std::size_t i = 0; i < HR_GROUPS; ++i)
     if (readings.sources[i] == source) groups.push_back(kGroupNames[i]);
   return fmt::format("{}", fmt::join(groups, " "));
 }
 
-Finding of_readings(const Facts& facts) {
-  if (!facts.readings) return unknown("BPF sweep", facts.readings.error());
-  const Readings& readings = *facts.readings;
-  const std::string why = fmt::format("{}", fmt::join(readings.reasons, "; "));
+Finding check_bpf_sweep(const HostFacts& facts) {
+  if (!facts.readings) return unknown_finding("BPF sweep", facts.readings.error());
+  const SweepFacts& readings = *facts.readings;
+  const std::string why = fmt::format("{}", fmt::join(readings.source_notes, "; "));
   if (!readings.bpf)
     return {
         "BPF sweep", State::kLimited, "not at work: " + why,
@@ -95,25 +95,26 @@ Finding of_readings(const Facts& facts) {
           "report the disagreement, with this kernel's version"};
 }
 
-std::string_view without(std::string_view program) {
+std::string_view effect_of_missing(std::string_view program) {
   if (program == "stall") return "who waits for memory, and because of whom, is not known";
   if (program == "throttle") return "how long waits for CPU quota are is not known";
   return "births and deaths of cgroups are noticed at the next pass, up to a second later";
 }
 
-Finding of_program(const Program& program, std::string_view subject) {
-  const std::string left_out = fmt::format("{}", fmt::join(program.left_out, "; "));
+Finding check_bpf_program(const ProgramFacts& program, std::string_view subject) {
+  const std::string skipped_programs = fmt::format("{}", fmt::join(program.skipped_programs, "; "));
   if (!program.loaded)
     return {subject, State::kLimited, program.loaded.error().what,
-            std::string(without(program.name)),
+            std::string(effect_of_missing(program.name)),
             "Linux 6.1 or later with BTF and CONFIG_FUNCTION_TRACER=y"};
-  if (!left_out.empty())
-    return {subject, State::kLimited, "in part: " + left_out,
-            "in part: " + std::string(without(program.name)), "take a kernel that has these hooks"};
+  if (!skipped_programs.empty())
+    return {subject, State::kLimited, "in part: " + skipped_programs,
+            "in part: " + std::string(effect_of_missing(program.name)),
+            "take a kernel that has these hooks"};
   return {subject, State::kOk, "loads", "", ""};
 }
 
-std::string_view subject_of(const Program& program) {
+std::string_view program_subject(const ProgramFacts& program) {
   if (program.name == "stall") return "BPF stall";
   if (program.name == "throttle") return "BPF throttle";
   return "BPF lifecycle";
@@ -131,21 +132,21 @@ std::string kfunc_names(std::uint32_t kfuncs) {
 }
 
 // None is essential: each release has its own, and the sweep what it needs on each.
-Finding of_kfuncs(const Facts& facts) {
-  if (!facts.kfuncs) return unknown("kfuncs", facts.kfuncs.error());
+Finding check_kfuncs(const HostFacts& facts) {
+  if (!facts.kfuncs) return unknown_finding("kfuncs", facts.kfuncs.error());
   const std::string names = kfunc_names(*facts.kfuncs);
   return {"kfuncs", State::kOk, names.empty() ? "none on this kernel" : names, "", ""};
 }
 
-Finding of_symbols(const Facts& facts) {
-  if (!facts.symbols) return unknown("kallsyms", facts.symbols.error());
+Finding check_kallsyms(const HostFacts& facts) {
+  if (!facts.symbols) return unknown_finding("kallsyms", facts.symbols.error());
   if (*facts.symbols) return {"kallsyms", State::kOk, "readable", "", ""};
   return {"kallsyms", State::kLimited, "addresses are hidden",
           "from 6.11 to 6.19 part of memory.stat is read from files",
           "set kernel.kptr_restrict to 1 or less, and leave headroomd CAP_SYSLOG"};
 }
 
-Finding of_clock(const Facts& facts) {
+Finding check_clock(const HostFacts& facts) {
   const bool slow = facts.clock_source == "hpet" || facts.clock_source == "acpi_pm";
   const std::string source = facts.clock_source.empty() ? "unknown" : facts.clock_source;
   if (slow)
@@ -159,14 +160,14 @@ Finding of_clock(const Facts& facts) {
   return {"clock", State::kOk, source + ", synchronised", "", ""};
 }
 
-Finding of_systemd(const Facts& facts) {
+Finding check_systemd(const HostFacts& facts) {
   if (facts.systemd) return {"systemd", State::kOk, *facts.systemd + ", on the bus", "", ""};
   return {"systemd", State::kLimited, facts.systemd.error().what,
           "headroomctl cannot reach headroomd, and slices cannot be kept",
           "run systemd and dbus-daemon or dbus-broker"};
 }
 
-Finding of_configuration(const Facts& facts) {
+Finding check_configuration(const HostFacts& facts) {
   if (facts.configuration.empty()) return {"configuration", State::kOk, "good", "", ""};
   return {"configuration", State::kMissing,
           fmt::format("{}{}", facts.configuration.front(),
@@ -176,8 +177,8 @@ Finding of_configuration(const Facts& facts) {
           "headroomd refuses to start, or keeps the one in force", "headroomd --check-config"};
 }
 
-Finding of_daemon(const Facts& facts) {
-  if (!facts.daemon) return unknown("headroomd", facts.daemon.error());
+Finding check_daemon(const HostFacts& facts) {
+  if (!facts.daemon) return unknown_finding("headroomd", facts.daemon.error());
   if (*facts.daemon)
     return {"headroomd", State::kOk, "running, mode " + (*facts.daemon)->mode, "", ""};
   return {"headroomd", State::kLimited, "not running", "nobody keeps this node",
@@ -185,7 +186,7 @@ Finding of_daemon(const Facts& facts) {
 }
 
 // Each armed pod holds four descriptors, each known cgroup one.
-Finding of_descriptors(const Facts& facts) {
+Finding check_descriptors(const HostFacts& facts) {
   const auto* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
   const std::uint64_t most = daemon ? daemon->descriptors : facts.descriptors;
   const std::size_t cgroups = facts.readings ? facts.readings->cgroups : 0;
@@ -199,46 +200,49 @@ Finding of_descriptors(const Facts& facts) {
           "set LimitNOFILE=65536 in headroomd.service"};
 }
 
-Finding of_memory_lock(const Daemon* daemon) {
-  if (!daemon) return unknown("memory lock", {std::string(kNoDaemon)});
+Finding check_memory_lock(const DaemonFacts* daemon) {
+  if (!daemon) return unknown_finding("memory lock", {std::string(kNoDaemon)});
   if (daemon->locked_bytes > 0) return {"memory lock", State::kOk, "held", "", ""};
   return {"memory lock", State::kLimited, "not held",
           "under pressure headroomd may be paged out just when it is needed",
           "set LimitMEMLOCK=infinity in headroomd.service, and leave it CAP_IPC_LOCK"};
 }
 
-Finding of_oom_score(const Daemon* daemon) {
-  if (!daemon) return unknown("OOM score", {std::string(kNoDaemon)});
+Finding check_oom_score_adj(const DaemonFacts* daemon) {
+  if (!daemon) return unknown_finding("OOM score", {std::string(kNoDaemon)});
   const std::string found = std::to_string(daemon->oom_score_adj);
   if (daemon->oom_score_adj <= -999) return {"OOM score", State::kOk, found, "", ""};
   return {"OOM score", State::kLimited, found, "the kernel's OOM killer may choose headroomd",
           "set OOMScoreAdjust=-999 in headroomd.service"};
 }
 
-bool runs(const Facts& facts, std::string_view program) {
-  return facts.rivals &&
-         std::find(facts.rivals->begin(), facts.rivals->end(), program) != facts.rivals->end();
+bool is_running(const HostFacts& facts, std::string_view program) {
+  return facts.conflicting_daemons &&
+         std::find(facts.conflicting_daemons->begin(), facts.conflicting_daemons->end(), program) !=
+             facts.conflicting_daemons->end();
 }
 
-Finding of_rivals(const Facts& facts) {
-  if (!facts.rivals) return unknown("others who kill", facts.rivals.error());
-  if (facts.rivals->empty()) return {"others who kill", State::kOk, "none", "", ""};
-  const bool kubelet = runs(facts, "kubelet");
-  const bool others = facts.rivals->size() > (kubelet ? 1u : 0u);
+Finding check_conflicting_daemons(const HostFacts& facts) {
+  if (!facts.conflicting_daemons)
+    return unknown_finding("others who kill", facts.conflicting_daemons.error());
+  if (facts.conflicting_daemons->empty()) return {"others who kill", State::kOk, "none", "", ""};
+  const bool kubelet = is_running(facts, "kubelet");
+  const bool others = facts.conflicting_daemons->size() > (kubelet ? 1u : 0u);
   std::string remedy = others ? "stop and mask them (systemctl mask --now)" : "";
   if (kubelet)
     remedy += std::string(remedy.empty() ? "" : "; ") +
               "leave the kubelet its API, and evictionHard there at values headroom's come before";
   return {"others who kill", State::kLimited,
-          fmt::format("{} running", fmt::join(*facts.rivals, ", ")),
+          fmt::format("{} running", fmt::join(*facts.conflicting_daemons, ", ")),
           "two that act on one shortage kill twice, each by rules of its own", remedy};
 }
 
 // Slices and CPU sets, which a kubelet keeps as well.
-Finding of_writers(const Facts& facts) {
+Finding check_limit_writers(const HostFacts& facts) {
   constexpr std::string_view kSubject = "others who set limits";
-  if (!facts.rivals) return unknown(kSubject, facts.rivals.error());
-  const bool kubelet = runs(facts, "kubelet") || runs(facts, "k3s-server");
+  if (!facts.conflicting_daemons)
+    return unknown_finding(kSubject, facts.conflicting_daemons.error());
+  const bool kubelet = is_running(facts, "kubelet") || is_running(facts, "k3s-server");
   if (!kubelet || facts.enforced.empty()) return {kSubject, State::kOk, "none", "", ""};
   return {kSubject, State::kLimited,
           fmt::format("a kubelet is running, and {} enforced", fmt::join(facts.enforced, ", ")),
@@ -246,14 +250,14 @@ Finding of_writers(const Facts& facts) {
           "mode: observe here, or cgroupsPerQOS: false and cpuManagerPolicy: none there"};
 }
 
-Finding of_kubelet(const KubeletSource& kubelet) {
+Finding check_kubelet_source(const KubeletSource& kubelet) {
   constexpr std::string_view kSubject = "kubelet's pods";
   constexpr std::string_view kCost =
       "pods that are not known yet are judged by their cgroups alone, without priority and names";
-  if (!kubelet.heard)
+  if (!kubelet.loaded)
     return {kSubject, State::kLimited, "headroom-kube has told of none", std::string(kCost),
             "systemctl enable --now headroom-kube"};
-  if (!kubelet.good)
+  if (!kubelet.last_poll_ok)
     return {kSubject, State::kLimited, kubelet.error, std::string(kCost),
             "see headroom.kubernetes.kubelet in headroom.yaml(5)"};
   return {kSubject, State::kOk, fmt::format("{} from {}", kubelet.pods, kubelet.url), "", ""};
@@ -261,7 +265,7 @@ Finding of_kubelet(const KubeletSource& kubelet) {
 
 // With swap the kernel swaps before memory.available falls low: pods thrash, and no threshold of
 // memory is crossed.
-Finding of_swap(const Facts& facts) {
+Finding check_swap(const HostFacts& facts) {
   if (!facts.swap) return {"swap", State::kOk, "off", "", ""};
   if (facts.swap_threshold) return {"swap", State::kOk, "on, with a threshold", "", ""};
   return {"swap", State::kLimited, "on, and swap.available has no threshold",
@@ -270,26 +274,27 @@ Finding of_swap(const Facts& facts) {
 }
 
 // A kubelet writes oom_score_adj when it starts a container, and never again.
-Finding of_mirror(const Facts& facts) {
+Finding check_oom_score_mirroring(const HostFacts& facts) {
   constexpr std::string_view kSubject = "oom_score_adj";
   if (!facts.mirrors_scores) return {kSubject, State::kOk, "left alone", "", ""};
-  if (!facts.rivals) return unknown(kSubject, facts.rivals.error());
-  const bool kubelet = runs(facts, "kubelet") || runs(facts, "k3s-server");
+  if (!facts.conflicting_daemons)
+    return unknown_finding(kSubject, facts.conflicting_daemons.error());
+  const bool kubelet = is_running(facts, "kubelet") || is_running(facts, "k3s-server");
   if (!kubelet) return {kSubject, State::kOk, "mirrors the ranking", "", ""};
   return {kSubject, State::kLimited, "a kubelet is running, and headroom.oomScoreAdj is mirror",
           "it sets each container's at its start and takes it to stay so: what it set is gone",
           "headroom.oomScoreAdj: leave"};
 }
 
-Finding of_quota(const Facts& facts) {
-  if (!facts.project_quota) return unknown("project quota", facts.project_quota.error());
+Finding check_project_quota(const HostFacts& facts) {
+  if (!facts.project_quota) return unknown_finding("project quota", facts.project_quota.error());
   if (*facts.project_quota) return {"project quota", State::kOk, "on, at " + facts.nodefs, "", ""};
   return {"project quota", State::kLimited, "off, at " + facts.nodefs,
           "pods' disk usage is found by walking their files, at a bounded pace",
           "mount it with prjquota (ext4 needs the project feature, tune2fs -O project)"};
 }
 
-Finding of_privilege(const Facts& facts) {
+Finding check_privilege(const HostFacts& facts) {
   if (facts.root) return {"privilege", State::kOk, "root", "", ""};
   return {"privilege", State::kUnknown, "not root: BPF was not tried", "", "run this as root"};
 }
@@ -310,20 +315,21 @@ std::string_view name(State state) {
   return "";
 }
 
-std::vector<Finding> findings(const Facts& facts) {
-  Findings all{of_privilege(facts), of_hierarchy(facts), of_controllers(facts),
-               of_kill(facts),      of_pressure(facts),  of_btf(facts),
-               of_symbols(facts),   of_kfuncs(facts),    of_readings(facts)};
-  if (!facts.programs) all.push_back(unknown("BPF programs", facts.programs.error()));
-  for (const Program& program : facts.programs.value_or(std::vector<Program>{}))
-    all.push_back(of_program(program, subject_of(program)));
-  const Daemon* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
+std::vector<Finding> findings(const HostFacts& facts) {
+  Findings all{check_privilege(facts),   check_cgroup_v2(facts), check_controllers(facts),
+               check_cgroup_kill(facts), check_psi(facts),       check_btf(facts),
+               check_kallsyms(facts),    check_kfuncs(facts),    check_bpf_sweep(facts)};
+  if (!facts.programs) all.push_back(unknown_finding("BPF programs", facts.programs.error()));
+  for (const ProgramFacts& program : facts.programs.value_or(std::vector<ProgramFacts>{}))
+    all.push_back(check_bpf_program(program, program_subject(program)));
+  const DaemonFacts* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
   for (Finding finding :
-       {of_clock(facts), of_systemd(facts), of_configuration(facts), of_daemon(facts),
-        of_descriptors(facts), of_memory_lock(daemon), of_oom_score(daemon), of_rivals(facts),
-        of_writers(facts), of_mirror(facts), of_swap(facts), of_quota(facts)})
+       {check_clock(facts), check_systemd(facts), check_configuration(facts), check_daemon(facts),
+        check_descriptors(facts), check_memory_lock(daemon), check_oom_score_adj(daemon),
+        check_conflicting_daemons(facts), check_limit_writers(facts),
+        check_oom_score_mirroring(facts), check_swap(facts), check_project_quota(facts)})
     all.push_back(std::move(finding));
-  if (facts.kubelet) all.push_back(of_kubelet(*facts.kubelet));
+  if (facts.kubelet) all.push_back(check_kubelet_source(*facts.kubelet));
   return all;
 }
 

@@ -2,7 +2,7 @@
 // Findings: what a host's facts mean to who wants to run headroom there. Pure.
 #pragma once
 
-#include "ctl/check/facts.h"
+#include "ctl/check/host_facts.h"
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ struct Finding {
   std::string remedy;
 };
 
-std::vector<Finding> findings(const Facts& facts);
+std::vector<Finding> findings(const HostFacts& facts);
 
 // Nothing essential is missing.
 bool works(const std::vector<Finding>& findings);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/node_memory.h"
 
-#include "observe/capacity.h"
-#include "observe/node_source.h"
+#include "observe/node/capacity.h"
+#include "observe/node/node_source.h"
 
 namespace headroom::ctl {
 

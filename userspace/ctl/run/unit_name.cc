@@ -30,7 +30,7 @@ std::optional<RunName> run_name(std::string_view unit) {
                  .container = std::string(rest.substr(std::min(second + 1, rest.size())))};
 }
 
-bool is_label(std::string_view text) {
+bool is_dns_label(std::string_view text) {
   const auto inner = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   return !text.empty() && text.size() <= 63 && inner(text.front()) && inner(text.back()) &&
          std::all_of(text.begin(), text.end(), [&](char c) { return inner(c) || c == '-'; });

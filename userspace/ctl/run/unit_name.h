@@ -22,9 +22,9 @@ std::string unit_name(const RunName& name);
 std::optional<RunName> run_name(std::string_view unit);
 
 // The pattern of all of them.
-inline constexpr const char* kAllRuns = "headroom-run-*.service";
+inline constexpr const char* kRunUnitPattern = "headroom-run-*.service";
 
 // What such a unit's name and a file's can hold, and an API server would take: no dot among it.
-bool is_label(std::string_view text);
+bool is_dns_label(std::string_view text);
 
 }  // namespace headroom::ctl

@@ -2,8 +2,8 @@
 #include "judge/admission/node_state.h"
 
 #include "judge/admission/taints.h"
-#include "judge/qos.h"
-#include "judge/resources.h"
+#include "judge/resources/pod_resources.h"
+#include "judge/resources/qos.h"
 
 namespace headroom {
 namespace {
@@ -19,10 +19,10 @@ void fill_in(std::vector<Container>& containers) {
   }
 }
 
-Counts scored_requests(Pod pod) {
+ResourceCounts scored_requests(Pod pod) {
   fill_in(pod.init_containers);
   fill_in(pod.containers);
-  const Counts all = counts_of(pod_requests(pod));
+  const ResourceCounts all = counts_of(pod_requests(pod));
   return {{"cpu", of(all, "cpu")}, {"memory", of(all, "memory")}};
 }
 
@@ -41,11 +41,11 @@ PodOnNode on_node(const Pod& pod) {
           .host_ports = pod.placement.host_ports};
 }
 
-Counts requested(const NodeState& node, std::string_view but_uid) {
-  Counts sum;
+ResourceCounts requested(const NodeState& node, std::string_view excluded_uid) {
+  ResourceCounts sum;
   std::int64_t pods = 0;
   for (const PodOnNode& pod : node.pods) {
-    if (!but_uid.empty() && pod.uid == but_uid) continue;
+    if (!excluded_uid.empty() && pod.uid == excluded_uid) continue;
     add(sum, pod.requests);
     ++pods;
   }
@@ -53,8 +53,8 @@ Counts requested(const NodeState& node, std::string_view but_uid) {
   return sum;
 }
 
-Counts limited(const NodeState& node) {
-  Counts sum;
+ResourceCounts limited(const NodeState& node) {
+  ResourceCounts sum;
   for (const PodOnNode& pod : node.pods)
     add(sum, pod.limits);
   return sum;

@@ -3,7 +3,7 @@
 // what it holds against pods.
 #pragma once
 
-#include "judge/admission/counts.h"
+#include "judge/admission/resource_counts.h"
 
 #include <headroom/placement.h>
 #include <headroom/pod.h>
@@ -22,12 +22,12 @@ struct PodOnNode {
   std::string uid{};
   QosClass qos = QosClass::kBestEffort;
   std::int32_t priority = 0;
-  bool critical = false;  // static, or of system-critical priority
-  Counts requests{};      // overhead included
-  Counts limits{};        // of those of its containers that have one
+  bool critical = false;      // static, or of system-critical priority
+  ResourceCounts requests{};  // overhead included
+  ResourceCounts limits{};    // of those of its containers that have one
   // The requests again, where a container that asks for no cpu or memory counts for a little: what
   // scores are made of, so that pods asking for nothing still spread.
-  Counts scored_requests{};
+  ResourceCounts scored_requests{};
   std::vector<HostPort> host_ports{};
   friend bool operator==(const PodOnNode&, const PodOnNode&) = default;
 };
@@ -36,8 +36,8 @@ PodOnNode on_node(const Pod& pod);
 struct NodeState {
   std::string name{};
   Labels labels{};
-  Counts allocatable{};         // "pods" among them; a resource that is not known is absent
-  std::vector<Taint> taints{};  // the operator's
+  ResourceCounts allocatable{};  // "pods" among them; a resource that is not known is absent
+  std::vector<Taint> taints{};   // the operator's
   std::array<bool, kConditions> conditions{};  // each a taint as well
   bool unschedulable = false;                  // cordoned
   std::vector<PodOnNode> pods{};               // active: a pod that has ended holds nothing
@@ -45,10 +45,10 @@ struct NodeState {
 };
 
 // What all pods but that one (by its uid) were promised, their number as "pods".
-Counts requested(const NodeState& node, std::string_view but_uid = {});
+ResourceCounts requested(const NodeState& node, std::string_view excluded_uid = {});
 
 // What all pods may use at the most, as far as they are limited.
-Counts limited(const NodeState& node);
+ResourceCounts limited(const NodeState& node);
 
 // The operator's and the conditions'.
 std::vector<Taint> all_taints(const NodeState& node);

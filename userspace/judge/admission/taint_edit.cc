@@ -84,13 +84,12 @@ Result<TaintEdit> parse_taint_edit(std::string_view text) {
   const std::size_t equals = rest.find('=');
   edit.key = rest.substr(0, equals);
   if (equals != std::string_view::npos) edit.value = rest.substr(equals + 1);
-  const std::string objection =
-      objection_to_taint({edit.key, edit.value, TaintEffect::kNoSchedule});
+  const std::string objection = taint_error({edit.key, edit.value, TaintEffect::kNoSchedule});
   if (!objection.empty()) return failure("\"" + std::string(text) + "\": " + objection);
   return edit;
 }
 
-std::string objection_to_taint(const Taint& taint) {
+std::string taint_error(const Taint& taint) {
   const std::size_t slash = taint.key.find('/');
   const bool prefixed = slash != std::string::npos;
   const std::string_view key = taint.key;
@@ -106,7 +105,8 @@ std::string objection_to_taint(const Taint& taint) {
   return "";
 }
 
-TaintsOrErrors edited(std::vector<Taint> taints, std::span<const TaintEdit> edits, bool overwrite) {
+TaintsOrErrors apply_taint_edits(std::vector<Taint> taints, std::span<const TaintEdit> edits,
+                                 bool overwrite) {
   std::vector<std::string> errors;
   for (const TaintEdit& edit : edits) {
     std::string error = edit.removes ? remove(taints, edit) : add(taints, edit, overwrite);
@@ -116,8 +116,8 @@ TaintsOrErrors edited(std::vector<Taint> taints, std::span<const TaintEdit> edit
   return taints;
 }
 
-std::vector<Taint> reconciled(std::vector<Taint> taints, std::span<const Taint> before,
-                              std::span<const Taint> now) {
+std::vector<Taint> reconcile_taints(std::vector<Taint> taints, std::span<const Taint> before,
+                                    std::span<const Taint> now) {
   const auto has = [](std::span<const Taint> all, const Taint& taint) {
     return std::find(all.begin(), all.end(), taint) != all.end();
   };

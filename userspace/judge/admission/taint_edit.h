@@ -28,17 +28,19 @@ struct TaintEdit {
 Result<TaintEdit> parse_taint_edit(std::string_view text);
 
 // What is wrong with a taint's key or value, by the API server's rules for labels; "": nothing.
-std::string objection_to_taint(const Taint& taint);
+std::string taint_error(const Taint& taint);
 
 using TaintsOrErrors = tl::expected<std::vector<Taint>, std::vector<std::string>>;
 
 // All of the edits or none, with every error at once: a taint to be removed must be there, and one
 // that is there with another value is replaced only with `overwrite`.
-TaintsOrErrors edited(std::vector<Taint> taints, std::span<const TaintEdit> edits, bool overwrite);
+TaintsOrErrors apply_taint_edits(std::vector<Taint> taints, std::span<const TaintEdit> edits,
+                                 bool overwrite);
 
 // After a change of configuration: what it newly names is added or replaced, what it names no
 // longer is dropped, and what was edited by hand since stays.
-std::vector<Taint> reconciled(std::vector<Taint> taints, std::span<const Taint> configured_before,
-                              std::span<const Taint> configured_now);
+std::vector<Taint> reconcile_taints(std::vector<Taint> taints,
+                                    std::span<const Taint> configured_before,
+                                    std::span<const Taint> configured_now);
 
 }  // namespace headroom

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/admission/taints.h"
 
-#include "judge/qos.h"
+#include "judge/resources/qos.h"
 
 #include <algorithm>
 
@@ -42,17 +42,19 @@ bool compares(Toleration::Operator op, std::string_view taint, std::string_view 
   return op == Toleration::Operator::kGt ? *left > *right : *left < *right;
 }
 
-void hear(const Toleration& toleration, const TaintRef& taint, Patience& patience) {
+void add_toleration(const Toleration& toleration, const TaintRef& taint,
+                    TolerationTime& toleration_time) {
   if (!toleration.seconds) return;
   if (*toleration.seconds <= std::chrono::seconds::zero()) {
-    patience = {.kind = Patience::Kind::kNone, .length = {}, .taint = taint};
+    toleration_time = {.kind = TolerationTime::Kind::kNone, .length = {}, .taint = taint};
     return;
   }
   // Nanoseconds of an int64 end after 292 years: longer is as good as that.
-  constexpr std::chrono::seconds kMost{9'000'000'000};
-  const Duration length = std::min(*toleration.seconds, kMost);
-  if (patience.kind == Patience::Kind::kFinite && patience.length <= length) return;
-  patience = {.kind = Patience::Kind::kFinite, .length = length, .taint = taint};
+  constexpr std::chrono::seconds kMax{9'000'000'000};
+  const Duration length = std::min(*toleration.seconds, kMax);
+  if (toleration_time.kind == TolerationTime::Kind::kFinite && toleration_time.length <= length)
+    return;
+  toleration_time = {.kind = TolerationTime::Kind::kFinite, .length = length, .taint = taint};
 }
 
 }  // namespace
@@ -82,8 +84,8 @@ bool tolerates(const Pod& pod, const Taint& taint) {
          given(pod, taint);
 }
 
-Patience patience(const Pod& pod, std::span<const TaintRef> taints) {
-  Patience patience;
+TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints) {
+  TolerationTime toleration_time;
   for (const TaintRef& taint : taints) {
     if (taint->effect != TaintEffect::kNoExecute) continue;
     bool tolerated = given(pod, *taint);
@@ -91,12 +93,12 @@ Patience patience(const Pod& pod, std::span<const TaintRef> taints) {
     for (const Toleration& toleration : pod.placement.tolerations) {
       if (!tolerates(toleration, *taint)) continue;
       tolerated = true;
-      hear(toleration, taint, patience);
-      if (patience.kind == Patience::Kind::kNone) return patience;
+      add_toleration(toleration, taint, toleration_time);
+      if (toleration_time.kind == TolerationTime::Kind::kNone) return toleration_time;
     }
-    if (!tolerated) return {.kind = Patience::Kind::kNone, .length = {}, .taint = taint};
+    if (!tolerated) return {.kind = TolerationTime::Kind::kNone, .length = {}, .taint = taint};
   }
-  return patience;
+  return toleration_time;
 }
 
 const Taint& taint_of(Condition condition) {

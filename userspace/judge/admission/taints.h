@@ -27,13 +27,13 @@ bool tolerates(const Toleration& toleration, const Taint& taint);
 bool tolerates(const Pod& pod, const Taint& taint);
 
 // How long a pod stays on a node with these taints; those without NoExecute do not count.
-struct Patience {
+struct TolerationTime {
   enum class Kind : std::uint8_t { kForever, kFinite, kNone };
   Kind kind = Kind::kForever;
   Duration length{0};  // kFinite: more than zero
   TaintRef taint{};    // not forever: what ends it, first of all
 };
-Patience patience(const Pod& pod, std::span<const TaintRef> taints);
+TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints);
 
 // "node.kubernetes.io/memory-pressure:NoSchedule" and its like.
 const Taint& taint_of(Condition condition);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/allocatable_policy.h"
 
-#include "judge/allocatable/enforcement_rules.h"
-#include "judge/allocatable/in_quotes.h"
+#include "judge/allocatable/double_quoted.h"
+#include "judge/allocatable/enforcement.h"
 
 #include <headroom/quantity.h>
 
@@ -33,20 +33,22 @@ bool reservable(std::string_view resource) {
 // A value of kubeReserved or systemReserved, in the kubelet's words.
 Result<Quantity> parse_reserved(const std::string& resource, const std::string& text) {
   if (!reservable(resource))
-    return failure("cannot reserve " + in_quotes(resource) +
+    return failure("cannot reserve " + double_quoted(resource) +
                    " resource; what can be is cpu, memory, ephemeral-storage and pid");
   auto quantity = Quantity::parse(text);
   if (!quantity)
-    return failure("failed to parse quantity " + in_quotes(text) + " for " + in_quotes(resource) +
-                   " resource: " + quantity.error().what);
+    return failure("failed to parse quantity " + double_quoted(text) + " for " +
+                   double_quoted(resource) + " resource: " + quantity.error().what);
   if (quantity->sign() < 0)
-    return failure("resource quantity for " + in_quotes(resource) + " cannot be negative: " + text);
+    return failure("resource quantity for " + double_quoted(resource) +
+                   " cannot be negative: " + text);
   return quantity;
 }
 
-Amounts amounts_told(const char* field, const char* flag, const StringMap& told, Errors& errors) {
+Amounts parse_amounts(const char* field, const char* flag, const StringMap& configured,
+                      Errors& errors) {
   Amounts amounts;
-  for (const auto& [resource, text] : told) {
+  for (const auto& [resource, text] : configured) {
     if (const auto quantity = parse_reserved(resource, text))
       put(amounts, resource, *quantity);
     else
@@ -68,38 +70,39 @@ Result<int> parse_percentage(std::string_view text) {
   return percent;
 }
 
-std::optional<int> qos_reserved_told(const StringMap& told, Errors& errors) {
+std::optional<int> parse_qos_reserved(const StringMap& configured, Errors& errors) {
   std::optional<int> memory;
   const auto complain = [&](const std::string& resource, const std::string& what) {
     errors.push_back({"qosReserved", resource, "--qos-reserved value failed to parse: " + what});
   };
-  for (const auto& [resource, text] : told) {
+  for (const auto& [resource, text] : configured) {
     if (resource != "memory") {
-      complain(resource, "cannot reserve " + in_quotes(resource) + " resource; only memory can be");
+      complain(resource,
+               "cannot reserve " + double_quoted(resource) + " resource; only memory can be");
       continue;
     }
     if (const auto percent = parse_percentage(text))
       memory = *percent;
     else
-      complain(resource, "failed to parse percentage " + in_quotes(text) + " for " +
-                             in_quotes(resource) + " resource: " + percent.error().what);
+      complain(resource, "failed to parse percentage " + double_quoted(text) + " for " +
+                             double_quoted(resource) + " resource: " + percent.error().what);
   }
   return memory;
 }
 
 // Unlike the kubelet, a name that no slice can have is refused here and not when it is not found.
-std::string path_told(const char* field, const std::string& told, CgroupDriver driver,
-                      Errors& errors) {
-  if (told.empty()) return "";
-  const auto path = reserved_path(driver, told);
+std::string parse_reserved_path(const char* field, const std::string& configured,
+                                CgroupDriver driver, Errors& errors) {
+  if (configured.empty()) return "";
+  const auto path = reserved_path(driver, configured);
   if (path) return *path;
   errors.push_back({field, "", "invalid configuration: " + path.error().what()});
   return "";
 }
 
-std::optional<CgroupName> kubepods_told(const AllocatableTold& told, Errors& errors) {
-  if (!told.cgroups_per_qos) return std::nullopt;
-  auto name = kubepods_name(told.cgroup_root);
+std::optional<CgroupName> parse_kubepods(const AllocatableConfig& configured, Errors& errors) {
+  if (!configured.cgroups_per_qos) return std::nullopt;
+  auto name = kubepods_name(configured.cgroup_root);
   // The longest name there will be must fit as well: a pod's below its tier.
   const auto longest = name ? pod_name(*name, QosClass::kBestEffort, kAnyUid) : name;
   if (longest) return std::move(*name);
@@ -113,9 +116,9 @@ void reserve_cpus(std::int64_t cpus, AllocatablePolicy& policy) {
   policy.system.amounts.cpu = MilliCpu{cpus * 1000};
 }
 
-void check_reserved_cpus(const AllocatableTold& told, Errors& errors) {
-  if (!told.reserved_cpus) return;
-  if (told.kube_reserved_cgroup.empty() && told.system_reserved_cgroup.empty()) return;
+void check_reserved_cpus(const AllocatableConfig& configured, Errors& errors) {
+  if (!configured.reserved_cpus) return;
+  if (configured.kube_reserved_cgroup.empty() && configured.system_reserved_cgroup.empty()) return;
   errors.push_back({"reservedSystemCPUs", "",
                     "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with "
                     "systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup "
@@ -130,29 +133,31 @@ void check_paths_differ(const AllocatablePolicy& policy, Errors& errors) {
   errors.push_back({"kubeReservedCgroup", "",
                     "invalid configuration: kubeReservedCgroup (--kube-reserved-cgroup) and "
                     "systemReservedCgroup (--system-reserved-cgroup) are both " +
-                        in_quotes(policy.kube.path) + "; each reserve needs a cgroup of its own"});
+                        double_quoted(policy.kube.path) +
+                        "; each reserve needs a cgroup of its own"});
 }
 
 }  // namespace
 
 tl::expected<AllocatablePolicy, std::vector<SettingError>> allocatable_policy(
-    const AllocatableTold& told) {
+    const AllocatableConfig& configured) {
   Errors errors;
-  AllocatablePolicy policy{.driver = told.driver,
-                           .ignore_eviction_threshold = told.ignore_eviction_threshold};
-  apply_enforcements(told, policy, errors);
-  check_reserved_cpus(told, errors);
-  policy.kube.amounts = amounts_told("kubeReserved", "--kube-reserved", told.kube_reserved, errors);
+  AllocatablePolicy policy{.driver = configured.driver,
+                           .ignore_eviction_threshold = configured.ignore_eviction_threshold};
+  apply_enforcements(configured, policy, errors);
+  check_reserved_cpus(configured, errors);
+  policy.kube.amounts =
+      parse_amounts("kubeReserved", "--kube-reserved", configured.kube_reserved, errors);
   policy.system.amounts =
-      amounts_told("systemReserved", "--system-reserved", told.system_reserved, errors);
-  if (told.reserved_cpus) reserve_cpus(*told.reserved_cpus, policy);
-  policy.kube.path =
-      path_told("kubeReservedCgroup", told.kube_reserved_cgroup, told.driver, errors);
-  policy.system.path =
-      path_told("systemReservedCgroup", told.system_reserved_cgroup, told.driver, errors);
+      parse_amounts("systemReserved", "--system-reserved", configured.system_reserved, errors);
+  if (configured.reserved_cpus) reserve_cpus(*configured.reserved_cpus, policy);
+  policy.kube.path = parse_reserved_path("kubeReservedCgroup", configured.kube_reserved_cgroup,
+                                         configured.driver, errors);
+  policy.system.path = parse_reserved_path(
+      "systemReservedCgroup", configured.system_reserved_cgroup, configured.driver, errors);
   check_paths_differ(policy, errors);
-  policy.kubepods = kubepods_told(told, errors);
-  policy.qos_reserved_memory = qos_reserved_told(told.qos_reserved, errors);
+  policy.kubepods = parse_kubepods(configured, errors);
+  policy.qos_reserved_memory = parse_qos_reserved(configured.qos_reserved, errors);
   if (!errors.empty()) return tl::make_unexpected(std::move(errors));
   return policy;
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "judge/allocatable/amounts.h"
-#include "judge/allocatable/cgroup_name.h"
+#include "judge/allocatable/cgroup/cgroup_name.h"
 #include "judge/allocatable/setting_error.h"
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace headroom {
 
 // As told; the comment names the field. Flags go by other names and mean the same.
-struct AllocatableTold {
+struct AllocatableConfig {
   std::map<std::string, std::string> kube_reserved{};    // kubeReserved
   std::map<std::string, std::string> system_reserved{};  // systemReserved
   std::string kube_reserved_cgroup{};                    // kubeReservedCgroup
@@ -57,6 +57,6 @@ struct AllocatablePolicy {
 
 // Every error there is, not the first.
 tl::expected<AllocatablePolicy, std::vector<SettingError>> allocatable_policy(
-    const AllocatableTold& told);
+    const AllocatableConfig& configured);
 
 }  // namespace headroom

@@ -2,7 +2,7 @@
 // Amounts: so much of each resource of a node; what it has, what is reserved, what is left.
 #pragma once
 
-#include "judge/allocatable/desired.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
 
 #include <headroom/units.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/node_allocatable.h"
 
-#include "judge/eviction/threshold.h"
+#include "judge/eviction/threshold/threshold.h"
 
 #include <headroom/quantity.h>
 

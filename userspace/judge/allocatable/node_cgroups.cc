@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/node_cgroups.h"
 
-#include "judge/qos.h"
-#include "judge/resources.h"
+#include "judge/resources/pod_resources.h"
+#include "judge/resources/qos.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,8 +16,8 @@ using Reservation = MemoryQos::Reservation;
 using Role = NodeCgroup::Role;
 
 std::int64_t narrowed(Wide value) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  return static_cast<std::int64_t>(std::clamp<Wide>(value, 0, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(std::clamp<Wide>(value, 0, kMax));
 }
 
 Bytes sum(Bytes a, Bytes b) {
@@ -33,7 +33,7 @@ std::optional<Limit<T>> limit_to(const std::optional<T>& amount) {
 
 // The four knobs that hold a cgroup to an amount. There is no cpu.max at these levels: CPU is
 // shared out by weight and lent freely.
-CgroupValues hold_to(const Amounts& amounts, WeightFormula weights) {
+CgroupValues limit_to_amounts(const Amounts& amounts, WeightFormula weights) {
   CgroupValues values;
   if (amounts.cpu) values.cpu_weight = weight_of(shares_of(*amounts.cpu), weights);
   values.memory_max = limit_to(amounts.memory);
@@ -46,7 +46,7 @@ CgroupValues hold_to(const Amounts& amounts, WeightFormula weights) {
 // What the pods' requests are protected by, of which no more may be promised than they can get: a
 // memory.min beyond capacity makes the kernel kill others. Zero is written as well, or the
 // protection of pods long gone would stay.
-void protect_pods(CgroupValues& kubepods, const TierSums& sums, Reservation reservation,
+void protect_pods(CgroupValues& kubepods, const QosTierSums& sums, Reservation reservation,
                   const std::optional<Bytes>& room) {
   const auto within = [&](Bytes wanted) { return room ? std::min(wanted, *room) : wanted; };
   switch (reservation) {
@@ -62,7 +62,7 @@ void protect_pods(CgroupValues& kubepods, const TierSums& sums, Reservation rese
   }
 }
 
-void protect_tier(CgroupValues& burstable, const TierSums& sums, Reservation reservation,
+void protect_tier(CgroupValues& burstable, const QosTierSums& sums, Reservation reservation,
                   const std::optional<Bytes>& room) {
   const Bytes wanted = room ? std::min(sums.burstable_memory, *room) : sums.burstable_memory;
   switch (reservation) {
@@ -82,8 +82,8 @@ Bytes less_share(Bytes from, Bytes requested, int percent) {
 }
 
 // qosReserved: a part of what the better classes asked for is kept from the lesser ones.
-void keep_from_tiers(CgroupValues& burstable, CgroupValues& best_effort, Bytes room,
-                     const TierSums& sums, int percent) {
+void reserve_from_tiers(CgroupValues& burstable, CgroupValues& best_effort, Bytes room,
+                        const QosTierSums& sums, int percent) {
   const Bytes left = less_share(room, sums.guaranteed_memory, percent);
   burstable.memory_max = left;
   best_effort.memory_max = less_share(left, sums.burstable_memory, percent);
@@ -91,13 +91,14 @@ void keep_from_tiers(CgroupValues& burstable, CgroupValues& best_effort, Bytes r
 
 void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
               const Amounts& capacity, const NodeAllocatable& node, const PodSizing& sizing,
-              const TierSums& sums) {
-  const auto burstable_name = tier_name(*policy.kubepods, QosClass::kBurstable);
-  const auto best_effort_name = tier_name(*policy.kubepods, QosClass::kBestEffort);
+              const QosTierSums& sums) {
+  const auto burstable_name = qos_tier_name(*policy.kubepods, QosClass::kBurstable);
+  const auto best_effort_name = qos_tier_name(*policy.kubepods, QosClass::kBestEffort);
   if (!burstable_name || !best_effort_name) return;  // a root so deep was refused with the policy
 
   // Written even when `pods` is not enforced: the weight a cgroup is born with starves pods.
-  CgroupValues kubepods = hold_to(policy.enforce_pods ? node.for_pods : capacity, sizing.weights);
+  CgroupValues kubepods =
+      limit_to_amounts(policy.enforce_pods ? node.for_pods : capacity, sizing.weights);
   CgroupValues burstable{.cpu_weight = weight_of(shares_of(sums.burstable_cpu), sizing.weights)};
   CgroupValues best_effort{.cpu_weight = weight_of(kMinShares, sizing.weights)};
   for (const auto& [size, bytes] : capacity.huge_pages) {
@@ -108,7 +109,7 @@ void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
   protect_pods(kubepods, sums, sizing.memory_qos.reservation, room);
   protect_tier(burstable, sums, sizing.memory_qos.reservation, room);
   if (policy.qos_reserved_memory && room)
-    keep_from_tiers(burstable, best_effort, *room, sums, *policy.qos_reserved_memory);
+    reserve_from_tiers(burstable, best_effort, *room, sums, *policy.qos_reserved_memory);
 
   all.push_back({Role::kPods, policy.kubepods->path(policy.driver), std::move(kubepods)});
   all.push_back({Role::kBurstable, burstable_name->path(policy.driver), std::move(burstable)});
@@ -117,7 +118,7 @@ void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
 
 CgroupValues reserved_values(const Reserve& reserve, const Amounts& capacity,
                              const PodSizing& sizing) {
-  CgroupValues values = hold_to(reserve.amounts, sizing.weights);
+  CgroupValues values = limit_to_amounts(reserve.amounts, sizing.weights);
   if (reserve.enforcement == Enforcement::kCompressible) return {.cpu_weight = values.cpu_weight};
   // Huge pages cannot be reserved, so a reserve that is enforced has none.
   for (const auto& [size, bytes] : capacity.huge_pages)
@@ -134,8 +135,8 @@ void add_reserve(std::vector<NodeCgroup>& all, Role role, const Reserve& reserve
 
 }  // namespace
 
-TierSums tier_sums(std::span<const Pod* const> active) {
-  TierSums sums;
+QosTierSums qos_tier_sums(std::span<const Pod* const> active) {
+  QosTierSums sums;
   for (const Pod* const pod : active) {
     const QosClass qos = qos_class(*pod);
     if (qos == QosClass::kBestEffort) continue;
@@ -154,7 +155,7 @@ TierSums tier_sums(std::span<const Pod* const> active) {
 
 std::vector<NodeCgroup> node_cgroups(const AllocatablePolicy& policy, const Amounts& capacity,
                                      const NodeAllocatable& node, const PodSizing& sizing,
-                                     const TierSums& sums) {
+                                     const QosTierSums& sums) {
   std::vector<NodeCgroup> all;
   if (policy.kubepods) add_pods(all, policy, capacity, node, sizing, sums);
   add_reserve(all, Role::kKubeReserved, policy.kube, capacity, sizing);

@@ -5,7 +5,7 @@
 
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/amounts.h"
-#include "judge/allocatable/desired.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/allocatable/node_allocatable.h"
 #include "judge/allocatable/pod_cgroup.h"
 
@@ -21,13 +21,13 @@
 namespace headroom {
 
 // What the active pods ask for, class by class: all that the tiers need to know of them.
-struct TierSums {
+struct QosTierSums {
   MilliCpu burstable_cpu;
   Bytes burstable_memory;
   Bytes guaranteed_memory;
-  friend bool operator==(const TierSums&, const TierSums&) = default;
+  friend bool operator==(const QosTierSums&, const QosTierSums&) = default;
 };
-TierSums tier_sums(std::span<const Pod* const> active);
+QosTierSums qos_tier_sums(std::span<const Pod* const> active);
 
 struct NodeCgroup {
   enum class Role : std::uint8_t { kPods, kBurstable, kBestEffort, kKubeReserved, kSystemReserved };
@@ -55,6 +55,6 @@ constexpr std::string_view name(NodeCgroup::Role role) {
 // not enforced) are left out.
 std::vector<NodeCgroup> node_cgroups(const AllocatablePolicy& policy, const Amounts& capacity,
                                      const NodeAllocatable& node, const PodSizing& sizing,
-                                     const TierSums& sums);
+                                     const QosTierSums& sums);
 
 }  // namespace headroom

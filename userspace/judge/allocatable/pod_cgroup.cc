@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/pod_cgroup.h"
 
-#include "judge/allocatable/huge_pages.h"
-#include "judge/qos.h"
-#include "judge/resources.h"
+#include "judge/allocatable/cgroup/huge_pages.h"
+#include "judge/resources/pod_resources.h"
+#include "judge/resources/qos.h"
 
 #include <algorithm>
 #include <string_view>
@@ -55,7 +55,7 @@ std::optional<CpuMax> cpu_max(const Quantity* limit, const PodSizing& sizing, Cp
   if (!limit) return std::nullopt;
   CpuMax max{.period = sizing.cpu_period};
   const bool throttled = sizing.cpu_quota && cpus == Cpus::kShared;
-  if (const auto quota = quota_of(milli_cpu(limit), sizing.cpu_period); throttled && quota)
+  if (const auto quota = directory_quota(milli_cpu(limit), sizing.cpu_period); throttled && quota)
     max.quota = *quota;
   return max;
 }
@@ -98,7 +98,7 @@ CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemor
   if (const auto* memory = pod_limit(pod, qos, limits, "memory")) values.memory_max = bytes(memory);
   if (sizing.pids_limit) values.pids_max = *sizing.pids_limit;
   values.hugetlb_max = hugetlb(requests, node);
-  hold_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
+  protect_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
   return values;
 }
 
@@ -111,7 +111,7 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
   values.cpu_weight = weight_of(shares_of(milli_cpu(cpu_request(pod, container))), sizing.weights);
   values.cpu_max = cpu_max(effective_limit(pod, container, "cpu"), sizing, cpus);
   if (limit) values.memory_max = bytes(limit);
-  hold_memory(values, qos_class(pod), request, sizing.memory_qos);
+  protect_memory(values, qos_class(pod), request, sizing.memory_qos);
   if (const auto factor = sizing.memory_qos.throttling_factor) {
     const auto ceiling = limit ? std::optional(bytes(limit)) : std::nullopt;
     if (const auto high = memory_high(request, ceiling, node.allocatable, *factor))

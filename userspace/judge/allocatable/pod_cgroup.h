@@ -3,7 +3,7 @@
 // (KUBELET.md 3.6, 3.7).
 #pragma once
 
-#include "judge/allocatable/desired.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/allocatable/pod_sizing.h"
 
 #include <headroom/pod.h>

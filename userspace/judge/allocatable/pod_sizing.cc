@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/pod_sizing.h"
 
-#include "judge/allocatable/in_quotes.h"
-#include "judge/go_duration.h"
+#include "judge/allocatable/double_quoted.h"
+#include "judge/resources/go_duration.h"
 
 #include <array>
 #include <charconv>
@@ -25,33 +25,33 @@ std::string written(double value) {
 
 class Reading {
  public:
-  explicit Reading(const PodSizingTold& told) : told_(told) {}
+  explicit Reading(const PodSizingConfig& configured) : configured_(configured) {}
 
   Microseconds period() {
     using namespace std::chrono_literals;
     const std::string named =
-        "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) " + format_go_duration(told_.cpu_period);
-    if (!told_.custom_period_gate && told_.cpu_period != 100ms)
+        "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) " + format_go_duration(configured_.cpu_period);
+    if (!configured_.custom_period_gate && configured_.cpu_period != 100ms)
       complain("cpuCFSQuotaPeriod", named + " requires feature gate CustomCPUCFSQuotaPeriod");
-    else if (told_.cpu_period < 1ms || told_.cpu_period > 1s)
+    else if (configured_.cpu_period < 1ms || configured_.cpu_period > 1s)
       complain("cpuCFSQuotaPeriod", named + " must be between 1ms and 1sec, inclusive");
-    return std::chrono::duration_cast<Microseconds>(told_.cpu_period);
+    return std::chrono::duration_cast<Microseconds>(configured_.cpu_period);
   }
 
   MemoryQos memory_qos() {
     check_factor();
     const auto reservation = reservation_policy();
-    if (!told_.memory_qos_gate) return {};
-    return {.reservation = reservation, .throttling_factor = told_.throttling_factor};
+    if (!configured_.memory_qos_gate) return {};
+    return {.reservation = reservation, .throttling_factor = configured_.throttling_factor};
   }
 
   SwapBehavior swap() {
-    if (told_.swap_behavior == kLimitedSwap) return SwapBehavior::kLimitedSwap;
-    if (!told_.swap_behavior.empty() && told_.swap_behavior != kNoSwap)
-      complain("memorySwap.swapBehavior", "memorySwap.swapBehavior " +
-                                              in_quotes(told_.swap_behavior) +
-                                              " must be one of: \"\", " + in_quotes(kLimitedSwap) +
-                                              " or " + in_quotes(kNoSwap));
+    if (configured_.swap_behavior == kLimitedSwap) return SwapBehavior::kLimitedSwap;
+    if (!configured_.swap_behavior.empty() && configured_.swap_behavior != kNoSwap)
+      complain("memorySwap.swapBehavior",
+               "memorySwap.swapBehavior " + double_quoted(configured_.swap_behavior) +
+                   " must be one of: \"\", " + double_quoted(kLimitedSwap) + " or " +
+                   double_quoted(kNoSwap));
     return SwapBehavior::kNoSwap;
   }
 
@@ -60,24 +60,24 @@ class Reading {
  private:
   // Written so that NaN, which compares with nothing, is refused as well.
   void check_factor() {
-    if (!told_.throttling_factor) return;
-    const double factor = *told_.throttling_factor;
+    if (!configured_.throttling_factor) return;
+    const double factor = *configured_.throttling_factor;
     if (factor > 0 && factor <= 1) return;
     complain("memoryThrottlingFactor", "memoryThrottlingFactor " + written(factor) +
                                            " must be greater than 0 and less than or equal to 1.0");
   }
 
   MemoryQos::Reservation reservation_policy() {
-    const std::string& policy = told_.reservation_policy;
+    const std::string& policy = configured_.reservation_policy;
     if (policy.empty()) return MemoryQos::Reservation::kEvery;
     if (policy == "None") return MemoryQos::Reservation::kNone;
     if (policy != kTiered)
       complain("memoryReservationPolicy",
-               "option " + in_quotes(policy) +
+               "option " + double_quoted(policy) +
                    " specified for memoryReservationPolicy. Valid options are \"None\" or " +
-                   in_quotes(kTiered));
-    else if (!told_.memory_qos_gate)
-      complain("memoryReservationPolicy", "memoryReservationPolicy " + in_quotes(policy) +
+                   double_quoted(kTiered));
+    else if (!configured_.memory_qos_gate)
+      complain("memoryReservationPolicy", "memoryReservationPolicy " + double_quoted(policy) +
                                               " requires MemoryQoS feature gate to be enabled");
     return MemoryQos::Reservation::kTiered;
   }
@@ -86,23 +86,23 @@ class Reading {
     errors_.push_back({std::move(field), "", "invalid configuration: " + what});
   }
 
-  const PodSizingTold& told_;
+  const PodSizingConfig& configured_;
   std::vector<SettingError> errors_;
 };
 
 }  // namespace
 
-tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingTold& told,
+tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights) {
-  Reading reading(told);
+  Reading reading(configured);
   PodSizing sizing{.weights = weights,
-                   .cpu_quota = told.cpu_quota,
+                   .cpu_quota = configured.cpu_quota,
                    .cpu_period = reading.period(),
                    .memory_qos = reading.memory_qos(),
                    .swap = reading.swap(),
-                   .oom_kills_group = !told.single_process_oom_kill};
+                   .oom_kills_group = !configured.single_process_oom_kill};
   // Zero and less: as many as the node has.
-  if (told.pids_limit > 0) sizing.pids_limit = Tasks{told.pids_limit};
+  if (configured.pids_limit > 0) sizing.pids_limit = Tasks{configured.pids_limit};
   if (auto errors = reading.take_errors(); !errors.empty())
     return tl::make_unexpected(std::move(errors));
   return sizing;

@@ -3,9 +3,9 @@
 // KubeletConfiguration and checked by its rules (KUBELET.md 3.4, 3.7, 10).
 #pragma once
 
-#include "judge/allocatable/cpu_conversion.h"
-#include "judge/allocatable/desired.h"
-#include "judge/allocatable/memory_qos.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
+#include "judge/allocatable/cgroup/cpu_conversion.h"
+#include "judge/allocatable/cgroup/memory_qos.h"
 #include "judge/allocatable/setting_error.h"
 
 #include <headroom/units.h>
@@ -33,7 +33,7 @@ struct PodSizing {
 };
 
 // As told; the comment names the field.
-struct PodSizingTold {
+struct PodSizingConfig {
   bool cpu_quota = true;                                 // cpuCFSQuota
   Duration cpu_period = std::chrono::milliseconds(100);  // cpuCFSQuotaPeriod
   bool custom_period_gate = false;                       // featureGates.CustomCPUCFSQuotaPeriod
@@ -47,7 +47,7 @@ struct PodSizingTold {
 
 // Every error there is, not the first. With the gate MemoryQoS on, a memoryReservationPolicy that
 // is not told means what it meant before there was one: memory.min for every request (to 1.35).
-tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingTold& told,
+tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights);
 
 }  // namespace headroom

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/pool_guard.h"
 
-#include "judge/cpuset/cpu_request.h"
-#include "judge/resources.h"
+#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/resources/pod_resources.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -51,18 +51,19 @@ MilliCpu requested_of_pool(const Pod& pod, const CpuState& state) {
   return cpu_of(pod_requests(rest));
 }
 
-tl::expected<CpuState, RefusedPod> admit_beside(const StaticPolicy& policy, const CpuState& state,
-                                                const Pod& pod, MilliCpu requested,
-                                                const CpuSet& had) {
+tl::expected<CpuState, RefusedPod> admit_with_pool_guard(const StaticPolicy& policy,
+                                                         const CpuState& state, const Pod& pod,
+                                                         MilliCpu requested,
+                                                         const CpuSet& previous) {
   auto next = admit(policy, state, pod);
   if (!next) return next;
   const CpuSet taken = state.default_set - next->default_set;
-  if (taken.size() <= had.overlap(state.default_set)) return next;
+  if (taken.size() <= previous.overlap(state.default_set)) return next;
   const MilliCpu left = pool_size(policy, *next);
   const MilliCpu needed{requested.count + requested_of_pool(pod, *next).count};
   if (needed <= left) return next;
   return tl::make_unexpected(
-      RefusedPod{"", SharedPoolError{exclusive_cpus_wanted(pod), left, needed}});
+      RefusedPod{"", SharedPoolError{exclusive_cpus_requested(pod), left, needed}});
 }
 
 }  // namespace headroom

@@ -7,10 +7,10 @@
 // A pod that comes to the pool later cannot be: then the pool is short, and that is told.
 #pragma once
 
-#include "judge/cpuset/admission.h"
-#include "judge/cpuset/cpu_state.h"
+#include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/policy/cpu_state.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset/shared_pool.h"
-#include "judge/cpuset/static_policy.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
@@ -31,8 +31,9 @@ MilliCpu requested_of_pool(const Pod& pod, const CpuState& state);
 
 // admit(), but for a pod that would take CPUs which all others in the pool need: `requested`. It
 // may have as many as it `had` in any case.
-tl::expected<CpuState, RefusedPod> admit_beside(const StaticPolicy& policy, const CpuState& state,
-                                                const Pod& pod, MilliCpu requested,
-                                                const CpuSet& had = {});
+tl::expected<CpuState, RefusedPod> admit_with_pool_guard(const StaticPolicy& policy,
+                                                         const CpuState& state, const Pod& pod,
+                                                         MilliCpu requested,
+                                                         const CpuSet& previous = {});
 
 }  // namespace headroom

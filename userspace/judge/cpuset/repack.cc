@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/repack.h"
 
-#include "judge/cpuset/admission.h"
-#include "judge/cpuset/cpu_request.h"
-#include "judge/cpuset/device_hints.h"
+#include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/hints/device_hints.h"
+#include "judge/cpuset/policy/cpu_request.h"
 #include "judge/cpuset/pool_guard.h"
 
 #include <algorithm>
@@ -19,16 +19,16 @@ namespace {
 using Pods = std::vector<const Pod*>;
 
 template <class Visit>
-void each_wish(const Pod& pod, Visit&& visit) {
+void for_each_cpu_request(const Pod& pod, Visit&& visit) {
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
-      if (const int wanted = exclusive_cpus_wanted(pod, container); wanted > 0)
+      if (const int wanted = exclusive_cpus_requested(pod, container); wanted > 0)
         visit(container.name, wanted);
 }
 
 int short_containers(const CpuState& state, const Pod& pod) {
   int count = 0;
-  each_wish(pod, [&](const std::string& name, int wanted) {
+  for_each_cpu_request(pod, [&](const std::string& name, int wanted) {
     const CpuSet* const cpus = exclusive_cpus(state, pod.uid, name);
     count += cpus && cpus->size() == wanted ? 0 : 1;
   });
@@ -38,12 +38,12 @@ int short_containers(const CpuState& state, const Pod& pod) {
 CpuState without(CpuState state, const std::string& uid) {
   while (state.entries.contains(uid)) {
     const std::string container = state.entries.find(uid)->second.begin()->first;
-    state = released(std::move(state), uid, container);
+    state = release_cpus(std::move(state), uid, container);
   }
   return state;
 }
 
-bool meets(const ContainerCpus& some, const ContainerCpus& others) {
+bool overlaps(const ContainerCpus& some, const ContainerCpus& others) {
   return std::ranges::any_of(some, [&](const auto& one) {
     return std::ranges::any_of(
         others, [&](const auto& other) { return one.second.intersects(other.second); });
@@ -70,21 +70,21 @@ int cpus_of(std::span<const CpuMove> moves) {
 class Search {
  public:
   Search(const StaticPolicy& policy, const CpuState& origin, std::span<const Pod* const> pods,
-         const PoolTerms& terms)
+         const SharedPoolOptions& terms)
       : policy_(policy), origin_(origin), terms_(terms) {
     for (const Pod* const pod : pods)
-      if (exclusive_cpus_wanted(*pod) > 0)
+      if (exclusive_cpus_requested(*pod) > 0)
         pods_.push_back(pod);
       else
         terms_.requested.count += requested_of_pool(*pod, origin).count;
   }
 
-  Packing packing(const CpuState& state) const {
+  PackingScore packing(const CpuState& state) const {
     const Topology& topology = policy_.topology();
-    Packing packing;
+    PackingScore packing;
     for (const Pod* const pod : pods_) {
       packing.short_containers += short_containers(state, *pod);
-      each_wish(*pod, [&](const std::string& name, int) {
+      for_each_cpu_request(*pod, [&](const std::string& name, int) {
         const CpuSet* const cpus = exclusive_cpus(state, pod->uid, name);
         if (!cpus) return;
         packing.far_from_devices += is_far(*cpus, *pod) ? 1 : 0;
@@ -96,15 +96,15 @@ class Search {
       });
     }
     const CpuSet free = (state.default_set & topology.cpus()) - policy_.reserved();
-    packing.free_cores = whole_cores(topology, free);
-    packing.free_on_one_node = most_on_one_node(topology, free);
+    packing.free_cores = count_whole_cores(topology, free);
+    packing.free_on_one_node = max_on_one_node(topology, free);
     return packing;
   }
 
   CpuState best() const {
     CpuState best = climbed(origin_);
     for (const Pods& order : {by_size(pods_), pods_})
-      if (const auto anew = all_anew(order); anew && leaves_enough(*anew))
+      if (const auto anew = repack_all(order); anew && leaves_enough(*anew))
         best = better(climbed(*anew), std::move(best));
     return gain(best) < gain(origin_) ? best : origin_;
   }
@@ -115,7 +115,7 @@ class Search {
   using Score = std::pair<Gain, int>;  // and CPUs moved
 
   Gain gain(const CpuState& state) const {
-    const Packing packed = packing(state);
+    const PackingScore packed = packing(state);
     const bool spread = policy_.config().options.distribute_across_cores;
     return {packed.short_containers, packed.far_from_devices, packed.span.numa_nodes,
             packed.span.sockets,     packed.span.caches,      spread ? 0 : packed.span.cores,
@@ -142,7 +142,7 @@ class Search {
 
   static Pods by_size(Pods pods) {
     std::ranges::stable_sort(pods, std::greater{},
-                             [](const Pod* pod) { return exclusive_cpus_wanted(*pod); });
+                             [](const Pod* pod) { return exclusive_cpus_requested(*pod); });
     return pods;
   }
 
@@ -190,7 +190,7 @@ class Search {
     return next;
   }
 
-  std::optional<CpuState> all_anew(const Pods& order) const {
+  std::optional<CpuState> repack_all(const Pods& order) const {
     CpuState state = origin_;
     for (const Pod* const pod : order)
       state = without(std::move(state), pod->uid);
@@ -198,7 +198,7 @@ class Search {
   }
 
   // These leave, and come back to what is free then.
-  std::optional<CpuState> again(CpuState state, const Pods& leaving) const {
+  std::optional<CpuState> repack_pods(CpuState state, const Pods& leaving) const {
     for (const Pod* const pod : leaving)
       state = without(std::move(state), pod->uid);
     return back(state, by_size(leaving));
@@ -211,7 +211,8 @@ class Search {
     Pods displaced;
     for (const Pod* const other : pods_) {
       const auto now = state.entries.find(other->uid);
-      if (other->uid != pod.uid && now != state.entries.end() && meets(home->second, now->second))
+      if (other->uid != pod.uid && now != state.entries.end() &&
+          overlaps(home->second, now->second))
         displaced.push_back(other);
     }
     state = without(std::move(state), pod.uid);
@@ -222,61 +223,64 @@ class Search {
     return admitted(std::move(state), by_size(displaced));
   }
 
-  struct Climb {
+  struct HillClimb {
     CpuState state;
     Score score;
     int tries = 0;
-    bool goes_on() const { return tries < kMostRepackTries; }
+    bool goes_on() const { return tries < kMaxRepackTries; }
   };
 
-  bool adopt(Climb& climb, std::optional<CpuState> next) const {
-    ++climb.tries;
+  bool adopt(HillClimb& hill_climb, std::optional<CpuState> next) const {
+    ++hill_climb.tries;
     if (!next || !leaves_enough(*next)) return false;
     const Score reached = score(*next);
-    if (reached >= climb.score) return false;
-    climb.state = *std::move(next);
-    climb.score = reached;
+    if (reached >= hill_climb.score) return false;
+    hill_climb.state = *std::move(next);
+    hill_climb.score = reached;
     return true;
   }
 
-  bool step(Climb& climb) const {
+  bool step(HillClimb& hill_climb) const {
     bool adopted = false;
     for (const Pod* const pod : pods_) {
-      if (climb.goes_on()) adopted = adopt(climb, again(climb.state, {pod})) || adopted;
-      if (climb.goes_on()) adopted = adopt(climb, restored(climb.state, *pod)) || adopted;
+      if (hill_climb.goes_on())
+        adopted = adopt(hill_climb, repack_pods(hill_climb.state, {pod})) || adopted;
+      if (hill_climb.goes_on())
+        adopted = adopt(hill_climb, restored(hill_climb.state, *pod)) || adopted;
     }
     if (adopted) return true;
     for (std::size_t i = 0; i < pods_.size(); ++i)
-      for (std::size_t j = i + 1; j < pods_.size() && climb.goes_on(); ++j)
-        if (adopt(climb, again(climb.state, {pods_[i], pods_[j]}))) return true;
+      for (std::size_t j = i + 1; j < pods_.size() && hill_climb.goes_on(); ++j)
+        if (adopt(hill_climb, repack_pods(hill_climb.state, {pods_[i], pods_[j]}))) return true;
     return false;
   }
 
   // Better step by step, until no step is better.
   CpuState climbed(CpuState state) const {
     const Score start = score(state);
-    Climb climb{std::move(state), start};
-    while (climb.goes_on() && step(climb)) {
+    HillClimb hill_climb{std::move(state), start};
+    while (hill_climb.goes_on() && step(hill_climb)) {
     }
-    return std::move(climb.state);
+    return std::move(hill_climb.state);
   }
 
   const StaticPolicy& policy_;
   const CpuState& origin_;
-  PoolTerms terms_;  // of all but those below
+  SharedPoolOptions terms_;  // of all but those below
   Pods pods_;
 };
 
 }  // namespace
 
-int Repacking::moved_cpus() const {
+int RepackPlan::moved_cpus() const {
   return cpus_of(moves);
 }
 
-Repacking repack(const StaticPolicy& policy, const CpuState& state,
-                 std::span<const Pod* const> pods, const PoolTerms& pool) {
+RepackPlan repack(const StaticPolicy& policy, const CpuState& state,
+                  std::span<const Pod* const> pods, const SharedPoolOptions& pool) {
   const Search search(policy, state, pods, pool);
-  Repacking done{.state = search.best(), .moves = {}, .before = search.packing(state), .after = {}};
+  RepackPlan done{
+      .state = search.best(), .moves = {}, .before = search.packing(state), .after = {}};
   done.moves = moves_between(state, done.state);
   done.after = search.packing(done.state);
   return done;

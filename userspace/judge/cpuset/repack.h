@@ -7,10 +7,10 @@
 // looked at, the best packed is chosen, and of equals the one that moves the fewest CPUs.
 #pragma once
 
-#include "judge/cpuset/cpu_state.h"
+#include "judge/cpuset/policy/cpu_state.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset/shared_pool.h"
-#include "judge/cpuset/span.h"
-#include "judge/cpuset/static_policy.h"
+#include "judge/cpuset/topology/cpu_span.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
@@ -22,14 +22,14 @@
 namespace headroom {
 
 // What is gained, and what a gain is measured by, the weightiest first.
-struct Packing {
+struct PackingScore {
   int short_containers = 0;  // that want exclusive CPUs and have fewer than they want
   Span span{};               // of each container, added up
   int free_cores = 0;        // whole, and free to be given out
   int free_on_one_node = 0;  // CPUs, on the NUMA node that has most of them free
   // Containers with CPUs away from a device that their pod names; weightier than all spans.
   int far_from_devices = 0;
-  friend bool operator==(const Packing&, const Packing&) = default;
+  friend bool operator==(const PackingScore&, const PackingScore&) = default;
 };
 
 struct CpuMove {
@@ -39,23 +39,23 @@ struct CpuMove {
   CpuSet to;
 };
 
-struct Repacking {
+struct RepackPlan {
   CpuState state;              // as it was, where there is nothing to gain
   std::vector<CpuMove> moves;  // by pod and container
-  Packing before, after;
+  PackingScore before, after;
   // CPUs that containers run on after it and did not before.
   int moved_cpus() const;
 };
 
 // Three searches begin: from what is, and from everybody placed anew, in two orders. Each looks at
 // no more assignments than this.
-inline constexpr int kMostRepackTries = 600;
+inline constexpr int kMaxRepackTries = 600;
 
 // `pods` are those who may be moved, in the order they came; whoever else has CPUs keeps them. Who
 // has all the CPUs it wants has as many afterwards, and the shared pool loses none but to who was
 // refused before, and to them only what `pool` lets it. Under distribute-cpus-across-cores it is no
 // fault to have many cores.
-Repacking repack(const StaticPolicy& policy, const CpuState& state,
-                 std::span<const Pod* const> pods, const PoolTerms& pool = {});
+RepackPlan repack(const StaticPolicy& policy, const CpuState& state,
+                  std::span<const Pod* const> pods, const SharedPoolOptions& pool = {});
 
 }  // namespace headroom

@@ -14,7 +14,7 @@ struct SharedPool {
 };
 
 // What is asked of the pool beside the pods at hand.
-struct PoolTerms {
+struct SharedPoolOptions {
   MilliCpu requested{};  // by pods that are not among them
   bool guarded = false;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/ladder.h"
 
-#include "judge/eviction/choose.h"
-#include "judge/eviction/release.h"
+#include "judge/eviction/predicted_release.h"
+#include "judge/eviction/selection.h"
 #include "judge/eviction/victims.h"
-#include "judge/qos.h"
+#include "judge/resources/qos.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,7 +21,7 @@ constexpr Duration kBreath = milliseconds(20);
 // While there is nobody to take from, or the kernel cannot.
 constexpr Duration kPause = seconds(5), kLongPause = minutes(10);
 // Who gave less than was asked is not asked again so soon.
-constexpr Duration kSpent = seconds(30);
+constexpr Duration kTimedOut = seconds(30);
 // A taking whose end was never told.
 constexpr Duration kForgotten = seconds(60);
 constexpr Bytes kLeastCache{std::int64_t{4} << 20};
@@ -50,8 +50,8 @@ std::optional<Bytes> limit(hr_u64 value) {
 
 // --- where the node stands -----------------------------------------------------------------------
 
-struct Place {
-  const ThresholdStanding* threshold = nullptr;
+struct MemoryMargin {
+  const ThresholdReading* threshold = nullptr;
   const Observation* seen = nullptr;
   bool hard = true;
 
@@ -65,63 +65,65 @@ struct Place {
 };
 
 // The threshold of memory.available the margins are above: the hard one where there is one.
-std::optional<Place> place_of(const Policy& policy, const Snapshot& snapshot,
-                              const Verdict& verdict) {
+std::optional<MemoryMargin> find_memory_margin(const Policy& policy, const Snapshot& snapshot,
+                                               const Verdict& verdict) {
   const auto& seen = of(snapshot.observations, Signal::kMemoryAvailable);
   if (!seen) return std::nullopt;
-  std::optional<Place> place;
-  for (const ThresholdStanding& standing : verdict.thresholds) {
-    const Threshold& threshold = policy.thresholds[standing.index];
-    if (threshold.signal != Signal::kMemoryAvailable || !standing.limit) continue;
-    if (!place || threshold.hard())
-      place = Place{.threshold = &standing, .seen = &*seen, .hard = threshold.hard()};
+  std::optional<MemoryMargin> margin_state;
+  for (const ThresholdReading& rank_info : verdict.thresholds) {
+    const Threshold& threshold = policy.thresholds[rank_info.index];
+    if (threshold.signal != Signal::kMemoryAvailable || !rank_info.limit) continue;
+    if (!margin_state || threshold.hard())
+      margin_state =
+          MemoryMargin{.threshold = &rank_info, .seen = &*seen, .hard = threshold.hard()};
   }
-  return place;
+  return margin_state;
 }
 
 bool squeezed(const LadderHistory& ladder) {
   return std::any_of(ladder.held.begin(), ladder.held.end(),
-                     [](const HeldLimit& held) { return !held.relaxed; });
+                     [](const MemoryHighOverride& held) { return !held.relaxed; });
 }
 
-bool may_take(const Policy& policy, const Place& place, const LadderHistory& ladder, Instant at) {
-  return place.below(policy.ladder.reclaim_margin) && ladder.taking == Instant{} &&
-         at >= ladder.quiet_until;
+bool may_reclaim(const Policy& policy, const MemoryMargin& margin_state,
+                 const LadderHistory& ladder, Instant at) {
+  return margin_state.below(policy.ladder.reclaim_margin) && ladder.taking == Instant{} &&
+         at >= ladder.next_step_at;
 }
 
-bool may_squeeze(const Policy& policy, const Place& place, const LadderHistory& ladder,
-                 Instant at) {
-  return place.below(policy.ladder.squeeze_margin) && at >= ladder.squeeze_next &&
+bool may_limit_best_effort(const Policy& policy, const MemoryMargin& margin_state,
+                           const LadderHistory& ladder, Instant at) {
+  return margin_state.below(policy.ladder.squeeze_margin) && at >= ladder.squeeze_next &&
          !squeezed(ladder);
 }
 
 // --- a round of it -------------------------------------------------------------------------------
 
-class Climb {
+class LadderRun {
  public:
-  Climb(const Policy& policy, const Snapshot& snapshot, Verdict& verdict)
+  LadderRun(const Policy& policy, const Snapshot& snapshot, Verdict& verdict)
       : policy_(policy),
         snapshot_(snapshot),
         at_(snapshot.at),
         verdict_(verdict),
         ladder_(verdict.after.ladder),
-        place_(place_of(policy, snapshot, verdict)) {}
+        place_(find_memory_margin(policy, snapshot, verdict)) {}
 
-  void keep_accounts() {
+  void update_history() {
     if (ladder_.taking != Instant{} && at_ - ladder_.taking > kForgotten) ladder_.taking = {};
-    std::erase_if(ladder_.spent, [&](const auto& each) { return at_ >= each.until; });
-    std::erase_if(ladder_.held, [&](const HeldLimit& held) { return !pod(held.cgroup); });
+    std::erase_if(ladder_.exhausted, [&](const auto& each) { return at_ >= each.until; });
+    std::erase_if(ladder_.held, [&](const MemoryHighOverride& held) { return !pod(held.cgroup); });
     if (place_ && policy_.ladder.squeeze_margin) {
       if (place_->below(policy_.ladder.squeeze_margin))
-        ladder_.calm_since = {};
-      else if (ladder_.calm_since == Instant{})
-        ladder_.calm_since = at_;
+        ladder_.above_margin_since = {};
+      else if (ladder_.above_margin_since == Instant{})
+        ladder_.above_margin_since = at_;
     }
-    watch_the_throttled();
+    update_throttled();
   }
 
-  void end_what_is_over() {
-    for (HeldLimit& held : ladder_.held) {
+  void end_expired_steps() {
+    for (MemoryHighOverride& held : ladder_.held) {
       if (held.ending || at_ < held.retry || !over(held)) continue;
       held.ending = true;
       Decision decision = step(Act::kRestore, held.pod, held.cgroup, held.found);
@@ -131,10 +133,10 @@ class Climb {
     }
   }
 
-  void begin_what_is_due() {
-    if (place_ && may_take(policy_, *place_, ladder_, at_)) take_cache();
-    if (place_ && may_squeeze(policy_, *place_, ladder_, at_)) squeeze();
-    help_the_stuck();
+  void begin_due_steps() {
+    if (place_ && may_reclaim(policy_, *place_, ladder_, at_)) reclaim_cache();
+    if (place_ && may_limit_best_effort(policy_, *place_, ladder_, at_)) squeeze();
+    raise_or_evict_stuck();
   }
 
  private:
@@ -145,15 +147,15 @@ class Climb {
     return found == snapshot_.pods.end() ? nullptr : &*found;
   }
   // Theirs may be touched: nobody's whom nothing may happen to, and nobody's who dies.
-  bool may_touch(const PodReading& reading) const {
+  bool may_act_on(const PodReading& reading) const {
     return reading.record && reading.record->populated != 0 && !reading.critical &&
-           !excluded(verdict_.after, reading, at_) && limits_known(*reading.record);
+           !is_excluded(verdict_.after, reading, at_) && limits_known(*reading.record);
   }
-  bool over(const HeldLimit& held) const {
+  bool over(const MemoryHighOverride& held) const {
     if (at_ >= held.until) return true;
     if (held.relaxed) return policy_.ladder.relax_for == Duration::zero();
     if (!policy_.ladder.squeeze_margin) return true;
-    return ladder_.calm_since != Instant{} && at_ - ladder_.calm_since >= kCalm;
+    return ladder_.above_margin_since != Instant{} && at_ - ladder_.above_margin_since >= kCalm;
   }
 
   Decision step(Act act, const std::shared_ptr<const Pod>& pod, CgroupId cgroup,
@@ -163,7 +165,7 @@ class Climb {
                       .pod = pod,
                       .cgroup = cgroup,
                       .reason = {},
-                      .standing = {},
+                      .rank_info = {},
                       .steps = {},
                       .part = {},
                       .bytes = bytes,
@@ -177,20 +179,20 @@ class Climb {
     reason.sampled_at = place_->seen->at;
     reason.first_crossed = at_;
     const auto margin =
-        act == Act::kTakeCache ? policy_.ladder.reclaim_margin : policy_.ladder.squeeze_margin;
+        act == Act::kReclaimCache ? policy_.ladder.reclaim_margin : policy_.ladder.squeeze_margin;
     reason.threshold = place_->line(margin.value_or(0));
     return decision;
   }
 
   // --- cache
-  bool is_spent(CgroupId cgroup) const {
-    return std::any_of(ladder_.spent.begin(), ladder_.spent.end(),
+  bool is_exhausted(CgroupId cgroup) const {
+    return std::any_of(ladder_.exhausted.begin(), ladder_.exhausted.end(),
                        [&](const auto& each) { return each.cgroup == cgroup; });
   }
   // What of its cache is not protected. The kernel heeds no protection of the cgroup it is asked
   // to reclaim.
-  std::int64_t takeable(const PodReading& reading) const {
-    if (!may_touch(reading) || is_spent(reading.cgroup)) return 0;
+  std::int64_t reclaimable(const PodReading& reading) const {
+    if (!may_act_on(reading) || is_exhausted(reading.cgroup)) return 0;
     const hr_record& record = *reading.record;
     const auto known = [](hr_u64 value) {
       return value >= HR_NO_LIMIT ? std::int64_t{0} : static_cast<std::int64_t>(value);
@@ -201,19 +203,19 @@ class Climb {
     return std::min(cache, static_cast<std::int64_t>(record.memory_usage) - kept);
   }
 
-  void take_cache() {
+  void reclaim_cache() {
     const PodReading* richest = nullptr;
     std::int64_t most = kLeastCache.count - 1;
     for (const PodReading& reading : snapshot_.pods)
-      if (const std::int64_t cache = takeable(reading); cache > most) {
+      if (const std::int64_t cache = reclaimable(reading); cache > most) {
         most = cache;
         richest = &reading;
       }
     if (!richest) {
-      ladder_.quiet_until = at_ + kPause;
+      ladder_.next_step_at = at_ + kPause;
       return;
     }
-    verdict_.decisions.push_back(step(Act::kTakeCache, richest->pod, richest->cgroup,
+    verdict_.decisions.push_back(step(Act::kReclaimCache, richest->pod, richest->cgroup,
                                       Bytes{std::min(most, policy_.ladder.reclaim_step.count)}));
   }
 
@@ -222,7 +224,7 @@ class Climb {
     ladder_.squeeze_next = at_ + kPause;
     std::vector<const PodReading*> largest;
     for (const PodReading& reading : snapshot_.pods) {
-      if (!may_touch(reading) || qos_class(*reading.pod) != QosClass::kBestEffort) continue;
+      if (!may_act_on(reading) || qos_class(*reading.pod) != QosClass::kBestEffort) continue;
       const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
       if (usage < kLeastSqueezed.count) continue;
       const auto high = limit(reading.record->memory_high);
@@ -233,12 +235,12 @@ class Climb {
     });
     if (largest.size() > kMostSqueezed) largest.resize(kMostSqueezed);
     for (const PodReading* reading : largest)
-      hold_at_its_usage(*reading);
+      limit_to_current_usage(*reading);
   }
 
   // At what it uses, not below: who lowers a limit below the usage waits for the reclaim, and that
   // would be systemd.
-  void hold_at_its_usage(const PodReading& reading) {
+  void limit_to_current_usage(const PodReading& reading) {
     const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
     const Bytes set{(usage + kPage - 1) / kPage * kPage};
     const Duration longest = policy_.ladder.squeeze_longest;
@@ -259,7 +261,7 @@ class Climb {
     return found == ladder_.throttled.end() ? nullptr : &*found;
   }
 
-  void begin_again(Throttled& throttled, Duration stalled) const {
+  void restart_stall_window(Throttled& throttled, Duration stalled) const {
     throttled.since = throttled.last = at_;
     throttled.stalled_before = throttled.stalled = stalled;
   }
@@ -276,7 +278,7 @@ class Climb {
       if (!at_limit) return;
       throttled = &ladder_.throttled.emplace_back(
           Throttled{.pod = pod, .cgroup = cgroup, .since = at_, .last = at_});
-      return begin_again(*throttled, stalled);
+      return restart_stall_window(*throttled, stalled);
     }
     if (stalled > throttled->stalled) {
       throttled->stalled = stalled;
@@ -290,13 +292,13 @@ class Climb {
     throttled->stalled_before = stalled;
   }
 
-  void watch_the_throttled() {
+  void update_throttled() {
     if (!policy_.ladder.stuck_after) {
       ladder_.throttled.clear();
       return;
     }
     for (const PodReading& reading : snapshot_.pods) {
-      if (!reading.parts || !may_touch(reading)) continue;
+      if (!reading.parts || !may_act_on(reading)) continue;
       const auto high = limit(reading.record->memory_high);
       if (high && reading.parts->stalled)
         watch(reading.cgroup, reading.cgroup,
@@ -315,32 +317,32 @@ class Climb {
   }
 
   // By a container of his that is stuck as well.
-  bool evicts_already(CgroupId cgroup) const {
+  bool is_already_evicted(CgroupId cgroup) const {
     return std::any_of(verdict_.decisions.begin(), verdict_.decisions.end(),
                        [&](const Decision& decision) {
                          return decision.cgroup == cgroup && !is_ladder(decision.act);
                        });
   }
 
-  const HeldLimit* held(CgroupId pod, CgroupId cgroup) const {
-    for (const HeldLimit& each : ladder_.held)
+  const MemoryHighOverride* held(CgroupId pod, CgroupId cgroup) const {
+    for (const MemoryHighOverride& each : ladder_.held)
       if (each.cgroup == pod &&
           (!each.relaxed || each.part.cgroup == cgroup || (each.part.whole() && cgroup == pod)))
         return &each;
     return nullptr;
   }
 
-  void help_the_stuck() {
+  void raise_or_evict_stuck() {
     if (!policy_.ladder.stuck_after) return;
     for (Throttled& each : ladder_.throttled) {
       if (at_ - each.since < *policy_.ladder.stuck_after || !enough(each, at_)) continue;
       const PodReading* reading = pod(each.pod);
-      const HeldLimit* limit = held(each.pod, each.cgroup);
-      if (!reading || !may_touch(*reading) || (limit && !limit->relaxed)) continue;  // squeezed
+      const MemoryHighOverride* limit = held(each.pod, each.cgroup);
+      if (!reading || !may_act_on(*reading) || (limit && !limit->relaxed)) continue;  // squeezed
       const bool relaxes = policy_.ladder.relax_for > Duration::zero();
       if (relaxes && each.relaxed == Instant{})
-        relax(*reading, each);
-      else if (policy_.ladder.evict_stuck && !evicts_already(each.pod))
+        raise_limit(*reading, each);
+      else if (policy_.ladder.evict_stuck && !is_already_evicted(each.pod))
         evict(*reading, each);
     }
   }
@@ -372,7 +374,7 @@ class Climb {
     return reason;
   }
 
-  void relax(const PodReading& reading, Throttled& throttled) {
+  void raise_limit(const PodReading& reading, Throttled& throttled) {
     const auto limit = limit_of(reading, throttled.cgroup);
     if (!limit) return;
     const Bytes raised{(limit->high.count + limit->high.count / 2) / kPage * kPage};
@@ -388,17 +390,18 @@ class Climb {
                             .since = at_,
                             .until = at_ + policy_.ladder.relax_for});
     throttled.relaxed = at_;
-    begin_again(throttled, throttled.stalled);
+    restart_stall_window(throttled, throttled.stalled);
     verdict_.decisions.push_back(std::move(decision));
   }
 
   void evict(const PodReading& reading, const Throttled& throttled) {
     const auto limit = limit_of(reading, throttled.cgroup);
     if (!limit) return;
-    Decision decision = eviction_of(policy_, snapshot_, reading, reason_of(throttled, *limit, at_));
-    decision.standing.candidates = 1;
-    decision.standing.predicted = predicted_release(Signal::kMemoryAvailable, reading);
-    decision.standing.predicted_in = predicted_time(reading);
+    Decision decision =
+        make_eviction(policy_, snapshot_, reading, reason_of(throttled, *limit, at_));
+    decision.rank_info.candidates = 1;
+    decision.rank_info.predicted = predicted_release(Signal::kMemoryAvailable, reading);
+    decision.rank_info.predicted_in = predicted_time(reading);
     verdict_.decisions.push_back(std::move(decision));
   }
 
@@ -407,39 +410,40 @@ class Climb {
   const Instant at_;
   Verdict& verdict_;
   LadderHistory& ladder_;
-  const std::optional<Place> place_;
+  const std::optional<MemoryMargin> place_;
 };
 
-bool asleep(const Policy& policy, const LadderHistory& ladder) {
+bool is_idle(const Policy& policy, const LadderHistory& ladder) {
   return !policy.ladder.any() && ladder.held.empty() && ladder.throttled.empty();
 }
 
 }  // namespace
 
-void climb(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict) {
-  if (asleep(policy, verdict.after.ladder)) return;
-  Climb round(policy, snapshot, verdict);
-  round.keep_accounts();
+void run_ladder(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict) {
+  if (is_idle(policy, verdict.after.ladder)) return;
+  LadderRun round(policy, snapshot, verdict);
+  round.update_history();
   if (busy) return;
-  round.end_what_is_over();
-  round.begin_what_is_due();
+  round.end_expired_steps();
+  round.begin_due_steps();
 }
 
-bool wants_step(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict) {
+bool is_ladder_step_due(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict) {
   if (!policy.ladder.any()) return false;
-  const auto place = place_of(policy, snapshot, verdict);
+  const auto margin_state = find_memory_margin(policy, snapshot, verdict);
   const LadderHistory& ladder = verdict.after.ladder;
-  return place && (may_take(policy, *place, ladder, snapshot.at) ||
-                   may_squeeze(policy, *place, ladder, snapshot.at));
+  return margin_state && (may_reclaim(policy, *margin_state, ladder, snapshot.at) ||
+                          may_limit_best_effort(policy, *margin_state, ladder, snapshot.at));
 }
 
-std::optional<Duration> until_step(const Policy& policy, const Snapshot& snapshot,
-                                   const Verdict& verdict) {
+std::optional<Duration> time_to_ladder_step(const Policy& policy, const Snapshot& snapshot,
+                                            const Verdict& verdict) {
   const auto margin = std::max(policy.ladder.reclaim_margin, policy.ladder.squeeze_margin);
   if (!margin) return std::nullopt;
-  const auto place = place_of(policy, snapshot, verdict);
-  if (!place) return std::nullopt;
-  const auto distance = static_cast<double>(place->seen->available - place->line(*margin));
+  const auto margin_state = find_memory_margin(policy, snapshot, verdict);
+  if (!margin_state) return std::nullopt;
+  const auto distance =
+      static_cast<double>(margin_state->seen->available - margin_state->line(*margin));
   const std::chrono::duration<double> left{distance / static_cast<double>(policy.fastest_fill)};
   return std::max(std::chrono::duration_cast<Duration>(left), kFloor);
 }
@@ -456,14 +460,14 @@ namespace {
 
 using Result = Outcome::Result;
 
-void learn_taking(const Outcome& outcome, LadderHistory& ladder) {
+void record_reclaim_outcome(const Outcome& outcome, LadderHistory& ladder) {
   const bool unable = outcome.error == ENOENT || outcome.error == EOPNOTSUPP;
   switch (outcome.result) {
     case Result::kStarted:
       ladder.taking = outcome.at;
       return;
-    case Result::kPretended:
-      ladder.quiet_until = outcome.at + kForgotten;
+    case Result::kDryRun:
+      ladder.next_step_at = outcome.at + kForgotten;
       return;
     case Result::kDone:
     case Result::kGone:
@@ -471,20 +475,20 @@ void learn_taking(const Outcome& outcome, LadderHistory& ladder) {
       break;
   }
   ladder.taking = {};
-  ladder.quiet_until = outcome.at + (unable ? kLongPause : kBreath);
+  ladder.next_step_at = outcome.at + (unable ? kLongPause : kBreath);
   if (outcome.result != Result::kDone || outcome.error != 0)
-    ladder.spent.push_back({outcome.decision.cgroup, outcome.at + kSpent});
+    ladder.exhausted.push_back({outcome.decision.cgroup, outcome.at + kTimedOut});
 }
 
-void learn_limit(const Outcome& outcome, LadderHistory& ladder) {
+void record_limit_outcome(const Outcome& outcome, LadderHistory& ladder) {
   const Decision& decision = outcome.decision;
   const auto held =
-      std::find_if(ladder.held.begin(), ladder.held.end(), [&](const HeldLimit& each) {
+      std::find_if(ladder.held.begin(), ladder.held.end(), [&](const MemoryHighOverride& each) {
         return each.cgroup == decision.cgroup && each.part.is(decision.part);
       });
   if (held == ladder.held.end() || outcome.result == Result::kStarted) return;
   const bool done = outcome.result == Result::kDone && outcome.error == 0;
-  const bool gone = outcome.result == Result::kGone || outcome.result == Result::kPretended;
+  const bool gone = outcome.result == Result::kGone || outcome.result == Result::kDryRun;
   if (decision.act == Act::kRestore) {
     if (done || gone) {
       ladder.held.erase(held);
@@ -499,11 +503,11 @@ void learn_limit(const Outcome& outcome, LadderHistory& ladder) {
 
 }  // namespace
 
-void learn_step(const Outcome& outcome, LadderHistory& ladder) {
-  if (outcome.decision.act == Act::kTakeCache)
-    learn_taking(outcome, ladder);
+void record_ladder_outcome(const Outcome& outcome, LadderHistory& ladder) {
+  if (outcome.decision.act == Act::kReclaimCache)
+    record_reclaim_outcome(outcome, ladder);
   else
-    learn_limit(outcome, ladder);
+    record_limit_outcome(outcome, ladder);
 }
 
 }  // namespace headroom::judge_eviction

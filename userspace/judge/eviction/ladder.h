@@ -15,18 +15,18 @@ namespace headroom::judge_eviction {
 
 // The steps due at this pass, appended to verdict.decisions; and what verdict.after remembers of
 // whom it watches. `busy`: something more urgent is done at this turn, so nothing is begun.
-void climb(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict);
+void run_ladder(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict);
 
 // The node alone was looked at, and a step may be due: a pass is wanted.
-bool wants_step(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
+bool is_ladder_step_due(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
 
 // How long the ladder may go unwatched; absent: no bound of its own.
-std::optional<Duration> until_step(const Policy& policy, const Snapshot& snapshot,
-                                   const Verdict& verdict);
+std::optional<Duration> time_to_ladder_step(const Policy& policy, const Snapshot& snapshot,
+                                            const Verdict& verdict);
 
 // A container of this pod waits at its own limit, for long enough.
 bool is_stuck(const Policy& policy, const History& history, CgroupId pod);
 
-void learn_step(const Outcome& outcome, LadderHistory& ladder);
+void record_ladder_outcome(const Outcome& outcome, LadderHistory& ladder);
 
 }  // namespace headroom::judge_eviction

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/victims.h"
 
-#include "judge/admission/no_execute.h"
-#include "judge/eviction/disk.h"
 #include "judge/eviction/ladder.h"
-#include "judge/eviction/part.h"
-#include "judge/eviction/reclaim.h"
-#include "judge/eviction/release.h"
+#include "judge/eviction/no_execute.h"
+#include "judge/eviction/node_reclaim.h"
+#include "judge/eviction/predicted_release.h"
+#include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/unit_selection.h"
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ const PodReading* pod_reading(const Snapshot& snapshot, CgroupId cgroup) {
 bool gone(const Victim& victim, const PodReading* reading) {
   if (!reading) return true;
   if (reading->record && reading->record->populated == 0) return true;
-  return !victim.part.whole() && part_is_gone(victim, reading);
+  return !victim.part.whole() && is_part_gone(victim, reading);
 }
 
 // What came back: what it held, less what its cgroup still holds (page cache, shared memory).
@@ -44,28 +44,28 @@ std::optional<Bytes> returned(const Victim& victim, const PodReading* reading) {
   return std::max(*victim.held - *left, Bytes{0});
 }
 
-Farewell farewell(const Victim& victim, const PodReading* reading, Instant at) {
-  return Farewell{.pod = victim.pod,
-                  .cgroup = victim.cgroup,
-                  .reason = victim.reason,
-                  .terminated_at = victim.terminated_at,
-                  .killed_at = victim.killed_at,
-                  .ended_at = victim.gone_at == Instant{} ? at : victim.gone_at,
-                  .gone = gone(victim, reading),
-                  .memory_returned = returned(victim, reading),
-                  .part = victim.part};
+EvictionEnd eviction_end(const Victim& victim, const PodReading* reading, Instant at) {
+  return EvictionEnd{.pod = victim.pod,
+                     .cgroup = victim.cgroup,
+                     .reason = victim.reason,
+                     .terminated_at = victim.terminated_at,
+                     .killed_at = victim.killed_at,
+                     .ended_at = victim.gone_at == Instant{} ? at : victim.gone_at,
+                     .gone = gone(victim, reading),
+                     .memory_returned = returned(victim, reading),
+                     .part = victim.part};
 }
 
 Decision next_act(Act act, const Victim& victim, const Reason& reason, Instant at,
                   Instant deadline) {
-  Standing standing;
-  standing.working_set = victim.held;
-  standing.memory_request = victim.memory_request;
+  RankInfo rank_info;
+  rank_info.working_set = victim.held;
+  rank_info.memory_request = victim.memory_request;
   return Decision{.act = act,
                   .pod = victim.pod,
                   .cgroup = victim.cgroup,
                   .reason = reason,
-                  .standing = standing,
+                  .rank_info = rank_info,
                   .steps = {},
                   .part = victim.part,
                   .bytes = {},
@@ -95,13 +95,13 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
                const Verdict& verdict, const Victim& victim) {
   const Reason& reason = victim.reason;
   if (reason.cause == Cause::kTaint)
-    return !must_leave(policy, *victim.pod, victim.cgroup, before, snapshot.at);
+    return !is_evicted_by_taint(policy, *victim.pod, victim.cgroup, before, snapshot.at);
   if (reason.cause == Cause::kStuck) return !is_stuck(policy, verdict.after, victim.cgroup);
   if (reason.limit != StorageLimit::kNone) return false;
-  for (const ThresholdStanding& standing : verdict.thresholds) {
-    const Threshold& threshold = policy.thresholds[standing.index];
+  for (const ThresholdReading& rank_info : verdict.thresholds) {
+    const Threshold& threshold = policy.thresholds[rank_info.index];
     if (threshold.signal == reason.signal && threshold.hard() == reason.hard &&
-        standing.below_since)
+        rank_info.below_since)
       return false;
   }
   return true;
@@ -110,7 +110,7 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
 // In observe mode a taint that stays, or a limit, would have somebody leave for ever: he holds up
 // nobody.
 bool stays_for_no_shortage(const Victim& victim) {
-  return victim.phase == Phase::kPretended && victim.reason.cause != Cause::kThreshold;
+  return victim.phase == Phase::kDryRun && victim.reason.cause != Cause::kThreshold;
 }
 
 }  // namespace
@@ -126,43 +126,43 @@ Duration return_window(Signal signal, std::optional<Bytes> held) {
   return std::min(kFloor + kPerGiB * mib / 1024, kCeiling);
 }
 
-Duration kept_for_term(Duration grace) {
+Duration sigterm_reserve(Duration grace) {
   return std::min<Duration>(std::chrono::seconds(2), grace / 2);
 }
 
 bool is_waited_for(const Victim& victim, Signal signal) {
   if (victim.phase == Phase::kRemoving)
     return condition_of(victim.reason.signal) == condition_of(signal) && !wants_memory(signal);
-  return victim.phase != Phase::kSpent && !stays_for_no_shortage(victim);
+  return victim.phase != Phase::kTimedOut && !stays_for_no_shortage(victim);
 }
 
-bool lives_again(const Victim& victim, const PodReading* reading) {
+bool has_new_process_after_kill(const Victim& victim, const PodReading* reading) {
   // A new process that holds less is not worth another kill.
   constexpr Bytes kGrown = 16_MiB;
-  const bool killed = victim.phase == Phase::kKilled || victim.phase == Phase::kSpent;
+  const bool killed = victim.phase == Phase::kKilled || victim.phase == Phase::kTimedOut;
   if (!killed || !victim.left) return false;
-  const auto now = held_still(victim, reading);
+  const auto now = current_held(victim, reading);
   return now && *now > *victim.left + kGrown;
 }
 
-bool excluded(const History& history, const PodReading& reading, Instant at) {
+bool is_excluded(const History& history, const PodReading& reading, Instant at) {
   return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
     if (victim.cgroup != reading.cgroup || !victim.part.whole()) return false;
-    if (lives_again(victim, &reading)) return false;
-    if (victim.phase == Phase::kSpent) return at < victim.step_due;
+    if (has_new_process_after_kill(victim, &reading)) return false;
+    if (victim.phase == Phase::kTimedOut) return at < victim.sigterm_due;
     // Its tasks are being reaped; what lives in the cgroup now came later.
     return victim.phase != Phase::kRemoving || is_disk(victim.reason.signal);
   });
 }
 
-Instant retry_at(const Victim& before, Instant killed_at) {
+Instant eligible_again_at(const Victim& before, Instant killed_at) {
   constexpr Duration kFirst = std::chrono::minutes(1), kLongest = std::chrono::minutes(5);
-  if (before.killed_at == Instant{} || before.step_due <= before.killed_at)
+  if (before.killed_at == Instant{} || before.sigterm_due <= before.killed_at)
     return killed_at + kFirst;
-  return killed_at + std::clamp(2 * (before.step_due - before.killed_at), kFirst, kLongest);
+  return killed_at + std::clamp(2 * (before.sigterm_due - before.killed_at), kFirst, kLongest);
 }
 
-bool awaiting(const History& history, Signal signal) {
+bool has_pending_victim(const History& history, Signal signal) {
   return std::any_of(history.victims.begin(), history.victims.end(),
                      [&](const Victim& victim) { return is_waited_for(victim, signal); });
 }
@@ -170,9 +170,10 @@ bool awaiting(const History& history, Signal signal) {
 namespace {
 
 // One victim's round: the reading is this instant's, null where its cgroup is gone.
-class Round {
+class VictimUpdate {
  public:
-  Round(const Policy& policy, const Snapshot& snapshot, const History& before, Verdict& verdict)
+  VictimUpdate(const Policy& policy, const Snapshot& snapshot, const History& before,
+               Verdict& verdict)
       : policy_(policy), snapshot_(snapshot), before_(before), at_(snapshot.at), verdict_(verdict) {
     const auto& now = of(snapshot.observations, Signal::kPidAvailable);
     const auto& last = before.trends[static_cast<std::size_t>(Signal::kPidAvailable)].last;
@@ -180,20 +181,20 @@ class Round {
       risen_ = std::max<std::int64_t>(now->available - last->available, 0);
   }
 
-  void attend(const Victim& victim, const PodReading* reading) {
+  void advance_victims(const Victim& victim, const PodReading* reading) {
     switch (victim.phase) {
-      case Phase::kPretended:
+      case Phase::kDryRun:
         if (!gone(victim, reading) && !recovered(policy_, snapshot_, before_, verdict_, victim))
           stays(victim);
         return;
       case Phase::kRemoving:
         if (victim.reason.signal == Signal::kPidAvailable) return await_tasks(victim, reading);
-        if (at_ < victim.step_due) return stays(victim);
+        if (at_ < victim.sigterm_due) return stays(victim);
         return leaves(victim, reading);
-      case Phase::kSpent:
+      case Phase::kTimedOut:
         if (!gone(victim, reading)) {
           stays(victim);
-          note_what_is_left(verdict_.after.victims.back(), reading);
+          update_least_held(verdict_.after.victims.back(), reading);
           return;
         }
         // He is waited for no longer, but what he leaves is removed all the same.
@@ -211,8 +212,8 @@ class Round {
   void stays(const Victim& victim) { verdict_.after.victims.push_back(victim); }
 
   void leaves(const Victim& victim, const PodReading* reading) {
-    verdict_.farewells.push_back(farewell(victim, reading, at_));
-    if (for_a_disk(victim.reason)) verdict_.after.disk_settles = at_ + kDiskSettle;
+    verdict_.eviction_ends.push_back(eviction_end(victim, reading, at_));
+    if (for_a_disk(victim.reason)) verdict_.after.disk_settles_at = at_ + kDiskSettle;
   }
 
   // No process is left, but its zombies count as tasks until they are reaped. The return is waited
@@ -222,12 +223,12 @@ class Round {
     if (waited.phase != Phase::kRemoving) {
       waited.phase = Phase::kRemoving;
       waited.gone_at = at_;
-      waited.step_due = at_ + kStillReaping;
+      waited.sigterm_due = at_ + kStillReaping;
     }
-    if (note_reaped(waited, reading, risen_))
-      waited.step_due = std::max(waited.step_due,
-                                 std::min(at_ + kStillReaping, waited.gone_at + kLongestReaping));
-    if (waited.due.value_or(0) <= 0 || at_ >= waited.step_due) return leaves(waited, reading);
+    if (update_reaped(waited, reading, risen_))
+      waited.sigterm_due = std::max(
+          waited.sigterm_due, std::min(at_ + kStillReaping, waited.gone_at + kLongestReaping));
+    if (waited.due.value_or(0) <= 0 || at_ >= waited.sigterm_due) return leaves(waited, reading);
     stays(waited);
   }
 
@@ -248,9 +249,9 @@ class Round {
   void lives(const Victim& victim, const PodReading* reading) {
     stays(victim);
     Victim& living = verdict_.after.victims.back();
-    note_what_is_due(living, reading);
-    wait_while_it_dies(living, reading, at_);
-    const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.step_due;
+    update_expected_release(living, reading);
+    extend_deadline_while_exiting(living, reading, at_);
+    const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.sigterm_due;
     if (term_due && at_ < victim.deadline) {
       verdict_.decisions.push_back(
           next_act(Act::kTerminate, victim, victim.reason, at_, victim.deadline));
@@ -261,8 +262,8 @@ class Round {
       verdict_.decisions.push_back(kill(victim, victim.reason, at_));
       return;
     }
-    verdict_.farewells.push_back(farewell(victim, reading, at_));
-    living.phase = Phase::kSpent;
+    verdict_.eviction_ends.push_back(eviction_end(victim, reading, at_));
+    living.phase = Phase::kTimedOut;
     // The rest of the pod is not spared for a part that would not die.
     if (!living.part.whole()) verdict_.after.victims.pop_back();
   }
@@ -283,13 +284,13 @@ class Round {
 
 }  // namespace
 
-void attend(const Policy& policy, const Snapshot& snapshot, const History& before,
-            Verdict& verdict) {
+void advance_victims(const Policy& policy, const Snapshot& snapshot, const History& before,
+                     Verdict& verdict) {
   verdict.after.victims.clear();
-  Round round(policy, snapshot, before, verdict);
+  VictimUpdate round(policy, snapshot, before, verdict);
   for (const Victim& victim : before.victims)
-    round.attend(victim, pod_reading(snapshot, victim.cgroup));
-  forget_parts_taken(snapshot, verdict.after);
+    round.advance_victims(victim, pod_reading(snapshot, victim.cgroup));
+  expire_partial_evictions(snapshot, verdict.after);
 }
 
 namespace {
@@ -297,7 +298,7 @@ namespace {
 // In observe mode a pretended soft eviction stands for one that would still be in its grace.
 bool waits_for_grace(const Victim& victim, Instant at) {
   if (stays_for_no_shortage(victim)) return false;
-  if (victim.phase == Phase::kPretended) return !victim.reason.hard;
+  if (victim.phase == Phase::kDryRun) return !victim.reason.hard;
   // Past its deadline attend() has decided it.
   return (victim.phase == Phase::kTerminating || victim.phase == Phase::kPreStop) &&
          at < victim.deadline;
@@ -310,7 +311,7 @@ bool frees(const Victim& victim, Signal signal) {
 
 }  // namespace
 
-std::size_t hasten(const Snapshot& snapshot, const Reason& reason, Verdict& verdict) {
+std::size_t escalate_to_kill(const Snapshot& snapshot, const Reason& reason, Verdict& verdict) {
   std::size_t hastened = 0;
   for (const Victim& victim : verdict.after.victims) {
     if (!waits_for_grace(victim, snapshot.at) || !frees(victim, reason.signal)) continue;

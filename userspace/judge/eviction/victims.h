@@ -12,33 +12,33 @@ bool is_waited_for(const Victim& victim, Signal signal);
 // Killed, and yet a process lives in its cgroup that came after the kill: the cgroup holds clearly
 // more than the least it has held since, and what SIGKILL has reached does not grow. `reading` may
 // be null.
-bool lives_again(const Victim& victim, const PodReading* reading);
+bool has_new_process_after_kill(const Victim& victim, const PodReading* reading);
 
 // The pod of this reading is not to be chosen: it is on its way out, all of it. A victim that was
 // killed is a candidate again once it lives again, and once it is spent and its back-off
 // (Victim::step_due) is over.
-bool excluded(const History& history, const PodReading& reading, Instant at);
+bool is_excluded(const History& history, const PodReading& reading, Instant at);
 
 // A kill that was carried out: when its pod may be chosen again if the cgroup never empties. A
 // minute after the first, and twice as long after each further one, up to five minutes.
-Instant retry_at(const Victim& before, Instant killed_at);
+Instant eligible_again_at(const Victim& before, Instant killed_at);
 
 // True when a victim still stands between us and the next choice for this signal.
-bool awaiting(const History& history, Signal signal);
+bool has_pending_victim(const History& history, Signal signal);
 
 // Moves every victim of `before` along: a SIGTERM whose grace is over becomes a kKill decision, one
 // who is gone or out of time becomes a farewell. Needs a snapshot with cgroups.
-void attend(const Policy& policy, const Snapshot& snapshot, const History& before,
-            Verdict& verdict);
+void advance_victims(const Policy& policy, const Snapshot& snapshot, const History& before,
+                     Verdict& verdict);
 
 // A hard threshold does not wait for the grace a soft one granted: the condemned go first. Returns
 // how many were hastened. (One who is dying for a disk frees memory all the same; not so the other
 // way round.)
-std::size_t hasten(const Snapshot& snapshot, const Reason& reason, Verdict& verdict);
+std::size_t escalate_to_kill(const Snapshot& snapshot, const Reason& reason, Verdict& verdict);
 
 // Of a grace with pre-stop commands, how much is kept for SIGTERM after them: the kubelet's two
 // seconds, of a short grace half.
-Duration kept_for_term(Duration grace);
+Duration sigterm_reserve(Duration grace);
 
 // How long a killed pod may take to give back what it holds before we stop waiting for it: by its
 // size where that is memory; the kubelet's half minute else, because who writes to a full disk dies

@@ -14,17 +14,17 @@ namespace headroom::report {
 namespace {
 
 // Whole lines: [from, to) of the file.
-struct Span {
+struct LineRange {
   std::int64_t from = 0;
   std::int64_t to = 0;
 };
 
 // Looks for newlines from the end: the one that ends the last whole line, and the one before the
 // first line wanted. What lies farther back than `kFarthest` is as if it were not there.
-Span last_lines(std::ifstream& log, std::int64_t size, std::size_t last) {
+LineRange last_lines(std::ifstream& log, std::int64_t size, std::size_t last) {
   std::array<char, 1 << 16> block;
-  const std::int64_t stop = std::max<std::int64_t>(0, size - AuditTail::kFarthest);
-  Span span;
+  const std::int64_t stop = std::max<std::int64_t>(0, size - AuditTail::kMaxBytesFromEnd);
+  LineRange line_range;
   std::size_t ends = 0;
   for (std::int64_t end = size; end > stop;) {
     const std::int64_t begin = std::max(stop, end - static_cast<std::int64_t>(block.size()));
@@ -32,14 +32,14 @@ Span last_lines(std::ifstream& log, std::int64_t size, std::size_t last) {
     if (!log.read(block.data(), end - begin)) return {};  // it was cut meanwhile
     for (std::int64_t at = end; at-- > begin;) {
       if (block[static_cast<std::size_t>(at - begin)] != '\n') continue;
-      if (ends++ == 0) span.to = at + 1;
-      span.from = at + 1;
-      if (ends > last) return span;
+      if (ends++ == 0) line_range.to = at + 1;
+      line_range.from = at + 1;
+      if (ends > last) return line_range;
     }
     end = begin;
   }
-  if (stop == 0) span.from = 0;  // else the line there is not seen as a whole
-  return ends == 0 ? Span{} : span;
+  if (stop == 0) line_range.from = 0;  // else the line there is not seen as a whole
+  return ends == 0 ? LineRange{} : line_range;
 }
 
 // A line half written before the machine went down must not spoil the list.
@@ -56,20 +56,20 @@ Result<std::unique_ptr<AuditTail>> AuditTail::open(const std::string& file, std:
   errno = 0;
   tail->log_.open(file, std::ios::binary);
   if (!tail->log_) return errno_failure("open " + file, errno);
-  const Span span = last_lines(tail->log_, found.st_size, std::min(last, kMost));
+  const LineRange line_range = last_lines(tail->log_, found.st_size, std::min(last, kMax));
   tail->log_.clear();
-  tail->log_.seekg(span.from);
-  tail->left_ = span.to - span.from;
+  tail->log_.seekg(line_range.from);
+  tail->bytes_left_ = line_range.to - line_range.from;
   return tail;
 }
 
-bool AuditTail::append_piece(std::string& out) {
-  if (ended_) return false;
-  if (!begun_) out += '[';
-  begun_ = true;
+bool AuditTail::append_chunk(std::string& out) {
+  if (closed_) return false;
+  if (!opened_) out += '[';
+  opened_ = true;
   std::string line;
-  while (left_ > 0 && std::getline(log_, line)) {
-    left_ -= static_cast<std::int64_t>(line.size()) + 1;
+  while (bytes_left_ > 0 && std::getline(log_, line)) {
+    bytes_left_ -= static_cast<std::int64_t>(line.size()) + 1;
     if (!is_record(line)) continue;
     out += had_record_ ? ",\n" : "\n";
     out += line;
@@ -77,11 +77,11 @@ bool AuditTail::append_piece(std::string& out) {
     return true;
   }
   out += "\n]\n";
-  ended_ = true;
+  closed_ = true;
   return true;
 }
 
-std::string audit_tag(const std::string& file) {
+std::string audit_etag(const std::string& file) {
   struct stat found {};
   if (file.empty() || ::stat(file.c_str(), &found) != 0) return "";
   return fmt::format("\"{:x}-{:x}-{:x}.{:x}\"", found.st_ino, found.st_size, found.st_mtim.tv_sec,

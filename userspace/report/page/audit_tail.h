@@ -3,7 +3,7 @@
 // as its reader takes them.
 #pragma once
 
-#include "report/exposition/body.h"
+#include "report/http/response_body.h"
 
 #include <headroom/result.h>
 
@@ -15,25 +15,25 @@
 
 namespace headroom::report {
 
-class AuditTail final : public PiecewiseBody {
+class AuditTail final : public ChunkedBody {
  public:
-  static constexpr std::size_t kMost = 100;           // records
-  static constexpr std::int64_t kFarthest = 8 << 20;  // bytes back from the end of the log
+  static constexpr std::size_t kMax = 100;                   // records
+  static constexpr std::int64_t kMaxBytesFromEnd = 8 << 20;  // bytes back from the end of the log
 
   // A log that is not there is an empty list: it is made at the first eviction.
   static Result<std::unique_ptr<AuditTail>> open(const std::string& file, std::size_t last);
 
  private:
-  bool append_piece(std::string& out) override;
+  bool append_chunk(std::string& out) override;
 
   std::ifstream log_;
-  std::int64_t left_ = 0;  // bytes of whole lines
-  bool begun_ = false;
-  bool ended_ = false;
+  std::int64_t bytes_left_ = 0;  // bytes of whole lines
+  bool opened_ = false;
+  bool closed_ = false;
   bool had_record_ = false;
 };
 
 // Changes whenever the log does; "" without a log.
-std::string audit_tag(const std::string& file);
+std::string audit_etag(const std::string& file);
 
 }  // namespace headroom::report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary/resource_page.h"
 
-#include "report/exposition/text.h"
+#include "report/metrics/exposition/exposition_text.h"
 
 #include <optional>
 #include <set>
@@ -14,26 +14,27 @@ namespace headroom::report {
 namespace {
 
 using prometheus::MetricType;
-using Whose = ResourcePage::Whose;
+using ResourceScope = ResourceMetricsBody::ResourceScope;
 
-struct Quantity {
+struct ResourceMetric {
   std::string_view name;
   std::string_view help;
-  Whose whose;
+  ResourceScope scope;
   MetricType type;
   std::optional<double> (*read)(const CgroupTable& table, std::size_t record);
-  bool stamped = true;
+  bool has_timestamp = true;
 };
 
-std::optional<double> known(const hr_record& record, hr_u32 group, hr_u64 value, double per = 1) {
+std::optional<double> known(const hr_record& record, hr_u32 group, hr_u64 value,
+                            double divisor = 1) {
   if (!(record.valid & group) || value == HR_UNKNOWN) return std::nullopt;
-  return static_cast<double>(value) / per;
+  return static_cast<double>(value) / divisor;
 }
 
 std::optional<double> cpu_seconds(const CgroupTable& table, std::size_t i) {
   return known(table.records[i], HR_CPU, table.records[i].cpu_usage_ns, 1e9);
 }
-std::optional<double> held(const CgroupTable& table, std::size_t i) {
+std::optional<double> memory_working_set(const CgroupTable& table, std::size_t i) {
   const auto bytes = working_set(table.records[i]);
   return bytes ? std::optional(static_cast<double>(bytes->count)) : std::nullopt;
 }
@@ -48,22 +49,23 @@ std::optional<double> started(const CgroupTable& table, std::size_t i) {
 constexpr auto kGauge = MetricType::Gauge;
 constexpr auto kCounter = MetricType::Counter;
 
-constexpr Quantity kQuantities[] = {
-    {"node_cpu_usage_seconds_total", "CPU time used by the node.", Whose::kNode, kCounter,
+constexpr ResourceMetric kResourceMetrics[] = {
+    {"node_cpu_usage_seconds_total", "CPU time used by the node.", ResourceScope::kNode, kCounter,
      cpu_seconds},
-    {"node_swap_usage_bytes", "Swap in use on the node.", Whose::kNode, kGauge, swapped},
-    {"container_cpu_usage_seconds_total", "CPU time used by the container.", Whose::kContainer,
-     kCounter, cpu_seconds},
-    {"container_memory_working_set_bytes", "Working set of the container.", Whose::kContainer,
-     kGauge, held},
-    {"container_swap_usage_bytes", "Swap in use by the container.", Whose::kContainer, kGauge,
-     swapped},
-    {"container_start_time_seconds", "When the container started, in Unix time.", Whose::kContainer,
-     kGauge, started, false},
-    {"pod_cpu_usage_seconds_total", "CPU time used by the pod.", Whose::kPod, kCounter,
+    {"node_swap_usage_bytes", "Swap in use on the node.", ResourceScope::kNode, kGauge, swapped},
+    {"container_cpu_usage_seconds_total", "CPU time used by the container.",
+     ResourceScope::kContainer, kCounter, cpu_seconds},
+    {"container_memory_working_set_bytes", "Working set of the container.",
+     ResourceScope::kContainer, kGauge, memory_working_set},
+    {"container_swap_usage_bytes", "Swap in use by the container.", ResourceScope::kContainer,
+     kGauge, swapped},
+    {"container_start_time_seconds", "When the container started, in Unix time.",
+     ResourceScope::kContainer, kGauge, started, false},
+    {"pod_cpu_usage_seconds_total", "CPU time used by the pod.", ResourceScope::kPod, kCounter,
      cpu_seconds},
-    {"pod_memory_working_set_bytes", "Working set of the pod.", Whose::kPod, kGauge, held},
-    {"pod_swap_usage_bytes", "Swap in use by the pod.", Whose::kPod, kGauge, swapped},
+    {"pod_memory_working_set_bytes", "Working set of the pod.", ResourceScope::kPod, kGauge,
+     memory_working_set},
+    {"pod_swap_usage_bytes", "Swap in use by the pod.", ResourceScope::kPod, kGauge, swapped},
 };
 
 std::string pod_labels(const PodRow& row) {
@@ -82,8 +84,8 @@ std::string container_labels(std::string_view name, const PodRow& row) {
 
 }  // namespace
 
-ResourcePage::ResourcePage(const SummarySetup& setup, Format format)
-    : format_(format), node_(setup.shown->node.latest()), cgroups_(setup.shown->cgroups.latest()) {
+ResourceMetricsBody::ResourceMetricsBody(const SummarySetup& setup, Format format)
+    : format_(format), node_(setup.views->node.latest()), cgroups_(setup.views->cgroups.latest()) {
   if (node_) node_time_ = setup.wall_time(node_->at);
   if (!cgroups_) return;
   time_ = setup.wall_time(cgroups_->at);
@@ -95,32 +97,33 @@ ResourcePage::ResourcePage(const SummarySetup& setup, Format format)
   if (const auto root = index.root()) nodes_.push_back({*root, ""});
   for (const PodRow& row : cgroups_->pods) {
     if (const auto own = index.record_of(row.cgroup)) add(pods_, *own, pod_labels(row));
-    for (const auto& place : index.containers_of(row))
-      add(containers_, place.record, container_labels(place.name, row));
+    for (const auto& container_record : index.containers_of(row))
+      add(containers_, container_record.record, container_labels(container_record.name, row));
   }
 }
 
 // The older format has milliseconds, OpenMetrics seconds.
-std::string ResourcePage::stamp(WallTime time) const {
+std::string ResourceMetricsBody::timestamp(WallTime time) const {
   const auto ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
   if (format_ == Format::kText) return fmt::format(" {}", ms);
   return fmt::format(" {}.{:03}", ms / 1000, ms % 1000);
 }
 
-void ResourcePage::append_family(std::string& out, std::size_t family) const {
-  const Quantity& quantity = kQuantities[family];
-  const auto& subjects = quantity.whose == Whose::kNode  ? nodes_
-                         : quantity.whose == Whose::kPod ? pods_
-                                                         : containers_;
-  const std::string at = quantity.stamped ? stamp(time_) : "";
-  bool headed = false;
+void ResourceMetricsBody::append_family(std::string& out, std::size_t family) const {
+  const ResourceMetric& resource_metric = kResourceMetrics[family];
+  const auto& subjects = resource_metric.scope == ResourceScope::kNode  ? nodes_
+                         : resource_metric.scope == ResourceScope::kPod ? pods_
+                                                                        : containers_;
+  const std::string at = resource_metric.has_timestamp ? timestamp(time_) : "";
+  bool header_written = false;
   for (const Subject& subject : subjects) {
-    const auto value = quantity.read(*cgroups_, subject.record);
+    const auto value = resource_metric.read(*cgroups_, subject.record);
     if (!value) continue;
-    if (!headed) append_header(out, format_, quantity.name, quantity.help, quantity.type);
-    headed = true;
-    out.append(quantity.name);
+    if (!header_written)
+      append_header(out, format_, resource_metric.name, resource_metric.help, resource_metric.type);
+    header_written = true;
+    out.append(resource_metric.name);
     if (!subject.labels.empty()) out.append("{").append(subject.labels).append("}");
     out.push_back(' ');
     append_number(out, *value);
@@ -129,7 +132,7 @@ void ResourcePage::append_family(std::string& out, std::size_t family) const {
 }
 
 // By the eviction signal: the root cgroup has no memory.current.
-void ResourcePage::append_node_memory(std::string& out) const {
+void ResourceMetricsBody::append_node_memory(std::string& out) const {
   if (!node_) return;
   const auto& signal = of(node_->observations, Signal::kMemoryAvailable);
   if (!signal) return;
@@ -137,10 +140,10 @@ void ResourcePage::append_node_memory(std::string& out) const {
   append_header(out, format_, kName, "Working set of the node.", kGauge);
   out.append(kName).push_back(' ');
   append_number(out, static_cast<double>(signal->capacity - signal->available));
-  out.append(stamp(node_time_)).push_back('\n');
+  out.append(timestamp(node_time_)).push_back('\n');
 }
 
-void ResourcePage::append_errors(std::string& out) const {
+void ResourceMetricsBody::append_errors(std::string& out) const {
   const double failed = node_ && cgroups_ ? 0 : 1;
   for (const std::string_view name : {"resource_scrape_error", "scrape_error"}) {
     append_header(out, format_, name, "1: there is nothing to tell yet.", kGauge);
@@ -150,8 +153,8 @@ void ResourcePage::append_errors(std::string& out) const {
   }
 }
 
-bool ResourcePage::append_piece(std::string& out) {
-  const std::size_t families = cgroups_ ? std::size(kQuantities) : 0;
+bool ResourceMetricsBody::append_chunk(std::string& out) {
+  const std::size_t families = cgroups_ ? std::size(kResourceMetrics) : 0;
   if (family_ < families) {
     append_family(out, family_++);
     return true;
@@ -159,7 +162,7 @@ bool ResourcePage::append_piece(std::string& out) {
   if (family_ > families) return false;
   append_node_memory(out);
   append_errors(out);
-  out.append(page_end(format_));
+  out.append(exposition_end(format_));
   ++family_;
   return true;
 }

@@ -3,8 +3,8 @@
 // pods and their containers, each sample with the time it was taken.
 #pragma once
 
-#include "report/exposition/body.h"
-#include "report/exposition/format.h"
+#include "report/http/response_body.h"
+#include "report/metrics/exposition/exposition_format.h"
 #include "report/summary/summary.h"
 
 #include <string>
@@ -12,27 +12,27 @@
 
 namespace headroom::report {
 
-class ResourcePage final : public PiecewiseBody {
+class ResourceMetricsBody final : public ChunkedBody {
  public:
-  ResourcePage(const SummarySetup& setup, Format format);
+  ResourceMetricsBody(const SummarySetup& setup, Format format);
 
   // Whose samples a family has.
-  enum class Whose : std::uint8_t { kNode, kPod, kContainer };
+  enum class ResourceScope : std::uint8_t { kNode, kPod, kContainer };
 
  private:
   struct Subject {
     std::size_t record = 0;
     std::string labels;  // ready to be written; "" of the node
   };
-  bool append_piece(std::string& out) override;
+  bool append_chunk(std::string& out) override;
   void append_family(std::string& out, std::size_t family) const;
   void append_node_memory(std::string& out) const;
   void append_errors(std::string& out) const;
-  std::string stamp(WallTime time) const;
+  std::string timestamp(WallTime time) const;
 
   const Format format_;
-  Published<NodeView>::Reading node_;
-  Published<CgroupTable>::Reading cgroups_;
+  Published<NodeView>::ReadGuard node_;
+  Published<CgroupTable>::ReadGuard cgroups_;
   WallTime node_time_;
   WallTime time_;
   std::vector<Subject> nodes_, pods_, containers_;

@@ -10,13 +10,13 @@ namespace headroom::report {
 namespace {
 
 // Known, and a number: the Summary API has no word for "no limit".
-bool tells(const hr_record& record, hr_u32 group, hr_u64 value) {
+bool is_known(const hr_record& record, hr_u32 group, hr_u64 value) {
   return (record.valid & group) && value != HR_UNKNOWN && value != HR_NO_LIMIT;
 }
 
 void put_field(Json& object, const char* name, const hr_record& record, hr_u32 group,
                hr_u64 value) {
-  if (tells(record, group, value)) object[name] = value;
+  if (is_known(record, group, value)) object[name] = value;
 }
 
 // Only totals: the averages of the kernel are as old as its last averaging, and are not read.
@@ -24,7 +24,7 @@ Json psi_json(const hr_record& record, hr_psi_resource resource) {
   Json psi;
   const auto kind = [&](const char* name, hr_psi_kind which) {
     const hr_u64 total = record.psi_ns[resource][which];
-    if (tells(record, HR_PSI, total)) psi[name]["total"] = total;
+    if (is_known(record, HR_PSI, total)) psi[name]["total"] = total;
   };
   kind("full", HR_PSI_FULL);
   kind("some", HR_PSI_SOME);
@@ -32,7 +32,7 @@ Json psi_json(const hr_record& record, hr_psi_resource resource) {
 }
 
 // The time comes first, and alone it says nothing.
-Json timed(WallTime time, Json fields) {
+Json with_time(WallTime time, Json fields) {
   if (fields.empty()) return nullptr;
   Json result{{"time", metav1_time(time)}};
   result.update(fields);
@@ -65,39 +65,39 @@ Json cpu_json(const CgroupReading& reading) {
   if (reading.usage_nanocores != HR_UNKNOWN) cpu["usageNanoCores"] = reading.usage_nanocores;
   put_field(cpu, "usageCoreNanoSeconds", reading.record, HR_CPU, reading.record.cpu_usage_ns);
   put(cpu, "psi", psi_json(reading.record, HR_PSI_CPU));
-  return timed(reading.time, std::move(cpu));
+  return with_time(reading.time, std::move(cpu));
 }
 
 Json memory_json(const CgroupReading& reading) {
   const hr_record& record = reading.record;
   Json memory = Json::object();
-  const auto held = working_set(record);
-  if (held && tells(record, HR_MEMORY_LIMITS, record.memory_max)) {
-    const auto used = static_cast<hr_u64>(held->count);
+  const auto used_memory = working_set(record);
+  if (used_memory && is_known(record, HR_MEMORY_LIMITS, record.memory_max)) {
+    const auto used = static_cast<hr_u64>(used_memory->count);
     memory["availableBytes"] = record.memory_max > used ? record.memory_max - used : 0;
   }
   put_field(memory, "usageBytes", record, HR_MEMORY_USAGE, record.memory_usage);
-  if (held) memory["workingSetBytes"] = held->count;
+  if (used_memory) memory["workingSetBytes"] = used_memory->count;
   put_field(memory, "rssBytes", record, HR_MEMORY_STAT, record.anon);
   put(memory, "psi", psi_json(record, HR_PSI_MEMORY));
-  return timed(reading.time, std::move(memory));
+  return with_time(reading.time, std::move(memory));
 }
 
 Json swap_json(const CgroupReading& reading) {
   const hr_record& record = reading.record;
   Json swap = Json::object();
-  const bool used = tells(record, HR_MEMORY_USAGE, record.swap_usage);
-  if (used && tells(record, HR_MEMORY_LIMITS, record.swap_max))
+  const bool used = is_known(record, HR_MEMORY_USAGE, record.swap_usage);
+  if (used && is_known(record, HR_MEMORY_LIMITS, record.swap_max))
     swap["swapAvailableBytes"] =
         record.swap_max > record.swap_usage ? record.swap_max - record.swap_usage : 0;
   if (used) swap["swapUsageBytes"] = record.swap_usage;
-  return timed(reading.time, std::move(swap));
+  return with_time(reading.time, std::move(swap));
 }
 
 Json io_json(const CgroupReading& reading) {
   Json io = Json::object();
   put(io, "psi", psi_json(reading.record, HR_PSI_IO));
-  return timed(reading.time, std::move(io));
+  return with_time(reading.time, std::move(io));
 }
 
 Json process_json(const CgroupReading& reading) {
@@ -118,7 +118,7 @@ Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observ
     fs["inodes"] = inodes->capacity;
     fs["inodesUsed"] = inodes->capacity - inodes->available;
   }
-  return timed(time, std::move(fs));
+  return with_time(time, std::move(fs));
 }
 
 Json rlimit_json(const std::optional<Observation>& pids, WallTime time) {

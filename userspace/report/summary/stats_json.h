@@ -3,8 +3,8 @@
 // units. What is not known is left out, as its omitempty does.
 #pragma once
 
-#include "report/audit_line.h"
-#include "report/node_view.h"
+#include "report/eviction/audit_line.h"
+#include "report/view/node_view.h"
 
 #include <headroom/snapshot.h>
 

@@ -8,7 +8,7 @@
 namespace headroom::report {
 namespace {
 
-std::string dumped(const Json& json) {
+std::string to_json_text(const Json& json) {
   // Names come from manifests and directories: what is no UTF-8 must not spoil the answer.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -69,17 +69,17 @@ void put_node_rest(Json& node, const NodeView& view, WallTime time) {
 
 }  // namespace
 
-Summary::Summary(const SummarySetup& setup, bool cpu_and_memory)
+SummaryBody::SummaryBody(const SummarySetup& setup, bool cpu_and_memory)
     : setup_(&setup),
       cpu_and_memory_(cpu_and_memory),
-      node_(setup.shown->node.latest()),
-      cgroups_(setup.shown->cgroups.latest()) {
+      node_(setup.views->node.latest()),
+      cgroups_(setup.views->cgroups.latest()) {
   if (!cgroups_) return;
   index_.emplace(*cgroups_, setup.names.get());
   time_ = setup.wall_time(cgroups_->at);
 }
 
-std::string Summary::node_text() const {
+std::string SummaryBody::node_text() const {
   Json node{{"nodeName", setup_->node_name}};
   Json& systems = node["systemContainers"] = Json::array();
   if (index_) {
@@ -98,27 +98,28 @@ std::string Summary::node_text() const {
     put_node_memory(node, *node_, time);
     if (!cpu_and_memory_) put_node_rest(node, *node_, time);
   }
-  return dumped(node);
+  return to_json_text(node);
 }
 
-std::string Summary::pod_text(const PodRow& row) const {
+std::string SummaryBody::pod_text(const PodRow& row) const {
   Json pod{
       {"podRef",
        {{"name", row.pod->name}, {"namespace", row.pod->pod_namespace}, {"uid", row.pod->uid}}}};
   const auto own = index_->record_of(row.cgroup);
   if (own) put_start(pod, cgroups_->started_ns(*own));
   Json& containers = pod["containers"] = Json::array();
-  for (const auto& place : index_->containers_of(row))
-    containers.push_back(
-        container_json(place.name, reading_of(*cgroups_, place.record, time_), cpu_and_memory_));
-  if (!own) return dumped(pod);
+  for (const auto& container_record : index_->containers_of(row))
+    containers.push_back(container_json(container_record.name,
+                                        reading_of(*cgroups_, container_record.record, time_),
+                                        cpu_and_memory_));
+  if (!own) return to_json_text(pod);
   const CgroupReading reading = reading_of(*cgroups_, *own, time_);
   put_usage(pod, reading, cpu_and_memory_);
   if (!cpu_and_memory_) put(pod, "process_stats", process_json(reading));
-  return dumped(pod);
+  return to_json_text(pod);
 }
 
-bool Summary::append_piece(std::string& out) {
+bool SummaryBody::append_chunk(std::string& out) {
   switch (next_) {
     case Next::kNode:
       out.append("{\"node\":").append(node_text()).append(",\"pods\":[");

@@ -2,7 +2,7 @@
 // Summary: /stats/summary, the kubelet's Summary API (v1alpha1), written pod by pod.
 #pragma once
 
-#include "report/exposition/body.h"
+#include "report/http/response_body.h"
 #include "report/reporter.h"
 #include "report/summary/workload_index.h"
 
@@ -22,27 +22,27 @@ struct SystemContainer {
 };
 
 struct SummarySetup {
-  std::shared_ptr<Shown> shown = {};
+  std::shared_ptr<PublishedViews> views = {};
   std::string node_name = {};
   std::vector<SystemContainer> system_containers = {};
   std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
   std::function<WallTime(Instant)> wall_time = wall_time_of;
 };
 
-class Summary final : public PiecewiseBody {
+class SummaryBody final : public ChunkedBody {
  public:
   // `cpu_and_memory`: nothing else, as ?only_cpu_and_memory=true asks.
-  Summary(const SummarySetup& setup, bool cpu_and_memory);
+  SummaryBody(const SummarySetup& setup, bool cpu_and_memory);
 
  private:
-  bool append_piece(std::string& out) override;
+  bool append_chunk(std::string& out) override;
   std::string node_text() const;
   std::string pod_text(const PodRow& row) const;
 
   const SummarySetup* setup_;
   const bool cpu_and_memory_;
-  Published<NodeView>::Reading node_;
-  Published<CgroupTable>::Reading cgroups_;
+  Published<NodeView>::ReadGuard node_;
+  Published<CgroupTable>::ReadGuard cgroups_;
   std::optional<WorkloadIndex> index_;
   WallTime time_;
   std::size_t pod_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary/workload_index.h"
 
-#include "report/identity.h"
+#include "report/view/pod_index.h"
 
 #include <algorithm>
 
@@ -38,15 +38,15 @@ std::string WorkloadIndex::name_of(const PodRow& pod, std::string_view path) con
   return identity ? identity->container : "";
 }
 
-std::vector<WorkloadIndex::ContainerPlace> WorkloadIndex::containers_of(const PodRow& pod) const {
-  std::vector<ContainerPlace> places;
+std::vector<WorkloadIndex::ContainerRecord> WorkloadIndex::containers_of(const PodRow& pod) const {
+  std::vector<ContainerRecord> container_records;
   const auto first = std::lower_bound(by_parent_.begin(), by_parent_.end(),
                                       std::pair{pod.cgroup.value, std::size_t{0}});
   for (auto child = first; child != by_parent_.end() && child->first == pod.cgroup.value; ++child) {
     std::string name = name_of(pod, table_->path(child->second));
-    if (!name.empty()) places.push_back({std::move(name), child->second});
+    if (!name.empty()) container_records.push_back({std::move(name), child->second});
   }
-  return places;
+  return container_records;
 }
 
 }  // namespace headroom::report

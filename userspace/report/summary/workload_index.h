@@ -2,7 +2,7 @@
 // WorkloadIndex: a table's pods with the records of their own cgroups and of their containers.
 #pragma once
 
-#include "report/node_view.h"
+#include "report/view/node_view.h"
 
 #include <cstdint>
 #include <optional>
@@ -25,12 +25,12 @@ class WorkloadIndex {
   // By path from the cgroup root: "/system.slice".
   std::optional<std::size_t> named(std::string_view path) const;
 
-  struct ContainerPlace {
+  struct ContainerRecord {
     std::string name;
     std::size_t record = 0;
   };
   // The containers of a pod that have a cgroup and a name, in the table's order.
-  std::vector<ContainerPlace> containers_of(const PodRow& pod) const;
+  std::vector<ContainerRecord> containers_of(const PodRow& pod) const;
 
  private:
   std::string name_of(const PodRow& pod, std::string_view path) const;

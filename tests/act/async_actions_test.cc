@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Acts that take their time: commands, removals, and how they are told to be over.
+#include "act/async_actions.h"
+
+#include "act/exec/child_process.h"
+#include "act/exec/pre_stop.h"
+#include "act/remove_tree.h"
+#include "config/temp_dir.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+using test::TempDir;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+Instant clock_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
+int run(std::vector<std::string> argv, Duration within = 20s, bool in_background = false) {
+  auto child = Child::start({.argv = std::move(argv), .in_background = in_background});
+  if (!child) return child.error().code;
+  return child->wait(clock_now() + within, &clock_now, {});
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Command, TellsHowItEnded) {
+  EXPECT_EQ(run({"/bin/true"}), 0);
+  EXPECT_EQ(run({"/bin/sh", "-c", "exit 3"}), Outcome::kExitStatus | 3);
+  EXPECT_EQ(run({"/bin/sh", "-c", "kill -9 $$"}), Outcome::kExitStatus | 137);
+  EXPECT_EQ(run({"/no/such/program"}), ENOENT);
+  EXPECT_EQ(run({"true"}), 0) << "looked for in PATH";
+  EXPECT_EQ(run({}), EINVAL);
+}
+
+TEST(Command, IsStoppedWithAllItStartedWhenItsTimeIsUp) {
+  TempDir dir;
+  const fs::path pid = dir.path() / "pid";
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(run({"/bin/sh", "-c", "sleep 300 & echo $! > " + pid.string() + "; wait"}, 500ms),
+            ETIMEDOUT);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  const int child = std::stoi(text_of(pid));
+  for (int i = 0; i < 100 && ::kill(child, 0) == 0; ++i)  // a zombie of whoever reaps orphans
+    std::this_thread::sleep_for(20ms);
+  const std::string status = text_of("/proc/" + std::to_string(child) + "/stat");
+  EXPECT_TRUE(status.empty() || status.find(") Z") != std::string::npos) << status;
+}
+
+TEST(Command, InTheBackgroundStepsBackAndIsTheKernelsFirstChoice) {
+  TempDir dir;
+  const std::string out = dir.path() / "out";
+  ASSERT_EQ(run({"/bin/sh", "-c", "nice > " + out + "; cat /proc/self/oom_score_adj >> " + out},
+                20s, true),
+            0);
+  EXPECT_EQ(text_of(out), "19\n500\n");
+}
+
+TEST(Command, HasTheUsualUmaskWhateverOurs) {
+  TempDir dir;
+  const std::string out = dir.path() / "out";
+  const mode_t ours = ::umask(0077);
+  const int ended = run({"/bin/sh", "-c", "umask > " + out});
+  ::umask(ours);
+  ASSERT_EQ(ended, 0);
+  EXPECT_EQ(text_of(out), "0022\n");
+}
+
+TEST(Command, TakesNoMoreMemoryThanItMay) {
+  auto child = Child::start({.argv = {"/bin/sh", "-c", "ulimit -d"}, .data_limit = 64 << 20});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->wait(clock_now() + 20s, &clock_now, {}), 0);
+  const int starved = [&] {  // not even started, or dead at its first allocation
+    auto greedy =
+        Child::start({.argv = {"/bin/sh", "-c", "x=$(head -c 1M /dev/zero | tr '\\0' x); echo $x"},
+                      .data_limit = 4096});
+    return greedy ? greedy->wait(clock_now() + 20s, &clock_now, {}) : greedy.error().code;
+  }();
+  EXPECT_NE(starved, 0);
+}
+
+TEST(Command, BesideAProcessSeesTheWorldAsItDoes) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
+  TempDir dir;
+  const pid_t pod = ::fork();
+  if (pod == 0) {
+    if (::chdir(dir.path().c_str()) != 0) ::_exit(1);
+    ::execle("/bin/sleep", "sleep", "60", nullptr,
+             std::array<char*, 3>{const_cast<char*>("POD=web"),
+                                  const_cast<char*>("PATH=/bin:/usr/bin"), nullptr}
+                 .data());
+    ::_exit(1);
+  }
+  std::this_thread::sleep_for(300ms);
+  auto child = Child::start(
+      {.argv = {"sh", "-c", "echo $POD > here; exit 4"}, .cgroup_procs = -1, .beside = pod});
+  ASSERT_TRUE(child) << child.error().what;
+  EXPECT_EQ(child->wait(clock_now() + 20s, &clock_now, {}), Outcome::kExitStatus | 4);
+  EXPECT_EQ(text_of(dir.path() / "here"), "web\n");
+  ::kill(pod, SIGKILL);
+  ::waitpid(pod, nullptr, 0);
+}
+
+// The lines of a status file that say what a process may do.
+std::string privileges_in(const fs::path& status) {
+  std::istringstream lines(text_of(status));
+  std::string found;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("Cap") || line.starts_with("NoNewPrivs") || line.starts_with("Uid") ||
+        line.starts_with("Seccomp:"))
+      found += line + "\n";
+  return found;
+}
+
+struct Reduced {
+  std::string_view name;
+  std::uint64_t bounding;
+  uid_t uid;
+  bool filtered;
+};
+
+pid_t start_reduced(const Reduced& how, const fs::path& directory) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  if (::chdir(directory.c_str()) != 0) ::_exit(1);
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
+    if ((how.bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability);
+  if (::setresuid(how.uid, how.uid, how.uid) != 0) ::_exit(1);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  sock_filter allow[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  const sock_fprog program{1, allow};
+  if (how.filtered && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(1);
+  ::execl("/bin/sleep", "sleep", "60", nullptr);
+  ::_exit(1);
+}
+
+TEST(Command, BesideAProcessHasNoMorePrivilegesThanIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
+  for (const Reduced& how :
+       {Reduced{"none", 0, 0, false}, Reduced{"chown_and_kill", 0x21, 0, false},
+        Reduced{"not_root", 0x21, 65534, false},
+        Reduced{"not_root_bounding_full", ~0ULL, 65534, false},
+        Reduced{"seccomp_filter", 0, 0, true}}) {
+    SCOPED_TRACE(how.name);
+    TempDir dir;
+    fs::permissions(dir.path(), fs::perms::all);
+    const pid_t pod = start_reduced(how, dir.path());
+    std::this_thread::sleep_for(300ms);
+    auto child = Child::start({.argv = {"/bin/sh", "-c", "cat /proc/self/status > here"},
+                               .cgroup_procs = -1,
+                               .beside = pod});
+    if (how.filtered) {
+      ASSERT_FALSE(child);
+      EXPECT_EQ(child.error().code, EOPNOTSUPP);
+    } else {
+      EXPECT_TRUE(child) << child.error().what;
+      if (child) {
+        EXPECT_EQ(child->wait(clock_now() + 20s, &clock_now, {}), 0);
+      }
+      EXPECT_EQ(privileges_in(dir.path() / "here"),
+                privileges_in("/proc/" + std::to_string(pod) + "/status"));
+    }
+    ::kill(pod, SIGKILL);
+    ::waitpid(pod, nullptr, 0);
+  }
+}
+
+TEST(PreStop, RunsOnlyInTheContainersOwnCgroup) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
+  const std::string id(64, 'a');
+  struct Case {
+    std::string cgroup;
+    std::vector<std::string> containers;  // the first has the command
+    int expected;
+  };
+  for (const auto& [cgroup, containers, expected] : {
+           Case{"team-main.service", {"main", "web"}, 0},
+           Case{"web-main.service", {"main", "web-main"}, ESRCH},
+           Case{"domain.service", {"main", "web"}, ESRCH},
+           Case{"main2.service", {"main", "web"}, ESRCH},
+           Case{"app.service", {"main"}, 0},
+           Case{"app.service", {"main", "web"}, ESRCH},
+           Case{"cri-containerd-" + id + ".scope", {"main"}, ESRCH},
+           Case{id, {"a", "web"}, ESRCH},
+       }) {
+    SCOPED_TRACE(cgroup);
+    TempDir dir;
+    const pid_t process = start_reduced({"none", 0, 0, false}, "/");
+    std::this_thread::sleep_for(300ms);
+    fs::create_directories(dir.path() / cgroup);
+    std::ofstream(dir.path() / cgroup / "cgroup.procs") << process << "\n";
+    auto pod = std::make_shared<Pod>();
+    for (const std::string& name : containers)
+      pod->containers.push_back({.name = name, .requests = {}, .limits = {}});
+    pod->containers.front().pre_stop = {"/bin/true"};
+    Decision decision;
+    decision.pod = pod;
+    decision.deadline = clock_now() + 20s;
+    const Fd directory(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    EXPECT_EQ(run_pre_stop(decision, directory.get(), &clock_now, {}), expected);
+    ::kill(process, SIGKILL);
+    ::waitpid(process, nullptr, 0);
+  }
+}
+
+TEST(RemoveTree, TakesAllBelowAndNothingBeside) {
+  TempDir dir;
+  TempDir elsewhere;
+  const fs::path kept = elsewhere.write("kept", "x");
+  const fs::path tree = dir.path() / "tree";
+  fs::create_directories(tree / "a/b/c");
+  for (int i = 0; i < 600; ++i)
+    std::ofstream(tree / "a" / std::to_string(i)) << i;
+  fs::create_symlink(elsewhere.path(), tree / "a/b/away");
+  fs::create_symlink(kept, tree / "file-away");
+  EXPECT_TRUE(remove_tree(tree, {}));
+  EXPECT_FALSE(fs::exists(tree));
+  EXPECT_TRUE(fs::exists(kept)) << "no symbolic link is followed";
+  EXPECT_TRUE(remove_tree(tree, {})) << "gone already is as wanted";
+}
+
+TEST(RemoveTree, DoesNotEnterThroughALink) {
+  TempDir dir;
+  TempDir elsewhere;
+  const fs::path kept = elsewhere.write("kept", "x");
+  fs::create_directory_symlink(elsewhere.path(), dir.path() / "link");
+  EXPECT_FALSE(remove_tree(dir.path() / "link", {}));
+  EXPECT_TRUE(fs::exists(kept));
+}
+
+TEST(AsyncActions, EndAsOutcomesOfTheirDecision) {
+  AsyncActions errands(&clock_now);
+  Decision decision;
+  decision.act = Act::kReclaim;
+  std::vector<Outcome> ended;
+  errands.collect(ended);
+  EXPECT_TRUE(ended.empty());
+  ASSERT_TRUE(errands.start(decision, [](const std::stop_token&) { return 5; }));
+  for (int i = 0; i < 1000 && ended.empty(); ++i) {
+    std::this_thread::sleep_for(5ms);
+    errands.collect(ended);
+  }
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].result, Outcome::Result::kDone);
+  EXPECT_EQ(ended[0].error, 5);
+  EXPECT_EQ(ended[0].decision.act, Act::kReclaim);
+  errands.collect(ended);
+  EXPECT_TRUE(ended.empty()) << "told once";
+}
+
+TEST(AsyncActions, AreBoundedAndStopWithTheirOwner) {
+  const auto began = std::chrono::steady_clock::now();
+  {
+    AsyncActions errands(&clock_now);
+    const auto long_work = [](const std::stop_token& stop) {
+      while (!stop.stop_requested())
+        std::this_thread::sleep_for(5ms);
+      return ECANCELED;
+    };
+    for (std::size_t i = 0; i < AsyncActions::kMaxRunning; ++i)
+      EXPECT_TRUE(errands.start({}, long_work));
+    EXPECT_FALSE(errands.start({}, long_work));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
+}
+
+}  // namespace
+}  // namespace headroom::act

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The releaser on real cgroups of the running kernel; how fast memory comes back, the lab shows.
+#include "act/kill/reaper.h"
+
+#include "act/kill/kill_assist.h"
+#include "base/clock.h"
+#include "daemon/turn/allocation_count.h"
+#include "support/test_cgroup.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+using namespace std::chrono_literals;
+using test::TestCgroup;
+using test::wait_for;
+
+bool within(std::chrono::milliseconds limit, const std::function<bool()>& true_now) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (std::chrono::steady_clock::now() < until) {
+    if (true_now()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true_now();
+}
+
+void kill_all(const TestCgroup& cgroup) {
+  const Fd knob(::openat(cgroup.directory(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(::write(knob.get(), "1", 1), 1);
+}
+
+bool may_have_real_time() {
+  bool may = false;
+  std::thread([&] { may = raise_this_thread_to_realtime(); }).join();
+  return may;
+}
+
+// A process of two threads that wait until they are killed.
+class ThreadedChild {
+ public:
+  ThreadedChild() : pid_(::fork()) {
+    if (pid_ > 0) return;
+    std::thread([] { ::pause(); }).detach();
+    ::pause();
+    ::_exit(1);
+  }
+  ~ThreadedChild() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+  // Of each thread, once there are two.
+  std::vector<int> policies() const {
+    std::vector<int> seen;
+    within(5s, [&] {
+      seen.clear();
+      for (const auto& task :
+           std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task"))
+        seen.push_back(::sched_getscheduler(std::stoi(task.path().filename())));
+      return seen.size() == 2;
+    });
+    return seen;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+class ReaperTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::writable_cgroup2()) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+  }
+};
+
+TEST_F(ReaperTest, AttendsToTheKilledAndAllocatesNothingOnTheWay) {
+  TestCgroup pod("releaser");
+  TestCgroup container(pod, "container");
+  const pid_t child = container.spawn_sleeping_child();
+  Reaper reaper;
+  kill_all(pod);
+  const auto before = daemon::allocations_on_this_thread();
+  reaper.help(pod.directory());
+  EXPECT_EQ(daemon::allocations_on_this_thread(), before);
+  EXPECT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
+  EXPECT_TRUE(wait_for(child, 5000));
+}
+
+TEST_F(ReaperTest, LivingProcessesAreNeverReaped) {
+  TestCgroup pod("releaser-alive");
+  pod.spawn_sleeping_child();
+  Reaper reaper;
+  reaper.help(pod.directory());
+  EXPECT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
+  std::this_thread::sleep_for(Reaper::kHedge * 4);
+  EXPECT_EQ(reaper.tally().reaped, 0u) << "the kernel refuses: nobody sent it SIGKILL";
+}
+
+TEST_F(ReaperTest, EveryThreadOfTheDyingRunsBeforeEverybodyElse) {
+  if (!may_have_real_time())
+    GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
+  const ThreadedChild child;  // it lives, for there to be something to look at
+  ASSERT_EQ(child.policies(), (std::vector<int>{SCHED_OTHER, SCHED_OTHER}));
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
+  Reaper reaper;
+  reaper.help_process(process.get());
+  EXPECT_TRUE(within(5s, [&] { return reaper.tally().boosted == 1; }));
+  EXPECT_EQ(child.policies(), (std::vector<int>{SCHED_RR, SCHED_RR}));
+}
+
+TEST_F(ReaperTest, AProcessStartedAfterTheKillIsNotBoosted) {
+  if (!may_have_real_time())
+    GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
+  TestCgroup pod("releaser-restarted");
+  const pid_t next = pod.spawn_sleeping_child();  // as of a service that was restarted at once
+  Reaper reaper;
+  reaper.help(pod.directory(), observe::now() - 10s);
+  ASSERT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
+  EXPECT_EQ(reaper.tally().boosted, 0u);
+  EXPECT_EQ(::sched_getscheduler(next), SCHED_OTHER);
+  reaper.help(pod.directory(), observe::now());
+  ASSERT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 2; }));
+  EXPECT_EQ(reaper.tally().boosted, 1u) << "one that was there at the kill is";
+  EXPECT_EQ(::sched_getscheduler(next), SCHED_RR);
+}
+
+TEST_F(ReaperTest, NobodyIsBoostedForAProcessThatIsNoMore) {
+  std::optional<Fd> process;
+  {
+    const ThreadedChild child;
+    process.emplace(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
+  }
+  EXPECT_FALSE(raise_to_realtime(process->get()));
+}
+
+TEST_F(ReaperTest, AVanishedCgroupIsNoTrouble) {
+  Reaper reaper;
+  {
+    TestCgroup pod("releaser-gone");
+    const Fd held(::fcntl(pod.directory(), F_DUPFD_CLOEXEC, 0));
+    pod.remove();
+    reaper.help(held.get());
+  }
+  EXPECT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
+  EXPECT_EQ(reaper.tally().reaped, 0u);
+}
+
+TEST_F(ReaperTest, MoreThanItHasRoomForAreCountedNotBlocked) {
+  TestCgroup pod("releaser-many");
+  Reaper reaper;
+  constexpr std::uint64_t kMany = 2000;
+  for (std::uint64_t i = 0; i < kMany; ++i)
+    reaper.help(pod.directory());
+  EXPECT_TRUE(within(10s, [&] {
+    const ReaperCounts tally = reaper.tally();
+    return tally.uncapped + tally.refused == kMany;
+  }));
+}
+
+}  // namespace
+}  // namespace headroom::act

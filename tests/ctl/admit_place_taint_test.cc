@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// admit, place and taint: what people are shown.
+#include "ctl/admit/admit_command.h"
+#include "ctl/admit/place_command.h"
+#include "ctl/status/status_command.h"
+#include "ctl/taint_command.h"
+#include "judge/admission_node.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+
+json pod(const char* name, bool admitted) {
+  return {{"namespace", "default"},    {"name", name},
+          {"admitted", admitted},      {"refusals", json::array()},
+          {"overcome", json::array()}, {"preempts", json::array()},
+          {"unwelcome", json::array()}};
+}
+
+std::string answer(const json& pods) {
+  return json{{"node", "n"}, {"pods", pods}}.dump();
+}
+
+TEST(AdmitOutput, EveryReasonAndPreemptedPods) {
+  json refused = pod("hog", false);
+  refused["refusals"] = {{{"reason", "Evicted"}, {"message", "The node had condition: [A]. "}},
+                         {{"reason", "OutOfcpu"}, {"message", "Node didn't have enough"}}};
+  json critical = pod("dns", true);
+  critical["overcome"] = {{{"reason", "OutOfpods"}, {"message", "too many"}}};
+  critical["preempts"] = {
+      {{"namespace", "default"}, {"name", "web"}, {"qos", "BestEffort"}, {"priority", 7}}};
+  critical["unwelcome"] = {"a:PreferNoSchedule"};
+  const auto rendered = render_admission(answer({pod("ok", true), refused, critical}), {});
+  ASSERT_TRUE(rendered);
+  EXPECT_FALSE(rendered->all_admitted);
+  EXPECT_EQ(rendered->text,
+            "default/ok: admitted\n"
+            "default/hog: refused\n"
+            "  Evicted   The node had condition: [A].\n"
+            "  OutOfcpu  Node didn't have enough\n"
+            "default/dns: admitted, displacing 1 pod\n"
+            "  OutOfpods  too many\n"
+            "  displaces default/web (BestEffort, priority 7)\n"
+            "  rather elsewhere: it does not tolerate a:PreferNoSchedule\n");
+}
+
+TEST(AdmitOutput, TrueOnlyIfAllAreAdmitted) {
+  EXPECT_TRUE(render_admission(answer(json::array({pod("a", true)})), {})->all_admitted);
+  EXPECT_FALSE(render_admission(answer({pod("a", true), pod("b", false)}), {})->all_admitted);
+  EXPECT_FALSE(render_admission("{}", {}));
+  EXPECT_FALSE(render_admission("nonsense", {}));
+}
+
+TEST(PlaceOutput, ScoresBestFirstAndReasonsOfTheOthers) {
+  std::vector<NodeState> nodes{node_named("busy"), node_named("idle"), node_named("tainted")};
+  nodes[0].pods = {on_node(pod_asking("old", {.cpu = "2", .memory = "4Gi"}))};
+  nodes[2].taints = {{"dedicated", "gpu", TaintEffect::kNoSchedule}};
+  const Pod pod = pod_asking("web", {.cpu = "1", .memory = "2Gi"});
+  const PlacementResult places = place(pod, nodes);
+  EXPECT_EQ(render_places(pod, nodes, places, {}),
+            "NODE  TOTAL  LEAST ALLOCATED  BALANCED  TAINTS  AFFINITY\n"
+            "idle    475               75       100     100         0\n"
+            "busy    425               25       100     100         0\n"
+            "tainted: node(s) had untolerated taint {dedicated: gpu}\n"
+            "default/web belongs on idle\n");
+  const json told = json::parse(places_json(pod, nodes, places));
+  EXPECT_EQ(told["node"], "idle");
+  EXPECT_EQ(told["nodes"][1]["scores"]["total"], 475);
+  EXPECT_FALSE(told["nodes"][2]["feasible"]);
+  EXPECT_TRUE(told["nodes"][2]["scores"].is_null());
+}
+
+TEST(PlaceOutput, NoFeasibleNode) {
+  std::vector<NodeState> nodes{node_named("n")};
+  nodes[0].unschedulable = true;
+  const Pod pod = pod_asking("web");
+  EXPECT_EQ(render_places(pod, nodes, place(pod, nodes), {}),
+            "n: node(s) were unschedulable\n"
+            "default/web: 0/1 nodes are available\n");
+}
+
+TEST(TaintOutput, TheOriginOfEachAndTheLeavingPods) {
+  const json status{{"taints",
+                     {{{"taint", "dedicated=gpu:NoExecute"}, {"from", "operator"}},
+                      {{"taint", "memory:NoSchedule"}, {"from", "condition"}}}},
+                    {"leaving",
+                     {{{"namespace", "default"}, {"name", "web"}, {"seconds", 12.0}},
+                      {{"namespace", "default"}, {"name", "late"}, {"seconds", -1.0}}}}};
+  EXPECT_EQ(render_taints(status.dump(), {}).value(),
+            "TAINT                    FROM\n"
+            "dedicated=gpu:NoExecute  operator\n"
+            "memory:NoSchedule        condition\n"
+            "default/web leaves in 12s\n"
+            "default/late its time is over\n");
+  EXPECT_EQ(json::parse(taints_json(status.dump()).value())["taints"].size(), 2u);
+  EXPECT_EQ(render_taints(R"({"taints": []})", {}).value(), "no taints\n");
+  EXPECT_FALSE(render_taints("{}", {})) << "not looked yet";
+  EXPECT_FALSE(render_taints(R"({"taints": [7]})", {}));
+}
+
+TEST(TaintOutput, InStatusWhereThereAreAny) {
+  Status status;
+  EXPECT_EQ(render_status(status, {}).find("taints:"), std::string::npos);
+  status.taints = {"a:NoExecute", "b=1:NoSchedule"};
+  EXPECT_NE(render_status(status, {}).find("\ntaints:  a:NoExecute, b=1:NoSchedule\n"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace headroom::ctl

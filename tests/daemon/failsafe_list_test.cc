@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentinel's list across a reload, with a real cgroup and a node that is short of memory.
+#include "daemon/turn/failsafe_list.h"
+
+#include "base/clock.h"
+#include "support/story.h"
+#include "support/test_cgroup.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+using namespace test;
+using namespace headroom::literals;
+
+struct NoReporter final : Reporter {
+  void report_turn(const Snapshot&, const Verdict&, std::span<const Outcome>) override {}
+};
+
+class FailsafeListTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!writable_cgroup2()) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+    ASSERT_NE(::mkdtemp(root.data()), nullptr);
+    // All memory is in use.
+    std::ofstream(root + "/memory.stat") << "anon 9000000000000000\nfile 0\ninactive_file 0\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(root); }
+
+  static Policy policy() {
+    Policy policy;
+    policy.thresholds = {memory_below(200_MiB)};
+    policy.mode = Mode::kEnforce;
+    return policy;
+  }
+  // The loop hangs; whether the pod of the list is killed within a second.
+  bool is_killed(bool adopted_without_threshold) {
+    TestCgroup cgroup("standby");
+    const pid_t child = cgroup.spawn_sleeping_child();
+    Story story(policy());
+    story.pod("hog", 1_GiB);
+    PodReading& pod = story.reading(0);
+    pod.cgroup = cgroup.id();
+    act::HostActuator actuator([&](CgroupId) { return cgroup.directory(); }, &observe::now);
+    NoReporter reporter;
+    FailsafeList standby(reporter, actuator, root,
+                         [](const Snapshot&, std::span<const Decision>) {});
+    standby.adopt(policy());
+    Snapshot snapshot = story.snapshot(1'000, 2_GiB);
+    actuator.arm(snapshot.pods);
+    Verdict verdict;
+    judge(policy(), snapshot, {}, verdict);
+    standby.report_turn(snapshot, verdict, {});
+    if (adopted_without_threshold) {
+      Policy none = policy();
+      none.thresholds.clear();
+      standby.adopt(none);
+      judge(none, snapshot, {}, verdict);
+      standby.report_turn(snapshot, verdict, {});
+    }
+    standby.beat(observe::now() - act::Sentinel::kOverdue * 2);
+    return wait_for(child, 2000).has_value();
+  }
+
+  std::string root = testing::TempDir() + "headroom-standby-XXXXXX";
+};
+
+TEST_F(FailsafeListTest, TheListIsKilledFromWhileThereIsAHardThreshold) {
+  EXPECT_TRUE(is_killed(false));
+}
+
+TEST_F(FailsafeListTest, AReloadThatRemovesTheHardThresholdRemovesTheList) {
+  EXPECT_FALSE(is_killed(true));
+}
+
+}  // namespace
+}  // namespace headroom::daemon

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the site is told of this host.
+#include "daemon/http_setup.h"
+
+#include "config/temp_dir.h"
+#include "daemon/sources/runtime_container_names.h"
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+std::vector<std::string> paths_of(const config::Config& config, const std::string& name) {
+  for (const auto& container : system_containers(config))
+    if (container.name == name) return container.paths;
+  return {};
+}
+
+TEST(SystemContainers, OfAPlainHostAreSystemdsOwn) {
+  const config::Config config;
+  EXPECT_EQ(paths_of(config, "kubelet"), std::vector<std::string>{"/system.slice/kubelet.service"});
+  EXPECT_EQ(paths_of(config, "misc"), std::vector<std::string>{"/system.slice"});
+  EXPECT_EQ(paths_of(config, "pods"), std::vector<std::string>{"/kubepods.slice"});
+  EXPECT_EQ(paths_of(config, "runtime").front(), "/system.slice/containerd.service");
+}
+
+TEST(SystemContainers, AreWhereTheConfigurationSays) {
+  config::Config config;
+  config.system_cgroups = {
+      .kubelet = "", .misc = "", .kube_reserved = "/kube", .system_reserved = "system.slice"};
+  EXPECT_EQ(paths_of(config, "kubelet"),
+            (std::vector<std::string>{"/kube", "/kube.slice", "/system.slice/kubelet.service"}));
+  EXPECT_EQ(paths_of(config, "misc").front(), "/system.slice");
+}
+
+TEST(RuntimeContainerNames, LooksAgainForAWhileAndRemembers) {
+  const test::TempDir root;
+  const std::string id(64, 'e');
+  const auto bundle =
+      root.path() / "run/containerd/io.containerd.runtime.v2.task/k8s.io" / id / "config.json";
+  RuntimeContainerNames names(nullptr, root.path());
+  EXPECT_EQ(names.find(id), nullptr);
+  std::filesystem::create_directories(bundle.parent_path());
+  std::ofstream(bundle) << R"({"annotations": {"io.kubernetes.cri.container-name": "app"}})";
+  ASSERT_NE(names.find(id), nullptr) << "the runtime wrote it down late";
+  std::filesystem::remove(bundle);
+  ASSERT_NE(names.find(id), nullptr) << "a name never changes";
+  EXPECT_EQ(names.find(id)->container, "app");
+}
+
+TEST(RuntimeContainerNames, GivesUpOnWhatNobodyTells) {
+  const test::TempDir root;
+  const std::string id(64, 'e');
+  RuntimeContainerNames names(nullptr, root.path());
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(names.find(id), nullptr);
+  const auto bundle =
+      root.path() / "run/containerd/io.containerd.runtime.v2.task/k8s.io" / id / "config.json";
+  std::filesystem::create_directories(bundle.parent_path());
+  std::ofstream(bundle) << R"({"annotations": {}})";
+  EXPECT_EQ(names.find(id), nullptr) << "it was looked for at every scrape";
+}
+
+}  // namespace
+}  // namespace headroom::daemon

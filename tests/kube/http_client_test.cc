@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request: what is sent, and what becomes of every kind of answer.
+#include "kube/http_client.h"
+
+#include "config/temp_dir.h"
+#include "kube/small_server.h"
+
+#include <cerrno>
+
+#include <gtest/gtest.h>
+
+namespace headroom::kube {
+namespace {
+
+using test::SmallServer;
+using test::TempDir;
+using namespace std::chrono_literals;
+
+config::ServerConfig at(const std::string& url) {
+  config::ServerConfig server;
+  server.url = url;
+  server.timeout = 2s;
+  return server;
+}
+
+bool has(const std::string& request, const std::string& line) {
+  return request.find("\r\n" + line + "\r\n") != std::string::npos;
+}
+
+TEST(Http, SendsWhatItIsToldAndReadsTheAnswer) {
+  SmallServer server([](const std::string&) {
+    return SmallServer::answer(429, "{\"later\":1}", "Retry-After: 7\r\nX-Two:  words here \r\n");
+  });
+  const auto response =
+      http(at(server.url()), {.method = "PATCH",
+                              .path = "/api/v1/pods?fieldManager=headroom",
+                              .headers = {{"Content-Type", "application/merge-patch+json"}},
+                              .body = "{}"});
+  ASSERT_TRUE(response) << response.error().what;
+  EXPECT_EQ(response->status, 429);
+  EXPECT_FALSE(response->good());
+  EXPECT_EQ(response->body, "{\"later\":1}");
+  EXPECT_EQ(*response->header("retry-after"), "7");
+  EXPECT_EQ(*response->header("x-two"), "words here");
+  EXPECT_EQ(response->header("etag"), nullptr);
+  const std::string request = server.requests().at(0);
+  EXPECT_TRUE(request.starts_with("PATCH /api/v1/pods?fieldManager=headroom HTTP/1.1\r\n"));
+  EXPECT_TRUE(has(request, "Content-Type: application/merge-patch+json"));
+  EXPECT_TRUE(has(request, "Accept: application/json"));
+  EXPECT_TRUE(request.ends_with("\r\n\r\n{}"));
+  EXPECT_EQ(request.find("Authorization"), std::string::npos);
+  EXPECT_EQ(request.find("Expect"), std::string::npos);
+}
+
+TEST(Http, ReadsTheTokenForEachRequest) {
+  SmallServer server([](const std::string&) { return SmallServer::answer(200, "{}"); });
+  TempDir dir;
+  auto told = at(server.url());
+  told.token_file = dir.write("token", "first\n");
+  HttpClient client(told);
+  ASSERT_TRUE(client.http({.path = "/pods"}));
+  dir.write("token", "second");
+  ASSERT_TRUE(client.http({.path = "/pods"}));
+  const auto requests = server.requests();
+  EXPECT_TRUE(has(requests.at(0), "Authorization: Bearer first"));
+  EXPECT_TRUE(has(requests.at(1), "Authorization: Bearer second"));
+}
+
+struct BadToken {
+  const char* name;
+  const char* text;
+};
+
+TEST(Http, ATokenThatIsNoneIsNotSent) {
+  SmallServer server([](const std::string&) { return SmallServer::answer(200, "{}"); });
+  TempDir dir;
+  auto told = at(server.url());
+  told.token_file = dir.path() / "absent";
+  EXPECT_FALSE(http(told, {.path = "/"}));
+  for (const BadToken row : {BadToken{"empty", " \n"}, BadToken{"two", "one\r\nX-Evil: two"},
+                             BadToken{"binary", "\x01\x02"}}) {
+    told.token_file = dir.write(row.name, row.text);
+    const auto response = http(told, {.path = "/"});
+    ASSERT_FALSE(response) << row.name;
+    EXPECT_NE(response.error().what.find("token"), std::string::npos) << response.error().what;
+  }
+  EXPECT_TRUE(server.requests().empty());
+}
+
+struct Failure {
+  const char* name;
+  SmallServer::Act act;
+};
+
+TEST(Http, HalfAnAnswerIsNone) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+  const Failure rows[] = {
+      {"nothing", {.bytes = ""}},
+      {"half of the body", {.bytes = head + "{\"kind\":"}},
+      {"reset in the body", {.bytes = head + "{\"kind\":", .reset = true}},
+      {"reset at once", {.bytes = "", .reset = true}},
+      {"no HTTP", {.bytes = "SSH-2.0-OpenSSH_9.2\r\n"}},
+      {"too late", {.bytes = head, .delay = 5s}},
+  };
+  for (const Failure& row : rows) {
+    SmallServer server([&](const std::string&) { return row.act; });
+    auto told = at(server.url());
+    told.timeout = 500ms;
+    const auto response = http(told, {.path = "/pods"});
+    ASSERT_FALSE(response) << row.name << ": " << response->body;
+    EXPECT_TRUE(response.error().what.starts_with("GET " + server.url() + "/pods: "))
+        << response.error().what;
+  }
+}
+
+TEST(Http, MoreThanIsAskedForIsAnError) {
+  SmallServer server(
+      [](const std::string&) { return SmallServer::answer(200, std::string(5000, 'x')); });
+  const auto response = http(at(server.url()), {.path = "/", .max_body = 4999});
+  ASSERT_FALSE(response);
+  EXPECT_NE(response.error().what.find("longer than 4999 bytes"), std::string::npos);
+  EXPECT_TRUE(http(at(server.url()), {.path = "/", .max_body = 5000}));
+}
+
+TEST(Http, NobodyThereIsAnErrorThatSaysWhere) {
+  const auto response = http(at("http://127.0.0.1:1"), {.path = "/pods"});
+  ASSERT_FALSE(response);
+  EXPECT_NE(response.error().what.find("127.0.0.1"), std::string::npos) << response.error().what;
+}
+
+// A bearer token is for whom it was meant.
+TEST(Http, GoesNowhereElse) {
+  SmallServer other([](const std::string&) { return SmallServer::answer(200, "{}"); });
+  SmallServer server([&](const std::string&) {
+    return SmallServer::answer(302, "", "Location: " + other.url() + "/pods\r\n");
+  });
+  const auto response = http(at(server.url()), {.path = "/pods"});
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 302);
+  EXPECT_TRUE(other.requests().empty());
+}
+
+TEST(Http, IsGivenUpWhenAskedTo) {
+  SmallServer server(
+      [](const std::string&) { return SmallServer::Act{.bytes = "", .delay = 20s}; });
+  auto told = at(server.url());
+  told.timeout = 30s;
+  std::stop_source stop;
+  std::jthread later([&] {
+    std::this_thread::sleep_for(200ms);
+    stop.request_stop();
+  });
+  const auto begun = std::chrono::steady_clock::now();
+  const auto response = http(told, {.path = "/"}, stop.get_token());
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, ECANCELED);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+}
+
+}  // namespace
+}  // namespace headroom::kube

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two directories of manifests, read as they change: a little at a time, nothing twice.
+#include "manifest/manifest_cache.h"
+
+#include "config/temp_dir.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempDir;
+using Names = std::set<std::string>;
+
+std::string pod(const std::string& name, const std::string& uid, const std::string& more = "") {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", uid: " + uid +
+         "}\nspec: {containers: [{name: main}]}\n" + more;
+}
+
+class ManifestShelfTest : public ::testing::Test {
+ protected:
+  ManifestShelfTest() {
+    fs::create_directory(kubelet());
+    fs::create_directory(ours());
+  }
+  fs::path kubelet() const { return dir_.path() / "kubelet"; }
+  fs::path ours() const { return dir_.path() / "ours"; }
+  // As programs write: a new file over the old one.
+  void write(const fs::path& file, const std::string& text) const {
+    const fs::path fresh = file.parent_path() / ".fresh";
+    std::ofstream(fresh) << text;
+    fs::rename(fresh, file);
+  }
+  ManifestCache::ReadResult read(std::size_t most = SIZE_MAX) {
+    const std::vector<ManifestSource> places{{kubelet(), {.of_kubelet = true}}, {ours(), {}}};
+    return shelf_.read(places, most);
+  }
+  static Names names(const ManifestCache::ReadResult& read) {
+    Names names;
+    for (const Pod& each : read.manifests.pods)
+      names.insert(each.name);
+    return names;
+  }
+
+  TempDir dir_;
+  ManifestCache shelf_;
+};
+
+TEST_F(ManifestShelfTest, FollowsWhatIsThere) {
+  write(kubelet() / "a.json", pod("a", "u1"));
+  write(ours() / "b.yaml", pod("b", "u2"));
+  EXPECT_EQ(names(read()), (Names{"a", "b"}));
+  write(kubelet() / "a.json", pod("a2", "u1"));
+  fs::remove(ours() / "b.yaml");
+  EXPECT_EQ(names(read()), Names{"a2"});
+}
+
+TEST_F(ManifestShelfTest, TheFirstPlaceKnowsBetterAndTheOtherIsTold) {
+  write(kubelet() / "a.json", pod("a", "u1"));
+  write(ours() / "mine.yaml", pod("mine", "u1"));
+  const auto seen = read();
+  EXPECT_EQ(names(seen), Names{"a"});
+  EXPECT_EQ(seen.manifests.of_kubelet, std::set<std::string>{"u1"});
+  ASSERT_EQ(seen.manifests.complaints.size(), 1u);
+  EXPECT_NE(seen.manifests.complaints[0].what.find("duplicate uid u1"), std::string::npos);
+  EXPECT_TRUE(seen.manifests.kubelet_complaints.empty());
+}
+
+// A directory of thousands is read in pieces, and what is known is not forgotten meanwhile.
+TEST_F(ManifestShelfTest, ReadsOnlySoMuchAtATime) {
+  for (int i = 0; i < 10; ++i)
+    write(kubelet() / (std::to_string(i) + ".json"),
+          pod("p" + std::to_string(i), "u" + std::to_string(i)));
+  auto seen = read(4);
+  EXPECT_FALSE(seen.complete);
+  EXPECT_EQ(seen.manifests.pods.size(), 4u);
+  seen = read(4);
+  EXPECT_FALSE(seen.complete);
+  EXPECT_EQ(seen.manifests.pods.size(), 8u);
+  seen = read(4);
+  EXPECT_TRUE(seen.complete);
+  EXPECT_EQ(seen.manifests.pods.size(), 10u);
+  write(kubelet() / "0.json", pod("new0", "u0"));
+  write(kubelet() / "1.json", pod("new1", "u1"));
+  seen = read(1);
+  EXPECT_FALSE(seen.complete);
+  EXPECT_EQ(seen.manifests.pods.size(), 10u) << "the one that waits counts as it was";
+  EXPECT_TRUE(names(seen).contains("new0") && names(seen).contains("p1"));
+  EXPECT_TRUE(names(read(1)).contains("new1"));
+  EXPECT_TRUE(read(0).complete) << "nothing is read that stays as it is";
+}
+
+TEST_F(ManifestShelfTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) {
+  write(kubelet() / "bad.json", "{\"kind\": \"Pod\"");
+  write(kubelet() / "good.json", pod("good", "u1"));
+  write(ours() / "bad.yaml", "kind: Pod\napiVersion: v2\n");
+  const auto seen = read();
+  EXPECT_EQ(names(seen), Names{"good"});
+  EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 1u);
+  ASSERT_EQ(seen.manifests.complaints.size(), 1u);
+  EXPECT_EQ(seen.manifests.complaints[0].file, (ours() / "bad.yaml").string());
+}
+
+// It runs: left out, it would be a pod of priority 0 without requests, and evicted first.
+TEST_F(ManifestShelfTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
+  const std::string odd =
+      "apiVersion: v1\nkind: Pod\n"
+      "metadata:\n  name: a\n  uid: u1\n"
+      "  ownerReferences: [{kind: DaemonSet, name: d}]\n"
+      "spec:\n  priority: 2000001000\n  priorityClassName: system-node-critical\n"
+      "  tolerations:\n"
+      "  - {key: k, operator: SomethingNew, value: \"5\", effect: NoExecute}\n"
+      "  - {operator: Exists, effect: NoSchedule}\n"
+      "  containers:\n"
+      "  - {name: main, resources: {requests: {memory: 64Mi, cpu: lots}}}\n"
+      "status: {qosClass: Burstable}\n";
+  write(kubelet() / "a.json", odd);
+  write(ours() / "a.yaml", odd);
+  const auto seen = read();
+  ASSERT_EQ(seen.manifests.pods.size(), 1u);
+  const Pod& pod = seen.manifests.pods[0];
+  EXPECT_EQ(pod.priority, 2'000'001'000);
+  EXPECT_EQ(pod.priority_class, "system-node-critical");
+  EXPECT_TRUE(pod.placement.daemon_set);
+  EXPECT_EQ(pod.declared_qos, QosClass::kBurstable);
+  ASSERT_EQ(pod.containers.size(), 1u);
+  EXPECT_EQ(pod.containers[0].requests.at("memory").value(), 64 << 20);
+  EXPECT_EQ(pod.placement.tolerations.size(), 1u) << "what is not understood tolerates nothing";
+  EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 2u) << "the operator and the quantity";
+  EXPECT_EQ(seen.manifests.complaints.size(), 2u) << "the operator's own file is still refused";
+}
+
+// The commands of a kubelet's pods are the kubelet's to run, in the container, through the runtime.
+TEST_F(ManifestShelfTest, APreStopCommandOfAKubeletsPodIsNotKept) {
+  const std::string text =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
+      "spec: {containers: [{name: main, lifecycle: {preStop: {exec: {command: [sync]}}}}]}\n";
+  write(kubelet() / "a.json", text);
+  const auto kubelets = read();
+  ASSERT_EQ(kubelets.manifests.pods.size(), 1u);
+  EXPECT_TRUE(kubelets.manifests.pods[0].containers[0].pre_stop.empty());
+  std::filesystem::remove(kubelet() / "a.json");
+  write(ours() / "a.yaml", text);
+  const auto operators = read();
+  ASSERT_EQ(operators.manifests.pods.size(), 1u);
+  EXPECT_FALSE(operators.manifests.pods[0].containers[0].pre_stop.empty());
+}
+
+// Nothing to rank it by: its cgroup alone counts, and its description is awaited.
+TEST_F(ManifestShelfTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
+  write(kubelet() / "a.json",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
+        "spec: {priority: high, containers: [{name: main}]}\n");
+  const auto seen = read();
+  EXPECT_TRUE(seen.manifests.pods.empty());
+  EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 1u);
+}
+
+TEST_F(ManifestShelfTest, APodThatEndedIsNotThere) {
+  write(kubelet() / "a.json", pod("a", "u1", "status: {phase: Failed}\n"));
+  write(kubelet() / "b.json", pod("b", "u2", "status: {phase: Pending}\n"));
+  EXPECT_EQ(names(read()), Names{"b"});
+}
+
+TEST_F(ManifestShelfTest, ADirectoryThatIsNotThereHoldsNothing) {
+  fs::remove(kubelet());
+  write(ours() / "b.yaml", pod("b", "u2"));
+  const auto seen = read();
+  EXPECT_EQ(names(seen), Names{"b"});
+  EXPECT_TRUE(seen.manifests.complaints.empty() && seen.manifests.kubelet_complaints.empty());
+}
+
+}  // namespace
+}  // namespace headroom::observe

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/async_actions.h"
+
+#include <system_error>
+#include <utility>
+
+namespace headroom::act {
+
+bool AsyncActions::start(const Decision& decision, Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    running_.remove_if([](const RunningAction& errand) { return errand.over; });
+  }
+  if (running_.size() >= kMaxRunning) return false;
+  RunningAction& errand = running_.emplace_back();
+  try {
+    errand.thread = std::jthread([this, &errand, decision,
+                                  work = std::move(work)](const std::stop_token& stop) {
+      const int error = work(stop);
+      const std::lock_guard lock(mutex_);
+      ended_.push_back(Outcome{
+          .decision = decision, .result = Outcome::Result::kDone, .error = error, .at = now_()});
+      errand.over = true;
+    });
+  } catch (const std::system_error&) {
+    running_.pop_back();
+    return false;
+  }
+  return true;
+}
+
+void AsyncActions::collect(std::vector<Outcome>& ended) {
+  ended.clear();
+  if (running_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  std::swap(ended, ended_);
+}
+
+}  // namespace headroom::act

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errands: acts that take their time, each on a thread of its own, so that the loop waits for none.
+#pragma once
+
+#include <headroom/decision.h>
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace headroom::act {
+
+class AsyncActions {
+ public:
+  // More than this at once are refused: a node that needs more has other troubles.
+  static constexpr std::size_t kMaxRunning = 16;
+  // Returns Outcome::error. Must heed the token and the decision's deadline.
+  using Work = std::function<int(const std::stop_token&)>;
+
+  explicit AsyncActions(Instant (*now)()) : now_(now) {}
+  // Stops what still runs, and waits for it.
+  ~AsyncActions() = default;
+
+  // False: too many under way, or no thread to be had.
+  bool start(const Decision& decision, Work work);
+  // Those that ended since the last call, as outcomes of kind kDone.
+  void collect(std::vector<Outcome>& ended);
+
+ private:
+  struct RunningAction {
+    bool over = false;  // guarded by mutex_
+    std::jthread thread;
+  };
+
+  Instant (*now_)();
+  std::mutex mutex_;
+  std::vector<Outcome> ended_;        // guarded by mutex_
+  std::list<RunningAction> running_;  // last: its threads use the above
+};
+
+}  // namespace headroom::act

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file is read in two steps: into strings exactly as written, which is what the checksum is of;
+// then into CPU sets. Go renders a missing map as <nil> and an empty one as map[], and the file
+// does not say which it was: both are tried.
+#include "act/cpus/cpu_checkpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::act {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Strings = std::map<std::string, std::string>;
+using Kind = CheckpointError::Kind;
+
+// The strings of one checkpoint.
+struct Written {
+  std::string policy;
+  std::string default_set;
+  Strings by_container_id;
+  std::map<std::string, Strings> entries;
+  Strings pod_entries;
+};
+
+// --- the checksum ----------------------------------------------------------------------------
+
+template <class Map, class Render>
+std::string rendered_map(const Map& map, Render render) {
+  std::string text = "map[";
+  for (const auto& [key, value] : map) {
+    if (text.back() != '[') text += ' ';
+    text += key;
+    text += ':';
+    text += render(value);
+  }
+  return text + ']';
+}
+
+std::string rendered(const Strings& strings) {
+  return rendered_map(strings, [](const std::string& text) { return text; });
+}
+
+// A cpuset.CPUSet: {elems:(map[int]struct {})map[0:{} 1:{}]}. One that does not parse has none.
+std::string rendered_pod_entry(const std::string& list) {
+  std::string text = "{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[";
+  if (const auto cpus = CpuSet::parse(list))
+    for (const Cpu cpu : *cpus) {
+      if (text.back() != '[') text += ' ';
+      text += std::to_string(cpu) + ":{}";
+    }
+  return text + "]}}";
+}
+
+struct Rendering {
+  CheckpointVersion version = CheckpointVersion::kV2;
+  bool nil_maps = false;           // a map without entries is nil
+  std::string_view type_suffix{};  // of the type's name: some releases hashed it as it is
+};
+
+std::string rendered(const Written& written, const Rendering& as) {
+  const auto map = [&](bool empty, std::string text) {
+    return empty && as.nil_maps ? std::string("<nil>") : std::move(text);
+  };
+  std::string text = "(*state.CPUManagerCheckpoint";
+  text += as.type_suffix;
+  text += "){PolicyName:(string)" + written.policy;
+  text += " DefaultCPUSet:(string)" + written.default_set;
+  if (as.version == CheckpointVersion::kV1)
+    text += " Entries:(map[string]string)" +
+            map(written.by_container_id.empty(), rendered(written.by_container_id));
+  else
+    text += " Entries:(map[string]map[string]string)" +
+            map(written.entries.empty(),
+                rendered_map(written.entries, [](const Strings& of) { return rendered(of); }));
+  if (as.version == CheckpointVersion::kV3 || as.version == CheckpointVersion::kV4)
+    text += " PodEntries:(state.PodCPUAssignments)" +
+            map(written.pod_entries.empty(), rendered_map(written.pod_entries, rendered_pod_entry));
+  return text + " Checksum:(checksum.Checksum)0}";
+}
+
+constexpr std::array<std::pair<CheckpointVersion, std::string_view>, 6> kHashedAs{{
+    {CheckpointVersion::kV2, ""},
+    {CheckpointVersion::kV3, ""},
+    {CheckpointVersion::kV1, ""},
+    {CheckpointVersion::kV1, "V1"},
+    {CheckpointVersion::kV2, "V2"},
+    {CheckpointVersion::kV3, "V3"},
+}};
+
+// What fills it, it cannot be an older version than.
+bool can_be(const Written& written, CheckpointVersion version) {
+  if (!written.by_container_id.empty()) return version == CheckpointVersion::kV1;
+  if (!written.pod_entries.empty()) return version == CheckpointVersion::kV3;
+  return written.entries.empty() || version != CheckpointVersion::kV1;
+}
+
+std::optional<CheckpointVersion> version_of(const Written& written) {
+  for (const auto& [version, suffix] : kHashedAs)
+    if (can_be(written, version)) return version;
+  return std::nullopt;
+}
+
+// The version whose checksum this is.
+std::optional<CheckpointVersion> version_of(const Written& written, std::uint64_t checksum) {
+  for (const auto& [version, suffix] : kHashedAs)
+    for (const bool nil_maps : {false, true})
+      if (can_be(written, version) &&
+          fnv1a_32(rendered(written, {version, nil_maps, suffix})) == checksum)
+        return version;
+  return std::nullopt;
+}
+
+// V4's is of a Go string.
+std::uint32_t data_checksum(const std::string& data) {
+  return fnv1a_32("(string)" + data);
+}
+
+// --- reading ---------------------------------------------------------------------------------
+
+tl::unexpected<CheckpointError> not_a_checkpoint(const std::string& what) {
+  return tl::make_unexpected(CheckpointError{Kind::kNotACheckpoint, what});
+}
+tl::unexpected<CheckpointError> corrupt() {
+  return tl::make_unexpected(CheckpointError{Kind::kCorrupt, "checkpoint is corrupted"});
+}
+
+// A string, or absent: Go's zero value. False: something else.
+bool read(const Json& object, const char* key, std::string& into) {
+  const auto field = object.find(key);
+  if (field == object.end() || field->is_null()) return true;
+  if (field->is_string()) into = field->get<std::string>();
+  return field->is_string();
+}
+
+bool read(const Json& object, Strings& into) {
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_string()) return false;
+    into[key] = value.get<std::string>();
+  }
+  return true;
+}
+
+// By container id (V1), or by pod.
+bool read_entries(const Json& object, Written& into) {
+  const auto entries = object.find("entries");
+  if (entries == object.end() || entries->is_null()) return true;
+  if (!entries->is_object()) return false;
+  if (!entries->empty() && entries->front().is_string())
+    return read(*entries, into.by_container_id);
+  for (const auto& [pod, containers] : entries->items())
+    if (!containers.is_object() || !read(containers, into.entries[pod])) return false;
+  return true;
+}
+
+bool read_pod_entries(const Json& object, Written& into) {
+  const auto entries = object.find("podEntries");
+  if (entries == object.end() || entries->is_null()) return true;
+  if (!entries->is_object()) return false;
+  for (const auto& [pod, entry] : entries->items())
+    if (!entry.is_object() || !read(entry, "cpuSet", into.pod_entries[pod])) return false;
+  return true;
+}
+
+tl::expected<Written, CheckpointError> read(const Json& object) {
+  Written written;
+  if (!object.is_object()) return not_a_checkpoint("not a JSON object");
+  if (!read(object, "policyName", written.policy)) return not_a_checkpoint("policyName: no string");
+  if (!read(object, "defaultCpuSet", written.default_set))
+    return not_a_checkpoint("defaultCpuSet: no string");
+  if (!read_entries(object, written)) return not_a_checkpoint("entries: of no known shape");
+  if (!read_pod_entries(object, written)) return not_a_checkpoint("podEntries: of no known shape");
+  return written;
+}
+
+tl::expected<std::uint64_t, CheckpointError> read_checksum(const Json& object, const char* key) {
+  const auto field = object.find(key);
+  if (field == object.end()) return 0;
+  if (!field->is_number_unsigned()) return not_a_checkpoint(std::string(key) + ": no checksum");
+  return field->get<std::uint64_t>();
+}
+
+Json parsed(std::string_view text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+// --- strings to sets and back ----------------------------------------------------------------
+
+// Parses lists into sets, and remembers what it could not.
+class Sets {
+ public:
+  CpuSet parse(const std::string& where, const std::string& list) {
+    const auto cpus = CpuSet::parse(list);
+    if (cpus) return *cpus;
+    if (!error_) error_ = CheckpointError{Kind::kBadCpuSet, where + ": " + cpus.error().what};
+    return {};
+  }
+  const std::optional<CheckpointError>& error() const { return error_; }
+
+ private:
+  std::optional<CheckpointError> error_;
+};
+
+std::string entry_of(const std::string& pod, const std::string& container) {
+  return "entries of pod " + pod + ", container " + container;
+}
+
+tl::expected<CpuCheckpoint, CheckpointError> checkpoint_of(const Written& written,
+                                                           CheckpointVersion version) {
+  CpuCheckpoint checkpoint{.policy = written.policy, .version = version};
+  Sets sets;
+  checkpoint.state.default_set = sets.parse("defaultCpuSet", written.default_set);
+  for (const auto& [pod, containers] : written.entries)
+    for (const auto& [container, list] : containers)
+      checkpoint.state.entries[pod][container] = sets.parse(entry_of(pod, container), list);
+  for (const auto& [pod, list] : written.pod_entries)
+    checkpoint.state.pod_entries[pod] = sets.parse("podEntries of pod " + pod, list);
+  for (const auto& [id, list] : written.by_container_id)
+    checkpoint.by_container_id[id] = sets.parse("entries of container id " + id, list);
+  if (sets.error()) return tl::make_unexpected(*sets.error());
+  return checkpoint;
+}
+
+Written written_of(const CpuCheckpoint& checkpoint) {
+  Written written{.policy = checkpoint.policy,
+                  .default_set = checkpoint.state.default_set.format(),
+                  .by_container_id = {},
+                  .entries = {},
+                  .pod_entries = {}};
+  for (const auto& [pod, containers] : checkpoint.state.entries)
+    for (const auto& [container, cpus] : containers)
+      written.entries[pod][container] = cpus.format();
+  for (const auto& [pod, cpus] : checkpoint.state.pod_entries)
+    written.pod_entries[pod] = cpus.format();
+  for (const auto& [id, cpus] : checkpoint.by_container_id)
+    written.by_container_id[id] = cpus.format();
+  return written;
+}
+
+// The fields in Go's order; maps that are empty are omitted.
+Json fields_of(const Written& written, CheckpointVersion version) {
+  Json fields{{"policyName", written.policy}, {"defaultCpuSet", written.default_set}};
+  if (version == CheckpointVersion::kV1) {
+    if (!written.by_container_id.empty()) fields["entries"] = written.by_container_id;
+    return fields;
+  }
+  for (const auto& [pod, containers] : written.entries)
+    fields["entries"][pod] = containers;
+  if (version == CheckpointVersion::kV2) return fields;
+  for (const auto& [pod, list] : written.pod_entries)
+    fields["podEntries"][pod] = {{"cpuSet", list}};
+  return fields;
+}
+
+std::string to_json_text(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+tl::expected<CpuCheckpoint, CheckpointError> decode_v4(const Json& object) {
+  if (!object.at("data").is_string()) return not_a_checkpoint("data: no string");
+  const auto data = object.at("data").get<std::string>();
+  const auto checksum = read_checksum(object, "dataChecksum");
+  if (!checksum) return tl::make_unexpected(checksum.error());
+  if (*checksum != data_checksum(data)) return corrupt();
+  const auto written = read(parsed(data));
+  if (!written) return tl::make_unexpected(written.error());
+  return checkpoint_of(*written, CheckpointVersion::kV4);
+}
+
+}  // namespace
+
+std::uint32_t fnv1a_32(std::string_view text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+std::string checkpoint_hash_input(const CpuCheckpoint& checkpoint, CheckpointVersion version) {
+  return rendered(written_of(checkpoint), Rendering{.version = version});
+}
+
+tl::expected<CpuCheckpoint, CheckpointError> decode_checkpoint(std::string_view text) {
+  const Json object = parsed(text);
+  if (object.is_discarded()) return not_a_checkpoint("not JSON");
+  const auto written = read(object);
+  if (!written) return tl::make_unexpected(written.error());
+  if (object.contains("data")) return decode_v4(object);
+  const auto checksum = read_checksum(object, "checksum");
+  if (!checksum) return tl::make_unexpected(checksum.error());
+  const auto version = *checksum == 0 ? version_of(*written) : version_of(*written, *checksum);
+  if (!version) return corrupt();
+  return checkpoint_of(*written, *version);
+}
+
+std::string encode_checkpoint(const CpuCheckpoint& checkpoint, CheckpointVersion version) {
+  const Written written = written_of(checkpoint);
+  Json fields = fields_of(written, version);
+  if (version != CheckpointVersion::kV4) {
+    fields["checksum"] = fnv1a_32(rendered(written, Rendering{.version = version}));
+    return to_json_text(fields);
+  }
+  const std::string data = to_json_text(fields);
+  fields["checksum"] = 0;
+  fields["data"] = data;
+  fields["dataChecksum"] = data_checksum(data);
+  return to_json_text(fields);
+}
+
+MigratedCheckpoint migrated(CpuCheckpoint checkpoint, const ContainerRefs& containers) {
+  std::vector<std::string> unknown;
+  for (const auto& [id, cpus] : checkpoint.by_container_id) {
+    const auto ref = containers.find(id);
+    if (ref == containers.end())
+      unknown.push_back(id);
+    else
+      checkpoint.state.entries[ref->second.first][ref->second.second] = cpus;
+  }
+  checkpoint.by_container_id.clear();
+  return {std::move(checkpoint), std::move(unknown)};
+}
+
+}  // namespace headroom::act

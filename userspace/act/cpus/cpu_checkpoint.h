@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuCheckpoint: the kubelet's cpu_manager_state file as text and value (KUBELET.md 5.7). No file
+// is touched here.
+#pragma once
+
+#include "judge/cpuset/policy/cpu_state.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom::act {
+
+// Which kubelets write it, and what is new in it.
+enum class CheckpointVersion : std::uint8_t {
+  kV1,  // to 1.17: by container id instead of pod and name
+  kV2,  // 1.18 and later
+  kV3,  // 1.36 with PodLevelResourceManagers: podEntries
+  kV4,  // newest: the fields of V3 for older readers, unchecked, and the whole as checked text
+};
+
+struct CpuCheckpoint {
+  std::string policy;  // "none", "static"
+  CpuState state{};
+  std::map<std::string, CpuSet, std::less<>> by_container_id{};  // of V1, to be migrated
+  CheckpointVersion version = CheckpointVersion::kV4;            // what it was read from
+
+  friend bool operator==(const CpuCheckpoint&, const CpuCheckpoint&) = default;
+};
+
+struct CheckpointError {
+  enum class Kind : std::uint8_t {
+    kNotACheckpoint,  // not JSON, or of another shape
+    kCorrupt,         // its checksum is another one
+    kBadCpuSet,
+  };
+  Kind kind;
+  std::string what;
+};
+
+// Any version. A checksum of 0 is not verified, as upstream; V4's always is.
+tl::expected<CpuCheckpoint, CheckpointError> decode_checkpoint(std::string_view text);
+
+// V2 is byte for byte the kubelet's. V4 is read by every kubelet since 1.18. V1 is written too, for
+// what it can hold.
+std::string encode_checkpoint(const CpuCheckpoint& checkpoint, CheckpointVersion version);
+
+// V1 to the newest: whose container has this id. Ids that `containers` does not know are returned
+// beside the checkpoint; the kubelet refuses to start over one.
+using ContainerRefs = std::map<std::string, std::pair<std::string, std::string>, std::less<>>;
+struct MigratedCheckpoint {
+  CpuCheckpoint checkpoint;
+  std::vector<std::string> unknown;
+};
+MigratedCheckpoint migrated(CpuCheckpoint checkpoint, const ContainerRefs& containers);
+
+// --- the checksum, for those who want to see it ------------------------------------------------
+
+std::uint32_t fnv1a_32(std::string_view text);
+
+// The text the kubelet hashes: go-spew's rendering of the Go structure.
+std::string checkpoint_hash_input(const CpuCheckpoint& checkpoint, CheckpointVersion version);
+
+}  // namespace headroom::act

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/cpus/cpu_state_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+namespace headroom::act {
+
+Result<std::optional<CpuCheckpoint>> CpuStateFile::load() const {
+  std::ifstream file(path_, std::ios::binary);
+  if (!file && errno == ENOENT) return std::nullopt;
+  if (!file) return errno_failure("open " + path_.string(), errno);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) return errno_failure("read " + path_.string(), errno);
+  auto checkpoint = decode_checkpoint(text);
+  if (!checkpoint) return failure("read " + path_.string() + ": " + checkpoint.error().what);
+  return std::move(*checkpoint);
+}
+
+Result<> CpuStateFile::set_aside() const {
+  const std::string aside = path_.string() + ".damaged";
+  if (std::rename(path_.c_str(), aside.c_str()) == 0) return {};
+  return errno_failure("rename " + path_.string() + " to " + aside, errno);
+}
+
+Result<> CpuStateFile::save(const std::string& policy, const CpuState& state) {
+  // V2 has no place for CPUs of pods as a whole.
+  const auto version = state.pod_entries.empty() ? CheckpointVersion::kV2 : CheckpointVersion::kV4;
+  std::string text = encode_checkpoint({.policy = policy, .state = state}, version);
+  if (text == written_) return {};
+  constexpr mode_t kOwner = 0600;
+  if (auto saved = write_durably(path_, text, kOwner, at_); !saved) return saved;
+  written_ = std::move(text);
+  return {};
+}
+
+}  // namespace headroom::act

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuStateFile: the kubelet's cpu_manager_state on disk: who has which CPUs, to outlast a crash.
+#pragma once
+
+#include "act/cpus/cpu_checkpoint.h"
+#include "act/durable_file.h"
+
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace headroom::act {
+
+class CpuStateFile {
+ public:
+  explicit CpuStateFile(std::filesystem::path path, AtStep at = nullptr)
+      : path_(std::move(path)), at_(std::move(at)) {}
+
+  // Of any kubelet. Absent: there is none yet. An error is of the file, which stays where it is:
+  // it could not be read, or is damaged.
+  Result<std::optional<CpuCheckpoint>> load() const;
+
+  // A damaged one, out of the way as .damaged: nothing is lost.
+  Result<> set_aside() const;
+
+  // In the form every kubelet since 1.18 reads. Writes nothing that it wrote already.
+  Result<> save(const std::string& policy, const CpuState& state);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  AtStep at_;
+  std::string written_;
+};
+
+}  // namespace headroom::act

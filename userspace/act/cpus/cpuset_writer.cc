@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/cpus/cpuset_writer.h"
+
+#include "act/limits/write_file_value.h"
+#include "base/bus_message.h"
+
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace headroom::act {
+namespace {
+
+constexpr const char* kService = "org.freedesktop.systemd1";
+constexpr const char* kObject = "/org/freedesktop/systemd1";
+constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
+
+std::string_view last_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool all_slices(std::string_view path) {
+  while (!path.empty() && path != "/") {
+    if (!path.ends_with(".slice")) return false;
+    path = path.substr(0, path.rfind('/'));
+  }
+  return true;
+}
+
+// 0, or -errno.
+int append_allowed_cpus(sd_bus_message* call, const std::string& unit, const CpuSet& cpus) {
+  const std::vector<std::uint8_t> bits = as_bitmap(cpus);
+  int r = sd_bus_message_append(call, "sb", unit.c_str(), 1);
+  if (r >= 0) r = sd_bus_message_open_container(call, 'a', "(sv)");
+  if (r >= 0) r = sd_bus_message_open_container(call, 'r', "sv");
+  if (r >= 0) r = sd_bus_message_append(call, "s", "AllowedCPUs");
+  if (r >= 0) r = sd_bus_message_open_container(call, 'v', "ay");
+  if (r >= 0) r = sd_bus_message_append_array(call, 'y', bits.data(), bits.size());
+  for (int open = 3; r >= 0 && open > 0; --open)
+    r = sd_bus_message_close_container(call);
+  return r;
+}
+
+}  // namespace
+
+std::optional<std::string> unit_of(std::string_view path) {
+  std::string_view name = last_of(path);
+  const bool unit =
+      name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
+  if (!unit || !all_slices(path.substr(0, path.rfind('/')))) return std::nullopt;
+  // A name that would clash with a file of the cgroup's own is escaped so.
+  if (name.starts_with('_')) name.remove_prefix(1);
+  return std::string(name);
+}
+
+std::vector<std::uint8_t> as_bitmap(const CpuSet& cpus) {
+  std::vector<std::uint8_t> bits;
+  for (const Cpu cpu : cpus) {
+    const auto byte = static_cast<std::size_t>(cpu / 8);
+    if (bits.size() <= byte) bits.resize(byte + 1);
+    bits[byte] = static_cast<std::uint8_t>(bits[byte] | 1U << (cpu % 8));
+  }
+  return bits;
+}
+
+void CpusetWriter::Close::operator()(sd_bus* bus) const {
+  sd_bus_close_unref(bus);
+}
+
+Result<sd_bus*> CpusetWriter::bus() {
+  if (bus_ && sd_bus_is_open(bus_.get()) > 0) return bus_.get();
+  sd_bus* opened = nullptr;
+  const int r = sd_bus_open_system_with_description(&opened, "headroomd-cpus");
+  bus_.reset(opened);
+  if (r < 0) return errno_failure("reach systemd over the system bus", -r);
+  sd_bus_set_method_call_timeout(opened, std::chrono::microseconds(kTimeout).count());
+  return opened;
+}
+
+Result<> CpusetWriter::set_unit(const std::string& unit, const CpuSet& cpus) {
+  const auto connection = bus();
+  if (!connection) return tl::make_unexpected(connection.error());
+  const std::string doing = "set AllowedCPUs=" + cpus.format() + " of " + unit;
+  sd_bus_message* raw = nullptr;
+  int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject, kManager,
+                                         "SetUnitProperties");
+  const BusMessage call(raw);
+  if (r >= 0) r = append_allowed_cpus(call.get(), unit, cpus);
+  if (r < 0) return errno_failure(doing, -r);
+  sd_bus_error error = SD_BUS_ERROR_NULL;
+  r = sd_bus_call(*connection, call.get(), 0, &error, nullptr);
+  Result<> done;
+  if (r < 0) done = failure(doing + ": " + (error.message ? error.message : "no answer"), -r);
+  sd_bus_error_free(&error);
+  return done;
+}
+
+// Children have the file only if each cgroup above hands the controller on.
+Result<> CpusetWriter::write_file(const std::string& path, const CpuSet& cpus) {
+  const std::string root = cgroup_root_.native();
+  const std::string file = root + path + "/cpuset.cpus";
+  if (::access(file.c_str(), F_OK) != 0)
+    for (std::size_t slash = 0; slash != std::string::npos; slash = path.find('/', slash + 1))
+      if (auto on =
+              write_file_value(root + path.substr(0, slash) + "/cgroup.subtree_control", "+cpuset");
+          !on)
+        return on;
+  return write_file_value(file, cpus.format() + "\n");
+}
+
+Result<> CpusetWriter::write(const std::string& path, const CpuSet& cpus) {
+  if (const auto unit = unit_of(path)) return set_unit(*unit, cpus);
+  return write_file(path, cpus);
+}
+
+void CpusetWriter::forget(const std::string& path) const {
+  const auto unit = unit_of(path);
+  if (!unit) return;
+  const std::string directory = (control_ / (*unit + ".d")).native();
+  // Of others' settings for the unit nothing is touched; the directory goes if none is left.
+  ::unlink((directory + "/50-AllowedCPUs.conf").c_str());
+  ::rmdir(directory.c_str());
+}
+
+}  // namespace headroom::act

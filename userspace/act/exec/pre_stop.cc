@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/exec/pre_stop.h"
+
+#include "act/exec/child_process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace headroom::act {
+namespace {
+
+struct CloseDir {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// A cgroup that holds processes.
+struct Leaf {
+  std::string name;
+  Fd procs;
+  pid_t first = 0;
+};
+
+std::optional<Leaf> leaf_of(int directory, const std::string& name) {
+  Leaf leaf{.name = name, .procs = Fd(::openat(directory, "cgroup.procs", O_RDWR | O_CLOEXEC))};
+  if (!leaf.procs) return std::nullopt;
+  char text[32];
+  const ssize_t n = ::read(leaf.procs.get(), text, sizeof text);
+  if (n <= 0) return std::nullopt;
+  std::from_chars(text, text + n, leaf.first);
+  if (leaf.first <= 0) return std::nullopt;
+  return leaf;
+}
+
+void gather(int directory, const std::string& name, std::vector<Leaf>& leaves) {
+  if (auto leaf = leaf_of(directory, name)) leaves.push_back(std::move(*leaf));
+  Fd copy(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!copy) return;
+  const std::unique_ptr<DIR, CloseDir> listing(::fdopendir(copy.get()));
+  if (!listing) return;
+  copy.release();
+  while (const dirent* entry = ::readdir(listing.get())) {
+    if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+    const Fd child(::openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (child) gather(child.get(), entry->d_name, leaves);
+  }
+}
+
+// A container of a runtime: its cgroup is named by a 64-digit id. The kubelet runs its commands.
+bool is_of_runtime(std::string_view stem) {
+  constexpr std::size_t kIdLength = 64;
+  return stem.size() >= kIdLength &&
+         stem.substr(stem.size() - kIdLength).find_first_not_of("0123456789abcdef") ==
+             std::string_view::npos;
+}
+
+std::string_view stem_of(std::string_view name) {
+  for (const std::string_view suffix : {".service", ".scope"})
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  return name;
+}
+
+bool names_container(std::string_view stem, const std::string& container) {
+  if (stem == container) return true;
+  if (stem.size() <= container.size() || !stem.ends_with(container)) return false;
+  const char before = stem[stem.size() - container.size() - 1];
+  return before == '-' || before == '.';
+}
+
+// "web-main" is the container web-main before it is main.
+bool is_cgroup_of(const Pod& pod, const Container& container, std::string_view stem) {
+  if (is_of_runtime(stem) || !names_container(stem, container.name)) return false;
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& other : *list)
+      if (other.name.size() > container.name.size() && names_container(stem, other.name))
+        return false;
+  return true;
+}
+
+// The one cgroup of that name; in a pod of one container, the pod's only one with processes.
+const Leaf* leaf_for(const Pod& pod, const Container& container, const std::vector<Leaf>& leaves) {
+  const Leaf* found = nullptr;
+  for (const Leaf& leaf : leaves) {
+    if (!is_cgroup_of(pod, container, stem_of(leaf.name))) continue;
+    if (found) return nullptr;  // ambiguous
+    found = &leaf;
+  }
+  const bool single = pod.containers.size() == 1 && pod.init_containers.empty();
+  if (!found && single && leaves.size() == 1 && !is_of_runtime(stem_of(leaves.front().name)))
+    found = &leaves.front();
+  return found;
+}
+
+}  // namespace
+
+int run_pre_stop(const Decision& decision, int directory, Instant (*clock)(),
+                 const std::stop_token& stop) {
+  std::vector<Leaf> leaves;
+  gather(directory, "", leaves);
+  int trouble = 0;
+  const auto note = [&](int error) {
+    if (trouble == 0) trouble = error;
+  };
+  std::vector<Child> running;
+  for (const Container& container : decision.pod->containers) {
+    if (container.pre_stop.empty()) continue;
+    const Leaf* leaf = leaf_for(*decision.pod, container, leaves);
+    if (!leaf) {
+      note(ESRCH);
+      continue;
+    }
+    auto child = Child::start(
+        {.argv = container.pre_stop, .cgroup_procs = leaf->procs.get(), .beside = leaf->first});
+    if (child)
+      running.push_back(std::move(*child));
+    else
+      note(child.error().code != 0 ? child.error().code : EINVAL);
+  }
+  for (Child& child : running)
+    note(child.wait(decision.deadline, clock, stop));
+  return trouble;
+}
+
+}  // namespace headroom::act

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes: those of a cgroup and of the cgroups below it.
+#pragma once
+
+#include "base/fd.h"
+
+#include <headroom/result.h>
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace headroom::act {
+
+// The cgroup's own directory, then every one below it. The descriptors are the visit's alone.
+void for_each_descendant(int cgroup_directory, const std::function<void(int directory)>& visit);
+
+// The cgroup's own processes, as of now.
+Result<std::vector<pid_t>> pids_of(int cgroup_directory);
+
+// A pidfd for each process, whose membership was checked again after it was opened, so that none is
+// of a recycled pid.
+std::vector<Fd> hold_processes(int cgroup_directory);
+
+// Signals each process once. Returns how many were signalled.
+Result<std::size_t> signal_processes(int cgroup_directory, int signal);
+
+}  // namespace headroom::act

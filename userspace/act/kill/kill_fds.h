@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Armed: the descriptors a kill will need, opened before it is needed.
+#pragma once
+
+#include "base/fd.h"
+
+#include <headroom/result.h>
+#include <headroom/snapshot.h>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace headroom::act {
+
+// Gives a directory descriptor of the cgroup with this id, or -1. It stays the caller's.
+using DirectoryOf = std::function<int(CgroupId)>;
+
+// An open file of a cgroup belongs to that very cgroup: when it is removed, and even when its path
+// is made anew, a write fails with ENODEV. So identity is checked once, when the files are opened.
+struct CgroupKillFds {
+  CgroupId cgroup;
+  Fd directory;
+  Fd kill;    // cgroup.kill, write-only (Linux 5.14)
+  Fd events;  // cgroup.events
+};
+
+// A process that may be killed alone.
+struct ProcessKillFd {
+  CgroupId pod;
+  ProcessIdentity name;
+  Fd process;  // a pidfd
+  bool wanted = true;
+};
+
+class KillFds {
+ public:
+  explicit KillFds(DirectoryOf directory_of) : directory_of_(std::move(directory_of)) {}
+
+  // Opens what is new in `pods` and of their parts, closes what is no longer there. Allocates only
+  // when some came.
+  void keep(std::span<const PodReading> pods);
+  // Null: not armed. Allocates nothing. Of a pod, or of a part of one.
+  const CgroupKillFds* find(CgroupId cgroup) const;
+  // Null: it is not the pod's largest any more, or never was.
+  const ProcessKillFd* find(CgroupId pod, ProcessIdentity process) const;
+
+  std::size_t size() const { return armed_.size(); }
+  // Pods that could not be armed at the last keep() (vanished meanwhile, or out of descriptors).
+  std::size_t unarmed() const { return unarmed_; }
+
+ private:
+  void drop_unlisted(std::span<const PodReading> pods);
+  bool lists_the_same(std::span<const PodReading> pods) const;
+  void keep_processes(std::span<const PodReading> pods);
+  void want(CgroupId pod, ProcessIdentity name);
+  bool add(CgroupId cgroup);
+
+  DirectoryOf directory_of_;
+  std::vector<CgroupKillFds> armed_;      // sorted by id
+  std::vector<CgroupId> listed_;          // as the last keep() was told
+  std::vector<ProcessKillFd> processes_;  // sorted by pod, one each at the most
+  std::size_t unarmed_ = 0;
+};
+
+// Opens the files of the cgroup behind `directory`, having checked that it has this id.
+Result<CgroupKillFds> arm(CgroupId cgroup, int directory);
+
+}  // namespace headroom::act

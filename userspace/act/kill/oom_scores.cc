@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/kill/oom_scores.h"
+
+#include "act/kill/cgroup_processes.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace headroom::act {
+namespace {
+
+CgroupId id_of(int directory) {
+  struct stat status {};
+  return ::fstat(directory, &status) == 0 ? CgroupId{status.st_ino} : CgroupId{};
+}
+
+// Nothing where the cgroup is gone, or another bears its name.
+Fd open_cgroup(const std::string& path, CgroupId cgroup) {
+  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory && id_of(directory.get()) != cgroup) directory.reset();
+  return directory;
+}
+
+// A directory of /proc belongs to that very process: once it has ended, what is in it fails.
+Fd open_process(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid);
+  return Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::optional<int> read_score(int knob) {
+  char text[16];
+  const ssize_t n = ::pread(knob, text, sizeof text, 0);
+  int value = 0;
+  if (n <= 0 || std::from_chars(text, text + n, value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
+  const Fd directory = open_cgroup(root_.native() + path, pod);
+  if (!directory) {
+    found_.erase(pod);
+    return false;
+  }
+  OriginalOomScores& known = found_[pod];
+  known.path = path;
+  const std::optional<int> given = known.given, before = known.given_before;
+  bool differs = false;
+  write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
+    // What is not what was given is somebody's word, though it come after ours. A cgroup made by
+    // the pod itself has processes that have what was given to their parents.
+    const bool ours = (given && found == *given) || (before && found == *before);
+    if (!ours || known.values.empty())
+      known.values.insert_or_assign(cgroup, found);
+    else
+      known.values.try_emplace(cgroup, known.values.begin()->second);
+    differs |= found != value;
+    return found;  // not written yet
+  });
+  // The one that was written last: a prepared one may never have been.
+  if (differs && given && *given != value && !known.given_before) known.given_before = given;
+  known.given = value;
+  return differs;
+}
+
+void OomScores::write(CgroupId pod) {
+  const auto entry = found_.find(pod);
+  if (entry == found_.end() || !entry->second.given) return;
+  OriginalOomScores& known = entry->second;
+  const Fd directory = open_cgroup(root_.native() + known.path, pod);
+  if (!directory) return;
+  write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
+    return known.values.contains(cgroup) ? *known.given : found;
+  });
+  known.given_before.reset();
+}
+
+void OomScores::restore(CgroupId pod) {
+  const auto entry = found_.find(pod);
+  if (entry == found_.end()) return;
+  const OriginalOomScores known = std::move(entry->second);
+  found_.erase(entry);
+  const Fd directory = open_cgroup(root_.native() + known.path, pod);
+  if (!directory || known.values.empty()) return;
+  write_cgroups(directory.get(), [&](CgroupId cgroup, int) {
+    const auto own = known.values.find(cgroup);
+    return (own == known.values.end() ? known.values.begin() : own)->second;
+  });
+}
+
+void OomScores::restore_all() {
+  while (!found_.empty())
+    restore(found_.begin()->first);
+}
+
+void OomScores::write_cgroups(int directory, const Wanted& wanted) {
+  for_each_descendant(directory, [&](int each) { write_processes(each, id_of(each), wanted); });
+}
+
+// Opened first, then the cgroup is asked again: a pid still listed is the process that is held.
+void OomScores::write_processes(int directory, CgroupId cgroup, const Wanted& wanted) {
+  const auto listed = pids_of(directory);
+  if (!listed) return;  // threaded or vanished: its processes are listed elsewhere or gone
+  std::vector<std::pair<pid_t, Fd>> held;
+  for (const pid_t pid : *listed)
+    if (Fd process = open_process(pid)) held.emplace_back(pid, std::move(process));
+  const auto still = pids_of(directory);
+  if (!still) return;
+  for (const auto& [pid, process] : held) {
+    if (std::find(still->begin(), still->end(), pid) == still->end()) continue;
+    write_score(process.get(), cgroup, wanted);
+    pace_();
+  }
+}
+
+void OomScores::write_score(int process, CgroupId cgroup, const Wanted& wanted) {
+  const Fd knob(::openat(process, "oom_score_adj", O_RDWR | O_CLOEXEC));
+  if (!knob) return failed(errno);
+  const auto found = read_score(knob.get());
+  if (!found) return failed(ESRCH);
+  if (*found < 0) return;
+  const int value = wanted(cgroup, *found);
+  if (value == *found) return;
+  const std::string text = std::to_string(value);
+  if (::pwrite(knob.get(), text.data(), text.size(), 0) < 0) return failed(errno);
+  ++written_;
+}
+
+void OomScores::failed(int error) {
+  ++(error == ESRCH || error == ENOENT ? gone_ : failed_);
+}
+
+}  // namespace headroom::act

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releaser: a thread that helps the killed give their memory back.
+//
+// A victim frees its memory itself, on its own CPU time: one with a small share of a busy machine
+// was seen to take more than a minute for 4 GiB. So its threads are boosted, its cgroups uncapped
+// (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment whoever still exists is
+// reaped by process_mrelease() (Linux 5.15), on this thread's time, boosted as well lest they wait
+// for each other's locks: never before SIGKILL, which it would refuse.
+//
+// Only processes that were started before the kill are helped: a service manager may start the next
+// ones in the same cgroup at once. When they have exited, or kPatience is over, the limits of the
+// cgroup are what they were.
+#pragma once
+
+#include "act/limits/suspended_limits.h"
+#include "base/fd.h"
+
+#include <headroom/units.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace headroom::act {
+
+struct ReaperCounts {
+  std::uint64_t uncapped = 0;  // killed cgroups whose limits were lifted, or had nothing to lift
+  std::uint64_t boosted = 0;   // processes that were let run before everybody else
+  std::uint64_t reaped = 0;    // processes whose memory was freed for them
+  std::uint64_t refused = 0;   // victims nobody could be sent to: too many at once
+};
+
+class Reaper {
+ public:
+  // An exit that takes no longer than this needs no help.
+  static constexpr std::chrono::milliseconds kHedge{15};
+  // After so long without its end a process is left to itself.
+  static constexpr std::chrono::seconds kPatience{5};
+
+  explicit Reaper(std::shared_ptr<SuspendedLimits> limits = std::make_shared<SuspendedLimits>());
+  // Restores the limits that are still lifted.
+  ~Reaper();
+
+  // Of a cgroup that has just been killed. Waits for no victim and allocates nothing. Any thread.
+  void help(int cgroup_directory);
+  // The same, killed at that instant of the boot clock.
+  void help(int cgroup_directory, Instant killed_at);
+  // Of one process that has just been killed: its cgroup lives on, and is left as it is. The same.
+  void help_process(int pidfd);
+  // Any thread.
+  ReaperCounts tally() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // A process that was killed, for as long as it exists.
+  struct Dying {
+    Fd process;  // a pidfd: readable once it has exited
+    Clock::time_point due;
+    Clock::time_point given_up;
+    bool reaped = false;  // or cannot be: only its exit is awaited
+  };
+  // What was killed at once: the processes of a cgroup, or one alone.
+  struct Victim {
+    std::vector<Dying> dying;
+    std::vector<CgroupId> lifted;
+  };
+  // What a descriptor sent is of, and when that was killed.
+  struct Sent {
+    std::atomic<int> descriptor{-1};  // × 2 + kind; -1: free
+    Instant killed_at{};              // written before the descriptor, read after it
+  };
+  struct Taken {
+    int sent = -1;
+    Instant killed_at{};
+  };
+  static constexpr std::size_t kRoom = 64;
+
+  void run(const std::stop_token& stop);
+  void send(int descriptor, int kind, Instant killed_at);
+  Taken take();
+  Victim begin(const Taken& taken);
+  void add(Fd process, Victim& victim);
+  void reap(std::vector<Dying>& dying);
+  void advance(std::vector<Victim>& victims);
+
+  const std::shared_ptr<SuspendedLimits> limits_;
+  std::mutex senders_;  // the loop, and who acts in its place: held for one dup()
+  std::array<Sent, kRoom> waiting_;
+  std::size_t next_in_ = 0, next_out_ = 0;
+  std::counting_semaphore<kRoom + 1> news_{0};
+  std::atomic<std::uint64_t> uncapped_{0}, boosted_{0}, reaped_{0}, refused_{0};
+  std::jthread thread_;  // last: it uses the above
+};
+
+}  // namespace headroom::act

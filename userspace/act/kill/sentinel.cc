@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/kill/sentinel.h"
+
+#include "act/kill/cgroup_populated.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+namespace headroom::act {
+
+Sentinel::Sentinel(Setup setup) : setup_(std::move(setup)) {
+  done_.reserve(16);
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+Sentinel::~Sentinel() = default;
+
+void Sentinel::beat(Instant due) {
+  due_.store(due.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+void Sentinel::set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim> victims) {
+  const std::lock_guard lock(mutex_);
+  limit_ = limit;
+  std::swap(victims_, victims);
+}
+
+void Sentinel::collect(std::vector<Outcome>& ended) {
+  if (!news_.exchange(false)) return;
+  const std::lock_guard lock(mutex_);
+  ended.insert(ended.end(), done_.begin(), done_.end());
+  done_.clear();
+}
+
+bool Sentinel::overdue() const {
+  const Instant due{Duration(due_.load(std::memory_order_relaxed))};
+  return due.time_since_epoch().count() != INT64_MAX && setup_.now() > due + kOverdue;
+}
+
+// Until the loop is overdue by what it said last. It may say something nearer meanwhile, and hang:
+// that is found out kOverdue / 2 later than it could be, at the worst.
+Duration Sentinel::patience() const {
+  const Instant due{Duration(due_.load(std::memory_order_relaxed))};
+  return std::clamp(due - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;
+}
+
+void Sentinel::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "hr-sentinel");
+  bool hanging = false;
+  while (!stop.stop_requested()) {
+    const bool late = overdue();
+    if (late && !hanging) ++hangs_;
+    hanging = late;
+    if (late) guard();
+    std::unique_lock lock(mutex_);
+    stop_.wait_for(lock, stop, late ? kPeriod : patience(), [] { return false; });
+  }
+}
+
+void Sentinel::guard() {
+  if (setup_.now() < patient_until_) return;
+  if (const auto seen = setup_.read_memory()) act(*seen);
+}
+
+namespace {
+
+bool lives(const FailsafeVictim& victim) {
+  if (victim.process)
+    return ::syscall(SYS_pidfd_send_signal, victim.process.get(), 0, nullptr, 0) == 0;
+  return victim.kill && populated(victim.events.get());
+}
+
+bool kill_now(const FailsafeVictim& victim) {
+  if (victim.process)
+    return ::syscall(SYS_pidfd_send_signal, victim.process.get(), SIGKILL, nullptr, 0) == 0;
+  return ::write(victim.kill.get(), "1", 1) == 1;
+}
+
+}  // namespace
+
+FailsafeVictim* Sentinel::next_living() {
+  for (FailsafeVictim& victim : victims_)
+    if (setup_.now() >= victim.not_before && lives(victim)) return &victim;
+  return nullptr;
+}
+
+void Sentinel::act(const Observation& seen) {
+  const std::lock_guard lock(mutex_);
+  if (seen.available >= limit_) return;
+  FailsafeVictim* const victim = next_living();
+  if (!victim) return;
+  Decision& decision = victim->decision;
+  decision.decided_at = setup_.now();
+  decision.reason.available = seen.available;
+  decision.reason.capacity = seen.capacity;
+  decision.reason.threshold = limit_;
+  decision.reason.sampled_at = decision.reason.first_crossed = seen.at;
+  const bool killed = kill_now(*victim);
+  const int error = killed ? 0 : errno;
+  const Instant at = setup_.now();
+  if (killed && setup_.reaper && victim->process)
+    setup_.reaper->help_process(victim->process.get());
+  else if (killed && setup_.reaper)
+    setup_.reaper->help(victim->directory.get());
+  victim->not_before = at + setup_.kill_again_after;
+  if (!killed && (error == ENODEV || error == ESRCH)) {  // removed: it cannot come back
+    victim->kill.reset();
+    victim->process.reset();
+  }
+  if (killed) ++kills_;
+  patient_until_ = at + decision.rank_info.predicted_in + kOverdue / 4;
+  decision.deadline = patient_until_;
+  const auto result = killed                              ? Outcome::Result::kDone
+                      : error == ENODEV || error == ESRCH ? Outcome::Result::kGone
+                                                          : Outcome::Result::kFailed;
+  done_.push_back({.decision = decision, .result = result, .error = error, .at = at});
+  news_ = true;
+}
+
+}  // namespace headroom::act

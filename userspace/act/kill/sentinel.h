@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sentinel: a thread that acts when the loop does not.
+//
+// The loop says when its next turn falls due and leaves a standing list of victims, first to die
+// first, each with its descriptors. When that turn is overdue the sentinel reads the node's memory
+// itself, and at the hard threshold kills from the list, one at a time, until there is headroom
+// again. What it did it tells as outcomes, which the loop learns when it turns again.
+#pragma once
+
+#include "act/kill/reaper.h"
+#include "base/fd.h"
+
+#include <headroom/decision.h>
+#include <headroom/snapshot.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace headroom::act {
+
+struct FailsafeVictim {
+  Decision decision;  // a kKill; its reason is as of when the list was made
+  Fd directory;
+  Fd kill;
+  Fd events;
+  Fd process{};          // a pidfd, where one process is to go: then there is no `kill`
+  Instant not_before{};  // a kill was tried: the next, if it lives on, no sooner
+};
+
+class Sentinel {
+ public:
+  // A turn this late is no longer a matter of a busy CPU.
+  static constexpr Duration kOverdue = std::chrono::seconds(1);
+  // While it is: how often memory is read.
+  static constexpr Duration kPeriod = std::chrono::milliseconds(20);
+
+  struct Setup {
+    std::function<std::optional<Observation>()> read_memory;  // on the sentinel's thread
+    Instant (*now)();
+    Reaper* reaper = nullptr;  // outlives this
+    // A cgroup that was killed and is still, or again, populated is killed again after this.
+    Duration kill_again_after = std::chrono::seconds(10);
+  };
+  explicit Sentinel(Setup setup);
+  ~Sentinel();
+
+  // The loop lives; it turns again by `due`.
+  void beat(Instant due);
+  // From now on these, below so many bytes of memory.available. None: nobody is killed.
+  void set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim> victims);
+  // What it did since the last call.
+  void collect(std::vector<Outcome>& ended);
+
+  // Times the loop was found overdue; kills in its place.
+  std::uint64_t hangs() const { return hangs_; }
+  std::uint64_t kills() const { return kills_; }
+
+ private:
+  void run(const std::stop_token& stop);
+  bool overdue() const;
+  Duration patience() const;
+  void guard();
+  void act(const Observation& seen);
+  FailsafeVictim* next_living();
+
+  const Setup setup_;
+  std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
+  std::atomic<std::uint64_t> hangs_{0}, kills_{0};
+  std::atomic<bool> news_{false};
+  Instant patient_until_{};  // its own: a victim's memory is awaited
+  std::mutex mutex_;         // of what follows
+  std::condition_variable_any stop_;
+  std::int64_t limit_ = 0;
+  std::vector<FailsafeVictim> victims_;
+  std::vector<Outcome> done_;
+  std::jthread thread_;  // last: it uses the above
+};
+
+}  // namespace headroom::act

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering: memory taken from cgroups until they use no more than they may, before their limit says
+// so. Writing a limit below what is in use would hold up the writer, and have the kernel kill.
+#pragma once
+
+#include <headroom/units.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom::act {
+
+class LimitLowering {
+ public:
+  struct End {
+    std::string name;
+    bool reached = false;  // it uses no more
+    Bytes in_use{};        // as it was read last
+    int error = 0;         // errno of what could not be read or written
+  };
+
+  virtual ~LimitLowering() = default;
+  // One at a time of a name; begun where one is under way is nothing. Returns at once.
+  virtual void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes most,
+                     Duration within) = 0;
+  virtual bool under_way(const std::string& name) const = 0;
+  // Those that ended since the last call.
+  virtual std::vector<End> take_ended() = 0;
+};
+
+}  // namespace headroom::act

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/limits/limit_lowering_threads.h"
+
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace headroom::act {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// So much at a time: some tens of milliseconds, after which one may stop.
+constexpr std::int64_t kPiece = 32 << 20;
+// The kernel gave all it could: dirty pages may be written by then.
+constexpr std::chrono::milliseconds kPause{200};
+
+std::optional<Bytes> in_use(const Fd& file) {
+  std::array<char, 32> text{};
+  const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
+  std::int64_t count = 0;
+  if (size <= 0) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + size, count);
+  return error == std::errc() ? std::optional(Bytes{count}) : std::nullopt;
+}
+
+// 0, or errno; EAGAIN: not all of it could be had.
+int reclaim(const Fd& file, std::int64_t bytes) {
+  const std::string text = std::to_string(bytes);
+  return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
+}
+
+}  // namespace
+
+LimitLowering::End lower_use(std::string name, const std::filesystem::path& cgroup, Bytes most,
+                             Duration within, const std::stop_token& stop) {
+  LimitLowering::End end{.name = std::move(name)};
+  const Fd current(::open((cgroup / "memory.current").c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd taker(::open((cgroup / "memory.reclaim").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!current || !taker) {
+    end.error = errno;
+    return end;
+  }
+  const Clock::time_point until = Clock::now() + within;
+  for (;;) {
+    const auto used = in_use(current);
+    if (!used) {
+      end.error = EIO;
+      return end;
+    }
+    end.in_use = *used;
+    end.reached = *used <= most;
+    if (end.reached || stop.stop_requested() || Clock::now() >= until) return end;
+    const int error = reclaim(taker, std::min((*used - most).count, kPiece));
+    if (error == EAGAIN || error == EINTR) {
+      std::this_thread::sleep_for(kPause);
+    } else if (error != 0) {
+      end.error = error;
+      return end;
+    }
+  }
+}
+
+void LimitLoweringThreads::begin(const std::string& name, const std::filesystem::path& cgroup,
+                                 Bytes most, Duration within) {
+  auto& errand = async_actions_[name];
+  if (errand) return;
+  errand = std::make_unique<RunningAction>();
+  errand->thread =
+      std::jthread([raw = errand.get(), name, cgroup, most, within](const std::stop_token& stop) {
+        raw->end = lower_use(name, cgroup, most, within, stop);
+        raw->over = true;
+      });
+}
+
+std::vector<LimitLowering::End> LimitLoweringThreads::take_ended() {
+  std::vector<End> ended;
+  std::erase_if(async_actions_, [&](auto& entry) {
+    if (!entry.second->over) return false;
+    ended.push_back(std::move(entry.second->end));
+    return true;
+  });
+  return ended;
+}
+
+}  // namespace headroom::act

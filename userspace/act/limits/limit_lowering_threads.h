@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// LoweringThreads: Lowering by memory.reclaim, which waits for the memory to come back and kills
+// nobody: each on a thread of its own.
+#pragma once
+
+#include "act/limits/limit_lowering.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <thread>
+
+namespace headroom::act {
+
+class LimitLoweringThreads final : public LimitLowering {
+ public:
+  // Stops what is under way after the piece it is at.
+  ~LimitLoweringThreads() override = default;
+
+  void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes most,
+             Duration within) override;
+  bool under_way(const std::string& name) const override { return async_actions_.contains(name); }
+  std::vector<End> take_ended() override;
+
+ private:
+  struct RunningAction {
+    End end;
+    std::atomic<bool> over{false};  // then `end` is whole
+    std::jthread thread;
+  };
+  std::map<std::string, std::unique_ptr<RunningAction>> async_actions_;
+};
+
+// What such a thread does.
+LimitLowering::End lower_use(std::string name, const std::filesystem::path& cgroup, Bytes most,
+                             Duration within, const std::stop_token& stop);
+
+}  // namespace headroom::act

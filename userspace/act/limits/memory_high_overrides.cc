@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/limits/memory_high_overrides.h"
+
+#include "act/cpus/cpuset_writer.h"
+#include "act/units/unit_properties_message.h"
+#include "base/bus_message.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <climits>
+#include <cstdint>
+#include <fstream>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace headroom::act {
+namespace {
+
+constexpr std::chrono::seconds kBusTimeout{5};
+// systemd answers before it has written.
+constexpr std::chrono::milliseconds kLook{5}, kPatience{2000};
+constexpr std::int64_t kPage = 4096;
+constexpr const char* kControl = "/run/systemd/system.control/";
+
+std::string as_written(std::optional<Bytes> high) {
+  return high ? std::to_string(high->count) : "max";
+}
+
+// Absent: it cannot be read. An inner absence is "max".
+std::optional<std::optional<Bytes>> bytes_in(const std::string& file) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 32> text{};
+  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+  if (n <= 0) return std::nullopt;
+  if (std::string_view(text.data(), static_cast<std::size_t>(n)).starts_with("max"))
+    return std::optional<Bytes>();
+  Bytes bytes;
+  if (std::from_chars(text.data(), text.data() + n, bytes.count).ec != std::errc())
+    return std::nullopt;
+  return std::optional(bytes);
+}
+
+bool same(std::optional<Bytes> a, std::optional<Bytes> b) {
+  if (!a || !b) return !a == !b;
+  return a->count / kPage == b->count / kPage;  // as the kernel rounds
+}
+
+int write_at(int directory, const char* file, std::string_view text) {
+  const Fd fd(::openat(directory, file, O_WRONLY | O_CLOEXEC));
+  if (!fd) return errno;
+  return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
+}
+
+bool has_swap() {
+  std::ifstream swaps("/proc/swaps");
+  std::string line;
+  std::getline(swaps, line);  // the heading
+  return static_cast<bool>(std::getline(swaps, line));
+}
+
+std::string path_of(int directory) {
+  std::array<char, PATH_MAX> link{};
+  const std::string name = "/proc/self/fd/" + std::to_string(directory);
+  const ssize_t n = ::readlink(name.c_str(), link.data(), link.size());
+  return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
+}
+
+}  // namespace
+
+int reclaim_page_cache(int directory, Bytes bytes) {
+  const std::string amount = std::to_string(bytes.count);
+  const int error = write_at(directory, "memory.reclaim", amount + " swappiness=0");
+  if (error != EINVAL) return error;
+  if (has_swap()) return EOPNOTSUPP;
+  return write_at(directory, "memory.reclaim", amount);
+}
+
+void MemoryHighOverrides::Close::operator()(sd_bus* bus) const {
+  sd_bus_close_unref(bus);
+}
+
+MemoryHighOverrides::MemoryHighOverrides(std::filesystem::path cgroup_root, Keep keep)
+    : root_(cgroup_root.native()), keep_(std::move(keep)) {}
+
+MemoryHighOverrides::~MemoryHighOverrides() {
+  restore_all();
+}
+
+std::size_t MemoryHighOverrides::held() const {
+  const std::lock_guard lock(mutex_);
+  return found_.size();
+}
+
+int MemoryHighOverrides::hold(CgroupId cgroup, int directory, Bytes high) {
+  const std::lock_guard lock(mutex_);
+  const std::string whole = path_of(directory);
+  if (!whole.starts_with(root_)) return ENOENT;
+  // Pods that are gone need nothing put back.
+  std::erase_if(found_, [&](const auto& entry) {
+    if (::access((root_ + entry.second.path).c_str(), F_OK) == 0) return false;
+    forget_unit(entry.second.path);
+    return true;
+  });
+  const std::string path = whole.substr(root_.size());
+  const auto now = bytes_in(whole + "/memory.high");
+  if (!now) return ENOENT;
+  const auto [entry, fresh] =
+      found_.try_emplace(cgroup, OriginalMemoryHigh{.path = path, .found = *now, .set = high});
+  if (!fresh) return EBUSY;
+  auto done = keep_(found_);
+  // Nothing is written that could not be put back.
+  if (done) done = write(path, high);
+  if (done) return 0;
+  const int error = done.error().code != 0 ? done.error().code : EIO;
+  // What came of it is not known.
+  (void)write(path, entry->second.found);
+  found_.erase(entry);
+  (void)keep_(found_);
+  return error;
+}
+
+int MemoryHighOverrides::restore(CgroupId cgroup) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = found_.find(cgroup);
+  if (entry == found_.end()) return 0;
+  if (const auto done = put_back(cgroup, entry->second); !done)
+    return done.error().code != 0 ? done.error().code : EIO;
+  found_.erase(entry);
+  (void)keep_(found_);
+  return 0;
+}
+
+void MemoryHighOverrides::restore_all(Found former) {
+  const std::lock_guard lock(mutex_);
+  found_.merge(former);
+  if (found_.empty()) return;
+  std::erase_if(found_,
+                [&](const auto& entry) { return put_back(entry.first, entry.second).has_value(); });
+  (void)keep_(found_);
+}
+
+Result<> MemoryHighOverrides::put_back(CgroupId cgroup, const OriginalMemoryHigh& held) {
+  const std::string whole = root_ + held.path;
+  const Fd directory(::open(whole.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  const bool same_one =
+      directory && ::fstat(directory.get(), &status) == 0 && status.st_ino == cgroup.value;
+  if (!same_one) {
+    forget_unit(held.path);
+    return {};
+  }
+  const auto now = bytes_in(whole + "/memory.high");
+  if (!now || !same(*now, held.set)) return {};  // another's by now
+  // Who lowers a limit below the usage waits until it is met: that shall not be systemd.
+  const auto usage = bytes_in(whole + "/memory.current");
+  if (held.found && usage && *usage && **usage > *held.found)
+    (void)reclaim_page_cache(directory.get(), **usage - *held.found);
+  return write(held.path, held.found);
+}
+
+Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes> high) {
+  const std::string file = root_ + path + "/memory.high";
+  const auto unit = unit_of(path);
+  if (!unit) {
+    const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+    const std::string text = as_written(high);
+    if (!fd || ::write(fd.get(), text.data(), text.size()) < 0)
+      return errno_failure("write " + file, errno);
+    return {};
+  }
+  if (auto done = set_unit(*unit, high); !done) return done;
+  for (auto waited = kLook; waited < kPatience; waited += kLook) {
+    const auto now = bytes_in(file);
+    if (now && same(*now, high)) return {};
+    std::this_thread::sleep_for(kLook);
+  }
+  return failure(file + " is not what systemd was told", ETIMEDOUT);
+}
+
+Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<Bytes> high) {
+  const std::string doing = "set MemoryHigh of " + unit;
+  if (!bus_ || sd_bus_is_open(bus_.get()) <= 0) {
+    sd_bus* opened = nullptr;
+    const int r = sd_bus_open_system_with_description(&opened, "headroomd-limits");
+    bus_.reset(opened);
+    if (r < 0) return errno_failure("reach systemd over the system bus", -r);
+    sd_bus_set_method_call_timeout(opened, std::chrono::microseconds(kBusTimeout).count());
+  }
+  sd_bus_message* raw = nullptr;
+  int r = sd_bus_message_new_method_call(bus_.get(), &raw, "org.freedesktop.systemd1",
+                                         "/org/freedesktop/systemd1",
+                                         "org.freedesktop.systemd1.Manager", "SetUnitProperties");
+  const BusMessage call(raw);
+  if (r >= 0) r = sd_bus_message_append(raw, "sb", unit.c_str(), 1);
+  const std::uint64_t value = high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
+  if (r >= 0) r = append(raw, {{.name = "MemoryHigh", .value = value}});
+  if (r < 0) return errno_failure(doing, -r);
+  sd_bus_error error = SD_BUS_ERROR_NULL;
+  r = sd_bus_call(bus_.get(), raw, 0, &error, nullptr);
+  Result<> done;
+  if (r < 0) done = failure(doing + ": " + (error.message ? error.message : "no answer"), -r);
+  sd_bus_error_free(&error);
+  return done;
+}
+
+// What was set of a unit outlives it in systemd's runtime directory.
+void MemoryHighOverrides::forget_unit(const std::string& path) const {
+  const auto unit = unit_of(path);
+  if (!unit) return;
+  const std::string directory = kControl + *unit + ".d";
+  ::unlink((directory + "/50-MemoryHigh.conf").c_str());
+  ::rmdir(directory.c_str());
+}
+
+}  // namespace headroom::act

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// HeldHighs: memory.high of cgroups held at another value for a while, and put back: when it is
+// over, when the daemon ends, and by the next one after a crash.
+//
+// What was found is kept before anything is written. Of a unit systemd is told, of another cgroup
+// the file is written. Who changed the value meanwhile keeps his.
+#pragma once
+
+#include <headroom/result.h>
+#include <headroom/units.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+struct sd_bus;
+
+namespace headroom::act {
+
+struct OriginalMemoryHigh {
+  std::string path;            // of the cgroup, from the root on
+  std::optional<Bytes> found;  // absent: no limit
+  Bytes set{};
+  friend bool operator==(const OriginalMemoryHigh&, const OriginalMemoryHigh&) = default;
+};
+
+class MemoryHighOverrides {
+ public:
+  using Found = std::map<CgroupId, OriginalMemoryHigh>;
+  // Keeps what was found so that it outlives this process; nothing left: no file.
+  using Keep = std::function<Result<>(const Found&)>;
+
+  MemoryHighOverrides(std::filesystem::path cgroup_root, Keep keep);
+  // Puts back what it still holds.
+  ~MemoryHighOverrides();
+  MemoryHighOverrides(const MemoryHighOverrides&) = delete;
+  MemoryHighOverrides& operator=(const MemoryHighOverrides&) = delete;
+
+  // These wait for systemd, or for reclaim, seconds at the most; any thread but the loop's. Zero,
+  // or an errno. `directory` is the cgroup's.
+  int hold(CgroupId cgroup, int directory, Bytes high);
+  int restore(CgroupId cgroup);
+  // What a former daemon held, and then all there is.
+  void restore_all(Found former = {});
+
+  std::size_t held() const;
+
+ private:
+  struct Close {
+    void operator()(sd_bus* bus) const;
+  };
+  Result<> write(const std::string& path, std::optional<Bytes> high);
+  Result<> set_unit(const std::string& unit, std::optional<Bytes> high);
+  Result<> put_back(CgroupId cgroup, const OriginalMemoryHigh& held);
+  void forget_unit(const std::string& path) const;
+
+  const std::string root_;
+  const Keep keep_;
+  mutable std::mutex mutex_;  // of all below
+  Found found_;
+  std::unique_ptr<sd_bus, Close> bus_;
+};
+
+// `bytes` of page cache of the cgroup, the coldest first, and no swap. Waits until it is done.
+// Zero; EAGAIN: not all of it; EOPNOTSUPP: this kernel would swap (before 6.11, where there is
+// swap); ENOENT: it has no memory.reclaim (before 5.19).
+int reclaim_page_cache(int directory, Bytes bytes);
+
+}  // namespace headroom::act

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/limits/suspended_limits.h"
+
+#include "act/kill/cgroup_processes.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <optional>
+#include <string_view>
+
+namespace headroom::act {
+namespace {
+
+struct Knob {
+  const char* file;
+  std::string_view lift;    // what is written
+  std::string_view lifted;  // what the kernel then shows, or how it begins
+  bool is_lifted(std::string_view value) const {
+    return lifted.empty() ? value.empty() : value.starts_with(lifted);
+  }
+};
+
+// memory.high is the last to be restored: its write may wait for reclaim.
+constexpr std::array<Knob, 4> kKnobs{{
+    {.file = "cpu.max", .lift = "max", .lifted = "max"},
+    {.file = "cpu.weight", .lift = "10000", .lifted = "10000"},
+    {.file = "cpuset.cpus", .lift = "\n", .lifted = ""},  // those of the parent
+    {.file = "memory.high", .lift = "max", .lifted = "max"},
+}};
+
+// Absent: the file is missing or cannot be read.
+std::optional<std::string> read_value(int directory, const char* file) {
+  const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text{};
+  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+  if (n < 0) return std::nullopt;
+  std::string_view value(text.data(), static_cast<std::size_t>(n));
+  while (value.ends_with('\n'))
+    value.remove_suffix(1);
+  return std::string(value);
+}
+
+void write_value(int directory, const char* file, std::string_view value) {
+  const Fd fd(::openat(directory, file, O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd) (void)!::write(fd.get(), value.data(), value.size());
+}
+
+std::string path_of(int directory) {
+  std::array<char, PATH_MAX> link{};
+  const std::string name = "/proc/self/fd/" + std::to_string(directory);
+  const ssize_t n = ::readlink(name.c_str(), link.data(), link.size());
+  return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
+}
+
+std::optional<CgroupId> id_of(int directory) {
+  struct stat status {};
+  if (::fstat(directory, &status) != 0) return std::nullopt;
+  return CgroupId{status.st_ino};
+}
+
+void put_back(CgroupId cgroup, const OriginalLimits& found) {
+  const Fd directory(::open(found.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Gone, or another of the same name.
+  if (!directory || id_of(directory.get()) != cgroup) return;
+  for (const Knob& knob : kKnobs) {
+    const auto value = found.values.find(knob.file);
+    if (value == found.values.end()) continue;
+    const auto now = read_value(directory.get(), knob.file);
+    if (now && knob.is_lifted(*now)) write_value(directory.get(), knob.file, value->second);
+  }
+}
+
+}  // namespace
+
+SuspendedLimits::~SuspendedLimits() {
+  restore_all();
+}
+
+std::size_t SuspendedLimits::lifted() const {
+  const std::lock_guard lock(mutex_);
+  return found_.size();
+}
+
+void SuspendedLimits::add(int directory, std::vector<CgroupId>& cgroups) {
+  const auto cgroup = id_of(directory);
+  std::string path = path_of(directory);
+  if (!cgroup || path.empty()) return;
+  OriginalLimits found{.path = std::move(path), .values = {}};
+  for (const Knob& knob : kKnobs) {
+    const auto value = read_value(directory, knob.file);
+    if (value && !knob.is_lifted(*value)) found.values.emplace(knob.file, *value);
+  }
+  const auto known = found_.find(*cgroup);
+  if (known == found_.end() && found.values.empty()) return;  // there is nothing to lift
+  // Lifted for another victim already: the value found first is the one to restore, unless somebody
+  // has written another since.
+  if (known != found_.end())
+    for (auto& [file, value] : found.values)
+      known->second.values.insert_or_assign(file, std::move(value));
+  else
+    found_.emplace(*cgroup, std::move(found));
+  cgroups.push_back(*cgroup);
+}
+
+std::vector<CgroupId> SuspendedLimits::lift(int directory) {
+  const std::lock_guard lock(mutex_);
+  const Found before = found_;
+  std::vector<CgroupId> cgroups;
+  for_each_descendant(directory, [&](int each) { add(each, cgroups); });
+  if (cgroups.empty()) return cgroups;
+  if (save_ && found_ != before && !save_(found_)) {
+    found_ = before;
+    return {};
+  }
+  for (const CgroupId cgroup : cgroups)
+    ++victims_[cgroup];
+  for_each_descendant(directory, [&](int each) {
+    const auto cgroup = id_of(each);
+    const auto known = cgroup ? found_.find(*cgroup) : found_.end();
+    if (known == found_.end()) return;
+    for (const Knob& knob : kKnobs)
+      if (known->second.values.contains(knob.file)) write_value(each, knob.file, knob.lift);
+  });
+  return cgroups;
+}
+
+void SuspendedLimits::release(const std::vector<CgroupId>& cgroups) {
+  const std::lock_guard lock(mutex_);
+  bool restored = false;
+  for (const CgroupId cgroup : cgroups) {
+    const auto victims = victims_.find(cgroup);
+    if (victims == victims_.end() || --victims->second > 0) continue;
+    victims_.erase(victims);
+    const auto found = found_.find(cgroup);
+    if (found == found_.end()) continue;
+    put_back(cgroup, found->second);
+    found_.erase(found);
+    restored = true;
+  }
+  if (restored) save();
+}
+
+// The count of victims stays: each of them still calls release().
+void SuspendedLimits::restore(CgroupId cgroup) {
+  const std::lock_guard lock(mutex_);
+  const auto found = found_.find(cgroup);
+  if (found == found_.end()) return;
+  put_back(cgroup, found->second);
+  found_.erase(found);
+  save();
+}
+
+void SuspendedLimits::restore_all(Found former) {
+  const std::lock_guard lock(mutex_);
+  found_.merge(former);
+  if (found_.empty()) return;
+  for (const auto& [cgroup, found] : found_)
+    put_back(cgroup, found);
+  found_.clear();
+  save();
+}
+
+void SuspendedLimits::save() {
+  // Not saved: after a crash the next daemon finds the values restored, and restores them again.
+  if (save_) (void)save_(found_);
+}
+
+}  // namespace headroom::act

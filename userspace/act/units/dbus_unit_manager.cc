@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/units/dbus_unit_manager.h"
+
+#include "act/units/unit_properties_message.h"
+#include "base/bus_message.h"
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include <list>
+#include <utility>
+
+namespace headroom::act {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kSystemd = "org.freedesktop.systemd1";
+constexpr const char* kManagerPath = "/org/freedesktop/systemd1";
+constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
+constexpr const char* kUnitPath = "/org/freedesktop/systemd1/unit";
+// systemd may be reading its files again; longer than that nobody waits.
+constexpr std::uint64_t kTimeoutUsec = 20'000'000;
+
+}  // namespace
+
+struct DbusUnitManager::Connection {
+  // A call under way. Its place in the list is what sd-bus hands back.
+  struct Call {
+    Connection* connection = nullptr;
+    std::string doing;
+    Done done;
+    Clock::time_point sent = Clock::now();
+    std::list<Call>::iterator self{};
+  };
+
+  sd_bus* bus = nullptr;
+  std::function<void()> on_change;
+  std::list<Call> under_way;
+  Counts counts;
+
+  // Closed without a flush: a bus that has stopped reading must not hold the thread. Calls under
+  // way are forgotten first, for closing answers them.
+  ~Connection() {
+    for (Call& call : under_way)
+      call.done = nullptr;
+    sd_bus_close_unref(bus);
+  }
+
+  void send(BusMessage message, std::string doing, Done done);
+  void failed(const std::string& doing, int code, const Done& done);
+  static int on_reply(sd_bus_message* reply, void* user, sd_bus_error*);
+  static int on_signal(sd_bus_message*, void* user, sd_bus_error*) {
+    static_cast<Connection*>(user)->on_change();
+    return 0;
+  }
+};
+
+void DbusUnitManager::Connection::failed(const std::string& doing, int code, const Done& done) {
+  ++counts.failed;
+  if (done) done(errno_failure(doing, code));
+}
+
+int DbusUnitManager::Connection::on_reply(sd_bus_message* reply, void* user, sd_bus_error*) {
+  auto* call = static_cast<Call*>(user);
+  Connection& connection = *call->connection;
+  const Done done = std::move(call->done);
+  const std::string doing = std::move(call->doing);
+  connection.counts.waited += Clock::now() - call->sent;
+  connection.under_way.erase(call->self);
+  const sd_bus_error* error = sd_bus_message_get_error(reply);
+  if (error) ++connection.counts.failed;
+  if (!done) return 0;
+  if (error)
+    done(failure(doing + ": " + (error->message ? error->message : error->name),
+                 sd_bus_error_get_errno(error)));
+  else
+    done({});
+  return 0;
+}
+
+void DbusUnitManager::Connection::send(BusMessage message, std::string doing, Done done) {
+  ++counts.calls;
+  Call& call = under_way.emplace_back(
+      Call{.connection = this, .doing = std::move(doing), .done = std::move(done)});
+  call.self = std::prev(under_way.end());
+  const int r =
+      sd_bus_call_async(bus, nullptr, message.get(), &Connection::on_reply, &call, kTimeoutUsec);
+  if (r >= 0) return;
+  const Call refused = std::move(call);
+  under_way.pop_back();
+  failed(refused.doing, -r, refused.done);
+}
+
+DbusUnitManager::DbusUnitManager(std::unique_ptr<Connection> connection)
+    : connection_(std::move(connection)) {}
+DbusUnitManager::~DbusUnitManager() = default;
+
+Result<std::unique_ptr<DbusUnitManager>> DbusUnitManager::open(sd_event* event,
+                                                               std::function<void()> on_change) {
+  auto connection = std::make_unique<Connection>();
+  connection->on_change = std::move(on_change);
+  int r = sd_bus_open_system_with_description(&connection->bus, "headroomd-slices");
+  sd_bus* bus = connection->bus;
+  if (r >= 0) r = sd_bus_set_exit_on_disconnect(bus, 0);
+  if (r >= 0) r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
+  // Without a subscriber systemd signals nothing.
+  if (r >= 0)
+    r = sd_bus_call_method_async(bus, nullptr, kSystemd, kManagerPath, kManager, "Subscribe",
+                                 nullptr, nullptr, "");
+  if (r >= 0)
+    r = sd_bus_match_signal_async(bus, nullptr, kSystemd, kManagerPath, kManager, "Reloading",
+                                  &Connection::on_signal, nullptr, connection.get());
+  if (r < 0) return errno_failure("reach systemd on the system bus", -r);
+  return std::unique_ptr<DbusUnitManager>(new DbusUnitManager(std::move(connection)));
+}
+
+void DbusUnitManager::set(const std::string& unit, const UnitProperties& properties,
+                          Persistence lasting, Done done) {
+  const std::string doing = "set the properties of " + unit;
+  sd_bus_message* made = nullptr;
+  int r = sd_bus_message_new_method_call(connection_->bus, &made, kSystemd, kManagerPath, kManager,
+                                         "SetUnitProperties");
+  BusMessage message(made);
+  const int runtime = lasting == Persistence::kUntilReboot ? 1 : 0;
+  if (r >= 0) r = sd_bus_message_append(made, "sb", unit.c_str(), runtime);
+  if (r >= 0) r = append(made, properties);
+  if (r < 0) return connection_->failed(doing, -r, done);
+  connection_->send(std::move(message), doing, std::move(done));
+}
+
+void DbusUnitManager::start(const std::string& unit, Done done) {
+  const std::string doing = "start " + unit;
+  sd_bus_message* made = nullptr;
+  int r = sd_bus_message_new_method_call(connection_->bus, &made, kSystemd, kManagerPath, kManager,
+                                         "StartUnit");
+  BusMessage message(made);
+  if (r >= 0) r = sd_bus_message_append(made, "ss", unit.c_str(), "replace");
+  if (r < 0) return connection_->failed(doing, -r, done);
+  connection_->send(std::move(message), doing, std::move(done));
+}
+
+void DbusUnitManager::watch(const std::string& unit) {
+  const std::string gone = "type='signal',sender='" + std::string(kSystemd) + "',interface='" +
+                           kManager + "',member='UnitRemoved',arg0='" + unit + "'";
+  sd_bus_add_match_async(connection_->bus, nullptr, gone.c_str(), &Connection::on_signal, nullptr,
+                         connection_.get());
+  char* path = nullptr;
+  if (sd_bus_path_encode(kUnitPath, unit.c_str(), &path) < 0) return;
+  sd_bus_match_signal_async(connection_->bus, nullptr, kSystemd, path,
+                            "org.freedesktop.DBus.Properties", "PropertiesChanged",
+                            &Connection::on_signal, nullptr, connection_.get());
+  std::free(path);
+}
+
+bool DbusUnitManager::connected() const {
+  return sd_bus_is_open(connection_->bus) > 0;
+}
+
+DbusUnitManager::Counts DbusUnitManager::counts() const {
+  return connection_->counts;
+}
+
+}  // namespace headroom::act

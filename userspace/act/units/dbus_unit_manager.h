@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnitBus: Units over the system bus. Lives on the thread that runs `event`.
+#pragma once
+
+#include "act/units/unit_manager.h"
+
+#include <headroom/result.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+struct sd_event;
+
+namespace headroom::act {
+
+class DbusUnitManager final : public UnitManager {
+ public:
+  struct Counts {
+    std::uint64_t calls = 0, failed = 0;
+    std::chrono::nanoseconds waited{0};  // for systemd's answers, call by call
+  };
+  // `on_change`: systemd has read its files again, or one of the watched units is gone or changed.
+  static Result<std::unique_ptr<DbusUnitManager>> open(sd_event* event,
+                                                       std::function<void()> on_change);
+  // Calls that are under way are never told of.
+  ~DbusUnitManager() override;
+  DbusUnitManager(const DbusUnitManager&) = delete;
+  DbusUnitManager& operator=(const DbusUnitManager&) = delete;
+
+  void set(const std::string& unit, const UnitProperties& properties, Persistence lasting,
+           Done done) override;
+  void start(const std::string& unit, Done done) override;
+  // on_change is called when this unit goes or changes.
+  void watch(const std::string& unit);
+
+  // False once the bus has gone away: close this and open another.
+  bool connected() const;
+  Counts counts() const;
+
+ private:
+  struct Connection;
+  explicit DbusUnitManager(std::unique_ptr<Connection> connection);
+
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace headroom::act

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnitProperties: what is set of a unit, as systemd names and types it (org.freedesktop.systemd1).
+#pragma once
+
+#include "judge/allocatable/cgroup/cgroup_values.h"
+
+#include <headroom/cpuset.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace headroom::act {
+
+struct UnitProperty {
+  using Value = std::variant<bool, std::uint64_t, std::string, std::vector<std::uint8_t>>;
+  std::string name;
+  Value value;
+  friend bool operator==(const UnitProperty&, const UnitProperty&) = default;
+};
+using UnitProperties = std::vector<UnitProperty>;
+
+// Of every field systemd has a property for. It has none for memory.oom.group and hugetlb.*.
+UnitProperties unit_properties(const CgroupValues& values);
+
+// What makes systemd give a slice these controllers and keep them. cpuset comes with AllowedCPUs=
+// alone: all CPUs there can be, so that it limits nothing, whatever comes online.
+UnitProperties controller_properties(std::span<const std::string> controllers,
+                                     const CpuSet& possible);
+
+}  // namespace headroom::act

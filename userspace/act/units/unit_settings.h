@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of a cgroup as a unit's file has them: "MemoryMax=134217728", for who hands them to
+// systemd-run --property.
+#pragma once
+
+#include "judge/allocatable/cgroup/cgroup_values.h"
+
+#include <string>
+#include <vector>
+
+namespace headroom::act {
+
+// Of every field systemd has a setting for; memory.oom.group by OOMPolicy=. It has none for
+// hugetlb.*.
+std::vector<std::string> unit_words(const CgroupValues& values);
+
+}  // namespace headroom::act

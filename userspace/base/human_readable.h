@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Human: amounts and durations as a person reads them ("1.2Gi", "85ms"). Never parsed back.
+#pragma once
+
+#include <headroom/signal.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <string>
+
+namespace headroom::report {
+
+// Two significant digits below ten, whole numbers above: "0", "512Mi", "1.2Gi", "-3Mi".
+std::string human_bytes(std::int64_t count);
+inline std::string human(Bytes bytes) {
+  return human_bytes(bytes.count);
+}
+
+// "850us", "12ms", "1.5s", "45s", "3m20s", "2h5m", "3d4h".
+std::string human(Duration duration);
+
+// Whether a signal's quantity is bytes; otherwise inodes, tasks or millionths.
+bool is_byte_signal(Signal signal);
+// A quantity of `signal`: bytes with a suffix, a count without.
+std::string human_amount(Signal signal, std::int64_t amount);
+
+}  // namespace headroom::report

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Journal: where log lines go: the systemd journal with fields, or plain stderr.
+//
+// Lines leave the calling thread through a bounded queue: a stuck journald costs the oldest lines
+// (counted), never the loop's time.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include <spdlog/common.h>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::log {
+
+using Level = spdlog::level::level_enum;
+
+// A journal field beside the message, such as {"HEADROOM_POD", "default/hog"}.
+struct Field {
+  std::string_view name;
+  std::string_view value;
+};
+
+// MESSAGE_ID of everything said about an eviction.
+inline constexpr std::string_view kEvictionMessageId = "2b6f0b5a1f6e4c0c9d53a7c4d1a0e8f7";
+// And about a process that the kernel's OOM killer chose.
+inline constexpr std::string_view kKernelOomMessageId = "40f53f5fd7674bac9ed9ee4fb3f72f5d";
+
+// Never throws: a line that cannot be written is lost and counted.
+void write(Level level, std::string_view message, std::initializer_list<Field> fields = {});
+
+// Formatted by what is compiled once: spdlog's own templates would be in every file that speaks.
+void write_formatted(Level level, fmt::string_view format, fmt::format_args args);
+
+template <class... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::debug, format, fmt::make_format_args(args...));
+}
+template <class... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::info, format, fmt::make_format_args(args...));
+}
+template <class... Args>
+void warning(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::warn, format, fmt::make_format_args(args...));
+}
+template <class... Args>
+void error(fmt::format_string<Args...> format, Args&&... args) {
+  write_formatted(Level::err, format, fmt::make_format_args(args...));
+}
+
+// Config.log_level; anything unknown is info.
+void set_level(std::string_view level);
+
+// Lines overrun in the queue or refused by journald, since the start.
+std::uint64_t lost();
+
+// Owns the queue and its thread for as long as it lives; one per process, held by main.
+class Logging {
+ public:
+  explicit Logging(std::string_view level);
+  ~Logging();
+  Logging(const Logging&) = delete;
+  Logging& operator=(const Logging&) = delete;
+};
+
+// Whether stderr is connected to the journal (systemd sets JOURNAL_STREAM to its device:inode).
+bool stderr_is_journal();
+
+// How fields travel through a log library that knows only text: message, then "\x1eNAME=value"s.
+// `encode` and `split` are exact inverses.
+std::string encode(std::string_view message, std::initializer_list<Field> fields);
+std::string_view message_of(std::string_view payload);  // the message alone
+
+}  // namespace headroom::log

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SelfThreads: the CPU time of the daemon's threads, by the part of it that each is.
+#pragma once
+
+#include <headroom/units.h>
+
+#include <string>
+#include <vector>
+
+namespace headroom::report {
+
+struct ThreadCpuTime {
+  std::string part;  // loop, http, dbus, audit, cpus; other: whatever is not one of these
+  Duration cpu{0};
+};
+
+// Gives the calling thread the name its part is known by, "hr-" and `part`.
+void set_thread_name(const char* part);
+
+// As of now, of all threads there are; empty where /proc does not tell.
+std::vector<ThreadCpuTime> cpu_time_by_thread();
+
+}  // namespace headroom::report

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Described: every key headroom heeds, with its type and default, for whoever shows a configuration
+// or checks one without the daemon.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace headroom::config {
+
+enum class KeyType : std::uint8_t {
+  kString,
+  kWord,  // one of `words`
+  kBoolean,
+  kInteger,
+  kNumber,
+  kDuration,
+  kQuantity,
+  kStrings,    // a list
+  kStringMap,  // its values are strings
+  kFlagMap,    // its values are booleans
+  kTaints,     // a list of key, value, effect
+};
+
+struct KeyDescription {
+  std::string_view path;  // "evictionHard", "headroom.disk.walkRate"
+  KeyType type;
+  std::string_view value;  // the default, as JSON; "null": none, or found at start
+  std::string_view what;
+  std::string_view words = "";  // "observe enforce"
+  bool restart = false;         // a reload leaves it as it was
+};
+
+// In the order a file would have them.
+std::span<const KeyDescription> all_keys();
+const KeyDescription* described(std::string_view path);  // null: nothing heeds it
+
+}  // namespace headroom::config

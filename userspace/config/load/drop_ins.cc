@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/load/drop_ins.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+constexpr std::array<std::string_view, 4> kEndings{".yaml", ".yml", ".json", ".conf"};
+
+void shift(yaml::Node& node, int by) {
+  node.line += by;
+  for (yaml::Node& item : node.items)
+    shift(item, by);
+  for (yaml::Entry& entry : node.entries) {
+    entry.line += by;
+    shift(entry.value, by);
+  }
+}
+
+void merge(yaml::Node& into, yaml::Node from) {
+  if (!into.is_map() || !from.is_map()) {
+    into = std::move(from);
+    return;
+  }
+  for (yaml::Entry& entry : from.entries) {
+    const auto same =
+        std::find_if(into.entries.begin(), into.entries.end(),
+                     [&](const yaml::Entry& other) { return other.key == entry.key; });
+    if (same == into.entries.end()) {
+      into.entries.push_back(std::move(entry));
+      continue;
+    }
+    same->line = entry.line;
+    merge(same->value, std::move(entry.value));
+  }
+}
+
+std::optional<yaml::Node> read(const std::string& file, const std::string& text, bool drop_in,
+                               Complaints& complaints) {
+  std::vector<yaml::Node> documents = yaml::parse(text, file, complaints);
+  std::erase_if(documents, [](const yaml::Node& node) { return node.is_null(); });
+  if (documents.empty()) {
+    // Cut short by a syntax error, it is not empty.
+    if (complaints.empty() && !drop_in)
+      complaints.push_back({file, 0, "expected a KubeletConfiguration, found an empty file"});
+    return std::nullopt;
+  }
+  if (documents.size() > 1)
+    complaints.push_back({file, documents[1].line, "expected one document, found another"});
+  if (documents.front().is_map()) return std::move(documents.front());
+  complaints.push_back({file, documents.front().line,
+                        "expected a KubeletConfiguration, found " + describe(documents.front())});
+  return std::nullopt;
+}
+
+bool is_drop_in(const std::filesystem::directory_entry& entry) {
+  const std::string name = entry.path().filename();
+  const std::string ending = entry.path().extension();
+  std::error_code error;
+  return !name.starts_with(".") && !entry.is_directory(error) &&
+         std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+}  // namespace
+
+void MergedConfig::add(const std::string& file, const std::string& text, bool drop_in,
+                       Complaints& complaints) {
+  if (files_.size() == kMaxFiles) {
+    complaints.push_back({file, 0, "more than " + std::to_string(kMaxFiles) + " files"});
+    return;
+  }
+  const int base = static_cast<int>(files_.size()) * kLinesPerFile;
+  files_.push_back(file);
+  Complaints wrong;
+  if (auto document = read(file, text, drop_in, wrong)) {
+    shift(*document, base);
+    merge(document_, std::move(*document));
+  }
+  for (Complaint& complaint : wrong) {
+    complaint.line += base;
+    complaints.push_back(std::move(complaint));
+  }
+}
+
+Complaint MergedConfig::with_file_and_line(Complaint complaint) const {
+  const auto file = static_cast<std::size_t>(complaint.line / kLinesPerFile);
+  if (complaint.line <= 0 || file >= files_.size()) return complaint;
+  complaint.file = files_[file];
+  complaint.line %= kLinesPerFile;
+  return complaint;
+}
+
+std::string MergedConfig::location(int line) const {
+  const Complaint where = with_file_and_line({"", line, ""});
+  return where.file + ":" + std::to_string(where.line);
+}
+
+Result<std::vector<std::filesystem::path>> drop_ins(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  std::filesystem::directory_iterator entries(directory, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error))
+    if (is_drop_in(*entries)) files.push_back(entries->path());
+  if (error) return failure(error.message(), error.value());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources: the configuration file and its drop-ins as one document, in which every line still knows
+// its file.
+//
+// Drop-ins are merged as the kubelet merges those of its --config-dir: by name, maps key by key,
+// everything else replaced, null taking a key away.
+#pragma once
+
+#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
+
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom::config {
+
+class MergedConfig {
+ public:
+  // Each file's lines begin at a multiple of this in the merged document, in the order of merging:
+  // read_file() takes 16 MiB, so no file has more.
+  static constexpr int kLinesPerFile = 1 << 24;
+  static constexpr std::size_t kMaxFiles = 120;  // files
+
+  // Adds a file's document, complaints in its lines. An empty one is an error, but for a drop-in.
+  void add(const std::string& file, const std::string& text, bool drop_in, Complaints& complaints);
+
+  // A null where nothing was to be read.
+  const yaml::Node& document() const { return document_; }
+  const std::vector<std::string>& files() const { return files_; }
+  // What names a line of the document, named by its file's own.
+  Complaint with_file_and_line(Complaint complaint) const;
+  std::string location(int line) const;  // "/etc/headroom/headroom.yaml:3"
+
+ private:
+  std::vector<std::string> files_;
+  yaml::Node document_;
+};
+
+// *.yaml, *.yml, *.json and the kubelet's *.conf of a directory, by name; hidden ones and
+// directories are let be.
+Result<std::vector<std::filesystem::path>> drop_ins(const std::filesystem::path& directory);
+
+}  // namespace headroom::config

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/load/effective_settings.h"
+
+#include "config/flags/flag_values.h"
+#include "config/keys.h"
+#include "judge/admission/taint_edit.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A scalar as the type wants it; what cannot be read stands as it was written, and was complained
+// of.
+Json scalar(const yaml::Node& node) {
+  if (is_number(node)) {
+    const Json number = Json::parse(node.text, nullptr, false);
+    if (number.is_number()) return number;
+  }
+  if (is_boolean(node)) {
+    const char first = static_cast<char>(node.text[0] | 0x20);
+    return first == 'y' || first == 't' || node.text == "on" || node.text == "On" ||
+           node.text == "ON";
+  }
+  return node.text;
+}
+
+Json json_of(const yaml::Node& node) {
+  switch (node.kind) {
+    case yaml::Node::Kind::kNull:
+      return nullptr;
+    case yaml::Node::Kind::kScalar:
+      return scalar(node);
+    case yaml::Node::Kind::kSequence: {
+      Json list = Json::array();
+      for (const yaml::Node& item : node.items)
+        list.push_back(json_of(item));
+      return list;
+    }
+    case yaml::Node::Kind::kMap: {
+      Json map = Json::object();
+      for (const yaml::Entry& entry : node.entries)
+        map[entry.key] = json_of(entry.value);
+      return map;
+    }
+  }
+  return nullptr;
+}
+
+// The entry at "headroom.disk.nodefs"; null: not there.
+const yaml::Entry* at(const yaml::Node& document, std::string_view path) {
+  const yaml::Node* here = &document;
+  for (;;) {
+    if (!here->is_map()) return nullptr;
+    const std::size_t dot = path.find('.');
+    const yaml::Entry* entry = yaml::find(*here, path.substr(0, dot));
+    if (!entry || dot == std::string_view::npos) return entry;
+    here = &entry->value;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+class SettingsCollector {
+ public:
+  SettingsCollector(const yaml::Node& document, const CommandLine& line,
+                    const EvictionSettings& eviction, const ReservedSettings& reserves,
+                    const std::function<std::string(int)>& location)
+      : document_(document),
+        line_(line),
+        eviction_(eviction),
+        reserves_(reserves),
+        place_(location) {}
+
+  Settings gather() {
+    for (const KeyDescription& key : all_keys())
+      if (!add_from_flag(key) && !add_from_file(key)) add_default(key);
+    return std::move(settings_);
+  }
+
+ private:
+  static bool has_entries(const KeyDescription& key) {
+    return key.type == KeyType::kStringMap || key.type == KeyType::kFlagMap;
+  }
+
+  void add(const KeyDescription& key, std::string entry, std::string value, std::string origin) {
+    settings_.push_back(
+        {std::string(key.path), std::move(entry), std::move(value), std::move(origin)});
+  }
+
+  // A map's every entry has an origin of its own; an empty map is one value.
+  void add_default(const KeyDescription& key) {
+    const Json value = Json::parse(key.value);
+    if (!has_entries(key) || value.empty()) return add(key, "", std::string(key.value), "default");
+    for (const auto& [entry, amount] : value.items())
+      add(key, entry, text_of(amount), "default");
+  }
+
+  bool add_from_file(const KeyDescription& key) {
+    const yaml::Entry* told = at(document_, key.path);
+    if (!told) return false;
+    if (key.type == KeyType::kWord) {
+      // "off" is a boolean to YAML.
+      add(key, "", text_of(told->value.text), place_(told->line));
+    } else if (!has_entries(key) || told->value.entries.empty()) {
+      add(key, "", text_of(json_of(told->value)), place_(told->line));
+    } else {
+      for (const yaml::Entry& entry : told->value.entries)
+        add(key, entry.key, text_of(json_of(entry.value)), place_(entry.line));
+    }
+    if (key.path == "evictionHard" && eviction_.merge_defaults) merge_defaults(key);
+    return true;
+  }
+
+  void merge_defaults(const KeyDescription& key) {
+    const auto told = [&](const std::string& entry) {
+      return std::any_of(settings_.begin(), settings_.end(), [&](const Setting& setting) {
+        return setting.path == key.path && setting.entry == entry;
+      });
+    };
+    const Json defaults = Json::parse(key.value);
+    for (const auto& [entry, amount] : defaults.items())
+      if (!told(entry)) add(key, entry, text_of(amount), "default");
+  }
+
+  bool add_from_flag(const KeyDescription& key) {
+    if (const std::optional<LocatedValue>* told = flagged(key.path))
+      return add_located(key, **told);
+    if (key.path == "cpuManagerPolicyOptions" && !line_.cpu_manager_policy_options.empty())
+      return add_located(key,
+                         pairs("--cpu-manager-policy-options", line_.cpu_manager_policy_options));
+    if (key.path == "topologyManagerPolicyOptions" &&
+        !line_.topology_manager_policy_options.empty())
+      return add_located(
+          key, pairs("--topology-manager-policy-options", line_.topology_manager_policy_options));
+    if (key.path == "headroom.nodeLabels" && !line_.node_labels.empty())
+      return add_located(key, pairs("--node-labels", line_.node_labels));
+    if (key.path == "registerWithTaints" && !line_.register_with_taints.empty())
+      return add_taints(key);
+    for (const auto& [path, flag, uses] :
+         {std::tuple{"headroom.nodeName", "--hostname-override", &line_.hostname_override},
+          std::tuple{"maxPods", "--max-pods", &line_.max_pods},
+          std::tuple{"podsPerCore", "--pods-per-core", &line_.pods_per_core},
+          std::tuple{"cpuCFSQuota", "--cpu-cfs-quota", &line_.cpu_cfs_quota},
+          std::tuple{"cpuCFSQuotaPeriod", "--cpu-cfs-quota-period", &line_.cpu_cfs_quota_period},
+          std::tuple{"podPidsLimit", "--pod-max-pids", &line_.pod_max_pids},
+          std::tuple{"localStorageCapacityIsolation", "--local-storage-capacity-isolation",
+                     &line_.local_storage_isolation},
+          std::tuple{"headroom.mode", "--mode", &line_.mode},
+          std::tuple{"headroom.listen", "--listen", &line_.listen},
+          std::tuple{"evictionMaxPodGracePeriod", "--eviction-max-pod-grace-period",
+                     &line_.eviction_max_pod_grace_period},
+          std::tuple{"evictionPressureTransitionPeriod", "--eviction-pressure-transition-period",
+                     &line_.eviction_pressure_transition_period},
+          std::tuple{"cpuManagerPolicy", "--cpu-manager-policy", &line_.cpu_manager_policy},
+          std::tuple{"cpuManagerReconcilePeriod", "--cpu-manager-reconcile-period",
+                     &line_.cpu_manager_reconcile_period},
+          std::tuple{"topologyManagerPolicy", "--topology-manager-policy",
+                     &line_.topology_manager_policy},
+          std::tuple{"topologyManagerScope", "--topology-manager-scope",
+                     &line_.topology_manager_scope}}) {
+      if (key.path != path || uses->empty()) continue;
+      const std::string& text = uses->back();
+      const bool bare = key.type == KeyType::kInteger || key.type == KeyType::kBoolean;
+      add(key, "", bare ? text : text_of(text), flag);
+      return true;
+    }
+    return false;
+  }
+
+  // As a KubeletConfiguration has them; what is no taint has been complained of.
+  bool add_taints(const KeyDescription& key) {
+    std::optional<LocatedValue> told;
+    apply_list_flag({line_.register_with_taints.back()}, "--register-with-taints", told);
+    Json list = Json::array();
+    for (const LocatedText& word : told->words)
+      if (const auto edit = parse_taint_edit(word.text); edit && edit->effect)
+        list.push_back(
+            {{"key", edit->key}, {"value", edit->value}, {"effect", name(*edit->effect)}});
+    add(key, "", text_of(list), "--register-with-taints");
+    return true;
+  }
+
+  // "a=b,c=d"; what is no pair has been complained of.
+  static LocatedValue pairs(std::string flag, const CommandLine::Uses& uses) {
+    LocatedValue told{std::move(flag), 0, {}, {}};
+    for (const std::string& use : uses)
+      for (std::string_view rest = use; !rest.empty();) {
+        const std::string_view pair = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+        if (const std::size_t sign = pair.find('='); sign != std::string_view::npos)
+          told.words.push_back(
+              {std::string(pair.substr(0, sign)), std::string(pair.substr(sign + 1)), 0});
+      }
+    return told;
+  }
+
+  // Of what is gathered before it is judged: a flag replaces it as a whole.
+  const std::optional<LocatedValue>* flagged(std::string_view path) const {
+    for (const auto& [key, told] :
+         {std::pair{"evictionHard", &eviction_.hard}, std::pair{"evictionSoft", &eviction_.soft},
+          std::pair{"evictionSoftGracePeriod", &eviction_.soft_grace},
+          std::pair{"evictionMinimumReclaim", &eviction_.min_reclaim},
+          std::pair{"enforceNodeAllocatable", &eviction_.enforce_node_allocatable},
+          std::pair{"kubeReserved", &reserves_.kube_reserved},
+          std::pair{"systemReserved", &reserves_.system_reserved},
+          std::pair{"qosReserved", &reserves_.qos_reserved},
+          std::pair{"kubeReservedCgroup", &reserves_.kube_reserved_cgroup},
+          std::pair{"systemReservedCgroup", &reserves_.system_reserved_cgroup},
+          std::pair{"reservedSystemCPUs", &reserves_.reserved_cpus},
+          std::pair{"cgroupRoot", &reserves_.cgroup_root},
+          std::pair{"cgroupDriver", &reserves_.cgroup_driver},
+          std::pair{"cgroupsPerQOS", &reserves_.cgroups_per_qos}})
+      if (path == key && *told && (*told)->file.starts_with("--")) return told;
+    return nullptr;
+  }
+
+  bool add_located(const KeyDescription& key, const LocatedValue& told) {
+    if (key.type == KeyType::kStrings) {
+      add(key, "", text_of(texts(told)), told.file);
+    } else if (key.type != KeyType::kStringMap) {
+      const std::string word = last_text(told);
+      add(key, "", key.type == KeyType::kBoolean ? word : text_of(word), told.file);
+    } else if (told.words.empty()) {
+      add(key, "", "{}", told.file);
+    } else {
+      for (const LocatedText& word : told.words)
+        add(key, word.key, text_of(word.text), told.file);
+    }
+    return true;
+  }
+
+  static Json texts(const LocatedValue& told) {
+    Json list = Json::array();
+    for (const LocatedText& word : told.words)
+      list.push_back(word.text);
+    return list;
+  }
+
+  const yaml::Node& document_;
+  const CommandLine& line_;
+  const EvictionSettings& eviction_;
+  const ReservedSettings& reserves_;
+  const std::function<std::string(int)>& place_;
+  Settings settings_;
+};
+
+}  // namespace
+
+Settings effective_settings(const yaml::Node& document, const CommandLine& line,
+                            const EvictionSettings& eviction, const ReservedSettings& reserves,
+                            const std::function<std::string(int)>& location) {
+  return SettingsCollector(document, line, eviction, reserves, location).gather();
+}
+
+Settings default_settings() {
+  return effective_settings({}, {}, {}, {}, [](int) { return std::string(); });
+}
+
+}  // namespace headroom::config

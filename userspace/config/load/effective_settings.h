@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// SettingsTold: the whole configuration as settings: what the command line says, else the files,
+// else the default.
+#pragma once
+
+#include "config/flags/command_line.h"
+#include "config/sections/eviction_settings.h"
+#include "config/sections/reserved_settings.h"
+#include "config/setting.h"
+#include "config/yaml/yaml.h"
+
+#include <functional>
+#include <string>
+
+namespace headroom::config {
+
+// `place` says where a line of the document is: "/etc/headroom/headroom.yaml:3".
+Settings effective_settings(const yaml::Node& document, const CommandLine& line,
+                            const EvictionSettings& eviction, const ReservedSettings& reserves,
+                            const std::function<std::string(int)>& location);
+
+// Nothing told.
+Settings default_settings();
+
+}  // namespace headroom::config

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/load/kubelet_coexistence.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+using CpusMode = CpusConfig::Mode;
+
+// The entry of headroom.<section>.<key>, or of headroom.<section> where there is no key; null: not
+// told.
+const yaml::Entry* find_key(const yaml::Node& document, std::string_view section,
+                            std::string_view key) {
+  const yaml::Node* here = &document;
+  const yaml::Entry* entry = nullptr;
+  for (const std::string_view name : {std::string_view("headroom"), section, key}) {
+    if (name.empty()) continue;
+    if (!here->is_map()) return nullptr;
+    entry = yaml::find(*here, name);
+    if (!entry || entry->value.is_null()) return nullptr;
+    here = &entry->value;
+  }
+  return entry;
+}
+
+struct ConflictingWriter {
+  std::string_view section, key;
+  std::string what;
+};
+
+// Where it and we would both write.
+std::vector<ConflictingWriter> find_conflicting_writers(const Config& config) {
+  std::vector<ConflictingWriter> all;
+  if (config.slices.mode == SlicesMode::kEnforce)
+    all.push_back({"slices", "mode",
+                   "headroom.slices.mode: a kubelet keeps the slices here, and writes over them "
+                   "again and again; expected observe or off"});
+  if (config.cpus.mode == CpusMode::kEnforce && config.cpus.policy == CpusConfig::Policy::kStatic)
+    all.push_back({"cpus", "mode",
+                   "headroom.cpus.mode: a kubelet deals out the CPUs here, and does not know who "
+                   "has them from us; expected observe or off"});
+  if (config.mirror_oom_scores)
+    all.push_back({"oomScoreAdj", "",
+                   "headroom.oomScoreAdj: a kubelet gives its pods' processes theirs; expected "
+                   "leave"});
+  return all;
+}
+
+}  // namespace
+
+void apply_kubelet_coexistence(const yaml::Node& document, const std::string& file,
+                               bool kubelet_runs, Config& config, Complaints& complaints) {
+  const bool configured = !config.kubernetes.kubelet.url.empty();
+  config.beside_kubelet = configured || kubelet_runs;
+  if (!config.beside_kubelet) return;
+  if (!find_key(document, "slices", "mode")) config.slices.mode = SlicesMode::kObserve;
+  if (!find_key(document, "cpus", "mode")) config.cpus.mode = CpusMode::kObserve;
+  if (!find_key(document, "compatibilityMetrics", "")) config.compatibility_metrics = false;
+  if (!configured) return;
+  for (ConflictingWriter& each : find_conflicting_writers(config)) {
+    const yaml::Entry* entry = find_key(document, each.section, each.key);
+    complaints.push_back({file, entry ? entry->line : 0, std::move(each.what)});
+  }
+}
+
+std::vector<std::string> kubelet_conflict_warnings(const Config& config) {
+  std::vector<std::string> warnings;
+  if (config.beside_kubelet && config.kubernetes.kubelet.url.empty())
+    for (ConflictingWriter& each : find_conflicting_writers(config))
+      warnings.push_back(std::move(each.what));
+  return warnings;
+}
+
+void record_kubelet_coexistence(const yaml::Node& document, const Config& config,
+                                Settings& settings) {
+  if (!config.beside_kubelet) return;
+  struct Settled {
+    std::string_view section, key, path, value;
+  };
+  constexpr std::array kSettled{
+      Settled{"slices", "mode", "headroom.slices.mode", "\"observe\""},
+      Settled{"cpus", "mode", "headroom.cpus.mode", "\"observe\""},
+      Settled{"compatibilityMetrics", "", "headroom.compatibilityMetrics", "false"}};
+  for (const Settled& each : kSettled) {
+    const auto setting =
+        std::ranges::find_if(settings, [&](const Setting& one) { return one.path == each.path; });
+    if (setting == settings.end() || find_key(document, each.section, each.key)) continue;
+    setting->value = each.value;
+    setting->origin = "beside a kubelet";
+  }
+}
+
+}  // namespace headroom::config

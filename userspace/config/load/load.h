@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// load(): from a command line, and the file it names, to a Config or every complaint at once.
+#pragma once
+
+#include "config/config.h"
+#include "config/flags/command_line.h"
+#include "config/yaml/complaint.h"
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+
+#include <tl/expected.hpp>
+
+namespace headroom::config {
+
+// Read where --config names no other. It may be absent then: every key has a default.
+inline constexpr const char* kDefaultFile = "/etc/headroom/headroom.yaml";
+// Where --config-dir names no directory, drop-ins are beside the file: headroom.yaml.d.
+inline constexpr const char* kDropInSuffix = ".d";
+
+// What is around us, for whoever has looked.
+struct LoadContext {
+  bool kubelet_runs = false;
+  // Whether headroom.kubernetes.kubelet.configz counts: not where it alone is what is wrong.
+  bool use_configz = true;
+};
+
+// What was understood, beside what was wrong.
+struct LoadResult {
+  Config config;
+  Complaints complaints;
+  // The kubelet's own configuration, as headroom-kube wrote it down, is part of it: which one,
+  // in words that change with the file. "": it is not, or not yet.
+  std::string configz;
+};
+// What Heard::configz would be of this file.
+std::string configz_version(const std::filesystem::path& file);
+LoadResult read(const CommandLine& line, const LoadContext& surroundings = {});
+
+// All or nothing.
+tl::expected<Config, Complaints> load(const CommandLine& line);
+
+// One complaint a line.
+void print(const Complaints& complaints, std::ostream& err);
+
+// What --check-config does. The exit status: 0, or 2 with the complaints on `err`.
+int check_config(const CommandLine& line, std::ostream& out, std::ostream& err);
+
+}  // namespace headroom::config

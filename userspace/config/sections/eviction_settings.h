@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// EvictionTold: the eviction settings as the file and the flags tell them, each with its place.
+//
+// Thresholds cannot be judged one by one (a soft one needs a grace period that another map or flag
+// holds), so they are gathered first, then handed to the judge's builder; what it objects to is
+// led back to the line it came from.
+#pragma once
+
+#include "config/yaml/complaint.h"
+#include "config/yaml/located_value.h"
+
+#include <headroom/policy.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom::config {
+
+struct EvictionSettings {
+  std::optional<LocatedValue> hard;  // absent: the kubelet's defaults; empty: none
+  std::optional<LocatedValue> soft;
+  std::optional<LocatedValue> soft_grace;
+  std::optional<LocatedValue> min_reclaim;
+  std::optional<LocatedValue> enforce_node_allocatable;  // absent: pods
+  bool merge_defaults = false;
+};
+
+// enforceNodeAllocatable, without the keys that are complained of.
+std::vector<std::string> collect_enforcements(const EvictionSettings& settings,
+                                              Complaints& complaints);
+
+// The policy's thresholds; complaints are added for what is wrong, and then the list is partial.
+std::vector<Threshold> build_eviction_thresholds(const EvictionSettings& settings,
+                                                 const std::vector<std::string>& enforcements,
+                                                 Complaints& complaints);
+
+}  // namespace headroom::config

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/sections/headroom_section.h"
+
+#include "config/sections/disk_section.h"
+#include "config/sections/kubernetes_section.h"
+#include "config/sections/ladder_section.h"
+#include "config/sections/node_section.h"
+#include "config/sections/pressure_section.h"
+#include "config/yaml/absolute_path.h"
+#include "config/yaml/percentage.h"
+#include "config/yaml/positive_duration.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+constexpr auto kKeys = std::to_array<std::string_view>({
+    "mode",
+    "listen",
+    "podManifests",
+    "auditLog",
+    "stateDirectory",
+    "podsCgroup",
+    "compatibilityMetrics",
+    "logLevel",
+    "hardGrace",
+    "fastestFill",
+    "checkFloor",
+    "checkCeiling",
+    "sweepPeriod",
+    "selfCheckPeriod",
+    "cpuBudget",
+    "bpf",
+    "nodeName",
+    "nodeLabels",
+    "nodeStatus",
+    "disk",
+    "reclaim",
+    "slices",
+    "evictionUnit",
+    "evictStaticPods",
+    "oomScoreAdj",
+    "cpus",
+    "pressure",
+    "kubernetes",
+    "ladder",
+});
+
+constexpr std::array<Choice<Mode>, 2> kModes{
+    {{"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
+constexpr std::array<Choice<SlicesMode>, 3> kSlicesModes{{{"off", SlicesMode::kOff},
+                                                          {"observe", SlicesMode::kObserve},
+                                                          {"enforce", SlicesMode::kEnforce}}};
+constexpr auto kSlicesKeys = std::to_array<std::string_view>({"mode", "persistent", "weights"});
+constexpr std::array<Choice<WeightFormula>, 2> kWeights{
+    {{"linear", WeightFormula::kLinear}, {"quadratic", WeightFormula::kQuadratic}}};
+constexpr std::array<Choice<BpfUse>, 3> kBpfUses{
+    {{"all", BpfUse::kAll}, {"events", BpfUse::kEvents}, {"none", BpfUse::kNone}}};
+constexpr std::array<Choice<bool>, 2> kStaticPods{{{"never", false}, {"culprit", true}}};
+constexpr std::array<Choice<EvictionUnit>, 3> kUnits{{{"pod", EvictionUnit::kPod},
+                                                      {"container", EvictionUnit::kContainer},
+                                                      {"process", EvictionUnit::kProcess}}};
+constexpr std::array<Choice<bool>, 2> kOomScores{{{"leave", false}, {"mirror", true}}};
+constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
+    {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
+
+void read_pods_cgroup(const Section& section, const std::string& file, ReservedSettings& reserves) {
+  auto told = read_located_string(section, file, "podsCgroup");
+  if (!told) return;
+  std::string& text = told->words.front().text;
+  std::string_view path = text;
+  while (path.starts_with("/"))
+    path.remove_prefix(1);
+  while (path.ends_with("/"))
+    path.remove_suffix(1);
+  const bool is_unsafe_component =
+      ("/" + std::string(path) + "/").find("/../") != std::string::npos;
+  if (path.empty() || is_unsafe_component)
+    return section.complain(
+        "podsCgroup",
+        "expected a cgroup below the root, such as kubepods.slice, found \"" + text + "\"");
+  text = std::string(path);
+  reserves.pods_cgroup = std::move(told);
+}
+
+// Unquoted, YAML takes it for a boolean; nobody who writes it means one.
+bool is_off(const Section& slices) {
+  return std::any_of(
+      slices.entries().begin(), slices.entries().end(), [](const yaml::Entry& entry) {
+        return entry.key == "mode" && is_boolean(entry.value) && entry.value.text == "off";
+      });
+}
+
+void read_slices(const Section& headroom, const std::string& file, Config& config,
+                 ReservedSettings& reserves) {
+  const auto section = headroom.map("slices");
+  if (!section) return;
+  section->reject_unknown_keys(kSlicesKeys);
+  if (!is_off(*section)) {
+    if (const auto mode = section->choice<SlicesMode>("mode", kSlicesModes))
+      config.slices.mode = *mode;
+    reserves.slices_mode = LocatedValue{file, section->line_of("mode"), {}, {}};
+  }
+  if (const auto persistent = section->boolean("persistent"))
+    config.slices.persistent = *persistent;
+  if (const auto weights = section->choice<WeightFormula>("weights", kWeights))
+    config.slices.weights = *weights;
+}
+
+void read_endpoints(const Section& section, Config& config) {
+  if (const auto listen = section.string("listen")) {
+    if (const auto objection = listen_error(*listen))
+      section.complain("listen", *objection);
+    else
+      config.listen = *listen;
+  }
+  read_path(section, "podManifests", config.pod_manifests);
+  read_path(section, "auditLog", config.audit_log);
+  read_path(section, "stateDirectory", config.state_dir);
+  if (const auto wanted = section.boolean("compatibilityMetrics"))
+    config.compatibility_metrics = *wanted;
+  if (const auto level = section.choice<std::string_view>("logLevel", kLogLevels))
+    config.log_level = *level;
+}
+
+void read_hard_grace(const Section& section, Policy& policy) {
+  const auto grace = section.duration("hardGrace");
+  if (!grace) return;
+  if (*grace >= Duration::zero())
+    policy.hard_grace = *grace;
+  else
+    section.complain("hardGrace", "must not be negative");
+}
+
+void read_check_settings(const Section& section, Config& config) {
+  Policy& policy = config.policy;
+  if (const auto fill = section.quantity("fastestFill")) {
+    config.fastest_fill_configured = true;
+    if (fill->sign() > 0)
+      policy.fastest_fill = fill->value();
+    else
+      section.complain("fastestFill", "must be more than zero bytes per second");
+  }
+  read_positive(section, "checkFloor", policy.check_floor);
+  read_positive(section, "checkCeiling", policy.check_ceiling);
+  read_positive(section, "sweepPeriod", policy.sweep_period);
+  read_positive(section, "selfCheckPeriod", config.self_check_period);
+  if (const auto share = read_percentage(section, "cpuBudget", "10%")) config.cpu_budget = *share;
+  if (const auto use = section.choice<BpfUse>("bpf", kBpfUses)) config.bpf = *use;
+  // Either may be the default; the complaint points at one the file has.
+  if (policy.check_floor > policy.check_ceiling)
+    section.complain(section.has("checkFloor") ? "checkFloor" : "checkCeiling",
+                     "checkFloor must not exceed checkCeiling");
+}
+
+}  // namespace
+
+std::span<const std::string_view> headroom_keys() {
+  return kKeys;
+}
+
+std::span<const std::string_view> slices_keys() {
+  return kSlicesKeys;
+}
+
+std::optional<std::string> listen_error(std::string_view listen) {
+  if (listen.empty()) return std::nullopt;  // off
+  const std::size_t colon = listen.rfind(':');
+  const std::string_view host = listen.substr(0, colon);
+  bool good = colon != std::string_view::npos && !host.empty();
+  // A bare IPv6 address would lose its last group to the port.
+  if (good && host.find(':') != std::string_view::npos)
+    good = host.starts_with("[") && host.ends_with("]");
+  if (good) {
+    const std::string_view port = listen.substr(colon + 1);
+    std::uint16_t number = 0;
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+    good = error == std::errc() && end == port.data() + port.size();
+  }
+  if (good) return std::nullopt;
+  return "expected HOST:PORT such as 127.0.0.1:9750, or nothing for no endpoint, found \"" +
+         std::string(listen) + "\"";
+}
+
+std::optional<Mode> parse_mode(std::string_view word) {
+  for (const auto& choice : kModes)
+    if (choice.word == word) return choice.value;
+  return std::nullopt;
+}
+
+void read_headroom(const Section& section, const std::string& file, Config& config,
+                   ReservedSettings& reserves) {
+  section.reject_unknown_keys(kKeys);
+  if (const auto mode = section.choice<Mode>("mode", kModes)) config.policy.mode = *mode;
+  read_endpoints(section, config);
+  read_hard_grace(section, config.policy);
+  read_check_settings(section, config);
+  read_node_identity(section, config);
+  read_pods_cgroup(section, file, reserves);
+  read_slices(section, file, config, reserves);
+  read_disk(section, config);
+  read_reclaim(section, config);
+  if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
+    config.policy.evict_static_culprits = *culprits;
+  if (const auto mirror = section.choice<bool>("oomScoreAdj", kOomScores))
+    config.mirror_oom_scores = *mirror;
+  if (const auto unit = section.choice<EvictionUnit>("evictionUnit", kUnits))
+    config.policy.eviction_unit = *unit;
+  read_pressure(section, config);
+  read_kubernetes(section, config);
+  read_ladder(section, config.policy);
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/sections/kubelet_section.h"
+
+#include "config/kubelet_keys.h"
+#include "config/sections/headroom_section.h"
+#include "config/sections/node_section.h"
+#include "config/yaml/suggest.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace headroom::config {
+namespace {
+
+constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
+constexpr std::string_view kKind = "KubeletConfiguration";
+
+void expect_constant(const Section& document, std::string_view key, std::string_view wanted) {
+  const auto found = document.string(key);
+  if (found && *found != wanted)
+    document.complain(key, "expected " + std::string(wanted) + ", found \"" + *found + "\"");
+  if (!document.has(key))
+    document.complain_at(document.line(),
+                         "missing " + std::string(key) + ": expected " + std::string(wanted));
+}
+
+void report_unknown_keys(const Section& document) {
+  const auto ours = headroom_keys();
+  std::vector<std::string_view> known(kubelet_keys().begin(), kubelet_keys().end());
+  known.push_back("headroom");
+  for (const yaml::Entry& entry : document.entries()) {
+    if (entry.key == "headroom" || is_kubelet_key(entry.key)) continue;
+    const bool misplaced = std::find(ours.begin(), ours.end(), entry.key) != ours.end();
+    document.complain_at(entry.line, "unknown key " + entry.key +
+                                         (misplaced ? ": it belongs under headroom:"
+                                                    : did_you_mean(entry.key, known)));
+  }
+}
+
+// A map that is none holds no grace period for anyone: all are unread.
+LocatedValue invalid_grace_periods(const Section& document, const std::string& file,
+                                   const std::optional<LocatedValue>& soft) {
+  LocatedValue told{file, document.line_of("evictionSoftGracePeriod"), {}, {}};
+  if (soft)
+    for (const LocatedText& word : soft->words)
+      told.unread.push_back(word.key);
+  return told;
+}
+
+void read_eviction(const Section& document, const std::string& file, Config& config,
+                   EvictionSettings& eviction) {
+  eviction.hard = read_located_map(document, file, "evictionHard");
+  eviction.soft = read_located_map(document, file, "evictionSoft");
+  eviction.soft_grace = read_located_map(document, file, "evictionSoftGracePeriod");
+  if (!eviction.soft_grace && document.has("evictionSoftGracePeriod"))
+    eviction.soft_grace = invalid_grace_periods(document, file, eviction.soft);
+  eviction.min_reclaim = read_located_map(document, file, "evictionMinimumReclaim");
+  if (const auto merge = document.boolean("mergeDefaultEvictionSettings"))
+    eviction.merge_defaults = *merge;
+  eviction.enforce_node_allocatable = read_located_list(document, file, "enforceNodeAllocatable");
+
+  if (const auto isolation = document.boolean("localStorageCapacityIsolation"))
+    config.policy.local_storage_isolation = *isolation;
+
+  using Int32 = std::numeric_limits<std::int32_t>;
+  if (const auto most = document.integer("evictionMaxPodGracePeriod", Int32::min(), Int32::max()))
+    config.policy.max_pod_grace = std::chrono::seconds(*most);
+  if (const auto period = document.duration("evictionPressureTransitionPeriod")) {
+    if (*period < Duration::zero())
+      document.complain("evictionPressureTransitionPeriod", "must not be negative");
+    // The kubelet cannot tell zero from unset.
+    else if (*period > Duration::zero())
+      config.policy.pressure_transition = *period;
+  }
+}
+
+void read_cgroups(const Section& document, Config& config) {
+  auto& system = config.system_cgroups;
+  system.kubelet = document.string("kubeletCgroups").value_or("");
+  system.misc = document.string("systemCgroups").value_or("");
+}
+
+}  // namespace
+
+void read_kubelet(const Section& document, const std::string& file, Config& config,
+                  EvictionSettings& eviction, ReservedSettings& reserves,
+                  PodSizingSettings& sizing) {
+  expect_constant(document, "apiVersion", kApiVersion);
+  expect_constant(document, "kind", kKind);
+  report_unknown_keys(document);
+  read_eviction(document, file, config, eviction);
+  read_cgroups(document, config);
+  read_reserved_settings(document, file, reserves);
+  read_sizing(document, file, sizing);
+  read_node(document, config);
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The KubeletConfiguration's own keys: those we heed are read, the others are let be.
+#pragma once
+
+#include "config/config.h"
+#include "config/sections/eviction_settings.h"
+#include "config/sections/pod_sizing_settings.h"
+#include "config/sections/reserved_settings.h"
+#include "config/yaml/section.h"
+
+namespace headroom::config {
+
+// `document` is the whole file; keys the kubelet has not got (but for `headroom`) are complained
+// of.
+void read_kubelet(const Section& document, const std::string& file, Config& config,
+                  EvictionSettings& eviction, ReservedSettings& reserves,
+                  PodSizingSettings& sizing);
+
+}  // namespace headroom::config

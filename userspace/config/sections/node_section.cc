@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/sections/node_section.h"
+
+#include "judge/admission/taint_edit.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+using Int32 = std::numeric_limits<std::int32_t>;
+
+constexpr std::array<Choice<TaintEffect>, 3> kEffects{
+    {{"NoSchedule", TaintEffect::kNoSchedule},
+     {"PreferNoSchedule", TaintEffect::kPreferNoSchedule},
+     {"NoExecute", TaintEffect::kNoExecute}}};
+
+void require_value(const Section& section, std::string_view key) {
+  if (!section.has(key)) section.complain_at(section.line(), "missing " + section.path_of(key));
+}
+
+bool same_place(const Taint& a, const Taint& b) {
+  return a.key == b.key && a.effect == b.effect;
+}
+
+void read_taint(const Section& section, std::vector<Taint>& taints) {
+  static constexpr std::array<std::string_view, 4> kKnown{"key", "value", "effect", "timeAdded"};
+  section.reject_unknown_keys(kKnown);
+  require_value(section, "key");
+  require_value(section, "effect");
+  const auto key = section.string("key");
+  const auto effect = section.choice<TaintEffect>("effect", kEffects);
+  const auto value = section.string("value");
+  if (!key || !effect || (section.has("value") && !value)) return;
+  const Taint taint{*key, value.value_or(""), *effect};
+  if (const std::string what = taint_error(taint); !what.empty())
+    return section.complain_at(section.line(), section.path_of("key") + ": " + what);
+  const auto twin = std::find_if(taints.begin(), taints.end(),
+                                 [&](const Taint& other) { return same_place(other, taint); });
+  if (twin != taints.end())
+    return section.complain("key", "there is " + to_string(*twin) + " already");
+  taints.push_back(taint);
+}
+
+void read_taints(const Section& document, Config& config) {
+  const auto sections = document.list_of_maps("registerWithTaints");
+  if (!sections) return;
+  for (const Section& section : *sections)
+    read_taint(section, config.taints);
+}
+
+}  // namespace
+
+void read_node(const Section& document, Config& config) {
+  read_taints(document, config);
+  if (const auto pods = document.integer("maxPods", 0, Int32::max())) config.max_pods = *pods;
+  if (const auto pods = document.integer("podsPerCore", 0, Int32::max()))
+    config.pods_per_core = *pods;
+}
+
+void read_node_identity(const Section& headroom, Config& config) {
+  if (const auto name = headroom.string("nodeName")) config.node_name = *name;
+  if (auto words = headroom.map_of_strings("nodeLabels")) {
+    config.node_labels.clear();
+    for (LocatedText& word : *words) {
+      // Labels and taints are spelled by the same rules.
+      const std::string what = taint_error({word.key, word.text, TaintEffect::kNoSchedule});
+      if (!what.empty())
+        headroom.complain_at(word.line, headroom.path_of("nodeLabels") + ": " + what);
+      config.node_labels.emplace(std::move(word.key), std::move(word.text));
+    }
+  }
+  const auto file = headroom.string("nodeStatus");
+  if (!file) return;
+  if (file->empty() || file->starts_with("/"))
+    config.node_status = *file;
+  else
+    headroom.complain("nodeStatus",
+                      "expected an absolute path, or nothing for no file, found \"" + *file + "\"");
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/sections/pod_sizing_settings.h"
+
+#include "config/flags/flag_values.h"
+#include "judge/resources/go_duration.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+constexpr std::array<std::string_view, 1> kSwapKeys{"swapBehavior"};
+
+// One field after the other, each with its place.
+class SizingReader {
+ public:
+  SizingReader(const std::string& file, PodSizingSettings& settings)
+      : file_(file), settings_(settings) {}
+
+  template <class T, class U>
+  void take(const Section& section, std::string_view key, std::optional<T> read, U& value) {
+    if (!read) return;
+    value = std::move(*read);
+    settings_.locations[section.path_of(key)] = {file_, section.line_of(key)};
+  }
+
+ private:
+  const std::string& file_;
+  PodSizingSettings& settings_;
+};
+
+// That it is a map, whoever reads the gates of the CPU manager says.
+std::optional<Section> gates_of(const Section& document) {
+  const auto entries = document.entries();
+  const bool readable = std::ranges::any_of(entries, [](const yaml::Entry& entry) {
+    return entry.key == "featureGates" && entry.value.is_map();
+  });
+  return readable ? document.map("featureGates") : std::nullopt;
+}
+
+template <class T>
+std::optional<T> whole(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void apply_period(const CommandLine& line, PodSizingSettings& settings, Complaints& complaints) {
+  static const std::string kFlag = "--cpu-cfs-quota-period";
+  if (line.cpu_cfs_quota_period.empty()) return;
+  const auto period = parse_go_duration(line.cpu_cfs_quota_period.back());
+  if (!period) return complaints.push_back({kFlag, 0, period.error().what});
+  settings.values.cpu_period = *period;
+  settings.locations["cpuCFSQuotaPeriod"] = {kFlag, 0};
+}
+
+void apply_pids(const CommandLine& line, PodSizingSettings& settings, Complaints& complaints) {
+  static const std::string kFlag = "--pod-max-pids";
+  if (line.pod_max_pids.empty()) return;
+  const std::string& text = line.pod_max_pids.back();
+  const auto most = whole<std::int64_t>(text);
+  if (!most)
+    return complaints.push_back({kFlag, 0, "expected a whole number, found \"" + text + "\""});
+  settings.values.pids_limit = *most;
+}
+
+Complaint complaint_of(const SettingError& error, const PodSizingSettings& settings) {
+  const auto origin = settings.locations.find(error.field);
+  std::string what = error.field + ": " + error.what;
+  if (origin == settings.locations.end()) return {"", 0, std::move(what)};
+  return {origin->second.file, origin->second.line, std::move(what)};
+}
+
+}  // namespace
+
+void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings) {
+  PodSizingConfig& values = settings.values;
+  SizingReader reading(file, settings);
+  const auto flag = [&](const Section& section, std::string_view key, bool& value) {
+    reading.take(section, key, section.boolean(key), value);
+  };
+  const auto word = [&](const Section& section, std::string_view key, std::string& value) {
+    reading.take(section, key, section.string(key), value);
+  };
+  flag(document, "cpuCFSQuota", values.cpu_quota);
+  flag(document, "singleProcessOOMKill", values.single_process_oom_kill);
+  reading.take(document, "cpuCFSQuotaPeriod", document.duration("cpuCFSQuotaPeriod"),
+               values.cpu_period);
+  reading.take(document, "podPidsLimit", document.integer("podPidsLimit"), values.pids_limit);
+  reading.take(document, "memoryThrottlingFactor", document.number("memoryThrottlingFactor"),
+               values.throttling_factor);
+  word(document, "memoryReservationPolicy", values.reservation_policy);
+  if (const auto swap = document.map("memorySwap")) {
+    swap->reject_unknown_keys(kSwapKeys);
+    word(*swap, "swapBehavior", values.swap_behavior);
+  }
+  if (const auto gates = gates_of(document)) {
+    flag(*gates, "MemoryQoS", values.memory_qos_gate);
+    flag(*gates, "CustomCPUCFSQuotaPeriod", values.custom_period_gate);
+  }
+}
+
+void apply_sizing_flags(const CommandLine& line, PodSizingSettings& settings,
+                        Complaints& complaints) {
+  if (const auto quota = parse_bool_flag(line.cpu_cfs_quota, "--cpu-cfs-quota", complaints))
+    settings.values.cpu_quota = *quota;
+  apply_period(line, settings, complaints);
+  apply_pids(line, settings, complaints);
+}
+
+void resolve_pod_sizing(const PodSizingSettings& settings, Config& config, Complaints& complaints) {
+  const WeightFormula weights = config.slices.weights;
+  config.sizing.weights = weights;
+  const auto sizing = pod_sizing(settings.values, weights);
+  if (sizing) {
+    config.sizing = *sizing;
+  } else if (!config.beside_kubelet) {
+    for (const SettingError& error : sizing.error())
+      complaints.push_back(complaint_of(error, settings));
+  }
+}
+
+}  // namespace headroom::config

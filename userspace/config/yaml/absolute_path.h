@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// read_path(): a path of the configuration. A daemon's working directory is nobody's business, so a
+// path that depends on it is a mistake.
+#pragma once
+
+#include "config/yaml/section.h"
+
+#include <filesystem>
+#include <string_view>
+
+namespace headroom::config {
+
+inline void read_path(const Section& section, std::string_view key, std::filesystem::path& path) {
+  const auto text = section.string(key);
+  if (!text) return;
+  if (text->starts_with("/"))
+    path = *text;
+  else
+    section.complain(key, "expected an absolute path, found \"" + *text + "\"");
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/yaml/section.h"
+
+#include "config/yaml/suggest.h"
+#include "judge/resources/go_duration.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace headroom::config {
+
+std::string Section::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+int Section::line_of(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  return entry ? entry->line : line();
+}
+
+void Section::complain_at(int line, std::string what) const {
+  complaints_->push_back({*file_, line, std::move(what)});
+}
+
+void Section::complain(std::string_view key, std::string_view what) const {
+  complain_at(line_of(key), path_of(key) + ": " + std::string(what));
+}
+
+void Section::complain(const yaml::Entry& entry, std::string_view what) const {
+  complain_at(entry.line, path_of(entry.key) + ": " + std::string(what));
+}
+
+void Section::expected(const std::string& name, int line, std::string_view wanted,
+                       const yaml::Node& found) const {
+  complain_at(line, name + ": expected " + std::string(wanted) + ", found " + describe(found));
+}
+
+void Section::reject_unknown_keys(std::span<const std::string_view> known) const {
+  for (const yaml::Entry& entry : map_->entries) {
+    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    complain_at(entry.line, "unknown key " + path_of(entry.key) + did_you_mean(entry.key, known));
+  }
+}
+
+std::optional<std::string> Section::string_in(const yaml::Node& node, const std::string& name,
+                                              int line) const {
+  if (node.is_scalar() && !is_number(node) && !is_boolean(node)) return node.text;
+  // The kubelet refuses these too; the remedy is not obvious to who wrote a bare 500.
+  const bool unquoted = node.is_scalar();
+  expected(name, line, unquoted ? "a string (put it in quotes)" : "a string", node);
+  return std::nullopt;
+}
+
+std::optional<std::string> Section::string(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  return string_in(entry->value, path_of(key), entry->line);
+}
+
+std::optional<bool> Section::boolean(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  if (!is_boolean(entry->value)) {
+    expected(path_of(key), entry->line, "true or false", entry->value);
+    return std::nullopt;
+  }
+  // Of YAML 1.1's words for it those of truth are true, yes and on, in three cases each.
+  const std::string& word = entry->value.text;
+  const char first = static_cast<char>(word[0] | 0x20);
+  return first == 'y' || first == 't' || word == "on" || word == "On" || word == "ON";
+}
+
+std::optional<std::int64_t> Section::integer(std::string_view key, std::int64_t least,
+                                             std::int64_t most) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  const std::string& text = entry->value.text;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (is_number(entry->value) && error == std::errc() && end == text.data() + text.size() &&
+      value >= least && value <= most)
+    return value;
+  expected(path_of(key), entry->line,
+           "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
+           entry->value);
+  return std::nullopt;
+}
+
+std::optional<double> Section::number(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  const std::string& text = entry->value.text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (is_number(entry->value) && error == std::errc() && end == text.data() + text.size())
+    return value;
+  expected(path_of(key), entry->line, "a number such as 0.9", entry->value);
+  return std::nullopt;
+}
+
+std::optional<Duration> Section::duration(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  // A bare 0 is the one number that needs no unit.
+  const bool readable =
+      entry->value.is_scalar() && (!is_number(entry->value) || entry->value.text == "0");
+  if (!readable) {
+    expected(path_of(key), entry->line, "a duration such as 30s or 1m30s", entry->value);
+    return std::nullopt;
+  }
+  const auto duration = parse_go_duration(entry->value.text);
+  if (!duration) {
+    complain(key, duration.error().what);
+    return std::nullopt;
+  }
+  return *duration;
+}
+
+std::optional<Quantity> Section::quantity(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  return entry ? quantity(*entry) : std::nullopt;
+}
+
+std::optional<Quantity> Section::quantity(const yaml::Entry& entry) const {
+  if (entry.value.is_null()) return std::nullopt;
+  if (!entry.value.is_scalar() || is_boolean(entry.value)) {
+    expected(path_of(entry.key), entry.line, "a quantity such as 512Mi or 500m", entry.value);
+    return std::nullopt;
+  }
+  const auto quantity = Quantity::parse(entry.value.text);
+  if (!quantity) {
+    complain(entry, "\"" + entry.value.text + "\": " + quantity.error().what);
+    return std::nullopt;
+  }
+  return *quantity;
+}
+
+std::optional<std::vector<LocatedText>> Section::list_of_strings(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  if (!entry->value.is_sequence()) {
+    expected(path_of(key), entry->line, "a list of strings", entry->value);
+    return std::nullopt;
+  }
+  std::vector<LocatedText> words;
+  for (std::size_t i = 0; i < entry->value.items.size(); ++i) {
+    const yaml::Node& item = entry->value.items[i];
+    if (auto text = string_in(item, path_of(key) + "[" + std::to_string(i) + "]", item.line))
+      words.push_back({"", std::move(*text), item.line});
+  }
+  return words;
+}
+
+std::optional<std::vector<LocatedText>> Section::map_of_strings(std::string_view key) const {
+  const auto section = map(key);
+  if (!section) return std::nullopt;
+  std::vector<LocatedText> words;
+  for (const yaml::Entry& entry : section->entries())
+    if (auto text = section->string_in(entry.value, section->path_of(entry.key), entry.line))
+      words.push_back({entry.key, std::move(*text), entry.line});
+  return words;
+}
+
+std::optional<Section> Section::map(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  if (entry->value.is_map()) return Section(entry->value, path_of(key), *file_, *complaints_);
+  expected(path_of(key), entry->line, "a map", entry->value);
+  return std::nullopt;
+}
+
+std::optional<std::vector<Section>> Section::list_of_maps(std::string_view key) const {
+  const yaml::Entry* entry = yaml::find(*map_, key);
+  if (!entry) return std::nullopt;
+  if (!entry->value.is_sequence()) {
+    expected(path_of(key), entry->line, "a list", entry->value);
+    return std::nullopt;
+  }
+  std::vector<Section> sections;
+  for (std::size_t i = 0; i < entry->value.items.size(); ++i) {
+    const yaml::Node& item = entry->value.items[i];
+    std::string path = path_of(key) + "[" + std::to_string(i) + "]";
+    if (item.is_map())
+      sections.emplace_back(item, std::move(path), *file_, *complaints_);
+    else
+      expected(path, item.line, "a map", item);
+  }
+  return sections;
+}
+
+}  // namespace headroom::config

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// View of a check: its findings as a table with what to do below it, or as JSON. Pure strings.
+#pragma once
+
+#include "ctl/check/findings.h"
+#include "ctl/common/text_table.h"
+
+#include <string>
+#include <vector>
+
+namespace headroom::ctl::check {
+
+std::string render(const std::string& kernel, const std::vector<Finding>& findings,
+                   const Screen& screen);
+std::string as_json(const std::string& kernel, const std::vector<Finding>& findings);
+
+}  // namespace headroom::ctl::check

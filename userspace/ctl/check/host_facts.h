@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts: what `headroomctl check` saw of this host. Where it could not look, the error says why.
+#pragma once
+
+#include "observe/cgroup/cgroup_root.h"
+
+#include <headroom/abi.h>
+#include <headroom/result.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::ctl::check {
+
+// The pass over all cgroups, as the daemon would choose its sources.
+struct SweepFacts {
+  bool bpf = false;  // the sweep is at work
+  std::array<std::string_view, HR_GROUPS> sources{};
+  std::vector<std::string> source_notes;
+  std::size_t cgroups = 0;
+};
+
+// What observes through hooks. The error says why it does not.
+struct ProgramFacts {
+  std::string name;
+  Result<> loaded;
+  std::vector<std::string> skipped_programs;  // "program: why"
+};
+
+// The running daemon's process.
+struct DaemonFacts {
+  std::string mode;
+  std::uint64_t descriptors = 0;
+  std::uint64_t locked_bytes = 0;
+  std::int64_t oom_score_adj = 0;
+};
+
+// What headroom-kube has from the kubelet, where the configuration tells of one.
+struct KubeletSource {
+  std::string url;
+  bool loaded = false;  // headroom-kube has written down how it fares
+  bool last_poll_ok = false;
+  std::string error;
+  std::size_t pods = 0;
+};
+
+struct HostFacts {
+  bool root = false;
+  std::string kernel;
+  observe::CgroupRoot cgroups;
+  Result<bool> cgroup_kill;
+  bool pressure = false;
+  bool btf = false;
+  Result<bool> symbols;          // kernel addresses are shown
+  Result<std::uint32_t> kfuncs;  // hr_kfunc bits
+  Result<SweepFacts> readings;
+  Result<std::vector<ProgramFacts>> programs;
+  std::string clock_source;  // "" where the kernel does not tell
+  bool clock_synchronised = false;
+  std::uint64_t descriptors = 0;  // the most this process may open
+  Result<std::string> systemd;    // its version
+  Result<std::optional<DaemonFacts>> daemon;
+  Result<std::vector<std::string>>
+      conflicting_daemons;  // running programs that evict or kill as well
+  std::string nodefs;
+  Result<bool> project_quota;              // on nodefs
+  std::vector<std::string> configuration;  // complaints
+  std::optional<KubeletSource> kubelet;
+  std::vector<std::string> enforced;  // settings by which we write what a kubelet may write
+  bool swap = false;                  // some is on
+  bool swap_threshold = false;        // swap.available has one
+  bool mirrors_scores = false;        // headroom.oomScoreAdj: mirror
+};
+
+}  // namespace headroom::ctl::check

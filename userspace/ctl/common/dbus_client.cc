@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/common/dbus_client.h"
+
+#include "report/dbus/dbus_service.h"
+
+#include <systemd/sd-bus.h>
+
+#include <functional>
+#include <memory>
+
+namespace headroom::ctl {
+namespace {
+
+using Kind = CallError::Kind;
+
+constexpr std::uint64_t kTimeoutUsec = 5'000'000;
+// Polkit may ask for a password.
+constexpr std::uint64_t kPolkitTimeoutUsec = 120'000'000;
+
+struct BusClose {
+  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+};
+struct MessageUnref {
+  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
+};
+using Bus = std::unique_ptr<sd_bus, BusClose>;
+using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
+
+struct BusError {
+  sd_bus_error error = SD_BUS_ERROR_NULL;
+  ~BusError() { sd_bus_error_free(&error); }
+  bool is(const char* name) const { return sd_bus_error_has_name(&error, name) > 0; }
+};
+
+tl::unexpected<CallError> unreachable(const std::string& doing, int code) {
+  return tl::make_unexpected(CallError{Kind::kUnreachable, doing + ": " + std::strerror(code)});
+}
+
+CallError call_error_from(const BusError& error, const char* method, int code) {
+  if (error.is(SD_BUS_ERROR_SERVICE_UNKNOWN) || error.is(SD_BUS_ERROR_NAME_HAS_NO_OWNER))
+    return {Kind::kUnreachable,
+            "headroomd is not running (nobody owns io.headroom.Headroom1 on the system bus); see "
+            "systemctl status headroomd"};
+  if (error.is(report::kBusRefused)) return {Kind::kRefused, error.error.message};
+  if (error.is(SD_BUS_ERROR_ACCESS_DENIED))
+    return {Kind::kForbidden,
+            std::string("only root, and whom polkit allows, may ask headroomd for ") + method};
+  return {Kind::kUnreachable,
+          std::string("ask headroomd for ") + method + ": " +
+              (error.error.message ? error.error.message : std::strerror(code))};
+}
+
+using Append = std::function<int(sd_bus_message*)>;
+
+// One call of a method that answers with one string.
+CallResult call_method(const char* method, const Append& append,
+                       std::uint64_t timeout = kTimeoutUsec) {
+  sd_bus* opened = nullptr;
+  if (int r = sd_bus_open_system(&opened); r < 0)
+    return unreachable("cannot reach the system bus", -r);
+  const Bus bus(opened);
+  sd_bus_message* made = nullptr;
+  int r = sd_bus_message_new_method_call(opened, &made, report::kBusName, report::kBusPath,
+                                         report::kBusInterface, method);
+  const Message request(made);
+  if (r >= 0) r = append(made);
+  if (r < 0) return unreachable("put the question to headroomd", -r);
+  BusError error;
+  sd_bus_message* answered = nullptr;
+  sd_bus_message_set_allow_interactive_authorization(made, 1);
+  r = sd_bus_call(opened, made, timeout, &error.error, &answered);
+  const Message answer(answered);
+  if (r < 0) return tl::make_unexpected(call_error_from(error, method, -r));
+  const char* document = nullptr;
+  r = sd_bus_message_read(answered, "s", &document);
+  if (r < 0) return unreachable("read headroomd's answer", -r);
+  return std::string(document);
+}
+
+int append_edits(sd_bus_message* message, const std::vector<std::string>& edits, bool overwrite) {
+  int r = sd_bus_message_open_container(message, 'a', "s");
+  for (const std::string& edit : edits)
+    if (r >= 0) r = sd_bus_message_append(message, "s", edit.c_str());
+  if (r >= 0) r = sd_bus_message_close_container(message);
+  return r < 0 ? r : sd_bus_message_append(message, "b", overwrite ? 1 : 0);
+}
+
+}  // namespace
+
+Result<std::string> fetch_status() {
+  auto answer = call_method("Status", [](sd_bus_message*) { return 0; });
+  if (!answer) return failure(std::move(answer.error().what));
+  return std::move(*answer);
+}
+
+CallResult fetch_config() {
+  return call_method("Config", [](sd_bus_message*) { return 0; });
+}
+
+CallResult check_admission(const std::string& manifest) {
+  return call_method("Admit", [&](sd_bus_message* message) {
+    return sd_bus_message_append(message, "s", manifest.c_str());
+  });
+}
+
+CallResult fetch_cpus() {
+  return call_method("Cpus", [](sd_bus_message*) { return 0; });
+}
+
+CallResult repack_cpus(bool dry_run) {
+  return call_method(
+      "Repack",
+      [&](sd_bus_message* message) { return sd_bus_message_append(message, "b", dry_run ? 1 : 0); },
+      kPolkitTimeoutUsec);
+}
+
+CallResult edit_taints(const std::vector<std::string>& edits, bool overwrite) {
+  return call_method(
+      "Taint", [&](sd_bus_message* message) { return append_edits(message, edits, overwrite); },
+      kPolkitTimeoutUsec);
+}
+
+CallResult start_recording(int pipe, std::chrono::seconds length) {
+  return call_method("Record", [&](sd_bus_message* message) {
+    return sd_bus_message_append(message, "ht", pipe, static_cast<std::uint64_t>(length.count()));
+  });
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of a record as headroomd wrote it: what another version does not write reads as null, and
+// null is "-".
+#pragma once
+
+#include "ctl/common/text_table.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+
+using Json = nlohmann::json;
+
+inline const Json& at(const Json& record, std::initializer_list<const char*> path) {
+  static const Json kNull;
+  const Json* here = &record;
+  for (const char* key : path) {
+    if (!here->is_object()) return kNull;
+    const auto it = here->find(key);
+    if (it == here->end()) return kNull;
+    here = &*it;
+  }
+  return *here;
+}
+
+inline std::string text(const Json& value) {
+  return value.is_string() ? printable(value.get<std::string>()) : "-";
+}
+inline std::optional<std::int64_t> integer(const Json& value) {
+  return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+inline std::string pod_of(const Json& record) {
+  return text(at(record, {"pod", "namespace"})) + "/" + text(at(record, {"pod", "name"}));
+}
+inline std::string milliseconds(const Json& value) {
+  return value.is_number() ? seconds(value.get<double>() / 1e3) : "-";
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// ManifestInput: the pods of a file or of standard input ("-"), and its text.
+#pragma once
+
+#include "config/yaml/complaint.h"
+
+#include <headroom/pod.h>
+
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom::ctl {
+
+struct ManifestInput {
+  std::string text;
+  std::vector<Pod> pods;  // at least one
+};
+
+// Or every complaint at once.
+tl::expected<ManifestInput, config::Complaints> read_manifest(const std::string& file);
+
+}  // namespace headroom::ctl

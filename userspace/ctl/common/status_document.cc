@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/common/status_document.h"
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+// The field, or null where there is none: documents of other versions have more or fewer.
+const Json& at(const Json& object, const char* key) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto it = object.find(key);
+  return it == object.end() ? kNull : *it;
+}
+
+std::string text(const Json& object, const char* key) {
+  const Json& value = at(object, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+std::optional<std::int64_t> integer(const Json& object, const char* key) {
+  const Json& value = at(object, key);
+  return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+std::optional<double> number(const Json& object, const char* key) {
+  const Json& value = at(object, key);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+bool boolean(const Json& value) {
+  return value.is_boolean() && value.get<bool>();
+}
+
+SignalStatus signal_of(const Json& json) {
+  return {text(json, "signal"), integer(json, "available"), integer(json, "capacity")};
+}
+
+ThresholdStatus threshold_of(const Json& json) {
+  ThresholdStatus threshold;
+  threshold.signal = text(json, "signal");
+  threshold.kind = text(json, "kind");
+  if (const auto grace = number(json, "grace_seconds")) threshold.grace_seconds = *grace;
+  threshold.limit = integer(json, "limit");
+  threshold.available = integer(json, "available");
+  threshold.below_for_seconds = number(json, "below_for_seconds");
+  threshold.met = boolean(at(json, "met"));
+  threshold.forecast_seconds = number(json, "forecast_seconds");
+  return threshold;
+}
+
+StallsByCause stalls_of(const Json& json) {
+  StallsByCause stalls;
+  for (const auto& [cause, waits] : json.items())
+    stalls[cause] = {integer(waits, "ns").value_or(0), integer(waits, "count").value_or(0),
+                     integer(waits, "p99_ns")};
+  return stalls;
+}
+
+std::map<std::string, ProgramStatus> programs_of(const Json& json) {
+  std::map<std::string, ProgramStatus> programs;
+  for (const auto& [name, program] : json.items())
+    programs[name] = {boolean(at(program, "loaded")), text(program, "how"),
+                      integer(program, "lost").value_or(0)};
+  return programs;
+}
+
+// Of both scopes; absent where neither is told.
+std::optional<std::int64_t> oom_kills_of(const Json& json) {
+  const auto limit = integer(json, "limit"), node = integer(json, "node");
+  if (!limit || !node) return std::nullopt;
+  return *limit + *node;
+}
+
+Resources resources_of(const Json& json) {
+  Resources resources;
+  for (const auto& [resource, quantity] : json.items())
+    if (quantity.is_string()) resources[resource] = quantity.get<std::string>();
+  return resources;
+}
+
+NodeResources node_of(const Json& json) {
+  return {resources_of(at(json, "capacity")), resources_of(at(json, "reserved")),
+          resources_of(at(json, "allocatable")), resources_of(at(json, "requested")),
+          resources_of(at(json, "limits"))};
+}
+
+PodStatus pod_of(const Json& json) {
+  PodStatus pod;
+  pod.pod_namespace = text(json, "namespace");
+  pod.name = text(json, "name");
+  pod.uid = text(json, "uid");
+  pod.qos = text(json, "qos");
+  if (const auto priority = integer(json, "priority")) pod.priority = *priority;
+  pod.state = text(json, "state");
+  pod.working_set = integer(json, "working_set");
+  pod.request = integer(json, "request");
+  pod.limit = integer(json, "limit");
+  pod.over = integer(json, "over");
+  pod.disk = integer(json, "disk");
+  pod.cpu = integer(json, "cpu_ns");
+  pod.throttled = integer(json, "throttled_ns");
+  pod.memory_waiting = integer(json, "memory_waiting_ns");
+  pod.stalls = stalls_of(at(json, "stalls"));
+  return pod;
+}
+
+Status status_of(const Json& json) {
+  Status status;
+  status.version = text(json, "version");
+  status.mode = text(json, "mode");
+  status.at_ns = integer(json, "at_ns");
+  status.pods_at_ns = integer(json, "pods_at_ns");
+  for (const Json& signal : at(json, "signals"))
+    status.signals.push_back(signal_of(signal));
+  for (const Json& threshold : at(json, "thresholds"))
+    status.thresholds.push_back(threshold_of(threshold));
+  for (const auto& [name, holds] : at(json, "conditions").items())
+    status.conditions[name] = boolean(holds);
+  for (const Json& taint : at(json, "taints"))
+    status.taints.push_back(text(taint, "taint"));
+  status.node = node_of(at(json, "node"));
+  for (const Json& pod : at(json, "pods"))
+    status.pods.push_back(pod_of(pod));
+  status.cgroups = integer(json, "cgroups");
+  const Json& counters = at(json, "counters");
+  status.evicted = integer(counters, "evicted");
+  status.would_evict = integer(counters, "would_evict");
+  status.failed = integer(counters, "failed");
+  status.missing_readings = integer(counters, "missing_readings");
+  status.self_cpu_seconds = number(at(json, "self"), "cpu_seconds");
+  status.self_resident = integer(at(json, "self"), "resident_bytes");
+  for (const auto& [group, source] : at(json, "sources").items())
+    if (source.is_string()) status.sources[group] = source.get<std::string>();
+  for (const auto& [signal, score] : at(json, "forecasts").items())
+    if (const auto mean = number(score, "mean_error_seconds"))
+      status.forecast_errors[signal] = *mean;
+  status.kernel_oom_kills = oom_kills_of(at(counters, "kernel_oom_kills"));
+  status.stalls = stalls_of(at(at(json, "waits"), "stalls"));
+  status.programs = programs_of(at(json, "programs"));
+  status.audit_log = text(json, "audit_log");
+  return status;
+}
+
+}  // namespace
+
+Result<Status> parse_status(std::string_view document) {
+  const Json json = Json::parse(document, nullptr, false);
+  if (!json.is_object()) return failure("headroomd's status is not a JSON object");
+  if (json.empty()) return failure("headroomd has not looked at the node yet; try again");
+  try {
+    return status_of(json);
+  } catch (const Json::exception& e) {
+    return failure(std::string("read headroomd's status: ") + e.what());
+  }
+}
+
+}  // namespace headroom::ctl

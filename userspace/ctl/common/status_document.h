@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model: headroomd's status document, parsed. What the document does not say, or says is not
+// known, is absent.
+#pragma once
+
+#include <headroom/result.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::ctl {
+
+struct SignalStatus {
+  std::string signal;
+  std::optional<std::int64_t> available;
+  std::optional<std::int64_t> capacity;
+};
+
+struct ThresholdStatus {
+  std::string signal;
+  std::string kind;  // "hard", "soft"
+  double grace_seconds = 0;
+  std::optional<std::int64_t> limit;
+  std::optional<std::int64_t> available;
+  std::optional<double> below_for_seconds;
+  bool met = false;
+  std::optional<double> forecast_seconds;
+};
+
+// Waits of one cause: for memory, or for CPU quota.
+struct WaitStatus {
+  std::int64_t ns = 0;
+  std::int64_t count = 0;
+  std::optional<std::int64_t> p99_ns;  // that long or shorter were 99 of 100
+};
+using StallsByCause = std::map<std::string, WaitStatus>;  // by cause
+
+struct ProgramStatus {
+  bool loaded = false;
+  std::string hook;
+  std::int64_t lost = 0;
+};
+
+struct PodStatus {
+  std::string pod_namespace;
+  std::string name;
+  std::string uid;
+  std::string qos;
+  std::int64_t priority = 0;
+  std::string state;
+  std::optional<std::int64_t> working_set;
+  std::optional<std::int64_t> request;
+  std::optional<std::int64_t> limit;  // absent: none, or not known
+  std::optional<std::int64_t> over;
+  std::optional<std::int64_t> disk;
+  // Totals, in nanoseconds.
+  std::optional<std::int64_t> cpu;
+  std::optional<std::int64_t> throttled;
+  std::optional<std::int64_t> memory_waiting;
+  StallsByCause stalls;
+};
+
+// Quantities as the document writes them: "3500m", "7Gi"; by resource.
+using Resources = std::map<std::string, std::string>;
+
+struct NodeResources {
+  Resources capacity, reserved, allocatable, requested, limits;
+};
+
+struct Status {
+  std::string version;
+  std::string mode;
+  std::optional<std::int64_t> at_ns;
+  std::optional<std::int64_t> pods_at_ns;
+  std::vector<SignalStatus> signals;
+  std::vector<ThresholdStatus> thresholds;
+  std::map<std::string, bool> conditions;
+  std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"
+  NodeResources node;
+  std::vector<PodStatus> pods;
+  std::optional<std::int64_t> cgroups;
+  std::optional<std::int64_t> evicted;
+  std::optional<std::int64_t> would_evict;
+  std::optional<std::int64_t> failed;
+  std::optional<std::int64_t> missing_readings;
+  std::optional<double> self_cpu_seconds;
+  std::optional<std::int64_t> self_resident;
+  std::optional<std::int64_t> kernel_oom_kills;
+  std::map<std::string, double> forecast_errors;  // mean seconds, by signal
+  StallsByCause stalls;                           // all cgroups together
+  std::map<std::string, std::string> sources;
+  std::map<std::string, ProgramStatus> programs;
+  std::string audit_log;
+};
+
+Result<Status> parse_status(std::string_view document);
+
+}  // namespace headroom::ctl

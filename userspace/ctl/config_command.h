@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl config: the configuration in force, and where each value came from.
+#pragma once
+
+#include "config/setting.h"
+#include "ctl/common/cli_command.h"
+
+#include <headroom/result.h>
+
+#include <string_view>
+
+namespace headroom::ctl {
+
+// headroomd's answer, read back.
+Result<config::Settings> parse_settings(std::string_view answer);
+
+void add_config(CLI::App& app, CliCommand& chosen);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// `headroomctl cpus`: which CPU is whose, by socket, NUMA node, cache and core.
+#pragma once
+
+#include "ctl/common/cli_command.h"
+#include "ctl/common/text_table.h"
+
+#include <headroom/result.h>
+
+#include <string>
+#include <string_view>
+
+namespace headroom::ctl {
+
+void add_cpus(CLI::App& app, CliCommand& chosen);
+
+// headroomd's answer as a map, and the containers that have, or want, CPUs of their own.
+Result<std::string> render_cpus(std::string_view answer, const Screen& screen);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl evictions: the audit log, read back.
+#pragma once
+
+#include "ctl/common/cli_command.h"
+#include "ctl/common/text_table.h"
+
+#include <cstddef>
+#include <deque>
+#include <string>
+
+namespace headroom::ctl {
+
+// One row for each line; `unreadable` counts those that are no record.
+std::string render_evictions(const std::deque<std::string>& lines, const Screen& screen,
+                             std::size_t& unreadable);
+
+void add_evictions(CLI::App& app, CliCommand& chosen);
+
+}  // namespace headroom::ctl

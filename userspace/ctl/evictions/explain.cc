@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/evictions/explain.h"
+
+#include "ctl/common/json_fields.h"
+#include "ctl/evictions/explain_flight_recording.h"
+#include "ctl/evictions/explain_ranking.h"
+
+#include <headroom/signal.h>
+
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace headroom::ctl {
+namespace {
+
+// --- what happened -----------------------------------------------------------------------------
+
+std::string outcome_phrase(const Json& record) {
+  const std::string outcome = text(at(record, {"outcome"}));
+  const Json& unit = at(record, {"unit"});
+  const bool whole = !unit.is_string() || unit == "pod";
+  if (outcome == "evicted") return whole ? "was evicted" : "was killed";
+  if (outcome == "outlasting") return "was to be evicted and still has processes";
+  if (outcome == "vanished") return "was gone before it could be evicted";
+  if (outcome == "failed") return "could not be evicted: " + text(at(record, {"error"}));
+  if (outcome == "would_evict") return "would have been evicted (mode: observe)";
+  return "was decided on: " + outcome;
+}
+
+std::string target_text(const Json& record) {
+  const Json& unit = at(record, {"unit"});
+  const bool part = unit.is_string() && unit != "pod";
+  return part ? "a " + text(unit) + " of " + pod_of(record) : pod_of(record);
+}
+
+std::string headline(const Json& record) {
+  const std::string qos = text(at(record, {"pod", "qos"}));
+  return fmt::format("{} ({}priority {}) {}, {} UTC", target_text(record),
+                     qos.size() > 1 ? qos + ", " : "",
+                     integer(at(record, {"pod", "priority"})).value_or(0), outcome_phrase(record),
+                     text(at(record, {"time"})).substr(0, 23));
+}
+
+// --- why ---------------------------------------------------------------------------------------
+
+std::string crossing(const Json& record) {
+  const std::string seen = milliseconds(at(record, {"latency", "first_seen_to_decision_ms"}));
+  const std::string clear = milliseconds(at(record, {"latency", "crossing_to_decision_ms"}));
+  if (clear == "-")
+    return fmt::format(
+        "It was first seen below {} before the decision, and never above since headroomd started.",
+        seen);
+  return fmt::format(
+      "It was last seen above it {} before the decision and first seen below {} before it.", clear,
+      seen);
+}
+
+std::vector<std::string> threshold_lines(const Json& record) {
+  const std::string signal = text(at(record, {"signal"}));
+  return {fmt::format("{} was {} of {}, below its {} threshold of {}.", signal,
+                      amount(signal, integer(at(record, {"available"}))),
+                      amount(signal, integer(at(record, {"capacity"}))), text(at(record, {"kind"})),
+                      amount(signal, integer(at(record, {"threshold"})))),
+          crossing(record)};
+}
+
+std::vector<std::string> why_lines(const Json& record) {
+  if (const Json& taint = at(record, {"taint"}); taint.is_string())
+    return {fmt::format("The node is tainted {} and the pod does not tolerate it, or no longer.",
+                        text(taint))};
+  if (text(at(record, {"kind"})) == "stuck")
+    return {fmt::format("It was stuck at its own memory.high of {}.",
+                        bytes(integer(at(record, {"threshold"}))))};
+  if (text(at(record, {"kind"})) == "limit")
+    return {fmt::format("It used more of its local storage than its limit of {} ({}).",
+                        bytes(integer(at(record, {"threshold"}))), text(at(record, {"signal"})))};
+  return threshold_lines(record);
+}
+
+// --- how much of it, and what was tried before ---------------------------------------------------
+
+std::vector<std::string> part_lines(const Json& record) {
+  const Json& part = at(record, {"part"});
+  if (!part.is_object()) return {};
+  std::string what = "One container of the pod was killed, not the pod";
+  if (at(part, {"oom_group"}) == true)
+    what =
+        "One cgroup of the pod was killed whole: it dies as one, by its memory.oom.group or as "
+        "one pid namespace";
+  if (const auto pid = integer(at(part, {"pid"})))
+    what = fmt::format("Its largest process was killed, not the pod: {} ({})", *pid,
+                       text(at(part, {"comm"})));
+  const std::string path = text(at(record, {"cgroup", "path"}));
+  std::vector<std::string> lines{what + "."};
+  if (path.size() > 1) lines.push_back(path);
+  return lines;
+}
+
+std::vector<std::string> ladder_lines(const Json& record) {
+  const Json& ladder = at(record, {"ladder"});
+  if (!ladder.is_object()) return {};
+  std::vector<std::string> steps;
+  const auto add_step = [&](const char* step, const char* says) {
+    if (const auto times = integer(at(ladder, {step})))
+      steps.push_back(fmt::format("{} ({}×)", says, *times));
+  };
+  add_step("reclaim", "page cache was taken");
+  add_step("squeeze", "BestEffort pods were held at what they used");
+  add_step("relax", "a memory.high was raised");
+  add_step("restore", "one was put back");
+  return {fmt::format("In the minute before: {}.", fmt::join(steps, ", "))};
+}
+
+// --- how fresh ---------------------------------------------------------------------------------
+
+// The oldest usage anybody was ranked by.
+std::optional<double> oldest_usage(const Json& record) {
+  std::optional<double> oldest;
+  const Json& ranking = at(record, {"ranking"});
+  if (!ranking.is_array()) return oldest;
+  for (const Json& candidate : ranking)
+    if (const Json& age = at(candidate, {"age_ms"}); age.is_number())
+      oldest = std::max(oldest.value_or(0), age.get<double>());
+  return oldest;
+}
+
+std::vector<std::string> input_age_lines(const Json& record) {
+  const Json& sampled = at(record, {"latency", "sample_to_decision_ms"});
+  if (!sampled.is_number()) return {};
+  std::string line = fmt::format("{} was read {} before the decision", text(at(record, {"signal"})),
+                                 milliseconds(sampled));
+  if (const auto oldest = oldest_usage(record))
+    line += *oldest > 0
+                ? fmt::format(", the pods' usage up to {} before it", seconds(*oldest / 1e3))
+                : ", the pods' usage on the pass that was judged";
+  return {line + "."};
+}
+
+// --- what was expected, and what came ----------------------------------------------------------
+
+std::vector<std::string> memory_lines(const Json& record) {
+  const Json& predicted = at(record, {"predicted"});
+  if (!predicted.is_object()) return {};
+  const Json& release = at(predicted, {"release"});
+  // Of the other signals it counts tasks, inodes or other bytes.
+  const std::string signal = text(at(record, {"signal"}));
+  const bool memory_signal = signal == name(Signal::kMemoryAvailable) ||
+                             signal == name(Signal::kAllocatableMemoryAvailable) ||
+                             signal == name(Signal::kMemoryPressure);
+  const bool sized =
+      memory_signal && release.is_number() && at(predicted, {"release_ms"}).is_number();
+  const std::string memory = bytes(integer(sized ? release : at(predicted, {"memory"})));
+  const std::string returned = bytes(integer(at(record, {"memory_returned"})));
+  const std::string took = milliseconds(at(record, {"latency", "signal_to_gone_ms"}));
+  std::vector<std::string> lines;
+  if (const Json& within = at(predicted, {"within_ms"}); within.is_number())
+    lines.push_back(fmt::format("expected {} of memory within {}", memory, milliseconds(within)));
+  else
+    lines.push_back(fmt::format("expected {} of memory, after a grace of at most {}", memory,
+                                milliseconds(at(predicted, {"grace_ms"}))));
+  lines.push_back(took == "-" ? fmt::format("came     {}", returned)
+                              : fmt::format("came     {} in {}", returned, took));
+  return lines;
+}
+
+std::vector<std::string> kubelet_lines(const Json& record) {
+  const Json& kubelet = at(record, {"kubelet"});
+  if (!kubelet.is_object()) return {};
+  const Json& choice = at(kubelet, {"choice"});
+  const bool same = at(kubelet, {"same"}) == true;
+  const bool itself = same && at(choice, {"uid"}) == at(record, {"pod", "uid"});
+  const std::string kubelet_target =
+      choice.is_null() ? "nobody"
+      : itself         ? "the same pod"
+               : pod_of(Json{{"pod", choice}}) + (same ? ", evicted at the same turn" : " instead");
+  return {fmt::format("Its ten-second loop would have acted {} later, by usage {} older, on {}.",
+                      milliseconds(at(kubelet, {"lead_ms"})),
+                      milliseconds(at(kubelet, {"samples_age_ms"})), kubelet_target)};
+}
+
+// --- the steps ---------------------------------------------------------------------------------
+
+struct Step {
+  const char* from;
+  const char* to;
+  const char* says;
+};
+// Instants of the record, each beside the one before it that is known.
+constexpr Step kSteps[] = {
+    {"last_clear", "first_crossed", "the threshold is crossed, somewhere in between"},
+    {"first_crossed", "sampled", "it stays crossed until its grace is over"},
+    {"sampled", "decided", "the reading is judged, the pods are ranked"},
+    {"decided", "terminated", "SIGTERM is sent"},
+    {"terminated", "killed", "grace, then SIGKILL"},
+    {"decided", "killed", "SIGKILL is sent"},
+    {"killed", "ended", "the kernel takes the processes down"},
+    {"terminated", "ended", "the processes end"},
+};
+
+std::optional<std::int64_t> instant(const Json& record, const char* name) {
+  return integer(at(record, {"instants_ns", name}));
+}
+
+// A path through a SIGTERM is told by its parts.
+bool covered_by_other_steps(const Json& record, const Step& step) {
+  const std::string_view from = step.from, to = step.to;
+  if (from == "decided" && to == "killed") return instant(record, "terminated").has_value();
+  if (from == "terminated" && to == "ended") return instant(record, "killed").has_value();
+  return false;
+}
+
+std::vector<std::string> step_lines(const Json& record) {
+  std::vector<std::string> lines;
+  for (const Step& step : kSteps) {
+    const auto from = instant(record, step.from), to = instant(record, step.to);
+    if (!from || !to || covered_by_other_steps(record, step)) continue;
+    // A sample may be older than the turn that first saw it below: then nothing was waited for.
+    if (*from >= *to && std::string_view(step.from) == "first_crossed") continue;
+    lines.push_back(
+        fmt::format("{:>7}  {}", seconds(static_cast<double>(*to - *from) / 1e9), step.says));
+  }
+  return lines;
+}
+
+// --- put together ------------------------------------------------------------------------------
+
+void section(std::string& page, std::string_view title, const std::vector<std::string>& lines,
+             const Screen& screen) {
+  if (lines.empty()) return;
+  page += '\n';
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    page += colourise(fmt::format("{:<10}", i == 0 ? title : ""), Colour::kBold, screen) +
+            lines[i] + '\n';
+}
+
+}  // namespace
+
+std::string explain(const Json& record, const Json& flight_recording, const Screen& screen) {
+  std::string page = colourise(headline(record), Colour::kBold, screen) + '\n';
+  section(page, "Why", why_lines(record), screen);
+  section(page, "Part", part_lines(record), screen);
+  section(page, "Ladder", ladder_lines(record), screen);
+  section(page, "Inputs", input_age_lines(record), screen);
+  section(page, "Rule", rule_lines(record), screen);
+  if (const std::string ranking = ranking_table(record, screen); !ranking.empty())
+    page += '\n' + ranking;
+  section(page, "Spared", not_chosen_lines(record), screen);
+  section(page, "Kubelet", kubelet_lines(record), screen);
+  section(page, "Memory", memory_lines(record), screen);
+  section(page, "Steps", step_lines(record), screen);
+  if (const std::string recording_text =
+          render_flight_recording(flight_recording, text(at(record, {"signal"})), screen);
+      !recording_text.empty())
+    page += '\n' + recording_text;
+  if (const std::string message = text(at(record, {"message"})); message.size() > 1)
+    section(page, "Message", {message}, screen);
+  return page;
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl record: what headroomd is told and decides, into a file.
+#pragma once
+
+#include "ctl/common/cli_command.h"
+
+namespace headroom::ctl {
+
+void add_record(CLI::App& app, CliCommand& chosen);
+
+}  // namespace headroom::ctl

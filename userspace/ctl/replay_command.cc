@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/replay_command.h"
+
+#include "config/load/load.h"
+#include "ctl/common/print_error.h"
+#include "judge/eviction/threshold/threshold_config.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+namespace headroom::ctl {
+namespace {
+
+struct ReplayOptions {
+  std::string file;
+  std::string config;
+  bool expect_same = false;
+  bool json = false;
+};
+
+Result<std::string> read_whole(const std::string& name) {
+  errno = 0;
+  std::ifstream file(name, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return errno_failure("read " + name, errno ? errno : EISDIR);
+  return bytes;
+}
+
+// The configuration's policy on the recorded machine: its speed, its filesystems, and the taints
+// its operator had set.
+recording::PolicyOverride policy_override(const config::Config& config) {
+  return [config](const Policy& recorded, ImageStorage images) {
+    Policy policy = config.policy;
+    if (!config.fastest_fill_configured) policy.fastest_fill = recorded.fastest_fill;
+    policy.thresholds = with_containerfs(std::move(policy.thresholds), images).thresholds;
+    policy.taints = recorded.taints;
+    return policy;
+  };
+}
+
+void print(const recording::Replayed& replayed, std::int64_t wall_offset, bool json) {
+  const std::string text = json ? replay_json(replayed, wall_offset)
+                                : render_replay(replayed, wall_offset, screen_of_stdout());
+  std::fputs(text.c_str(), stdout);
+}
+
+int run_replay(const ReplayOptions& options) {
+  auto bytes = read_whole(options.file);
+  if (!bytes) return print_usage_error(bytes.error());
+  auto tape = recording::TapeReader::open(std::move(*bytes));
+  if (!tape) return print_usage_error(Error{options.file + ": " + tape.error().what});
+  recording::PolicyOverride other;
+  if (!options.config.empty()) {
+    config::CommandLine line;
+    line.config = {options.config};
+    const auto config = config::load(line);
+    if (!config) return print_error(config.error());
+    other = policy_override(*config);
+  }
+  const auto replayed = recording::replay(*tape, other);
+  if (!replayed) return print_usage_error(Error{options.file + ": " + replayed.error().what});
+  print(*replayed, tape->header().wall_offset, options.json);
+  // A recording that ended before its time lacks nothing of what it has.
+  const bool same =
+      options.expect_same ? replayed->identical() && replayed->lost == 0 : replayed->same_acts();
+  return same ? kSame : kDifferent;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, CliCommand& chosen) {
+  auto options = std::make_shared<ReplayOptions>();
+  auto* replay = app.add_subcommand("replay", "Judge a recording again, by its policy or another");
+  replay->group(kQueryGroup);
+  replay->add_option("FILE", options->file, "What headroomctl record wrote")->required();
+  replay->add_option("--config", options->config, "Judge by this configuration instead");
+  replay->add_flag(
+      "--expect-same", options->expect_same,
+      "Differ in any number, or lack a turn between others, and it counts as different");
+  replay->add_flag("--json", options->json, "As JSON");
+  replay->callback([&chosen, options] { chosen = [options] { return run_replay(*options); }; });
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a replay came to, as a table and as JSON.
+#include "ctl/replay_command.h"
+#include "report/eviction/audit_line.h"
+#include "report/eviction/messages.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+using recording::Replayed;
+using recording::ReplayedTurn;
+using Json = nlohmann::ordered_json;
+
+std::string pod_of(const Decision& decision) {
+  return decision.pod ? printable(report::pod_name(*decision.pod)) : "the node";
+}
+
+std::string act_of(const Decision& decision) {
+  return fmt::format("{} {}", report::name(decision.act), pod_of(decision));
+}
+
+bool same_act(const Decision& a, const Decision& b) {
+  return a.act == b.act && a.cgroup == b.cgroup;
+}
+
+bool contains_act(const std::vector<Decision>& all, const Decision& one) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Decision& each) { return same_act(each, one); });
+}
+
+// When the other side did the same to the same pod, if it ever did: the first time.
+std::optional<Instant> first_time_on_other_side(const Replayed& replayed, const Decision& decision,
+                                                std::vector<Decision> ReplayedTurn::*side) {
+  for (const ReplayedTurn& answer : replayed.answers)
+    if (contains_act(answer.*side, decision)) return answer.at;
+  return std::nullopt;
+}
+
+std::string time_difference(Instant own_time, std::optional<Instant> other_time,
+                            const char* where) {
+  if (!other_time) return fmt::format("never {}", where);
+  const Duration by = *other_time - own_time;
+  if (by == Duration::zero()) return "";
+  return fmt::format("{} {} {}", where, seconds(std::abs(static_cast<double>(by.count())) / 1e9),
+                     by > Duration::zero() ? "later" : "earlier");
+}
+
+std::string since(const Replayed& replayed, Instant at) {
+  return fmt::format("+{:.3f}s", std::chrono::duration<double>(at - replayed.first).count());
+}
+
+Row row(const Replayed& replayed, const ReplayedTurn& answer, const char* mark, Colour colour,
+        const Decision& decision, std::string note) {
+  std::string reason_text = report::reason_text(decision.reason, decision.pod.get());
+  if (!note.empty()) reason_text += " (" + note + ")";
+  return {
+      {mark, colour}, {since(replayed, answer.at)}, {act_of(decision)}, {printable(reason_text)}};
+}
+
+void add_rows(const Replayed& replayed, const ReplayedTurn& answer, std::vector<Row>& rows) {
+  for (const Decision& decision : answer.recorded)
+    if (!contains_act(answer.replayed, decision))
+      rows.push_back(
+          row(replayed, answer, "-", Colour::kRed, decision,
+              time_difference(answer.at,
+                              first_time_on_other_side(replayed, decision, &ReplayedTurn::replayed),
+                              "in the replay")));
+  for (const Decision& decision : answer.replayed) {
+    const bool both = contains_act(answer.recorded, decision);
+    rows.push_back(row(
+        replayed, answer, both ? (answer.identical ? "=" : "~") : "+",
+        both ? Colour::kNone : Colour::kGreen, decision,
+        both ? (answer.identical ? "" : "but not in every number")
+             : time_difference(
+                   answer.at, first_time_on_other_side(replayed, decision, &ReplayedTurn::recorded),
+                   "on record")));
+  }
+}
+
+std::string heading(const Replayed& replayed, std::int64_t wall_offset) {
+  const report::WallTime begun{std::chrono::duration_cast<report::WallTime::duration>(
+      replayed.first.time_since_epoch() + Duration(wall_offset))};
+  std::string line =
+      fmt::format("recorded {} for {}: {} turns, {} lost\n", report::rfc3339(begun).substr(0, 19),
+                  seconds(std::chrono::duration<double>(replayed.last - replayed.first).count()),
+                  replayed.turns, replayed.lost);
+  if (replayed.cut_short) line += "the recording was cut short: what came after is not known\n";
+  return line;
+}
+
+std::string summary(const Replayed& replayed, bool any) {
+  if (!any) return "nothing was decided, then or now\n";
+  if (replayed.identical()) return "the same, bit for bit\n";
+  if (replayed.same_acts()) return "the same acts at the same turns; some numbers differ (~)\n";
+  return "different: - on record alone, + in the replay alone\n";
+}
+
+Json decision_json(const Decision& decision) {
+  return {{"act", report::name(decision.act)},
+          {"pod", decision.pod ? Json(report::pod_name(*decision.pod)) : Json(nullptr)},
+          {"uid", decision.pod ? Json(decision.pod->uid) : Json(nullptr)},
+          {"cgroup", decision.cgroup.value},
+          {"signal", cause_name(decision.reason)},
+          {"available", decision.reason.available},
+          {"threshold", decision.reason.threshold},
+          {"why", report::reason_text(decision.reason, decision.pod.get())},
+          {"decided_ns", decision.decided_at.time_since_epoch().count()},
+          {"deadline_ns", decision.deadline.time_since_epoch().count()}};
+}
+
+Json decisions_json(const std::vector<Decision>& decisions) {
+  Json list = Json::array();
+  for (const Decision& decision : decisions)
+    list.push_back(decision_json(decision));
+  return list;
+}
+
+}  // namespace
+
+std::string render_replay(const Replayed& replayed, std::int64_t wall_offset,
+                          const Screen& screen) {
+  std::vector<Row> rows;
+  for (const ReplayedTurn& answer : replayed.answers)
+    add_rows(replayed, answer, rows);
+  std::string text = heading(replayed, wall_offset);
+  if (!rows.empty()) text += '\n' + table(rows, 4, screen) + '\n';
+  if (replayed.extra_sweeps > 0)
+    text +=
+        fmt::format("{} times the pods were ranked by the latest pass on record, not a new one\n",
+                    replayed.extra_sweeps);
+  return text + summary(replayed, !replayed.answers.empty());
+}
+
+std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
+  Json answers = Json::array();
+  for (const ReplayedTurn& answer : replayed.answers)
+    answers.push_back(
+        {{"at_ns", answer.at.time_since_epoch().count()},
+         {"seconds", std::chrono::duration<double>(answer.at - replayed.first).count()},
+         {"same_acts", answer.same_acts},
+         {"identical", answer.identical},
+         {"recorded", decisions_json(answer.recorded)},
+         {"replayed", decisions_json(answer.replayed)}});
+  const Json whole{{"first_ns", replayed.first.time_since_epoch().count()},
+                   {"last_ns", replayed.last.time_since_epoch().count()},
+                   {"wall_offset_ns", wall_offset},
+                   {"turns", replayed.turns},
+                   {"lost", replayed.lost},
+                   {"closer_looks", replayed.extra_sweeps},
+                   {"cut_short", replayed.cut_short},
+                   {"same_acts", replayed.same_acts()},
+                   {"identical", replayed.identical()},
+                   {"answers", std::move(answers)}};
+  return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admitted: headroomd's answer about one pod, as far as who starts it needs it.
+#pragma once
+
+#include "ctl/run/preempt_pods.h"
+
+#include <headroom/result.h>
+#include <headroom/units.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::ctl {
+
+struct AdmissionResult {
+  bool admitted = false;
+  std::string text;                     // the verdict, for people
+  std::vector<PreemptedPod> preempted;  // who must go first
+  Bytes allocatable_memory{};           // of the node
+};
+
+Result<AdmissionResult> read_admission(std::string_view answer);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/run/container_program.h"
+
+#include "config/yaml/section.h"
+#include "config/yaml/yaml.h"
+
+#include <string_view>
+
+namespace headroom::ctl {
+namespace {
+
+using config::Complaints;
+using config::Section;
+using Role = Program::Role;
+
+void append_strings(const Section& container, std::string_view key,
+                    std::vector<std::string>& strings) {
+  if (const auto list = container.list_of_strings(key))
+    for (const config::LocatedText& word : *list)
+      strings.push_back(word.text);
+}
+
+void read_environment(const Section& container, Program& program) {
+  const auto entries = container.list_of_maps("env");
+  if (!entries) return;
+  for (const Section& entry : *entries) {
+    const auto name = entry.string("name");
+    if (entry.has("valueFrom"))
+      entry.complain("valueFrom", "nobody here knows it; expected value");
+    else if (!name || name->empty() || name->find('=') != std::string::npos)
+      entry.complain("name", "expected the name of a variable");
+    else
+      program.environment.emplace_back(*name, entry.string("value").value_or(""));
+  }
+}
+
+Program read_program(const Section& container, Role role) {
+  Program program{.role = role,
+                  .container = container.string("name").value_or(""),
+                  .command = {},
+                  .environment = {},
+                  .directory = container.string("workingDir").value_or("")};
+  append_strings(container, "command", program.command);
+  if (program.command.empty())
+    container.complain("command", "expected the program to run: there is no image to say it");
+  append_strings(container, "args", program.command);
+  read_environment(container, program);
+  if (!program.directory.empty() && program.directory[0] != '/')
+    container.complain("workingDir",
+                       "expected an absolute path, found \"" + program.directory + "\"");
+  return program;
+}
+
+std::vector<Program> read_programs(const Section& spec) {
+  std::vector<Program> programs;
+  if (const auto sections = spec.list_of_maps("initContainers"))
+    for (const Section& section : *sections) {
+      const bool sidecar = section.string("restartPolicy") == "Always";
+      programs.push_back(read_program(section, sidecar ? Role::kSidecar : Role::kInit));
+    }
+  if (const auto sections = spec.list_of_maps("containers"))
+    for (const Section& section : *sections)
+      programs.push_back(read_program(section, Role::kMain));
+  return programs;
+}
+
+}  // namespace
+
+tl::expected<std::vector<Program>, Complaints> programs_of(const std::string& manifest,
+                                                           const std::string& file) {
+  Complaints complaints;
+  std::vector<Program> programs;
+  for (const config::yaml::Node& document : config::yaml::parse(manifest, file, complaints)) {
+    if (!document.is_map()) continue;
+    const Section object(document, "", file, complaints);
+    if (const auto spec = object.map("spec")) programs = read_programs(*spec);
+  }
+  if (complaints.empty() && programs.empty())
+    complaints.push_back({file, 0, "expected one Pod, and no list"});
+  if (!complaints.empty()) return tl::make_unexpected(std::move(complaints));
+  return programs;
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manifest of a pod that is told in words: headroomctl run --request cpu=500m,memory=256Mi.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom::ctl {
+
+struct PodOptions {
+  std::string name{};
+  std::string pod_namespace = "default";
+  std::vector<std::string> requests{};  // "cpu=500m,memory=256Mi", as often as given
+  std::vector<std::string> limits{};
+  std::int32_t priority = 0;
+  std::optional<std::int64_t> grace_seconds{};
+  std::vector<std::string> command{};
+};
+
+// A v1 Pod in JSON. Errors: everything wrong with the words, at once; what they say of the pod is
+// for whoever reads the manifest to judge.
+tl::expected<std::string, std::vector<std::string>> manifest_from_options(const PodOptions& options,
+                                                                          const std::string& uid);
+
+}  // namespace headroom::ctl

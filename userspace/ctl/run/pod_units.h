@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// PlacedPod: where a pod goes on this node and with which values: its slice, a unit for each of
+// its containers, its manifest.
+#pragma once
+
+#include "config/config.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
+#include "judge/allocatable/pod_cgroup.h"
+
+#include <headroom/pod.h>
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom::ctl {
+
+struct ContainerUnit {
+  std::string name;
+  std::string unit;  // "headroom-run-default.web.service"
+  CgroupValues values;
+  int oom_score_adj = 0;
+};
+
+struct PodUnits {
+  std::string slice;  // "kubepods-burstable-pod1234.slice"
+  std::string path;   // of its cgroup, below the root: "/kubepods.slice/..."
+  CgroupValues values;
+  std::vector<ContainerUnit> containers;  // init containers first
+  std::filesystem::path manifest;
+};
+
+// Errors: the pods' cgroup is none of systemd's.
+Result<PodUnits> make_pod_units(const Pod& pod, const config::Config& config,
+                                const NodeMemory& node);
+
+}  // namespace headroom::ctl

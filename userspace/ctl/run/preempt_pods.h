@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Displacing: the pods that make room for a critical one are stopped, each with its own grace
+// (KUBELET.md 8, Preempting), and waited for.
+#pragma once
+
+#include "config/config.h"
+
+#include <headroom/pod.h>
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom::ctl {
+
+struct PreemptedPod {
+  std::string pod_namespace;
+  std::string name;
+  std::string uid;
+  QosClass qos = QosClass::kBestEffort;
+};
+
+// Each is said on stderr and in the journal. Error: one could not be stopped, or is still there
+// when its time is long over.
+Result<> preempt_pods(const std::vector<PreemptedPod>& pods, const std::string& preemptor,
+                      const config::Config& config, const std::filesystem::path& cgroups);
+
+}  // namespace headroom::ctl

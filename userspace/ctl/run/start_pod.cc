@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/run/start_pod.h"
+
+#include "act/limits/cgroup_setting_writer.h"
+#include "act/units/transient_slice.h"
+#include "act/units/unit_properties.h"
+#include "base/fd.h"
+#include "base/write_all.h"
+#include "ctl/common/print_error.h"
+#include "ctl/run/child_processes.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+namespace headroom::ctl {
+namespace {
+
+using Role = Program::Role;
+
+// A name is one pod's at a time: who comes first makes the file. It is locked while open: until all
+// that is in it was started.
+Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path temporary = path.native() + "." + std::to_string(::getpid());
+  Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file) return errno_failure("create " + temporary.native(), errno);
+  int code = write_all(file.get(), text);
+  if (code == 0 && ::flock(file.get(), LOCK_EX) != 0) code = errno;
+  if (code == 0 && ::link(temporary.c_str(), path.c_str()) != 0) code = errno;
+  ::unlink(temporary.c_str());
+  if (code == 0) return file;
+  if (code == EEXIST)
+    return failure(path.native() +
+                   " is there: a pod of this name runs already, see headroomctl list and stop");
+  return errno_failure("write " + path.native(), code);
+}
+
+// systemd answers before the slice is there.
+bool wait_for_cgroup(const std::filesystem::path& cgroup) {
+  for (int tries = 0; tries < 400; ++tries) {
+    if (::access(cgroup.c_str(), F_OK) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+// What systemd has no property for, where the kernel has the knob.
+Result<> write_other_values(const PodToStart& start) {
+  const CgroupValues rest = act::without_systemd_property(start.pod_units.values);
+  const std::filesystem::path cgroup = start.cgroups / start.pod_units.path.substr(1);
+  if (rest.empty() || !wait_for_cgroup(cgroup)) return {};
+  for (const Setting& setting : settings(rest)) {
+    if (::access((cgroup / setting.file).c_str(), F_OK) != 0) continue;
+    if (auto written = act::write_cgroup_setting(cgroup, setting); !written) return written;
+  }
+  return {};
+}
+
+class PodStarter {
+ public:
+  PodStarter(const PodToStart& start, Streams streams) : start_(start), streams_(streams) {}
+
+  // 0, or the exit status of what failed.
+  int run() {
+    forward_signals();
+    for (std::size_t i = 0; i < start_.programs.size(); ++i)
+      if (const int status = container(i); status != 0) return status;
+    return 0;
+  }
+  std::vector<pid_t> take_main_pids() { return std::move(main_pids_); }
+
+ private:
+  int container(std::size_t index) {
+    const Program& program = start_.programs[index];
+    const auto child = spawn(systemd_run_command(
+        {start_.pod, start_.pod_units, start_.pod_units.containers[index], program},
+        start_.programs, streams_of(program.role)));
+    if (!child) return print_error(child.error());
+    if (program.role == Role::kMain && streams_ != Streams::kNone) {
+      main_pids_.push_back(*child);
+      return 0;
+    }
+    return ctl::wait_for({*child});
+  }
+
+  // An init container is waited for in any case, a sidecar in none.
+  Streams streams_of(Role role) const {
+    if (role == Role::kSidecar) return Streams::kNone;
+    if (role == Role::kInit && streams_ == Streams::kNone) return Streams::kPipes;
+    return streams_;
+  }
+
+  const PodToStart& start_;
+  const Streams streams_;
+  std::vector<pid_t> main_pids_;
+};
+
+// The units did it, unless there were none, or systemd-run was ended before them.
+void clean_up(const PodUnits& pod_units) {
+  for (const ContainerUnit& container : pod_units.containers)
+    static_cast<void>(act::stop_unit(container.unit));
+  static_cast<void>(act::stop_unit(pod_units.slice));
+  ::unlink(pod_units.manifest.c_str());
+}
+
+int start_containers(const PodToStart& start, Fd manifest, Streams streams, Fd admission) {
+  const PodUnits& pod_units = start.pod_units;
+  if (auto made =
+          act::start_transient_slice(pod_units.slice, act::unit_properties(pod_units.values));
+      !made)
+    return print_error(made.error());
+  if (auto written = write_other_values(start); !written) return print_error(written.error());
+  admission.reset();  // unlocked: an init container may run for hours
+  PodStarter starter(start, streams);
+  const int status = starter.run();
+  manifest.reset();  // unlocked
+  const int ended = ctl::wait_for(starter.take_main_pids());
+  return status != 0 ? status : ended;
+}
+
+}  // namespace
+
+Result<Fd> lock_admission(const std::filesystem::path& file) {
+  Fd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) return errno_failure("open " + file.native(), errno);
+  while (::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return errno_failure("lock " + file.native(), errno);
+  return lock;
+}
+
+int start_pod(const PodToStart& start, Streams streams, Fd admission) {
+  auto manifest = write_manifest(start.pod_units.manifest, start.manifest);
+  if (!manifest) return print_error(manifest.error());
+  const int status = start_containers(start, std::move(*manifest), streams, std::move(admission));
+  if (streams != Streams::kNone || status != 0) clean_up(start.pod_units);
+  return status;
+}
+
+}  // namespace headroom::ctl

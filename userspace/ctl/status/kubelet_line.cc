@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/status/kubelet_line.h"
+
+#include "ctl/common/json_fields.h"
+#include "ctl/common/text_table.h"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+// Whoever asks every ten seconds and has not for so long is not there.
+bool is_stale(const Json& kubelet, std::int64_t age) {
+  constexpr double kMissedPolls = 3, kDefaultPeriod = 10;
+  const Json& period = at(kubelet, {"periodSeconds"});
+  return static_cast<double>(age) >
+         kMissedPolls * (period.is_number() ? period.get<double>() : kDefaultPeriod) +
+             kDefaultPeriod;
+}
+
+}  // namespace
+
+std::string kubelet_line(std::string_view document, std::int64_t now) {
+  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const Json& kubelet = at(status, {"kubernetes", "kubelet"});
+  if (!kubelet.is_object()) return "";
+  const auto string_field = [&](const char* name) {
+    const Json& value = at(kubelet, {name});
+    return value.is_string() ? printable(value.get<std::string>()) : std::string();
+  };
+  std::string line = "kubelet:  " + string_field("url");
+  const Json& pods_at_json = at(kubelet, {"podsAt"});
+  const std::int64_t pods_at = pods_at_json.is_number() ? pods_at_json.get<std::int64_t>() : 0;
+  const std::int64_t age = now - pods_at;
+  if (pods_at > 0)
+    line += fmt::format("  {} pods, {} ago", at(kubelet, {"pods"}).dump(),
+                        seconds(static_cast<double>(age)));
+  else
+    line += "  not heard of yet";
+  if (at(kubelet, {"good"}) != true)
+    line += "; " + string_field("error");
+  else if (pods_at > 0 && is_stale(kubelet, age))
+    line += "; not asked since: does headroom-kube run?";
+  return line + '\n';
+}
+
+}  // namespace headroom::ctl

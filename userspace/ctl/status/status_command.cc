@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/status/status_command.h"
+
+#include "ctl/common/dbus_client.h"
+#include "ctl/common/print_error.h"
+#include "ctl/status/api_line.h"
+#include "ctl/status/kubelet_line.h"
+#include "ctl/status/resource_table.h"
+#include "ctl/status/wait_tables.h"
+
+#include <cstdio>
+#include <ctime>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace headroom::ctl {
+namespace {
+
+std::string count(std::optional<std::int64_t> value) {
+  return value ? std::to_string(*value) : "-";
+}
+
+Cell state_of(const ThresholdStatus& threshold) {
+  if (!threshold.available || !threshold.limit) return {"unknown", Colour::kYellow};
+  if (threshold.met) return {"met", Colour::kRed};
+  if (threshold.below_for_seconds)
+    return {"below for " + seconds(threshold.below_for_seconds), Colour::kYellow};
+  return {"ok", Colour::kGreen};
+}
+
+std::string kind_of(const ThresholdStatus& threshold) {
+  if (threshold.grace_seconds <= 0) return threshold.kind;
+  return threshold.kind + " " + seconds(threshold.grace_seconds);
+}
+
+std::optional<std::int64_t> margin(const ThresholdStatus& threshold) {
+  if (!threshold.available || !threshold.limit) return std::nullopt;
+  return *threshold.available - *threshold.limit;
+}
+
+std::optional<std::int64_t> capacity_of(const Status& status, const std::string& signal) {
+  for (const SignalStatus& seen : status.signals)
+    if (seen.signal == signal) return seen.capacity;
+  return std::nullopt;
+}
+
+Row threshold_row(const Status& status, const ThresholdStatus& threshold) {
+  const std::string& signal = threshold.signal;
+  return {{printable(signal)},
+          {printable(kind_of(threshold))},
+          {amount(signal, threshold.available)},
+          {amount(signal, capacity_of(status, signal))},
+          {amount(signal, threshold.limit)},
+          {amount(signal, margin(threshold))},
+          {seconds(threshold.forecast_seconds)},
+          state_of(threshold)};
+}
+
+Row bold(std::initializer_list<std::string_view> titles) {
+  Row row;
+  for (const std::string_view title : titles)
+    row.push_back({std::string(title), Colour::kBold});
+  return row;
+}
+
+std::string source_line(const Status& status) {
+  std::string line = "readings:";
+  for (const auto& [group, source] : status.sources)
+    line += fmt::format(" {}={}", printable(group), printable(source));
+  return line + '\n';
+}
+
+// How far off forecasts were: nothing until one was put to the test.
+std::string forecast_line(const Status& status) {
+  if (status.forecast_errors.empty()) return "";
+  std::string line = "forecasts were off by:";
+  for (const auto& [signal, mean] : status.forecast_errors)
+    line += fmt::format("  {} {}", printable(signal), seconds(mean));
+  return line + '\n';
+}
+
+// Most nodes have none.
+std::string taint_line(const Status& status) {
+  if (status.taints.empty()) return "";
+  return "taints:  " + printable(fmt::format("{}", fmt::join(status.taints, ", "))) + '\n';
+}
+
+}  // namespace
+
+std::string heading(const Status& status, const Screen& screen) {
+  const std::string line = fmt::format(
+      "headroom {}  mode {}  pods {}  cgroups {}  evicted {}  would evict {}  failed {}",
+      printable(status.version), printable(status.mode), status.pods.size(), count(status.cgroups),
+      count(status.evicted), count(status.would_evict), count(status.failed));
+  return table({{{line, Colour::kBold}}}, 1, screen);
+}
+
+std::string threshold_table(const Status& status, const Screen& screen) {
+  std::vector<Row> rows{bold(
+      {"SIGNAL", "THRESHOLD", "AVAILABLE", "CAPACITY", "LIMIT", "MARGIN", "REACHED IN", "STATE"})};
+  for (const ThresholdStatus& threshold : status.thresholds)
+    rows.push_back(threshold_row(status, threshold));
+  if (rows.size() == 1) return "no thresholds\n";
+  return table(rows, 2, screen);
+}
+
+std::string condition_line(const Status& status, const Screen& screen) {
+  Row row{{"conditions:"}};
+  for (const auto& [name, holds] : status.conditions)
+    row.push_back(
+        {printable(name) + (holds ? "=true" : "=false"), holds ? Colour::kRed : Colour::kGreen});
+  return table({row}, row.size(), screen);
+}
+
+std::string render_status(const Status& status, const Screen& screen) {
+  std::string text = heading(status, screen);
+  text += '\n' + threshold_table(status, screen);
+  if (const std::string resources = resource_table_text(status.node, screen); !resources.empty())
+    text += '\n' + resources;
+  text += '\n' + condition_line(status, screen);
+  text += taint_line(status);
+  text += forecast_line(status);
+  if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';
+  if (const std::string top_waiters = top_waiters_table(status, screen); !top_waiters.empty())
+    text += '\n' + top_waiters + '\n';
+  if (status.kernel_oom_kills)
+    text += fmt::format("kernel OOM kills:  {}\n", *status.kernel_oom_kills);
+  text += fmt::format("headroomd:  cpu {}  memory {}  readings missed {}\n",
+                      seconds(status.self_cpu_seconds), bytes(status.self_resident),
+                      count(status.missing_readings));
+  if (!status.sources.empty()) text += source_line(status);
+  if (!status.programs.empty()) text += program_line(status);
+  if (!status.audit_log.empty()) text += "audit log:  " + printable(status.audit_log) + '\n';
+  return text;
+}
+
+namespace {
+
+int run_status(bool json) {
+  const auto document = fetch_status();
+  if (!document) return print_error(document.error());
+  if (json) {
+    std::puts(document->c_str());
+    return 0;
+  }
+  const auto status = parse_status(*document);
+  if (!status) return print_error(status.error());
+  std::fputs(render_status(*status, screen_of_stdout()).c_str(), stdout);
+  std::fputs(kubelet_line(*document, std::time(nullptr)).c_str(), stdout);
+  std::fputs(api_line(*document).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, CliCommand& chosen) {
+  auto json = std::make_shared<bool>();
+  auto* status = app.add_subcommand("status", "How the node stands: signals against thresholds");
+  status->group(kInspectGroup);
+  status->add_flag("--json", *json, "headroomd's status document as it is");
+  status->callback([&chosen, json] { chosen = [json] { return run_status(*json); }; });
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl status: how the node stands, once.
+#pragma once
+
+#include "ctl/common/cli_command.h"
+#include "ctl/common/status_document.h"
+#include "ctl/common/text_table.h"
+
+#include <string>
+
+namespace headroom::ctl {
+
+// The parts `top` shows as well.
+std::string heading(const Status& status, const Screen& screen);
+std::string threshold_table(const Status& status, const Screen& screen);
+std::string condition_line(const Status& status, const Screen& screen);
+
+std::string render_status(const Status& status, const Screen& screen);
+
+void add_status(CLI::App& app, CliCommand& chosen);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stallers: who waited for memory, and whose fault it was. Pure strings.
+#pragma once
+
+#include "ctl/common/status_document.h"
+#include "ctl/common/text_table.h"
+
+#include <string>
+
+namespace headroom::ctl {
+
+// "global 1.2s (14)  limit 3m2s (90211)": of all cgroups; "-" where nobody watches.
+std::string stall_totals(const Status& status);
+
+// The pods that have waited longest, by cause; "" where none has.
+std::string top_waiters_table(const Status& status, const Screen& screen);
+
+// "limit 45.0%": the cause a pod waited for most between two statuses; "-" where none is known.
+std::string top_stall_cause(const PodStatus& before, const PodStatus& now, double elapsed_seconds);
+
+// "programs: stall=memstall lifecycle=not loaded"
+std::string program_line(const Status& status);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl taint: the node's taints, listed or edited.
+#pragma once
+
+#include "ctl/common/cli_command.h"
+#include "ctl/common/text_table.h"
+
+#include <headroom/result.h>
+
+#include <string>
+#include <string_view>
+
+namespace headroom::ctl {
+
+// Of the status document: the taints, and who leaves because of them and when.
+Result<std::string> render_taints(std::string_view status, const Screen& screen);
+// The same as JSON: {"taints", "leaving"}.
+Result<std::string> taints_json(std::string_view status);
+
+// 0: done; 1: refused; 2: an edit is no edit; 3: no answer.
+void add_taint(CLI::App& app, CliCommand& chosen);
+
+}  // namespace headroom::ctl

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroomctl top: the node, live.
+#pragma once
+
+#include "ctl/common/cli_command.h"
+
+namespace headroom::ctl {
+
+void add_top(CLI::App& app, CliCommand& chosen);
+
+}  // namespace headroom::ctl

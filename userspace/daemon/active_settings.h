@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SettingsInForce: the configuration in force, for the bus's thread to tell while the loop goes on.
+#pragma once
+
+#include "config/setting.h"
+
+#include <mutex>
+#include <string>
+
+namespace headroom::daemon {
+
+class ActiveSettings {
+ public:
+  void set(config::Settings settings);
+  // {"settings": [{"path", "entry", "value", "origin", "next", "nextOrigin"}]}; the last two where
+  // something waits for the next start.
+  std::string json() const;
+
+ private:
+  mutable std::mutex mutex_;
+  config::Settings settings_;
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuManager, the other half: from who has what to what the cgroups say.
+#include "base/log/journal.h"
+#include "daemon/cpus/cpu_manager.h"
+#include "observe/pod/pod_cgroup_path.h"
+
+#include <algorithm>
+
+namespace headroom::daemon {
+namespace {
+
+// A stage for releases, detours and claims; more where containers lie within moving pods.
+constexpr int kMostStages = 8;
+// Of setup_.pause, for one stage: systemd answers before it writes.
+constexpr int kMostPauses = 100;
+
+const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& path) {
+  const auto found = std::ranges::find(targets, path, &CpuTarget::path);
+  return found == targets.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+// A pod has what its containers have together, and so has whatever else of it there is. The kernel
+// lets nothing run in a cgroup but on CPUs of those above, so an init container that shares has the
+// shared pool let into its pod, for as long as it is there; the kubelet, which leaves the pod's own
+// cgroup without a limit, needs not.
+void CpuManager::add_targets(const Present& present, std::vector<CpuTarget>& targets) const {
+  const CpuSet pool = shared();
+  const auto own = [&](const std::string& name) {
+    return exclusive_cpus(state_, present.cgroup->uid, name);
+  };
+  CpuSet of_pod;
+  if (present.pod)
+    each_container(*present.pod, [&](const Container& container) {
+      if (const CpuSet* const cpus = own(container.name)) of_pod |= *cpus;
+    });
+  if (of_pod.empty()) of_pod = pool;
+  const auto shares = [&](const Container& container) { return !own(container.name); };
+  const auto starts = [&](const Container& container) {
+    return shares(container) && (container.sidecar || present.containers.contains(container.name));
+  };
+  if (present.pod && (std::ranges::any_of(present.pod->containers, shares) ||
+                      std::ranges::any_of(present.pod->init_containers, starts)))
+    of_pod |= pool;
+  targets.push_back({present.cgroup->path, {}, of_pod});
+  for (const auto& [name, path] : present.containers)
+    targets.push_back({path, {}, own(name) ? *own(name) : pool});
+}
+
+std::vector<CpuTarget> CpuManager::targets() const {
+  std::vector<CpuTarget> targets;
+  for (const std::string& path : tree_.sharing)
+    targets.push_back({path, {}, shared()});
+  // An empty cgroup that nobody describes is one that is ending: to set anything of its unit would
+  // have systemd keep it.
+  for (const Present& present : present_)
+    if (present.pod || present.cgroup->populated) add_targets(present, targets);
+  // What the pods' cgroup itself may not use, nobody in it can be given.
+  for (const std::string& root : tree_.roots) {
+    auto most = cpus_of(root);
+    if (!most) continue;
+    *most |= partition_.exclusive(root);  // what it handed down it does not run on
+    for (CpuTarget& target : targets) {
+      if (!target.path.starts_with(root + "/") || target.wanted.subset_of(*most)) continue;
+      target.wanted &= *most;
+      if (target.wanted.empty()) target.wanted = *most;
+    }
+  }
+  return targets;
+}
+
+// Those that are gone meanwhile are no longer any.
+void CpuManager::look(std::vector<CpuTarget>& targets) const {
+  std::erase_if(targets, [&](CpuTarget& target) {
+    const auto cpus = cpus_of(target.path);
+    if (cpus) target.has = *cpus;
+    return !cpus;
+  });
+}
+
+void CpuManager::note_drift(const std::vector<CpuTarget>& targets) {
+  for (const CpuTarget& target : targets) {
+    const auto applied = applied_.find(target.path);
+    if (applied == applied_.end() || applied->second != target.wanted) continue;
+    if (target.has == target.wanted) continue;
+    ++counts_.repaired;
+    log::warning("{}: its CPUs are {} by somebody's doing, and go back to {}", target.path,
+                 target.has.format(), target.wanted.format());
+  }
+}
+
+void CpuManager::carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets) {
+  for (const CpuWrite& write : writes) {
+    ++counts_.writes;
+    touched_.insert(write.path);
+    // Under the policy none nobody has a limit of his own.
+    const auto done = setup_.write(write.path, policy_ ? write.cpus : CpuSet());
+    if (done) continue;
+    if (!cpus_of(write.path)) continue;  // gone meanwhile
+    ++counts_.failed;
+    log::error("{}: {}", write.path, done.error().what);
+    std::ranges::find(targets, write.path, &CpuTarget::path)->stuck = true;
+  }
+}
+
+void CpuManager::await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets) {
+  const auto taken = [&](const CpuWrite& write) {
+    const auto cpus = cpus_of(write.path);
+    return !cpus || *cpus == write.cpus || find(targets, write.path)->stuck;
+  };
+  for (int i = 0; i < kMostPauses && !std::ranges::all_of(writes, taken); ++i)
+    setup_.pause();
+  for (const CpuWrite& write : writes) {
+    const auto target = std::ranges::find(targets, write.path, &CpuTarget::path);
+    const auto cpus = cpus_of(write.path);
+    if (target->stuck || !cpus || *cpus == write.cpus || *cpus != target->has) continue;
+    target->stuck = true;
+    ++counts_.failed;
+    log::error("{}: it was given the CPUs {} and still has {}", write.path, write.cpus.format(),
+               cpus->format());
+  }
+}
+
+void CpuManager::apply() {
+  const Partitions partitions = partitions_wanted();
+  end_partitions(partitions);
+  std::vector<CpuTarget> all = targets();
+  look(all);
+  note_drift(all);
+  for (int stage = 0; stage < kMostStages; ++stage) {
+    const std::vector<CpuWrite> writes = next_writes(all, shared());
+    if (writes.empty()) break;
+    carry_out(writes, all);
+    await(writes, all);
+    look(all);
+  }
+  for (const CpuTarget& target : all)
+    if (target.has == target.wanted) applied_[target.path] = target.wanted;
+  start_partitions(partitions);
+}
+
+// A pod that is described may come back, and is then to have its CPUs from the first instant.
+void CpuManager::forget_gone() {
+  const observe::PodCgroupParser layout(setup_.pods_cgroup);
+  std::erase_if(applied_, [&](const auto& applied) { return !cpus_of(applied.first); });
+  std::erase_if(touched_, [&](const std::string& path) {
+    if (cpus_of(path)) return false;
+    const auto place = layout.place(path);
+    if (place && manifests_.contains(place->uid)) return false;
+    setup_.forget(path);
+    return true;
+  });
+}
+
+bool CpuManager::drifted() const {
+  const auto online = observe::read_online_cpus(setup_.sys);
+  if (online && machine_ && *online != machine_->topology.cpus()) return true;
+  if (enforces() && partition_lost()) return true;
+  return enforces() && std::ranges::any_of(applied_, [&](const auto& applied) {
+           const auto cpus = cpus_of(applied.first);
+           return cpus && *cpus != applied.second;
+         });
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/cpus/cpu_manager.h"
+
+#include "base/log/journal.h"
+#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/pool_guard.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+namespace headroom::daemon {
+namespace {
+
+using Policy = config::CpusConfig::Policy;
+
+DeviceNodes device_nodes(const std::filesystem::path& sys) {
+  DeviceNodes nodes;
+  for (const observe::PciDevice& device : observe::read_pci_devices(sys))
+    if (device.numa) nodes.emplace(device.address, *device.numa);
+  return nodes;
+}
+
+StaticPolicyConfig static_config(const CpuManagerOptions& terms, Topology topology) {
+  const config::CpusConfig& cpus = terms.cpus;
+  CpuReservation reservation = reservation_of(terms.reserved);
+  reservation.cpus = cpus.reserved;
+  return {.topology = std::move(topology),
+          .options = cpus.options,
+          .reservation = std::move(reservation),
+          .topology_rules = {cpus.topology_policy, cpus.topology_scope, cpus.prefer_closest_numa},
+          .devices = {}};
+}
+
+// Isolated CPUs left out: as if the machine had them not.
+Result<Topology> managed_topology(const observe::MachineCpus& machine, bool exclude_isolated) {
+  if (!exclude_isolated || machine.isolated.empty()) return machine.topology;
+  std::vector<CpuLocation> rows;
+  for (const CpuLocation& place : machine.topology.places())
+    if (!machine.isolated.contains(place.cpu)) rows.push_back(place);
+  if (rows.empty()) return failure("all CPUs are isolated, and excludeIsolated leaves none");
+  return Topology::of(std::move(rows), machine.topology.numa().distances);
+}
+
+// A pod that runs on exclusive CPUs although nobody describes it any more keeps them: this stands
+// for it.
+Pod stand_in(const std::string& uid, const ContainerCpus& containers) {
+  Pod pod;
+  pod.uid = uid;
+  pod.name = uid;
+  pod.pod_namespace.clear();
+  pod.declared_qos = QosClass::kGuaranteed;
+  for (const auto& [name, cpus] : containers) {
+    const ResourceList all{{"cpu", Quantity::of(cpus.size())}};
+    pod.containers.push_back({.name = name, .requests = all, .limits = all});
+  }
+  return pod;
+}
+
+std::uint64_t wishes_of(const Pod& pod) {
+  std::uint64_t count = 0;
+  each_container(pod, [&](const Container& container) {
+    count += exclusive_cpus_requested(pod, container) > 0 ? 1 : 0;
+  });
+  return count;
+}
+
+std::string label(const Pod& pod) {
+  return pod.pod_namespace.empty() ? pod.name : pod.pod_namespace + "/" + pod.name;
+}
+
+std::string in_words(const RefusedPod& refused) {
+  std::string text(reason(refused.refusal));
+  return text + ": " + message(refused.refusal);
+}
+
+}  // namespace
+
+Complaints machine_config_errors(const CpuManagerOptions& terms, const Topology& topology) {
+  const auto policy = StaticPolicy::of(static_config(terms, topology));
+  return policy ? Complaints{} : policy.error();
+}
+
+CpuManager::CpuManager(Setup setup, CpuManagerOptions terms)
+    : setup_(std::move(setup)),
+      terms_(std::move(terms)),
+      file_(terms_.cpus.state_file, setup_.at_step),
+      partition_(setup_.cgroup_root) {}
+
+void CpuManager::adopt(CpuManagerOptions terms) {
+  if (terms.cpus.state_file != terms_.cpus.state_file)
+    file_ = act::CpuStateFile(terms.cpus.state_file, setup_.at_step);
+  terms_ = std::move(terms);
+  terms_changed_ = true;
+  not_isolated_.clear();
+}
+
+void CpuManager::set_declared_pods(std::vector<Pod> manifests) {
+  manifests_.clear();
+  for (Pod& pod : manifests) {
+    std::string uid = pod.uid;
+    manifests_.try_emplace(std::move(uid), std::make_shared<const Pod>(std::move(pod)));
+  }
+}
+
+void CpuManager::log_new_error(std::string error) {
+  if (error == trouble_) return;
+  trouble_ = std::move(error);
+  if (trouble_.empty())
+    log::info("CPUs are dealt out again");
+  else
+    log::error("CPU pinning: {}; what is pinned stays so", trouble_);
+}
+
+// --- what the machine is ---------------------------------------------------------------------
+
+// Read whole only when the CPUs online are others than before.
+Result<> CpuManager::refresh_machine() {
+  const auto online = observe::read_online_cpus(setup_.sys);
+  if (!online) return tl::make_unexpected(online.error());
+  if (machine_ && machine_->topology.cpus() == *online) return {};
+  auto machine = observe::read_topology(setup_.sys);
+  if (!machine) return tl::make_unexpected(machine.error());
+  if (machine_)
+    log::warning("the CPUs online are now {}, were {}", machine->topology.cpus().format(),
+                 machine_->topology.cpus().format());
+  machine_ = std::move(*machine);
+  terms_changed_ = true;
+  return {};
+}
+
+Result<> CpuManager::refresh_policy() {
+  if (!terms_changed_) return {};
+  if (terms_.cpus.policy == Policy::kNone) {
+    was_static_ = was_static_ || policy_;
+    policy_.reset();
+    terms_changed_ = false;
+    return {};
+  }
+  auto topology = managed_topology(*machine_, terms_.cpus.exclude_isolated);
+  if (!topology) return tl::make_unexpected(topology.error());
+  StaticPolicyConfig config = static_config(terms_, std::move(*topology));
+  config.devices = device_nodes(setup_.sys);
+  // Of the CPUs reserved by name those that are unplugged now.
+  if (config.reservation.cpus) *config.reservation.cpus &= config.topology.cpus();
+  auto policy = StaticPolicy::of(std::move(config));
+  if (!policy) {
+    std::string all;
+    for (const std::string& complaint : policy.error())
+      all.append(all.empty() ? "" : "; ").append(complaint);
+    return failure(all);
+  }
+  policy_ = std::move(*policy);
+  terms_changed_ = false;
+  return {};
+}
+
+// --- who is there ----------------------------------------------------------------------------
+
+// By container id in the oldest files: the pods' cgroups are named by it.
+act::CpuCheckpoint CpuManager::brought_up_to_date(act::CpuCheckpoint checkpoint) const {
+  if (checkpoint.by_container_id.empty()) return checkpoint;
+  act::ContainerRefs refs;
+  for (const observe::PodCgroup& cgroup : tree_.pods) {
+    const auto pod = manifests_.find(cgroup.uid);
+    if (pod == manifests_.end()) continue;
+    std::map<std::string, std::string> names;
+    for (const auto& [name, path] : containers_of(*pod->second, cgroup, setup_.identify))
+      names.emplace(path, name);
+    for (const observe::ContainerCgroup& each : cgroup.containers)
+      if (names.contains(each.path)) refs[each.name] = {cgroup.uid, names[each.path]};
+  }
+  act::MigratedCheckpoint migrated = act::migrated(std::move(checkpoint), refs);
+  for (const std::string& id : migrated.unknown)
+    log::warning("{}: container {} is not here any more", file_.path().native(), id);
+  return std::move(migrated.checkpoint);
+}
+
+void CpuManager::load() {
+  loaded_ = true;
+  auto loaded = file_.load();
+  if (!loaded) {
+    log::error("{}: who has which CPUs is taken from the cgroups", loaded.error().what);
+    if (!enforces()) return;
+    if (const auto aside = file_.set_aside(); !aside) log::error("{}", aside.error().what);
+    return;
+  }
+  if (!*loaded) return;
+  act::CpuCheckpoint checkpoint = brought_up_to_date(std::move(**loaded));
+  was_static_ = checkpoint.policy == name(Policy::kStatic);
+  if (checkpoint.policy != name(terms_.cpus.policy))
+    log::warning("{}: of the policy {}, taken over for {}", file_.path().native(),
+                 checkpoint.policy, name(terms_.cpus.policy));
+  state_ = std::move(checkpoint.state);
+}
+
+// Null: it shares.
+std::shared_ptr<const Pod> CpuManager::pod_of(const observe::PodCgroup& cgroup) const {
+  const auto manifest = manifests_.find(cgroup.uid);
+  if (manifest != manifests_.end()) return manifest->second;
+  const auto entry = state_.entries.find(cgroup.uid);
+  if (entry == state_.entries.end() || !cgroup.populated) return nullptr;
+  return std::make_shared<const Pod>(stand_in(cgroup.uid, entry->second));
+}
+
+void CpuManager::gather() {
+  present_.clear();
+  std::map<std::string, std::uint64_t, std::less<>> arrivals;
+  // Of those that are new together, who has CPUs already was here before.
+  for (const bool known : {true, false})
+    for (const observe::PodCgroup& cgroup : tree_.pods) {
+      if (state_.entries.contains(cgroup.uid) != known) continue;
+      const auto before = arrivals_.find(cgroup.uid);
+      if (before == arrivals_.end()) note_devices(cgroup.uid);
+      arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
+    }
+  arrivals_ = std::move(arrivals);
+  for (const observe::PodCgroup& cgroup : tree_.pods) {
+    Present present{&cgroup, pod_of(cgroup), {}};
+    if (present.pod) present.containers = containers_of(*present.pod, cgroup, setup_.identify);
+    present_.push_back(std::move(present));
+  }
+  std::ranges::stable_sort(present_, {}, [&](const Present& present) {
+    return arrivals_.find(present.cgroup->uid)->second;
+  });
+  record_shared_cpus();
+}
+
+// A pod that nobody describes asks for what nobody knows: it is counted, and keeps none from
+// getting CPUs of their own.
+void CpuManager::record_shared_cpus() {
+  sharing_ = {.requested = {}, .guarded = terms_.cpus.guard_shared_pool};
+  unknown_sharing_ = static_cast<int>(std::ranges::count_if(
+      present_, [](const Present& one) { return !one.pod && one.cgroup->populated; }));
+  for (const observe::SharedPoolPod& one : tree_.shared_pool_pods) {
+    const auto pod = manifests_.find(one.uid);
+    if (pod != manifests_.end())
+      sharing_.requested.count += requested_of_pool(*pod->second, {}).count;
+    else if (observe::is_populated(setup_.cgroup_root, one.path))
+      ++unknown_sharing_;
+  }
+}
+
+// For a lost file: every Guaranteed pod's, and where the others run, which is nobody's own.
+std::vector<RunningCpus> CpuManager::running() const {
+  std::vector<RunningCpus> running;
+  for (const std::string& path : tree_.sharing)
+    if (auto cpus = cpus_of(path)) running.push_back({path, "", std::move(*cpus)});
+  for (const Present& present : present_) {
+    if (!present.cgroup->populated) continue;
+    for (const auto& [name, path] : present.containers)
+      if (auto cpus = cpus_of(path))
+        running.push_back({present.cgroup->uid, name, std::move(*cpus)});
+    if (present.containers.empty())
+      if (auto cpus = cpus_of(present.cgroup->path))
+        running.push_back({present.cgroup->uid, "", std::move(*cpus)});
+  }
+  return running;
+}
+
+// What a pod asks for in vain is said when it comes.
+void CpuManager::note_devices(const std::string& uid) const {
+  const auto pod = manifests_.find(uid);
+  if (!policy_ || pod == manifests_.end()) return;
+  for (const std::string& device : requested_devices(*pod->second))
+    if (!policy_->config().devices.contains(device))
+      log::warning("{}: {}: {} is no PCI device here whose NUMA node is known", label(*pod->second),
+                   kNearDevicesAnnotation, device);
+}
+
+// --- who has what ----------------------------------------------------------------------------
+
+void CpuManager::reconcile() {
+  tree_ = observe::read_pod_tree(setup_.cgroup_root, setup_.pods_cgroup);
+  if (auto ready = refresh_machine(); !ready) return log_new_error(ready.error().what);
+  if (auto ready = refresh_policy(); !ready) return log_new_error(ready.error().what);
+  log_new_error("");
+  const bool first = !loaded_;
+  if (first) load();
+  gather();
+  arrange_all(first);
+  if (!enforces()) return;
+  save();
+  if (policy_ || was_static_) apply();
+  was_static_ = false;
+  forget_gone();
+}
+
+void CpuManager::arrange_all(bool first) {
+  if (!policy_) {
+    CpuState everybody{.default_set = machine_->topology.cpus()};
+    note_changes(everybody);
+    refused_.clear();
+    pool_.reset();
+    state_ = std::move(everybody);
+    return;
+  }
+  std::vector<const Pod*> active;
+  for (const Present& present : present_)
+    if (present.pod) active.push_back(present.pod.get());
+  const std::vector<RunningCpus> runs = first ? running() : std::vector<RunningCpus>{};
+  CpuAssignment next = assign_cpus(*policy_, state_, active, runs, sharing_);
+  note_changes(next.state);
+  note_refusals(next.refused);
+  record_pool(next.pool);
+  state_ = std::move(next.state);
+}
+
+// One line for each container that has others than before.
+void CpuManager::note_changes(const CpuState& next) {
+  for (const Present& present : present_) {
+    if (!present.pod) continue;
+    each_container(*present.pod, [&](const Container& container) {
+      const CpuSet* const was = exclusive_cpus(state_, present.pod->uid, container.name);
+      const CpuSet* const is = exclusive_cpus(next, present.pod->uid, container.name);
+      if (is && was && *is == *was) return;
+      if (is && !was) ++counts_.pinning_requests;
+      if (is)
+        log::info("CPUs {} are for {} {} alone{}", is->format(), label(*present.pod),
+                  container.name, was ? ", instead of " + was->format() : "");
+      else if (was)
+        log::info("CPUs {} of {} {} are shared again", was->format(), label(*present.pod),
+                  container.name);
+    });
+  }
+  for (const auto& [uid, containers] : state_.entries)
+    if (!arrivals_.contains(uid))
+      for (const auto& [name, cpus] : containers)
+        log::info("CPUs {} of pod {} {} are shared again: it is gone", cpus.format(), uid, name);
+}
+
+void CpuManager::note_refusals(const std::vector<PodRefusal>& refused) {
+  std::map<std::string, RefusedPod, std::less<>> now;
+  for (const PodRefusal& one : refused) {
+    now.emplace(one.pod->uid, one.why);
+    if (refused_.contains(one.pod->uid)) continue;
+    const std::uint64_t wishes = wishes_of(*one.pod);
+    counts_.pinning_requests += wishes;
+    counts_.pinning_errors += wishes;
+    counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
+    log::warning("{} has not the CPUs of its own that it wants ({}): it shares", label(*one.pod),
+                 in_words(one.why));
+  }
+  refused_ = std::move(now);
+}
+
+// Nobody can be refused then: who has CPUs of its own had them before the others came, or keeps
+// what an unplug has left.
+void CpuManager::record_pool(const SharedPool& pool) {
+  const bool was_short = pool_ && pool_->is_short();
+  pool_ = pool;
+  if (pool.is_short() == was_short) return;
+  const auto text = [](MilliCpu cpu) { return Quantity::of_milli(cpu.count).canonical(); };
+  if (pool.is_short())
+    log::warning("the shared pool has {} CPUs for pods that requested {}", text(pool.size),
+                 text(pool.requested));
+  else
+    log::info("the shared pool has again what its pods requested: {} CPUs, {} requested",
+              text(pool.size), text(pool.requested));
+}
+
+void CpuManager::save() {
+  const auto saved = file_.save(std::string(name(terms_.cpus.policy)), state_);
+  if (!saved && !counts_.unsaved)
+    log::error("{}: after a restart, who has which CPUs is taken from the cgroups",
+               saved.error().what);
+  counts_.unsaved = !saved;
+}
+
+CpuSet CpuManager::shared() const {
+  return policy_ ? shared_pool(*policy_, state_) : machine_->topology.cpus();
+}
+
+// --- the view --------------------------------------------------------------------------------
+
+report::CpusView CpuManager::view() const {
+  report::CpusView view = counts_;
+  view.mode = name(terms_.cpus.mode);
+  view.policy = name(terms_.cpus.policy);
+  view.error = trouble_;
+  if (!machine_) return view;
+  view.places.assign(machine_->topology.places().begin(), machine_->topology.places().end());
+  view.offline = machine_->offline;
+  view.isolated = machine_->isolated;
+  view.nohz_full = machine_->nohz_full;
+  view.shared = shared();
+  if (!policy_) return view;
+  view.reserved = policy_->reserved();
+  view.pool = pool_;
+  view.pool_unknown = unknown_sharing_;
+  view.pool_limit_enforced = terms_.cpus.guard_shared_pool;
+  for (const Present& present : present_) {
+    if (!present.pod) continue;
+    const auto refused = refused_.find(present.pod->uid);
+    each_container(*present.pod, [&](const Container& container) {
+      const int wanted = exclusive_cpus_requested(*present.pod, container);
+      if (wanted == 0) return;
+      report::ContainerCpuView owner{.pod_namespace = present.pod->pod_namespace,
+                                     .pod = present.pod->name,
+                                     .uid = present.pod->uid,
+                                     .container = container.name,
+                                     .wanted = wanted};
+      if (const CpuSet* const cpus = exclusive_cpus(state_, owner.uid, owner.container))
+        owner.cpus = *cpus;
+      owner.partition = partition_of(present.cgroup->path);
+      if (refused != refused_.end()) owner.refusal = in_words(refused->second);
+      const auto [first, last] = present.containers.equal_range(container.name);
+      for (auto at = first; at != last; ++at)
+        if (const auto cpus = cpus_of(at->second)) owner.runs_on |= *cpus;
+      view.containers.push_back(std::move(owner));
+    });
+  }
+  return view;
+}
+
+}  // namespace headroom::daemon

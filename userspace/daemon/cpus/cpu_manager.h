@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuManager: the kubelet's static CPU manager for this host: who is there, who has which CPUs, the
+// state file, and the cgroups. One thread's; it may block (CpuKeeper).
+//
+// Each reconcile() starts from what is really there. The state is written before the cgroups, so
+// that a crash in between leaves a file that is ahead of them and not behind; at the start a
+// running container's CPUs win over the file.
+#pragma once
+
+#include "act/cpus/cpu_partition.h"
+#include "act/cpus/cpu_state_file.h"
+#include "config/cpus_config.h"
+#include "daemon/cpus/pod_containers.h"
+#include "judge/cpuset/assign_cpus.h"
+#include "judge/cpuset/cpuset_write_order.h"
+#include "judge/cpuset/shared_pool.h"
+#include "observe/node/cpu_topology.h"
+#include "observe/pod/pod_cgroup_tree.h"
+#include "report/view/cpus_view.h"
+#include "report/view/repack_view.h"
+
+#include <headroom/pod.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+struct CpuManagerOptions {
+  config::CpusConfig cpus;
+  MilliCpu reserved{};  // systemReserved and kubeReserved together
+};
+
+// What the machine objects to in the configuration, as its own file and lines cannot tell.
+Complaints machine_config_errors(const CpuManagerOptions& terms, const Topology& topology);
+
+class CpuManager {
+ public:
+  struct Setup {
+    std::filesystem::path cgroup_root;
+    std::string pods_cgroup;
+    std::filesystem::path sys = "/sys";
+    // Gives a cgroup (its path from the root on) these CPUs; none: no limit of its own.
+    std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
+    std::function<void(const std::string& path)> forget;  // the cgroup is gone
+    std::function<void()> pause;                          // a moment, for a write to take effect
+    Identify identify;
+    act::AtStep at_step = nullptr;
+  };
+  CpuManager(Setup setup, CpuManagerOptions terms);
+
+  void adopt(CpuManagerOptions terms);
+  void set_declared_pods(std::vector<Pod> manifests);
+  void reconcile();
+  // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
+  bool drifted() const;
+  // Puts what is in pieces together, or says what that would move; after a reconcile(). An error
+  // says why nobody can be moved.
+  Result<report::RepackView> repack(bool dry_run);
+  bool is_off() const { return terms_.cpus.mode == config::CpusConfig::Mode::kOff; }
+  std::uint64_t repaired() const { return counts_.repaired; }
+
+  const observe::PodTree& tree() const { return tree_; }
+  report::CpusView view() const;
+
+ private:
+  struct Present {
+    const observe::PodCgroup* cgroup;
+    std::shared_ptr<const Pod> pod;
+    std::multimap<std::string, std::string> containers;
+  };
+
+  bool enforces() const { return terms_.cpus.mode == config::CpusConfig::Mode::kEnforce; }
+  Result<> refresh_machine();
+  Result<> refresh_policy();
+  void load();
+  act::CpuCheckpoint brought_up_to_date(act::CpuCheckpoint checkpoint) const;
+  void gather();
+  void note_devices(const std::string& uid) const;
+  std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup) const;
+  std::vector<RunningCpus> running() const;
+  void record_shared_cpus();
+  void record_pool(const SharedPool& pool);
+  void arrange_all(bool first);
+  void note_changes(const CpuState& next);
+  void note_refusals(const std::vector<PodRefusal>& refused);
+  void save();
+  CpuSet shared() const;
+  std::vector<CpuTarget> targets() const;
+  void add_targets(const Present& present, std::vector<CpuTarget>& targets) const;
+  void apply();
+  void look(std::vector<CpuTarget>& targets) const;
+  report::RepackedContainer described(const CpuMove& move) const;
+  void look(std::vector<report::RepackedContainer>& containers) const;
+  void note_drift(const std::vector<CpuTarget>& targets);
+  void carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  void await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  void forget_gone();
+  using Partitions = std::map<std::string, CpuSet>;  // by the pod's path
+  std::optional<CpuSet> own_cpus(const Present& present) const;
+  Partitions partitions_wanted() const;
+  void end_partitions(const Partitions& wanted);
+  void delegate_exclusive(const Partitions& wanted);
+  void start_partitions(const Partitions& wanted);
+  void isolate(const std::string& path, const CpuSet& cpus);
+  bool partition_lost() const;
+  std::string partition_of(const std::string& path) const;
+  std::optional<CpuSet> cpus_of(const std::string& path) const {
+    return observe::cpus_of_cgroup(setup_.cgroup_root, path);
+  }
+  void log_new_error(std::string error);
+
+  Setup setup_;
+  CpuManagerOptions terms_;
+  bool terms_changed_ = true;
+  std::optional<observe::MachineCpus> machine_;
+  std::optional<StaticPolicy> policy_;  // absent: the policy none
+  act::CpuStateFile file_;
+  bool loaded_ = false;
+  bool was_static_ = false;  // there may be CPU sets to be taken back under the policy none
+  std::map<std::string, std::shared_ptr<const Pod>, std::less<>> manifests_;  // by uid
+  std::map<std::string, std::uint64_t, std::less<>> arrivals_;                // by uid
+  std::uint64_t next_arrival_ = 0;
+  observe::PodTree tree_;
+  std::vector<Present> present_;  // in the order they came
+  SharedPoolOptions sharing_;     // what pods of the tiers request
+  int unknown_sharing_ = 0;       // pods that share and that nobody describes
+  std::optional<SharedPool> pool_;
+  CpuState state_;
+  std::map<std::string, RefusedPod, std::less<>> refused_;  // by uid
+  std::map<std::string, CpuSet> applied_;                   // by path
+  std::set<std::string> touched_;                           // paths ever written to
+  act::CpuPartition partition_;
+  bool may_have_partitions_ = true;  // of an earlier daemon
+  Partitions isolated_;
+  struct Refused {
+    CpuSet cpus;
+    std::string why;
+  };
+  std::map<std::string, Refused> not_isolated_;  // by path
+  report::CpusView counts_;                      // the counters of it
+  std::string trouble_;
+};
+
+}  // namespace headroom::daemon

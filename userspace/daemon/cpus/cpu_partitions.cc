@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuManager, isolating: the cgroups of pods that have CPUs of their own alone as isolated
+// partitions, so that the kernel balances no load there and nobody else on the machine runs there.
+//
+// The pod's cgroup is the partition, not its containers': a cgroup whose CPUs are all handed down
+// would itself run on everybody else's.
+#include "base/log/journal.h"
+#include "daemon/cpus/cpu_manager.h"
+
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+// "/a/b/c": "/a", "/a/b".
+std::vector<std::string> above(const std::string& path) {
+  std::vector<std::string> all;
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    all.push_back(path.substr(0, slash));
+  return all;
+}
+
+bool is_partition(const std::string& state) {
+  return !state.empty() && state != "member";
+}
+
+}  // namespace
+
+// Absent: one of its containers shares, or it has no CPUs of its own.
+std::optional<CpuSet> CpuManager::own_cpus(const Present& present) const {
+  if (!present.pod) return std::nullopt;
+  CpuSet own;
+  bool all = true;
+  each_container(*present.pod, [&](const Container& container) {
+    const CpuSet* const cpus = exclusive_cpus(state_, present.cgroup->uid, container.name);
+    all = all && cpus;
+    if (cpus) own |= *cpus;
+  });
+  return all && !own.empty() ? std::optional(own) : std::nullopt;
+}
+
+CpuManager::Partitions CpuManager::partitions_wanted() const {
+  Partitions wanted;
+  if (!policy_ || terms_.cpus.partition != config::CpusConfig::Partition::kIsolated) return wanted;
+  for (const Present& present : present_)
+    if (auto own = own_cpus(present)) wanted.emplace(present.cgroup->path, *std::move(own));
+  return wanted;
+}
+
+// Before any CPU changes hands: of a partition, the kernel takes no others than it has. A small
+// file is read for each pod also where nobody is to be isolated: what others, or a daemon before,
+// made a partition must not keep its CPUs from anybody.
+void CpuManager::end_partitions(const Partitions& wanted) {
+  for (const observe::PodCgroup& pod : tree_.pods) {
+    if (!is_partition(partition_.state(pod.path))) continue;
+    const auto stays = wanted.find(pod.path);
+    if (stays != wanted.end() && cpus_of(pod.path) == stays->second) continue;
+    if (auto joined = partition_.join(pod.path); !joined)
+      log::error("{}: {}", pod.path, joined.error().what);
+  }
+  std::erase_if(isolated_, [&](const auto& each) { return !wanted.contains(each.first); });
+  std::erase_if(not_isolated_, [&](const auto& each) { return !wanted.contains(each.first); });
+}
+
+// What the cgroups above have to hand down, also when that is nothing any more.
+void CpuManager::delegate_exclusive(const Partitions& wanted) {
+  Partitions exclusive;
+  for (const observe::PodCgroup& pod : tree_.pods)
+    for (const std::string& path : above(pod.path))
+      exclusive.try_emplace(path);
+  for (const std::string& root : tree_.roots)
+    exclusive.try_emplace(root);
+  for (const auto& [pod, cpus] : wanted)
+    for (const std::string& path : above(pod))
+      exclusive[path] |= cpus;
+  for (const auto& [path, cpus] : exclusive)
+    if (auto done = partition_.delegate_exclusive(path, cpus); !done)
+      log::error("{}: {}", path, done.error().what);
+}
+
+void CpuManager::start_partitions(const Partitions& wanted) {
+  if (wanted.empty() && !may_have_partitions_) return;
+  may_have_partitions_ = !wanted.empty();
+  delegate_exclusive(wanted);
+  for (const auto& [path, cpus] : wanted)
+    if (cpus_of(path) == cpus) isolate(path, cpus);
+}
+
+// Where the kernel said no, it is asked again for other CPUs only.
+void CpuManager::isolate(const std::string& path, const CpuSet& cpus) {
+  const auto refused = not_isolated_.find(path);
+  if (refused != not_isolated_.end() && refused->second.cpus == cpus) return;
+  if (partition_.state(path) != "isolated") {
+    if (const auto done = partition_.isolate(path, cpus); !done) {
+      isolated_.erase(path);
+      not_isolated_[path] = {cpus, done.error().what};
+      log::warning("{}: not an isolated partition, its CPUs are its own none the less: {}", path,
+                   done.error().what);
+      return;
+    }
+    log::info("{}: an isolated partition of the CPUs {}", path, cpus.format());
+  }
+  not_isolated_.erase(path);
+  isolated_[path] = cpus;
+}
+
+bool CpuManager::partition_lost() const {
+  for (const auto& [path, cpus] : isolated_)
+    if (const std::string state = partition_.state(path); !state.empty() && state != "isolated")
+      return true;
+  return false;
+}
+
+std::string CpuManager::partition_of(const std::string& path) const {
+  if (isolated_.contains(path)) return "isolated";
+  const auto refused = not_isolated_.find(path);
+  return refused == not_isolated_.end() ? "member" : refused->second.why;
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/cpus/pod_containers.h"
+
+#include "observe/pod/pod_cgroup_path.h"
+#include "report/view/pod_index.h"
+
+#include <optional>
+#include <vector>
+
+namespace headroom::daemon {
+namespace {
+
+std::string_view without_suffix(std::string_view name) {
+  for (const std::string_view suffix : {".service", ".scope"})
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  return name;
+}
+
+bool named_by(std::string_view stem, const std::string& container) {
+  if (stem == container) return true;
+  if (stem.size() <= container.size() || !stem.ends_with(container)) return false;
+  const char before = stem[stem.size() - container.size() - 1];
+  return before == '-' || before == '.';
+}
+
+// The longest that fits: "web-main" is rather web-main's than main's.
+std::optional<std::string> name_of(const Pod& pod, std::string_view stem) {
+  std::optional<std::string> best;
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& container : *list)
+      if (named_by(stem, container.name) && (!best || best->size() < container.name.size()))
+        best = container.name;
+  return best;
+}
+
+// What a runtime could have for an id: containerd's cgroups under cgroupfs are nothing else.
+bool could_be_id(std::string_view name) {
+  return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool is_single(const Pod& pod) {
+  return pod.containers.size() == 1 && pod.init_containers.empty();
+}
+
+}  // namespace
+
+std::multimap<std::string, std::string> containers_of(const Pod& pod,
+                                                      const observe::PodCgroup& cgroup,
+                                                      const Identify& identify) {
+  std::multimap<std::string, std::string> found;
+  std::vector<const observe::ContainerCgroup*> untold;
+  for (const observe::ContainerCgroup& each : cgroup.containers) {
+    if (observe::is_conmon(each.name)) continue;
+    const bool by_id = !each.runtime.empty() || could_be_id(each.name);
+    const ContainerIdentity* told = by_id ? identify(each.name) : nullptr;
+    if (told && told->sandbox) continue;
+    if (told && !told->container.empty())
+      found.emplace(told->container, each.path);
+    else if (const auto name = name_of(pod, without_suffix(each.name)))
+      found.emplace(*name, each.path);
+    else
+      untold.push_back(&each);
+  }
+  // Beside one that is told of, the others are its sandbox, or what it was before it restarted.
+  if (found.empty() && is_single(pod))
+    for (const observe::ContainerCgroup* each : untold)
+      found.emplace(pod.containers.front().name, each->path);
+  return found;
+}
+
+const Container* container_at(const Pod& pod, std::string_view path,
+                              report::ContainerNames& names) {
+  const std::string_view id = report::runtime_id(path);
+  const ContainerIdentity* told = id.empty() ? nullptr : names.find(id);
+  if (told && told->sandbox) return nullptr;
+  std::optional<std::string> name;
+  if (told && !told->container.empty())
+    name = told->container;
+  else
+    name = name_of(pod, report::unit_stem(path));
+  if (!name && is_single(pod)) name = pod.containers.front().name;
+  const Container* found = nullptr;
+  each_container(pod, [&](const Container& container) {
+    if (name && container.name == *name) found = &container;
+  });
+  return found;
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuManager, asked to repack: the judge says who goes where, and the cgroups follow as ever.
+#include "daemon/cpus/cpu_manager.h"
+#include "judge/cpuset/repack.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+const char* objection(const config::CpusConfig& cpus, bool dry_run) {
+  using Mode = config::CpusConfig::Mode;
+  if (cpus.mode == Mode::kOff) return "headroom.cpus.mode is off: no CPUs are dealt out";
+  if (cpus.policy == config::CpusConfig::Policy::kNone)
+    return "cpuManagerPolicy is none: nobody has CPUs of its own";
+  if (cpus.mode == Mode::kObserve && !dry_run)
+    return "mode observe moves nobody: ask with --dry-run what would be";
+  return nullptr;
+}
+
+}  // namespace
+
+report::RepackedContainer CpuManager::described(const CpuMove& move) const {
+  report::RepackedContainer one{.pod_namespace = "",
+                                .pod = move.pod,
+                                .uid = move.pod,
+                                .container = move.container,
+                                .from = move.from,
+                                .to = move.to,
+                                .before = span_of(policy_->topology(), move.from),
+                                .after = span_of(policy_->topology(), move.to)};
+  if (const auto pod = manifests_.find(move.pod); pod != manifests_.end()) {
+    one.pod_namespace = pod->second->pod_namespace;
+    one.pod = pod->second->name;
+  }
+  return one;
+}
+
+void CpuManager::look(std::vector<report::RepackedContainer>& containers) const {
+  for (report::RepackedContainer& one : containers)
+    for (const Present& present : present_) {
+      if (present.cgroup->uid != one.uid) continue;
+      const auto [first, last] = present.containers.equal_range(one.container);
+      for (auto at = first; at != last; ++at)
+        if (const auto cpus = cpus_of(at->second)) one.runs_on |= *cpus;
+    }
+}
+
+// A pod that nobody describes is known by its CPUs alone: it stays where it is.
+Result<report::RepackView> CpuManager::repack(bool dry_run) {
+  if (const char* const why = objection(terms_.cpus, dry_run)) return failure(why);
+  if (!trouble_.empty() || !policy_) return failure("CPUs are not dealt out now: " + trouble_);
+  std::vector<const Pod*> movable;
+  for (const Present& present : present_)
+    if (present.pod && manifests_.contains(present.cgroup->uid))
+      movable.push_back(present.pod.get());
+  RepackPlan plan = headroom::repack(*policy_, state_, movable, sharing_);
+  report::RepackView view{.dry_run = dry_run,
+                          .moved_cpus = plan.moved_cpus(),
+                          .before = plan.before,
+                          .after = plan.after};
+  for (const CpuMove& move : plan.moves)
+    view.containers.push_back(described(move));
+  if (dry_run || plan.moves.empty()) return view;
+  note_changes(plan.state);
+  state_ = std::move(plan.state);
+  reconcile();
+  look(view.containers);
+  return view;
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// RepackDesk: where repackings are asked for on one thread and done on another.
+#pragma once
+
+#include <headroom/result.h>
+
+#include <functional>
+#include <future>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headroom::daemon {
+
+struct RepackRequest {
+  bool dry_run = false;
+  std::promise<Result<std::string>> answer;
+};
+
+class RepackQueue {
+ public:
+  // Orders not yet served; whoever comes then is told to come again.
+  static constexpr std::size_t kWaiting = 8;
+
+  // Any thread; never waits. The answer is JSON, or why there is none.
+  std::future<Result<std::string>> ask(bool dry_run) {
+    RepackRequest request{.dry_run = dry_run, .answer = {}};
+    auto answer = request.answer.get_future();
+    const std::lock_guard lock(mutex_);
+    if (!wake_)
+      request.answer.set_value(failure("headroom.cpus.mode is off: no CPUs are dealt out"));
+    else if (requests_.size() == kWaiting)
+      request.answer.set_value(failure("others are asking for the same: try again"));
+    else
+      requests_.push_back(std::move(request));
+    if (wake_) wake_();
+    return answer;
+  }
+
+  // From now on orders are served by who is woken so.
+  void open(std::function<void()> wake) {
+    const std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+  void close() {
+    for (RepackRequest& request : shut())
+      request.answer.set_value(failure("headroomd is ending"));
+  }
+  std::vector<RepackRequest> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(requests_, {});
+  }
+
+ private:
+  std::vector<RepackRequest> shut() {
+    const std::lock_guard lock(mutex_);
+    wake_ = nullptr;
+    return std::exchange(requests_, {});
+  }
+
+  std::mutex mutex_;
+  std::function<void()> wake_;  // null: nobody serves
+  std::vector<RepackRequest> requests_;
+};
+
+}  // namespace headroom::daemon

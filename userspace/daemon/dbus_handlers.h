@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions: what headroomctl asks the daemon over the bus and the daemon alone can answer, as
+// JSON. Called on the bus's thread.
+#pragma once
+
+#include "daemon/state/taint_store.h"
+#include "report/view/cpus_view.h"
+#include "report/view/node_status.h"
+
+#include <headroom/result.h>
+
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+// Whether each pod of a manifest would be admitted now: {"node", "allocatable", "pods":
+// [{"admitted", "refusals", "overcome", "preempts", "unwelcome"}]}. Errors: the node has not been
+// looked at yet, or every complaint about the manifest, one a line.
+Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest);
+
+// Edits written as kubectl taint writes them; the taints in force then. Errors: all at once, one a
+// line.
+Result<std::string> taint_json(TaintStore& keeper, const std::vector<std::string>& edits,
+                               bool overwrite);
+
+// Who has which CPUs; without anybody to deal them out, the machine's alone.
+Result<std::string> cpus_answer(const report::PublishedCpusView& cpus_view);
+
+}  // namespace headroom::daemon

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/derived_config.h"
+
+#include "base/log/journal.h"
+#include "judge/eviction/threshold/threshold_config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::daemon {
+namespace {
+
+// What the configuration leaves to be found, where it was.
+void note_found(config::Config& config, const observe::Filesystems& filesystems) {
+  const auto found = [&](std::string_view path, const std::string& value) {
+    for (config::Setting& setting : config.settings)
+      if (setting.path == path && setting.value == "null" && !value.empty()) {
+        setting.value = value;
+        setting.origin = "found";
+      }
+  };
+  const auto text = [](const std::filesystem::path& path) {
+    return nlohmann::json(path.string()).dump();
+  };
+  found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
+  found("headroom.podsCgroup", text(config.pods_cgroup));
+  found("headroom.disk.nodefs", text(filesystems.nodefs));
+  if (filesystems.imagefs) found("headroom.disk.imagefs", text(*filesystems.imagefs));
+  if (filesystems.containerfs) found("headroom.disk.containerfs", text(*filesystems.containerfs));
+}
+
+}  // namespace
+
+observe::Filesystems filesystems_of(const config::Config& config) {
+  return observe::find_filesystems({.nodefs = config.disk.nodefs,
+                                    .imagefs = config.disk.imagefs,
+                                    .containerfs = config.disk.containerfs});
+}
+
+config::Config completed(config::Config config, std::int64_t measured_fill,
+                         const observe::Filesystems& filesystems) {
+  Policy& policy = config.policy;
+  if (!config.fastest_fill_configured)
+    policy.fastest_fill = std::max(policy.fastest_fill, measured_fill);
+  auto whole = with_containerfs(std::move(policy.thresholds), filesystems.images);
+  if (whole.overwritten)
+    log::warning("thresholds of containerfs are not configured: they follow those of {}",
+                 filesystems.images.dedicated && !filesystems.images.split ? "imagefs" : "nodefs");
+  policy.thresholds = std::move(whole.thresholds);
+  note_found(config, filesystems);
+  return config;
+}
+
+observe::DiskMeterOptions meter_options(const config::Config& config) {
+  return {.paths = config.disk.paths,
+          .period = config.disk.measure_every,
+          .rate = {config.disk.walk_rate},
+          .host_paths = config.disk.host_paths};
+}
+
+act::ActuatorOptions actuator_options_of(const config::Config& config) {
+  return {.paths = config.disk.paths,
+          .reclaim_containers = config.reclaim.containers,
+          .reclaim_images = config.reclaim.images,
+          .reclaim_memory = config.reclaim.memory};
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of a node are told, worked out from the configuration and from this host.
+#pragma once
+
+#include "act/host_actuator.h"
+#include "config/config.h"
+#include "observe/node/disk_meter.h"
+#include "observe/node/filesystems.h"
+
+#include <cstdint>
+
+namespace headroom::daemon {
+
+observe::Filesystems filesystems_of(const config::Config& config);
+
+// The policy made whole: the watch outruns what was measured unless the operator says what the
+// machine can do, and containerfs follows the filesystem it is on.
+config::Config completed(config::Config config, std::int64_t measured_fill,
+                         const observe::Filesystems& filesystems);
+
+observe::DiskMeterOptions meter_options(const config::Config& config);
+act::ActuatorOptions actuator_options_of(const config::Config& config);
+
+}  // namespace headroom::daemon

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/http_setup.h"
+
+#include "base/clock.h"
+#include "daemon/sources/runtime_container_names.h"
+#include "judge/resources/qos.h"
+#include "observe/bpf/bpf_costs.h"
+#include "report/metrics/kube_metrics.h"
+#include "report/metrics/metric_family.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+void add_program_families(const observe::BpfCosts& programs, report::Families& families) {
+  auto run = report::MetricFamilyBuilder::counter(
+      "headroom_bpf_run_seconds_total",
+      "Run time of headroomd's BPF programs, in whosever time they "
+      "ran; counted while kernel.bpf_stats_enabled is set.");
+  auto runs = report::MetricFamilyBuilder::counter(
+      "headroom_bpf_runs_total", "Runs of headroomd's BPF programs, counted likewise.");
+  for (const observe::BpfCost& each : programs.read()) {
+    run.add(std::chrono::duration<double>(each.run).count(), {{"program", each.program}});
+    runs.add(each.runs, {{"program", each.program}});
+  }
+  run.append_to(families);
+  runs.append_to(families);
+}
+
+// "/kube" may be the slice kube.slice: the kubelet's systemd driver spells it so.
+void add_paths(std::vector<std::string>& paths, std::string_view name) {
+  if (name.empty()) return;
+  std::string path;
+  if (!name.starts_with("/")) path += "/";
+  path += name;
+  paths.push_back(path);
+  if (!name.ends_with(".slice")) paths.push_back(path += ".slice");
+}
+
+}  // namespace
+
+std::vector<report::SystemContainer> system_containers(const config::Config& config) {
+  report::SystemContainer kubelet{"kubelet", {}}, runtime{"runtime", {}}, misc{"misc", {}},
+      pods{"pods", {}};
+  add_paths(kubelet.paths, config.system_cgroups.kubelet);
+  add_paths(kubelet.paths, config.system_cgroups.kube_reserved);
+  kubelet.paths.emplace_back("/system.slice/kubelet.service");
+  for (const char* service : {"containerd", "crio", "docker"})
+    runtime.paths.push_back(std::string("/system.slice/") + service + ".service");
+  add_paths(misc.paths, config.system_cgroups.misc);
+  add_paths(misc.paths, config.system_cgroups.system_reserved);
+  misc.paths.emplace_back("/system.slice");
+  add_paths(pods.paths, config.pods_cgroup);
+  return {kubelet, runtime, misc, pods};
+}
+
+std::shared_ptr<report::Router> make_site(const config::Config& config,
+                                          std::shared_ptr<report::PublishedViews> views,
+                                          std::shared_ptr<report::PublishedCpusView> cpus,
+                                          std::shared_ptr<const KubeletContainerNames> told) {
+  const auto names = std::make_shared<RuntimeContainerNames>(std::move(told));
+  const auto programs =
+      std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
+  const std::string node = host_name();
+  return std::make_shared<report::Router>(
+      report::MetricsSetup{
+          .views = views,
+          .container_names = config.compatibility_metrics,
+          .now = &observe::now,
+          .names = names,
+          .qos_of = &qos_class,
+          .node_name = node,
+          .extra_families =
+              [programs, cpus, kube = config.kubernetes.status_file()](report::Families& all) {
+                add_program_families(*programs, all);
+                report::add_kubernetes_families(kube, all);
+                if (const auto view = cpus->latest()) report::add_cpu_families(*view, all);
+              }},
+      report::SummarySetup{.views = views,
+                           .node_name = node,
+                           .system_containers = system_containers(config),
+                           .names = names},
+      report::PageRouterSetup{.names = {node, config.listen.substr(0, config.listen.rfind(':'))},
+                              .cpus = [cpus] {
+                                const auto view = cpus->latest();
+                                return view ? report::cpus_json(*view) : std::string("null");
+                              }});
+}
+
+}  // namespace headroom::daemon

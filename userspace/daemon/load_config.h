@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// heard_here(): the configuration as it counts on this machine, with all that is wrong with it
+// here.
+#pragma once
+
+#include "config/load/load.h"
+#include "judge/allocatable/amounts.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace headroom::daemon {
+
+enum class LoadReason : std::uint8_t { kStart, kReload };
+
+// A kubelet that was found running, or what it says of itself, is no reason not to run: what is
+// wrong for that alone is logged as a warning, and the rest counts. On a reload what was in force
+// stays rather than what the kubelet says is forgotten.
+config::LoadResult load_config(const config::CommandLine& line, LoadReason occasion,
+                               const std::function<Amounts(const config::Config&)>& capacity);
+
+}  // namespace headroom::daemon

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SliceCare: looks at the slices, and puts right what is not as it should be; one thread's.
+#pragma once
+
+#include "act/limits/limit_lowering.h"
+#include "act/units/unit_manager.h"
+#include "judge/allocatable/allocatable_policy.h"
+#include "judge/allocatable/amounts.h"
+#include "judge/allocatable/cgroup/slice_plan.h"
+#include "judge/allocatable/node_cgroups.h"
+#include "judge/allocatable/pod_sizing.h"
+#include "observe/cgroup/slice_reader.h"
+#include "report/view/slices_view.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/pod.h>
+#include <headroom/policy.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+// What the slices' values follow from.
+struct SliceOptions {
+  SlicesMode mode = SlicesMode::kOff;
+  act::Persistence lasting = act::Persistence::kUntilReboot;
+  AllocatablePolicy policy;
+  PodSizing sizing;
+  std::vector<Threshold> thresholds;
+  Amounts capacity;
+  std::vector<std::shared_ptr<const Pod>> active;
+};
+
+class SliceReconciler {
+ public:
+  // What is in use above a limit that is to be lowered is taken for so long, and where that was not
+  // enough again after the pause.
+  static constexpr Duration kLowering = std::chrono::seconds(10);
+  static constexpr Duration kLoweringPause = std::chrono::minutes(1);
+
+  // `hasten`: something was done, look again soon.
+  SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
+                  std::unique_ptr<act::LimitLowering> lowering, std::function<void()> hasten);
+
+  void adopt(SliceOptions terms);
+  // Through these from now on; null: systemd cannot be reached, and `why`. Calls under way are
+  // forgotten.
+  void use(act::UnitManager* units, std::string why);
+
+  // Reads every slice and begins to put right what is otherwise; returns when something that had to
+  // wait is due, if sooner than the next look.
+  std::optional<Instant> look(Instant at);
+
+  report::SlicesView view() const;
+  std::vector<std::string> paths() const;
+
+ private:
+  struct Slice {
+    NodeCgroup wanted;
+    Amounts share;
+    SliceReading reading;
+    SlicePlan plan;
+    SliceHistory history;
+    std::optional<Instant> read_at;
+    std::optional<double> cpus;
+    bool busy = false;  // a call is under way
+    std::string error;
+    std::map<std::string, std::uint64_t> drift;
+    report::LimitLoweringView lowering;
+    Instant lower_not_before{};
+    std::string no_huge_pages;  // why it has no limits of them
+  };
+
+  void compute_desired();
+  void inspect_slice(Slice& slice, Instant at);
+  void count_drift(Slice& slice) const;
+  void correct_drift(Slice& slice, Instant at);
+  void begin(Slice& slice);
+  void set_huge_pages(Slice& slice);
+  void lower(Slice& slice, Instant at);
+  void record_lowered(Instant at);
+  std::optional<Bytes> step_of(const Slice& slice) const;
+  void write_cgroup_files(const Slice& slice) const;
+  void ended(const std::string& path, const Result<>& result);
+  act::UnitProperties properties(const Slice& slice) const;
+  Amounts share_of(NodeCgroup::Role role, const NodeAllocatable& node) const;
+
+  const observe::SliceReader reader_;
+  const CpuSet possible_cpus_;
+  const std::unique_ptr<act::LimitLowering> lowering_;
+  const std::function<void()> hasten_;
+  SliceOptions terms_;
+  act::UnitManager* units_ = nullptr;
+  std::string why_not_;
+  std::string trouble_;                // of the terms
+  std::vector<std::string> order_;     // parents first
+  std::map<std::string, Slice> kept_;  // by path; those no longer wanted keep their counts
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SliceKeeper: cares for the slices on a thread of its own, so that neither a bus that hangs nor
+// the reading of files costs the daemon's loop any time.
+#pragma once
+
+#include "base/fd.h"
+#include "daemon/slices/slice_reconciler.h"
+
+#include <headroom/result.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace headroom::daemon {
+
+class SliceWorker {
+ public:
+  // Between two looks where nothing tells of a change.
+  static constexpr Duration kEvery = std::chrono::milliseconds(500);
+  // Between attempts to reach systemd.
+  static constexpr Duration kRetry = std::chrono::seconds(5);
+
+  // To enforce, systemd must be within reach now.
+  static Result<std::unique_ptr<SliceWorker>> start(observe::SliceReader reader,
+                                                    CpuSet possible_cpus, SlicesMode mode);
+  ~SliceWorker();
+  SliceWorker(const SliceWorker&) = delete;
+  SliceWorker& operator=(const SliceWorker&) = delete;
+
+  // Any thread; never waits for the bus or a file.
+  void submit(SliceOptions terms);
+  // As of the last look; before the first that is its trouble. Any thread.
+  report::SlicesRef current() const;
+
+ private:
+  class Round;
+  SliceWorker(observe::SliceReader reader, CpuSet possible_cpus, Fd wake);
+  void run();
+  void wake() const;
+  std::optional<SliceOptions> take();
+  void show(report::SlicesView view);
+
+  const observe::SliceReader reader_;
+  const CpuSet possible_cpus_;
+  const Fd wake_;
+  std::atomic<bool> stop_{false};
+  mutable std::mutex mutex_;
+  std::optional<SliceOptions> next_;  // guarded by mutex_
+  report::SlicesRef shown_;           // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// DirectoryWatch: told of files that came or went in a directory, which may come later than we, go,
+// and come back: it is another's.
+#pragma once
+
+#include <headroom/result.h>
+
+#include <systemd/sd-event.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+namespace headroom::daemon {
+
+class DirectoryWatch {
+ public:
+  // `changed` with the name of a file, or with "" when the directory has just come: anything in it
+  // may be new. At the event loop's lowest priority: no turn that is due waits for it.
+  using Changed = std::function<void(std::string_view name)>;
+  DirectoryWatch(sd_event* event, std::filesystem::path directory, Changed changed);
+
+  const std::filesystem::path& directory() const { return directory_; }
+  bool watches() const { return source_ != nullptr; }
+  // Begins, or begins again; cheap where there is nothing to do. An error: it is not there yet, or
+  // cannot be watched; to be tried again now and then.
+  Result<> start();
+
+ private:
+  struct Unref {
+    void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
+  };
+  static int on_event(sd_event_source* source, const inotify_event* event, void* watch);
+
+  sd_event* event_;
+  std::filesystem::path directory_;
+  Changed changed_;
+  std::unique_ptr<sd_event_source, Unref> source_;
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sources/pressure_watch.h"
+
+#include "observe/cgroup/psi_trigger.h"
+
+#include <sys/epoll.h>
+
+#include <utility>
+
+namespace headroom::daemon {
+
+PressureWatch::PressureWatch(sd_event* event, std::filesystem::path file,
+                             std::function<void()> risen)
+    : event_(event), file_(std::move(file)), risen_(std::move(risen)) {}
+
+Result<> PressureWatch::start() {
+  if (source_) return {};
+  auto trigger = observe::watch_pressure(file_);
+  if (!trigger) return tl::make_unexpected(trigger.error());
+  sd_event_source* source = nullptr;
+  const int result = sd_event_add_io(event_, &source, trigger->get(), EPOLLPRI, &on_ready, this);
+  if (result < 0) return errno_failure("watch " + file_.native(), -result);
+  source_.reset(source);
+  trigger_ = std::move(*trigger);
+  return {};
+}
+
+int PressureWatch::on_ready(sd_event_source*, int, uint32_t ready, void* data) {
+  auto* watch = static_cast<PressureWatch*>(data);
+  if (ready & (EPOLLERR | EPOLLHUP)) {  // its cgroup is gone
+    watch->source_.reset();
+    watch->trigger_ = {};
+    return 0;
+  }
+  watch->risen_();
+  return 0;
+}
+
+}  // namespace headroom::daemon

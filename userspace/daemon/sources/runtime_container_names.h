@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// RuntimeNames: what container runtimes say of their containers, remembered: a container's name
+// never changes, and reading it again at every scrape would cost a file each.
+#pragma once
+
+#include "daemon/sources/kubelet_container_names.h"
+#include "observe/pod/oci_bundle.h"
+#include "report/view/node_view.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace headroom::daemon {
+
+class RuntimeContainerNames final : public report::ContainerNames {
+ public:
+  // `told` comes first: it needs no file. May be null.
+  explicit RuntimeContainerNames(
+      std::shared_ptr<const KubeletContainerNames> kubelet_names = nullptr,
+      std::filesystem::path root = "/")
+      : kubelet_names_(std::move(kubelet_names)), root_(std::move(root)) {}
+
+  const ContainerIdentity* find(std::string_view runtime_id) override {
+    std::string id(runtime_id);
+    // Those that are gone are forgotten with all others, now and then: it costs a scrape some
+    // files.
+    if (known_.size() >= kMax && !known_.contains(id)) known_.clear();
+    Entry& entry = known_[std::move(id)];
+    if (!entry.kubelet_names && kubelet_names_)
+      entry.kubelet_names = kubelet_names_->find(runtime_id);
+    // The runtime may write it down a moment after the cgroup appears; not later than that.
+    if (!entry.kubelet_names && entry.looks < kLooks) {
+      ++entry.looks;
+      entry.kubelet_names = observe::find_container(runtime_id, root_);
+    }
+    return entry.kubelet_names ? &*entry.kubelet_names : nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kMax = 16'384;
+  static constexpr int kLooks = 5;
+  struct Entry {
+    int looks = 0;
+    std::optional<ContainerIdentity> kubelet_names;
+  };
+  std::shared_ptr<const KubeletContainerNames> kubelet_names_;
+  std::filesystem::path root_;
+  std::unordered_map<std::string, Entry> known_;
+};
+
+}  // namespace headroom::daemon

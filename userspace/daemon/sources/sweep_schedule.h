@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SweepPace: when the next pass over every cgroup is due, within what the loop may cost.
+//
+// Over its budget the loop reads less often; what a decision rests on is read afresh all the same.
+#pragma once
+
+#include <headroom/units.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace headroom::daemon {
+
+class SweepSchedule {
+ public:
+  using CpuTime = Duration (*)();  // of the loop's thread, counted from any moment
+  // Whatever it costs.
+  static constexpr Duration kLongest = std::chrono::seconds(60);
+
+  explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
+
+  // The share of one CPU, more than none.
+  void set_cpu_budget(double budget) { budget_ = budget; }
+  // A pass was made, and another is wanted after `period`.
+  void record_sweep(Instant at, Duration period) {
+    const Duration now = cpu_time_();
+    // What it cost to start is not what it costs to go on.
+    const Duration spent = counted_ ? now - *counted_ : Duration::zero();
+    counted_ = now;
+    const auto earns = std::chrono::duration<double, Duration::period>(spent) / budget_;
+    affordable_ = at + std::min(std::chrono::duration_cast<Duration>(earns), kLongest);
+    due_ = std::max(at + period, affordable_);
+    period_ = due_ - at;
+  }
+  // Something happened: as early as this, or as soon as can be afforded.
+  void advance_to(Instant at) { due_ = std::min(due_, std::max(at, affordable_)); }
+  // At once.
+  void reset() { due_ = {}; }
+
+  Instant due() const { return due_; }
+  // Between the latest pass and the next, as it was planned.
+  Duration period() const { return period_; }
+
+ private:
+  CpuTime cpu_time_;
+  double budget_ = 1;
+  std::optional<Duration> counted_;
+  Instant affordable_;
+  Instant due_;
+  Duration period_{0};
+};
+
+}  // namespace headroom::daemon

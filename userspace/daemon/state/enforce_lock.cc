@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/state/enforce_lock.h"
+
+#include "base/process_stat.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace headroom::daemon {
+
+// A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 00:1c:1 0 EOF". Locks of processes that
+// this pid namespace does not contain are left out of it.
+std::optional<std::string> enforce_lock_holder(const std::filesystem::path& cgroup_root) {
+  struct stat root {};
+  if (::stat(cgroup_root.c_str(), &root) != 0) return std::nullopt;
+  std::array<char, 64> place_of_root{};
+  std::snprintf(place_of_root.data(), place_of_root.size(), "%02x:%02x:%ju", major(root.st_dev),
+                minor(root.st_dev), static_cast<std::uintmax_t>(root.st_ino));
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream fields(line);
+    std::string number, kind, advisory, access, place;
+    pid_t pid = 0;
+    if (!(fields >> number >> kind >> advisory >> access >> pid >> place)) continue;
+    if (kind != "FLOCK" || access != "WRITE" || pid <= 0) continue;
+    if (place != place_of_root.data()) continue;
+    const auto stat = process_stat(pid);
+    const std::string name = stat ? stat->comm.data() : "a process";
+    return name + " with pid " + std::to_string(pid);
+  }
+  return std::nullopt;
+}
+
+Result<EnforceLock> EnforceLock::take(const std::filesystem::path& cgroup_root) {
+  Fd directory(::open(cgroup_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno_failure("open " + cgroup_root.string(), errno);
+  if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return EnforceLock(std::move(directory));
+  if (errno != EWOULDBLOCK) return errno_failure("lock " + cgroup_root.string(), errno);
+  const auto holder = enforce_lock_holder(cgroup_root);
+  return failure("another headroomd is in mode enforce on this node: " +
+                     holder.value_or("a process of another pid namespace") + " has the lock on " +
+                     cgroup_root.string(),
+                 EWOULDBLOCK);
+}
+
+}  // namespace headroom::daemon

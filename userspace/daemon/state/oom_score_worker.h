@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// OomKeeper: keeps oom_score_adj of the pods' processes as the ranking has it, on a thread of its
+// own: the loop says what it wants and goes on.
+#pragma once
+
+#include "act/kill/oom_scores.h"
+#include "daemon/state/oom_score_file.h"
+
+#include <headroom/units.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace headroom::daemon {
+
+struct OomScoreRequest {
+  CgroupId pod;
+  std::string path;  // of its cgroup, below the root
+  int value = 0;
+};
+
+class OomScoreWorker {
+ public:
+  // So many processes at a time, then a rest: two thousand a second cost about a twentieth of a
+  // CPU.
+  static constexpr int kBurst = 100;
+  static constexpr std::chrono::milliseconds kPauseBetweenBursts{50};
+  // A pod whose value stays is walked again now and then: a container may have been started since.
+  static constexpr std::chrono::seconds kRewritePeriod{30};
+  // A new one sooner: who starts a process may give it a value of its own at the last moment.
+  static constexpr std::chrono::seconds kSettled{3};
+
+  OomScoreWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir);
+  // Puts back what was found.
+  ~OomScoreWorker();
+  OomScoreWorker(const OomScoreWorker&) = delete;
+  OomScoreWorker& operator=(const OomScoreWorker&) = delete;
+
+  // These from now on; who is not among them has what was found. Never waits. Any thread.
+  void request(std::vector<OomScoreRequest> requests);
+
+  act::OomScoreCounts tally() const { return scores_.tally(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Given {
+    int value = 0;
+    Clock::time_point at;
+  };
+
+  void resume();
+  void run(const std::stop_token& stop);
+  void write_requested(const std::vector<OomScoreRequest>& requests, const std::stop_token& stop);
+  void restore_unrequested(const std::vector<OomScoreRequest>& requests);
+  bool save();
+  void pause();
+
+  act::OomScores scores_;
+  OomScoreFile file_;
+  std::unordered_map<CgroupId, Given> given_;
+  int since_pause_ = 0;
+  bool complained_ = false;
+  std::mutex mutex_;
+  std::condition_variable_any news_;
+  std::optional<std::vector<OomScoreRequest>> next_;  // guarded by mutex_
+  std::jthread thread_;                               // last: it uses the above
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// TaintKeeper: the operator's taints: the configuration's, and what was edited by hand since. An
+// edit is on disk before it is answered, and survives restarts of the daemon until the machine
+// boots again.
+//
+// Edits come from the bus's thread, the loop takes what is in force: hence the lock.
+#pragma once
+
+#include "base/fd.h"
+#include "judge/admission/taint_edit.h"
+
+#include <headroom/result.h>
+#include <headroom/taint.h>
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+class TaintStore {
+ public:
+  explicit TaintStore(const std::filesystem::path& state_dir);
+
+  // What was kept, brought up to date with the configuration. An error is of the file: it could
+  // not be read, and the configuration's alone are in force, or not be written.
+  Result<> configure(std::vector<Taint> configured);
+
+  // All or nothing; returns what is in force then. Any thread.
+  Result<std::vector<Taint>> edit(std::span<const TaintEdit> edits, bool overwrite);
+
+  std::vector<Taint> in_force() const;
+  // The same, to be pointed to by policies and reasons.
+  std::vector<std::shared_ptr<const Taint>> shared() const;
+
+  // Readable once an edit awaits the loop, which then calls heard().
+  int edited_fd() const { return edited_.get(); }
+  void clear_edited() const;
+
+ private:
+  Result<> load();
+  Result<> save(const std::vector<Taint>& taints) const;
+
+  const std::filesystem::path path_;
+  const std::string boot_id_;
+  const Fd edited_;
+  mutable std::mutex mutex_;
+  bool loaded_ = false;
+  std::vector<Taint> configured_;
+  std::vector<Taint> taints_;
+};
+
+}  // namespace headroom::daemon

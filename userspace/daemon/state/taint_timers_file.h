@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// TimersFile: how long each pod still puts up with the node's taints, on disk, so that a restart of
+// the daemon gives nobody his time anew.
+#pragma once
+
+#include <headroom/judge.h>
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+class TaintTimersFile {
+ public:
+  explicit TaintTimersFile(const std::filesystem::path& state_dir);
+
+  // Writes if the timers differ from what was last saved; cheap otherwise.
+  Result<> save(const std::vector<TaintTimer>& timers);
+  // Those of this boot; a file of an earlier one counts as empty, as does an absent one. A damaged
+  // one is an error, set aside.
+  Result<std::vector<TaintTimer>> load();
+
+ private:
+  std::filesystem::path path_;
+  std::string boot_id_;
+  std::vector<TaintTimer> saved_;
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/status/status_file.h"
+
+#include "base/log/journal.h"
+#include "daemon/state/state_file.h"
+
+#include <exception>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::daemon {
+
+StatusFile::StatusFile(std::filesystem::path path, std::chrono::milliseconds every)
+    : path_(std::move(path)), every_(every), thread_([this] { run(); }) {}
+
+StatusFile::~StatusFile() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void StatusFile::submit(report::NodeStatusRef status) {
+  {
+    const std::lock_guard lock(mutex_);
+    next_ = std::move(status);
+  }
+  changed_.notify_one();
+}
+
+void StatusFile::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return next_ || stop_; });
+    if (!next_) return;
+    const report::NodeStatusRef status = std::exchange(next_, nullptr);
+    lock.unlock();
+    write(*status);
+    lock.lock();
+    changed_.wait_for(lock, every_, [this] { return stop_; });
+  }
+}
+
+void StatusFile::write(const report::NodeStatus& status) {
+  Result<> result;
+  try {
+    constexpr mode_t kReadable = 0644;
+    // A name that is no UTF-8 is shown damaged rather than not at all.
+    const std::string text =
+        node_json(status).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+    result = write_atomically(path_, text + "\n", kReadable);
+  } catch (const std::exception& e) {
+    result = failure("write " + path_.string() + ": " + e.what());
+  }
+  ++(result ? written_ : failed_);
+  if (!result && !complained_)
+    log::error("{}: the node's status file is out of date", result.error().what);
+  complained_ = !result;
+}
+
+}  // namespace headroom::daemon

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// StatusFile: the node's status as a file for others, written by a thread of its own: a disk that
+// hangs costs the loop nothing. The newest status is written, at most once in a while.
+#pragma once
+
+#include "report/view/node_status.h"
+
+#include <headroom/result.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+namespace headroom::daemon {
+
+class StatusFile {
+ public:
+  static constexpr std::chrono::milliseconds kEvery{1000};
+
+  explicit StatusFile(std::filesystem::path path, std::chrono::milliseconds every = kEvery);
+  // Writes what is still to be written.
+  ~StatusFile();
+  StatusFile(const StatusFile&) = delete;
+  StatusFile& operator=(const StatusFile&) = delete;
+
+  // Takes the place of what is not yet written. Any thread; never waits for the disk.
+  void submit(report::NodeStatusRef status);
+
+  std::uint64_t written() const { return written_; }
+  std::uint64_t failed() const { return failed_; }
+
+ private:
+  void run();
+  void write(const report::NodeStatus& status);
+
+  const std::filesystem::path path_;
+  const std::chrono::milliseconds every_;
+  std::atomic<std::uint64_t> written_{0};
+  std::atomic<std::uint64_t> failed_{0};
+  bool complained_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  report::NodeStatusRef next_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace headroom::daemon

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/turn/allocation_count.h"
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace headroom::daemon {
+namespace {
+
+// Plain thread-local storage of the executable: reading it allocates nothing.
+thread_local std::uint64_t allocations = 0;
+
+}  // namespace
+
+std::uint64_t allocations_on_this_thread() {
+  return allocations;
+}
+
+}  // namespace headroom::daemon
+
+// As g++ tells it, and as clang does.
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+
+// The sanitizer owns malloc; it offers a hook.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*,
+                                                                             std::size_t),
+                                                         void (*free_hook)(const volatile void*));
+
+namespace {
+[[maybe_unused]] const int installed = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, std::size_t) { ++headroom::daemon::allocations; },
+    [](const volatile void*) {});
+}  // namespace
+
+#else
+
+// The executable's malloc takes the place of glibc's for every library in the process, and hands
+// on to glibc's own (glibc manual, "Replacing malloc"; the __libc_ names are exported for it).
+// operator new comes through here too.
+extern "C" {
+void* __libc_malloc(std::size_t size) noexcept;
+void* __libc_calloc(std::size_t count, std::size_t size) noexcept;
+void* __libc_realloc(void* old, std::size_t size) noexcept;
+void* __libc_memalign(std::size_t alignment, std::size_t size) noexcept;
+
+void* malloc(std::size_t size) noexcept {
+  ++headroom::daemon::allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  ++headroom::daemon::allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* old, std::size_t size) noexcept {
+  ++headroom::daemon::allocations;
+  return __libc_realloc(old, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  ++headroom::daemon::allocations;
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return memalign(alignment, size);
+}
+}
+
+#endif

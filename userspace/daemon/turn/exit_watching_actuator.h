@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// WatchingActuator: lets the kernel tell the exits of whoever is killed, and leaves the killing to
+// the actuator it stands before.
+#pragma once
+
+#include "daemon/turn/failsafe_list.h"
+#include "observe/bpf/lifecycle_watch.h"
+
+#include <headroom/ports.h>
+
+#include <vector>
+
+namespace headroom::daemon {
+
+class ExitWatchingActuator final : public Actuator {
+ public:
+  // `watch` may be null: then nothing is told.
+  ExitWatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch, FailsafeList& standby)
+      : actuator_(&actuator), watch_(watch), failsafe_list_(&standby) {}
+
+  void arm(std::span<const PodReading> pods) override { actuator_->arm(pods); }
+  // Before the kill, so that the first exit is not missed; the map has its room already.
+  Outcome act(const Decision& decision) override {
+    // Of one process its own descriptor tells.
+    const bool watched = watch_ && decision.part.unit != EvictionUnit::kProcess &&
+                         (decision.act == Act::kKill || decision.act == Act::kTerminate);
+    const CgroupId cgroup = decision.part.whole() ? decision.cgroup : decision.part.cgroup;
+    if (watched) watch_->watch_exits(cgroup);
+    Outcome outcome = actuator_->act(decision);
+    if (watched && outcome.result != Outcome::Result::kDone) watch_->forget_exits(cgroup);
+    return outcome;
+  }
+  // And what was done in the loop's place.
+  void collect(std::vector<Outcome>& ended) override {
+    actuator_->collect(ended);
+    failsafe_list_->collect(ended);
+  }
+
+ private:
+  Actuator* actuator_;
+  observe::LifecycleWatch* watch_;
+  FailsafeList* failsafe_list_;
+};
+
+}  // namespace headroom::daemon

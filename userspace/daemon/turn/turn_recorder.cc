@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/turn/turn_recorder.h"
+
+#include "base/clock.h"
+#include "base/thread_cpu_time.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::daemon {
+namespace {
+
+std::int64_t wall_offset() {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::nanoseconds(wall).count() - observe::now().time_since_epoch().count();
+}
+
+}  // namespace
+
+RecordingStream::RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t offset)
+    : pipe_(std::move(pipe)), length_(length), wall_offset_(offset) {
+  waiting_.reserve(kRoom);
+  writer_ = std::thread([this] { run(); });
+}
+
+RecordingStream::~RecordingStream() {
+  stop_ = true;
+  news_.notify_one();
+  writer_.join();
+}
+
+// All of the frame, or none of it.
+bool RecordingStream::push() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() + frame_.size() > kRoom) return false;
+    waiting_ += frame_;
+  }
+  news_.notify_one();
+  return true;
+}
+
+// What the reader must know before the next turn: what this one leaves behind.
+void RecordingStream::begin(const Policy& policy, const Snapshot& snapshot,
+                            const Verdict& verdict) {
+  frame_.clear();
+  if (!until_) {
+    until_ = snapshot.at + length_;
+    recording::TapeWriter::header(frame_, {HEADROOM_VERSION, wall_offset_});
+  }
+  tape_.baseline(frame_, snapshot.at, policy, verdict.after, lost_since_);
+  based_ = push();
+  if (based_) lost_since_ = 0;
+}
+
+bool RecordingStream::take(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+                           std::span<const Outcome> outcomes) {
+  if (done_) return false;
+  last_ = snapshot.at;
+  if (!until_) {
+    begin(policy, snapshot, verdict);
+    return true;
+  }
+  frame_.clear();
+  if (snapshot.at >= *until_) {
+    tape_.end(frame_, snapshot.at, lost_since_);
+    push();
+    return false;
+  }
+  if (based_) tape_.turn(frame_, snapshot, verdict, outcomes);
+  if (based_ && push()) return true;
+  ++lost_since_;
+  ++lost_;
+  begin(policy, snapshot, verdict);
+  return true;
+}
+
+void RecordingStream::change(const Policy& policy) {
+  if (!based_) return;
+  frame_.clear();
+  tape_.change(frame_, last_, policy);
+  based_ = push();
+}
+
+void RecordingStream::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  news_.notify_one();
+}
+
+void RecordingStream::run() {
+  report::set_thread_name("recording");
+  // A reader who leaves is an error of write(), wherever this thread runs.
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  std::string bytes;
+  bytes.reserve(kRoom);
+  for (bool more = true; more;) {
+    {
+      std::unique_lock lock(mutex_);
+      news_.wait(lock, [&] { return stop_ || closed_ || !waiting_.empty(); });
+      std::swap(bytes, waiting_);
+      more = !stop_ && !closed_;
+    }
+    if (!write_all(bytes)) break;
+    bytes.clear();
+  }
+  pipe_.reset();
+  done_ = true;
+}
+
+// False: nobody reads any more, or we are to stop.
+bool RecordingStream::write_all(const std::string& bytes) {
+  std::string_view left(bytes);
+  for (auto idle = std::chrono::milliseconds(0); !left.empty();) {
+    const ssize_t written = ::write(pipe_.get(), left.data(), left.size());
+    if (written > 0) {
+      left.remove_prefix(static_cast<std::size_t>(written));
+      idle = {};
+      continue;
+    }
+    if (written < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (stop_ || idle >= kStallLimit) return false;
+    constexpr std::chrono::milliseconds kStep(200);
+    pollfd room{.fd = pipe_.get(), .events = POLLOUT, .revents = 0};
+    if (::poll(&room, 1, static_cast<int>(kStep.count())) == 0) idle += kStep;
+  }
+  return true;
+}
+
+Result<std::string> TurnRecorder::start(Fd pipe, std::chrono::seconds length) {
+  if (length < std::chrono::seconds(1) || length > kLongest)
+    return failure(fmt::format("a recording lasts from 1 s to {} s", kLongest.count()));
+  // So that a reader who is slow holds up the recording alone, and one who is gone is noticed.
+  const int flags = ::fcntl(pipe.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(pipe.get(), F_SETFL, flags | O_NONBLOCK) < 0)
+    return errno_failure("prepare the pipe of the recording", errno);
+  const std::lock_guard lock(mutex_);
+  if (feed_ && !feed_->done())
+    return failure("a recording is under way; try again when it is over");
+  feed_ = std::make_shared<RecordingStream>(std::move(pipe), length, wall_offset());
+  active_ = true;
+  return fmt::format(R"({{"seconds":{}}})", length.count());
+}
+
+std::shared_ptr<RecordingStream> TurnRecorder::feed() {
+  const std::lock_guard lock(mutex_);
+  return feed_;
+}
+
+// Unless another has begun meanwhile.
+void TurnRecorder::leave(const std::shared_ptr<RecordingStream>& over) {
+  over->close();
+  const std::lock_guard lock(mutex_);
+  if (feed_ == over) active_ = false;
+}
+
+void TurnRecorder::adopt(const Policy& policy) {
+  policy_ = policy;
+  if (active_) feed()->change(policy);
+}
+
+void TurnRecorder::report_turn(const Snapshot& snapshot, const Verdict& verdict,
+                               std::span<const Outcome> outcomes) {
+  next_->report_turn(snapshot, verdict, outcomes);
+  if (!active_) return;
+  const std::shared_ptr<RecordingStream> under_way = feed();
+  const std::uint64_t lost = under_way->lost();
+  bool goes_on = false;
+  try {
+    goes_on = under_way->take(policy_, snapshot, verdict, outcomes);
+  } catch (const std::exception&) {
+    // Out of memory: the recording is cut short, which its reader sees.
+  }
+  lost_ += under_way->lost() - lost;
+  if (!goes_on) leave(under_way);
+}
+
+}  // namespace headroom::daemon

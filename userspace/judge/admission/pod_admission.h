@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: whether one pod may start on this node, by the kubelet's rules (KUBELET.md 1.12, 8),
+// with every reason why not.
+//
+// One thing is ours: on a plain host no scheduler keeps pods off a node with NoSchedule taints, so
+// the operator's are checked here; PreferNoSchedule is said and does not refuse. The conditions'
+// taints are not asked about: under pressure the kubelet has rules of its own.
+#pragma once
+
+#include "judge/admission/node_state.h"
+#include "judge/admission/resource_fit.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct Refusal {
+  std::string reason;   // as in a rejected pod's status: "OutOfcpu", "NodeAffinity", "Evicted"
+  std::string message;  // the kubelet's
+  std::optional<Shortage> shortage{};
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+struct Admission {
+  bool admitted = false;
+  std::vector<Refusal> refusals;  // none, if admitted
+  // What spoke against a critical pod until it displaces these: indices into node.pods.
+  std::vector<Refusal> resolved_by_preemption;
+  std::vector<std::size_t> preempts;
+  std::vector<Taint> untolerated_preferred;  // PreferNoSchedule taints it does not tolerate
+};
+
+Admission admit(const Pod& pod, const NodeState& node);
+
+// Under pressure (1.12): nothing, or why not.
+std::optional<Refusal> pressure_refusal(const Pod& pod,
+                                        const std::array<bool, kConditions>& conditions);
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// CgroupName: a cgroup as the kubelet names it, [kubepods, burstable, pod<uid>], whichever way its
+// driver spells it (KUBELET.md 3.2).
+//   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
+//   cgroupfs  /kubepods/burstable/pod<uid>
+// To systemd a dash is a step down the tree, so dashes within a component become underscores; an
+// underscore of the component's own could not be told from them and is refused.
+#pragma once
+
+#include <headroom/pod.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+enum class CgroupDriver : std::uint8_t { kCgroupfs, kSystemd };
+
+struct CgroupNameError {
+  enum class Reason : std::uint8_t {
+    kEmptyComponent,  // "/a//b", "a--b.slice"
+    kSlash,           // within a component
+    kUnderscore,      // within a component
+    kDots,            // "." or ".."
+    kCharacter,       // one that no unit name may hold
+    kTooLong,         // no unit name, and no file name, has more than 255 bytes
+    kNotASlice,       // the systemd driver knows no other kind
+    kMisplaced,       // a slice, but not below the slices that its name says
+    kRoot,            // the root cgroup where a cgroup of its own is needed
+  };
+  Reason reason = Reason::kEmptyComponent;
+  std::string name;  // the component, unit or path that is refused
+
+  std::string what() const;
+  friend bool operator==(const CgroupNameError&, const CgroupNameError&) = default;
+};
+
+class CgroupName {
+ public:
+  using Parsed = tl::expected<CgroupName, CgroupNameError>;
+
+  CgroupName() = default;  // the root
+  // No component, or a single empty one, is the root: so the kubelet has it.
+  static Parsed of(std::vector<std::string> components);
+  // A path from the cgroup root on, with or without the leading slash.
+  static Parsed parse(CgroupDriver driver, std::string_view path);
+  // "kubepods-burstable.slice"; "-.slice" is the root.
+  static Parsed parse_unit(std::string_view unit);
+
+  Parsed child(std::string component) const;
+
+  const std::vector<std::string>& components() const { return components_; }
+  bool is_root() const { return components_.empty(); }
+  std::string path(CgroupDriver driver) const;
+  std::string unit() const;
+
+  friend bool operator==(const CgroupName&, const CgroupName&) = default;
+
+ private:
+  std::vector<std::string> components_;
+};
+
+// Where pods of a class live: beside the tiers if Guaranteed, else in them. `kubepods` is the
+// name of that cgroup itself.
+CgroupName::Parsed qos_tier_name(const CgroupName& kubepods, QosClass qos);
+CgroupName::Parsed pod_name(const CgroupName& kubepods, QosClass qos, std::string_view uid);
+
+// cgroupRoot/kubepods. cgroupRoot is told as an internal name, "/a/b", to either driver.
+CgroupName::Parsed kubepods_name(std::string_view cgroup_root);
+
+// The path that kubeReservedCgroup or systemReservedCgroup means. Under systemd only a slice, told
+// by its path or its unit's name; what is none the kubelet turns into another cgroup without a
+// word ("/system.slice/foo.service" into /foo.service.slice), and we refuse. Under cgroupfs any
+// path, underscores and all.
+tl::expected<std::string, CgroupNameError> reserved_path(CgroupDriver driver,
+                                                         std::string_view configured);
+
+}  // namespace headroom

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/allocatable/cgroup/cgroup_values.h"
+
+#include <string_view>
+
+namespace headroom {
+namespace {
+
+// From here on a number is as good as "max": runc's and the kubelet's way to say it is 1<<62.
+constexpr std::int64_t kBoundless = std::int64_t{1} << 62;
+
+// What the kernel keeps of a limit: whole units (page_counter_memparse() divides by the page size,
+// hugetlb_cgroup_write() rounds down to the huge page's).
+std::optional<std::int64_t> kept(const Limit<Bytes>& limit, Bytes unit) {
+  if (limit.is_max() || limit.most()->count >= kBoundless) return std::nullopt;
+  return unit.count > 0 ? limit.most()->count / unit.count : limit.most()->count;
+}
+
+bool same(const Limit<Bytes>& a, const Limit<Bytes>& b, Bytes unit) {
+  return kept(a, unit) == kept(b, unit);
+}
+bool same(const CpuMax& a, const CpuMax& b, Bytes) {
+  return a == b || (a.quota.is_max() && b.quota.is_max());
+}
+template <class T>
+bool same(const T& a, const T& b, Bytes) {
+  return a == b;
+}
+
+class Comparison {
+ public:
+  Comparison(const CgroupValues& desired, const CgroupValues& actual, Bytes page)
+      : desired_(desired), actual_(actual), page_(page) {}
+
+  template <class T>
+  void compare(std::optional<T> CgroupValues::*field) {
+    const std::optional<T>& wanted = desired_.*field;
+    const std::optional<T>& found = actual_.*field;
+    if (!wanted) return;
+    if (!found)
+      result_.unread.*field = wanted;
+    else if (!same(*wanted, *found, page_))
+      result_.write.*field = wanted;
+  }
+
+  void compare_hugetlb() {
+    for (const auto& [size, wanted] : desired_.hugetlb_max) {
+      const auto found = actual_.hugetlb_max.find(size);
+      if (found == actual_.hugetlb_max.end())
+        result_.unread.hugetlb_max.emplace(size, wanted);
+      else if (!same(wanted, found->second, size))
+        result_.write.hugetlb_max.emplace(size, wanted);
+    }
+  }
+
+  Difference take() { return std::move(result_); }
+
+ private:
+  const CgroupValues& desired_;
+  const CgroupValues& actual_;
+  Bytes page_;
+  Difference result_;
+};
+
+std::string written(CpuWeight weight) {
+  return std::to_string(weight.value);
+}
+std::string written(bool flag) {
+  return flag ? "1" : "0";
+}
+template <class T>
+std::string written(const Limit<T>& limit) {
+  return limit.is_max() ? "max" : std::to_string(limit.most()->count);
+}
+template <>
+std::string written(const Limit<Microseconds>& limit) {
+  return limit.is_max() ? "max" : std::to_string(limit.most()->count());
+}
+std::string written(const CpuMax& cpu) {
+  return written(cpu.quota) + " " + std::to_string(cpu.period.count());
+}
+
+// "hugetlb.2MB.max", as the kernel names it (mm/hugetlb_cgroup.c, mem_fmt()).
+std::string hugetlb_file(Bytes size) {
+  constexpr std::int64_t kKiB = 1 << 10;
+  constexpr std::int64_t kMiB = 1 << 20;
+  constexpr std::int64_t kGiB = 1 << 30;
+  std::string name = "hugetlb.";
+  if (size.count >= kGiB)
+    name += std::to_string(size.count / kGiB) + "GB";
+  else if (size.count >= kMiB)
+    name += std::to_string(size.count / kMiB) + "MB";
+  else
+    name += std::to_string(size.count / kKiB) + "KB";
+  return name + ".max";
+}
+
+}  // namespace
+
+Difference diff(const CgroupValues& desired, const CgroupValues& actual, Bytes page) {
+  Comparison comparison(desired, actual, page);
+  comparison.compare(&CgroupValues::cpu_weight);
+  comparison.compare(&CgroupValues::cpu_max);
+  comparison.compare(&CgroupValues::memory_min);
+  comparison.compare(&CgroupValues::memory_low);
+  comparison.compare(&CgroupValues::memory_high);
+  comparison.compare(&CgroupValues::memory_max);
+  comparison.compare(&CgroupValues::memory_swap_max);
+  comparison.compare(&CgroupValues::memory_oom_group);
+  comparison.compare(&CgroupValues::pids_max);
+  comparison.compare_hugetlb();
+  return comparison.take();
+}
+
+std::vector<Setting> settings(const CgroupValues& values) {
+  std::vector<Setting> all;
+  const auto add = [&](const char* file, const auto& field) {
+    if (field) all.push_back({file, written(*field)});
+  };
+  add("cpu.weight", values.cpu_weight);
+  add("cpu.max", values.cpu_max);
+  add("memory.min", values.memory_min);
+  add("memory.low", values.memory_low);
+  add("memory.high", values.memory_high);
+  add("memory.max", values.memory_max);
+  add("memory.swap.max", values.memory_swap_max);
+  add("memory.oom.group", values.memory_oom_group);
+  add("pids.max", values.pids_max);
+  for (const auto& [size, limit] : values.hugetlb_max)
+    all.push_back({hugetlb_file(size), written(limit)});
+  return all;
+}
+
+}  // namespace headroom

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/assign_cpus.h"
+
+#include "judge/cpuset/keep_cpus.h"
+#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/pool_guard.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+struct Found {
+  const Container* container = nullptr;
+  bool finishes = false;  // an ordinary init container: others of the pod take its CPUs over
+};
+
+Found find(const Pod& pod, std::string_view name) {
+  for (const Container& container : pod.init_containers)
+    if (container.name == name) return {&container, !container.sidecar};
+  for (const Container& container : pod.containers)
+    if (container.name == name) return {&container, false};
+  return {};
+}
+
+class CpuAssigner {
+ public:
+  CpuAssigner(const StaticPolicy& policy, std::span<const Pod* const> active)
+      : policy_(policy), usable_(policy.topology().cpus() - policy.reserved()) {
+    for (const Pod* const pod : active)
+      pods_.emplace(pod->uid, pod);
+  }
+
+  void adopt(std::span<const RunningCpus> running) {
+    for (const RunningCpus& one : running)
+      if (alone(one, running)) place(one.pod, one.container, one.cpus);
+  }
+
+  // Where nothing is known: who runs on just as many CPUs as it wants stays there, also where
+  // others run too. A pod that came while nobody dealt CPUs out runs everywhere.
+  void adopt_the_rest(std::span<const RunningCpus> running) {
+    for (const RunningCpus& one : running)
+      if (!left_over_.contains(one.pod)) place(one.pod, one.container, one.cpus);
+    settle_default();
+  }
+
+  void keep(const CpuState& known) {
+    for (const auto& [uid, containers] : known.entries)
+      for (const auto& [container, cpus] : containers)
+        if (!place(uid, container, cpus)) left_over_[uid][container] = cpus;
+    for (const auto& [uid, cpus] : known.pod_entries)
+      if (pods_.contains(uid)) state_.pod_entries.emplace(uid, cpus & usable_);
+    settle_default();
+  }
+
+  // Who is yet to be served counts in the pool once he was refused, not before: the first to come
+  // is the first to be served.
+  CpuAssignment grant(std::span<const Pod* const> active, const SharedPoolOptions& terms) {
+    CpuAssignment done;
+    MilliCpu requested = terms.requested;
+    for (const Pod* const pod : active)
+      if (is_served(*pod)) requested.count += requested_of_pool(*pod, state_).count;
+    for (const Pod* const pod : active) {
+      if (is_served(*pod)) continue;
+      if (const auto why = serve(*pod, terms.guarded ? std::optional(requested) : std::nullopt)) {
+        done.refused.push_back({pod, *why});
+        keep_the_rest(*pod);
+      }
+      requested.count += requested_of_pool(*pod, state_).count;
+    }
+    done.pool = {pool_size(policy_, state_), requested};
+    done.state = std::move(state_);
+    return done;
+  }
+
+ private:
+  // Nobody else runs there, but for containers of the same pod.
+  static bool alone(const RunningCpus& one, std::span<const RunningCpus> running) {
+    return std::ranges::none_of(running, [&](const RunningCpus& other) {
+      return other.pod != one.pod && other.cpus.intersects(one.cpus);
+    });
+  }
+
+  // What no other pod has, and of this pod only those who are done with it.
+  bool is_free(const CpuSet& cpus, const Pod& pod, bool finishes) const {
+    for (const auto& [uid, containers] : state_.entries)
+      for (const auto& [name, taken] : containers) {
+        const bool shared_in_turn = uid == pod.uid && (finishes || find(pod, name).finishes);
+        if (!shared_in_turn && taken.intersects(cpus)) return false;
+      }
+    return true;
+  }
+
+  // True also where nobody would want it: its container is gone, or has its CPUs already.
+  bool place(const std::string& uid, const std::string& name, const CpuSet& cpus) {
+    const auto pod = pods_.find(uid);
+    if (pod == pods_.end()) return true;
+    const Found found = find(*pod->second, name);
+    if (!found.container || exclusive_cpus(state_, uid, name)) return true;
+    const int wanted = exclusive_cpus_requested(*pod->second, *found.container);
+    if (wanted == 0) return true;
+    if (cpus.size() != wanted || !cpus.subset_of(usable_)) return false;
+    if (!is_free(cpus, *pod->second, found.finishes)) return false;
+    state_.entries[uid][name] = cpus;
+    return true;
+  }
+
+  // Admitted once, it is not asked again: the node around it may be another by now.
+  bool is_served(const Pod& pod) const {
+    const auto served = [&](const Container& container) {
+      return exclusive_cpus_requested(pod, container) == 0 ||
+             exclusive_cpus(state_, pod.uid, container.name);
+    };
+    return std::ranges::all_of(pod.init_containers, served) &&
+           std::ranges::all_of(pod.containers, served);
+  }
+
+  // `requested`: of the pool, by all others in it; absent: it is not guarded.
+  std::optional<RefusedPod> serve(const Pod& pod, std::optional<MilliCpu> requested) {
+    const ContainerCpus had = rest_of(pod);
+    CpuSet together;
+    for (const auto& [name, cpus] : had)
+      together |= cpus;
+    auto admitted = requested ? admit_with_pool_guard(policy_, state_, pod, *requested, together)
+                              : admit(policy_, state_, pod);
+    if (!admitted) return admitted.error();
+    state_ = keep_cpus(policy_, state_, *std::move(admitted), pod, had);
+    return std::nullopt;
+  }
+
+  // What containers that are to have another number still have of their CPUs; each CPU is one's.
+  ContainerCpus rest_of(const Pod& pod) const {
+    ContainerCpus rest;
+    const auto all = left_over_.find(pod.uid);
+    if (all == left_over_.end()) return rest;
+    CpuSet free = usable_ & state_.default_set;
+    for (const auto& [name, cpus] : all->second) {
+      const CpuSet left = cpus & free;
+      if (left.empty() || exclusive_cpus(state_, pod.uid, name)) continue;
+      rest[name] = left;
+      free -= left;
+    }
+    return rest;
+  }
+
+  // A pod that lost some of its CPUs and can have no others keeps those that are left.
+  void keep_the_rest(const Pod& pod) {
+    for (const auto& [name, cpus] : rest_of(pod)) {
+      state_.entries[pod.uid][name] = cpus;
+      state_.default_set -= cpus;
+    }
+  }
+
+  void settle_default() {
+    state_.default_set = policy_.initial().default_set - assigned_cpus(state_);
+  }
+
+  const StaticPolicy& policy_;
+  const CpuSet usable_;
+  std::map<std::string, const Pod*, std::less<>> pods_;
+  CpuState state_;
+  PodCpus left_over_;
+};
+
+}  // namespace
+
+CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
+                          std::span<const Pod* const> active, std::span<const RunningCpus> running,
+                          const SharedPoolOptions& pool) {
+  CpuAssigner arranging(policy, active);
+  arranging.adopt(running);
+  arranging.keep(known);
+  arranging.adopt_the_rest(running);
+  return arranging.grant(active, pool);
+}
+
+CpuSet shared_pool(const StaticPolicy& policy, const CpuState& state) {
+  const CpuSet here = state.default_set & policy.topology().cpus();
+  return here.empty() ? policy.reserved() : here;
+}
+
+}  // namespace headroom

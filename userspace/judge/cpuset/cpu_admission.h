@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: all of a pod's containers get their CPUs, or none does (KUBELET.md 5.3, 6).
+#pragma once
+
+#include "judge/cpuset/hints/hint_merge.h"
+#include "judge/cpuset/policy/cpu_refusal.h"
+#include "judge/cpuset/policy/cpu_state.h"
+#include "judge/cpuset/policy/static_policy.h"
+
+#include <headroom/pod.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+struct RefusedPod {
+  std::string container;  // empty: the pod as a whole
+  Refusal refusal;
+};
+
+// What providers other than the CPUs and the pod's devices hint at: for a container, or (null) for
+// the pod as a whole.
+using OtherHints = std::function<std::vector<ProviderHints>(const Container*)>;
+
+// Init containers first, in order, each under the hint of its own scope. The kubelet leaves what
+// earlier containers got with a pod it then refuses, until its stale state is removed; here a
+// refused pod leaves the state as it was.
+tl::expected<CpuState, RefusedPod> admit(const StaticPolicy& policy, const CpuState& state,
+                                         const Pod& pod, const OtherHints& others = nullptr);
+
+}  // namespace headroom

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/hints/cpu_hints.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace headroom {
+namespace {
+
+struct Node {
+  std::int64_t id;
+  int all;   // CPUs it has
+  int free;  // of them, available or reusable
+};
+
+std::vector<Node> nodes_for(const Topology& topology, const HintRequest& request) {
+  const CpuSet usable = request.available | request.reusable;
+  std::vector<Node> nodes;
+  for (const CpuGroup& node : topology.groups(Level::kNuma))
+    nodes.push_back({node.id, node.cpus.size(), node.cpus.overlap(usable)});
+  return nodes;
+}
+
+std::vector<Node> largest_first(std::vector<Node> nodes, int Node::*cpus) {
+  std::ranges::stable_sort(nodes, std::greater{}, cpus);
+  return nodes;
+}
+
+// How many of the largest nodes it takes to reach `count`; absent: all are too few.
+std::optional<int> fewest(const std::vector<Node>& nodes, int Node::*cpus, int count) {
+  int sum = 0;
+  int taken = 0;
+  for (const Node& node : largest_first(nodes, cpus)) {
+    ++taken;
+    sum += node.*cpus;
+    if (sum >= count) return taken;
+  }
+  return std::nullopt;
+}
+
+// Calls `use` with the subsets of `size` indices below `of`, in lexicographic order, until it says
+// no.
+template <class Use>
+bool for_each_subset(std::size_t of, std::size_t size, Use use) {
+  std::vector<std::size_t> picked(size);
+  std::iota(picked.begin(), picked.end(), std::size_t{0});
+  while (true) {
+    if (!use(picked)) return false;
+    std::size_t i = size;
+    while (i > 0 && picked[i - 1] == of - size + i - 1)
+      --i;
+    if (i == 0) return true;
+    ++picked[i - 1];
+    for (; i < size; ++i)
+      picked[i] = picked[i - 1] + 1;
+  }
+}
+
+class Hints {
+ public:
+  Hints(const Topology& topology, const HintRequest& request, WorkCounter& work)
+      : request_(request),
+        nodes_(nodes_for(topology, request)),
+        must_hold_(topology.nodes_of(request.reusable)),
+        effort_(work) {}
+
+  HintList from(int narrowest) {
+    int looked_at = 0;
+    for (auto size = static_cast<std::size_t>(narrowest); size <= nodes_.size(); ++size) {
+      const bool finished = for_each_subset(nodes_.size(), size, [&](const auto& picked) {
+        if (++looked_at > kMaxHintSubsets) return false;
+        ++effort_.steps;
+        offer(picked);
+        return true;
+      });
+      if (!finished) break;
+    }
+    if (looked_at > kMaxHintSubsets) offer_freest();
+    return std::move(hints_);
+  }
+
+ private:
+  void offer(const std::vector<std::size_t>& picked) {
+    NodeSet nodes;
+    int free = 0;
+    for (const std::size_t i : picked) {
+      nodes = nodes | NodeSet::of(nodes_[i].id);
+      free += nodes_[i].free;
+    }
+    if (free >= request_.count && nodes.contains(must_hold_))
+      hints_.push_back({nodes, /*preferred=*/false});
+  }
+
+  // Too many to look at: the freest nodes at least are always among the hints.
+  void offer_freest() {
+    NumaHint freest{must_hold_, /*preferred=*/false};
+    int free = 0;
+    for (const Node& node : nodes_)
+      if (must_hold_.contains(node.id)) free += node.free;
+    for (const Node& node : largest_first(nodes_, &Node::free)) {
+      if (free >= request_.count || must_hold_.contains(node.id)) continue;
+      freest.nodes = *freest.nodes | NodeSet::of(node.id);
+      free += node.free;
+    }
+    if (std::ranges::find(hints_, freest) == hints_.end()) hints_.push_back(freest);
+  }
+
+  const HintRequest& request_;
+  std::vector<Node> nodes_;
+  NodeSet must_hold_;
+  WorkCounter& effort_;
+  HintList hints_;
+};
+
+int sockets_of(const Topology& topology, NodeSet nodes) {
+  std::vector<std::size_t> sockets;
+  for (const CpuGroup& node : topology.groups(Level::kNuma))
+    if (nodes.contains(node.id))
+      for (const Cpu cpu : node.cpus)
+        sockets.push_back(topology.group_of(Level::kSocket, cpu));
+  std::ranges::sort(sockets);
+  return static_cast<int>(std::unique(sockets.begin(), sockets.end()) - sockets.begin());
+}
+
+// Spans no more sockets than the narrowest subset needs.
+bool socket_aligned(const Topology& topology, NodeSet nodes, int narrowest) {
+  const int per_socket = topology.count(Level::kNuma) / topology.count(Level::kSocket);
+  if (per_socket == 0) return false;
+  return sockets_of(topology, nodes) == (narrowest + per_socket - 1) / per_socket;
+}
+
+}  // namespace
+
+HintList cpu_hints(const Topology& topology, const HintRequest& request, WorkCounter* work) {
+  WorkCounter uncounted;
+  const std::vector<Node> nodes = nodes_for(topology, request);
+  const auto narrowest_free = fewest(nodes, &Node::free, request.count);
+  if (!narrowest_free) return {};
+  HintList hints =
+      Hints(topology, request, work ? *work : uncounted).from(std::max(1, *narrowest_free));
+  // What would do if all CPUs were free, the kubelet's measure: on a busy node no hint may be
+  // preferred, and `restricted` refuses (kubernetes/kubernetes 84597).
+  const int narrowest = *fewest(nodes, &Node::all, request.count);
+  for (NumaHint& hint : hints)
+    hint.preferred = hint.nodes->count() == narrowest ||
+                     (request.align_by_socket && socket_aligned(topology, *hint.nodes, narrowest));
+  return hints;
+}
+
+}  // namespace headroom

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merging: one set of NUMA nodes out of what every provider hints at, and whether the topology
+// manager's policy admits it (KUBELET.md 6).
+#pragma once
+
+#include "judge/cpuset/hints/cpu_hints.h"
+
+#include <headroom/topology.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace headroom {
+
+enum class TopologyPolicy : std::uint8_t { kNone, kBestEffort, kRestricted, kSingleNumaNode };
+enum class TopologyScope : std::uint8_t { kContainer, kPod };
+
+std::string_view name(TopologyPolicy policy);  // as in topologyManagerPolicy
+std::optional<TopologyPolicy> topology_policy_named(std::string_view text);
+std::optional<TopologyScope> topology_scope_named(std::string_view text);
+
+struct TopologyRules {
+  TopologyPolicy policy = TopologyPolicy::kNone;
+  TopologyScope scope = TopologyScope::kContainer;
+  bool prefer_closest_numa = false;
+};
+
+struct MergedHint {
+  NumaHint best;
+  bool admit = true;
+};
+
+// Providers that gave nothing at all (an empty map) do not care. The kubelet walks the product of
+// all lists; here preferred hints meet by set, and others are folded set by set, so that the work
+// grows with the distinct sets: 255 of them on 8 nodes, whatever the number of resources. Two lists
+// of more than kMostMergedSets distinct sets are cut to the narrowest ones.
+inline constexpr std::size_t kMaxMergedSets = 2048;
+MergedHint merge_hints(const TopologyRules& rules, const NumaMap& numa,
+                       std::span<const ProviderHints> providers);
+
+}  // namespace headroom

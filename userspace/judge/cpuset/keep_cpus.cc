@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/keep_cpus.h"
+
+#include "judge/cpuset/allocation/take_cpus.h"
+#include "judge/cpuset/hints/device_hints.h"
+#include "judge/cpuset/policy/policy_options.h"
+#include "judge/cpuset/topology/cpu_span.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+CpuSet of_pod(const CpuState& state, const Pod& pod) {
+  CpuSet all;
+  if (const auto containers = state.entries.find(pod.uid); containers != state.entries.end())
+    for (const auto& [name, cpus] : containers->second)
+      all |= cpus;
+  return all;
+}
+
+// Ordinary init containers lend their CPUs to those after them: such pods are left as they are.
+bool shares_init_cpus(const CpuState& state, const Pod& pod) {
+  return std::ranges::any_of(pod.init_containers, [&](const Container& container) {
+    return !container.sidecar && exclusive_cpus(state, pod.uid, container.name);
+  });
+}
+
+class CpuKeeper {
+ public:
+  explicit CpuKeeper(const StaticPolicy& policy)
+      : topology_(policy.topology()),
+        options_(policy.config().options),
+        rules_(take_rules(options_, topology_)) {}
+
+  // Fewer: of those it has. More: the nearest besides.
+  std::optional<CpuSet> kept(const CpuSet& has, const CpuSet& free, int wanted) const {
+    if (wanted <= has.size()) return some_of(has, wanted);
+    CpuSet all = has;
+    for (const Level level : {Level::kCore, Level::kUncore, Level::kNuma, Level::kSocket}) {
+      const CpuSet near = (topology_.widened(has, level) & free) - all;
+      const auto more = some_of(near, std::min(near.size(), wanted - all.size()));
+      if (!more) return std::nullopt;
+      all |= *more;
+    }
+    const auto rest = some_of(free - all, wanted - all.size());
+    return rest ? std::optional(all | *rest) : std::nullopt;
+  }
+
+  bool is_as_near(const CpuSet& kept, const CpuSet& fresh, bool has_devices) const {
+    const Span one = span_of(topology_, kept), other = span_of(topology_, fresh);
+    if (one.numa_nodes > other.numa_nodes || one.sockets > other.sockets) return false;
+    if (options_.full_pcpus_only && one.cores > other.cores) return false;
+    return !has_devices || topology_.nodes_of(fresh).contains(topology_.nodes_of(kept));
+  }
+
+ private:
+  std::optional<CpuSet> some_of(const CpuSet& from, int count) const {
+    const TakeResult taken = take(topology_, from, count, rules_);
+    return taken ? std::optional(*taken) : std::nullopt;
+  }
+
+  const Topology& topology_;
+  const CpuPolicyOptions& options_;
+  TakeRules rules_;
+};
+
+}  // namespace
+
+CpuState keep_cpus(const StaticPolicy& policy, const CpuState& before, CpuState fresh,
+                   const Pod& pod, const ContainerCpus& previous) {
+  // Evenly over NUMA nodes is only what the policy made.
+  if (previous.empty() || policy.config().options.distribute_across_numa ||
+      shares_init_cpus(fresh, pod))
+    return fresh;
+  const CpuKeeper keeping(policy);
+  const bool has_devices = !requested_devices(pod).empty();
+  CpuState next = fresh;
+  for (const auto& [name, has] : previous) {
+    const CpuSet* const given = exclusive_cpus(next, pod.uid, name);
+    if (!given) continue;
+    const CpuSet old = *given;
+    CpuSet others = policy.reserved();
+    for (const auto& [other, cpus] : previous)
+      if (other != name) others |= cpus;
+    const CpuSet free =
+        ((next.default_set | old) & before.default_set & policy.topology().cpus()) - others;
+    const auto kept = keeping.kept(has, free, old.size());
+    if (!kept || !keeping.is_as_near(*kept, old, has_devices)) continue;
+    // What it has may have been given to another of the pod anew.
+    if (!kept->subset_of(next.default_set | old)) continue;
+    next.default_set = (next.default_set | old) - *kept;
+    next.entries[pod.uid][name] = *kept;
+  }
+  // In the scope of the pod its containers lie near together.
+  const bool whole = policy.config().topology_rules.scope == TopologyScope::kPod;
+  if (whole && !keeping.is_as_near(of_pod(next, pod), of_pod(fresh, pod), has_devices))
+    return fresh;
+  return next;
+}
+
+}  // namespace headroom

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/cpuset/policy/static_policy.h"
+
+#include "judge/cpuset/policy/cpu_request.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+constexpr const char* kCpu = "cpu";
+const ProviderHints kCannot{{kCpu, HintList{}}};
+
+std::string quoted(const CpuSet& cpus) {
+  return '"' + cpus.format() + '"';
+}
+
+void add_overlaps(const CpuState& state, std::vector<StateFault>& find_faults) {
+  const auto check = [&](const std::string& whose, const CpuSet& cpus) {
+    if (!state.default_set.intersects(cpus)) return;
+    find_faults.push_back({StateFault::Kind::kOverlap, whose + " cpuset: " + quoted(cpus) +
+                                                           " overlaps with default cpuset " +
+                                                           quoted(state.default_set)});
+  };
+  for (const auto& [pod, containers] : state.entries)
+    for (const auto& [container, cpus] : containers) {
+      std::string whose = "pod: " + pod;
+      whose += ", container: " + container;
+      check(whose, cpus);
+    }
+  for (const auto& [pod, cpus] : state.pod_entries)
+    check("pod: " + pod, cpus);
+}
+
+// CPUs that the pod's containers have; absent where one of them has another number than it wants.
+std::optional<CpuSet> assigned_if_complete(const CpuState& state, const Pod& pod) {
+  CpuSet assigned;
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& container : *list) {
+      const CpuSet* const cpus = exclusive_cpus(state, pod.uid, container.name);
+      if (!cpus) continue;
+      if (cpus->size() != exclusive_cpus_requested(pod, container)) return std::nullopt;
+      assigned |= *cpus;
+    }
+  return assigned;
+}
+
+}  // namespace
+
+CpuReservation reservation_of(MilliCpu system_and_kube) {
+  const std::int64_t whole = (std::max<std::int64_t>(0, system_and_kube.count) + 999) / 1000;
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return {.count = static_cast<int>(std::min(whole, kMax)), .amount = system_and_kube};
+}
+
+// --- making ----------------------------------------------------------------------------------
+
+tl::expected<StaticPolicy, Complaints> StaticPolicy::of(StaticPolicyConfig config) {
+  StaticPolicy policy(std::move(config));
+  Complaints complaints =
+      conflicts(policy.config_.options, policy.topology(), policy.config_.topology_rules);
+  if (const auto complaint = policy.reserve()) complaints.push_back(*complaint);
+  if (!complaints.empty()) return tl::make_unexpected(complaints);
+  return policy;
+}
+
+std::optional<std::string> StaticPolicy::reserve() {
+  const CpuReservation& wanted = config_.reservation;
+  if (wanted.cpus && !wanted.cpus->subset_of(topology().cpus()))
+    return "reservedSystemCPUs " + quoted(*wanted.cpus - topology().cpus()) +
+           " are not among this machine's CPUs " + quoted(topology().cpus());
+  const int count = wanted.cpus ? wanted.cpus->size() : wanted.count;
+  if (count <= 0)
+    return "the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than "
+           "zero";
+  if (wanted.cpus) {
+    reserved_ = *wanted.cpus;
+  } else {
+    const TakeResult taken =
+        take(topology(), topology().cpus(), count, take_rules(config_.options, topology()));
+    if (!taken) return "unable to reserve the required amount of CPUs: " + taken.error().message();
+    reserved_ = *taken;
+  }
+  reserved_cores_ = topology().widened(reserved_, Level::kCore);
+  return std::nullopt;
+}
+
+CpuSet StaticPolicy::managed_cpus() const {
+  return config_.options.strict_reservation ? topology().cpus() - reserved_ : topology().cpus();
+}
+
+std::vector<StateFault> StaticPolicy::find_faults(const CpuState& state) const {
+  using Kind = StateFault::Kind;
+  const CpuSet assigned = assigned_cpus(state);
+  const CpuSet& shared = state.default_set;
+  if (shared.empty() && state.entries.empty() && state.pod_entries.empty()) return {};
+  if (shared.empty()) return {{Kind::kEmptyDefault, "default cpuset cannot be empty"}};
+  std::vector<StateFault> find_faults;
+  if (config_.options.strict_reservation) {
+    if (reserved_.intersects(shared))
+      find_faults.push_back(
+          {Kind::kReservedShared, "some of strictly reserved cpus: " + quoted(reserved_) +
+                                      " are present in defaultCpuSet: " + quoted(shared)});
+  } else if (!reserved_.subset_of(shared)) {
+    find_faults.push_back(
+        {Kind::kReservedMissing, "not all reserved cpus: " + quoted(reserved_) +
+                                     " are present in defaultCpuSet: " + quoted(shared)});
+  }
+  add_overlaps(state, find_faults);
+  if ((shared | assigned) != managed_cpus())
+    find_faults.push_back(
+        {Kind::kOtherCpus, "current set of available CPUs " + quoted(managed_cpus()) +
+                               " doesn't match with CPUs in state " + quoted(shared | assigned)});
+  return find_faults;
+}
+
+// --- hints -----------------------------------------------------------------------------------
+
+ProviderHints StaticPolicy::hints_for(int count, CpuSet available, const CpuSet& reusable) const {
+  return {{kCpu, cpu_hints(topology(), {.count = count,
+                                        .available = std::move(available),
+                                        .reusable = on_this_machine(reusable),
+                                        .align_by_socket = config_.options.align_by_socket})}};
+}
+
+ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod,
+                                  const Container& container) const {
+  const int count = exclusive_cpus_requested(pod, container);
+  if (count == 0) return {};
+  if (const CpuSet* const has = exclusive_cpus(state, pod.uid, container.name))
+    return has->size() == count ? hints_for(count, *has, {}) : kCannot;
+  return hints_for(count, available(state), reusable_cpus(state, pod));
+}
+
+ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod) const {
+  const int count = exclusive_cpus_requested(pod);
+  if (count == 0) return {};
+  const auto assigned = assigned_if_complete(state, pod);
+  if (!assigned) return kCannot;
+  return hints_for(count, available(state), reusable_cpus(state, pod) | *assigned);
+}
+
+// --- allocating ------------------------------------------------------------------------------
+
+// Of the pool, CPUs whose core is partly reserved do not count. The kubelet does not count what the
+// pod may reuse either, and so refuses a pod whose init container took the last cores.
+std::optional<Refusal> StaticPolicy::check_smt_alignment(const CpuSet& pool, int count) const {
+  if (!config_.options.full_pcpus_only) return std::nullopt;
+  const int per_core = topology().cpus_per(Level::kCore);
+  if (count % per_core != 0) return SmtAlignmentError{count, per_core};
+  const int physical = (pool - reserved_cores_).size();
+  if (count > physical) return SmtAlignmentError{count, per_core, physical};
+  return std::nullopt;
+}
+
+CpuSet StaticPolicy::cpus_of_affinity(std::optional<NodeSet> affinity) const {
+  if (!affinity) return {};
+  const CpuSet cpus = topology().cpus_of(*affinity);
+  return config_.options.align_by_socket ? topology().widened(cpus, Level::kSocket) : cpus;
+}
+
+// As many as there are where the hint points; the rest from anywhere.
+TakeResult StaticPolicy::take_with_affinity(const CpuSet& pool, int count,
+                                            std::optional<NodeSet> affinity) const {
+  const TakeRules rules = take_rules(config_.options, topology());
+  const CpuSet aligned = pool & cpus_of_affinity(affinity);
+  TakeResult first = take(topology(), aligned, std::min(count, aligned.size()), rules);
+  if (!first) return first;
+  TakeResult rest = take(topology(), pool - *first, count - first->size(), rules);
+  if (!rest) return rest;
+  return *first | *rest;
+}
+
+tl::expected<CpuState, Refusal> StaticPolicy::allocate(CpuState state, const Pod& pod,
+                                                       const Container& container,
+                                                       std::optional<NodeSet> affinity) const {
+  const int count = exclusive_cpus_requested(pod, container);
+  if (count == 0) return state;
+  // Before the check of alignment: the kubelet, the other way round, refuses a container its own
+  // CPUs when it is admitted again after a restart on a full node.
+  if (exclusive_cpus(state, pod.uid, container.name)) return state;
+  // The kubelet's pool, siblings of reserved CPUs and all, even under full-pcpus-only: when a hint
+  // or an uncore cache is tight, one of them can be handed out.
+  const CpuSet pool = available(state) | on_this_machine(reusable_cpus(state, pod));
+  if (const auto refusal = check_smt_alignment(pool, count)) return tl::make_unexpected(*refusal);
+  const TakeResult taken = take_with_affinity(pool, count, affinity);
+  if (!taken) return tl::make_unexpected(Refusal{taken.error()});
+  state.default_set -= *taken;
+  state.entries[pod.uid][container.name] = *taken;
+  return state;
+}
+
+}  // namespace headroom

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// StaticPolicy: the kubelet's static CPU manager on one machine, as functions from state to state
+// (KUBELET.md 5). Checked once, at its making; it remembers nothing of what it gave.
+#pragma once
+
+#include "judge/cpuset/hints/cpu_hints.h"
+#include "judge/cpuset/hints/device_hints.h"
+#include "judge/cpuset/hints/hint_merge.h"
+#include "judge/cpuset/policy/cpu_refusal.h"
+#include "judge/cpuset/policy/cpu_state.h"
+#include "judge/cpuset/policy/policy_options.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/pod.h>
+#include <headroom/topology.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom {
+
+struct CpuReservation {
+  int count = 0;                 // system + kube reserved
+  std::optional<CpuSet> cpus{};  // reservedSystemCPUs: these, and their number is the count
+  MilliCpu amount{};             // what the count was rounded up from; 0: the count itself
+};
+// Whole CPUs: 1100m is two.
+CpuReservation reservation_of(MilliCpu system_and_kube);
+
+struct StaticPolicyConfig {
+  Topology topology;
+  CpuPolicyOptions options{};
+  CpuReservation reservation{};
+  TopologyRules topology_rules{};
+  DeviceNodes devices{};
+};
+
+// What makes a state one that this policy cannot go on from.
+struct StateFault {
+  enum class Kind : std::uint8_t {
+    kEmptyDefault,     // although something is assigned
+    kReservedMissing,  // of the default set
+    kReservedShared,   // in the default set, under strict-cpu-reservation
+    kOverlap,          // assigned, and in the default set
+    kOtherCpus,        // not the CPUs of this machine
+  };
+  Kind kind;
+  std::string what;  // the kubelet's words
+};
+
+class StaticPolicy {
+ public:
+  // Everything that is wrong with the configuration, not the first thing.
+  static tl::expected<StaticPolicy, Complaints> of(StaticPolicyConfig config);
+
+  const StaticPolicyConfig& config() const { return config_; }
+  const Topology& topology() const { return config_.topology; }
+  const CpuSet& reserved() const { return reserved_; }
+
+  // Nothing assigned yet.
+  CpuState initial() const { return {.default_set = managed_cpus()}; }
+  // Empty: go on. An empty state has none; it stands for initial().
+  std::vector<StateFault> find_faults(const CpuState& state) const;
+
+  // What one container hints at, or the pod as a whole. None where it wants no exclusive CPUs.
+  ProviderHints hints(const CpuState& state, const Pod& pod, const Container& container) const;
+  ProviderHints hints(const CpuState& state, const Pod& pod) const;
+
+  // The state in which the container has its CPUs: the same one if it has them already, or wants
+  // none. `affinity` is what the topology manager merged; absent: anywhere.
+  tl::expected<CpuState, Refusal> allocate(CpuState state, const Pod& pod,
+                                           const Container& container,
+                                           std::optional<NodeSet> affinity) const;
+
+ private:
+  explicit StaticPolicy(StaticPolicyConfig config) : config_(std::move(config)) {}
+
+  std::optional<std::string> reserve();
+  CpuSet managed_cpus() const;  // what default set and assignments make together
+  // A state may know CPUs that this machine has lost: nobody is given these.
+  CpuSet on_this_machine(const CpuSet& cpus) const { return cpus & topology().cpus(); }
+  CpuSet available(const CpuState& state) const {
+    return on_this_machine(state.default_set) - reserved_;
+  }
+  std::optional<Refusal> check_smt_alignment(const CpuSet& pool, int count) const;
+  TakeResult take_with_affinity(const CpuSet& pool, int count,
+                                std::optional<NodeSet> affinity) const;
+  CpuSet cpus_of_affinity(std::optional<NodeSet> affinity) const;
+  ProviderHints hints_for(int count, CpuSet available, const CpuSet& reusable) const;
+
+  StaticPolicyConfig config_;
+  CpuSet reserved_;
+  CpuSet reserved_cores_;  // with their SMT siblings
+};
+
+}  // namespace headroom

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Span: over how much of the machine a set of CPUs is spread.
+#pragma once
+
+#include <headroom/cpuset.h>
+#include <headroom/topology.h>
+
+namespace headroom {
+
+// How many of each hold a CPU of the set; CPUs that the topology does not know do not count.
+struct Span {
+  int numa_nodes = 0;
+  int sockets = 0;
+  int caches = 0;  // uncore: an L3, or what stands for one
+  int cores = 0;
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+Span span_of(const Topology& topology, const CpuSet& cpus);
+
+// Cores that lie in `free` with all their threads.
+int count_whole_cores(const Topology& topology, const CpuSet& free);
+
+// Of the CPUs in `free`, as many as one NUMA node has at the most: what still fits into one.
+int max_on_one_node(const Topology& topology, const CpuSet& free);
+
+}  // namespace headroom

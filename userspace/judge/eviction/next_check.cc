@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/next_check.h"
+
+#include "judge/eviction/ladder.h"
+#include "judge/eviction/no_execute.h"
+#include "judge/eviction/node_reclaim.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headroom::judge_eviction {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr double kTrendMemory = 1.0;  // seconds: the weight of a sample decays by 1/e in this time
+constexpr duration<double> kForecastHorizon{3600};
+// A fork storm on every CPU of a large machine, in tasks per second.
+constexpr double kFastestFork = 100'000;
+// Swap fills at a device's rate, tasks at the kernel's: no need to look more often than this.
+constexpr Duration kSlowFloor = milliseconds(20);
+// Soft thresholds are graced in seconds: seeing one cross a moment late costs nothing.
+constexpr Duration kSoftFloor = milliseconds(100);
+// A dying pod is watched this closely; each look is a pass over every cgroup.
+constexpr Duration kVictimPeriod = milliseconds(5);
+// The guard's timer is served by a softirq, which a busy machine puts off: it is not left alone
+// with what could be gone sooner than this.
+constexpr Duration kGuardLag = milliseconds(250);
+// A threshold that is met while nobody can be evicted is retried this often.
+constexpr Duration kRetryPeriod = milliseconds(100);
+
+Trend follow(const Trend& was, const Observation& seen) {
+  if (!was.last) return Trend{seen, 0};
+  const double seconds = duration<double>(seen.at - was.last->at).count();
+  if (seconds <= 0) return was;
+  const double slope = static_cast<double>(seen.available - was.last->available) / seconds;
+  const double weight = 1 - std::exp(-seconds / kTrendMemory);
+  return Trend{seen, was.per_second + weight * (slope - was.per_second)};
+}
+
+std::optional<Duration> time_to(const ThresholdReading& reading, const Trend& trend) {
+  if (!reading.limit || !reading.available || trend.per_second >= 0) return std::nullopt;
+  if (*reading.available <= *reading.limit) return Duration::zero();
+  const auto distance = static_cast<double>(*reading.available - *reading.limit);
+  const duration<double> left{distance / -trend.per_second};
+  if (left > kForecastHorizon) return std::nullopt;
+  return duration_cast<Duration>(left);
+}
+
+// Of the signal's unit per second; absent: a disk, which does not fill in milliseconds, or what is
+// taken over a window.
+std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
+  if (signal == Signal::kMemoryPressure) return std::nullopt;
+  switch (condition_of(signal)) {
+    case Condition::kMemoryPressure:
+      return static_cast<double>(policy.fastest_fill);
+    case Condition::kPidPressure:
+      return kFastestFork;
+    case Condition::kDiskPressure:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// How long this threshold may safely go unwatched.
+Duration time_until_check(const Policy& policy, const ThresholdReading& reading, Instant at) {
+  const Threshold& threshold = policy.thresholds[reading.index];
+  if (!reading.available || !reading.limit) return policy.check_ceiling;
+  if (reading.met) return kRetryPeriod;
+  if (reading.below_since)
+    return std::max<Duration>(*reading.below_since + threshold.grace - at, Duration::zero());
+  const auto fastest = fastest_fill(policy, threshold.signal);
+  if (!fastest) return policy.check_ceiling;
+  const auto distance = static_cast<double>(*reading.available - *reading.limit);
+  const auto left = duration_cast<Duration>(duration<double>(distance / *fastest));
+  const Duration floor = is_memory(threshold.signal) ? Duration::zero() : kSlowFloor;
+  return std::max(left, threshold.hard() ? floor : kSoftFloor);
+}
+
+// The node's memory, while it is above this threshold.
+bool is_guarded(const Policy& policy, const ThresholdReading& reading) {
+  return policy.thresholds[reading.index].signal == Signal::kMemoryAvailable && !reading.met &&
+         !reading.below_since && reading.available && reading.limit;
+}
+
+Duration until_victims(const History& history, Instant at, Duration ceiling) {
+  Duration soonest = ceiling;
+  for (const Victim& victim : history.victims) {
+    switch (victim.phase) {
+      case Victim::Phase::kTerminating:
+        // Looked at now and then so that an early exit is noticed before its grace is over.
+        soonest = std::min({soonest, victim.deadline - at, Duration(kRetryPeriod)});
+        break;
+      case Victim::Phase::kPreStop:
+      case Victim::Phase::kRemoving:
+        soonest = std::min({soonest, victim.sigterm_due - at, Duration(kRetryPeriod)});
+        break;
+      case Victim::Phase::kKilled:
+        soonest = std::min(soonest, kVictimPeriod);
+        break;
+      case Victim::Phase::kTimedOut:
+      case Victim::Phase::kDryRun:
+        break;
+    }
+  }
+  return soonest;
+}
+
+}  // namespace
+
+void forecast(const Policy& policy, const Snapshot& snapshot, const History& before,
+              Verdict& verdict) {
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const auto& seen = snapshot.observations[i];
+    verdict.after.trends[i] = seen ? follow(before.trends[i], *seen) : before.trends[i];
+  }
+  for (ThresholdReading& reading : verdict.thresholds) {
+    const auto signal = static_cast<std::size_t>(policy.thresholds[reading.index].signal);
+    // What was lost in the last moment is no stock that runs out.
+    if (policy.thresholds[reading.index].signal == Signal::kMemoryPressure) continue;
+    reading.time_to = time_to(reading, verdict.after.trends[signal]);
+  }
+}
+
+std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict) {
+  std::optional<Bytes> least;
+  for (const ThresholdReading& reading : verdict.thresholds) {
+    const Signal signal = policy.thresholds[reading.index].signal;
+    if (signal != Signal::kMemoryAvailable && signal != Signal::kAllocatableMemoryAvailable)
+      continue;
+    if (!reading.available || !reading.limit || *reading.available <= *reading.limit) continue;
+    const Bytes left{*reading.available - *reading.limit};
+    least = least ? std::min(*least, left) : left;
+  }
+  return least;
+}
+
+void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict) {
+  // An act just decided is looked after at once, and so is what came of one.
+  const bool eventful = !verdict.decisions.empty() || !verdict.eviction_ends.empty();
+  Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
+  Duration alone = policy.check_ceiling;  // what a guard spares us
+  for (const ThresholdReading& reading : verdict.thresholds) {
+    const Duration own = time_until_check(policy, reading, snapshot.at);
+    Duration& of_it = is_guarded(policy, reading) && own >= kGuardLag ? alone : wait;
+    of_it = std::min(of_it, own);
+  }
+  if (const auto step = time_to_ladder_step(policy, snapshot, verdict))
+    wait = std::min(wait, *step);
+  if (is_reclaim_running(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);
+  wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
+  if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
+    wait = std::min(wait, *timer - snapshot.at);
+  const auto bounded = [&](Duration after) {
+    return snapshot.at + std::clamp(after, policy.check_floor, policy.check_ceiling);
+  };
+  verdict.next_check_guarded = bounded(wait);
+  verdict.next_check = bounded(std::min(wait, alone));
+}
+
+}  // namespace headroom::judge_eviction

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/predicted_release.h"
+
+#include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/threshold/threshold.h"
+#include "judge/eviction/unit_selection.h"
+#include "judge/eviction/victims.h"
+
+#include <algorithm>
+
+namespace headroom::judge_eviction {
+namespace {
+
+std::int64_t known_or_none(std::uint64_t value) {
+  return value == HR_UNKNOWN ? 0 : static_cast<std::int64_t>(value);
+}
+
+std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
+  const auto held = held_by_processes(record);
+  return held ? std::optional(held->count) : std::nullopt;
+}
+
+std::optional<Bytes> memory_and_swap(const PodReading* reading) {
+  if (!reading || !reading->record || !(reading->record->valid & HR_MEMORY_USAGE))
+    return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(reading->record->memory_usage) +
+               known_or_none(reading->record->swap_usage)};
+}
+
+Duration cpu_time(const hr_record& record) {
+  return record.valid & HR_CPU ? Duration(static_cast<std::int64_t>(record.cpu_usage_ns))
+                               : Duration::zero();
+}
+
+// What this victim has yet to give back; absent: nobody can say.
+std::optional<std::int64_t> outstanding(const Victim& victim, Signal signal) {
+  const bool same_unit = resource_of(victim.reason.signal) == resource_of(signal);
+  return same_unit ? victim.due_before : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Bytes> current_held(const Victim& victim, const PodReading* reading) {
+  if (victim.part.unit != EvictionUnit::kContainer) return memory_and_swap(reading);
+  const PartReading* part = reading ? reading_of(*reading, victim.part.cgroup) : nullptr;
+  return part ? part->usage : std::nullopt;
+}
+
+bool is_sized(Signal signal) {
+  return is_memory(signal) || signal == Signal::kPidAvailable || signal == Signal::kSwapAvailable;
+}
+
+std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
+                                              ImageStorage images) {
+  if (is_disk(signal))
+    return reading.disk ? std::optional(disk_usage(signal, images, *reading.disk)) : std::nullopt;
+  if (!reading.record) return std::nullopt;
+  if (wants_memory(signal)) return memory_of_processes(*reading.record);
+  if (signal == Signal::kPidAvailable && (reading.record->valid & HR_PIDS))
+    return static_cast<std::int64_t>(reading.record->pids_current);
+  const hr_record& record = *reading.record;
+  const bool has_swap = (record.valid & HR_MEMORY_USAGE) && record.swap_usage != HR_UNKNOWN;
+  if (signal == Signal::kSwapAvailable && has_swap)
+    return static_cast<std::int64_t>(record.swap_usage);
+  return std::nullopt;
+}
+
+std::int64_t retained_after_kill(const History& history, const PodReading& reading, Signal signal,
+                                 Instant at) {
+  for (const Victim& victim : history.victims) {
+    if (victim.cgroup != reading.cgroup || !victim.part.whole()) continue;
+    const bool waits = victim.phase == Victim::Phase::kKilled ||
+                       (victim.phase == Victim::Phase::kTimedOut && at < victim.sigterm_due);
+    if (waits && resource_of(victim.reason.signal) == resource_of(signal))
+      return victim.due.value_or(0);
+  }
+  return 0;
+}
+
+namespace {
+
+constexpr Duration kExit = std::chrono::milliseconds(5);
+constexpr std::int64_t kSmallPerMiB = 80'000'000 / 1024, kHugePerMiB = 4'000'000 / 1024;  // ns
+
+}  // namespace
+
+Duration predicted_time(Bytes held) {
+  return kExit + Duration((held.count >> 20) * kSmallPerMiB);
+}
+
+Duration predicted_time(const PodReading& reading) {
+  const auto held = reading.record ? memory_of_processes(*reading.record) : std::nullopt;
+  if (!held) return kExit;
+  const std::int64_t huge = std::min(
+      *held, known_or_none(reading.record->anon_thp) + known_or_none(reading.record->shmem_thp));
+  return predicted_time(Bytes{*held - huge}) + Duration((huge >> 20) * kHugePerMiB);
+}
+
+namespace {
+
+// What is left to come of the victim, of the pod or of the part that goes.
+std::optional<std::int64_t> left_of(const Victim& victim, const PodReading& reading) {
+  switch (victim.part.unit) {
+    case EvictionUnit::kPod:
+      return predicted_release(victim.reason.signal, reading);
+    case EvictionUnit::kContainer: {
+      const PartReading* part = reading_of(reading, victim.part.cgroup);
+      return part && part->release ? std::optional(part->release->count) : std::nullopt;
+    }
+    case EvictionUnit::kProcess:
+      break;  // all of it comes at once, when it exits
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void update_expected_release(Victim& victim, const PodReading* reading) {
+  victim.due_before = victim.due;
+  const bool killed =
+      victim.phase == Victim::Phase::kKilled || victim.phase == Victim::Phase::kTimedOut;
+  if (!killed || !victim.due || !reading || is_disk(victim.reason.signal)) return;
+  if (const auto left = left_of(victim, *reading)) victim.due = std::min(*left, *victim.due);
+}
+
+void update_least_held(Victim& victim, const PodReading* reading) {
+  update_expected_release(victim, reading);
+  if (const auto left = current_held(victim, reading))
+    victim.left = victim.left ? std::min(*left, *victim.left) : *left;
+}
+
+bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& risen) {
+  victim.due_before = victim.due;
+  if (!victim.due) return false;
+  const bool counted = reading && reading->record && (reading->record->valid & HR_PIDS);
+  const std::int64_t left =
+      counted ? std::min(static_cast<std::int64_t>(reading->record->pids_current), *victim.due)
+              : *victim.due - std::min(risen, *victim.due);
+  const std::int64_t reaped = *victim.due - left;
+  risen -= std::min(risen, reaped);
+  victim.due = left;
+  return reaped > 0;
+}
+
+void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, Instant at) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  constexpr Duration kStill = seconds(1), kLongest = seconds(30), kSomeTime = milliseconds(1);
+  constexpr Bytes kSomeMemory = 1_MiB;
+  if (victim.phase != Victim::Phase::kKilled) return;
+  const auto left = current_held(victim, reading);
+  // What lives again does not get on with dying.
+  if (!left || has_new_process_after_kill(victim, reading)) return;
+  // Of a part the pod's CPU time says nothing: others in it live on.
+  const Duration ran = victim.part.whole() ? cpu_time(*reading->record) : victim.ran;
+  // The first pass after the kill has nothing to compare with.
+  if (victim.left && *victim.left - *left < kSomeMemory && ran - victim.ran < kSomeTime) return;
+  victim.left = victim.left ? std::min(*left, *victim.left) : *left;
+  victim.ran = ran;
+  victim.deadline = std::max(victim.deadline, std::min(at + kStill, victim.killed_at + kLongest));
+}
+
+std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,
+                                      const Verdict& verdict, std::uint32_t index) {
+  const Threshold& threshold = policy.thresholds[index];
+  const Observation& seen = *of(snapshot.observations, threshold.signal);
+  std::int64_t missing = *verdict.thresholds[index].limit - seen.available;
+  if (threshold.min_reclaim) missing += resolve(*threshold.min_reclaim, seen.capacity);
+  for (const Victim& victim : verdict.after.victims) {
+    if (!is_waited_for(victim, threshold.signal)) continue;
+    const auto coming = outstanding(victim, threshold.signal);
+    if (!coming) return std::nullopt;
+    missing -= *coming;
+  }
+  return missing;
+}
+
+}  // namespace headroom::judge_eviction

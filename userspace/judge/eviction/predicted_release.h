@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Release: what a death gives back, so that as many die as will do and no more.
+//
+// Shortages of memory, swap and tasks are sized: as many go as it takes. For pressure and for a
+// disk one goes at a time, as under the kubelet: pods' files are measured now and then, and a
+// writer holds more by now.
+#pragma once
+
+#include <headroom/judge.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace headroom::judge_eviction {
+
+bool is_sized(Signal signal);
+
+// Of what the signal ranks by; absent: unknown, or not foretold. Of memory: what processes alone
+// hold (anonymous and shared memory, page tables, stacks). Page cache stays when its reader dies; a
+// tmpfs that others see too stays as well, which nobody can tell beforehand: it is noticed when the
+// victim is gone and the signal no better. Of swap and tasks: what the cgroup holds. Of a disk: all
+// that the ranking counts, which is the most that can come back.
+std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
+                                              ImageStorage images = {});
+
+// Of that, what no kill has freed yet: a victim that was killed and lives on gives back only what
+// it has grown by since, until its back-off is over.
+std::int64_t retained_after_kill(const History& history, const PodReading& reading, Signal signal,
+                                 Instant at);
+
+// From the kill to the last page: 75 to 82 ms/GiB of 4 KiB pages, 3 to 4 of huge ones (measured),
+// and the exit itself.
+Duration predicted_time(const PodReading& reading);
+// Of so much in small pages.
+Duration predicted_time(Bytes held);
+
+// Memory and swap of the cgroup that the victim, or its process, is in; absent: unknown.
+std::optional<Bytes> current_held(const Victim& victim, const PodReading* reading);
+
+// Moves the least that a killed victim has held since its kill on to this pass.
+void update_least_held(Victim& victim, const PodReading* reading);
+
+// Moves Victim::due of a victim that is gone on to this pass: by the tasks its cgroup still counts,
+// or, the cgroup gone as well, by what pid.available has risen, taken from `risen`. True if some
+// were reaped.
+bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& risen);
+
+// Moves Victim::due on to this pass. `reading` may be null.
+void update_expected_release(Victim& victim, const PodReading* reading);
+
+// Who gets on with dying, that is gives memory back or takes CPU time, is waited for: his deadline
+// is moved on to a second after the latest pass that saw it, or could not tell, but not beyond half
+// a minute after the kill. So a machine that is slow takes nobody for stuck. `reading` may be null.
+void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, Instant at);
+
+// What is still missing once all who are dying have given back what they hold: at most zero if
+// that is enough, absent if nobody can say (then they are waited for). `threshold` is an index into
+// the policy's, known to be below its limit.
+std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,
+                                      const Verdict& verdict, std::uint32_t threshold);
+
+}  // namespace headroom::judge_eviction

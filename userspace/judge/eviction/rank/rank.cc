@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/rank/rank.h"
+
+#include "judge/eviction/rank/disk_signals.h"
+#include "judge/resources/pod_resources.h"
+
+#include <algorithm>
+#include <compare>
+#include <limits>
+
+namespace headroom {
+namespace {
+
+// Saturated, so that a manifest that asks for -8Ei cannot wrap the order.
+std::int64_t difference(std::int64_t usage, std::int64_t credit) {
+  std::int64_t left = 0;
+  if (!__builtin_sub_overflow(usage, credit, &left)) return left;
+  return credit > 0 ? std::numeric_limits<std::int64_t>::min()
+                    : std::numeric_limits<std::int64_t>::max();
+}
+
+std::optional<std::int64_t> excess(const Candidate& candidate) {
+  if (!candidate.usage) return std::nullopt;
+  return difference(*candidate.usage, candidate.credit);
+}
+
+// --- a ranking is a list of comparators ------------------------------------------------------
+
+// Less: `a` is evicted before `b`.
+using Compare = std::strong_ordering (*)(const Candidate& a, const Candidate& b);
+
+// Not the kubelet's: it ranks no pod that it cannot describe.
+std::strong_ordering described_first(const Candidate& a, const Candidate& b) {
+  return a.description <=> b.description;
+}
+std::strong_ordering unknown_first(const Candidate& a, const Candidate& b) {
+  return a.usage.has_value() <=> b.usage.has_value();
+}
+std::strong_ordering over_request_first(const Candidate& a, const Candidate& b) {
+  if (!a.usage || !b.usage) return std::strong_ordering::equal;
+  return (*b.usage > b.request) <=> (*a.usage > a.request);
+}
+std::strong_ordering lower_priority_first(const Candidate& a, const Candidate& b) {
+  return a.priority <=> b.priority;
+}
+std::strong_ordering larger_excess_first(const Candidate& a, const Candidate& b) {
+  return excess(b) <=> excess(a);
+}
+std::strong_ordering by_index(const Candidate& a, const Candidate& b) {
+  return a.pod <=> b.pod;
+}
+
+constexpr Compare kByRequest[] = {described_first,      unknown_first,       over_request_first,
+                                  lower_priority_first, larger_excess_first, by_index};
+constexpr Compare kByPriority[] = {described_first, lower_priority_first, unknown_first,
+                                   larger_excess_first, by_index};
+
+std::span<const Compare> comparators(Signal signal) {
+  if (signal == Signal::kPidAvailable) return kByPriority;
+  return kByRequest;
+}
+
+// --- what of a pod a signal counts -----------------------------------------------------------
+
+// For inodes the kubelet holds usage against none requested, but then subtracts the bytes of
+// ephemeral-storage, which makes no sense and is kept so that both choose the same victim.
+void hold_against(Signal signal, Bytes memory_request, Bytes storage_request,
+                  Candidate& candidate) {
+  if (signal == Signal::kPidAvailable) return;
+  candidate.credit = (is_disk(signal) ? storage_request : memory_request).count;
+  candidate.request = counts_inodes(signal) ? 0 : candidate.credit;
+}
+
+// A pod that has stats, but not this one, ranks as using none of it: the kubelet's rule.
+std::int64_t usage_of(Signal signal, ImageStorage images, const PodUsage& usage) {
+  const std::int64_t held = usage.working_set ? usage.working_set->count : 0;
+  if (wants_memory(signal)) return held;
+  if (signal == Signal::kSwapAvailable) return held + (usage.swap ? usage.swap->count : 0);
+  if (signal == Signal::kPidAvailable) return usage.processes ? *usage.processes : 0;
+  return disk_usage(signal, images, usage.containers, usage.local_volumes);
+}
+
+// Memory and swap together: what is swapped out would be memory again, and what is in memory is
+// what will be swapped out next.
+std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
+  const auto held = working_set(record);
+  if (!held || record.swap_usage == HR_UNKNOWN) return std::nullopt;
+  return held->count + static_cast<std::int64_t>(record.swap_usage);
+}
+
+std::optional<std::int64_t> usage_now(Signal signal, ImageStorage images,
+                                      const PodReading& reading) {
+  if (is_disk(signal)) {
+    if (!reading.disk) return std::nullopt;
+    return disk_usage(signal, images, *reading.disk);
+  }
+  if (!reading.record) return std::nullopt;
+  if (signal == Signal::kPidAvailable) {
+    if (!(reading.record->valid & HR_PIDS)) return std::nullopt;
+    return static_cast<std::int64_t>(reading.record->pids_current);
+  }
+  if (signal == Signal::kSwapAvailable) return memory_and_swap(*reading.record);
+  const auto held = working_set(*reading.record);
+  return held ? std::optional(held->count) : std::nullopt;
+}
+
+}  // namespace
+
+bool evicts_before(Signal signal, const Candidate& a, const Candidate& b) {
+  for (const Compare compare : comparators(signal))
+    if (const auto order = compare(a, b); order != 0) return order < 0;
+  return false;
+}
+
+void rank(Signal signal, std::span<Candidate> candidates) {
+  std::sort(candidates.begin(), candidates.end(),
+            [&](const Candidate& a, const Candidate& b) { return evicts_before(signal, a, b); });
+}
+
+void rank_first(Signal signal, std::size_t most, std::span<Candidate> candidates) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(most, candidates.size()));
+  std::partial_sort(
+      candidates.begin(), candidates.begin() + count, candidates.end(),
+      [&](const Candidate& a, const Candidate& b) { return evicts_before(signal, a, b); });
+}
+
+Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading) {
+  Candidate candidate;
+  candidate.usage = usage_now(signal, images, reading);
+  candidate.priority = reading.pod->priority;
+  candidate.description = reading.description;
+  hold_against(signal, reading.memory_request, reading.storage_request, candidate);
+  return candidate;
+}
+
+std::vector<std::uint32_t> rank(Signal signal, ImageStorage images,
+                                std::span<const RankInput> contenders) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(contenders.size());
+  for (const RankInput& contender : contenders) {
+    Candidate each{.pod = static_cast<std::uint32_t>(candidates.size()),
+                   .usage = {},
+                   .priority = contender.pod->priority};
+    if (contender.usage) each.usage = usage_of(signal, images, *contender.usage);
+    hold_against(signal, Bytes{eviction_request(*contender.pod, "memory").value()},
+                 Bytes{eviction_request(*contender.pod, "ephemeral-storage").value()}, each);
+    candidates.push_back(each);
+  }
+  rank(signal, candidates);
+  std::vector<std::uint32_t> order;
+  order.reserve(candidates.size());
+  for (const Candidate& each : candidates)
+    order.push_back(each.pod);
+  return order;
+}
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranking: in which order pods would be evicted, signal by signal (KUBELET.md 1.6). QoS class is
+// no key; nor is being critical: who may not be evicted is passed over, not ranked lower.
+#pragma once
+
+#include "judge/eviction/rank/pod_usage.h"
+
+#include <headroom/judge.h>
+#include <headroom/pod.h>
+#include <headroom/signal.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace headroom {
+
+// Pods whose description is awaited come last (PodDescription). Of the others, and among those:
+// no usage known, over its request, lower priority, further over its request; then the index, so
+// that equals always fall in the same order. Of tasks, which nobody requests: lower priority, no
+// usage known, more of them. Total where indices differ.
+bool evicts_before(Signal signal, const Candidate& a, const Candidate& b);
+
+// First to die first. In place; allocates nothing.
+void rank(Signal signal, std::span<Candidate> candidates);
+// So many of them, and the others after these in any order: far cheaper where few are wanted.
+void rank_first(Signal signal, std::size_t most, std::span<Candidate> candidates);
+
+// The numbers of one pod for one signal.
+Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading);
+
+struct RankInput {
+  const Pod* pod = nullptr;         // never null
+  const PodUsage* usage = nullptr;  // null: no stats
+};
+
+// Indices into `contenders`, first to die first.
+std::vector<std::uint32_t> rank(Signal signal, ImageStorage images,
+                                std::span<const RankInput> contenders);
+
+}  // namespace headroom

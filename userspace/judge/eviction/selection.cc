@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/selection.h"
+
+#include "judge/eviction/predicted_release.h"
+#include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/rank/rank.h"
+#include "judge/eviction/unit_selection.h"
+#include "judge/eviction/victims.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace headroom::judge_eviction {
+namespace {
+
+using Selection = Candidate::Selection;
+
+// A pod's disk usage older than this is asked for again before anyone is chosen by it...
+constexpr Duration kDiskStale = std::chrono::seconds(60);
+// ...for so long; then by what is known.
+constexpr Duration kDiskPatience = std::chrono::seconds(30);
+
+// In one round; the next is milliseconds away.
+constexpr std::size_t kMostAtOnce = 32;
+
+// Before its place in the ranking is known.
+Selection select_or_skip(const PodReading& reading, const History& history,
+                         const Candidate& candidate, Instant at) {
+  if (reading.critical) return Selection::kCritical;
+  if (is_excluded(history, reading, at)) return Selection::kAlreadyTerminating;
+  if (reading.record && reading.record->populated == 0) return Selection::kEmpty;
+  return candidate.usage ? Selection::kOutranked : Selection::kUnknown;
+}
+
+// A static pod may be the culprit: over its request, and first of all who live.
+void clear_critical_exemption(const Snapshot& snapshot, std::vector<Candidate>& ranking) {
+  const auto first = std::find_if(ranking.begin(), ranking.end(), [](const Candidate& each) {
+    return each.selection != Selection::kEmpty && each.selection != Selection::kAlreadyTerminating;
+  });
+  if (first == ranking.end() || first->selection != Selection::kCritical) return;
+  const Pod& pod = *snapshot.pods[first->pod].pod;
+  if (pod.is_static && pod.priority < kSystemCriticalPriority && first->usage &&
+      *first->usage > first->request)
+    first->selection = Selection::kOutranked;
+}
+
+// What all candidates of this fate should give back together.
+std::int64_t total_predicted(const std::vector<Candidate>& ranking, Selection selection) {
+  std::int64_t sum = 0;
+  for (const Candidate& entry : ranking)
+    if (entry.selection == selection &&
+        __builtin_add_overflow(sum, entry.predicted.value_or(0), &sum))
+      return std::numeric_limits<std::int64_t>::max();
+  return sum;
+}
+
+// The kubelet ranks a pod without stats first of all and kills it on no evidence. Here it keeps
+// that rank but is passed over while a pod with a reading can be evicted. One that gives back next
+// to nothing comes last; short of memory it is better than the kernel's OOM killer, else it is
+// evicted only if it and those like it hold what is missing.
+Candidate* pick(Signal signal, std::vector<Candidate>& ranking, PodDescription description,
+                bool futile_help) {
+  const auto may_be_last = [&](const Candidate& entry) {
+    return futile_help && (wants_memory(signal) || entry.predicted.value_or(0) > 0);
+  };
+  for (const Selection eligible :
+       {Selection::kOutranked, Selection::kUnknown, Selection::kNothingToFree})
+    for (Candidate& entry : ranking)
+      if (entry.selection == eligible && entry.description == description &&
+          (eligible != Selection::kNothingToFree || may_be_last(entry)))
+        return &entry;
+  return nullptr;
+}
+
+// A pod whose description is awaited is chosen only when every other pod is gone or exempt.
+Candidate* pick(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  const bool futile_help =
+      wants_memory(signal) || total_predicted(ranking, Selection::kNothingToFree) >= missing;
+  for (const PodDescription description :
+       {PodDescription::kComplete, PodDescription::kAwaited, PodDescription::kAwaitedProtected})
+    if (Candidate* const found = pick(signal, ranking, description, futile_help)) return found;
+  return nullptr;
+}
+
+// Of memory: what the pod holds is nearly all page cache, which stays, and what it would free is
+// not enough. Of all else: what it would free is next to nothing beside what is missing; and where
+// all candidates together do not hold what is missing, the shortage is not theirs, so one alone
+// must hold half of it.
+bool is_futile(Signal signal, const Candidate& candidate, std::int64_t missing,
+               std::int64_t together) {
+  constexpr std::int64_t kWorthwhile = 8;  // at least one part in so many
+  if (!candidate.predicted || !candidate.usage || *candidate.predicted >= missing) return false;
+  if (wants_memory(signal)) return *candidate.predicted < *candidate.usage / kWorthwhile;
+  const std::int64_t parts = together < missing ? 2 : kWorthwhile;
+  return *candidate.predicted == 0 || *candidate.predicted < missing / parts;
+}
+
+void mark_futile(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  const std::int64_t together = total_predicted(ranking, Selection::kOutranked);
+  for (Candidate& entry : ranking)
+    if (entry.selection == Selection::kOutranked && is_futile(signal, entry, missing, together))
+      entry.selection = Selection::kNothingToFree;
+}
+
+// The grace a pod is given: none for a hard threshold unless policy grants it; for a soft one
+// min(maximum, the pod's own), a negative maximum deferring to the pod (KUBELET.md 1.7).
+Duration grace_for(const Policy& policy, const Reason& reason, const Pod& pod) {
+  if (reason.hard) return policy.hard_grace;
+  constexpr std::chrono::seconds kDefaultPodGrace{30};
+  const auto own = pod.termination_grace.value_or(kDefaultPodGrace);
+  return policy.max_pod_grace.count() < 0 ? own : std::min(policy.max_pod_grace, own);
+}
+
+std::optional<Bytes> held_by(const PodReading& reading) {
+  return reading.record ? working_set(*reading.record) : std::nullopt;
+}
+
+}  // namespace
+
+Act first_act(const Pod& pod, Duration grace) {
+  if (grace <= Duration::zero()) return Act::kKill;
+  const bool pre_stop =
+      std::any_of(pod.containers.begin(), pod.containers.end(),
+                  [](const Container& container) { return !container.pre_stop.empty(); });
+  return pre_stop ? Act::kPreStop : Act::kTerminate;
+}
+
+Decision make_eviction(const Policy& policy, const Snapshot& snapshot, const PodReading& reading,
+                       const Reason& reason) {
+  const Duration grace = grace_for(policy, reason, *reading.pod);
+  Decision decision{.act = first_act(*reading.pod, grace),
+                    .pod = reading.pod,
+                    .cgroup = reading.cgroup,
+                    .reason = reason,
+                    .rank_info = {},
+                    .steps = {},
+                    .decided_at = snapshot.at,
+                    .deadline = snapshot.at + grace};
+  decision.rank_info.working_set = held_by(reading);
+  decision.rank_info.memory_request = reading.memory_request;
+  if (decision.act == Act::kKill)
+    decision.deadline = snapshot.at + return_window(reason.signal, decision.rank_info.working_set);
+  return decision;
+}
+
+bool needs_disk_measurement(const Snapshot& snapshot, const Reason& reason,
+                            const History& history) {
+  if (!is_disk(reason.signal) || snapshot.at - reason.first_crossed >= kDiskPatience) return false;
+  const Instant wanted = std::max(reason.first_crossed, snapshot.at - kDiskStale);
+  return std::any_of(snapshot.pods.begin(), snapshot.pods.end(), [&](const PodReading& reading) {
+    const bool matters = !reading.critical && !is_excluded(history, reading, snapshot.at) &&
+                         !(reading.record && reading.record->populated == 0);
+    return matters && (!reading.disk || reading.disk->at < wanted);
+  });
+}
+
+namespace {
+
+// The same of a part: it has no pre-stop commands, and is as large as it is.
+void apply_partial_eviction(const EvictionScope& scope, const Snapshot& snapshot,
+                            Decision& decision) {
+  if (scope.part.whole()) return;
+  const Bytes release{scope.release.value_or(0)};
+  decision.part = scope.part;
+  decision.rank_info.working_set = scope.held;
+  decision.rank_info.memory_request = scope.request;
+  decision.rank_info.predicted = scope.release;
+  decision.rank_info.predicted_in = predicted_time(release);
+  if (decision.act == Act::kPreStop) decision.act = Act::kTerminate;
+  if (decision.act == Act::kKill)
+    decision.deadline = snapshot.at + return_window(decision.reason.signal, release);
+}
+
+void add_eviction(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
+                  const Candidate& chosen, const EvictionScope& scope, Verdict& verdict) {
+  const PodReading& reading = snapshot.pods[chosen.pod];
+  Decision decision = make_eviction(policy, snapshot, reading, reason);
+  decision.rank_info.rank = static_cast<std::uint32_t>(&chosen - verdict.ranking.data());
+  decision.rank_info.candidates = static_cast<std::uint32_t>(verdict.ranking.size());
+  decision.rank_info.usage = chosen.usage;
+  decision.rank_info.request = chosen.request;
+  decision.rank_info.predicted = chosen.predicted;
+  if (chosen.predicted) decision.rank_info.predicted_in = predicted_time(reading);
+  apply_partial_eviction(scope, snapshot, decision);
+  verdict.decisions.push_back(std::move(decision));
+}
+
+// Writes verdict.ranking, in no order yet, each with what his fate is before that.
+void list_candidates(const Snapshot& snapshot, Signal signal, Verdict& verdict) {
+  for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
+    Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i]);
+    entry.pod = i;
+    entry.selection = select_or_skip(snapshot.pods[i], verdict.after, entry, snapshot.at);
+    entry.predicted = predicted_release(signal, snapshot.pods[i], snapshot.images);
+    if (entry.predicted && wants_memory(signal))
+      *entry.predicted -=
+          std::min(*entry.predicted, expected_from_parts(verdict.after, snapshot.pods[i].cgroup));
+    if (entry.predicted)
+      *entry.predicted -=
+          std::min(*entry.predicted,
+                   retained_after_kill(verdict.after, snapshot.pods[i], signal, snapshot.at));
+    verdict.ranking.push_back(entry);
+  }
+}
+
+// Writes verdict.ranking, each with his fate but for who will be chosen.
+void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std::int64_t missing,
+              Verdict& verdict) {
+  list_candidates(snapshot, signal, verdict);
+  rank(signal, verdict.ranking);
+  if (policy.evict_static_culprits) clear_critical_exemption(snapshot, verdict.ranking);
+  mark_futile(signal, verdict.ranking, missing);
+}
+
+// The same of so many who may be chosen, and of nobody else.
+void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Verdict& verdict) {
+  list_candidates(snapshot, signal, verdict);
+  mark_futile(signal, verdict.ranking, std::numeric_limits<std::int64_t>::max());
+  std::erase_if(verdict.ranking,
+                [](const Candidate& each) { return each.selection != Selection::kOutranked; });
+  rank_first(signal, most, verdict.ranking);
+}
+
+}  // namespace
+
+void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
+            std::int64_t missing, Verdict& verdict) {
+  rank_all(policy, snapshot, reason.signal, missing, verdict);
+  for (std::size_t count = 0; count < kMostAtOnce; ++count) {
+    Candidate* const next = pick(reason.signal, verdict.ranking, missing);
+    // After the first, only those of whom something is known to come.
+    if (!next || (count > 0 && next->selection != Selection::kOutranked)) return;
+    next->selection = Selection::kChosen;
+    const EvictionScope scope =
+        choose_scope(policy, snapshot.pods[next->pod], reason, missing, verdict.after);
+    add_eviction(policy, snapshot, reason, *next, scope, verdict);
+    const auto coming = verdict.decisions.back().rank_info.predicted;
+    if (!coming || is_disk(reason.signal)) return;
+    missing -= *coming;
+    if (missing <= 0) return;
+  }
+}
+
+std::vector<Decision> rank_for_failsafe(Policy policy, const Snapshot& snapshot,
+                                        const History& history, std::size_t most) {
+  policy.hard_grace = {};
+  Verdict verdict;
+  verdict.after.victims = history.victims;
+  verdict.after.partial_evictions = history.partial_evictions;
+  Reason reason;
+  reason.signal = Signal::kMemoryAvailable;
+  reason.first_crossed = snapshot.at;
+  // Whether a static pod may go depends on who comes before him.
+  if (policy.evict_static_culprits)
+    rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
+  else
+    rank_eligible(snapshot, reason.signal, most, verdict);
+  while (verdict.decisions.size() < most) {
+    Candidate* const next = pick(reason.signal, verdict.ranking, 0);
+    if (!next || next->selection != Selection::kOutranked) break;
+    next->selection = Selection::kChosen;
+    // The part, if that is what is asked for; then what is left of the pod.
+    const PodReading& reading = snapshot.pods[next->pod];
+    const EvictionScope scope = choose_scope(policy, reading, reason, 0, verdict.after);
+    add_eviction(policy, snapshot, reason, *next, scope, verdict);
+    if (!scope.part.whole()) add_eviction(policy, snapshot, reason, *next, {}, verdict);
+  }
+  return std::move(verdict.decisions);
+}
+
+}  // namespace headroom::judge_eviction

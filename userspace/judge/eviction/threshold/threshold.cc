@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/eviction/threshold/threshold.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <system_error>
+
+namespace headroom {
+namespace {
+
+std::string text_of(Signal signal) {
+  return std::string(name(signal));
+}
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Go lets an underscore stand between two digits. Anything else keeps it, and is refused.
+std::string without_separators(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool separates = text[i] == '_' && i > 0 && i + 1 < text.size() &&
+                           is_digit(text[i - 1]) && is_digit(text[i + 1]);
+    if (!separates) plain.push_back(text[i]);
+  }
+  return plain;
+}
+
+// Go's strconv.ParseFloat(text, 32), decimal only, with its two errors.
+Result<float> parse_float(std::string_view text) {
+  const auto wrong = [&](std::string_view why) {
+    return failure("strconv.ParseFloat: parsing \"" + std::string(text) +
+                   "\": " + std::string(why));
+  };
+  const std::string plain = without_separators(text);
+  const char* begin = plain.c_str();
+  const char* const end = begin + plain.size();
+  if (plain.starts_with('+')) ++begin;
+  if (begin != plain.c_str() && plain.substr(1).starts_with('-')) return wrong("invalid syntax");
+
+  float value = 0;
+  const auto [stopped, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::invalid_argument || stopped != end) return wrong("invalid syntax");
+  // from_chars does not say which end of the range was missed. Too small is zero to Go.
+  if (error == std::errc::result_out_of_range) value = std::strtof(begin, nullptr);
+  if (error != std::errc{} && std::isinf(value)) return wrong("value out of range");
+  return value;
+}
+
+// The share of one that "10%" says; every trailing % is stripped, as the kubelet does. The division
+// is in float32 because the kubelet's is: it decides which byte the threshold falls on.
+Result<Fraction> parse_percentage(std::string_view text) {
+  const auto last = text.find_last_not_of('%');
+  const auto number = parse_float(text.substr(0, last == std::string_view::npos ? 0 : last + 1));
+  if (!number) return tl::make_unexpected(number.error());
+  return Fraction{*number / 100};
+}
+
+std::int64_t truncate(double value) {
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  if (value <= -0x1p63) return -kMax;
+  // NaN too (no capacity times an endless fraction): Go's answer is the machine's, ours is fixed.
+  return value < 0x1p63 ? static_cast<std::int64_t>(value) : kMax;
+}
+
+Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
+  if (const auto* quantity = std::get_if<Quantity>(&value)) return *quantity;
+  const double share = std::get<Fraction>(value).of_one;
+  return Quantity::of(truncate(static_cast<double>(capacity) * share), Quantity::Format::kBinarySI);
+}
+
+}  // namespace
+
+Result<Signal> parse_signal(std::string_view text) {
+  // memory.pressure is none of the kubelet's, and trips above its value: headroom.pressure has it.
+  if (const auto signal = signal_named(text); signal && *signal != Signal::kMemoryPressure)
+    return *signal;
+  return failure("unsupported eviction signal " + std::string(text));
+}
+
+Result<std::optional<ThresholdValue>> parse_threshold_value(Signal signal, std::string_view text) {
+  if (text == "0%" || text == "100%") return std::nullopt;
+  if (!text.ends_with('%')) {
+    const auto quantity = Quantity::parse(text);
+    if (!quantity) return tl::make_unexpected(quantity.error());
+    if (quantity->sign() > 0) return ThresholdValue{*quantity};
+    return failure("eviction threshold " + text_of(signal) +
+                   " must be positive: " + quantity->canonical());
+  }
+  const auto fraction = parse_percentage(text);
+  if (!fraction) return tl::make_unexpected(fraction.error());
+  const auto must_be = [&](std::string_view what) {
+    return failure("eviction percentage threshold " + text_of(signal) + " must be " +
+                   std::string(what) + ": " + std::string(text));
+  };
+  // The kubelet accepts NaN%, and what it then does depends on the machine (KUBELET.md 1.2).
+  if (std::isnan(fraction->of_one)) return must_be("a number");
+  if (fraction->of_one < 0) return must_be(">= 0%");
+  if (fraction->of_one > 1) return must_be("<= 100%");
+  return ThresholdValue{*fraction};
+}
+
+Result<ThresholdValue> parse_min_reclaim(Signal signal, std::string_view text) {
+  if (!text.ends_with('%')) {
+    const auto quantity = Quantity::parse(text);
+    if (!quantity) return tl::make_unexpected(quantity.error());
+    if (quantity->sign() >= 0) return ThresholdValue{*quantity};
+    return failure("negative eviction minimum reclaim specified for " + text_of(signal));
+  }
+  const auto fraction = parse_percentage(text);
+  if (!fraction) return tl::make_unexpected(fraction.error());
+  if (fraction->of_one > 0) return ThresholdValue{*fraction};  // NaN is not
+  return failure("eviction percentage minimum reclaim " + text_of(signal) +
+                 " must be positive: " + std::string(text));
+}
+
+std::int64_t resolve(const ThresholdValue& value, std::int64_t capacity) {
+  return amount(value, capacity).value();
+}
+
+bool met(const Threshold& threshold, const Observation& observation, bool enforce_min_reclaim) {
+  Quantity limit = amount(threshold.value, observation.capacity);
+  if (enforce_min_reclaim && threshold.min_reclaim)
+    limit += amount(*threshold.min_reclaim, observation.capacity);
+  return limit > Quantity::of(observation.available);
+}
+
+}  // namespace headroom

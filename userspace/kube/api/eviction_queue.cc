@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/api/eviction_queue.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+constexpr std::array<std::string_view, 3> kWhys{"threshold", "limit", "taint"};
+
+Json posting_json(const PendingEviction& pending) {
+  const EvictionRecord& evicted = pending.evicted;
+  Json json{{"uid", evicted.uid},
+            {"namespace", evicted.pod_namespace},
+            {"name", evicted.name},
+            {"why", kWhys[static_cast<std::size_t>(evicted.why)]},
+            {"signal", evicted.signal},
+            {"message", evicted.message},
+            {"time", evicted.time},
+            {"stamp", evicted.stamp},
+            {"firstTime", pending.first_time},
+            {"firstStamp", pending.first_stamp},
+            {"count", pending.count},
+            {"eventMade", pending.event_made}};
+  json["done"] = Json::array();
+  for (const Step step : {Step::kStatus, Step::kAct, Step::kEvent})
+    if (pending.at(step).done) json["done"].push_back(name(step));
+  return json;
+}
+
+EvictionRecord::Why why_named(const std::string& word) {
+  const auto found = std::find(kWhys.begin(), kWhys.end(), word);
+  return found == kWhys.end() ? EvictionRecord::Why::kThreshold
+                              : static_cast<EvictionRecord::Why>(found - kWhys.begin());
+}
+
+PendingEviction posting_of_json(const Json& json) {
+  PendingEviction pending;
+  pending.evicted = {.uid = json.at("uid"),
+                     .name = json.at("name"),
+                     .pod_namespace = json.at("namespace"),
+                     .why = why_named(json.at("why")),
+                     .signal = json.at("signal"),
+                     .message = json.at("message"),
+                     .time = json.at("time"),
+                     .stamp = json.at("stamp")};
+  pending.first_time = json.at("firstTime");
+  pending.first_stamp = json.at("firstStamp");
+  pending.count = json.at("count");
+  pending.event_made = json.at("eventMade");
+  for (const Step step : {Step::kStatus, Step::kAct, Step::kEvent})
+    for (const Json& done : json.at("done"))
+      if (done == name(step)) pending.at(step).done = true;
+  return pending;
+}
+
+EvictionQueue queue_of_json(const Json& json) {
+  EvictionQueue queue;
+  if (const Json& cursor = json.at("cursor"); !cursor.is_null())
+    queue.cursor = Cursor{cursor.at("inode"), cursor.at("offset")};
+  for (const Json& pending : json.at("postings"))
+    queue.pending_evictions.push_back(posting_of_json(pending));
+  queue.node = {.conditions = json.at("node").at("conditions"),
+                .taints = json.at("node").at("taints")};
+  return queue;
+}
+
+}  // namespace
+
+void take(EvictionQueue& queue, EvictionRecord evicted) {
+  for (PendingEviction& pending : queue.pending_evictions)
+    if (pending.evicted.uid == evicted.uid)
+      return merge_repeated_eviction(pending, std::move(evicted));
+  queue.pending_evictions.push_back(pending_from(std::move(evicted)));
+}
+
+std::string as_text(const EvictionQueue& queue) {
+  Json json{{"version", kVersion}, {"cursor", nullptr}, {"postings", Json::array()}};
+  if (queue.cursor)
+    json["cursor"] = {{"inode", queue.cursor->inode}, {"offset", queue.cursor->offset}};
+  for (const PendingEviction& pending : queue.pending_evictions)
+    json["postings"].push_back(posting_json(pending));
+  json["node"] = {{"conditions", queue.node.conditions}, {"taints", queue.node.taints}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<EvictionQueue> queue_of(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != kVersion) return failure("it is of another version");
+    return queue_of_json(json);
+  } catch (const std::exception& thrown) {  // the library's
+    return failure(thrown.what());
+  }
+}
+
+}  // namespace headroom::kube

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// PostQueue: the postings that are not finished, and how far the audit log is in it: one value,
+// written as one file, so that no eviction is lost between the two and none is taken twice.
+#pragma once
+
+#include "kube/api/audit_reader.h"
+#include "kube/api/pending_eviction.h"
+
+#include <headroom/result.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom::kube {
+
+// What is told of the node stands in it too: it must be taken back when it is not wanted any more.
+struct PublishedOnNode {
+  bool conditions = false;
+  bool taints = false;
+  friend bool operator==(const PublishedOnNode&, const PublishedOnNode&) = default;
+};
+
+struct EvictionQueue {
+  std::optional<Cursor> cursor;
+  std::vector<PendingEviction> pending_evictions;  // oldest first
+  PublishedOnNode node;
+  friend bool operator==(const EvictionQueue&, const EvictionQueue&) = default;
+};
+
+void take(EvictionQueue& queue, EvictionRecord evicted);
+
+// Waits are not kept: after a restart all is due.
+std::string as_text(const EvictionQueue& queue);
+// An error says what is wrong with the text.
+Result<EvictionQueue> queue_of(const std::string& text);
+
+}  // namespace headroom::kube

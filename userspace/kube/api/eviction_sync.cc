@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/api/eviction_sync.h"
+
+#include "act/durable_file.h"
+#include "base/human_readable.h"
+#include "base/log/journal.h"
+#include "config/yaml/read_file.h"
+#include "kube/api/retry_backoff.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace headroom::kube {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+constexpr Duration kIdle = seconds(10);  // nothing is due: look all the same, now and then
+constexpr Duration kDaemonCheckPeriod = seconds(20);
+constexpr unsigned kMaxMissedChecks = 3;  // such looks in vain: headroomd does not tell any more
+constexpr mode_t kOwner = 0600;
+
+std::string pod_of(const EvictionRecord& evicted) {
+  return evicted.pod_namespace + "/" + evicted.name;
+}
+
+// Whole seconds of a Unix time in microseconds: "2026-11-22T04:30:00Z".
+std::string rfc3339(std::int64_t unix_us) {
+  const std::time_t time = unix_us / 1'000'000;
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+double seconds_since(const std::string& stamp, std::int64_t unix_us) {
+  const auto then = static_cast<std::int64_t>(std::strtoull(stamp.c_str(), nullptr, 16));
+  return std::max(0.0, static_cast<double>(unix_us - then) / 1e6);
+}
+
+NodeConditions unknown_conditions(NodeConditions conditions, const std::string& since) {
+  for (NodeCondition& condition : conditions)
+    condition = {.holds = std::nullopt, .since = since};
+  return conditions;
+}
+
+}  // namespace
+
+EvictionSync::EvictionSync(EvictionSyncOptions options, EvictionSyncPorts world)
+    : options_(std::move(options)), ports_(std::move(world)), node_(options_.node, {}) {
+  load();
+  node_ = NodeConditionSync(options_.node, queue_.node);
+}
+
+void EvictionSync::load() {
+  const auto text = config::read_file(options_.state_file);
+  if (!text) {
+    if (text.error().code != ENOENT)
+      log::error("read {}: {}", options_.state_file.string(), text.error().what);
+    return;
+  }
+  auto queue = queue_of(*text);
+  if (queue) {
+    queue_ = std::move(*queue);
+    saved_ = *text;
+    return;
+  }
+  std::error_code ignored;
+  fs::rename(options_.state_file, options_.state_file.string() + ".damaged", ignored);
+  log::error("read {}: {}; set aside as .damaged: evictions from now on are told",
+             options_.state_file.string(), queue.error().what);
+}
+
+// Before and after every step. What cannot be written is still told: twice does no harm, never
+// does.
+void EvictionSync::save() {
+  std::string text = as_text(queue_);
+  if (text == saved_) return;
+  const auto written = act::write_durably(options_.state_file, text, kOwner);
+  if (written) {
+    saved_ = std::move(text);
+    return;
+  }
+  if (counters_.unwritten++ == 0)
+    log::error("{}: evictions that the API server was not told of are lost in a restart",
+               written.error().what);
+}
+
+bool EvictionSync::read_more() {
+  const auto read = read_audit_log(options_.audit_log, queue_.cursor);
+  if (!read) {
+    if (audit_log_error_ != read.error().what) log::error("{}", read.error().what);
+    audit_log_error_ = read.error().what;
+    return false;
+  }
+  audit_log_error_.clear();
+  if (read->gap) {
+    ++counters_.unread;
+    log::error("{} was rotated away before it was read to its end: evictions may be missing",
+               options_.audit_log.string());
+  }
+  for (const std::string& line : read->lines) {
+    if (!nlohmann::json::accept(line)) ++counters_.unread;
+    auto evicted = parse_eviction(line);
+    if (!evicted) continue;
+    ++counters_.taken;
+    take(queue_, std::move(*evicted));
+  }
+  const bool moved = queue_.cursor != read->cursor;
+  queue_.cursor = read->cursor;
+  return moved;
+}
+
+void EvictionSync::read_log() {
+  if (options_.pending.after == config::ApiConfig::AfterEviction::kNone) {
+    queue_.cursor.reset();  // what happens until it is wanted again is nobody's to tell
+    queue_.pending_evictions.clear();
+    return;
+  }
+  while (read_more()) {
+  }
+}
+
+// Conditions of a daemon that is not there are not known, whatever its last file says.
+void EvictionSync::read_node() {
+  if (!options_.node.conditions && !options_.node.taints) return;
+  if (ports_.now() >= next_daemon_check_) {
+    next_daemon_check_ = ports_.now() + kDaemonCheckPeriod;
+    missed_checks_ = ports_.is_headroomd_alive() ? 0 : missed_checks_ + 1;
+    if (missed_checks_ == kMaxMissedChecks) {
+      log::warning("headroomd does not answer: the node's conditions are told to be unknown");
+      node_.adopt(unknown_conditions({}, rfc3339(ports_.unix_time())));
+      node_text_.clear();
+    }
+  }
+  if (missed_checks_ >= kMaxMissedChecks) return;
+  auto text = config::read_file(options_.node_status);
+  if (!text || *text == node_text_) return;
+  node_text_ = std::move(*text);
+  const auto conditions = conditions_of(node_text_);
+  if (conditions)
+    node_.adopt(*conditions);
+  else
+    log::error("{}: {}", options_.node_status.string(), conditions.error().what);
+}
+
+void EvictionSync::note_response_class(ResponseClass response_class,
+                                       std::optional<Duration> retry_after,
+                                       const std::string& why) {
+  ++counters_.response_class[static_cast<std::size_t>(response_class)];
+  if (response_class != ResponseClass::kServerError) {
+    if (server_failures_ > 0)
+      log::info("the API server answers again; {} evictions are to be told",
+                queue_.pending_evictions.size());
+    server_failures_ = 0;
+    server_error_.clear();
+    return;
+  }
+  if (server_failures_ == 0)
+    log::warning("the API server: {}; what is to be told is kept, and told later", why);
+  ++server_failures_;
+  server_error_ = why;
+  paused_until_ = ports_.now() + wait_after(server_failures_, ports_.chance(), retry_after);
+}
+
+void EvictionSync::note(const PendingEviction& pending, Step step, const StepResult& result) {
+  note_response_class(result.response_class, result.retry_after, result.why);
+  if (result.response_class == ResponseClass::kDone)
+    ++counters_.done[static_cast<std::size_t>(step)];
+  if (result.response_class == ResponseClass::kGone) ++counters_.gone;
+  // Of a no, the first time.
+  if (result.response_class == ResponseClass::kRefused && pending.at(step).failures == 1)
+    log::error("tell the API server of {} ({}): {}", pod_of(pending.evicted), name(step),
+               result.why);
+}
+
+// False: the server is to be left alone.
+bool EvictionSync::send_step(PendingEviction& pending, Step step) {
+  const auto response = ports_.exchange(request_for(pending, step, options_.pending));
+  if (ports_.stopping()) return false;  // what was cut short by ourselves says nothing of it
+  const StepResult result = record_response(pending, step, response, ports_.now(), ports_.chance());
+  note(pending, step, result);
+  save();
+  return result.response_class != ResponseClass::kServerError;
+}
+
+void EvictionSync::finish(const PendingEviction& pending) {
+  const double delay = seconds_since(pending.evicted.stamp, ports_.unix_time());
+  ++counters_.finished;
+  counters_.delay_sum += delay;
+  counters_.delay_most = std::max(counters_.delay_most, delay);
+  log::info(
+      "the API server was told of the eviction of {}, {} after it was decided",
+      pod_of(pending.evicted),
+      report::human(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(delay))));
+}
+
+void EvictionSync::send_pending() {
+  for (PendingEviction& pending : queue_.pending_evictions) {
+    while (const auto step = next_step(pending, options_.pending, ports_.now()))
+      if (ports_.stopping() || !send_step(pending, *step)) return;
+    if (finished(pending, options_.pending)) finish(pending);
+  }
+}
+
+void EvictionSync::sync_node() {
+  const Instant now = ports_.now();
+  const auto due = node_.due();
+  if (!due || *due > now) return;
+  const auto published =
+      node_.run_once(now, rfc3339(ports_.unix_time()), ports_.chance(), ports_.exchange);
+  if (!published.any || ports_.stopping()) return;
+  note_response_class(published.response_class, published.retry_after, published.why);
+  if (published.response_class == ResponseClass::kRefused)
+    log::error("tell the API server of the node's conditions: {}", published.why);
+  queue_.node = node_.published();
+}
+
+Duration EvictionSync::idle() const {
+  const Instant now = ports_.now();
+  Instant next = now + kIdle;
+  for (const PendingEviction& pending : queue_.pending_evictions)
+    if (const auto at = due(pending, options_.pending)) next = std::min(next, *at);
+  if (const auto at = node_.due()) next = std::min(next, *at);
+  if (server_failures_ > 0) next = std::min(now + kIdle, std::max(next, paused_until_));
+  return std::max(Duration::zero(), next - now);
+}
+
+Duration EvictionSync::run_once() {
+  read_log();
+  read_node();
+  save();
+  if (server_failures_ == 0 || ports_.now() >= paused_until_) {
+    send_pending();
+    const bool left_alone = server_failures_ > 0 && ports_.now() < paused_until_;
+    if (!left_alone) sync_node();
+  }
+  std::erase_if(queue_.pending_evictions, [&](const PendingEviction& pending) {
+    return finished(pending, options_.pending);
+  });
+  save();
+  return idle();
+}
+
+nlohmann::ordered_json EvictionSync::state() const {
+  nlohmann::ordered_json state{{"waiting", queue_.pending_evictions.size()}};
+  if (!queue_.pending_evictions.empty())
+    state["waitingSince"] = queue_.pending_evictions.front().first_time;
+  if (!server_error_.empty()) state["trouble"] = server_error_;
+  if (!audit_log_error_.empty()) state["auditTrouble"] = audit_log_error_;
+  state["node"] = {{"conditions", queue_.node.conditions}, {"taints", queue_.node.taints}};
+  state.update(counters_json(counters_));
+  return state;
+}
+
+}  // namespace headroom::kube

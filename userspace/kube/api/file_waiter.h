@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waker: waits until a watched directory changes, or it is time, or all is to end.
+#pragma once
+
+#include "base/fd.h"
+
+#include <headroom/units.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <stop_token>
+
+namespace headroom::kube {
+
+// Watches may fail (no directory yet, no watch to be had): then it looks this often.
+inline constexpr Duration kPollPeriod = std::chrono::seconds(1);
+
+class FileWaiter {
+ public:
+  explicit FileWaiter(const std::stop_token& stop);
+
+  // The directory of a file: it is renamed, made anew, appended to. Again and again until it works.
+  void watch(const std::filesystem::path& file);
+
+  // At most `longest`; at most kLookAnyway where something is not watched.
+  void wait(Duration longest);
+
+ private:
+  void drain();
+
+  Fd events_, ended_;
+  std::map<std::filesystem::path, int> watches_;  // directory → its watch, or -1
+  std::stop_callback<std::function<void()>> on_stop_;
+};
+
+}  // namespace headroom::kube

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/api/node_requests.h"
+
+#include "kube/api/api_response.h"
+#include "kube/api/pod_requests.h"
+
+#include <exception>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, kConditions> kTypes{
+    "HeadroomMemoryPressure", "HeadroomDiskPressure", "HeadroomPIDPressure"};
+constexpr std::array<std::string_view, kConditions> kTaintKeys{
+    "headroom.io/memory-pressure", "headroom.io/disk-pressure", "headroom.io/pid-pressure"};
+
+struct Words {
+  std::string_view reason, message;
+};
+// As the kubelet puts it of itself.
+constexpr std::array<Words, kConditions> kBad{
+    {{"HeadroomHasInsufficientMemory", "headroomd sees insufficient memory available"},
+     {"HeadroomHasDiskPressure", "headroomd sees disk pressure"},
+     {"HeadroomHasInsufficientPID", "headroomd sees insufficient PID available"}}};
+constexpr std::array<Words, kConditions> kGood{
+    {{"HeadroomHasSufficientMemory", "headroomd sees sufficient memory available"},
+     {"HeadroomHasNoDiskPressure", "headroomd sees no disk pressure"},
+     {"HeadroomHasSufficientPID", "headroomd sees sufficient PID available"}}};
+constexpr Words kUnknown{"HeadroomStatusUnknown", "headroomd stopped telling of the node"};
+
+std::string node_path(const std::string& node_name) {
+  return "/api/v1/nodes/" + escaped(node_name);
+}
+
+Words words_of(std::size_t condition, const NodeCondition& state) {
+  if (!state.holds) return kUnknown;
+  return *state.holds ? kBad[condition] : kGood[condition];
+}
+
+Json condition_json(std::size_t condition, const NodeCondition& state,
+                    const std::string& heartbeat) {
+  const Words words = words_of(condition, state);
+  const bool holds = state.holds.value_or(false);
+  return {{"type", kTypes[condition]},
+          {"status", !state.holds ? "Unknown" : holds ? "True" : "False"},
+          {"lastHeartbeatTime", heartbeat},
+          {"lastTransitionTime", state.since},
+          {"reason", words.reason},
+          {"message", words.message}};
+}
+
+std::optional<std::size_t> ours(const Json& taint) {
+  if (!taint.is_object()) return std::nullopt;
+  for (std::size_t i = 0; i < kConditions; ++i)
+    if (taint.value("key", "") == kTaintKeys[i]) return i;
+  return std::nullopt;
+}
+
+// Others' as they were, in their order; then ours.
+Json wanted_taints(const Json& there, const std::optional<NodeConditions>& conditions) {
+  Json wanted = Json::array();
+  std::array<bool, kConditions> had{};
+  for (const Json& taint : there) {
+    const auto condition = ours(taint);
+    if (condition)
+      had[*condition] = true;
+    else
+      wanted.push_back(taint);
+  }
+  for (std::size_t i = 0; conditions && i < kConditions; ++i)
+    if ((*conditions)[i].holds.value_or(had[i]))
+      wanted.push_back({{"key", kTaintKeys[i]}, {"effect", "NoSchedule"}});
+  return wanted;
+}
+
+// Ours have a timeAdded that the server put there, or an order of another's: what counts is who is
+// there.
+bool same_taints(const Json& there, const Json& wanted) {
+  const auto keys = [](const Json& taints) {
+    std::array<bool, kConditions> found{};
+    for (const Json& taint : taints)
+      if (const auto condition = ours(taint)) found[*condition] = true;
+    return found;
+  };
+  return there.size() == wanted.size() && keys(there) == keys(wanted);
+}
+
+// Throws the library's where the answer is no Node.
+std::optional<HttpRequest> taints_patch_of(const std::string& node_name, const Json& node,
+                                           const std::optional<NodeConditions>& conditions) {
+  const std::string version = node.at("metadata").at("resourceVersion");
+  const Json& spec = node.at("spec");
+  const Json there = spec.contains("taints") ? spec.at("taints") : Json::array();
+  Json wanted = wanted_taints(there, conditions);
+  if (same_taints(there, wanted)) return std::nullopt;
+  const Json patch{{"metadata", {{"resourceVersion", version}}},
+                   {"spec", {{"taints", std::move(wanted)}}}};
+  return HttpRequest{.method = "PATCH",
+                     .path = node_path(node_name) + "?fieldManager=" + std::string(kManager),
+                     .headers = {{"Content-Type", "application/merge-patch+json"}},
+                     .body = to_json_text(patch)};
+}
+
+NodeConditions conditions_of_json(const Json& node) {
+  NodeConditions conditions;
+  for (const Json& told : node.at("status").at("conditions"))
+    for (std::size_t i = 0; i < kConditions; ++i) {
+      if (told.at("type") != kConditionNames[i]) continue;
+      const std::string status = told.at("status");
+      if (status == "True" || status == "False") conditions[i].holds = status == "True";
+      conditions[i].since = told.at("lastTransitionTime");
+    }
+  return conditions;
+}
+
+}  // namespace
+
+std::string_view condition_type(Condition condition) {
+  return kTypes[static_cast<std::size_t>(condition)];
+}
+
+std::string_view taint_key(Condition condition) {
+  return kTaintKeys[static_cast<std::size_t>(condition)];
+}
+
+Result<NodeConditions> conditions_of(const std::string& node_json) {
+  try {
+    return conditions_of_json(Json::parse(node_json));
+  } catch (const std::exception& thrown) {  // the library's
+    return failure(std::string("read the node's status: ") + thrown.what());
+  }
+}
+
+HttpRequest conditions_apply(const std::string& node_name,
+                             const std::optional<NodeConditions>& conditions,
+                             const std::string& heartbeat) {
+  Json list = Json::array();
+  for (std::size_t i = 0; conditions && i < kConditions; ++i)
+    list.push_back(condition_json(i, (*conditions)[i], heartbeat));
+  Json node{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", node_name}}}};
+  if (!list.empty()) node["status"] = {{"conditions", std::move(list)}};
+  // Forced: of these types nobody else has a say.
+  return {.method = "PATCH",
+          .path = node_path(node_name) + "/status?fieldManager=" + std::string(kManager) +
+                  "&force=true",
+          .headers = {{"Content-Type", "application/apply-patch+yaml"}},
+          .body = to_json_text(node)};
+}
+
+HttpRequest node_get(const std::string& node_name) {
+  return {.method = "GET", .path = node_path(node_name)};
+}
+
+Result<std::optional<HttpRequest>> taints_patch(const std::string& node_name,
+                                                const std::string& node,
+                                                const std::optional<NodeConditions>& conditions) {
+  try {
+    return taints_patch_of(node_name, Json::parse(node), conditions);
+  } catch (const std::exception& thrown) {  // the library's
+    return failure(std::string("read the node's taints: ") + thrown.what());
+  }
+}
+
+}  // namespace headroom::kube

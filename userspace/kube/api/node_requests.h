@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Node requests: what the API server is sent about the node itself. Pure.
+//
+// Conditions are of types of our own, HeadroomMemoryPressure and so on: a kubelet writes its own
+// MemoryPressure with every status, from its own reading, and would undo ours within seconds; what
+// it does not know it leaves alone. They are sent by server-side apply: of the list of conditions,
+// a map by type, we own ours and nobody else's.
+//
+// Taints are a list that has one owner as a whole (listType=atomic), so apply would take those of
+// everybody else: they are read, changed and written back under the resource version they had, as
+// the node controllers do. Their keys are ours too: node.kubernetes.io/memory-pressure is taken off
+// a node whose kubelet reports no pressure.
+#pragma once
+
+#include "kube/http_client.h"
+
+#include <headroom/result.h>
+#include <headroom/signal.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headroom::kube {
+
+struct NodeCondition {
+  std::optional<bool> holds;  // nothing: headroomd does not tell
+  std::string since;          // RFC 3339
+  friend bool operator==(const NodeCondition&, const NodeCondition&) = default;
+};
+// By Condition.
+using NodeConditions = std::array<NodeCondition, kConditions>;
+
+// Of the v1 Node that headroomd writes down.
+Result<NodeConditions> conditions_of(const std::string& node_json);
+
+std::string_view condition_type(Condition condition);  // "HeadroomMemoryPressure"
+std::string_view taint_key(Condition condition);       // "headroom.io/memory-pressure"
+
+// `heartbeat`: RFC 3339. Without conditions: ours are taken back.
+HttpRequest conditions_apply(const std::string& node_name,
+                             const std::optional<NodeConditions>& conditions,
+                             const std::string& heartbeat);
+
+HttpRequest node_get(const std::string& node_name);
+
+// What the node's taints lack, or have too many: nothing when they are right. `node` is what the
+// server answered; what is not known is as it was. Without conditions: ours are taken off.
+Result<std::optional<HttpRequest>> taints_patch(const std::string& node_name,
+                                                const std::string& node,
+                                                const std::optional<NodeConditions>& conditions);
+
+}  // namespace headroom::kube

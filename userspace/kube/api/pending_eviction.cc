@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/api/pending_eviction.h"
+
+#include "base/json_text.h"
+#include "kube/api/api_response.h"
+#include "kube/api/pod_requests.h"
+#include "kube/api/retry_backoff.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom::kube {
+namespace {
+
+using AfterEviction = config::ApiConfig::AfterEviction;
+
+constexpr std::array<Step, kSteps> kOrder{Step::kStatus, Step::kAct, Step::kEvent};
+
+bool open(const PendingEviction& pending, Step step, const PendingEvictionOptions& options) {
+  return wanted(step, options) && !pending.at(step).done;
+}
+
+// The act waits for the status, within reason.
+bool waits_for_status(const PendingEviction& pending, Step step,
+                      const PendingEvictionOptions& options) {
+  if (step != Step::kAct || !open(pending, Step::kStatus, options)) return false;
+  const StepState& status = pending.at(Step::kStatus);
+  return !status.refused && status.failures < kMaxStatusFailures;
+}
+
+void pod_is_gone(PendingEviction& pending) {
+  pending.uid_unverified = false;
+  pending.at(Step::kStatus).done = true;
+  pending.at(Step::kAct).done = true;
+}
+
+void schedule_retry(StepState& state, const StepResult& result, Instant now, double chance) {
+  ++state.failures;
+  state.refused = result.response_class == ResponseClass::kRefused;
+  const Duration wait = wait_after(state.failures, chance, result.retry_after);
+  state.not_before = now + (state.refused ? std::max(wait, kRefusedRetryWait) : wait);
+}
+
+// Of a GET of the pod, after something contradicted us.
+ResponseClass classify_pod_response(PendingEviction& pending, const HttpResponse& response) {
+  if (not_found(response)) return ResponseClass::kGone;
+  if (!response.good())
+    return response.status < 500 ? ResponseClass::kRefused : ResponseClass::kRetry;
+  const auto pod = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  const auto uid =
+      pod.is_object() && pod.contains("metadata") ? text_at(pod["metadata"], "uid") : std::string();
+  if (uid.empty()) return ResponseClass::kRetry;
+  pending.uid_unverified = false;
+  return uid == pending.evicted.uid ? ResponseClass::kRetry : ResponseClass::kGone;
+}
+
+ResponseClass classify_event_response(PendingEviction& pending, const HttpResponse& response) {
+  const bool made = pending.event_made;
+  // Made by a life of ours that did not come to write it down.
+  if (!made && response.status == 409 && api_status(response).reason == "AlreadyExists") {
+    pending.event_made = true;
+    return pending.count > 1 ? ResponseClass::kRetry : ResponseClass::kDone;
+  }
+  if (response.good()) {
+    pending.event_made = true;
+    return ResponseClass::kDone;
+  }
+  if (not_found(response)) {
+    if (!made) return ResponseClass::kDone;  // the namespace is gone, and its Events with it
+    pending.event_made = false;              // Events live for an hour
+    return ResponseClass::kRetry;
+  }
+  return response.status < 500 && response.status != 409 ? ResponseClass::kRefused
+                                                         : ResponseClass::kRetry;
+}
+
+// Of the status and the act.
+ResponseClass classify_change_response(PendingEviction& pending, Step step,
+                                       const HttpResponse& response) {
+  if (response.good()) return ResponseClass::kDone;
+  if (not_found(response)) return ResponseClass::kGone;
+  // Another uid by that name is a conflict or an invalid change, by the server's version.
+  if (response.status == 409 || response.status == 422) {
+    pending.uid_unverified = true;
+    return ResponseClass::kRetry;
+  }
+  if (step == Step::kAct && (response.status == 400 || response.status == 404)) {
+    pending.old_eviction = !pending.old_eviction;
+    if (pending.old_eviction) return ResponseClass::kRetry;  // in the other words, and at once
+  }
+  return response.status < 500 ? ResponseClass::kRefused : ResponseClass::kRetry;
+}
+
+// A disruption budget's no is about this pod alone.
+bool is_disruption_budget_refusal(Step step, const PendingEviction& pending,
+                                  const HttpResponse& response) {
+  return step == Step::kAct && !pending.uid_unverified && response.status == 429;
+}
+
+ResponseClass response_class(PendingEviction& pending, Step step, const HttpResponse& response) {
+  if (is_disruption_budget_refusal(step, pending, response)) return ResponseClass::kRetry;
+  if (is_server_error(response)) return ResponseClass::kServerError;
+  if (pending.uid_unverified && step != Step::kEvent)
+    return classify_pod_response(pending, response);
+  return step == Step::kEvent ? classify_event_response(pending, response)
+                              : classify_change_response(pending, step, response);
+}
+
+}  // namespace
+
+PendingEviction pending_from(EvictionRecord evicted) {
+  PendingEviction pending;
+  pending.first_time = evicted.time;
+  pending.first_stamp = evicted.stamp;
+  pending.evicted = std::move(evicted);
+  return pending;
+}
+
+void merge_repeated_eviction(PendingEviction& pending, EvictionRecord evicted) {
+  pending.evicted = std::move(evicted);
+  ++pending.count;
+  pending.uid_unverified = false;
+  pending.steps = {};
+}
+
+bool wanted(Step step, const PendingEvictionOptions& options) {
+  switch (step) {
+    case Step::kStatus:
+      return options.after != AfterEviction::kNone;
+    case Step::kAct:
+      return options.after == AfterEviction::kEvict || options.after == AfterEviction::kDelete;
+    case Step::kEvent:
+      return options.after != AfterEviction::kNone && options.events;
+  }
+  return false;
+}
+
+bool finished(const PendingEviction& pending, const PendingEvictionOptions& options) {
+  return std::none_of(kOrder.begin(), kOrder.end(),
+                      [&](Step step) { return open(pending, step, options); });
+}
+
+std::optional<Step> next_step(const PendingEviction& pending, const PendingEvictionOptions& options,
+                              Instant now) {
+  for (const Step step : kOrder)
+    if (open(pending, step, options) && !waits_for_status(pending, step, options) &&
+        pending.at(step).not_before <= now)
+      return step;
+  return std::nullopt;
+}
+
+std::optional<Instant> due(const PendingEviction& pending, const PendingEvictionOptions& options) {
+  std::optional<Instant> first;
+  for (const Step step : kOrder) {
+    if (!open(pending, step, options) || waits_for_status(pending, step, options)) continue;
+    const Instant at = pending.at(step).not_before;
+    first = first ? std::min(*first, at) : at;
+  }
+  return first;
+}
+
+HttpRequest request_for(const PendingEviction& pending, Step step,
+                        const PendingEvictionOptions& options) {
+  switch (step) {
+    case Step::kStatus:
+      return pending.uid_unverified ? pod_get(pending) : pod_status_patch(pending);
+    case Step::kAct:
+      if (pending.uid_unverified) return pod_get(pending);
+      return options.after == AfterEviction::kEvict ? pod_eviction(pending) : pod_deletion(pending);
+    case Step::kEvent:
+      return pending.event_made ? event_patch(pending) : event_creation(pending, options);
+  }
+  return {};
+}
+
+StepResult record_response(PendingEviction& pending, Step step,
+                           const Result<HttpResponse>& response, Instant now, double chance) {
+  if (!response)
+    return {.response_class = ResponseClass::kServerError,
+            .retry_after = {},
+            .why = response.error().what};
+  StepResult result{.response_class = response_class(pending, step, *response),
+                    .retry_after = retry_after(*response),
+                    .why = response->good() ? "" : error_text(*response)};
+  switch (result.response_class) {
+    case ResponseClass::kDone:
+      pending.at(step) = {.done = true};
+      break;
+    case ResponseClass::kGone:
+      pod_is_gone(pending);
+      break;
+    case ResponseClass::kRetry:
+    case ResponseClass::kRefused:
+      schedule_retry(pending.at(step), result, now, chance);
+      break;
+    case ResponseClass::kServerError:
+      break;  // the server as a whole is left alone
+  }
+  return result;
+}
+
+}  // namespace headroom::kube

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// StatusBoard: how headroom-kube fares, in a file that headroomd shows: each half has a part.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+
+class HealthFile {
+ public:
+  explicit HealthFile(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // From any thread. The file is a map of parts: {"kubelet": {...}, "api": {...}}; it is the old
+  // one or the new one at every instant. One that cannot be written is said once.
+  void publish(const std::string& part, nlohmann::ordered_json state);
+
+ private:
+  std::filesystem::path file_;
+  std::mutex mutex_;
+  std::map<std::string, nlohmann::ordered_json> parts_;
+  std::string written_;
+  bool unwritten_ = false;
+};
+
+}  // namespace headroom::kube

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whereabouts: what a pod of the cluster, or a host, knows of itself and need not be told: its
+// service account, the API server's address, the node's name.
+#pragma once
+
+#include "config/config.h"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace headroom::kube {
+
+// null: not set.
+using Environment = std::function<const char*(const char*)>;
+
+inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+// headroom.nodeName or --hostname-override, else NODE_NAME of the environment (a DaemonSet sets it
+// from spec.nodeName), else the host's name.
+std::string node_name_of(const config::Config& config, const Environment& environment);
+
+// What was not told is filled in: "{nodeName}" in url and tlsServerName; over https, the service
+// account's token and CA, where it has these and nothing else was told.
+config::ServerConfig complete_server(
+    config::ServerConfig server, const std::string& node_name,
+    const std::filesystem::path& service_account = kServiceAccount);
+
+// The API server's, url and all; an empty url: it is not known where it is.
+config::ServerConfig api_server(const config::Config& config, const Environment& environment,
+                                const std::filesystem::path& service_account = kServiceAccount);
+
+}  // namespace headroom::kube

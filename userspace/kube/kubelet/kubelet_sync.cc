@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half that goes in: asks the kubelet, again and again, and keeps what it last said on file.
+#include "base/atomic_file.h"
+#include "base/fd.h"
+#include "base/log/journal.h"
+#include "kube/http_client.h"
+#include "kube/in_cluster.h"
+#include "kube/kubelet/configz.h"
+#include "kube/kubelet/pod_directory.h"
+#include "kube/kubelet/pod_list.h"
+#include "kube/kubelet/poll_backoff.h"
+#include "kube/pod_cgroup_watch.h"
+#include "kube/query_pace.h"
+#include "kube/workers.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headroom::kube {
+namespace {
+
+// A kubelet's configuration changes when it is started anew; its pods tell of that sooner.
+constexpr std::chrono::minutes kConfigzPeriod{1};
+constexpr std::chrono::milliseconds kLongestPoll{60'000};
+
+// What to do about an answer that is none, beside its number.
+std::string status_hint(long status, std::string_view path) {
+  switch (status) {
+    case 401:
+      return ": the kubelet does not know us: see tokenFile";
+    case 403:
+      return ": we may not ask: the service account needs get of nodes/proxy, or of nodes/" +
+             std::string(path == "/configz" ? "configz" : "pods");
+    case 404:
+      return ": it has no such page: see enableDebuggingHandlers and readOnlyPort of the kubelet";
+    default:
+      return "";
+  }
+}
+
+class KubeletSync {
+ public:
+  KubeletSync(const config::Config& config, HealthFile& health_file, const std::stop_token& stop,
+              const std::filesystem::path& cgroup_root)
+      : config_(config.kubernetes),
+        client_(
+            complete_server(config_.kubelet, node_name_of(config, &std::getenv), kServiceAccount)),
+        health_file_(health_file),
+        stop_(stop),
+        retry_{.first = std::min<Duration>(Backoff{}.first, config_.kubelet.period)},
+        cgroups_(cgroup_root, config.pods_cgroup),
+        pace_(config_.kubelet.period) {}
+
+  void run() {
+    log::info("pods are the kubelet's at {}", client_.server().url);
+    while (!stop_.stop_requested()) {
+      const std::uint64_t written = written_;
+      const auto polled = poll();
+      pace_.asked(Clock::now(), early_, written_ > written);
+      if (stop_.stop_requested()) return;  // what was given up is no failure
+      record_poll(polled);
+      wait(polled ? config_.kubelet.period : retry_.after(failures_, dice_()));
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<> poll() {
+    ++polls_;
+    if (!directory_) {
+      auto opened = PodDirectory::open(config_.pods_dir());
+      if (!opened) return tl::make_unexpected(opened.error());
+      directory_ = std::move(*opened);
+    }
+    if (auto pods = sync_pods(); !pods) return pods;
+    return config_.kubelet.configz ? sync_configz() : Result<>{};
+  }
+
+  Result<std::string> get(const std::string& path) {
+    auto response = client_.http({.path = path}, stop_);
+    if (!response) return tl::make_unexpected(response.error());
+    if (response->status != 200)
+      return failure("GET " + client_.server().url + path + ": " +
+                     std::to_string(response->status) + status_hint(response->status, path));
+    return std::move(response->body);
+  }
+
+  Result<> sync_pods() {
+    const auto answer = get("/pods");
+    if (!answer) return tl::make_unexpected(answer.error());
+    const auto files = pod_files(*answer);
+    if (!files) return failure("GET " + client_.server().url + "/pods: " + files.error().what);
+    warn_of(
+        cut_, files->cut,
+        "labels or annotations beyond " + std::to_string(kMaxLabels) + " are dropped from pods");
+    warn_of(too_large_, files->too_large,
+            "pods are left out, as their files would be larger than headroomd reads");
+    const PodDirectory::Changes changes = directory_->sync(files->pods);
+    pods_ = files->pods.size();
+    ended_ = files->ended;
+    invalid_ = files->invalid;
+    written_ += changes.written;
+    removed_ += changes.removed;
+    pods_at_ = std::time(nullptr);
+    if (!changes.failed.empty()) return tl::make_unexpected(changes.failed.front());
+    return {};
+  }
+
+  // Once, as long as it is of the same pods.
+  static void warn_of(std::vector<std::string>& known, std::vector<std::string> pods,
+                      std::string_view what) {
+    std::ranges::sort(pods);
+    if (pods == known) return;
+    known = pods;
+    if (pods.empty()) return;
+    constexpr std::size_t kNamed = 10;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(pods.size(), kNamed); ++i)
+      names += (i == 0 ? "" : ", ") + pods[i];
+    if (pods.size() > kNamed) names += " and " + std::to_string(pods.size() - kNamed) + " more";
+    log::warning("{}: {}", what, names);
+  }
+
+  // Again after a failure, too: a kubelet that was away may have come back with another.
+  Result<> sync_configz() {
+    const auto now = Clock::now();
+    if (failures_ == 0 && configz_at_ && now - *configz_at_ < kConfigzPeriod) return {};
+    const auto answer = get("/configz");
+    if (!answer) return tl::make_unexpected(answer.error());
+    const auto text = configuration_from(*answer);
+    if (!text) return failure("GET " + client_.server().url + "/configz: " + text.error().what);
+    if (*text != configuration_) {
+      if (auto written = write_atomically(config_.configz_file(), *text); !written) return written;
+      log::info("{} is what the kubelet has now", config_.configz_file().native());
+      configuration_ = *text;
+    }
+    configz_at_ = now;
+    return {};
+  }
+
+  // Each trouble is said once, however long it lasts.
+  void record_poll(const Result<>& polled) {
+    if (polled) {
+      if (failures_ > 0)
+        log::info("the kubelet answers again, after {} failures: {} pods", failures_, pods_);
+      failures_ = 0;
+      last_error_.clear();
+    } else {
+      ++failures_;
+      ++failed_;
+      if (polled.error().what != last_error_)
+        log::warning("{}; the pods stay as they were", polled.error().what);
+      last_error_ = polled.error().what;
+    }
+    publish();
+  }
+
+  void publish() {
+    nlohmann::ordered_json state;
+    state["url"] = client_.server().url;
+    state["good"] = failures_ == 0;
+    state["error"] = last_error_;
+    state["failuresInARow"] = failures_;
+    state["polls"] = polls_;
+    state["failedPolls"] = failed_;
+    state["pollsForNewPods"] = early_polls_;
+    state["pods"] = pods_;
+    state["endedPods"] = ended_;
+    state["strangePods"] = invalid_;
+    state["cutPods"] = cut_.size();
+    state["tooLargePods"] = too_large_.size();
+    state["filesWritten"] = written_;
+    state["filesRemoved"] = removed_;
+    state["podsAt"] = pods_at_;  // seconds since 1970; 0: never yet
+    state["periodSeconds"] = std::chrono::duration<double>(config_.kubelet.period).count();
+    state["configz"] = config_.kubelet.configz;
+    health_file_.publish("kubelet", std::move(state));
+  }
+
+  // For so long; less where a pod's cgroup appears. After a failure the wait is not cut short: a
+  // kubelet that does not answer is not asked more often for it.
+  void wait(Duration length) {
+    early_ = false;
+    auto until = Clock::now() + length;
+    const Fd stopped(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const std::stop_callback wake(stop_, [&] { ::eventfd_write(stopped.get(), 1); });
+    cgroups_.cover();
+    while (!stop_.stop_requested()) {
+      const auto now = Clock::now();
+      if (cgroups_.take() && failures_ == 0 && pace_.due(now) < until) {
+        until = pace_.due(now);
+        early_ = true;
+        ++early_polls_;
+      }
+      if (now >= until) return;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+      std::array<pollfd, 2> watched{
+          {{stopped.get(), POLLIN, 0}, {cgroups_.descriptor(), POLLIN, 0}}};
+      ::poll(watched.data(), watched.size(),
+             static_cast<int>(std::min(left, kLongestPoll).count()));
+    }
+  }
+
+  const config::KubernetesConfig config_;
+  HttpClient client_;
+  HealthFile& health_file_;
+  const std::stop_token& stop_;
+  const Backoff retry_;
+  PodCgroupWatch cgroups_;
+  QueryPace pace_;
+  bool early_ = false;  // a pod's cgroup is the reason for this query
+  std::minstd_rand dice_{std::random_device{}()};
+
+  std::optional<PodDirectory> directory_;
+  std::vector<std::string> cut_, too_large_;  // namespace/name, as last reported
+  std::string configuration_;
+  std::optional<Clock::time_point> configz_at_;
+  std::string last_error_;
+  unsigned failures_ = 0;
+  std::uint64_t polls_ = 0, failed_ = 0, written_ = 0, removed_ = 0, early_polls_ = 0;
+  std::size_t pods_ = 0, ended_ = 0, invalid_ = 0;
+  std::time_t pods_at_ = 0;
+};
+
+}  // namespace
+
+void sync_from_kubelet(const config::Config& config, HealthFile& health_file,
+                       const std::stop_token& stop, const std::filesystem::path& cgroup_root) {
+  KubeletSync(config, health_file, stop, cgroup_root).run();
+}
+
+}  // namespace headroom::kube

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodDirectory: a directory with one file for each pod, which headroomd watches.
+//
+// A file is written only when it says something else: each write makes headroomd read it. What an
+// earlier run left is taken over, so a restart writes nothing and forgets nobody.
+#pragma once
+
+#include <headroom/result.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::kube {
+
+class PodDirectory {
+ public:
+  // Makes it where it is not there.
+  static Result<PodDirectory> open(std::filesystem::path directory);
+
+  struct Changes {
+    std::size_t written = 0;
+    std::size_t removed = 0;
+    std::vector<Error> failed;  // these are tried again the next time
+  };
+  // uid → the text of its file; those of everybody else go.
+  Changes sync(const std::map<std::string, std::string>& pods);
+
+  std::size_t size() const { return hashes_.size(); }
+
+ private:
+  explicit PodDirectory(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  std::filesystem::path file_of(const std::string& uid) const {
+    return directory_ / (uid + ".json");
+  }
+  Result<> load_existing();
+
+  std::filesystem::path directory_;
+  std::map<std::string, std::size_t> hashes_;  // uid → its text's hash: the text itself is on file
+};
+
+}  // namespace headroom::kube

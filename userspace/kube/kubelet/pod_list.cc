@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/kubelet/pod_list.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+namespace {
+
+using Json = nlohmann::json;
+using Keys = std::initializer_list<std::string_view>;
+
+constexpr std::size_t kLongestAnnotation = 1024;  // more is some tool's notebook
+
+bool is_among(Keys keys, std::string_view key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+// The whole of a list may be tens of megabytes, and most of it is what never gets into a file: it
+// is left out while it is read. By where it stands: a label may be called "env".
+bool is_used_key(std::string_view parent, std::string_view key) {
+  if (parent == "metadata")
+    return is_among({"name", "namespace", "uid", "labels", "annotations", "ownerReferences",
+                     "deletionTimestamp", "deletionGracePeriodSeconds"},
+                    key);
+  if (parent == "spec")
+    return is_among({"containers", "initContainers", "volumes", "overhead", "resources", "priority",
+                     "priorityClassName", "nodeName", "nodeSelector", "affinity", "tolerations",
+                     "hostNetwork", "terminationGracePeriodSeconds"},
+                    key);
+  if (parent == "status")
+    return is_among({"phase", "qosClass", "containerStatuses", "initContainerStatuses"}, key);
+  if (parent == "containers" || parent == "initContainers")
+    return is_among({"name", "resources", "lifecycle", "ports", "restartPolicy"}, key);
+  if (parent == "containerStatuses" || parent == "initContainerStatuses")
+    return is_among({"name", "containerID", "image", "allocatedResources", "resources"}, key);
+  return true;
+}
+
+// Follows the parser: which key's value is being read. Only the list's own levels are told apart:
+//   items[] . spec . containers[] . name
+//   2         4      6              (depths of the keys' objects' contents, as the parser counts)
+class Filter {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+    if (event != Json::parse_event_t::key) return true;
+    const auto at = static_cast<std::size_t>(depth);
+    names_.resize(std::max(names_.size(), at + 1));
+    names_.resize(at + 1);
+    names_[at] = parsed.get<std::string>();
+    if (at == kPod) return is_among({"metadata", "spec", "status"}, names_[at]);
+    if (at == kPart) return is_used_key(names_[kPod], names_[at]);
+    if (at == kItem && is_list()) return is_used_key(names_[kPart], names_[at]);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kPod = 3, kPart = 4, kItem = 6;
+
+  bool is_list() const {
+    return (names_[kPod] == "spec" || names_[kPod] == "status") &&
+           is_among({"containers", "initContainers", "containerStatuses", "initContainerStatuses"},
+                    names_[kPart]);
+  }
+
+  std::vector<std::string> names_;
+};
+
+const Json& member(const Json& json, const char* name) {
+  static const Json none;
+  if (!json.is_object()) return none;
+  const auto found = json.find(name);
+  return found == json.end() ? none : *found;
+}
+
+std::string text(const Json& json, const char* name) {
+  const Json& value = member(json, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+// A volume's kind and size are heeded, not which secret or claim it is.
+void trim_volumes(Json& spec) {
+  if (!spec.is_object() || !spec.contains("volumes")) return;
+  for (Json& volume : spec["volumes"]) {
+    if (!volume.is_object()) continue;
+    Json kept = Json::object();
+    for (auto& [key, value] : volume.items()) {
+      if (key == "name" || key == "emptyDir")
+        kept[key] = std::move(value);
+      else if (key == "hostPath")
+        kept[key] = {{"path", text(value, "path")}};
+      else
+        kept[key] = Json::object();
+    }
+    volume = std::move(kept);
+  }
+}
+
+void trim_annotations(Json& metadata) {
+  if (!metadata.is_object() || !metadata.contains("annotations")) return;
+  Json& annotations = metadata["annotations"];
+  if (!annotations.is_object()) return;
+  annotations.erase("kubectl.kubernetes.io/last-applied-configuration");
+  annotations.erase("kubernetes.io/config.seen");  // of every restart of the kubelet
+  for (auto at = annotations.begin(); at != annotations.end();)
+    if (at->is_string() && at->get_ref<const std::string&>().size() > kLongestAnnotation)
+      at = annotations.erase(at);
+    else
+      ++at;
+}
+
+// Annotations that headroomd goes by.
+bool is_needed(std::string_view key) {
+  return key.starts_with("headroom.io/") || key.starts_with("kubernetes.io/config.");
+}
+
+// Drops what is beyond kMaxLabels, last keys first, but none that headroomd goes by. True: some
+// were dropped.
+bool cut_to_limit(Json& metadata, const char* name) {
+  if (!metadata.is_object() || !metadata.contains(name)) return false;
+  Json& map = metadata[name];
+  if (!map.is_object() || map.size() <= kMaxLabels) return false;
+  std::vector<std::string> surplus;
+  std::size_t kept = 0;
+  for (const auto& [key, value] : map.items())
+    if (is_needed(key)) ++kept;
+  for (const auto& [key, value] : map.items())
+    if (!is_needed(key) && ++kept > kMaxLabels) surplus.push_back(key);
+  for (const std::string& key : surplus)
+    map.erase(key);
+  return !surplus.empty();
+}
+
+// A Deployment's and a Job's may be let be: only a DaemonSet's pods are told apart.
+void trim_owners(Json& metadata) {
+  if (!metadata.is_object() || !metadata.contains("ownerReferences")) return;
+  for (Json& owner : metadata["ownerReferences"])
+    if (owner.is_object())
+      owner = {{"apiVersion", text(owner, "apiVersion")},
+               {"kind", text(owner, "kind")},
+               {"name", text(owner, "name")},
+               {"controller", member(owner, "controller")}};
+}
+
+bool has_ended(const Json& pod) {
+  const std::string phase = text(member(pod, "status"), "phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+// It becomes the name of a file.
+bool could_be_uid(std::string_view uid) {
+  constexpr std::size_t kLongest = 128;
+  return !uid.empty() && uid.size() <= kLongest &&
+         uid.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") ==
+             std::string_view::npos;
+}
+
+std::string as_file(Json& pod) {
+  trim_volumes(pod["spec"]);
+  trim_owners(pod["metadata"]);
+  pod["apiVersion"] = "v1";  // the items of a list need not say it
+  pod["kind"] = "Pod";
+  return pod.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void add(Json& pod, std::string uid, PodFiles& files) {
+  Json& metadata = pod["metadata"];
+  const std::string name = text(metadata, "namespace") + "/" + text(metadata, "name");
+  trim_annotations(metadata);
+  const bool labels_cut = cut_to_limit(metadata, "labels");
+  const bool annotations_cut = cut_to_limit(metadata, "annotations");
+  if (labels_cut || annotations_cut) files.cut.push_back(name);
+  std::string text = as_file(pod);
+  if (text.size() > kMaxPodFileBytes)
+    files.too_large.push_back(name);
+  else
+    files.pods.insert_or_assign(std::move(uid), std::move(text));
+}
+
+}  // namespace
+
+Result<PodFiles> pod_files(std::string_view answer) {
+  Filter filter;
+  Json list = Json::parse(
+      answer.begin(), answer.end(),
+      [&](int depth, Json::parse_event_t event, Json& parsed) {
+        return filter(depth, event, parsed);
+      },
+      /*allow_exceptions=*/false);
+  if (list.is_discarded()) return failure("the answer is no JSON, or cut short");
+  if (text(list, "kind") != "PodList")
+    return failure("expected a PodList, found kind \"" + text(list, "kind") + "\"");
+  PodFiles files;
+  if (!list.contains("items") || list["items"].is_null()) return files;
+  if (!list["items"].is_array()) return failure("expected items to be a list");
+  for (Json& pod : list["items"]) {
+    std::string uid = text(member(pod, "metadata"), "uid");
+    if (!could_be_uid(uid))
+      ++files.invalid;
+    else if (has_ended(pod))
+      ++files.ended;
+    else
+      add(pod, std::move(uid), files);
+  }
+  return files;
+}
+
+}  // namespace headroom::kube

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backoff: how long to wait after failures in a row: twice as long each time, and never in step
+// with the other nodes of a cluster.
+#pragma once
+
+#include <headroom/units.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace headroom::kube {
+
+struct Backoff {
+  Duration first = std::chrono::seconds(1);
+  Duration max_wait = std::chrono::seconds(30);
+
+  // After the nth failure in a row (from 1 on); `dice` is any number, each time another. Between
+  // half of the time and all of it.
+  Duration after(unsigned failures, std::uint64_t random_bits) const {
+    Duration wait = std::min(first, max_wait);
+    for (unsigned i = 1; i < failures && wait < max_wait; ++i)
+      wait = std::min(wait * 2, max_wait);
+    const Duration half = wait / 2;
+    return half +
+           Duration(static_cast<Duration::rep>(
+               random_bits % static_cast<std::uint64_t>(std::max<Duration::rep>(half.count(), 1))));
+  }
+};
+
+}  // namespace headroom::kube

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The halves of headroom-kube: each a thread that may wait, until it is asked to stop.
+#pragma once
+
+#include "config/config.h"
+#include "kube/health_file.h"
+
+#include <filesystem>
+#include <stop_token>
+
+namespace headroom::kube {
+
+// In: pods and configuration, from the kubelet to the files headroomd reads. While
+// headroom.kubernetes.kubelet.url is told.
+void sync_from_kubelet(const config::Config& config, HealthFile& health_file,
+                       const std::stop_token& stop,
+                       const std::filesystem::path& cgroup_root = "/sys/fs/cgroup");
+
+// Out: evictions and the node's conditions, from what headroomd writes down to the API server.
+// While headroom.kubernetes.api wants anything told.
+void sync_to_api_server(const config::Config& config, HealthFile& health_file,
+                        const std::stop_token& stop);
+
+}  // namespace headroom::kube

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "manifest/manifest_reader.h"
+
+#include "config/yaml/read_file.h"
+#include "config/yaml/yaml.h"
+#include "manifest/pod_parser.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace headroom::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using config::Complaint;
+using config::Complaints;
+using config::Section;
+
+// One reading, of one file.
+class ManifestParser {
+ public:
+  explicit ManifestParser(ManifestOptions options) : options_(options) {}
+
+  void text(const std::string& text, const std::string& file) {
+    for (const config::yaml::Node& document : config::yaml::parse(text, file, complaints_)) {
+      if (document.is_null()) continue;  // between two "---"
+      if (document.is_map())
+        object(Section(document, "", file, complaints_), file, false);
+      else
+        complain(file, document.line, "expected a Pod, found " + describe(document));
+    }
+  }
+
+  void file(const fs::path& path) {
+    const auto read = config::read_file(path, kMaxManifestBytes);
+    if (read)
+      text(*read, path.string());
+    else
+      complain(path.string(), 0, read.error().what);
+  }
+
+  ParsedFile take() {
+    return {std::move(found_), std::move(complaints_), std::move(containers_), options_.of_kubelet};
+  }
+
+ private:
+  // The items of a PodList need not say what they are.
+  void object(const Section& section, const std::string& file, bool in_pod_list) {
+    const auto kind = section.string("kind");
+    if (!section.has("kind") && in_pod_list) return pod(section, file);
+    if (!section.has("kind"))
+      return section.complain_at(section.line(), "missing kind: expected Pod");
+    if (!kind) return;  // complained of
+    if (!version_is_v1(section, *kind)) return;
+    if (*kind == "Pod") return pod(section, file);
+    if (*kind == "List" || *kind == "PodList") return list(section, file, *kind == "PodList");
+    section.complain_at(section.line_of("kind"), "kind " + *kind + ": expected Pod");
+  }
+
+  static bool version_is_v1(const Section& section, const std::string& kind) {
+    const bool ours = kind == "Pod" || kind == "List" || kind == "PodList";
+    if (!ours) return true;  // the kind is the trouble then
+    if (!section.has("apiVersion")) {
+      section.complain_at(section.line(), "missing apiVersion: expected v1");
+      return false;
+    }
+    const auto version = section.string("apiVersion");
+    if (version && *version != "v1")
+      section.complain("apiVersion", "expected v1, found \"" + *version + "\"");
+    return version == "v1";
+  }
+
+  void list(const Section& section, const std::string& file, bool of_pods) {
+    const auto items = section.list_of_maps("items");
+    if (!items) return;
+    for (const Section& item : *items)
+      object(item, file, of_pods);
+  }
+
+  void pod(const Section& section, const std::string& file) {
+    if (read_++ >= options_.max_pods) {
+      if (read_ == options_.max_pods + 1)
+        complain(file, section.line(), "more than " + std::to_string(options_.max_pods) + " pods");
+      return;
+    }
+    const std::size_t before = complaints_.size();
+    Pod pod = read_pod(section);
+    if (has_ended(section)) return;
+    if (options_.all_static) pod.is_static = true;
+    const bool good = complaints_.size() == before;
+    if (good || (options_.of_kubelet && says_its_rank(section)))
+      keep(section, std::move(pod), file);
+  }
+
+  // Whether what names the pod and its priority could be read. Its complaints were made already.
+  bool says_its_rank(const Section& section) {
+    const std::size_t before = complaints_.size();
+    const auto metadata = section.map("metadata");
+    const auto spec = section.map("spec");
+    using Int32 = std::numeric_limits<std::int32_t>;
+    const auto has_text = [](const Section& of, std::string_view key) {
+      const auto text = of.string(key);
+      return text && !text->empty();
+    };
+    const bool readable =
+        metadata && has_text(*metadata, "name") && has_text(*metadata, "uid") && spec &&
+        (!spec->has("priority") || spec->integer("priority", Int32::min(), Int32::max())) &&
+        (!spec->has("priorityClassName") || spec->string("priorityClassName"));
+    complaints_.resize(before);
+    return readable;
+  }
+
+  void keep(const Section& section, Pod pod, const std::string& file) {
+    containers_.merge(container_ids(section, pod));
+    // The kubelet runs its pods' commands through the runtime, with the containers' own privileges.
+    if (options_.of_kubelet)
+      for (Container& container : pod.containers)
+        container.pre_stop.clear();
+    found_.push_back({std::move(pod), file, section.line()});
+  }
+
+  void complain(const std::string& file, int line, std::string what) {
+    complaints_.push_back({file, line, std::move(what)});
+  }
+
+  ManifestOptions options_;
+  std::size_t read_ = 0;  // pods, good or not
+  std::vector<ParsedFile::ParsedPod> found_;
+  Complaints complaints_;
+  ContainerIds containers_;
+};
+
+bool is_manifest(const fs::path& path) {
+  const std::string name = path.filename();
+  const fs::path extension = path.extension();
+  return !name.starts_with(".") &&
+         (extension == ".yaml" || extension == ".yml" || extension == ".json");
+}
+
+Complaint duplicate(const ParsedFile::ParsedPod& found, const ParsedFile::ParsedPod& earlier) {
+  return {found.file, found.line,
+          "pod " + found.pod.pod_namespace + "/" + found.pod.name + ": duplicate uid " +
+              found.pod.uid + ", it is already at " + earlier.file + ":" +
+              std::to_string(earlier.line)};
+}
+
+}  // namespace
+
+ParsedFile parse_manifest_file(const fs::path& file, const ManifestOptions& options) {
+  ManifestParser reading(options);
+  reading.file(file);
+  return reading.take();
+}
+
+Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
+  Manifests all;
+  std::map<std::string_view, const ParsedFile::ParsedPod*> by_uid;
+  for (const ParsedFile* parsed_file : parsed_files) {
+    Complaints& wrong = parsed_file->of_kubelet ? all.kubelet_complaints : all.complaints;
+    wrong.insert(wrong.end(), parsed_file->complaints.begin(), parsed_file->complaints.end());
+    all.containers.insert(parsed_file->containers.begin(), parsed_file->containers.end());
+    for (const ParsedFile::ParsedPod& found : parsed_file->found) {
+      const auto [first, fresh] = by_uid.emplace(found.pod.uid, &found);
+      if (!fresh) {
+        wrong.push_back(duplicate(found, *first->second));
+        continue;
+      }
+      all.pods.push_back(found.pod);
+      if (parsed_file->of_kubelet) all.of_kubelet.insert(found.pod.uid);
+    }
+  }
+  return all;
+}
+
+std::vector<fs::path> manifest_files(const fs::path& directory, Complaints& complaints) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    if (is_manifest(at->path())) files.push_back(at->path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    complaints.push_back({directory.string(), 0, error.message()});
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Manifests parse_manifests(const std::string& text, const std::string& file,
+                          ManifestOptions options) {
+  ManifestParser reading(options);
+  reading.text(text, file);
+  const ParsedFile parsed_file = reading.take();
+  return merge_files({&parsed_file});
+}
+
+Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
+  ParsedFile errors;
+  std::vector<ParsedFile> parsed_files;
+  for (const fs::path& file : manifest_files(directory, errors.complaints))
+    parsed_files.push_back(parse_manifest_file(file, options));
+  std::vector<const ParsedFile*> all{&errors};
+  for (const ParsedFile& parsed_file : parsed_files)
+    all.push_back(&parsed_file);
+  return merge_files(std::move(all));
+}
+
+tl::expected<std::vector<Pod>, Complaints> load_manifests(const fs::path& directory,
+                                                          ManifestOptions options) {
+  Manifests manifests = read_manifests(directory, options);
+  if (!manifests.complaints.empty()) return tl::make_unexpected(std::move(manifests.complaints));
+  return std::move(manifests.pods);
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manifests: the v1 Pods a directory of YAML or JSON files describes.
+//
+// What is read is what eviction and admission need: identity, resources, priority, grace, where it
+// may be placed. The rest of a Pod's
+// large schema is the API server's to check. Like the API server, a request that is absent is
+// taken from its limit.
+#pragma once
+
+#include "config/yaml/complaint.h"
+#include "manifest/pod_status.h"
+
+#include <headroom/pod.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+namespace headroom::observe {
+
+// Of one file, and of one request: to read it takes many times as much memory, which is locked.
+inline constexpr std::size_t kMaxManifestBytes = 1u << 20;
+
+struct ManifestOptions {
+  // The kubelet calls a pod static when it runs it from a file, and never evicts one. Our directory
+  // only describes pods that someone else runs: were they static for lying there, none could ever
+  // be evicted. So a pod is static if its annotations say so (kubernetes.io/config.source other
+  // than api, or kubernetes.io/config.mirror), or if the operator says so of the whole directory:
+  // it is the kubelet's own staticPodPath.
+  bool all_static = false;
+  // The pods are what a kubelet says it runs. A program wrote the files: what is wrong with one is
+  // a doubt, and nobody's mistake.
+  bool of_kubelet = false;
+  std::size_t max_pods = SIZE_MAX;  // of one text: more of them is one complaint
+};
+
+// What could be read, beside what was wrong. A pod with any complaint of its own is left out, but
+// for a kubelet's: it runs, and stays with all that could be read, if its name, uid and priority
+// could. (Of a key that is there twice the first holds, and the pod stays.)
+struct Manifests {
+  std::vector<Pod> pods;
+  config::Complaints complaints;
+  config::Complaints
+      kubelet_complaints;            // what would be complaints, had somebody written it by hand
+  ContainerIds containers;           // as far as statuses tell
+  std::set<std::string> of_kubelet;  // uids of those a kubelet runs
+};
+
+// What one file holds, and where each pod stands in it. Those whose status says that they ended are
+// left out.
+struct ParsedFile {
+  struct ParsedPod {
+    Pod pod;
+    std::string file;
+    int line = 0;
+  };
+  std::vector<ParsedPod> found;
+  config::Complaints complaints;
+  ContainerIds containers;
+  bool of_kubelet = false;
+};
+ParsedFile parse_manifest_file(const std::filesystem::path& file, const ManifestOptions& options);
+// In order: of pods with one uid the first stays, and the second is complained of.
+Manifests merge_files(std::vector<const ParsedFile*> parsed_files);
+// By name; a directory that is not there has none.
+std::vector<std::filesystem::path> manifest_files(const std::filesystem::path& directory,
+                                                  config::Complaints& complaints);
+
+// One file: any number of documents, each a Pod, a PodList or a List of Pods.
+Manifests parse_manifests(const std::string& text, const std::string& file,
+                          ManifestOptions options = {});
+
+// *.yaml, *.yml and *.json of the directory, by name; hidden and backup files are passed over. A
+// directory that is not there holds no pods. For a reload: good pods are kept whatever else is
+// wrong.
+Manifests read_manifests(const std::filesystem::path& directory, ManifestOptions options = {});
+
+// The same, all or nothing.
+tl::expected<std::vector<Pod>, config::Complaints> load_manifests(
+    const std::filesystem::path& directory, ManifestOptions options = {});
+
+// The uid of a pod whose manifest has none, from its namespace and name alone: the same on every
+// run and every node. It has the form of a UUID of version 8 (RFC 9562: vendor-specific). Whoever
+// makes the pod's cgroup names it by this uid, or the two are not joined. (The kubelet's own hash
+// for static pods covers its host name and defaulted spec, which we cannot know; see
+// kubernetes.io/config.hash.)
+std::string derived_uid(std::string_view pod_namespace, std::string_view name);
+
+}  // namespace headroom::observe

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "manifest/pod_parser.h"
+
+#include "base/pod_paths.h"
+#include "manifest/manifest_reader.h"
+#include "manifest/placement_parser.h"
+#include "manifest/pod_status.h"
+#include "manifest/quantities.h"
+#include "manifest/volume_parser.h"
+
+#include <headroom/eviction_unit.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace headroom::observe {
+namespace {
+
+using config::Section;
+using Int32 = std::numeric_limits<std::int32_t>;
+
+constexpr std::string_view kConfigSource = "kubernetes.io/config.source";
+constexpr std::string_view kConfigMirror = "kubernetes.io/config.mirror";
+constexpr std::string_view kRootfs = "headroom.io/rootfs";
+constexpr std::string_view kLogs = "headroom.io/logs";
+constexpr std::chrono::seconds kDefaultGrace{30};
+
+// The PriorityClasses every cluster has; the API server writes their value into spec.priority, but
+// a manifest a person wrote may hold the name alone.
+constexpr std::int32_t kClusterCritical = 2'000'000'000;
+constexpr std::int32_t kNodeCritical = 2'000'001'000;
+
+std::string required(const Section& section, std::string_view key) {
+  const auto text = section.string(key);
+  if (!section.has(key) || text == "")
+    section.complain_at(section.line_of(key), "missing " + section.path_of(key));
+  return text ? *text : "";
+}
+
+void check_requests_within_limits(const Section& resources, const Container& container) {
+  const auto requests = resources.map("requests");
+  if (!requests) return;
+  for (const config::yaml::Entry& entry : requests->entries()) {
+    const auto request = container.requests.find(entry.key);
+    const auto limit = container.limits.find(entry.key);
+    if (request != container.requests.end() && limit != container.limits.end() &&
+        request->second > limit->second)
+      requests->complain(entry, "the request of " + request->second.canonical() +
+                                    " is more than the limit of " + limit->second.canonical());
+  }
+}
+
+// `resources:` of a container or of the pod.
+void read_resources(const Section& owner, Container& container) {
+  const auto resources = owner.map("resources");
+  if (!resources) return;
+  container.requests = read_quantities(*resources, "requests");
+  container.limits = read_quantities(*resources, "limits");
+  check_requests_within_limits(*resources, container);
+}
+
+// Only exec commands can be run from outside; httpGet and sleep are the kubelet's.
+void read_pre_stop(const Section& section, Container& container) {
+  const auto lifecycle = section.map("lifecycle");
+  const auto pre_stop = lifecycle ? lifecycle->map("preStop") : std::nullopt;
+  const auto exec = pre_stop ? pre_stop->map("exec") : std::nullopt;
+  const auto words = exec ? exec->list_of_strings("command") : std::nullopt;
+  if (!words) return;
+  for (const config::LocatedText& word : *words)
+    container.pre_stop.push_back(word.text);
+  if (container.pre_stop.empty())
+    exec->complain("command", "expected a command and its arguments, found an empty list");
+}
+
+Container read_container(const Section& section) {
+  Container container;
+  container.name = required(section, "name");
+  read_resources(section, container);
+  read_pre_stop(section, container);
+  container.requests.insert(container.limits.begin(), container.limits.end());
+  return container;
+}
+
+void read_containers(const Section& spec, Pod& pod) {
+  const bool host_network = spec.boolean("hostNetwork").value_or(false);
+  if (const auto sections = spec.list_of_maps("initContainers")) {
+    for (const Section& section : *sections) {
+      pod.init_containers.push_back(read_container(section));
+      pod.init_containers.back().sidecar = section.string("restartPolicy") == "Always";
+      if (pod.init_containers.back().sidecar)
+        read_host_ports(section, host_network, pod.placement.host_ports);
+    }
+  }
+  if (const auto sections = spec.list_of_maps("containers"))
+    for (const Section& section : *sections) {
+      pod.containers.push_back(read_container(section));
+      read_host_ports(section, host_network, pod.placement.host_ports);
+    }
+  if (pod.containers.empty())
+    spec.complain_at(spec.line_of("containers"),
+                     spec.path_of("containers") + ": expected at least one container");
+}
+
+std::set<std::string_view> requested_by_containers(const Pod& pod) {
+  std::set<std::string_view> resources;
+  for (const auto* const list : {&pod.containers, &pod.init_containers})
+    for (const Container& container : *list)
+      for (const auto& [resource, request] : container.requests)
+        resources.insert(resource);
+  return resources;
+}
+
+// A pod-level request that is absent is what the containers ask for, and only if none asks the
+// pod-level limit (the API server's defaulting; KEP 2837).
+void read_pod_level(const Section& spec, Pod& pod) {
+  if (!spec.has("resources")) return;
+  Container whole;
+  read_resources(spec, whole);
+  const std::set<std::string_view> requested = requested_by_containers(pod);
+  for (const auto& [resource, limit] : whole.limits)
+    if (!requested.contains(resource)) whole.requests.emplace(resource, limit);
+  pod.pod_level = std::move(whole);
+}
+
+void read_priority(const Section& spec, Pod& pod) {
+  if (const auto name = spec.string("priorityClassName")) pod.priority_class = *name;
+  if (const auto priority = spec.integer("priority", Int32::min(), Int32::max()))
+    pod.priority = static_cast<std::int32_t>(*priority);
+  else if (pod.priority_class == "system-node-critical")
+    pod.priority = kNodeCritical;
+  else if (pod.priority_class == "system-cluster-critical")
+    pod.priority = kClusterCritical;
+}
+
+void read_spec(const Section& object, Pod& pod) {
+  const auto spec = object.map("spec");
+  if (!object.has("spec")) object.complain_at(object.line(), "missing " + object.path_of("spec"));
+  if (!spec) return;
+  read_containers(*spec, pod);
+  read_pod_level(*spec, pod);
+  pod.volumes = read_volumes(*spec);
+  pod.overhead = read_quantities(*spec, "overhead");
+  read_priority(*spec, pod);
+  read_placement(*spec, pod.placement);
+  const auto grace = spec->integer("terminationGracePeriodSeconds", 0, Int32::max());
+  pod.termination_grace = grace ? std::chrono::seconds(*grace) : kDefaultGrace;
+}
+
+std::string read_pattern(const Section& annotations, std::string_view key) {
+  const auto pattern = annotations.string(key);
+  if (!pattern) return "";
+  const std::string objection = pattern_error(*pattern);
+  if (objection.empty()) return *pattern;
+  annotations.complain(key, objection + ", found \"" + *pattern + "\"");
+  return "";
+}
+
+// A mirror pod is the API server's copy of a static one, under a uid of its own: the cgroup bears
+// the static pod's, which is the annotation's value.
+void read_annotations(const Section& metadata, Pod& pod) {
+  pod.annotations = read_labels(metadata, "annotations");
+  const auto source = pod.annotations.find(kConfigSource);
+  const auto mirror = pod.annotations.find(kConfigMirror);
+  const auto none = pod.annotations.end();
+  pod.is_static = mirror != none || (source != none && source->second != "api");
+  if (mirror != none && !mirror->second.empty()) pod.uid = mirror->second;
+  if (const auto annotations = metadata.map("annotations")) {
+    pod.rootfs_path = read_pattern(*annotations, kRootfs);
+    pod.logs_path = read_pattern(*annotations, kLogs);
+    const auto unit = annotations->string(kEvictionUnitAnnotation);
+    if (unit && !eviction_unit_named(*unit))
+      annotations->complain(kEvictionUnitAnnotation,
+                            "expected pod, container or process, found \"" + *unit + "\"");
+  }
+}
+
+// It is part of a cgroup's name, where a slash or an underscore would come back as something else.
+bool could_be_uid(std::string_view uid) {
+  return uid.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") ==
+         std::string_view::npos;
+}
+
+void read_metadata(const Section& object, Pod& pod) {
+  const auto metadata = object.map("metadata");
+  if (!metadata) {
+    if (!object.has("metadata"))
+      object.complain_at(object.line(), "missing " + object.path_of("metadata.name"));
+    return;
+  }
+  pod.name = required(*metadata, "name");
+  const auto space = metadata->string("namespace");
+  if (space && !space->empty()) pod.pod_namespace = *space;
+  if (const auto uid = metadata->string("uid")) pod.uid = *uid;
+  pod.labels = read_labels(*metadata, "labels");
+  pod.placement.daemon_set = owned_by_daemon_set(*metadata);
+  read_annotations(*metadata, pod);
+  if (!could_be_uid(pod.uid))
+    metadata->complain("uid", "expected letters, digits and dashes, found \"" + pod.uid + "\"");
+  if (pod.uid.empty()) pod.uid = derived_uid(pod.pod_namespace, pod.name);
+}
+
+// Who asked for its deletion may have granted it less, or more, than its specification does.
+void read_deletion(const Section& metadata, Pod& pod) {
+  if (!metadata.has("deletionTimestamp")) return;
+  const auto grace = metadata.integer("deletionGracePeriodSeconds", 0, Int32::max());
+  if (grace) pod.termination_grace = std::chrono::seconds(*grace);
+}
+
+}  // namespace
+
+Pod read_pod(const Section& object) {
+  Pod pod;
+  pod.source = PodSource::kManifest;
+  read_metadata(object, pod);
+  read_spec(object, pod);
+  if (const auto metadata = object.map("metadata")) read_deletion(*metadata, pod);
+  read_status(object, pod);
+  return pod;
+}
+
+std::string derived_uid(std::string_view pod_namespace, std::string_view name) {
+  // FNV-1a in 128 bits (draft-eastlake-fnv): short, and good enough to keep names apart.
+  __extension__ using Hash = unsigned __int128;
+  constexpr Hash kPrime = (Hash{1} << 88) + 0x13b;
+  Hash hash = (Hash{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
+  const auto mix = [&](std::string_view text) {
+    for (const char c : text)
+      hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  };
+  mix(pod_namespace);
+  mix("/");
+  mix(name);
+
+  std::string uid;
+  for (int digit = 0; digit < 32; ++digit) {
+    if (digit == 8 || digit == 12 || digit == 16 || digit == 20) uid += '-';
+    unsigned nibble = static_cast<unsigned>(hash >> (4 * (31 - digit))) & 0xf;
+    if (digit == 12) nibble = 8;                     // the version
+    if (digit == 16) nibble = 0x8 | (nibble & 0x3);  // the variant
+    uid += "0123456789abcdef"[nibble];
+  }
+  return uid;
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodStatus: what the status of a v1 Pod says, as a kubelet fills it in: what was granted, who
+// runs.
+#pragma once
+
+#include "config/yaml/section.h"
+
+#include <headroom/container.h>
+#include <headroom/pod.h>
+
+#include <map>
+#include <string>
+
+namespace headroom::observe {
+
+// Who containers are, by their runtime's ids for them (64 hexadecimal digits).
+using ContainerIds = std::map<std::string, ContainerIdentity, std::less<>>;
+
+// All of it has ended (Succeeded, Failed): nothing of it runs, and its cgroup is about to go.
+bool has_ended(const config::Section& object);
+
+// qosClass; what is granted of a resize in place: into the pod.
+void read_status(const config::Section& object, Pod& pod);
+
+// The pod's containers that have run, each instance last told of.
+ContainerIds container_ids(const config::Section& object, const Pod& pod);
+
+}  // namespace headroom::observe

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/bpf/bpf_loader.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace headroom::observe {
+namespace {
+
+struct FreeBtf {
+  void operator()(btf* types) const { btf__free(types); }
+};
+
+bool contains_name(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_skipped(const std::vector<SkippedProgram>& all, std::string_view program) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const SkippedProgram& each) { return each.program == program; });
+}
+
+// What the program hooks into, as its section says it, if the kernel does not have it.
+std::optional<std::string> missing_hook(const bpf_program* program, const btf* types) {
+  const std::string_view section = bpf_program__section_name(program);
+  const std::size_t slash = section.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::string target(section.substr(slash + 1));
+  const bool tracepoint = section.starts_with("tp_btf/");
+  const int found =
+      tracepoint ? btf__find_by_name_kind(types, ("btf_trace_" + target).c_str(), BTF_KIND_TYPEDEF)
+                 : btf__find_by_name_kind(types, target.c_str(), BTF_KIND_FUNC);
+  if (found > 0) return std::nullopt;
+  return (tracepoint ? "no tracepoint " : "no function ") + target;
+}
+
+Result<std::vector<SkippedProgram>> find_missing_hooks(const SkeletonOptions& use,
+                                                       bpf_object* object) {
+  btf* loaded = btf__load_vmlinux_btf();
+  if (const long error = libbpf_get_error(loaded); error)
+    return errno_failure("read the kernel's BTF", static_cast<int>(-error));
+  const std::unique_ptr<btf, FreeBtf> types(loaded);
+  std::vector<SkippedProgram> missing;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object) {
+    if (contains_name(use.unwanted, bpf_program__name(program))) continue;
+    if (auto why = missing_hook(program, types.get()))
+      missing.push_back({bpf_program__name(program), std::move(*why)});
+  }
+  return missing;
+}
+
+Result<bpf_object*> open_skipping(const SkeletonOptions& use,
+                                  const std::vector<SkippedProgram>& skipped_programs) {
+  auto object = use.open();
+  if (!object) return object;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, *object) {
+    const std::string_view name = bpf_program__name(program);
+    if (contains_name(use.unwanted, name) || is_skipped(skipped_programs, name))
+      bpf_program__set_autoload(program, false);
+  }
+  return object;
+}
+
+std::vector<std::string> programs_of(bpf_object* object) {
+  std::vector<std::string> names;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object) {
+    if (bpf_program__autoload(program)) names.emplace_back(bpf_program__name(program));
+  }
+  return names;
+}
+
+// Each alone: which does the verifier refuse? Only after all of them together were refused.
+Result<> add_refused(const SkeletonOptions& use, const std::vector<std::string>& names,
+                     std::vector<SkippedProgram>& skipped_programs) {
+  for (const std::string& name : names) {
+    std::vector<SkippedProgram> others = skipped_programs;
+    for (const std::string& other : names)
+      if (other != name) others.push_back({other, {}});
+    LibbpfLog log(use.log);
+    if (auto object = open_skipping(use, others); !object)
+      return tl::make_unexpected(object.error());
+    if (const int error = use.load(); error) skipped_programs.push_back({name, log.reason(-error)});
+  }
+  return {};
+}
+
+Result<> check_required(const SkeletonOptions& use,
+                        const std::vector<SkippedProgram>& skipped_programs) {
+  for (const SkippedProgram& each : skipped_programs)
+    if (contains_name(use.required, each.program)) return failure(each.program + ": " + each.why);
+  return {};
+}
+
+Result<bpf_object*> load(const SkeletonOptions& use,
+                         std::vector<SkippedProgram>& skipped_programs) {
+  auto object = open_skipping(use, skipped_programs);
+  if (!object) return object;
+  int error = 0;
+  std::string why;
+  {
+    LibbpfLog log(use.log);
+    error = use.load();
+    if (error) why = log.reason(-error);
+  }
+  if (!error) return object;
+  const std::size_t before = skipped_programs.size();
+  object = open_skipping(use, skipped_programs);
+  if (!object) return object;
+  if (auto tried = add_refused(use, programs_of(*object), skipped_programs); !tried)
+    return tl::make_unexpected(tried.error());
+  if (skipped_programs.size() == before) return failure(why, -error);  // a map, then
+  if (auto enough = check_required(use, skipped_programs); !enough)
+    return tl::make_unexpected(enough.error());
+  object = open_skipping(use, skipped_programs);
+  if (!object) return object;
+  LibbpfLog log(use.log);
+  if (const int again = use.load(); again) return failure(log.reason(-again), -again);
+  return object;
+}
+
+}  // namespace
+
+void DestroyLink::operator()(bpf_link* link) const {
+  bpf_link__destroy(link);
+}
+
+Result<AttachedPrograms> attach_loadable(const SkeletonOptions& use) {
+  auto object = use.open();
+  if (!object) return tl::make_unexpected(object.error());
+  auto missing = find_missing_hooks(use, *object);
+  if (!missing) return tl::make_unexpected(missing.error());
+  AttachedPrograms attached{.links = {}, .skipped_programs = std::move(*missing)};
+  if (auto enough = check_required(use, attached.skipped_programs); !enough)
+    return tl::make_unexpected(enough.error());
+  object = load(use, attached.skipped_programs);
+  if (!object) return tl::make_unexpected(object.error());
+
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, *object) {
+    if (!bpf_program__autoload(program)) continue;
+    LibbpfLog log(use.log);
+    if (bpf_link* link = bpf_program__attach(program))
+      attached.links.emplace_back(link);
+    else
+      attached.skipped_programs.push_back({bpf_program__name(program), log.reason(errno)});
+  }
+  if (auto enough = check_required(use, attached.skipped_programs); !enough)
+    return tl::make_unexpected(enough.error());
+  return attached;
+}
+
+}  // namespace headroom::observe

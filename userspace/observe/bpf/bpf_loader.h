@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks: a skeleton's programs, loaded and attached as far as this kernel goes along.
+//
+// A program can be missing its hook (the kernel has no such function or tracepoint) or be refused
+// by the verifier. Either costs what that program observes and is said; the rest is loaded without
+// it.
+#pragma once
+
+#include "observe/bpf/libbpf_log.h"
+
+#include <headroom/result.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct bpf_link;
+struct bpf_object;
+struct bpf_object_skeleton;
+
+namespace headroom::observe {
+
+struct DestroyLink {
+  void operator()(bpf_link* link) const;
+};
+using Links = std::vector<std::unique_ptr<bpf_link, DestroyLink>>;
+
+// A program that is not at work, and why not.
+struct SkippedProgram {
+  std::string program;
+  std::string why;
+};
+
+struct AttachedPrograms {
+  Links links;
+  std::vector<SkippedProgram> skipped_programs;
+};
+
+// What is to be done with one skeleton type; made by skeleton<...>() below.
+struct SkeletonOptions {
+  std::function<Result<bpf_object*>()> open;   // afresh: what was opened before is destroyed
+  std::function<int()> load;                   // 0, or a negative errno
+  std::span<const std::string_view> required;  // programs without which the rest is worthless
+  std::span<const std::string_view> unwanted;  // programs of another way to observe the same
+  LogLine log;
+};
+
+// Loads and attaches. Fails only when a required program cannot be had.
+Result<AttachedPrograms> attach_loadable(const SkeletonOptions& use);
+
+}  // namespace headroom::observe

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// BpfSweep: every cgroup in one pass of a BPF iterator, its records read through a mapping: three
+// system calls a pass, none per cgroup.
+#pragma once
+
+#include "base/fd.h"
+#include "observe/bpf/bpf_loader.h"
+#include "observe/bpf/io_flush.h"
+#include "observe/bpf/kernel_facts.h"
+#include "observe/bpf/libbpf_log.h"
+#include "observe/cgroup/cgroup_source.h"
+
+#include <headroom/abi.h>
+#include <headroom/result.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+struct sweep_bpf;
+
+namespace headroom::observe {
+
+class BpfSweep final : public CgroupSource {
+ public:
+  struct Options {
+    std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
+    std::uint32_t groups = kAllGroups;
+    std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
+    bool css_iter = true;             // false: as on a kernel that cannot (before 6.9)
+    bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
+    LogLine log = {};                 // libbpf's own words while loading
+  };
+
+  // Fails where the kernel has no BTF, no cgroup iterator (before 6.1) or refuses the program; the
+  // error carries libbpf's last warning.
+  static Result<std::unique_ptr<BpfSweep>> open(const Options& options);
+  ~BpfSweep() override;
+
+  Result<std::span<const hr_record>> sweep() override;
+  std::uint32_t groups() const override { return groups_; }
+  std::string_view name() const override { return "bpf"; }
+  std::uint64_t lost() const override { return lost_; }
+
+  ChangeStamps change_stamps() const override {
+    return {{change_stamps_, last_.next}, last_.number};
+  }
+  bool same_cgroups() const override { return same_; }
+
+  // From the next sweep on a cgroup at rest is read whole in one of so many sweeps only, a power of
+  // two; in the others its record stays as it is. 1, as at open: every cgroup whole in every sweep.
+  void idle_read_period(std::uint32_t sweeps) { idle_mask_ = sweeps - 1; }
+  // At rest is who took no CPU time; closely, whose usage, working set and waits are as they were
+  // besides. As at open, closely.
+  void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
+  // How many cgroups the last sweep left as they were.
+  std::uint32_t idle_skipped() const { return last_.idle_skipped; }
+
+  // Can sweeps take the tree at once, while it is not too large? Needs Linux 6.9.
+  bool css_iter() const { return css_iter_link_ != nullptr; }
+
+  // The last sweep's records, for a caller that fills in what BPF does not know.
+  std::span<hr_record> records() { return {records_, last_.next}; }
+  // How many cgroups the last sweep had no room for.
+  std::uint32_t lost_in_last_sweep() const { return last_.lost; }
+  std::uint32_t capacity() const { return capacity_; }
+  // Where the items of memory.stat come from, but for the LRU lists.
+  struct Indices {
+    StatIndices state = StatIndices::kUnknown;
+    StatIndices events = StatIndices::kUnknown;
+  };
+  Indices stat_indices() const { return indices_; }
+  // What the last pass flushed by itself; the rest is as fresh as the kernel's last flush, but for
+  // memory.stat, which sweep() flushes by reading the root's file where the program cannot.
+  std::uint32_t flushed() const { return last_.flushed; }
+
+ private:
+  BpfSweep() = default;
+  Result<> load(const Options& options);
+  Result<> load(const Options& options, const KernelFacts& facts, bool css_iter);
+  Result<> attach(const std::filesystem::path& root);
+  Result<> read_pass();
+  Result<> map_records();
+
+  sweep_bpf* program_ = nullptr;
+  // From cgroup to cgroup, and, where the kernel can, a tree that is not too large at once.
+  std::unique_ptr<bpf_link, DestroyLink> link_, css_iter_link_;
+  hr_record* records_ = nullptr;
+  hr_change_stamp* change_stamps_ = nullptr;
+  Fd memory_stat_;  // of the root: reading it is what flushes memory on 6.16 to 6.19
+  std::optional<IoFlush> io_flush_;  // since 6.16
+  std::uint32_t groups_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint64_t lost_ = 0;
+  std::uint32_t idle_mask_ = 0;  // the bits of a running number that tell whose turn it is
+  bool compare_usage_ = true;
+  bool same_ = false;
+  hr_sweep_pass last_{};
+  Indices indices_;
+};
+
+}  // namespace headroom::observe

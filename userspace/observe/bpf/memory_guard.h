@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemoryGuard: a timer in the kernel that looks at the node's working set between our own looks,
+// and wakes us when it has grown by as much as was left.
+//
+// It only brings a look forward: memory that fills faster than we believed possible (huge pages do)
+// is seen within the guard's floor, at three loads a look and no wakeup.
+#pragma once
+
+#include "observe/bpf/libbpf_log.h"
+#include "observe/bpf/memory_alarm.h"
+
+#include <headroom/guard_abi.h>
+#include <headroom/result.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+struct guard_bpf;
+struct ring_buffer;
+
+namespace headroom::observe {
+
+class MemoryGuard final : public MemoryAlarm {
+ public:
+  struct Options {
+    std::filesystem::path sys = "/sys";
+    LogLine log = {};
+  };
+  // Fails where the kernel has no such timer (before 5.15), or will not have this program.
+  static Result<std::unique_ptr<MemoryGuard>> open(const Options& options);
+  ~MemoryGuard() override;
+  MemoryGuard(const MemoryGuard&) = delete;
+  MemoryGuard& operator=(const MemoryGuard&) = delete;
+
+  bool arm(Bytes left, const Pace& pace) override;
+  void disarm() override;
+  std::uint64_t checks() const override;
+
+  // Readable when it has woken us; the guard's own.
+  int descriptor() const;
+  // Takes what it said; how often it woke. Never waits.
+  std::size_t drain();
+
+  // Since it was opened.
+  std::uint64_t wakeups() const;
+  std::uint64_t lost() const;                                   // wakes that found no room
+  std::uint64_t arm_failures() const { return arm_failures_; }  // orders the kernel refused
+
+ private:
+  struct DestroyProgram {
+    void operator()(guard_bpf* program) const;
+  };
+  struct FreeRing {
+    void operator()(ring_buffer* ring) const;
+  };
+  MemoryGuard() = default;
+  Result<> load(const Options& options);
+  Result<> request(std::uint64_t pages, const Pace& pace);
+
+  std::unique_ptr<guard_bpf, DestroyProgram> program_;
+  std::unique_ptr<ring_buffer, FreeRing> ring_;
+  std::uint64_t page_size_ = 4096;
+  std::uint64_t arm_failures_ = 0;
+};
+
+}  // namespace headroom::observe

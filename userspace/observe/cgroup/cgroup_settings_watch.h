@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// KnobWatch: told, through inotify, when somebody writes a knob of a watched cgroup, or removes it.
+#pragma once
+
+#include "base/fd.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace headroom::observe {
+
+class CgroupSettingsWatch {
+ public:
+  explicit CgroupSettingsWatch(std::filesystem::path root);
+
+  int descriptor() const { return inotify_.get(); }  // -1: no inotify, nothing is told
+  // From now on, or from when it is there and this is called again. Cheap if it is watched.
+  void watch(const std::string& path);
+  // Takes what has happened; true if a knob was written or a cgroup went.
+  bool drain();
+
+ private:
+  const std::filesystem::path root_;
+  Fd inotify_;
+  std::map<std::string, int> watched_;
+};
+
+}  // namespace headroom::observe

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// CgroupSource: whatever can say what every cgroup is at this instant. One record each, the same
+// shape and units whether BPF or cgroupfs files filled it.
+#pragma once
+
+#include <headroom/cgroup_record.h>
+#include <headroom/result.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headroom::observe {
+
+// "memory_usage, psi"; "none" for no bit at all.
+std::string group_list(std::uint32_t groups);
+
+class CgroupSource {
+ public:
+  virtual ~CgroupSource() = default;
+
+  // Reads every cgroup now, parents before their children. The records stay good until the next
+  // sweep(). Allocates nothing once the tree has been seen.
+  virtual Result<std::span<const hr_record>> sweep() = 0;
+
+  // What the last sweep() did with each record, and which it was; empty: it wrote them all.
+  struct ChangeStamps {
+    std::span<const hr_change_stamp> of_records;
+    std::uint32_t pass = 0;
+  };
+  virtual ChangeStamps change_stamps() const { return {}; }
+  // The last sweep() found the cgroups of the one before, in the same order.
+  virtual bool same_cgroups() const { return false; }
+  // From now on: nobody is passed over of whom what ranking uses has changed. As a source is at
+  // first, unless it says otherwise.
+  virtual void set_compare_usage(bool) {}
+
+  virtual std::uint32_t groups() const = 0;   // hr_group bits this source tries to fill
+  virtual std::string_view name() const = 0;  // "bpf", "files" or "hybrid"
+  virtual std::uint64_t lost() const = 0;     // cgroups left out for want of room, since open
+};
+
+}  // namespace headroom::observe

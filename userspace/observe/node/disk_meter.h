@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// DiskMeter: what every pod's files take, measured by a thread of its own, at idle priority.
+//
+// The loop never waits for it: it says which pods there are and takes what has been measured since.
+#pragma once
+
+#include "base/clock.h"
+#include "base/pod_paths.h"
+#include "observe/node/directory_size.h"
+#include "observe/node/writable_layer.h"
+
+#include <headroom/disk_usage.h>
+#include <headroom/pod.h>
+#include <headroom/units.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace headroom::observe {
+
+// What is measured of one pod, right now.
+struct DiskTarget {
+  std::shared_ptr<const Pod> pod;  // never null
+  CgroupId cgroup;
+  std::vector<std::string> containers;  // their cgroups' directories: "/sys/fs/cgroup/…"
+};
+
+struct DiskMeterOptions {
+  PodPaths paths;
+  Duration period = std::chrono::seconds(60);  // between two measurements of a pod
+  WalkRate rate{};
+  bool host_paths = false;  // hostPath volumes count (a pod may mount all of "/")
+  Instant (*clock)() = now;
+};
+
+// One pod's parts, each measured anew. A part that cannot be measured is unknown and counted.
+DiskUsage measure(const DiskTarget& target, WritableLayers& layers, const DiskMeterOptions& options,
+                  WalkRate rate, const std::stop_token& stop, std::atomic<std::uint64_t>& failed);
+
+class DiskMeter {
+ public:
+  struct Measured {
+    CgroupId cgroup;
+    std::shared_ptr<const DiskUsage> usage;
+  };
+
+  explicit DiskMeter(DiskMeterOptions options);
+
+  // The pods there are from now on; new ones are measured first.
+  void set_targets(std::vector<DiskTarget> targets);
+  // Again at once, and faster: somebody is filling a disk. Holds for a few seconds.
+  void measure_urgently();
+  // Measured since the last call; who was measured twice is there twice, the latter last. Costs
+  // nothing while there is nothing.
+  std::vector<Measured> take();
+
+  // Parts of pods that could not be measured, since the start.
+  std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  struct QueueEntry {
+    DiskTarget target;
+    std::shared_ptr<WritableLayers> layers;  // the thread's alone
+    std::optional<Instant> measured;         // when its last measurement began
+  };
+
+  void run(const std::stop_token& stop);
+  bool is_urgent(Instant at) const;
+  std::optional<Instant> next_due(Instant at) const;
+  bool is_measurement_due(Instant at) const;
+  Duration time_until_due(Instant at) const;
+  void set_measured(const DiskTarget& target, Instant measured);
+
+  const DiskMeterOptions options_;
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<bool> has_results_{false};
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  // The rest is guarded too. Whoever was never measured comes first, then who was longest ago.
+  std::list<QueueEntry> queue_;
+  std::vector<Measured> results_;
+  Instant urgent_until_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace headroom::observe

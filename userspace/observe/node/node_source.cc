@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/node/node_source.h"
+
+#include "observe/cgroup/stat_text.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
+namespace headroom::observe {
+namespace {
+
+constexpr Duration kTotalsHold = std::chrono::seconds(10);
+constexpr Duration kSwapHold = std::chrono::milliseconds(50);
+// Where there is none: it can be added.
+constexpr Duration kNoSwapHold = std::chrono::seconds(1);
+
+using Buffer = std::array<char, 8192>;
+
+std::string_view text_of(const Fd& file, Buffer& buffer) {
+  if (!file) return {};
+  const ssize_t got = pread(file.get(), buffer.data(), buffer.size(), 0);
+  return got > 0 ? std::string_view(buffer.data(), static_cast<std::size_t>(got))
+                 : std::string_view();
+}
+
+Fd open_file(const std::filesystem::path& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+std::int64_t clamped(std::uint64_t value) {
+  return static_cast<std::int64_t>(
+      std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
+}
+
+// What is left of a capacity; never below zero (kubernetes 52386, 114332: the difference wrapped).
+std::int64_t left(std::uint64_t capacity, std::uint64_t used) {
+  return capacity > used ? clamped(capacity - used) : 0;
+}
+
+// "MemTotal:       16384 kB" → bytes.
+std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_view key) {
+  const std::size_t at = text.starts_with(key) ? 0 : text.find(std::string("\n").append(key));
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(text.find(':', at) + 1);
+  text = text.substr(0, text.find('\n'));
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos || !text.ends_with(" kB")) return std::nullopt;
+  const auto kilobytes = count_in(text.substr(first, text.size() - first - 3));
+  std::uint64_t bytes = 0;
+  if (!kilobytes || __builtin_mul_overflow(*kilobytes, 1024u, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+// "0.00 0.01 0.05 1/207 4711": the number after the slash is all tasks, threads included.
+std::optional<std::uint64_t> tasks_in(std::string_view loadavg) {
+  const std::size_t slash = loadavg.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  loadavg.remove_prefix(slash + 1);
+  const std::size_t end = loadavg.find(' ');
+  if (end == std::string_view::npos) return std::nullopt;
+  return count_in(loadavg.substr(0, end));
+}
+
+void observe_filesystem(const std::filesystem::path& path, Instant at, Signal available,
+                        Signal inodes, Observations& all) {
+  of(all, available).reset();
+  of(all, inodes).reset();
+  struct statvfs space {};
+  if (statvfs(path.c_str(), &space) < 0) return;
+  of(all, available) = {clamped(space.f_bavail * space.f_frsize),
+                        clamped(space.f_blocks * space.f_frsize), at};
+  // btrfs and the like make inodes as they go and say 0 of 0: unknown, not exhausted.
+  if (space.f_files > 0) of(all, inodes) = {clamped(space.f_ffree), clamped(space.f_files), at};
+}
+
+}  // namespace
+
+NodeSource::NodeSource(const Options& options)
+    : options_(options),
+      memory_stat_(open_file(options.cgroup_root / "memory.stat")),
+      meminfo_(open_file(options.proc / "meminfo")),
+      loadavg_(open_file(options.proc / "loadavg")),
+      pid_max_(open_file(options.proc / "sys/kernel/pid_max")),
+      threads_max_(open_file(options.proc / "sys/kernel/threads-max")) {}
+
+void NodeSource::refresh_totals(Instant at) {
+  if (totals_ && at - totals_at_ < kTotalsHold) return;
+  totals_.reset();
+  Buffer buffer;
+  const std::string_view text = text_of(meminfo_, buffer);
+  const auto total = meminfo_bytes(text, "MemTotal:");
+  if (!total) return;
+  // "Hugetlb:" sums all page sizes since 4.19.
+  totals_ = {*total, meminfo_bytes(text, "Hugetlb:").value_or(0)};
+  totals_at_ = at;
+}
+
+std::optional<Bytes> NodeSource::memory_capacity() {
+  refresh_totals(options_.clock());
+  if (!totals_) return std::nullopt;
+  return Bytes{clamped(totals_->total)};
+}
+
+void NodeSource::read_memory(Observations& all) {
+  auto& observation = of(all, Signal::kMemoryAvailable);
+  observation.reset();
+  const Instant at = options_.clock();
+  refresh_totals(at);
+  if (!totals_) return;
+  // The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
+  std::optional<std::uint64_t> anon, file, inactive_file;
+  Buffer buffer;
+  for (FlatKeyed line(text_of(memory_stat_, buffer)); line.next();) {
+    if (line.key() == "anon") anon = line.value();
+    if (line.key() == "file") file = line.value();
+    if (line.key() == "inactive_file") inactive_file = line.value();
+    if (anon && file && inactive_file) break;
+  }
+  if (!anon || !file || !inactive_file) return;
+  const std::uint64_t usage = *anon + *file;
+  const std::uint64_t working_set = usage > *inactive_file ? usage - *inactive_file : 0;
+  const std::uint64_t taken = options_.without_hugepages ? totals_->hugepages : 0;
+  observation = {left(totals_->total, working_set + taken), clamped(totals_->total), at};
+}
+
+// The limits are an operator's to change.
+void NodeSource::refresh_max_pids(Instant at) {
+  if (max_pids_ && at - max_pids_read_at_ < kTotalsHold) return;
+  Buffer buffer;
+  const auto pid_max = count_in(text_of(pid_max_, buffer));
+  const auto threads_max = count_in(text_of(threads_max_, buffer));
+  max_pids_.reset();
+  if (!pid_max && !threads_max) return;
+  max_pids_ = std::min(pid_max.value_or(~0ull), threads_max.value_or(~0ull));
+  max_pids_read_at_ = at;
+}
+
+void NodeSource::read_pids(Observations& all) {
+  auto& observation = of(all, Signal::kPidAvailable);
+  observation.reset();
+  const Instant at = options_.clock();
+  Buffer buffer;
+  const auto running = tasks_in(text_of(loadavg_, buffer));
+  refresh_max_pids(at);
+  if (!max_pids_ || !running) return;
+  observation = {left(*max_pids_, *running), clamped(*max_pids_), at};
+}
+
+void NodeSource::read_swap(Observations& all) {
+  const Instant at = options_.clock();
+  if (swap_read_ && at - *swap_read_ < swap_hold_) return;
+  swap_read_ = at;
+  auto& observation = of(all, Signal::kSwapAvailable);
+  observation.reset();
+  Buffer buffer;
+  const std::string_view text = text_of(meminfo_, buffer);
+  const auto total = meminfo_bytes(text, "SwapTotal:");
+  swap_hold_ = total && *total > 0 ? kSwapHold : kNoSwapHold;
+  const auto free = meminfo_bytes(text, "SwapFree:");
+  if (total && free && *total > 0) observation = {clamped(*free), clamped(*total), at};
+}
+
+void NodeSource::read_filesystems(Observations& all) const {
+  const Instant at = options_.clock();
+  observe_filesystem(options_.nodefs, at, Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree, all);
+  if (options_.imagefs)
+    observe_filesystem(*options_.imagefs, at, Signal::kImageFsAvailable, Signal::kImageFsInodesFree,
+                       all);
+  if (options_.containerfs)
+    observe_filesystem(*options_.containerfs, at, Signal::kContainerFsAvailable,
+                       Signal::kContainerFsInodesFree, all);
+}
+
+void NodeSource::read_allocatable(const hr_record* pods, Instant sampled, Observations& all) const {
+  auto& observation = of(all, Signal::kAllocatableMemoryAvailable);
+  observation.reset();
+  if (!pods || !(pods->valid & HR_MEMORY_LIMITS) || pods->memory_max == HR_NO_LIMIT) return;
+  const auto working = working_set(*pods);
+  if (!working) return;
+  observation = {left(pods->memory_max, static_cast<std::uint64_t>(working->count)),
+                 clamped(pods->memory_max), sampled};
+}
+
+Observations NodeSource::read_all(const hr_record* pods) {
+  Observations all;
+  read_memory(all);
+  read_pids(all);
+  read_swap(all);
+  read_filesystems(all);
+  read_allocatable(pods, options_.clock(), all);
+  return all;
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeSource: the node's eviction signals, computed as the kubelet computes them on cgroup v2
+// (KUBELET.md 2.1 to 2.3), from descriptors kept open. O(1) in the number of cgroups.
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <headroom/abi.h>
+#include <headroom/snapshot.h>
+#include <headroom/units.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace headroom::observe {
+
+class NodeSource {
+ public:
+  struct Options {
+    std::filesystem::path cgroup_root = "/sys/fs/cgroup";
+    std::filesystem::path proc = "/proc";
+    std::filesystem::path nodefs = "/";                 // any path on the filesystem
+    std::optional<std::filesystem::path> imagefs = {};  // absent: no observation
+    std::optional<std::filesystem::path> containerfs = {};
+    // Preallocated huge pages are nobody's headroom; the kubelet takes them off since 1.36.
+    bool without_hugepages = true;
+    Instant (*clock)() = now;
+  };
+
+  explicit NodeSource(const Options& options);
+
+  // A reading that cannot be had leaves its observation nullopt.
+  void read_memory(Observations& all);
+  void read_pids(Observations& all);
+  // Unknown where there is no swap: none left and none at all are not the same. Read again only
+  // after a while: /proc/meminfo costs more than the other files together, and what fills swap is
+  // a device.
+  void read_swap(Observations& all);
+  // statvfs(): may wait on a filesystem that hangs, so at a pace of the caller's.
+  void read_filesystems(Observations& all) const;
+  // From the pods' own cgroup (kubepods.slice), if it has a memory limit; null: no such cgroup.
+  void read_allocatable(const hr_record* pods, Instant sampled, Observations& all) const;
+
+  // All of the above.
+  Observations read_all(const hr_record* pods = nullptr);
+
+  // MemTotal. Read again at most every ten seconds: memory can be plugged and ballooned.
+  std::optional<Bytes> memory_capacity();
+
+ private:
+  struct MemoryTotals {
+    std::uint64_t total = 0;      // bytes
+    std::uint64_t hugepages = 0;  // bytes, of all sizes
+  };
+  void refresh_totals(Instant at);
+  void refresh_max_pids(Instant at);
+
+  Options options_;
+  Fd memory_stat_;
+  Fd meminfo_;
+  Fd loadavg_;
+  Fd pid_max_;
+  Fd threads_max_;
+  std::optional<MemoryTotals> totals_;
+  Instant totals_at_{};
+  std::optional<std::uint64_t> max_pids_;  // tasks there may be
+  Instant max_pids_read_at_{};
+  std::optional<Instant> swap_read_;
+  Duration swap_hold_{0};
+};
+
+}  // namespace headroom::observe

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/pod/oci_bundle.h"
+
+#include <array>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::observe {
+namespace {
+
+using Json = nlohmann::json;
+
+// "%" stands for the id.
+constexpr std::array<std::string_view, 3> kBundles{
+    "run/containerd/io.containerd.runtime.v2.task/k8s.io/%/config.json",
+    "run/containers/storage/overlay-containers/%/userdata/config.json",
+    "var/lib/containers/storage/overlay-containers/%/userdata/config.json"};
+constexpr std::string_view kDocker = "var/lib/docker/containers/%/config.v2.json";
+constexpr std::uintmax_t kLargest = 4 << 20;  // more is no description of a container
+
+std::optional<Json> read(const std::filesystem::path& root, std::string_view pattern,
+                         std::string_view id) {
+  std::string path(pattern);
+  path.replace(path.find('%'), 1, id);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(root / path, error);
+  if (error || size > kLargest) return std::nullopt;
+  std::ifstream file(root / path);
+  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  return json;
+}
+
+const Json& member(const Json& json, const char* name) {
+  static const Json none;
+  if (!json.is_object()) return none;
+  const auto found = json.find(name);
+  return found == json.end() ? none : *found;
+}
+
+// The first of these names that has a string.
+std::string text(const Json& json, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const Json& value = member(json, name); value.is_string()) return value.get<std::string>();
+  return "";
+}
+
+// containerd's word first, then CRI-O's and dockershim's.
+ContainerIdentity from_annotations(const Json& annotations) {
+  ContainerIdentity identity;
+  identity.container =
+      text(annotations, {"io.kubernetes.cri.container-name", "io.kubernetes.container.name"});
+  identity.image =
+      text(annotations, {"io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"});
+  identity.pod = text(annotations, {"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"});
+  identity.pod_namespace =
+      text(annotations, {"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"});
+  const std::string type =
+      text(annotations, {"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType",
+                         "io.kubernetes.docker.type"});
+  identity.sandbox = type == "sandbox" || type == "podsandbox";
+  if (identity.sandbox) identity.container.clear();  // CRI-O and dockershim say "POD"
+  return identity;
+}
+
+ContainerIdentity from_docker(const Json& description) {
+  const Json& config = member(description, "Config");
+  ContainerIdentity identity = from_annotations(member(config, "Labels"));
+  identity.name = text(description, {"Name"});
+  if (identity.name.starts_with("/")) identity.name.erase(0, 1);
+  if (identity.image.empty()) identity.image = text(config, {"Image"});
+  return identity;
+}
+
+// The id comes from a directory's name: it must not lead anywhere else.
+bool is_id(std::string_view id) {
+  return !id.empty() && id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<ContainerIdentity> find_container(std::string_view id,
+                                                const std::filesystem::path& root) {
+  if (!is_id(id)) return std::nullopt;
+  for (const std::string_view bundle : kBundles)
+    if (const auto json = read(root, bundle, id))
+      return from_annotations(member(*json, "annotations"));
+  if (const auto json = read(root, kDocker, id)) return from_docker(*json);
+  return std::nullopt;
+}
+
+}  // namespace headroom::observe

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// PartsReader: what is inside the pods that may be taken in part, or may be stuck at a limit: their
+// containers, the cgroups that die as one, the largest process.
+//
+// Of pods nobody asks this about nothing is read. Records and waits come from the pass; what it
+// does not have is read from files: memory.oom.group now and then, and of pods that are taken by
+// the process cgroup.procs and /proc, so that who asks for it bears the cost.
+#pragma once
+
+#include "observe/cgroup/cgroup_inventory.h"
+#include "observe/pod/pod_registry.h"
+
+#include <headroom/eviction_unit.h>
+#include <headroom/snapshot.h>
+#include <headroom/waits.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace headroom::observe {
+
+// Which of the pod's containers the cgroup at `path` is; null: none, or not known.
+using ContainerAt = std::function<const Container*(const Pod& pod, std::string_view path)>;
+using RecordOf = std::function<const hr_record*(CgroupId)>;
+
+class PartsReader {
+ public:
+  // memory.oom.group is set when a container is made, and seldom after.
+  static constexpr Duration kGroupsEvery = std::chrono::seconds(1);
+  // While one pass follows another, sizes of processes are not read at each.
+  static constexpr Duration kProcessesEvery = std::chrono::milliseconds(20);
+  // Processes looked at in one pass; beyond that a pod keeps its last reading.
+  static constexpr std::size_t kMaxProcesses = 2048;
+
+  struct PartsOptions {
+    EvictionUnit unit = EvictionUnit::kPod;  // of pods that do not say
+    bool limits = false;                     // who is stuck at his is asked
+    friend bool operator==(const PartsOptions&, const PartsOptions&) = default;
+  };
+
+  explicit PartsReader(ContainerAt container_at = nullptr)
+      : container_at_(std::move(container_at)) {}
+
+  // True: it is something else than before; retarget() then.
+  bool set_options(const PartsOptions& wanted);
+  // The set of cgroups or of pods is another.
+  void set_targets(std::span<const PodReading> pods, const CgroupInventory& inventory,
+                   PodRegistry& registry);
+  // This pass: what retarget() told the registry of is current afterwards.
+  void read(Instant at, const RecordOf& record_of, const Waits& waits);
+
+ private:
+  struct Member {
+    CgroupId id;
+    std::size_t parent = 0;     // index; the pod's own is its own parent
+    std::size_t container = 0;  // index of the container's cgroup; 0: of none
+    int directory = -1;         // the inventory's
+    Bytes request{};
+    bool oom_group = false;
+    bool has_processes = true;  // a cgroup with cgroups below has none, as a rule
+    Duration stalled{0};
+  };
+  struct Target {
+    CgroupId pod;
+    EvictionUnit unit = EvictionUnit::kPod;
+    std::vector<Member> members;  // the pod's own first, parents before children
+    PodParts parts;
+    Instant groups_at{}, processes_at{};
+  };
+
+  void add_members(const PodReading& pod, const CgroupInventory& inventory, Target& target);
+  void sum_stalls(const Waits& waits);
+  void read_groups(Target& target, Instant at);
+  void read_processes(Target& target, Instant at);
+  void fill(Target& target, const RecordOf& record_of, bool stalls);
+  static CgroupId group_of(const Target& target, std::size_t member);
+
+  ContainerAt container_at_;
+  PartsOptions options_;
+  std::vector<std::unique_ptr<Target>> targets_;  // their parts stay where they are
+  std::unordered_map<std::uint64_t, Member*> members_;
+  std::unordered_map<std::uint64_t, std::vector<const KnownCgroup*>> children_;  // of retarget()
+  std::vector<char> procs_;
+  std::size_t processes_read_ = 0;
+  long page_size_ = 4096;
+};
+
+}  // namespace headroom::observe

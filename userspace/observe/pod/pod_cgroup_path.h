@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodLayout: which cgroups are pods and which are containers, told by their paths alone.
+//
+// The kubelet nests them as root / QoS tier / pod / container and spells the names in one of two
+// ways, by its cgroup driver:
+//   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
+//   cgroupfs  /kubepods/burstable/pod<uid>
+// Guaranteed pods have no tier. Under systemd a dash separates slices, so those of the uid become
+// underscores.
+#pragma once
+
+#include <headroom/pod.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::observe {
+
+struct PodCgroupPath {
+  enum class Level : std::uint8_t {
+    kPod,             // the pod-level cgroup
+    kContainer,       // directly below it
+    kBelowContainer,  // deeper: a container's own business
+  };
+  Level level = Level::kPod;
+  std::string uid;  // dashes restored
+  QosClass qos = QosClass::kGuaranteed;
+
+  // Of a container, as views into the path that was asked about. "cri-containerd-<id>.scope" is
+  // {"cri-containerd", id}, "crio-<id>", as the cgroupfs driver has it, {"crio", id}; a plain
+  // directory is {"", its name}, containerd's "<id>" too; so is a unit of another kind, suffix and
+  // all ("web.service"), and a container's monitor.
+  std::string_view runtime;
+  std::string_view container;
+};
+
+class PodCgroupParser {
+ public:
+  // Below the cgroup root: "kubepods.slice", "kubelet.slice/kubelet-kubepods.slice", "kubepods". A
+  // name that ends in .slice is of the systemd driver. For the kubelet's two own names either finds
+  // both, for a configuration is often silent on the driver and no node uses both.
+  explicit PodCgroupParser(std::string_view pods_root);
+
+  // `path` from the cgroup root on, with or without the leading slash. Nothing: no part of a pod.
+  std::optional<PodCgroupPath> place(std::string_view path) const;
+
+ private:
+  struct Root {
+    std::string path;  // "/kubepods.slice"
+    std::string stem;  // "kubepods": what the names of all slices below begin with
+    bool systemd = false;
+  };
+  void add_root(std::string_view path);
+
+  std::vector<Root> roots_;
+};
+
+// "crio-conmon-<id>.scope": who watches over a container, and is none.
+bool is_conmon(std::string_view name);
+
+// Forms the kubelet gives: a UUID, or the 32 hexadecimal digits of a static pod.
+bool is_uuid(std::string_view uid);
+bool is_static_uid(std::string_view uid);
+
+}  // namespace headroom::observe

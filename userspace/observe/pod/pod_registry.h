@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodRegistry: the pods of this node, each beside its cgroup.
+//
+// Manifests say what a pod is, the cgroup tree says that it is there; the uid in the cgroup's name
+// joins them. A pod-level cgroup without a manifest is a pod all the same, described by what the
+// tree tells of it: a pod nobody described still fills memory.
+//
+// A reload or a new limit replaces a Pod only if it says something else, so pointers may be kept
+// and compared. read() allocates nothing while nothing changes.
+#pragma once
+
+#include "observe/pod/pod_cgroup_path.h"
+
+#include <headroom/abi.h>
+#include <headroom/pod.h>
+#include <headroom/snapshot.h>
+#include <headroom/units.h>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace headroom::observe {
+
+class PodRegistry {
+ public:
+  explicit PodRegistry(PodCgroupParser layout) : layout_(std::move(layout)) {}
+
+  // All there are from now on, with distinct uids; replaces those of before. Of pods of a kubelet's
+  // what was said last holds until their cgroup is gone: one that was just restarted knows no pods
+  // until it has heard from the API server.
+  // `kubelet_describes`: a pod without a manifest has one that is still to come.
+  void set_declared_pods(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet = {},
+                         bool kubelet_describes = false);
+
+  // The cgroup inventory's events. Cgroups that are not pod-level are none of ours: false.
+  bool add_cgroup(CgroupId id, std::string_view path);
+  void gone(CgroupId id);
+
+  // Every pod that has a cgroup, with this instant's record of it: `record_of(CgroupId)` gives a
+  // const hr_record* or null. Good until the next call of anything above or of this. Pods known
+  // from the tree alone learn their request and limit here.
+  template <class RecordOf>
+  std::span<const PodReading> read(RecordOf&& record_of) {
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      readings_[i].record = record_of(readings_[i].cgroup);
+      if (readings_[i].record) update_limits(i, *readings_[i].record);
+    }
+    return readings_;
+  }
+
+  // As read() once more, where every record is still in its place: only those are looked at of
+  // which `is_new(const hr_record*)`.
+  template <class IsNew>
+  std::span<const PodReading> read_again(IsNew&& is_new) {
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      const hr_record* record = readings_[i].record;
+      if (record && is_new(record)) update_limits(i, *record);
+    }
+    return readings_;
+  }
+
+  // The pod's processes show that it is Guaranteed or node-critical, or no longer do.
+  void show_protected(CgroupId id, bool is_protected);
+
+  // What is inside the pod, from now on; null: nobody asks. It outlives this.
+  void set_parts(CgroupId id, const PodParts* parts);
+  // The pod's disk usage, from now on.
+  void measured(CgroupId id, std::shared_ptr<const DiskUsage> usage);
+  // The pod whose pod-level cgroup this is; null where it is none.
+  std::shared_ptr<const Pod> find(CgroupId id) const {
+    const auto found = index_.find(id);
+    return found == index_.end() ? nullptr : readings_[found->second].pod;
+  }
+
+  struct ManifestCounts {
+    std::size_t with_manifest = 0;     // a manifest and a cgroup
+    std::size_t without_manifest = 0;  // a cgroup alone
+    std::size_t without_cgroup = 0;    // a manifest alone
+  };
+  ManifestCounts manifest_counts() const;
+
+ private:
+  // What the tree tells of a pod; in step with readings_.
+  struct Tree {
+    std::string uid;
+    QosClass qos;
+    // The last that was valid; HR_UNKNOWN: never yet.
+    hr_u64 memory_min = HR_UNKNOWN;
+    hr_u64 memory_low = HR_UNKNOWN;
+    hr_u64 memory_max = HR_UNKNOWN;
+    std::shared_ptr<const DiskUsage> disk;  // what the reading points at
+    bool of_kubelet = false;                // as it was last described
+    bool is_protected = false;              // its processes show so
+  };
+
+  void update_limits(std::size_t index, const hr_record& record);
+  void assign_pod(std::size_t index, std::shared_ptr<const Pod> pod);
+  void settle_description(std::size_t index);
+  std::shared_ptr<const Pod> with_manifest(std::string_view uid) const;
+  static Pod pod_of(const Tree& tree);
+
+  PodCgroupParser layout_;
+  std::map<std::string, std::shared_ptr<const Pod>, std::less<>> manifests_;  // by uid
+  std::set<std::string> of_kubelet_;
+  bool kubelet_describes_ = false;
+  std::vector<PodReading> readings_;
+  std::vector<Tree> trees_;
+  std::unordered_map<CgroupId, std::size_t> index_;  // into both
+};
+
+}  // namespace headroom::observe

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answering later: a method of sd-bus whose answer another thread works out. Nothing waits for it
+// here: the event loop looks whether it is there.
+#pragma once
+
+#include <headroom/result.h>
+
+#include <systemd/sd-bus.h>
+
+#include <functional>
+#include <future>
+#include <string>
+
+namespace headroom::report {
+
+using FutureReply = std::future<Result<std::string>>;
+using SendReply = std::function<int(sd_bus_message* call, const Result<std::string>& answer)>;
+
+// As a method of sd-bus. `reply` is called on the thread of the bus's event loop, unless the bus
+// goes away first.
+int reply_async(sd_bus_message* call, FutureReply answer, SendReply send_reply);
+
+}  // namespace headroom::report

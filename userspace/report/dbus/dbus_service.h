@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// DbusService: io.headroom.Headroom1 on the system bus, as io.headroom.Headroom1(5) describes it.
+#pragma once
+
+#include "report/dbus/async_reply.h"
+#include "report/eviction/eviction.h"
+#include "report/reporter.h"
+
+#include <headroom/result.h>
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct sd_event;
+
+namespace headroom::report {
+
+inline constexpr const char* kBusName = "io.headroom.Headroom1";
+inline constexpr const char* kBusPath = "/io/headroom/Headroom1";
+inline constexpr const char* kBusInterface = "io.headroom.Headroom1";
+
+struct DbusSetup {
+  std::shared_ptr<const PublishedViews> views;
+  QosOf qos_of = nullptr;
+  // What the daemon answers, as JSON or an error to be told as it is; on the service's thread.
+  // Absent: not supported.
+  std::function<Result<std::string>(const std::string& manifest)> admit{};
+  std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
+  std::function<Result<std::string>()> cpus{};
+  std::function<FutureReply(bool dry_run)> repack{};
+  // Takes the descriptor over.
+  std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
+  std::function<Result<std::string>()> config{};
+  std::filesystem::path kubernetes{};  // headroom-kube's status file
+  uid_t allowed_uid = 0;               // who may change without polkit being asked
+};
+
+// Of the text in one call. Any local user may call Admit, a bus passes on messages of 128 MiB, and
+// what is made of the text takes many times its size in locked memory.
+inline constexpr std::size_t kMaxRequestBytes = 1u << 20;
+
+inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";
+
+// What the Evicted signal says.
+struct EvictedSignal {
+  std::string pod;      // "default/hog"
+  std::string uid;      //
+  std::string reason;   // the eviction signal: "memory.available"; or "taint"
+  std::string message;  // the kubelet's
+  std::uint64_t decided_at_ns = 0;
+};
+EvictedSignal evicted_signal_of(const Eviction& eviction);
+
+// Lives on the thread that runs `event`, and is used from there only. Status() renders the whole
+// table: rather not the daemon's loop (see BusThread).
+class DbusService {
+ public:
+  static Result<std::unique_ptr<DbusService>> open(sd_event* event, DbusSetup setup);
+  ~DbusService();
+  DbusService(const DbusService&) = delete;
+  DbusService& operator=(const DbusService&) = delete;
+
+  Result<> evicted(const EvictedSignal& signal);
+  // PropertiesChanged, for what is not as it was told last.
+  Result<> emit_properties_changed();
+  // False once the bus has gone away: close this and open another.
+  bool connected() const;
+
+ private:
+  struct Connection;
+  explicit DbusService(std::unique_ptr<Connection> connection);
+
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace headroom::report

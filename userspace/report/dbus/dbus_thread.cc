@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/dbus/dbus_thread.h"
+
+#include "base/log/journal.h"
+#include "base/thread_cpu_time.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+// How late a property's change is told, at most: nobody wakes this thread for one.
+constexpr std::uint64_t kPollUsec = 1'000'000;
+
+struct EventUnref {
+  void operator()(sd_event* event) const { sd_event_unref(event); }
+};
+using Event = std::unique_ptr<sd_event, EventUnref>;
+
+void drain(int eventfd) {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t read = ::read(eventfd, &count, sizeof(count));
+}
+
+// Its only work is to end the sleep; what to do is looked up afterwards.
+int on_wakeup(sd_event_source*, int fd, std::uint32_t, void*) {
+  drain(fd);
+  return 0;
+}
+
+Result<Event> event_with(int wake) {
+  sd_event* made = nullptr;
+  if (int r = sd_event_new(&made); r < 0) return errno_failure("make an event loop", -r);
+  Event event(made);
+  if (int r = sd_event_add_io(made, nullptr, wake, POLLIN, on_wakeup, nullptr); r < 0)
+    return errno_failure("watch the wake-up of the D-Bus thread", -r);
+  return event;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DbusThread>> DbusThread::start(DbusSetup setup,
+                                                      std::chrono::milliseconds retry) {
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return errno_failure("make an eventfd for the D-Bus thread", errno);
+  return std::unique_ptr<DbusThread>(new DbusThread(std::move(setup), std::move(wake), retry));
+}
+
+DbusThread::DbusThread(DbusSetup setup, Fd wake, std::chrono::milliseconds retry)
+    : setup_(std::move(setup)), wake_(std::move(wake)), retry_(retry) {
+  queue_.reserve(kQueueSize);
+  thread_ = std::thread([this] { run(); });
+}
+
+DbusThread::~DbusThread() {
+  stop_ = true;
+  wake();
+  thread_.join();
+}
+
+void DbusThread::wake() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+}
+
+void DbusThread::evicted(const Eviction& eviction) {
+  EvictedSignal signal = evicted_signal_of(eviction);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!connected_ || queue_.size() == kQueueSize) {
+      ++lost_;
+      return;
+    }
+    queue_.push_back(std::move(signal));
+  }
+  wake();
+}
+
+void DbusThread::run() {
+  set_thread_name("dbus");
+  while (!stop_) {
+    Result<> served = failure("");
+    try {
+      served = serve();
+    } catch (const std::exception& e) {
+      served = failure(e.what());
+    }
+    connected_ = false;
+    log_failure(served);
+    if (stop_) return;
+    pollfd sleep{.fd = wake_.get(), .events = POLLIN, .revents = 0};
+    ::poll(&sleep, 1, static_cast<int>(retry_.count()));
+    drain(wake_.get());
+  }
+}
+
+// Until stopped, or until the bus has gone.
+Result<> DbusThread::serve() {
+  auto event = event_with(wake_.get());
+  if (!event) return tl::make_unexpected(std::move(event.error()));
+  auto service = DbusService::open(event->get(), setup_);
+  if (!service) return tl::make_unexpected(std::move(service.error()));
+  connected_ = true;
+  failure_logged_ = false;
+  while (!stop_ && (*service)->connected()) {
+    if (int r = sd_event_run(event->get(), kPollUsec); r < 0)
+      return errno_failure("run the D-Bus event loop", -r);
+    emit_queued(**service);
+    // A bus that has gone is noticed by the loop's own condition.
+    if (auto emitted = (*service)->emit_properties_changed(); !emitted)
+      log::debug("{}", emitted.error().what);
+  }
+  if (stop_) return {};
+  return failure("the system bus closed the connection");
+}
+
+void DbusThread::emit_queued(DbusService& service) {
+  std::vector<EvictedSignal> signals;
+  signals.reserve(kQueueSize);
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(signals, queue_);
+  }
+  for (const EvictedSignal& signal : signals)
+    if (!service.evicted(signal)) ++lost_;
+}
+
+void DbusThread::log_failure(const Result<>& result) {
+  if (result || failure_logged_) return;
+  failure_logged_ = true;
+  log::warning("D-Bus: {}; headroomctl cannot reach this daemon; trying again every {} s",
+               result.error().what, retry_.count() / 1000);
+}
+
+}  // namespace headroom::report

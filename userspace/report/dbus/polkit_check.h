@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Authority: whether the caller of a method may have what it asks for: one user may always, others
+// if polkit says so. Nothing waits while polkit asks somebody for a password.
+#pragma once
+
+#include <sys/types.h>
+#include <systemd/sd-bus.h>
+
+#include <functional>
+
+namespace headroom::report {
+
+// Answers the call, once its caller may; like a method of sd-bus, negative where it could not.
+using AuthorizedCall = std::function<int(sd_bus_message* call, sd_bus_error* error)>;
+
+// As a method of sd-bus. Where there is no polkit it says no.
+int require_authorization(sd_bus_message* call, uid_t allowed_uid, const char* action,
+                          AuthorizedCall then, sd_bus_error* error);
+
+}  // namespace headroom::report

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/eviction/audit_line.h"
+
+#include "report/eviction/messages.h"
+
+#include <time.h>
+
+#include <cstring>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json maybe(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
+}
+Json ns(Instant instant) {
+  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
+}
+Json ms(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+Json ms(Instant from, Instant to) {
+  if (from == Instant{} || to == Instant{}) return nullptr;
+  return ms(to - from);
+}
+
+Json pod_json(const Pod& pod, QosOf qos_of) {
+  return {{"namespace", pod.pod_namespace},
+          {"name", pod.name},
+          {"uid", pod.uid},
+          {"qos", qos_name(pod, qos_of)},
+          {"priority", pod.priority}};
+}
+
+Json reason_json(const Reason& reason) {
+  if (reason.cause == Cause::kTaint)
+    return {{"signal", cause_name(reason)}, {"taint", to_string(*reason.taint)}};
+  if (reason.cause == Cause::kStuck)
+    return {{"signal", cause_name(reason)},
+            {"kind", "stuck"},
+            {"threshold", reason.threshold},
+            {"available", nullptr},
+            {"capacity", nullptr}};
+  const bool of_a_limit = reason.limit != StorageLimit::kNone;
+  return {{"signal", cause_name(reason)},
+          {"kind", of_a_limit ? "limit" : kind_name(reason.hard)},
+          {"threshold", reason.threshold},
+          {"available", of_a_limit ? Json(nullptr) : Json(reason.available)},
+          {"capacity", of_a_limit ? Json(nullptr) : Json(reason.capacity)}};
+}
+
+// What of the pod was taken; null: all of it.
+Json part_json(const Part& part) {
+  if (part.whole()) return nullptr;
+  Json json{{"cgroup", part.cgroup.value}, {"oom_group", part.group}};
+  if (part.unit == EvictionUnit::kProcess) {
+    json["pid"] = part.process.pid;
+    json["comm"] = part.comm.data();
+  }
+  return json;
+}
+
+// What was tried in the minute before; null: nothing.
+Json ladder_json(const LadderStepCounts& ladder) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < ladder.size(); ++i)
+    if (ladder[i] > 0) json[std::string(kLadderStepNames[i])] = ladder[i];
+  return json.empty() ? Json(nullptr) : json;
+}
+
+Json instants_json(const Eviction& eviction) {
+  const Reason& reason = eviction.decision.reason;
+  return {{"last_clear", ns(reason.last_clear)},    {"first_crossed", ns(reason.first_crossed)},
+          {"sampled", ns(reason.sampled_at)},       {"decided", ns(eviction.decision.decided_at)},
+          {"signalled", ns(eviction.signalled_at)}, {"terminated", ns(eviction.terminated_at)},
+          {"killed", ns(eviction.killed_at)},       {"ended", ns(eviction.ended_at)}};
+}
+
+// The true crossing lies between the last good sample and the first bad one, so the latency has an
+// upper and a lower bound.
+Json latencies_json(const Eviction& eviction) {
+  const Reason& reason = eviction.decision.reason;
+  const Instant decided = eviction.decision.decided_at;
+  const bool gone = eviction.ending == Ending::kEvicted;
+  return {
+      {"crossing_to_decision_ms", ms(reason.last_clear, decided)},
+      {"first_seen_to_decision_ms", ms(reason.first_crossed, decided)},
+      {"sample_to_decision_ms", ms(reason.sampled_at, decided)},
+      {"decision_to_signal_ms", ms(decided, eviction.signalled_at)},
+      {"signal_to_gone_ms", gone ? ms(eviction.signalled_at, eviction.ended_at) : Json(nullptr)},
+      {"kill_to_gone_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
+}
+
+// What the decision counted on; what came of it stands in `latency` and `memory_returned`.
+Json predicted_json(const Decision& decision) {
+  const Json until = ms(decision.decided_at, decision.deadline);
+  const bool kill = decision.act == Act::kKill;
+  const auto& release = decision.rank_info.predicted;
+  return {{"memory", maybe(decision.rank_info.working_set)},
+          {"release", maybe(release)},
+          {"release_ms", release ? ms(decision.rank_info.predicted_in) : Json(nullptr)},
+          {"within_ms", kill ? until : Json(nullptr)},
+          {"grace_ms", kill ? Json(nullptr) : until}};
+}
+
+// What the kubelet would have done instead, by the model of headroom/shadow.h.
+Json kubelet_json(const std::optional<KubeletPrediction>& would) {
+  if (!would) return nullptr;
+  Json choice = nullptr;
+  if (would->choice)
+    choice = {{"namespace", would->choice->pod_namespace},
+              {"name", would->choice->name},
+              {"uid", would->choice->uid}};
+  return {{"lead_ms", ms(would->lead)},
+          {"samples_age_ms", ms(would->samples_age)},
+          {"choice", std::move(choice)},
+          {"same", would->same}};
+}
+
+Json candidate_json(const Ranked& ranked) {
+  return {{"namespace", ranked.pod->pod_namespace},
+          {"name", ranked.pod->name},
+          {"uid", ranked.pod->uid},
+          {"usage", maybe(ranked.usage)},
+          {"request", ranked.request},
+          {"over", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
+          {"priority", ranked.priority},
+          {"age_ms", ranked.usage ? ms(ranked.age) : Json(nullptr)},
+          {"predicted", maybe(ranked.predicted)},
+          {"fate", name(ranked.selection)}};
+}
+
+Json ranking_json(const std::vector<Ranked>& ranking) {
+  Json lines = Json::array();
+  for (const Ranked& ranked : ranking)
+    lines.push_back(candidate_json(ranked));
+  return lines;
+}
+
+Json error_json(const Eviction& eviction) {
+  if (eviction.ending != Ending::kFailed) return nullptr;
+  return std::strerror(eviction.error);
+}
+
+}  // namespace
+
+std::string rfc3339(WallTime time) {
+  const auto since_epoch = time.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since_epoch - seconds);
+  const std::time_t stamp = static_cast<std::time_t>(seconds.count());
+  std::tm utc{};
+  ::gmtime_r(&stamp, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     micros.count());
+}
+
+WallTime wall_time_of(Instant instant) {
+  timespec boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &boot);
+  const Instant now{std::chrono::seconds(boot.tv_sec) + std::chrono::nanoseconds(boot.tv_nsec)};
+  return std::chrono::system_clock::now() -
+         std::chrono::duration_cast<WallTime::duration>(now - instant);
+}
+
+Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                const std::string& flight_recording) {
+  const Decision& decision = eviction.decision;
+  Json line{{"time", rfc3339(decided_at)},
+            {"boot_ns", ns(decision.decided_at)},
+            {"outcome", name(eviction.ending)},
+            {"pod", pod_json(*decision.pod, qos_of)},
+            {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
+  line.update(reason_json(decision.reason));
+  line["act"] = name(decision.act);
+  line["unit"] = name(decision.part.unit);
+  line["part"] = part_json(decision.part);
+  line["working_set"] = maybe(decision.rank_info.working_set);
+  line["memory_request"] = decision.rank_info.memory_request.count;
+  line["usage"] = maybe(decision.rank_info.usage);
+  line["request"] = decision.rank_info.request;
+  line["rank"] = decision.rank_info.rank;
+  line["candidates"] = decision.rank_info.candidates;
+  line["predicted"] = predicted_json(decision);
+  line["ladder"] = ladder_json(eviction.ladder);
+  line["kubelet"] = kubelet_json(eviction.kubelet);
+  line["instants_ns"] = instants_json(eviction);
+  line["latency"] = latencies_json(eviction);
+  line["memory_returned"] = maybe(eviction.memory_returned);
+  line["error"] = error_json(eviction);
+  line["minute"] = flight_recording.empty() ? Json(nullptr) : Json(flight_recording);
+  line["allocations"] = eviction.allocations;
+  line["message"] = eviction.message;
+  line["ranking"] = ranking_json(eviction.ranking);
+  return line;
+}
+
+std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                       const std::string& flight_recording) {
+  return audit_json(eviction, decided_at, qos_of, flight_recording)
+             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+         '\n';
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audit line: an Eviction as one JSON object: what was read and when, who was ranked and why, what
+// was done, how long it took and what it gave back.
+//
+// Instants are nanoseconds of CLOCK_BOOTTIME; null is "did not happen" or "not known", never zero.
+#pragma once
+
+#include "report/eviction/eviction.h"
+#include "report/view/node_view.h"
+
+#include <chrono>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace headroom::report {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+// "2026-11-20T22:50:00.123456Z"
+std::string rfc3339(WallTime time);
+// The wall time of an instant, by what both clocks say now.
+WallTime wall_time_of(Instant instant);
+
+// `minute`: the file of its last minute, from the log's directory; empty: none.
+nlohmann::ordered_json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                                  const std::string& flight_recording = {});
+// The same as one line, newline included; names that are not UTF-8 are repaired, not refused.
+std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                       const std::string& flight_recording = {});
+
+}  // namespace headroom::report

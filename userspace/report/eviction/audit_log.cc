@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/eviction/audit_log.h"
+
+#include "base/fd.h"
+#include "base/log/journal.h"
+#include "base/thread_cpu_time.h"
+#include "report/eviction/flight_recording_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+// Half a line would spoil the file for every reader: take it back.
+Result<> truncate_partial_line(const Fd& fd, const std::string& action, off_t size) {
+  if (::ftruncate(fd.get(), size) != 0) return errno_failure("truncate after " + action, errno);
+  return failure(action + ": written in part", ENOSPC);
+}
+
+}  // namespace
+
+Result<> append_lines(const std::filesystem::path& file, const std::string& lines) {
+  std::error_code made;
+  std::filesystem::create_directories(file.parent_path(), made);
+  if (made) return errno_failure("create " + file.parent_path().string(), made.value());
+  const std::string action = "append to " + file.string();
+  const Fd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+  if (!fd) return errno_failure("open " + file.string(), errno);
+  struct stat before {};
+  if (::fstat(fd.get(), &before) != 0) return errno_failure("stat " + file.string(), errno);
+  const ssize_t written = ::write(fd.get(), lines.data(), lines.size());
+  if (written < 0) return errno_failure(action, errno);
+  if (static_cast<std::size_t>(written) < lines.size())
+    return truncate_partial_line(fd, action, before.st_size);
+  return {};
+}
+
+AuditLog::AuditLog(AuditSetup setup) : setup_(std::move(setup)) {
+  if (!setup_.file.empty()) writer_ = std::thread([this] { run(); });
+}
+
+AuditLog::~AuditLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_one();
+  if (writer_.joinable()) writer_.join();
+}
+
+bool AuditLog::submit(Eviction& eviction) {
+  if (setup_.file.empty()) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (count_ == kQueueSize) {
+      ++stats_.lost;
+      return false;
+    }
+    std::swap(queue_[(first_ + count_) % kQueueSize], eviction);
+    ++count_;
+  }
+  work_.notify_one();
+  return true;
+}
+
+AuditLog::AuditStats AuditLog::stats() const {
+  const std::lock_guard lock(mutex_);
+  AuditStats stats = stats_;
+  stats.waiting = count_ + unwritten_.size();
+  return stats;
+}
+
+void AuditLog::run() {
+  set_thread_name("audit");
+  std::unique_lock lock(mutex_);
+  for (bool more = true; more;) {
+    more = await_work(lock);
+    format_queued(lock);
+    write_unwritten(lock);
+  }
+  stats_.lost += unwritten_.size();
+}
+
+// False: this is the last round.
+bool AuditLog::await_work(std::unique_lock<std::mutex>& lock) {
+  const auto has_work = [this] { return stop_ || count_ > 0; };
+  if (unwritten_.empty())
+    work_.wait(lock, has_work);
+  else
+    work_.wait_for(lock, setup_.retry_period, has_work);
+  return !stop_;
+}
+
+// With its minute written beside it. Without one where that fails: the line matters more.
+std::string AuditLog::format_record(Eviction& eviction) {
+  std::string file;
+  if (const auto flight_recording = std::exchange(eviction.flight_recording, nullptr)) {
+    auto written_file =
+        write_flight_recording(setup_.file, *flight_recording, *eviction.decision.pod,
+                               setup_.wall_time(flight_recording->at));
+    if (written_file) {
+      file = std::move(*written_file);
+    } else {
+      log::error("{}: the last minute before an eviction is lost", written_file.error().what);
+      const std::lock_guard lock(mutex_);
+      ++stats_.flight_recordings_lost;
+    }
+  }
+  return audit_line(eviction, setup_.wall_time(eviction.decision.decided_at), setup_.qos_of, file);
+}
+
+void AuditLog::format_queued(std::unique_lock<std::mutex>& lock) {
+  Eviction eviction;
+  while (count_ > 0) {
+    std::swap(eviction, queue_[first_]);
+    lock.unlock();
+    std::string line;
+    try {
+      line = format_record(eviction);
+    } catch (const std::exception& e) {
+      log::error("format an audit record: {}", e.what());
+    }
+    lock.lock();
+    // Swap back, so that the buffers return to the table; only now is its place free.
+    std::swap(eviction, queue_[first_]);
+    first_ = (first_ + 1) % kQueueSize;
+    --count_;
+    store_line(std::move(line));
+  }
+}
+
+void AuditLog::store_line(std::string line) {
+  if (line.empty() || unwritten_.size() == kMaxUnwritten) ++stats_.lost;
+  if (line.empty()) return;
+  if (unwritten_.size() == kMaxUnwritten) unwritten_.pop_front();
+  unwritten_.push_back(std::move(line));
+}
+
+void AuditLog::write_unwritten(std::unique_lock<std::mutex>& lock) {
+  while (!unwritten_.empty()) {
+    const std::string line = unwritten_.front();
+    lock.unlock();
+    const Result<> result = append_lines(setup_.file, line);
+    log_write_state(result);
+    lock.lock();
+    if (!result) {
+      ++stats_.failed_writes;
+      return;
+    }
+    unwritten_.pop_front();
+    ++stats_.written;
+  }
+}
+
+// Says once that it fails and once that it works again.
+void AuditLog::log_write_state(const Result<>& result) {
+  if (!result && !failing_)
+    log::error("{}; keeping the last {} evictions in memory and trying again", result.error().what,
+               kMaxUnwritten);
+  if (result && failing_) log::info("audit log {} takes lines again", setup_.file.string());
+  failing_ = !result;
+}
+
+}  // namespace headroom::report

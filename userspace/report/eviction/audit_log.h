@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// AuditLog: the file of evictions, one JSON line each, written on a thread of its own.
+//
+// A node under memory pressure is exactly where a write() to disk can take seconds, so the loop
+// only hands records over, through a fixed table. What cannot be written is kept in memory and
+// tried again; what cannot be kept is counted.
+#pragma once
+
+#include "report/eviction/audit_line.h"
+#include "report/eviction/eviction.h"
+
+#include <headroom/result.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace headroom::report {
+
+// Appends `lines` with one write(); makes the directory if need be; takes back a line written in
+// part. The file is opened each time: evictions are rare, and log rotation needs no signal then.
+Result<> append_lines(const std::filesystem::path& file, const std::string& lines);
+
+struct AuditSetup {
+  std::filesystem::path file;  // empty: no audit log
+  QosOf qos_of = nullptr;
+  std::function<WallTime(Instant)> wall_time = wall_time_of;
+  Duration retry_period = std::chrono::seconds(10);
+};
+
+class AuditLog {
+ public:
+  static constexpr std::size_t kQueueSize = 64;  // handed over, not yet formatted
+  static constexpr std::size_t kMaxUnwritten =
+      256;  // formatted, waiting for a disk that takes them
+
+  explicit AuditLog(AuditSetup setup);
+  // Writes what it can, once, and counts the rest as lost.
+  ~AuditLog();
+  AuditLog(const AuditLog&) = delete;
+  AuditLog& operator=(const AuditLog&) = delete;
+
+  // Takes the record by exchanging it with an emptied one, whose buffers the caller reuses;
+  // allocates nothing. False, and counted, when the table is full.
+  bool submit(Eviction& eviction);
+
+  struct AuditStats {
+    std::uint64_t written = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t failed_writes = 0;
+    std::uint64_t flight_recordings_lost = 0;
+    std::uint64_t waiting = 0;
+  };
+  AuditStats stats() const;
+
+ private:
+  void run();
+  bool await_work(std::unique_lock<std::mutex>& lock);
+  std::string format_record(Eviction& eviction);
+  void format_queued(std::unique_lock<std::mutex>& lock);
+  void write_unwritten(std::unique_lock<std::mutex>& lock);
+  void store_line(std::string line);
+  void log_write_state(const Result<>& result);
+
+  const AuditSetup setup_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::array<Eviction, kQueueSize> queue_;  // a ring: [first_, first_ + count_)
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+  std::deque<std::string> unwritten_;
+  AuditStats stats_;
+  bool failing_ = false;
+  bool stop_ = false;
+  std::thread writer_;
+};
+
+}  // namespace headroom::report

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eviction: the whole story of one, from its first Decision to its end. The audit line, the D-Bus
+// signal and the log lines are told from this one value.
+#pragma once
+
+#include "report/view/ladder_steps.h"
+
+#include <headroom/decision.h>
+#include <headroom/judge.h>
+#include <headroom/shadow.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::report {
+
+enum class Ending : std::uint8_t {
+  kOpen,         // under way
+  kEvicted,      // no process left
+  kTimedOut,     // its time was up and processes were left
+  kAlreadyGone,  // it was gone before it could be signalled
+  kFailed,       // the act failed: see `error`
+  kWouldEvict,   // observe mode: nothing was done
+};
+constexpr std::string_view name(Ending ending) {
+  switch (ending) {
+    case Ending::kOpen:
+      return "open";
+    case Ending::kEvicted:
+      return "evicted";
+    case Ending::kTimedOut:
+      return "outlasting";
+    case Ending::kAlreadyGone:
+      return "vanished";
+    case Ending::kFailed:
+      return "failed";
+    case Ending::kWouldEvict:
+      return "would_evict";
+  }
+  return "";
+}
+
+constexpr std::string_view name(Act act) {
+  switch (act) {
+    case Act::kTerminate:
+      return "terminate";
+    case Act::kKill:
+      return "kill";
+    case Act::kPreStop:
+      return "pre-stop";
+    case Act::kRemove:
+      return "remove";
+    case Act::kReclaim:
+      return "reclaim";
+    case Act::kReclaimCache:
+    case Act::kSqueeze:
+    case Act::kRelax:
+    case Act::kRestore:
+      return kLadderStepNames[ladder_step(act)];
+  }
+  return "";
+}
+
+constexpr std::string_view name(Candidate::Selection selection) {
+  switch (selection) {
+    case Candidate::Selection::kChosen:
+      return "chosen";
+    case Candidate::Selection::kOutranked:
+      return "outranked";
+    case Candidate::Selection::kCritical:
+      return "critical";
+    case Candidate::Selection::kAlreadyTerminating:
+      return "dying";
+    case Candidate::Selection::kEmpty:
+      return "empty";
+    case Candidate::Selection::kUnknown:
+      return "unknown";
+    case Candidate::Selection::kNothingToFree:
+      return "futile";
+  }
+  return "";
+}
+
+// A Candidate that outlives its snapshot.
+struct Ranked {
+  std::shared_ptr<const Pod> pod;
+  std::optional<std::int64_t> usage;  // in the unit of the signal
+  std::int64_t request = 0;
+  std::int32_t priority = 0;
+  Candidate::Selection selection = Candidate::Selection::kOutranked;
+  Duration age{0};                          // of the usage, when it was ranked by it
+  std::optional<std::int64_t> predicted{};  // what its death should give back, in that unit
+};
+
+struct FlightRecording;
+
+struct Eviction {
+  Decision decision;  // the first
+  std::string path;   // of the cgroup; "" when not known
+  std::vector<Ranked> ranking;
+  std::string message;    // the kubelet's message on the pod
+  Instant signalled_at;   // when the first act returned; zero: none did
+  Instant terminated_at;  // zero: no SIGTERM
+  Instant killed_at;      // zero: no SIGKILL
+  Instant ended_at;       // zero: not ended
+  Ending ending = Ending::kOpen;
+  int error = 0;  // errno of a failed act
+  std::optional<Bytes> memory_returned;
+  std::uint64_t allocations = 0;             // on the way from the verdict to the first act
+  std::optional<KubeletPrediction> kubelet;  // what it would have done
+  // Steps of the ladder begun in the minute before the decision.
+  LadderStepCounts ladder{};
+  std::shared_ptr<const FlightRecording> flight_recording;  // up to the decision; null: not kept
+};
+
+}  // namespace headroom::report

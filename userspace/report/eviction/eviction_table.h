@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// EvictionTable: the evictions under way, in a fixed number of records made beforehand.
+#pragma once
+
+#include "report/eviction/eviction.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headroom::report {
+
+// One pod's eviction as it unfolds. A failed or pretended one stays for a while after it was
+// told: the same decision about the same pod, made again every few milliseconds, is not news.
+struct TrackedEviction {
+  Eviction eviction;
+  CgroupId cgroup;  // 0: this record is free
+  Part part{};
+  Ending reported = Ending::kOpen;
+  int reported_error = 0;
+  Instant last_seen;
+};
+
+class EvictionTable {
+ public:
+  static constexpr std::size_t kRecords = 64;
+  // The kubelet's default maxPods: rankings up to this long are kept without allocating.
+  static constexpr std::size_t kTypicalPods = 110;
+
+  EvictionTable();
+
+  // Null: none. Of a pod, or of a part of it.
+  TrackedEviction* find(CgroupId cgroup, const Part& part = {});
+  // A cleared record; the one longest unseen makes way when all are taken, told to be lost through
+  // `overwrote`.
+  TrackedEviction& open(CgroupId cgroup, const Part& part, Instant at);
+  void close(TrackedEviction& tracked);
+  // Forgets what was told and has not been seen for `quiet`.
+  void remove_reported(Instant at, Duration retention);
+
+  std::uint64_t overwritten() const { return overwritten_; }
+
+ private:
+  std::vector<TrackedEviction> records_;
+  std::uint64_t overwritten_ = 0;
+};
+
+// Empties a record, keeping its buffers.
+void reset(Eviction& eviction);
+
+}  // namespace headroom::report

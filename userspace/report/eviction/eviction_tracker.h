@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chronicle: follows evictions from decision to farewell and tells of them: log, audit, counters.
+#pragma once
+
+#include "report/eviction/audit_log.h"
+#include "report/eviction/eviction_table.h"
+#include "report/eviction/flight_recorder.h"
+#include "report/view/node_view.h"
+
+#include <headroom/judge.h>
+#include <headroom/snapshot.h>
+
+#include <functional>
+#include <span>
+
+namespace headroom::report {
+
+// What happened in one turn of the loop.
+struct Turn {
+  const Policy& policy;
+  const Snapshot& snapshot;
+  const Verdict& verdict;
+  std::span<const Outcome> outcomes;
+  std::uint64_t kill_path_allocations = 0;
+  const ShadowResult* shadow = nullptr;  // null: nobody looked
+};
+
+struct EvictionTrackerSetup {
+  AuditLog* audit = nullptr;
+  const CgroupNames* names = nullptr;
+  QosOf qos_of = nullptr;
+  FlightRecorder* flight_recording = nullptr;
+  // A pod's eviction has begun: its first signal is sent. On the loop's thread; must not wait.
+  std::function<void(const Eviction&)> on_evicted;
+};
+
+class EvictionTracker {
+ public:
+  // A decision that failed or was pretended is told again only after so long without it.
+  static constexpr Duration kRepeatRetention = std::chrono::seconds(60);
+
+  explicit EvictionTracker(EvictionTrackerSetup setup) : setup_(std::move(setup)) {}
+
+  // True: something worth showing happened.
+  bool update(const Turn& turn, Counters& counters);
+
+  // Evictions whose record made way for another's.
+  std::uint64_t overwritten() const { return table_.overwritten(); }
+
+ private:
+  void handle_outcome(const Outcome& outcome, const Turn& turn, Counters& counters);
+  void record_done(const Outcome& outcome, const Turn& turn, Counters& counters);
+  void record_not_done(const Outcome& outcome, Ending ending, const Turn& turn, Counters& counters);
+  void record_end(const EvictionEnd& eviction_end, Counters& counters);
+  TrackedEviction& start_record(const Outcome& outcome, const Turn& turn, Counters& counters);
+  void submit_record(TrackedEviction& tracked, Ending ending, Instant at);
+  void log_outcome(const Outcome& outcome) const;
+
+  bool under_way(const Decision& decision);
+
+  const EvictionTrackerSetup setup_;
+  EvictionTable table_;
+  RecentLadderSteps recent_ladder_steps_;
+};
+
+}  // namespace headroom::report

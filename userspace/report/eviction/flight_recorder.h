@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Minute: what the node read in its last minute, in rings made beforehand, and frozen copies of it
+// for the evictions that are decided.
+//
+// Three rings, because each answers another question: a reading a second for the minute, one for
+// each of the latest turns (milliseconds apart when it matters), and who held most, a second apart.
+#pragma once
+
+#include "report/view/node_view.h"
+
+#include <headroom/judge.h>
+#include <headroom/snapshot.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace headroom::report {
+
+// The latest kPlaces values, oldest first; the oldest makes way.
+template <class T, std::size_t kCapacity>
+class Ring {
+ public:
+  // The place of the newest, which still holds an older value: overwrite all of it.
+  T& next_slot() {
+    newest_ = (newest_ + 1) % kCapacity;
+    if (size_ < kCapacity) ++size_;
+    return values_[newest_];
+  }
+  std::size_t size() const { return size_; }
+  const T& newest() const { return values_[newest_]; }
+  const T& operator[](std::size_t i) const {
+    return values_[(newest_ + kCapacity - size_ + 1 + i) % kCapacity];
+  }
+
+ private:
+  std::array<T, kCapacity> values_{};
+  std::size_t newest_ = kCapacity - 1;
+  std::size_t size_ = 0;
+};
+
+// The signals at one instant, and how the thresholds stood: bit i is the i-th threshold's.
+struct SignalSample {
+  Instant at;
+  std::array<std::optional<std::int64_t>, kSignals> available{};
+  std::uint64_t below = 0;
+  std::uint64_t met = 0;
+};
+
+struct PodMemorySample {
+  std::shared_ptr<const Pod> pod;
+  Bytes working_set;
+  std::uint64_t stalled_ns = HR_UNKNOWN;  // some, for memory; since the cgroup was made
+};
+
+// The pods that held most memory, most first.
+struct TopPodsSample {
+  static constexpr std::size_t kMax = 8;
+  Instant at;
+  std::array<PodMemorySample, kMax> pods{};
+  std::size_t count = 0;
+};
+
+struct FlightRecording {
+  static constexpr std::size_t kSeconds = 60;
+  static constexpr std::size_t kTurns = 128;
+  static constexpr Duration kStep = std::chrono::seconds(1);
+
+  Instant at;  // when it was frozen
+  std::vector<ThresholdView> thresholds;
+  Ring<SignalSample, kSeconds> seconds;
+  Ring<SignalSample, kTurns> turns;
+  Ring<TopPodsSample, kSeconds> pods;
+};
+
+class FlightRecorder {
+ public:
+  static constexpr std::size_t kMaxHeld = 3;  // held at once by evictions not yet written
+  // An eviction this close behind another shares its minute.
+  static constexpr Duration kShareWindow = std::chrono::seconds(1);
+
+  FlightRecorder();
+
+  // One turn. Allocates nothing.
+  void record(const Snapshot& snapshot, const Verdict& verdict);
+  // The minute up to now. Null, and counted, when all copies are held.
+  std::shared_ptr<const FlightRecording> capture(const Policy& policy, const Verdict& verdict,
+                                                 Instant at);
+
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  // Outlives the recorder while a copy is held; given back on any thread.
+  struct Pool {
+    std::mutex mutex;
+    std::array<FlightRecording, kMaxHeld> recordings;
+    std::array<bool, kMaxHeld> held{};
+  };
+  FlightRecording* take();
+
+  std::unique_ptr<FlightRecording> live_;
+  std::shared_ptr<Pool> pool_;
+  std::weak_ptr<const FlightRecording> latest_;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace headroom::report

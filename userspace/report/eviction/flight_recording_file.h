@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frozen minute as JSON, and the files of such minutes beside the audit log.
+#pragma once
+
+#include "report/eviction/audit_line.h"
+#include "report/eviction/flight_recorder.h"
+
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <string>
+
+namespace headroom::report {
+
+// Times are milliseconds from the minute's end: not above 0.
+std::string flight_recording_json(const FlightRecording& flight_recording, WallTime captured_at);
+
+// The files' directory, in the audit log's.
+inline constexpr const char* kFlightRecordingsDirectory = "minutes";
+// The newest so many are kept.
+inline constexpr std::size_t kMaxFlightRecordings = 64;
+
+// Writes the file of one eviction's minute and removes the oldest; the file's name as the audit
+// record tells it, from the log's directory. By time, then the pod's uid.
+Result<std::string> write_flight_recording(const std::filesystem::path& audit_log,
+                                           const FlightRecording& flight_recording, const Pod& pod,
+                                           WallTime captured_at);
+
+}  // namespace headroom::report

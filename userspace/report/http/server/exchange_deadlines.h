@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExchangeClock: since when each connection owes its request, or we owe it the rest of an answer.
+//
+// A byte every few seconds keeps a connection from being idle for ever; a limit on the whole of an
+// exchange does not. For one thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <unordered_map>
+
+namespace headroom::report {
+
+class ExchangeDeadlines {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ExchangeDeadlines(std::chrono::seconds limit) : limit_(limit) {}
+
+  // A connection is there, its request is here, its answer was taken: the next half begins.
+  void begin(int socket) { since_[socket] = Clock::now(); }
+  void remove(int socket) { since_.erase(socket); }
+
+  std::size_t size() const { return since_.size(); }
+  bool has_connections() const { return !since_.empty(); }
+
+  // Shuts down those who took longer. Whose answer is cut off sees that it has less than all of it.
+  void shut_down_expired(Clock::time_point now) const;
+
+ private:
+  const std::chrono::seconds limit_;
+  std::unordered_map<int, Clock::time_point> since_;
+};
+
+}  // namespace headroom::report

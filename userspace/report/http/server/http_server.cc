@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/http/server/http_server.h"
+
+#include "base/log/journal.h"
+#include "base/thread_cpu_time.h"
+
+#include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include <netinet/in.h>
+
+namespace headroom::report {
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// "[::1]:9750" → "::1" and "9750"; the configuration has checked the form.
+Result<Addresses> resolve(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.starts_with("[") && host.ends_with("]")) host = host.substr(1, host.size() - 2);
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0)
+    return failure(::gai_strerror(error));
+  return Addresses(found);
+}
+
+Result<Fd> bound_to(const addrinfo& address) {
+  Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return errno_failure("socket", errno);
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0)
+    return errno_failure("bind", errno);
+  constexpr int kListenBacklog = 128;
+  if (::listen(fd.get(), kListenBacklog) != 0) return errno_failure("listen", errno);
+  return fd;
+}
+
+int port_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
+  const auto* any = reinterpret_cast<const sockaddr_in*>(&address);  // v6 has it in the same place
+  return ntohs(any->sin_port);
+}
+
+void log_line(void*, const char* format, va_list arguments) {
+  std::array<char, 256> line;
+  const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
+  if (length > 0) log::debug("http: {}", std::string_view(line.data()));
+}
+
+std::string_view header(MHD_Connection* connection, const char* name) {
+  const char* value = ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value ? value : "";
+}
+
+int socket_of(MHD_Connection* connection) {
+  return ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+using Response = std::unique_ptr<MHD_Response, decltype(&::MHD_destroy_response)>;
+
+MHD_Result queue_response(MHD_Connection* connection, unsigned status, const char* name,
+                          const char* value, Response response) {
+  if (!response) return MHD_NO;
+  ::MHD_add_response_header(response.get(), name, value);
+  return ::MHD_queue_response(connection, status, response.get());
+}
+
+MHD_Result reject(MHD_Connection* connection, unsigned status, const char* name,
+                  const char* value) {
+  return queue_response(
+      connection, status, name, value,
+      Response(::MHD_create_response_from_buffer(0, nullptr, MHD_RESPMEM_PERSISTENT),
+               &::MHD_destroy_response));
+}
+
+}  // namespace
+
+// One answer under way. libmicrohttpd calls into it from its thread, and frees it.
+struct HttpServer::Exchange {
+  Exchange(HttpServer& http, std::unique_ptr<ResponseBody> answer)
+      : owner(http), body(std::move(answer)) {
+    ++owner.responses_;
+  }
+  ~Exchange() { --owner.responses_; }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  static ssize_t read(void* self, std::uint64_t, char* room, std::size_t size) {
+    auto& exchange = *static_cast<Exchange*>(self);
+    try {
+      const std::size_t read = exchange.body->read({room, size});
+      return read == 0 ? MHD_CONTENT_READER_END_OF_STREAM : static_cast<ssize_t>(read);
+    } catch (const std::exception& e) {
+      log::error("write an answer: {}", e.what());
+      return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+  }
+  static void free(void* self) { delete static_cast<Exchange*>(self); }
+
+  static MHD_Result begin(void* http, MHD_Connection* connection, const char* url,
+                          const char* method, const char*, const char*, std::size_t* upload,
+                          void** seen) {
+    static int headers_seen;  // its address alone matters
+    if (!*seen) {
+      *seen = &headers_seen;
+      return MHD_YES;
+    }
+    if (*upload > 0) {  // whatever a client sends is dropped
+      *upload = 0;
+      return MHD_YES;
+    }
+    const std::string_view verb = method;
+    if (verb != "GET" && verb != "HEAD")
+      return reject(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD");
+    auto& owner = *static_cast<HttpServer*>(http);
+    if (owner.responses_ >= kMaxConcurrentResponses) {
+      owner.router_->count_rejected();
+      return reject(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Retry-After", "1");
+    }
+    try {
+      return answer(owner, connection, url);
+    } catch (const std::exception& e) {
+      log::error("answer {}: {}", url, e.what());
+      return reject(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "Retry-After", "1");
+    }
+  }
+
+  static void connected(void* http, MHD_Connection* connection, void**,
+                        MHD_ConnectionNotificationCode what) {
+    ExchangeDeadlines& deadlines = static_cast<HttpServer*>(http)->deadlines_;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+      deadlines.begin(socket_of(connection));
+    else
+      deadlines.remove(socket_of(connection));
+  }
+  static void answered(void* http, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
+    static_cast<HttpServer*>(http)->deadlines_.begin(socket_of(connection));
+  }
+
+  static MHD_Result answer(HttpServer& owner, MHD_Connection* connection, const char* url) {
+    const auto argument = [connection](const char* name) {
+      const char* value = ::MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+      return std::string_view(value ? value : "");
+    };
+    HttpResponse made = owner.router_->answer({.path = url,
+                                               .host = header(connection, "Host"),
+                                               .accept = header(connection, "Accept"),
+                                               .if_none_match = header(connection, "If-None-Match"),
+                                               .argument = argument});
+    owner.deadlines_.begin(socket_of(connection));
+    auto exchange = std::make_unique<Exchange>(owner, std::move(made.body));
+    Response response(::MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, owner.limits_.memory,
+                                                          &read, exchange.get(), &free),
+                      &::MHD_destroy_response);
+    if (response) exchange.release();  // the response's now
+    for (const HttpHeader& each : made.headers)
+      ::MHD_add_response_header(response.get(), each.name, each.value.c_str());
+    return queue_response(connection, made.status, "Content-Type", made.content_type.c_str(),
+                          std::move(response));
+  }
+
+  HttpServer& owner;
+  std::unique_ptr<ResponseBody> body;
+};
+
+void HttpServer::Stop::operator()(MHD_Daemon* daemon) const {
+  ::MHD_stop_daemon(daemon);
+}
+
+HttpServer::~HttpServer() {
+  gate_.reset();
+  if (!thread_.joinable()) return;
+  ::eventfd_write(wake_.get(), 1);
+  thread_.join();
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::open(const std::string& address,
+                                                     std::shared_ptr<Router> router,
+                                                     const HttpLimits& limits,
+                                                     std::shared_ptr<const Heartbeat> heartbeat) {
+  std::unique_ptr<HttpServer> http(new HttpServer(std::move(router), limits));
+  auto ready = http->listen(address);
+  if (ready) ready = http->serve(std::move(heartbeat));
+  if (!ready) return failure("listen on " + address + " for metrics: " + ready.error().what);
+  return http;
+}
+
+Result<> HttpServer::listen(const std::string& address) {
+  const auto addresses = resolve(address);
+  if (!addresses) return tl::make_unexpected(addresses.error());
+  auto bound = bound_to(**addresses);
+  if (!bound) return tl::make_unexpected(bound.error());
+  listening_ = std::move(*bound);
+  port_ = port_of(listening_.get());
+  return {};
+}
+
+Result<> HttpServer::serve(std::shared_ptr<const Heartbeat> heartbeat) {
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  passed_wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_ || !passed_wake_) return errno_failure("eventfd", errno);
+  daemon_.reset(::MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
+      &Exchange::begin, this, MHD_OPTION_EXTERNAL_LOGGER, &log_line, nullptr,
+      MHD_OPTION_NOTIFY_CONNECTION, &Exchange::connected, this, MHD_OPTION_NOTIFY_COMPLETED,
+      &Exchange::answered, this, MHD_OPTION_CONNECTION_LIMIT, limits_.connections,
+      MHD_OPTION_CONNECTION_TIMEOUT, limits_.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      limits_.memory, MHD_OPTION_END));
+  if (!daemon_) return failure("start the server");
+  events_ = ::MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  thread_ = std::thread([this] { run(); });
+  auto gate = HealthGate::open(std::move(listening_), std::move(heartbeat),
+                               std::chrono::seconds(limits_.idle_seconds),
+                               [this](Fd connection) { pass(std::move(connection)); });
+  if (!gate) return tl::make_unexpected(gate.error());
+  gate_ = std::move(*gate);
+  return {};
+}
+
+// From the gate's thread.
+void HttpServer::pass(Fd connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (passed_.size() >= limits_.connections) passed_.pop_front();
+    passed_.push_back(std::move(connection));
+  }
+  ::eventfd_write(passed_wake_.get(), 1);
+}
+
+// As many as there are places for.
+void HttpServer::add_passed() {
+  eventfd_t count = 0;
+  ::eventfd_read(passed_wake_.get(), &count);
+  while (deadlines_.size() < limits_.connections) {
+    Fd connection;
+    {
+      const std::lock_guard lock(mutex_);
+      if (passed_.empty()) return;
+      connection = std::move(passed_.front());
+      passed_.pop_front();
+    }
+    sockaddr_storage address{};
+    socklen_t length = sizeof(address);
+    auto* const peer = reinterpret_cast<sockaddr*>(&address);
+    if (::getpeername(connection.get(), peer, &length) != 0) continue;  // it has gone
+    // The library closes it, whatever it returns.
+    ::MHD_add_connection(daemon_.get(), connection.release(), peer, length);
+  }
+}
+
+// Until the library has something to do; not for long while somebody is connected, for ever where
+// nobody is.
+int HttpServer::poll_timeout_ms(bool has_connections) const {
+  constexpr MHD_UNSIGNED_LONG_LONG kMaxPollMs = 500;
+  MHD_UNSIGNED_LONG_LONG wait = kMaxPollMs;
+  if (::MHD_get_timeout(daemon_.get(), &wait) != MHD_YES && !has_connections) return -1;
+  return static_cast<int>(std::min(wait, kMaxPollMs));
+}
+
+void HttpServer::run() {
+  set_thread_name("http");
+  bool has_connections = false;
+  for (;;) {
+    std::array<pollfd, 3> watched{
+        {{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}, {passed_wake_.get(), POLLIN, 0}}};
+    ::poll(watched.data(), watched.size(), poll_timeout_ms(has_connections));
+    if (watched[1].revents) return;
+    add_passed();
+    const bool before = deadlines_.has_connections();
+    ::MHD_run(daemon_.get());
+    deadlines_.shut_down_expired(ExchangeDeadlines::Clock::now());
+    has_connections =
+        before ||
+        deadlines_.has_connections();  // who has gone leaves a place, given anew at the next turn
+  }
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Http: the endpoint Prometheus scrapes, on one thread of its own (libmicrohttpd).
+//
+// Nothing a client does reaches the loop: connections, their memory and their time are bounded, and
+// an answer is made as fast as its client takes it. It holds a published buffer meanwhile, so only
+// kAnswers are given at a time. /livez and /readyz are answered before all that (HealthGate).
+#pragma once
+
+#include "base/fd.h"
+#include "report/health_gate.h"
+#include "report/heartbeat.h"
+#include "report/http/server/exchange_deadlines.h"
+#include "report/http/server/router.h"
+
+#include <headroom/result.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+struct MHD_Daemon;
+
+namespace headroom::report {
+
+struct HttpLimits {
+  unsigned connections = 256;  // more wait; of those the oldest are closed beyond as many
+  unsigned idle_seconds = 5;   // without a byte moved, a connection is closed
+  // A request not sent by then, or an answer not taken, is cut off, however it dribbles.
+  std::chrono::seconds exchange{20};
+  std::size_t memory = 32 * 1024;  // per connection: its headers, and a chunk of the answer
+};
+
+class HttpServer {
+ public:
+  static constexpr int kMaxConcurrentResponses = 2;
+
+  // `address` as Config.listen: "127.0.0.1:9750", "[::1]:9750". Not called when it is "".
+  static Result<std::unique_ptr<HttpServer>> open(
+      const std::string& address, std::shared_ptr<Router> router, const HttpLimits& limits = {},
+      std::shared_ptr<const Heartbeat> heartbeat = nullptr);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // The port bound, which the kernel chose when `address` said 0.
+  int port() const { return port_; }
+  // Requests turned away because kAnswers were being given.
+  std::uint64_t rejected() const { return router_->rejected(); }
+
+ private:
+  struct Exchange;
+  struct Stop {
+    void operator()(MHD_Daemon* daemon) const;
+  };
+  HttpServer(std::shared_ptr<Router> router, const HttpLimits& limits)
+      : router_(std::move(router)), limits_(limits), deadlines_(limits.exchange) {}
+  Result<> listen(const std::string& address);
+  Result<> serve(std::shared_ptr<const Heartbeat> heartbeat);
+  void pass(Fd connection);
+  void add_passed();
+  void run();
+  int poll_timeout_ms(bool has_connections) const;
+
+  const std::shared_ptr<Router> router_;
+  const HttpLimits limits_;
+  Fd listening_;
+  int port_ = 0;
+  Fd wake_;         // written to by who stops the thread
+  Fd passed_wake_;  // and to after passed_ grew
+  std::mutex mutex_;
+  std::deque<Fd> passed_;  // by the gate; under mutex_
+  int events_ = -1;        // the server's epoll descriptor
+  // The thread's own:
+  ExchangeDeadlines deadlines_;
+  int responses_ = 0;
+  std::unique_ptr<MHD_Daemon, Stop> daemon_;
+  std::thread thread_;
+  std::unique_ptr<HealthGate> gate_;  // last: it calls pass()
+};
+
+}  // namespace headroom::report

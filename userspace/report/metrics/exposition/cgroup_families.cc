@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/metrics/exposition/cgroup_families.h"
+
+#include <headroom/snapshot.h>
+
+#include <limits>
+
+namespace headroom::report {
+namespace {
+
+template <hr_u64 hr_record::*Field>
+std::uint64_t field(const CgroupMetricInput& row) {
+  return row.record.*Field;
+}
+template <hr_psi_resource Resource, hr_psi_kind Kind>
+std::uint64_t psi(const CgroupMetricInput& row) {
+  return row.record.psi_ns[Resource][Kind];
+}
+std::uint64_t working_set_or_unknown(const CgroupMetricInput& row) {
+  const auto bytes = working_set(row.record);
+  return bytes ? static_cast<std::uint64_t>(bytes->count) : HR_UNKNOWN;
+}
+// cAdvisor has no series for the quota of a container without one.
+std::uint64_t quota_if_any(const CgroupMetricInput& row) {
+  return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
+}
+// A cause that never was has no series.
+template <hr_stall_cause Cause>
+std::uint64_t stall_ns(const CgroupMetricInput& row) {
+  return row.stalls && row.stalls->causes[Cause].count ? row.stalls->causes[Cause].ns : HR_UNKNOWN;
+}
+template <hr_stall_cause Cause>
+std::uint64_t stall_count(const CgroupMetricInput& row) {
+  return row.stalls && row.stalls->causes[Cause].count ? row.stalls->causes[Cause].count
+                                                       : HR_UNKNOWN;
+}
+std::uint64_t throttle_ns(const CgroupMetricInput& row) {
+  return row.throttles ? row.throttles->ns : HR_UNKNOWN;
+}
+std::uint64_t throttle_count(const CgroupMetricInput& row) {
+  return row.throttles ? row.throttles->count : HR_UNKNOWN;
+}
+std::uint64_t started(const CgroupMetricInput& row) {
+  return row.started_ns;
+}
+std::uint64_t read_at(const CgroupMetricInput& row) {
+  return row.read_at_ns;
+}
+
+constexpr auto kGauge = prometheus::MetricType::Gauge;
+constexpr auto kCounter = prometheus::MetricType::Counter;
+constexpr double kUnscaled = 1;
+constexpr double kNanoseconds = 1e9;
+
+constexpr std::string_view kStallTimeHelp =
+    "Time its own tasks waited for memory, by whose fault it was.";
+constexpr std::string_view kStallCountHelp = "How many such waits there were.";
+
+constexpr CgroupFamily kFamilies[] = {
+    // Memory.
+    {"container_memory_usage_bytes", "Memory in use, page cache included (memory.current).", kGauge,
+     HR_MEMORY_USAGE, kUnscaled, field<&hr_record::memory_usage>},
+    {"container_memory_working_set_bytes",
+     "Memory in use less inactive file pages: what evictions are decided by.", kGauge,
+     HR_MEMORY_USAGE | HR_MEMORY_STAT, kUnscaled, working_set_or_unknown},
+    {"container_memory_rss", "Anonymous memory in bytes (memory.stat anon).", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::anon>},
+    {"container_memory_cache", "Page cache in bytes, tmpfs included (memory.stat file).", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::file>},
+    {"container_memory_swap", "Swap in use in bytes (memory.swap.current).", kGauge,
+     HR_MEMORY_USAGE, kUnscaled, field<&hr_record::swap_usage>},
+    {"container_memory_total_active_file_bytes", "File pages in active use.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::active_file>},
+    {"container_memory_total_inactive_file_bytes", "File pages that are the first to be reclaimed.",
+     kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::inactive_file>},
+    {"headroom_cgroup_memory_active_anon_bytes", "Anonymous memory in active use.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::active_anon>},
+    {"headroom_cgroup_memory_inactive_anon_bytes", "Anonymous memory not touched for a while.",
+     kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::inactive_anon>},
+    {"headroom_cgroup_memory_unevictable_bytes", "Memory that is locked.", kGauge, HR_MEMORY_STAT,
+     kUnscaled, field<&hr_record::unevictable>},
+    {"headroom_cgroup_memory_shmem_bytes", "Shared memory and tmpfs, swapped out or not.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::shmem>},
+    {"container_memory_max_usage_bytes", "The most that was ever in use (memory.peak).", kGauge,
+     HR_MEMORY_USAGE, kUnscaled, field<&hr_record::memory_peak>},
+    {"container_memory_mapped_file", "File pages that are mapped, in bytes.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::file_mapped>},
+    {"headroom_cgroup_memory_kernel_stack_bytes", "Kernel stacks.", kGauge, HR_MEMORY_STAT,
+     kUnscaled, field<&hr_record::kernel_stack>},
+    {"headroom_cgroup_memory_pagetables_bytes", "Page tables.", kGauge, HR_MEMORY_STAT, kUnscaled,
+     field<&hr_record::pagetables>},
+    {"headroom_cgroup_memory_slab_reclaimable_bytes", "Kernel objects that reclaim may free.",
+     kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::slab_reclaimable>},
+    {"headroom_cgroup_memory_slab_unreclaimable_bytes", "Kernel objects that reclaim cannot free.",
+     kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::slab_unreclaimable>},
+    {"headroom_cgroup_memory_zswap_bytes", "Memory that compressed pages take.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::zswap>},
+    {"headroom_cgroup_memory_zswapped_bytes", "Memory that was compressed.", kGauge, HR_MEMORY_STAT,
+     kUnscaled, field<&hr_record::zswapped>},
+    {"headroom_cgroup_memory_anon_thp_bytes", "Anonymous memory in transparent huge pages.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::anon_thp>},
+    {"headroom_cgroup_memory_file_thp_bytes", "File pages in transparent huge pages.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::file_thp>},
+    {"headroom_cgroup_memory_shmem_thp_bytes", "Shared memory in transparent huge pages.", kGauge,
+     HR_MEMORY_STAT, kUnscaled, field<&hr_record::shmem_thp>},
+
+    // Its limits.
+    {"container_spec_memory_limit_bytes", "Memory limit (memory.max); 0 is no limit.", kGauge,
+     HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_max>},
+    {"container_spec_memory_reservation_limit_bytes",
+     "Memory protected while others have some to give (memory.low).", kGauge, HR_MEMORY_LIMITS,
+     kUnscaled, field<&hr_record::memory_low>},
+    {"container_spec_memory_swap_limit_bytes", "Swap limit (memory.swap.max); 0 is no limit.",
+     kGauge, HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::swap_max>},
+    {"headroom_cgroup_memory_min_bytes", "Memory that is never reclaimed (memory.min).", kGauge,
+     HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_min>},
+    {"headroom_cgroup_memory_high_bytes",
+     "Memory above which it is throttled into reclaim (memory.high); +Inf is no limit.", kGauge,
+     HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_high>},
+
+    // What befell its memory.
+    {"container_memory_events_high_total",
+     "Times memory.high was exceeded and the cgroup throttled into reclaim.", kCounter,
+     HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_high>},
+    {"container_memory_events_max_total", "Times memory.max was about to be exceeded.", kCounter,
+     HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_max>},
+    {"container_oom_events_total", "Processes killed by the kernel's OOM killer.", kCounter,
+     HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_oom_kill>},
+    {"headroom_cgroup_memory_events_low_total",
+     "Times it was reclaimed although below memory.low: the protection was overcommitted.",
+     kCounter, HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_low>},
+    {"headroom_cgroup_memory_events_oom_total",
+     "Times memory.max was reached and an allocation was about to fail.", kCounter,
+     HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_oom>},
+
+    // Reclaim and faults, its own and of all below it.
+    {"container_memory_failures_total", "Page faults; pgmajfault: those that waited for a disk.",
+     kCounter, HR_RECLAIM, kUnscaled, field<&hr_record::pgfault>,
+     "failure_type=\"pgfault\",scope=\"hierarchy\""},
+    {"container_memory_failures_total", "Page faults; pgmajfault: those that waited for a disk.",
+     kCounter, HR_RECLAIM, kUnscaled, field<&hr_record::pgmajfault>,
+     "failure_type=\"pgmajfault\",scope=\"hierarchy\""},
+    {"container_memory_pgscan_total", "Pages that reclaim looked at.", kCounter, HR_RECLAIM,
+     kUnscaled, field<&hr_record::pgscan>},
+    {"container_memory_pgsteal_total", "Pages that reclaim freed.", kCounter, HR_RECLAIM, kUnscaled,
+     field<&hr_record::pgsteal>},
+    {"container_memory_workingset_refault_anon_total",
+     "Anonymous pages that were needed again soon after reclaim.", kCounter, HR_RECLAIM, kUnscaled,
+     field<&hr_record::refault_anon>},
+    {"container_memory_workingset_refault_file_total",
+     "File pages that were needed again soon after reclaim.", kCounter, HR_RECLAIM, kUnscaled,
+     field<&hr_record::refault_file>},
+
+    // CPU. cAdvisor labels the first by CPU, and headroom has no per-CPU series.
+    {"container_cpu_usage_seconds_total", "CPU time used.", kCounter, HR_CPU, kNanoseconds,
+     field<&hr_record::cpu_usage_ns>, "cpu=\"total\""},
+    {"container_cpu_user_seconds_total", "CPU time used in user mode.", kCounter, HR_CPU,
+     kNanoseconds, field<&hr_record::cpu_user_ns>},
+    {"container_cpu_system_seconds_total", "CPU time used in the kernel.", kCounter, HR_CPU,
+     kNanoseconds, field<&hr_record::cpu_system_ns>},
+    {"container_cpu_cfs_periods_total", "CPU quota periods that passed.", kCounter, HR_THROTTLE,
+     kUnscaled, field<&hr_record::nr_periods>},
+    {"container_cpu_cfs_throttled_periods_total", "CPU quota periods in which it was throttled.",
+     kCounter, HR_THROTTLE, kUnscaled, field<&hr_record::nr_throttled>},
+    {"container_cpu_cfs_throttled_seconds_total", "Time it was throttled by its CPU quota.",
+     kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::throttled_ns>},
+    {"headroom_cgroup_cpu_bursts_total", "CPU quota periods in which it used what it had saved.",
+     kCounter, HR_THROTTLE, kUnscaled, field<&hr_record::nr_bursts>},
+    {"headroom_cgroup_cpu_burst_seconds_total", "CPU time above the quota, from what it had saved.",
+     kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::burst_ns>},
+    {"headroom_cgroup_cpu_weight",
+     "Share of CPU where there is not enough (cpu.weight, 1 to 10000; 0 is idle).", kGauge,
+     HR_CPU_LIMITS, kUnscaled, field<&hr_record::cpu_weight>},
+    {"container_spec_cpu_quota",
+     "CPU time allowed in each period, in microseconds; absent without a limit.", kGauge,
+     HR_CPU_LIMITS, kUnscaled, quota_if_any},
+    {"container_spec_cpu_period", "Length of a quota period in microseconds.", kGauge,
+     HR_CPU_LIMITS, kUnscaled, field<&hr_record::cpu_period_us>},
+
+    // Disks.
+    {"container_fs_reads_bytes_total", "Bytes read from block devices, all of them together.",
+     kCounter, HR_IO, kUnscaled, field<&hr_record::io_rbytes>, "device=\"\""},
+    {"container_fs_writes_bytes_total", "Bytes written to block devices, all of them together.",
+     kCounter, HR_IO, kUnscaled, field<&hr_record::io_wbytes>, "device=\"\""},
+    {"container_fs_reads_total", "Read operations on block devices, all of them together.",
+     kCounter, HR_IO, kUnscaled, field<&hr_record::io_rios>, "device=\"\""},
+    {"container_fs_writes_total", "Write operations on block devices, all of them together.",
+     kCounter, HR_IO, kUnscaled, field<&hr_record::io_wios>, "device=\"\""},
+
+    // Pressure.
+    {"container_pressure_cpu_waiting_seconds_total", "Time in which some task waited for CPU.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_CPU, HR_PSI_SOME>},
+    {"container_pressure_cpu_stalled_seconds_total", "Time in which all tasks waited for CPU.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_CPU, HR_PSI_FULL>},
+    {"container_pressure_memory_waiting_seconds_total",
+     "Time in which some task waited for memory.", kCounter, HR_PSI, kNanoseconds,
+     psi<HR_PSI_MEMORY, HR_PSI_SOME>},
+    {"container_pressure_memory_stalled_seconds_total",
+     "Time in which all tasks waited for memory.", kCounter, HR_PSI, kNanoseconds,
+     psi<HR_PSI_MEMORY, HR_PSI_FULL>},
+    {"container_pressure_io_waiting_seconds_total", "Time in which some task waited for I/O.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_SOME>},
+    {"container_pressure_io_stalled_seconds_total", "Time in which all tasks waited for I/O.",
+     kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_FULL>},
+
+    // Who waited, and why.
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_GLOBAL>, "cause=\"global\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_LIMIT>, "cause=\"limit\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_HIGH>, "cause=\"high\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_REFAULT>, "cause=\"refault\""},
+    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+     stall_ns<HR_STALL_COMPACTION>, "cause=\"compaction\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled, stall_count<HR_STALL_GLOBAL>,
+     "cause=\"global\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled, stall_count<HR_STALL_LIMIT>,
+     "cause=\"limit\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled, stall_count<HR_STALL_HIGH>,
+     "cause=\"high\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+     stall_count<HR_STALL_REFAULT>, "cause=\"refault\""},
+    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+     stall_count<HR_STALL_COMPACTION>, "cause=\"compaction\""},
+    {"headroom_throttle_seconds_total", "Time its run queues waited for CPU quota.", kCounter, 0,
+     kNanoseconds, throttle_ns},
+    {"headroom_throttles_total", "How many such waits there were.", kCounter, 0, kUnscaled,
+     throttle_count},
+
+    // Tasks, and the cgroup itself.
+    {"container_threads", "Tasks (pids.current).", kGauge, HR_PIDS, kUnscaled,
+     field<&hr_record::pids_current>},
+    {"container_threads_max", "Tasks allowed (pids.max); 0 is no limit.", kGauge, HR_PIDS,
+     kUnscaled, field<&hr_record::pids_max>},
+    {"container_start_time_seconds", "When the cgroup was made, in Unix time.", kGauge, 0,
+     kNanoseconds, started},
+    {"container_last_seen", "When these readings were taken, in Unix time.", kGauge, 0,
+     kNanoseconds, read_at},
+};
+
+}  // namespace
+
+std::span<const CgroupFamily> cgroup_families() {
+  return kFamilies;
+}
+
+std::optional<double> CgroupFamily::value(const CgroupMetricInput& row) const {
+  if ((row.record.valid & groups) != groups) return std::nullopt;
+  const std::uint64_t value = read(row);
+  if (value == HR_UNKNOWN) return std::nullopt;
+  if (value == HR_NO_LIMIT)
+    return is_cadvisor_metric() ? 0 : std::numeric_limits<double>::infinity();
+  return static_cast<double>(value) / divisor;
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// CgroupFamily: one quantity of every cgroup as a Prometheus family. To show a new field of
+// hr_record is to add a row to the table in the .cc, and to headroom-metrics(7).
+//
+// container_* are cAdvisor's names, labels and units, where the quantity is cAdvisor's;
+// headroom_cgroup_* are ours.
+#pragma once
+
+#include <headroom/abi.h>
+#include <headroom/stall_abi.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <prometheus/metric_type.h>
+
+namespace headroom::report {
+
+// A cgroup as the table reads it.
+struct CgroupMetricInput {
+  const hr_record& record;
+  std::uint64_t started_ns = HR_UNKNOWN;  // of wall time
+  std::uint64_t read_at_ns = HR_UNKNOWN;
+  const hr_stalls* stalls = nullptr;    // null: it has not waited for memory, or is not watched
+  const hr_waits* throttles = nullptr;  // the same for CPU quota
+};
+
+// Neighbours of one name are one family: they differ in `more`.
+struct CgroupFamily {
+  std::string_view name;
+  std::string_view help;
+  prometheus::MetricType type;
+  hr_u32 groups;   // all of these must be valid
+  double divisor;  // units of the record in one of the metric's
+  std::uint64_t (*read)(const CgroupMetricInput&);
+  std::string_view extra_labels = "";  // labels it has beside the cgroup's, ready to be written
+
+  bool is_cadvisor_metric() const { return name.starts_with("container_"); }
+  // No sample where it is not known. No limit is 0 under cAdvisor's names, +Inf under ours.
+  std::optional<double> value(const CgroupMetricInput& row) const;
+};
+
+std::span<const CgroupFamily> cgroup_families();
+
+}  // namespace headroom::report

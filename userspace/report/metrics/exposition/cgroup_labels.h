@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// CgroupLabels: the labels of every cgroup of a table, written once and used by every family.
+#pragma once
+
+#include "report/view/node_view.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace headroom::report {
+
+// Pods nobody described, by what the runtime says of a container in them: namespace and name.
+using RuntimePodNames = std::unordered_map<const PodRow*, std::pair<std::string, std::string>>;
+
+class CgroupLabels {
+ public:
+  // `names` may be null: then manifests and paths alone tell.
+  explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
+
+  // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; what is not known
+  // is "", as cAdvisor has it. "" as a whole: the cgroup has no name, and no series, for two
+  // series with the same labels spoil a scrape.
+  std::string_view of(std::size_t record) const {
+    const std::uint32_t begin = record == 0 ? 0 : ends_[record - 1];
+    return std::string_view(text_).substr(begin, ends_[record] - begin);
+  }
+
+  // Inside a pod but no container of it: the pause container, a monitor, what a container made for
+  // itself. Pressure is not shown for those: in the field two thirds of its series were theirs.
+  bool is_pod_internal(std::size_t record) const { return is_pod_internal_[record]; }
+
+  // By the runtime's word where no manifest tells; views into this and the table.
+  struct PodName {
+    std::string_view pod_namespace, name;
+  };
+  PodName name_of(const PodRow& row) const;
+
+ private:
+  std::string text_;
+  std::vector<bool> is_pod_internal_;
+  RuntimePodNames runtime_pod_names_;
+  std::vector<std::uint32_t> ends_;
+};
+
+}  // namespace headroom::report

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Format: the two languages of a scrape, and which of them a scraper wants.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace headroom::report {
+
+enum class Format : std::uint8_t {
+  kText,         // Prometheus' text format, 0.0.4
+  kOpenMetrics,  // OpenMetrics 1.0.0
+};
+
+std::string_view content_type(Format format);
+
+// By the Accept header: OpenMetrics where it is asked for by name and liked no less than plain
+// text; else, and for whatever cannot be understood, plain text.
+Format negotiate_format(std::string_view accept);
+
+}  // namespace headroom::report

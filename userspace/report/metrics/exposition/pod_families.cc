@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/metrics/exposition/pod_families.h"
+
+#include "report/metrics/exposition/exposition_text.h"
+
+#include <headroom/snapshot.h>
+
+namespace headroom::report {
+namespace {
+
+std::optional<double> always_one(const PodMetricInput&) {
+  return 1;
+}
+std::optional<double> memory_working_set(const PodMetricInput& pod) {
+  const auto bytes = pod.record ? working_set(*pod.record) : std::nullopt;
+  return bytes ? std::optional(static_cast<double>(bytes->count)) : std::nullopt;
+}
+std::optional<double> requested(const PodMetricInput& pod) {
+  return static_cast<double>(pod.row.memory_request.count);
+}
+std::optional<double> priority(const PodMetricInput& pod) {
+  return pod.row.pod->priority;
+}
+
+std::string_view source_name(PodSource source) {
+  switch (source) {
+    case PodSource::kManifest:
+      return "manifest";
+    case PodSource::kCgroupTree:
+      return "cgroup";
+  }
+  return "";
+}
+
+std::string info_labels(const PodMetricInput& pod) {
+  std::string labels;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (!labels.empty()) labels.push_back(',');
+    append_label(labels, name, value);
+  };
+  add("critical", pod.row.critical ? "true" : "false");
+  add("priority_class", pod.row.pod->priority_class);
+  add("qos", qos_name(*pod.row.pod, pod.qos_of));
+  add("source", source_name(pod.row.pod->source));
+  return labels;
+}
+
+constexpr PodFamily kFamilies[] = {
+    {"headroom_pod_info",
+     "1: a pod headroom knows; critical ones are never evicted. source: what told of it.",
+     always_one, info_labels},
+    {"headroom_pod_memory_working_set_bytes", "Working set of the pod.", memory_working_set},
+    {"headroom_pod_memory_request_bytes",
+     "Memory the pod requests: what it may use before others do not outrank it.", requested},
+    {"headroom_pod_priority", "Priority of the pod: the lower, the sooner it is evicted.",
+     priority},
+};
+
+}  // namespace
+
+std::span<const PodFamily> pod_families() {
+  return kFamilies;
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/metrics/kube_api_metrics.h"
+
+#include "report/metrics/metric_family.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<double> number(const Json& part, const char* key) {
+  const auto found = part.find(key);
+  if (found == part.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+// {"done": 3, "again": 1}: a sample for each key that is known, so that labels are bounded.
+template <std::size_t N>
+void add_each(const Json& part, const char* key, std::string_view label,
+              const std::array<const char*, N>& names, MetricFamilyBuilder family,
+              std::vector<prometheus::MetricFamily>& families) {
+  const auto found = part.find(key);
+  if (found == part.end() || !found->is_object()) return;
+  for (const char* name : names)
+    family.add(number(*found, name), {{label, name}});
+  family.append_to(families);
+}
+
+}  // namespace
+
+void add_api_families(const Json& part, std::vector<prometheus::MetricFamily>& families) {
+  const auto add = [&](const char* key, MetricFamilyBuilder family) {
+    family.add(number(part, key));
+    family.append_to(families);
+  };
+  if (part.contains("server")) {
+    auto up = MetricFamilyBuilder::gauge(
+        "headroom_kube_api_up", "1: the API server could do with what headroom-kube sent it last.");
+    up.add(part.contains("trouble") ? 0.0 : 1.0);
+    up.append_to(families);
+  }
+  add("waiting", MetricFamilyBuilder::gauge("headroom_kube_evictions_waiting",
+                                            "Evictions the API server was not told all of yet."));
+  add("finished", MetricFamilyBuilder::counter("headroom_kube_evictions_told_total",
+                                               "Evictions the API server was told all of."));
+  add("delaySumSeconds",
+      MetricFamilyBuilder::counter(
+          "headroom_kube_evictions_told_delay_seconds_total",
+          "Time from the decision until the API server was told, of all of them."));
+  add("gone", MetricFamilyBuilder::counter(
+                  "headroom_kube_evictions_gone_total",
+                  "Evictions whose pod was gone from the API before it was told."));
+  add("unread", MetricFamilyBuilder::counter(
+                    "headroom_kube_audit_unread_total",
+                    "Lines, or ends of files, of the audit log that were not read."));
+  add("unwritten",
+      MetricFamilyBuilder::counter("headroom_kube_state_write_failures_total",
+                                   "Times headroom-kube could not write down what is to be told."));
+  constexpr std::array kResponseClasses{"done", "gone", "again", "refused", "server"};
+  add_each(part, "answers", "answer", kResponseClasses,
+           MetricFamilyBuilder::counter("headroom_kube_api_requests_total",
+                                        "Requests to the API server, by what came of them."),
+           families);
+}
+
+}  // namespace headroom::report

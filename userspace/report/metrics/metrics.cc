@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/metrics/metrics.h"
+
+#include "report/metrics/exposition/scrape_body.h"
+
+#include <utility>
+
+namespace headroom::report {
+namespace {
+
+std::uint64_t unix_ns(WallTime time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+ScrapeSetup with_cgroups(ScrapeSetup scrape, const MetricsSetup& setup) {
+  scrape.cgroups = setup.views->cgroups.latest();
+  scrape.names = setup.names.get();
+  scrape.qos_of = setup.qos_of;
+  if (scrape.cgroups) scrape.read_at_ns = unix_ns(setup.wall_time(scrape.cgroups->at));
+  return scrape;
+}
+
+}  // namespace
+
+Families Metrics::own_families() const {
+  Families families;
+  if (const auto node = setup_.views->node.latest()) {
+    add_node_families(*node, setup_.now(), families);
+    if (node->status) add_status_families(*node->status, families);
+    if (node->slices) add_slice_families(*node->slices, families);
+    add_event_families(*node, families);
+    if (setup_.container_names) add_machine_families(*node, setup_.node_name, families);
+    add_wait_families(*node, families);
+  }
+  add_process_families(families);
+  if (setup_.extra_families) setup_.extra_families(families);
+  return families;
+}
+
+std::unique_ptr<ResponseBody> Metrics::all(Format format) const {
+  ScrapeSetup scrape;
+  scrape.format = format;
+  scrape.own_families = own_families();
+  scrape.cadvisor_families = setup_.container_names;
+  return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
+}
+
+std::unique_ptr<ResponseBody> Metrics::cadvisor(Format format) const {
+  ScrapeSetup scrape;
+  scrape.format = format;
+  scrape.headroom_families = false;
+  return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
+}
+
+}  // namespace headroom::report

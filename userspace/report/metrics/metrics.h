@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics: what is shown, as Prometheus families, built when scraped, on the scraper's thread.
+//
+// cAdvisor's and the kubelet's names and labels where the quantity is theirs, headroom_* for what
+// is ours. What is not known has no sample; what is gone has no series. The few families of the
+// node and of the daemon are built as prometheus-cpp's; those of every cgroup never exist as a
+// whole (exposition/page.h).
+#pragma once
+
+#include "report/eviction/audit_line.h"
+#include "report/http/response_body.h"
+#include "report/metrics/exposition/exposition_format.h"
+#include "report/reporter.h"
+#include "report/view/node_view.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <prometheus/metric_family.h>
+
+namespace headroom::report {
+
+using Families = std::vector<prometheus::MetricFamily>;
+
+// headroom_* and kubelet_*; `now` is for ages.
+void add_node_families(const NodeView& node, Instant now, Families& families);
+void add_status_families(const NodeStatus& status, Families& families);
+void add_slice_families(const SlicesView& slices, Families& families);
+void add_event_families(const NodeView& node, Families& families);
+// Read as of now, on this thread: the daemon's own cost by part, the kernel's OOM kills.
+void add_process_families(Families& families);
+// machine_* and kubelet_node_name, where no kubelet tells them.
+void add_machine_families(const NodeView& node, std::string_view node_name, Families& families);
+
+// headroom_node_stall_*, headroom_node_throttle_* and what the kernel's programs tell.
+void add_wait_families(const NodeView& node, Families& families);
+
+struct MetricsSetup {
+  std::shared_ptr<PublishedViews> views = {};
+  bool container_names = true;  // Config.compatibility_metrics
+  std::function<Instant()> now = {};
+  std::function<WallTime(Instant)> wall_time = wall_time_of;
+  std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
+  QosOf qos_of = nullptr;
+  std::string node_name = {};
+  // Families others have to tell, asked on the scraper's thread; may be empty.
+  std::function<void(Families&)> extra_families = {};
+};
+
+class Metrics {
+ public:
+  explicit Metrics(MetricsSetup setup) : setup_(std::move(setup)) {}
+
+  // The node's and the daemon's families; none before the first publication.
+  Families own_families() const;
+  // /metrics: those and the cgroups'.
+  std::unique_ptr<ResponseBody> all(Format format) const;
+  // /metrics/cadvisor: container_* alone, whatever container_names says.
+  std::unique_ptr<ResponseBody> cadvisor(Format format) const;
+
+ private:
+  MetricsSetup setup_;
+};
+
+}  // namespace headroom::report

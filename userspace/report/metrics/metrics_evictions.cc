@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// kubelet_evictions and headroom_*: what was decided and done since the start, and how fast.
+#include "report/metrics/metric_family.h"
+#include "report/metrics/metrics.h"
+
+#include <bitset>
+
+namespace headroom::report {
+namespace {
+
+// Signals with a threshold have their series from the start, so that the first eviction is a step
+// from zero; others only once something happened.
+std::bitset<kCauses> visible_signals(const NodeView& node) {
+  std::bitset<kCauses> visible;
+  for (const ThresholdView& threshold : node.thresholds)
+    visible.set(static_cast<std::size_t>(threshold.signal));
+  for (std::size_t i = 0; i < kCauses; ++i)
+    for (const std::uint64_t count : node.counters.evictions[i])
+      if (count > 0) visible.set(i);
+  return visible;
+}
+
+void add_kubelet(const NodeView& node, Families& families) {
+  auto evictions =
+      MetricFamilyBuilder::counter("kubelet_evictions", "Pods evicted, by eviction signal.");
+  auto age =
+      MetricFamilyBuilder::histogram("kubelet_eviction_stats_age_seconds",
+                                     "Age of the stats a pod was evicted by, by eviction signal.");
+  const auto visible = visible_signals(node);
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    if (!visible[i]) continue;
+    evictions.add(node.counters.evicted(i), {{"eviction_signal", cause_name(i)}});
+    age.add(node.counters.stats_age[i], {{"eviction_signal", cause_name(i)}});
+  }
+  evictions.append_to(families);
+  age.append_to(families);
+}
+
+// Only once there were any: most nodes have no such taint, and nobody who is stuck.
+void add_other_evictions(const std::array<std::uint64_t, kResults>& counts, std::string_view signal,
+                         MetricFamilyBuilder& evictions, MetricFamilyBuilder& would) {
+  for (std::size_t result = 0; result < kResults; ++result) {
+    const std::uint64_t count = counts[result];
+    if (count == 0) continue;
+    const bool dry_run = static_cast<Outcome::Result>(result) == Outcome::Result::kDryRun;
+    evictions.add(count, {{"mode", dry_run ? "observe" : "enforce"},
+                          {"outcome", kResultNames[result]},
+                          {"signal", signal}});
+    if (dry_run) would.add(count, {{"signal", signal}});
+  }
+}
+
+void add_evictions(const NodeView& node, Families& families) {
+  auto evictions =
+      MetricFamilyBuilder::counter("headroom_evictions_total",
+                                   "Evictions by how their first act came out; failed attempts "
+                                   "count each.");
+  auto would = MetricFamilyBuilder::counter("headroom_would_evict_total",
+                                            "Evictions that observe mode only reported.");
+  const auto visible = visible_signals(node);
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    if (!visible[i]) continue;
+    for (std::size_t result = 0; result < kResults; ++result) {
+      const bool dry_run = static_cast<Outcome::Result>(result) == Outcome::Result::kDryRun;
+      evictions.add(node.counters.evictions[i][result], {{"mode", dry_run ? "observe" : "enforce"},
+                                                         {"outcome", kResultNames[result]},
+                                                         {"signal", cause_name(i)}});
+    }
+    would.add(node.counters.would_evict(i), {{"signal", cause_name(i)}});
+  }
+  add_other_evictions(node.counters.taint_evictions, "taint", evictions, would);
+  add_other_evictions(node.counters.stuck_evictions, "memory.high", evictions, would);
+  evictions.append_to(families);
+  would.append_to(families);
+}
+
+// A pod that loses a part is not evicted, so these are in neither of the above.
+void add_part_kills(const Counters& counters, Families& families) {
+  auto kills =
+      MetricFamilyBuilder::counter("headroom_part_kills_total",
+                                   "Containers and processes killed instead of their whole pod, by "
+                                   "how that came out.");
+  for (const EvictionUnit unit : {EvictionUnit::kContainer, EvictionUnit::kProcess})
+    for (std::size_t result = 0; result < kResults; ++result)
+      kills.add(counters.part_kills[static_cast<std::size_t>(unit)][result],
+                {{"outcome", kResultNames[result]}, {"unit", name(unit)}});
+  kills.append_to(families);
+}
+
+void add_ladder(const NodeView& node, Families& families) {
+  auto steps =
+      MetricFamilyBuilder::counter("headroom_ladder_steps_total",
+                                   "Steps of the ladder before an eviction, by how each came out; "
+                                   "those begun are all.");
+  for (std::size_t step = 0; step < kLadderSteps; ++step)
+    for (std::size_t end = 0; end < kLadderOutcomes; ++end)
+      steps.add(node.counters.ladder[step][end],
+                {{"outcome", kLadderOutcomeNames[end]}, {"step", kLadderStepNames[step]}});
+  steps.append_to(families);
+  MetricFamilyBuilder::counter("headroom_ladder_reclaim_asked_bytes_total",
+                               "Page cache the ladder asked the kernel to take.")
+      .add(node.counters.ladder_reclaim_requested)
+      .append_to(families);
+  std::uint64_t squeezed = 0, relaxed = 0;
+  for (const MemoryHighOverride& held : node.memory_high_overrides)
+    ++(held.relaxed ? relaxed : squeezed);
+  MetricFamilyBuilder::gauge("headroom_ladder_held_limits",
+                             "memory.high that the ladder holds at another value than it found.")
+      .add(squeezed, {{"step", "squeeze"}})
+      .add(relaxed, {{"step", "relax"}})
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_ladder_throttled_limits",
+                             "memory.high that somebody has come to wait at.")
+      .add(node.throttled)
+      .append_to(families);
+}
+
+void add_eviction_ends(const Counters& counters, Families& families) {
+  MetricFamilyBuilder::counter(
+      "headroom_farewells_total",
+      "Evictions that ended: no process left, or its time was up with some left.")
+      .add(counters.victims_gone, {{"ending", "gone"}})
+      .add(counters.victims_timed_out, {{"ending", "outlasting"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_memory_returned_bytes_total",
+                               "Working set that evictions gave back.")
+      .add(counters.memory_returned)
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_memory_predicted_bytes_total",
+      "What those evictions were expected to give back when they were decided.")
+      .add(counters.memory_predicted)
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_victims_helped_total",
+      "Killed pods whose cgroups were uncapped so that they die sooner; missed: too many "
+      "at once.")
+      .add(counters.kill_assists_done, {{"help", "uncapped"}})
+      .add(counters.kill_assists_missed, {{"help", "missed"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_processes_boosted_total",
+      "Killed processes that were let run before everybody else, by SCHED_RR.")
+      .add(counters.processes_boosted)
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_processes_reaped_total",
+      "Killed processes whose memory was freed for them, by process_mrelease.")
+      .add(counters.processes_reaped)
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_oom_score_adj_writes_total",
+      "Processes of pods that were to have oom_score_adj by the ranking, by how that "
+      "came out; gone: they had ended.")
+      .add(counters.oom_scores_written, {{"outcome", "done"}})
+      .add(counters.oom_scores_gone, {{"outcome", "gone"}})
+      .add(counters.oom_scores_failed, {{"outcome", "failed"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_loop_hangs_total",
+      "Times a turn of the daemon's loop was overdue by more than a second.")
+      .add(counters.loop_hangs)
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_sentinel_kills_total",
+                               "Pods killed in the loop's place while it was overdue.")
+      .add(counters.sentinel_kills)
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_reclaims_total",
+      "Rounds of node-level reclaim, by how they ended; those begun are all.")
+      .add(counters.reclaims_started, {{"outcome", "begun"}})
+      .add(counters.reclaims_done, {{"outcome", "done"}})
+      .add(counters.reclaims_failed, {{"outcome", "failed"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_errands_failed_total",
+                               "What an eviction asked for beside its signals and did not get.")
+      .add(counters.pre_stops_failed, {{"errand", "pre_stop"}})
+      .add(counters.removals_failed, {{"errand", "remove_empty_dirs"}})
+      .append_to(families);
+  auto transitions = MetricFamilyBuilder::counter("headroom_condition_transitions_total",
+                                                  "Times a node condition turned, either way.");
+  for (std::size_t i = 0; i < kConditions; ++i)
+    transitions.add(counters.transitions[i], {{"condition", kConditionNames[i]}});
+  transitions.append_to(families);
+}
+
+void add_latencies(const Counters& counters, Families& families) {
+  MetricFamilyBuilder::histogram(
+      "headroom_crossing_to_decide_seconds",
+      "From the last good sample to the decision: an upper bound of how late a hard "
+      "threshold's crossing was acted on.")
+      .add(counters.crossing_to_decide)
+      .append_to(families);
+  MetricFamilyBuilder::histogram("headroom_detect_to_decide_seconds",
+                                 "From the sample a decision rests on to the decision.")
+      .add(counters.detect_to_decide)
+      .append_to(families);
+  MetricFamilyBuilder::histogram("headroom_decide_to_signal_seconds",
+                                 "From the decision to the return of the act that sent the signal.")
+      .add(counters.decide_to_signal)
+      .append_to(families);
+  MetricFamilyBuilder::histogram("headroom_signal_to_exit_seconds",
+                                 "From the last signal sent to no process being left.")
+      .add(counters.signal_to_exit)
+      .append_to(families);
+}
+
+// Of signals with a threshold, from the start.
+void add_forecasts(const NodeView& node, Families& families) {
+  auto error =
+      MetricFamilyBuilder::histogram("headroom_forecast_error_seconds",
+                                     "How far off forecasts of the minute before a threshold's "
+                                     "crossing were, by signal.");
+  auto unpredicted = MetricFamilyBuilder::counter(
+      "headroom_crossings_unforeseen_total", "Crossings of a threshold that no forecast foretold.");
+  const auto visible = visible_signals(node);
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    if (!visible[i]) continue;
+    error.add(node.counters.forecast_error[i], {{"signal", kSignalNames[i]}});
+    unpredicted.add(node.counters.unpredicted_crossings[i], {{"signal", kSignalNames[i]}});
+  }
+  error.append_to(families);
+  unpredicted.append_to(families);
+}
+
+void add_shadow(const Counters& counters, Families& families) {
+  MetricFamilyBuilder::histogram("headroom_shadow_lead_seconds",
+                                 "How much later the kubelet's ten-second loop would have acted.")
+      .add(counters.shadow_lead)
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_shadow_choices_total",
+                               "Evictions, by whether the kubelet would have chosen the same pod.")
+      .add(counters.shadow_same, {{"choice", "same"}})
+      .add(counters.shadow_other, {{"choice", "other"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_shadow_evictions_total",
+      "Evictions the kubelet would have made of this node; not needed: while one "
+      "here was still giving its memory back.")
+      .add(counters.shadow_needed, {{"needed", "true"}})
+      .add(counters.shadow_unneeded, {{"needed", "false"}})
+      .append_to(families);
+}
+
+}  // namespace
+
+void add_event_families(const NodeView& node, Families& families) {
+  add_kubelet(node, families);
+  add_evictions(node, families);
+  add_part_kills(node.counters, families);
+  add_eviction_ends(node.counters, families);
+  add_ladder(node, families);
+  add_latencies(node.counters, families);
+  add_forecasts(node, families);
+  add_shadow(node.counters, families);
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// headroom_slice_*: the cgroups between the root and the pods, as they should be and as they are.
+#include "report/metrics/metric_family.h"
+#include "report/metrics/metrics.h"
+#include "report/view/slices_view.h"
+
+#include <charconv>
+#include <limits>
+
+namespace headroom::report {
+namespace {
+
+// What a knob's file says as a number; of cpu.max the quota.
+std::optional<double> number(std::string_view text) {
+  text = text.substr(0, text.find(' '));
+  if (text == "max") return std::numeric_limits<double>::infinity();
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return static_cast<double>(count);
+}
+
+void add_settings(MetricFamilyBuilder& family, const SliceView& slice, const CgroupValues& values) {
+  for (const Setting& setting : settings(values))
+    family.add(number(setting.value), {{"knob", setting.file}, {"slice", slice.path}});
+}
+
+struct Amount {
+  std::string_view resource;
+  std::string_view unit;
+  std::optional<double> value;
+};
+
+template <class T>
+std::optional<double> count(const std::optional<T>& amount, double divisor = 1) {
+  if (!amount) return std::nullopt;
+  return static_cast<double>(amount->count) / divisor;
+}
+
+void add_amounts(MetricFamilyBuilder& family, const SliceView& slice,
+                 std::initializer_list<Amount> amounts) {
+  for (const Amount& amount : amounts)
+    family.add(amount.value, {{"resource", amount.resource},
+                              {"role", name(slice.role)},
+                              {"slice", slice.path},
+                              {"unit", amount.unit}});
+}
+
+std::uint64_t differing_settings(const SliceView& slice) {
+  return slice.exists ? settings(slice.differs).size() : settings(slice.desired).size();
+}
+
+std::uint64_t over_limit(const SliceView& slice) {
+  const auto& wanted = slice.desired.memory_max;
+  if (!slice.over || !wanted || wanted->is_max()) return 0;
+  return static_cast<std::uint64_t>((*slice.over - *wanted->most()).count);
+}
+
+}  // namespace
+
+void add_slice_families(const SlicesView& view, Families& families) {
+  auto desired = MetricFamilyBuilder::gauge("headroom_slice_desired",
+                                            "What a knob of the slice should be; +Inf: no limit.");
+  auto actual = MetricFamilyBuilder::gauge("headroom_slice_actual", "What it is.");
+  auto differing = MetricFamilyBuilder::gauge("headroom_slice_differing",
+                                              "Knobs that are not as they should be.");
+  auto share = MetricFamilyBuilder::gauge("headroom_slice_share",
+                                          "What of the node is meant for the slice.");
+  auto usage = MetricFamilyBuilder::gauge("headroom_slice_usage", "What the slice uses.");
+  auto drift = MetricFamilyBuilder::counter(
+      "headroom_slice_drift_total", "Times a knob that was right was changed by somebody else.");
+  auto over = MetricFamilyBuilder::gauge("headroom_slice_over_limit_bytes",
+                                         "In use above the memory.max that the slice is to have.");
+  auto lowerings = MetricFamilyBuilder::counter(
+      "headroom_slice_lowerings_total", "Tries to take what is in use above it, by outcome.");
+  for (const SliceView& slice : view.slices) {
+    over.add(over_limit(slice), {{"slice", slice.path}});
+    lowerings.add(slice.lowering.reached, {{"outcome", "reached"}, {"slice", slice.path}});
+    lowerings.add(slice.lowering.missed, {{"outcome", "missed"}, {"slice", slice.path}});
+    add_settings(desired, slice, slice.desired);
+    add_settings(actual, slice, slice.actual);
+    differing.add(differing_settings(slice), {{"role", name(slice.role)}, {"slice", slice.path}});
+    add_amounts(share, slice,
+                {{"cpu", "core", count(slice.share.cpu, 1000)},
+                 {"memory", "byte", count(slice.share.memory)},
+                 {"pids", "integer", count(slice.share.pids)}});
+    add_amounts(usage, slice,
+                {{"cpu", "core", slice.cpus},
+                 {"memory", "byte", count(slice.memory)},
+                 {"pids", "integer", count(slice.tasks)}});
+    for (const auto& [file, times] : slice.drift)
+      drift.add(times, {{"knob", file}, {"slice", slice.path}});
+  }
+  for (MetricFamilyBuilder* family :
+       {&desired, &actual, &differing, &share, &usage, &drift, &over, &lowerings})
+    family->append_to(families);
+  MetricFamilyBuilder::counter("headroom_slice_bus_calls_total",
+                               "Calls of systemd to put slices right.")
+      .add(view.calls - view.calls_failed, {{"outcome", "done"}})
+      .add(view.calls_failed, {{"outcome", "failed"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_slice_bus_seconds_total",
+                               "Time until systemd had answered these.")
+      .add(std::chrono::duration<double>(view.calls_waited).count())
+      .append_to(families);
+}
+
+}  // namespace headroom::report

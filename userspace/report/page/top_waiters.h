@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// MostWaiting: of each cause, the pod that waited most since the table before; one thread's.
+#pragma once
+
+#include "report/view/pod_waits.h"
+#include "report/view/waits_view.h"
+
+#include <headroom/abi.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace headroom::report {
+
+class TopWaiters {
+ public:
+  // The same table again is nothing new; a pod that was not there before has waited from then on.
+  void update(const IndexedCgroupTable& cgroups);
+
+  // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes nobody waited for are
+  // left out.
+  nlohmann::ordered_json json() const;
+
+ private:
+  // The causes of stalls, and the CPU quota last.
+  static constexpr std::size_t kWaitCauses = HR_STALL_CAUSES + 1;
+  using Totals = std::array<std::uint64_t, kWaitCauses>;
+  struct TopWaiter {
+    std::shared_ptr<const Pod> pod;
+    double ns_per_s = 0;
+  };
+
+  void compare(const PodRow& row, const Totals& now, Instant at);
+
+  Instant at_{};
+  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup, of those who waited
+  std::array<TopWaiter, kWaitCauses> top_;
+};
+
+}  // namespace headroom::report

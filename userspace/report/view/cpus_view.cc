@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/view/cpus_view.h"
+
+#include "report/metrics/metric_family.h"
+
+#include <algorithm>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json cpu_json(const CpuLocation& place) {
+  return {{"cpu", place.cpu},
+          {"core", place.core},
+          {"uncore", place.uncore},
+          {"socket", place.socket},
+          {"numa", place.numa}};
+}
+
+Json container_cpus_json(const ContainerCpuView& container_cpus) {
+  return {{"namespace", container_cpus.pod_namespace},
+          {"pod", container_cpus.pod},
+          {"uid", container_cpus.uid},
+          {"container", container_cpus.container},
+          {"wanted", container_cpus.wanted},
+          {"cpus", container_cpus.cpus.format()},
+          {"runs_on", container_cpus.runs_on.format()},
+          {"refused", container_cpus.refusal},
+          {"partition", container_cpus.partition}};
+}
+
+Json pool_json(const CpusView& view) {
+  if (!view.pool) return nullptr;
+  return {{"size_millicores", view.pool->size.count},
+          {"requested_millicores", view.pool->requested.count},
+          {"unknown_pods", view.pool_unknown},
+          {"guarded", view.pool_limit_enforced}};
+}
+
+// CPUs that are somebody's: an init container's may be those of a container after it.
+CpuSet exclusive(const CpusView& view) {
+  CpuSet all;
+  for (const ContainerCpuView& container_cpus : view.containers)
+    all |= container_cpus.cpus;
+  return all;
+}
+
+std::map<std::int64_t, CpuSet> by_numa(const CpusView& view) {
+  std::map<std::int64_t, CpuSet> nodes;
+  for (const CpuLocation& place : view.places)
+    nodes[place.numa].insert(place.cpu);
+  return nodes;
+}
+
+void add_numa_families(const CpusView& view, Families& families) {
+  const auto nodes = by_numa(view);
+  const CpuSet taken = exclusive(view);
+  auto allocated =
+      MetricFamilyBuilder::gauge("kubelet_cpu_manager_allocation_per_numa",
+                                 "CPUs of the NUMA node that containers have for themselves.");
+  auto all = MetricFamilyBuilder::gauge("headroom_numa_cpus", "CPUs of the NUMA node.");
+  for (const auto& [node, cpus] : nodes) {
+    const std::string number = std::to_string(node);
+    allocated.add(double(cpus.overlap(taken)), {{"numa_node", number}});
+    all.add(double(cpus.size()), {{"numa_node", number}});
+  }
+  allocated.append_to(families);
+  all.append_to(families);
+}
+
+// On how many NUMA nodes these CPUs are.
+int spread(const CpuSet& cpus, const std::map<std::int64_t, CpuSet>& nodes) {
+  return static_cast<int>(std::ranges::count_if(
+      nodes, [&](const auto& node) { return cpus.overlap(node.second) > 0; }));
+}
+
+void add_container_families(const CpusView& view, Families& families) {
+  const auto nodes = by_numa(view);
+  auto own = MetricFamilyBuilder::gauge(
+      "headroom_container_cpus", "CPUs that this container has for itself; 0: it was refused.");
+  auto on = MetricFamilyBuilder::gauge("headroom_container_numa_nodes",
+                                       "NUMA nodes on which this container's own CPUs are.");
+  for (const ContainerCpuView& container_cpus : view.containers) {
+    const Labels container_labels = labels({{"namespace", container_cpus.pod_namespace},
+                                            {"pod", container_cpus.pod},
+                                            {"container", container_cpus.container}});
+    own.add(double(container_cpus.cpus.size()), container_labels);
+    on.add(double(spread(container_cpus.cpus, nodes)), container_labels);
+  }
+  own.append_to(families);
+  on.append_to(families);
+}
+
+void add_pool_families(const CpusView& view, Families& families) {
+  if (view.pool) {
+    const auto cpus = [](MilliCpu amount) { return static_cast<double>(amount.count) / 1000.0; };
+    MetricFamilyBuilder::gauge(
+        "headroom_shared_pool_cpus",
+        "CPUs of the pods that have none of their own: without what is reserved.")
+        .add(cpus(view.pool->size))
+        .append_to(families);
+    MetricFamilyBuilder::gauge("headroom_shared_pool_requested_cpus", "What these pods requested.")
+        .add(cpus(view.pool->requested))
+        .append_to(families);
+    MetricFamilyBuilder::gauge("headroom_shared_pool_unknown_pods",
+                               "Pods among them whose requests are not known.")
+        .add(static_cast<double>(view.pool_unknown))
+        .append_to(families);
+  }
+  MetricFamilyBuilder::counter(
+      "headroom_shared_pool_refusals_total",
+      "Pods refused CPUs of their own that the pods of the shared pool requested.")
+      .add(view.pool_refusals)
+      .append_to(families);
+}
+
+void add_kubelet_families(const CpusView& view, Families& families) {
+  MetricFamilyBuilder::counter("kubelet_cpu_manager_pinning_requests_total",
+                               "Containers of Guaranteed pods that were to have CPUs of their own.")
+      .add(view.pinning_requests)
+      .append_to(families);
+  MetricFamilyBuilder::counter("kubelet_cpu_manager_pinning_errors_total",
+                               "Those of them that could not have them.")
+      .add(view.pinning_errors)
+      .append_to(families);
+  const CpuSet pool = view.shared - view.reserved;
+  MetricFamilyBuilder::gauge("kubelet_cpu_manager_shared_pool_size_millicores",
+                             "The shared pool without reserved CPUs.")
+      .add(pool.size() * 1000.0)
+      .append_to(families);
+  MetricFamilyBuilder::gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",
+                             "CPUs that containers have for themselves.")
+      .add(static_cast<double>(exclusive(view).size()))
+      .append_to(families);
+}
+
+}  // namespace
+
+std::string cpus_json(const CpusView& view) {
+  Json places = Json::array(), containers = Json::array();
+  for (const CpuLocation& place : view.places)
+    places.push_back(cpu_json(place));
+  for (const ContainerCpuView& container_cpus : view.containers)
+    containers.push_back(container_cpus_json(container_cpus));
+  const Json json{{"mode", view.mode},
+                  {"policy", view.policy},
+                  {"cpus", std::move(places)},
+                  {"reserved", view.reserved.format()},
+                  {"shared", view.shared.format()},
+                  {"shared_pool", pool_json(view)},
+                  {"offline", view.offline.format()},
+                  {"isolated", view.isolated.format()},
+                  {"nohz_full", view.nohz_full.format()},
+                  {"containers", std::move(containers)},
+                  {"pinning_requests", view.pinning_requests},
+                  {"pinning_errors", view.pinning_errors},
+                  {"writes", view.writes},
+                  {"failed", view.failed},
+                  {"repaired", view.repaired},
+                  {"unsaved", view.unsaved},
+                  {"trouble", view.error}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void add_cpu_families(const CpusView& view, Families& families) {
+  add_kubelet_families(view, families);
+  add_pool_families(view, families);
+  add_numa_families(view, families);
+  add_container_families(view, families);
+  const auto refused =
+      std::ranges::count_if(view.containers, [](const ContainerCpuView& container_cpus) {
+        return container_cpus.cpus.size() < container_cpus.wanted;
+      });
+  MetricFamilyBuilder::gauge("headroom_cpus_short_containers",
+                             "Containers without as many CPUs of their own as they want.")
+      .add(static_cast<double>(refused))
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_cpus_writes_total",
+                               "Times a cgroup was told which CPUs it has.")
+      .add(view.writes)
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_cpus_failed_total",
+                               "Those that were refused or had no effect.")
+      .add(view.failed)
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_cpus_repaired_total",
+                               "CPU sets found changed by others, and put right.")
+      .add(view.repaired)
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_cpus_state_unsaved",
+                             "1: the CPU state file is out of date, it could not be written.")
+      .add(view.unsaved ? 1.0 : 0.0)
+      .append_to(families);
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpusView: who has which CPUs, for headroomctl and the metrics: as JSON and as families.
+#pragma once
+
+#include "judge/cpuset/shared_pool.h"
+#include "report/metrics/metrics.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/topology.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headroom::report {
+
+struct ContainerCpuView {
+  std::string pod_namespace;  // "": not known
+  std::string pod;            // its name, or its uid where it is not known
+  std::string uid;
+  std::string container;
+  int wanted = 0;
+  CpuSet cpus{};          // its own; fewer than wanted where some are gone; none: refused
+  CpuSet runs_on{};       // as its cgroup says; empty: it has none (yet)
+  std::string refusal{};  // it was refused
+  // Its pod's cpuset.cpus.partition, or why that is not isolated although it was to be.
+  std::string partition = "member";
+};
+
+struct CpusView {
+  std::string_view mode{};    // "observe", "enforce"
+  std::string_view policy{};  // "none", "static"
+  std::vector<CpuLocation> places{};
+  CpuSet reserved{};
+  CpuSet shared{};
+  CpuSet offline{};
+  CpuSet isolated{};
+  CpuSet nohz_full{};
+  std::vector<ContainerCpuView> containers{};
+  // What the shared pool's pods have and requested; absent: nobody has CPUs of its own.
+  std::optional<SharedPool> pool{};
+  int pool_unknown = 0;  // pods in it that nobody describes: their requests are not known
+  bool pool_limit_enforced = false;  // who would leave it short is refused
+  std::string error{};               // what keeps it from working, in words; "": nothing
+
+  // The kubelet's: containers that were to be pinned, and those that could not be.
+  std::uint64_t pinning_requests = 0;
+  std::uint64_t pinning_errors = 0;
+  std::uint64_t pool_refusals = 0;  // pods refused CPUs of their own for the shared pool's sake
+  // Ours.
+  std::uint64_t writes = 0;    // of a cgroup's CPUs
+  std::uint64_t failed = 0;    // writes that were refused or had no effect
+  std::uint64_t repaired = 0;  // CPU sets that others had changed
+  bool unsaved = false;        // the state file is out of date
+};
+
+// The latest view, from whoever deals the CPUs out to whoever shows it. Any thread.
+class PublishedCpusView {
+ public:
+  void publish(CpusView view) {
+    auto latest_view = std::make_shared<const CpusView>(std::move(view));
+    const std::lock_guard lock(mutex_);
+    view_ = std::move(latest_view);
+  }
+  // Null: CPUs are not dealt out.
+  std::shared_ptr<const CpusView> latest() const {
+    const std::lock_guard lock(mutex_);
+    return view_;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    view_.reset();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const CpusView> view_;
+};
+
+std::string cpus_json(const CpusView& view);
+void add_cpu_families(const CpusView& view, Families& families);
+
+}  // namespace headroom::report

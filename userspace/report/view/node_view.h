@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeView and CgroupTable: what is worth showing of an instant, owned; the metrics, the JSON
+// status and so the live view all render from these two.
+//
+// Two, because they age differently: the node's view changes with every act, the table of
+// thousands of cgroups only with a sweep, and copying it on every check would cost the loop.
+#pragma once
+
+#include "report/view/ladder_steps.h"
+#include "report/view/latency_histogram.h"
+#include "report/view/node_status.h"
+#include "report/view/slices_view.h"
+#include "report/view/turn_cost.h"
+#include "report/view/waits_view.h"
+
+#include <headroom/cgroup_record.h>
+#include <headroom/container.h>
+#include <headroom/judge.h>
+#include <headroom/policy.h>
+#include <headroom/snapshot.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::report {
+
+// A threshold as configured and as it stands.
+struct ThresholdView {
+  Signal signal = Signal::kMemoryAvailable;
+  Duration grace{0};
+  std::optional<std::int64_t> limit;
+  std::optional<std::int64_t> available;
+  std::optional<Instant> below_since;
+  bool met = false;
+  std::optional<Duration> time_to;
+
+  bool hard() const { return grace == Duration::zero(); }
+};
+constexpr std::string_view kind_name(bool hard) {
+  return hard ? "hard" : "soft";
+}
+
+// How the first act of an eviction came out: the `outcome` label of headroom_evictions_total.
+inline constexpr std::size_t kResults = 4;  // Outcome::Result
+inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "gone", "failed",
+                                                                     "pretended"};
+
+// Totals since the daemon started.
+struct Counters {
+  std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
+  std::array<std::uint64_t, kResults> taint_evictions{};
+  std::array<std::uint64_t, kResults> stuck_evictions{};
+  // Kills of a part of a pod, which stays; by EvictionUnit, that of whole pods unused.
+  std::array<std::array<std::uint64_t, kResults>, kEvictionUnitNames.size()> part_kills{};
+  std::array<std::array<std::uint64_t, kLadderOutcomes>, kLadderSteps> ladder{};
+  std::uint64_t ladder_reclaim_requested = 0;  // bytes of page cache, of the takings that began
+  std::array<LatencyHistogram, kCauses> stats_age;  // age of the sample a decision rests on
+  LatencyHistogram detect_to_decide;  // from the sample that tripped the threshold to the decision
+  LatencyHistogram
+      crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
+  LatencyHistogram decide_to_signal;
+  LatencyHistogram signal_to_exit;
+  LatencyHistogram sweep;
+  // Forecasts of the minute before a crossing, against it; crossings that none foretold.
+  std::array<LatencyHistogram, kSignals> forecast_error;
+  std::array<std::uint64_t, kSignals> unpredicted_crossings{};
+  // The kubelet beside us: how much later, whether it had chosen the same, what it had evicted.
+  LatencyHistogram shadow_lead;
+  std::uint64_t shadow_same = 0;
+  std::uint64_t shadow_other = 0;
+  std::uint64_t shadow_needed = 0;
+  std::uint64_t shadow_unneeded = 0;
+  std::array<std::uint64_t, kWakeSources> wakeups{};
+  std::array<std::uint64_t, kSnapshotScopes> checks{};
+  std::array<std::uint64_t, kConditions> transitions{};
+  std::uint64_t victims_gone = 0;
+  std::uint64_t victims_timed_out = 0;  // their time was up and processes were left
+  std::uint64_t memory_returned = 0;    // bytes
+  std::uint64_t memory_predicted = 0;   // bytes; what the same victims should have given back
+  // Of the killed: helped on their way.
+  std::uint64_t kill_assists_done = 0;
+  std::uint64_t processes_boosted = 0;
+  std::uint64_t kill_assists_missed = 0;  // too many at once
+  std::uint64_t processes_reaped = 0;
+  std::uint64_t loop_hangs = 0;  // a turn of the loop was overdue by more than a second
+  std::uint64_t sentinel_kills = 0;
+  // Node-level reclaim: rounds begun, and how they ended.
+  std::uint64_t reclaims_started = 0;
+  std::uint64_t reclaims_done = 0;
+  std::uint64_t reclaims_failed = 0;   // could not begin, or a command failed
+  std::uint64_t pre_stops_failed = 0;  // the same, of pre-stop commands
+  std::uint64_t removals_failed = 0;   // of emptyDirs
+  std::uint64_t missing_readings = 0;
+  std::uint64_t self_checks = 0;  // BPF against the files, the one at the start among them
+  std::uint64_t audit_lost = 0;
+  std::uint64_t flight_recordings_lost = 0;  // evictions whose last minute was not frozen
+  std::uint64_t log_lost = 0;
+  std::uint64_t publications_skipped = 0;
+  std::uint64_t reports_failed = 0;  // tell() gave up half-way: out of memory
+  std::uint64_t evictions_overwritten = 0;
+  std::uint64_t cgroups_lost = 0;               // did not fit into a sweep
+  std::uint64_t cgroups_unresolved = 0;         // of the last sweep: without a directory
+  std::uint64_t dbus_signals_lost = 0;          // D-Bus signals
+  std::uint64_t recording_lost = 0;             // turns that should be in a recording
+  std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
+  // Where the kernel had all pods to choose from; `agreed`: of whom we would have evicted.
+  struct OomKillCounts {
+    std::uint64_t kills = 0, same_choice = 0;
+  };
+  OomKillCounts kernel_oom_kills_of_pods;  // at the limit of all pods together
+  OomKillCounts kernel_oom_kills_of_node;
+  // oom_score_adj of pods' processes, as the ranking has it.
+  std::uint64_t oom_scores_written = 0;
+  std::uint64_t oom_scores_gone = 0;  // the process ended first
+  std::uint64_t oom_scores_failed = 0;
+  std::uint64_t victim_exits = 0;  // processes
+
+  // Where an outcome of this decision is counted. A pod that loses a part is not evicted.
+  std::uint64_t& eviction_counter(const Decision& decision, Outcome::Result result) {
+    const auto i = static_cast<std::size_t>(result);
+    if (!decision.part.whole()) return part_kills[static_cast<std::size_t>(decision.part.unit)][i];
+    const Reason& reason = decision.reason;
+    switch (reason.cause) {
+      case Cause::kThreshold:
+        break;
+      case Cause::kTaint:
+        return taint_evictions[i];
+      case Cause::kStuck:
+        return stuck_evictions[i];
+    }
+    return evictions[cause_of(reason)][i];
+  }
+  std::uint64_t would_evict(std::size_t cause) const {
+    return evictions[cause][static_cast<std::size_t>(Outcome::Result::kDryRun)];
+  }
+  std::uint64_t would_evict(Signal signal) const {
+    return would_evict(static_cast<std::size_t>(signal));
+  }
+  std::uint64_t evicted(Signal signal) const { return evicted(static_cast<std::size_t>(signal)); }
+  std::uint64_t evicted(std::size_t cause) const {
+    return evictions[cause][static_cast<std::size_t>(Outcome::Result::kDone)];
+  }
+};
+
+struct ProcessUsage {
+  std::optional<Duration> cpu;
+  std::optional<std::uint64_t> resident;  // bytes
+  TurnCost last_turn;
+  std::uint64_t kill_path_allocations = 0;  // of the latest turn that acted
+  bool real_time = false;                   // the loop's thread is scheduled before all others
+};
+
+// Which source serves each group ("bpf", "files"); "" while nothing does. Literals: views are
+// copied by value.
+using Sources = std::array<std::string_view, HR_GROUPS>;
+
+struct NodeView {
+  Instant at;
+  Mode mode = Mode::kObserve;
+  Observations observations;
+  std::vector<ThresholdView> thresholds;
+  std::array<bool, kConditions> conditions{};
+  std::vector<Victim> victims;
+  std::vector<MemoryHighOverride> memory_high_overrides;  // memory.high as the ladder has it
+  std::size_t throttled = 0;                              // limits that somebody waits at
+  std::vector<TaintTimer> taint_timers;
+  NodeStatusRef status;  // null: none yet
+  SlicesRef slices;      // null: none yet, or nobody cares for them
+  Instant next_check;
+  std::uint64_t cgroups = 0;
+  std::optional<Instant> swept_at;
+  Counters counters;
+  ProcessUsage process_usage;
+  Sources sources{};
+  Programs programs{};
+  NodeWaits waits;
+  std::string audit_log;
+};
+
+struct PodRow {
+  std::shared_ptr<const Pod> pod;
+  CgroupId cgroup;
+  Bytes memory_request;
+  bool critical = false;
+  std::optional<Bytes> disk{};  // what is measured of it; absent: nothing yet
+  std::uint32_t measured = 0;   // PodReading's
+};
+
+// What does not change of cgroups. Tables of the same cgroups share it, so that a turn copies none.
+struct CgroupIdentities {
+  // Paths, one after another in one buffer: no string of its own per cgroup.
+  std::string paths;
+  std::vector<std::uint32_t> path_ends;
+  std::vector<std::uint64_t> started_ns;  // in wall time, or HR_UNKNOWN
+  bool all_named = false;
+};
+
+struct CgroupTable {
+  Instant at;
+  // SweepNews' own: what a sweep wrote since is all that has to be brought up to date.
+  std::uint32_t pass = 0;
+  std::uint32_t order = 0;
+  std::vector<hr_record> records;
+  std::vector<PodRow> pods;
+  WaitTable<hr_stalls> stalls;    // of cgroups that have waited for memory
+  WaitTable<hr_waits> throttles;  // and for CPU quota
+  // Of `records`; never null.
+  std::shared_ptr<CgroupIdentities> identities = std::make_shared<CgroupIdentities>();
+  // CPU in use, in billionths of one, since the table before this; HR_UNKNOWN: not in that.
+  std::vector<std::uint64_t> usage_nanocores;
+
+  std::string_view path(std::size_t record) const {
+    const auto& [paths, ends, started, named] = *identities;
+    const std::uint32_t begin = record == 0 ? 0 : ends[record - 1];
+    return std::string_view(paths).substr(begin, ends[record] - begin);
+  }
+  std::uint64_t started_ns(std::size_t record) const { return identities->started_ns[record]; }
+};
+
+// The name of a cgroup: its path from the cgroup root ("/" for the root), "" when not known.
+class CgroupNames {
+ public:
+  virtual ~CgroupNames() = default;
+  virtual std::string_view path_of(CgroupId id) const = 0;
+  // When it was made, in nanoseconds of wall time, or HR_UNKNOWN.
+  virtual std::uint64_t started_ns(CgroupId id) const = 0;
+};
+
+// Who a container is, by its runtime's id for it. Asked on the thread that serves.
+class ContainerNames {
+ public:
+  virtual ~ContainerNames() = default;
+  // Null: nobody tells. Good until the next call.
+  virtual const ContainerIdentity* find(std::string_view runtime_id) = 0;
+};
+
+// How to tell a pod's QoS class where its status does not: judge/ knows, report/ must not.
+using QosOf = QosClass (*)(const Pod& pod);
+// "" where neither knows.
+std::string_view qos_name(const Pod& pod, QosOf qos_of);
+
+// Brings a buffer that held an older publication up to date; allocates only to grow it. What the
+// sweeps since did not write is left as it is. `shown` is the table on show: paths are shared with
+// it when the cgroups are still the same.
+void fill(CgroupTable& table, const CgroupTable* previous, const Snapshot& snapshot,
+          const CgroupNames* names);
+void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,
+                     const Verdict& verdict);
+
+}  // namespace headroom::report

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Identity: which pod and container a cgroup belongs to, as far as its place and name tell.
+#pragma once
+
+#include "base/id_table.h"
+#include "report/view/node_view.h"
+
+#include <headroom/pod.h>
+
+#include <string_view>
+
+namespace headroom::report {
+
+// "app" of "/kubepods.slice/kubepods-pod1.slice/app.service": the last element, without its unit
+// suffix.
+std::string_view unit_stem(std::string_view path);
+
+// The pod's container that the cgroup is named after; null when it is named otherwise.
+const Container* container_named(const Pod& pod, std::string_view path);
+
+// The container id that runtimes end their scopes with ("cri-containerd-<64 hex>.scope"), which
+// cAdvisor puts into `name`; "" for any other name.
+std::string_view runtime_id(std::string_view path);
+
+// Finds the pod a cgroup lies in, however deep; of a table that stays where it is.
+class PodIndex {
+ public:
+  explicit PodIndex(const CgroupTable& table);
+  // Null: in no pod. The row is of the table given.
+  const PodRow* pod_of(const hr_record& record) const;
+  const hr_record* record_of(CgroupId id) const;
+
+ private:
+  const CgroupTable* table_;
+  IdTable records_, pods_;
+};
+
+}  // namespace headroom::report

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodWaits: what each pod waited for, all of its cgroups together.
+#pragma once
+
+#include "report/view/node_view.h"
+#include "report/view/pod_index.h"
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace headroom::report {
+
+class PodWaits {
+ public:
+  PodWaits(const CgroupTable& table, const PodIndex& pods);
+
+  // Null: it has not waited, or nobody watched.
+  const hr_stalls* stalls(CgroupId pod) const;
+  const hr_waits* throttles(CgroupId pod) const;
+
+ private:
+  std::unordered_map<std::uint64_t, hr_stalls> stalls_;
+  std::unordered_map<std::uint64_t, hr_waits> throttles_;
+};
+
+// A table with what is worked out from it once for whoever asks several things.
+struct IndexedCgroupTable {
+  explicit IndexedCgroupTable(const CgroupTable& the_table)
+      : table(the_table), index(the_table), waits(the_table, index) {}
+
+  const CgroupTable& table;
+  const PodIndex index;
+  const PodWaits waits;
+};
+
+}  // namespace headroom::report

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Published<T>: the hand-over of a T from the loop thread to any readers, through reused buffers.
+//
+// The writer fills a buffer nobody looks at and then shows it: the mutex is held for an index swap
+// alone, so a reader that is being slow never delays the loop. A buffer that was in use lately is
+// taken before one that rests: while nobody reads for long two of them do, and the others take no
+// memory; once each has grown, publishing allocates nothing. When readers hold every other buffer
+// the publication is skipped and counted: what is shown is then a little older.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace headroom::report {
+
+// Four: the one on show, the one being written, and two more for readers slower than the loop.
+template <class T, std::size_t kSlots = 4>
+class Published {
+ public:
+  // What a reader holds; its buffer is not written to while this lives.
+  class ReadGuard {
+   public:
+    ReadGuard() = default;
+    ReadGuard(ReadGuard&& other) noexcept
+        : from_(std::exchange(other.from_, nullptr)), slot_(other.slot_) {}
+    ReadGuard& operator=(ReadGuard&& other) noexcept {
+      if (this != &other) {
+        release();
+        from_ = std::exchange(other.from_, nullptr);
+        slot_ = other.slot_;
+      }
+      return *this;
+    }
+    ReadGuard(const ReadGuard&) = delete;
+    ReadGuard& operator=(const ReadGuard&) = delete;
+    ~ReadGuard() { release(); }
+
+    explicit operator bool() const { return from_ != nullptr; }
+    const T& operator*() const { return from_->slots_[slot_]; }
+    const T* operator->() const { return &from_->slots_[slot_]; }
+
+   private:
+    friend Published;
+    ReadGuard(const Published* from, std::size_t slot) : from_(from), slot_(slot) {}
+    void release() {
+      if (!from_) return;
+      const std::lock_guard lock(from_->mutex_);
+      --from_->readers_[slot_];
+      from_ = nullptr;
+    }
+
+    const Published* from_ = nullptr;
+    std::size_t slot_ = 0;
+  };
+
+  Published() = default;
+  Published(const Published&) = delete;
+  Published& operator=(const Published&) = delete;
+
+  // What was shown last; empty before the first publication. Any thread. The Reading must not
+  // outlive this.
+  ReadGuard latest() const {
+    const std::lock_guard lock(mutex_);
+    if (!current_) return {};
+    ++readers_[*current_];
+    return ReadGuard(this, *current_);
+  }
+
+  // Calls fill(T& next, const T* shown), then shows `next`, which still holds some older
+  // publication: overwrite all of it. One writer thread only.
+  template <class Fill>
+  bool publish(Fill&& fill) {
+    const auto slot = free_slot();
+    if (!slot) {
+      ++skipped_;
+      return false;
+    }
+    // shown_ is changed by this thread alone, so reading it unlocked here is not a race.
+    fill(slots_[*slot], current_ ? &slots_[*current_] : nullptr);
+    const std::lock_guard lock(mutex_);
+    current_ = slot;
+    return true;
+  }
+
+  // Publications given up because readers held every buffer. The writer's thread.
+  std::uint64_t skipped() const { return skipped_; }
+
+ private:
+  // The first free one: the same two by turns, until readers hold them.
+  std::optional<std::size_t> free_slot() {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t slot = 0; slot < kSlots; ++slot)
+      if (slot != current_ && readers_[slot] == 0) return slot;
+    return std::nullopt;
+  }
+
+  mutable std::mutex mutex_;
+  std::array<T, kSlots> slots_{};
+  mutable std::array<std::uint32_t, kSlots> readers_{};
+  std::optional<std::size_t> current_;
+  std::uint64_t skipped_ = 0;
+};
+
+}  // namespace headroom::report

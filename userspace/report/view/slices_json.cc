@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/view/slices_view.h"
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// As cgroupfs would read back: text, for "max" is one of the values.
+std::map<std::string, std::string> by_file(const CgroupValues& values) {
+  std::map<std::string, std::string> map;
+  for (Setting& setting : settings(values))
+    map.emplace(std::move(setting.file), std::move(setting.value));
+  return map;
+}
+
+Json settings_json(const SliceView& slice) {
+  const auto actual = by_file(slice.actual);
+  const auto differs = by_file(slice.differs);
+  Json knobs = Json::array();
+  for (const Setting& setting : settings(slice.desired)) {
+    const auto found = actual.find(setting.file);
+    const auto drift = slice.drift.find(setting.file);
+    knobs.push_back({{"knob", setting.file},
+                     {"desired", setting.value},
+                     {"actual", found == actual.end() ? Json(nullptr) : Json(found->second)},
+                     {"differs", differs.contains(setting.file)},
+                     {"drift", drift == slice.drift.end() ? 0 : drift->second}});
+  }
+  return knobs;
+}
+
+template <class T>
+Json count(const std::optional<T>& amount) {
+  return amount ? Json(amount->count) : Json(nullptr);
+}
+
+Json share_json(const Amounts& share) {
+  Json json = Json::object();
+  if (share.cpu) json["cpu"] = static_cast<double>(share.cpu->count) / 1000;
+  if (share.memory) json["memory"] = share.memory->count;
+  if (share.pids) json["tasks"] = share.pids->count;
+  return json;
+}
+
+Json slice_json(const SliceView& slice) {
+  const auto gone = slice.drift.find("slice");
+  Json json{{"slice", slice.path},
+            {"role", name(slice.role)},
+            {"there", slice.exists},
+            {"share", share_json(slice.share)},
+            {"use",
+             {{"cpu", slice.cpus ? Json(*slice.cpus) : Json(nullptr)},
+              {"memory", count(slice.memory)},
+              {"tasks", count(slice.tasks)}}},
+            {"knobs", settings_json(slice)},
+            {"removed", gone == slice.drift.end() ? 0 : gone->second},
+            {"over", count(slice.over)},
+            {"lowering",
+             {{"under_way", slice.lowering.under_way},
+              {"late", slice.lowering.late},
+              {"reached", slice.lowering.reached},
+              {"missed", slice.lowering.missed}}}};
+  if (!slice.lacking.empty()) json["lacking"] = slice.lacking;
+  if (!slice.error.empty()) json["trouble"] = slice.error;
+  return json;
+}
+
+}  // namespace
+
+Json slices_json(const SlicesView& view) {
+  Json slices = Json::array();
+  for (const SliceView& slice : view.slices)
+    slices.push_back(slice_json(slice));
+  Json json{{"mode", name(view.mode)},
+            {"slices", std::move(slices)},
+            {"bus_calls",
+             {{"made", view.calls},
+              {"failed", view.calls_failed},
+              {"seconds", std::chrono::duration<double>(view.calls_waited).count()}}}};
+  if (!view.error.empty()) json["trouble"] = view.error;
+  return json;
+}
+
+}  // namespace headroom::report

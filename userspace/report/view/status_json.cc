@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/view/status_json.h"
+
+#include "judge/admission/taints.h"
+#include "report/metrics/kube_metrics.h"
+#include "report/view/pod_index.h"
+#include "report/view/waits_json.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ns(Instant instant) {
+  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
+}
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+template <class T>
+Json maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json maybe(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
+}
+
+Json signals_json(const NodeView& node) {
+  Json signals = Json::array();
+  for (std::size_t i = 0; i < kSignals; ++i)
+    if (const auto& seen = node.observations[i])
+      signals.push_back({{"signal", kSignalNames[i]},
+                         {"available", seen->available},
+                         {"capacity", seen->capacity},
+                         {"at_ns", ns(seen->at)}});
+  return signals;
+}
+
+Json threshold_json(const ThresholdView& threshold, Instant at) {
+  return {{"signal", name(threshold.signal)},
+          {"kind", kind_name(threshold.hard())},
+          {"grace_seconds", seconds(threshold.grace)},
+          {"limit", maybe(threshold.limit)},
+          {"available", maybe(threshold.available)},
+          {"below_for_seconds",
+           threshold.below_since ? Json(seconds(at - *threshold.below_since)) : Json(nullptr)},
+          {"met", threshold.met},
+          {"forecast_seconds", threshold.time_to ? Json(seconds(*threshold.time_to)) : nullptr}};
+}
+
+Json thresholds_json(const NodeView& node) {
+  Json thresholds = Json::array();
+  for (const ThresholdView& threshold : node.thresholds)
+    thresholds.push_back(threshold_json(threshold, node.at));
+  return thresholds;
+}
+
+Json conditions_json(const NodeView& node) {
+  Json conditions = Json::object();
+  for (std::size_t i = 0; i < kConditions; ++i)
+    conditions[std::string(kConditionNames[i])] = node.conditions[i];
+  return conditions;
+}
+
+std::string_view name(Victim::Phase phase) {
+  switch (phase) {
+    case Victim::Phase::kTerminating:
+      return "terminating";
+    case Victim::Phase::kKilled:
+      return "killed";
+    case Victim::Phase::kTimedOut:
+      return "outlasting";
+    case Victim::Phase::kPreStop:
+      return "pre_stop";
+    case Victim::Phase::kRemoving:
+      return "removing";
+    case Victim::Phase::kDryRun:
+      return "would_evict";
+  }
+  return "";
+}
+
+// A field of a record: null unless its group was read.
+class Readings {
+ public:
+  explicit Readings(const hr_record* record) : record_(record) {}
+  Json operator()(hr_u32 group, hr_u64 hr_record::*field) const {
+    return known(group) ? value(record_->*field) : Json(nullptr);
+  }
+  Json psi(hr_psi_resource resource, hr_psi_kind kind) const {
+    return known(HR_PSI) ? value(record_->psi_ns[resource][kind]) : Json(nullptr);
+  }
+
+ private:
+  bool known(hr_u32 group) const { return record_ && (record_->valid & group); }
+  static Json value(hr_u64 value) {
+    return value == HR_UNKNOWN || value == HR_NO_LIMIT ? Json(nullptr) : Json(value);
+  }
+  const hr_record* record_;
+};
+
+using Phases = std::unordered_map<std::uint64_t, Victim::Phase>;
+
+Phases phases_of(const NodeView& node) {
+  Phases phases;
+  for (const Victim& victim : node.victims)
+    if (victim.part.whole()) phases.emplace(victim.cgroup.value, victim.phase);
+  return phases;
+}
+
+std::string_view state_of(const PodRow& row, const hr_record* record, const Phases& phases) {
+  const auto victim_phase = phases.find(row.cgroup.value);
+  if (victim_phase != phases.end()) return name(victim_phase->second);
+  if (!record) return "unknown";
+  if (record->populated == 0) return "empty";
+  return row.critical ? "critical" : "running";
+}
+
+// What a pod holds above its request; absent: not known.
+std::optional<Bytes> over(const PodRow& row, const hr_record* record) {
+  const auto used = record ? working_set(*record) : std::nullopt;
+  if (!used) return std::nullopt;
+  return *used - row.memory_request;
+}
+
+Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
+              const PodWaits& waits, QosOf qos_of) {
+  const Pod& pod = *row.pod;
+  const auto used = record ? working_set(*record) : std::nullopt;
+  const auto above = over(row, record);
+  const Readings read(record);
+  const hr_stalls* stalls = waits.stalls(row.cgroup);
+  const hr_waits* throttles = waits.throttles(row.cgroup);
+  return {{"namespace", pod.pod_namespace},
+          {"name", pod.name},
+          {"uid", pod.uid},
+          {"qos", qos_name(pod, qos_of)},
+          {"priority", pod.priority},
+          {"state", state_of(row, record, phases)},
+          {"cgroup", row.cgroup.value},
+          {"working_set", maybe(used)},
+          {"request", row.memory_request.count},
+          {"over", maybe(above)},
+          {"limit", read(HR_MEMORY_LIMITS, &hr_record::memory_max)},
+          {"swap", read(HR_MEMORY_USAGE, &hr_record::swap_usage)},
+          {"oom_kills", read(HR_MEMORY_EVENTS, &hr_record::events_oom_kill)},
+          {"cpu_ns", read(HR_CPU, &hr_record::cpu_usage_ns)},
+          {"throttled_ns", read(HR_THROTTLE, &hr_record::throttled_ns)},
+          {"memory_waiting_ns", read.psi(HR_PSI_MEMORY, HR_PSI_SOME)},
+          {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
+          {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
+          {"tasks", read(HR_PIDS, &hr_record::pids_current)},
+          {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)}};
+}
+
+struct QosGroup {
+  std::string_view qos;
+  std::vector<std::pair<std::optional<Bytes>, const PodRow*>> pods;  // what each is over, and who
+};
+
+std::vector<QosGroup> qos_groups_of(const IndexedCgroupTable& cgroups, QosOf qos_of) {
+  std::vector<QosGroup> qos_groups;
+  for (const PodRow& row : cgroups.table.pods) {
+    const std::string_view qos = qos_name(*row.pod, qos_of);
+    auto found = std::find_if(qos_groups.begin(), qos_groups.end(),
+                              [&](const QosGroup& each) { return each.qos == qos; });
+    if (found == qos_groups.end()) found = qos_groups.insert(found, {.qos = qos, .pods = {}});
+    found->pods.emplace_back(over(row, cgroups.index.record_of(row.cgroup)), &row);
+  }
+  return qos_groups;
+}
+
+Json qos_groups_json(const std::vector<QosGroup>& qos_groups) {
+  Json json = Json::array();
+  for (const QosGroup& each : qos_groups) {
+    std::int64_t above = 0;
+    for (const auto& [bytes, row] : each.pods)
+      above += std::max<std::int64_t>(0, bytes.value_or(Bytes{}).count);
+    json.push_back({{"qos", each.qos}, {"pods", each.pods.size()}, {"over", above}});
+  }
+  return json;
+}
+
+std::unordered_set<const PodRow*> top_pods(std::vector<QosGroup> qos_groups, std::size_t most) {
+  std::unordered_set<const PodRow*> rows;
+  for (QosGroup& each : qos_groups) {
+    const std::size_t kept = std::min(most, each.pods.size());
+    std::partial_sort(each.pods.begin(), each.pods.begin() + static_cast<std::ptrdiff_t>(kept),
+                      each.pods.end(),
+                      [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t i = 0; i < kept; ++i)
+      rows.insert(each.pods[i].second);
+  }
+  return rows;
+}
+
+Json pods_json(const NodeView& node, const IndexedCgroupTable& cgroups,
+               const std::vector<QosGroup>& qos_groups, QosOf qos_of,
+               std::optional<std::size_t> most) {
+  const Phases phases = phases_of(node);
+  const auto first = most ? top_pods(qos_groups, *most) : std::unordered_set<const PodRow*>();
+  Json pods = Json::array();
+  for (const PodRow& row : cgroups.table.pods)
+    if (!most || first.contains(&row) || phases.contains(row.cgroup.value))
+      pods.push_back(
+          pod_json(row, cgroups.index.record_of(row.cgroup), phases, cgroups.waits, qos_of));
+  return pods;
+}
+
+// The operator's, and those that follow from a condition; null: no status yet.
+Json taints_json(const NodeView& node) {
+  if (!node.status) return nullptr;
+  Json taints = Json::array();
+  for (const Taint& taint : node.status->state.taints)
+    taints.push_back({{"taint", to_string(taint)}, {"from", "operator"}});
+  for (const Taint& taint : condition_taints(node.status->state.conditions))
+    taints.push_back({{"taint", to_string(taint)}, {"from", "condition"}});
+  return taints;
+}
+
+// Who leaves because of them; a time of zero or less is over.
+Json leaving_json(const NodeView& node, const CgroupTable& cgroups) {
+  Json leaving = Json::array();
+  for (const TaintTimer& timer : node.taint_timers)
+    for (const PodRow& row : cgroups.pods)
+      if (row.cgroup == timer.cgroup)
+        leaving.push_back({{"namespace", row.pod->pod_namespace},
+                           {"name", row.pod->name},
+                           {"uid", row.pod->uid},
+                           {"seconds", seconds(timer.due() - node.at)}});
+  return leaving;
+}
+
+Json resources_json(const ResourceList& list) {
+  Json json = Json::object();
+  for (const auto& [resource, quantity] : list)
+    json[resource] = quantity.canonical();
+  return json;
+}
+
+Json node_json(const NodeView& node) {
+  if (!node.status) return nullptr;
+  Json json{{"name", node.status->state.name},
+            {"capacity", resources_json(node.status->capacity)},
+            {"allocatable", resources_json(node.status->allocatable)},
+            {"reserved", resources_json(node.status->reserved)},
+            {"requested", resources_json(node.status->requested)},
+            {"limits", resources_json(node.status->limits)}};
+  if (!node.status->error.empty()) json["trouble"] = node.status->error;
+  return json;
+}
+
+Json counters_json(const Counters& counters) {
+  std::uint64_t evicted = 0, would = 0, failed = 0;
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    evicted += counters.evicted(i);
+    would += counters.would_evict(i);
+    failed += counters.evictions[i][static_cast<std::size_t>(Outcome::Result::kFailed)];
+  }
+  const auto taint = [&](Outcome::Result result) {
+    return counters.taint_evictions[static_cast<std::size_t>(result)];
+  };
+  const auto stuck = [&](Outcome::Result result) {
+    return counters.stuck_evictions[static_cast<std::size_t>(result)];
+  };
+  evicted += taint(Outcome::Result::kDone) + stuck(Outcome::Result::kDone);
+  would += taint(Outcome::Result::kDryRun) + stuck(Outcome::Result::kDryRun);
+  failed += taint(Outcome::Result::kFailed) + stuck(Outcome::Result::kFailed);
+  std::uint64_t parts = 0;
+  for (const auto& of_unit : counters.part_kills)
+    parts += of_unit[static_cast<std::size_t>(Outcome::Result::kDone)];
+  return {{"evicted", evicted},
+          {"parts_killed", parts},
+          {"would_evict", would},
+          {"failed", failed},
+          {"memory_returned", counters.memory_returned},
+          {"checks", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
+          {"kernel_oom_kills",
+           {{"limit", counters.kernel_oom_kills_at_limit},
+            {"pods", counters.kernel_oom_kills_of_pods.kills},
+            {"node", counters.kernel_oom_kills_of_node.kills},
+            {"agreed", counters.kernel_oom_kills_of_pods.same_choice +
+                           counters.kernel_oom_kills_of_node.same_choice}}},
+          {"missing_readings", counters.missing_readings},
+          {"audit_lost", counters.audit_lost},
+          {"log_lost", counters.log_lost}};
+}
+
+// Of signals whose crossing was foretold; the mean over all forecasts of it.
+Json forecasts_json(const Counters& counters) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kSignals; ++i) {
+    const LatencyHistogram& error = counters.forecast_error[i];
+    if (const std::uint64_t count = error.count(); count > 0)
+      json[std::string(kSignalNames[i])] = {
+          {"mean_error_seconds", error.sum / static_cast<double>(count)},
+          {"forecasts", count},
+          {"unforeseen", counters.unpredicted_crossings[i]}};
+  }
+  return json;
+}
+
+// What the ladder has done, and what it holds at another value than it found.
+Json ladder_json(const NodeView& node) {
+  Json steps = Json::object();
+  for (std::size_t i = 0; i < kLadderSteps; ++i)
+    steps[std::string(kLadderStepNames[i])] =
+        node.counters.ladder[i][static_cast<std::size_t>(LadderOutcome::kStarted)];
+  Json held = Json::array();
+  for (const MemoryHighOverride& each : node.memory_high_overrides)
+    held.push_back({{"pod", each.pod->pod_namespace + "/" + each.pod->name},
+                    {"cgroup", (each.part.whole() ? each.cgroup : each.part.cgroup).value},
+                    {"step", each.relaxed ? "relax" : "squeeze"},
+                    {"found", maybe(each.found)},
+                    {"set", each.set.count},
+                    {"until_ns", ns(each.until)}});
+  return {{"steps", std::move(steps)}, {"held", std::move(held)}, {"throttled", node.throttled}};
+}
+
+Json self_json(const NodeView& node) {
+  return {{"cpu_seconds",
+           node.process_usage.cpu ? Json(seconds(*node.process_usage.cpu)) : Json(nullptr)},
+          {"resident_bytes", maybe(node.process_usage.resident)},
+          {"tick_allocations", node.process_usage.last_turn.allocations},
+          {"kill_path_allocations", node.process_usage.kill_path_allocations},
+          {"real_time", node.process_usage.real_time}};
+}
+
+Json sources_json(const Sources& sources) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (!sources[i].empty()) json[std::string(kGroupNames[i])] = sources[i];
+  return json;
+}
+
+}  // namespace
+
+Json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
+                 std::optional<std::size_t> most) {
+  return status_json(node, IndexedCgroupTable(cgroups), qos_of, most);
+}
+
+Json status_json(const NodeView& node, const IndexedCgroupTable& cgroups, QosOf qos_of,
+                 std::optional<std::size_t> most) {
+  const std::vector<QosGroup> qos_groups = qos_groups_of(cgroups, qos_of);
+  return {{"version", HEADROOM_VERSION},
+          {"mode", name(node.mode)},
+          {"at_ns", ns(node.at)},
+          {"signals", signals_json(node)},
+          {"thresholds", thresholds_json(node)},
+          {"conditions", conditions_json(node)},
+          {"taints", taints_json(node)},
+          {"leaving", leaving_json(node, cgroups.table)},
+          {"node", node_json(node)},
+          {"slices", node.slices ? slices_json(*node.slices) : Json(nullptr)},
+          {"cgroups", node.cgroups},
+          {"pods_at_ns", ns(cgroups.table.at)},
+          {"pod_classes", qos_groups_json(qos_groups)},
+          {"pods", pods_json(node, cgroups, qos_groups, qos_of, most)},
+          {"counters", counters_json(node.counters)},
+          {"ladder", ladder_json(node)},
+          {"forecasts", forecasts_json(node.counters)},
+          {"self", self_json(node)},
+          {"waits", node_waits_json(node.waits)},
+          {"sources", sources_json(node.sources)},
+          {"programs", programs_json(node.programs)},
+          {"audit_log", node.audit_log}};
+}
+
+std::string status_text(const PublishedViews& views, QosOf qos_of,
+                        const std::filesystem::path& kubernetes) {
+  const auto node = views.node.latest();
+  if (!node) return "{}";
+  const auto cgroups = views.cgroups.latest();
+  const CgroupTable none;
+  Json status = status_json(*node, cgroups ? *cgroups : none, qos_of);
+  status["kubernetes"] = kubernetes_json(kubernetes);
+  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Status JSON: what is shown, as one document: the answer of D-Bus Status() and what headroomctl
+// prints with --json.
+//
+// Amounts are in bytes, inodes, tasks or millionths, times in seconds or, with _ns, nanoseconds of
+// CLOCK_BOOTTIME; counters of cgroups are totals, for the reader to difference. null: not known.
+#pragma once
+
+#include "report/reporter.h"
+#include "report/view/node_view.h"
+#include "report/view/pod_waits.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace headroom::report {
+
+// With `most`, "pods" has of each QoS class no more than so many, those furthest above their
+// requests, and beside them whoever is being killed; "pod_classes" counts all in any case.
+nlohmann::ordered_json status_json(const NodeView& node, const IndexedCgroupTable& cgroups,
+                                   QosOf qos_of, std::optional<std::size_t> most = std::nullopt);
+nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
+                                   std::optional<std::size_t> most = std::nullopt);
+
+// The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before there
+// is one. Any thread but the loop's.
+std::string status_text(const PublishedViews& views, QosOf qos_of,
+                        const std::filesystem::path& kubernetes = {});
+
+constexpr std::string_view name(Mode mode) {
+  return mode == Mode::kEnforce ? "enforce" : "observe";
+}
+
+}  // namespace headroom::report

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// WaitsView: what was waited for, as shown, and how well the kernel's programs watch.
+#pragma once
+
+#include <headroom/units.h>
+#include <headroom/waits.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace headroom::report {
+
+// The BPF programs, and what each has lost. Literals: views are copied by value.
+struct ProgramView {
+  std::string_view name;
+  std::string_view hook;  // what it hooks into; "" while it is not loaded
+  std::uint64_t lost_in_map = 0;
+  std::uint64_t lost_in_ring = 0;
+};
+inline constexpr std::size_t kPrograms = 4;
+using Programs = std::array<ProgramView, kPrograms>;
+
+// What all cgroups waited for together; absent: not watched.
+struct NodeWaits {
+  std::optional<hr_stalls> stalls;
+  std::optional<hr_waits> throttles;
+};
+
+// An owned ByCgroup, whose buffers are reused.
+template <class Value>
+struct WaitTable {
+  std::vector<std::uint64_t> ids;
+  std::vector<Value> values;
+  bool known = false;
+
+  void assign(const std::optional<ByCgroup<Value>>& read) {
+    ids.clear();
+    values.clear();
+    known = read.has_value();
+    if (!known) return;
+    ids.insert(ids.end(), read->ids.begin(), read->ids.end());
+    values.insert(values.end(), read->values.begin(), read->values.end());
+  }
+};
+
+NodeWaits node_waits(const Waits& waits);
+
+inline double seconds_of(const hr_waits& waits) {
+  return static_cast<double>(waits.ns) / 1e9;
+}
+
+// What a wait counted in this bucket stayed below; the last one has no bound.
+constexpr double bucket_bound_seconds(std::size_t bucket) {
+  return static_cast<double>(std::uint64_t{1} << bucket) / 1e6;
+}
+
+// That share of the waits (0.99) took no longer than this, to a power of two; absent without any.
+std::optional<Duration> quantile(const hr_waits& waits, double share);
+
+void add(const hr_waits& waits, hr_waits& to);
+void add(const hr_stalls& stalls, hr_stalls& to);
+
+}  // namespace headroom::report

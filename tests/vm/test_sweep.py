@@ -11,7 +11,7 @@ METRICS_PORT = 9750
 
 
 def test_bpf_and_files_agree_on_every_field_under_load(vm):
-    result = vm.run("/opt/headroom/bin/parity", timeout=180)
+    result = vm.run("/opt/headroom/bin/self_check", timeout=180)
     print("    " + result.tail(14).replace("\n", "\n    "))
     assert result.code == 0, result.out
 

@@ -21,12 +21,13 @@ def configuration(**keys):
 
 
 def left_behind(vm):
-    return vm.run(f"ls {ETC}/manifests; systemctl list-units --all --plain --no-legend '*-pod*' 'headroom-run-*'; "
+    return vm.run(f"ls -A {ETC}/manifests; ls -A /run/headroom/manifests; "
+                  "systemctl list-units --all --plain --no-legend '*-pod*' 'headroom-run-*'; "
                   "ls -d /sys/fs/cgroup/kubepods.slice/*-pod* /sys/fs/cgroup/kubepods.slice/*/*-pod* 2>/dev/null; true").out
 
 
 def wait_clean(vm):
-    vm.wait_until(f"[ -z \"$(ls {ETC}/manifests)$(systemctl list-units --all --plain --no-legend '*-pod*' 'headroom-run-*')\" ]")
+    vm.wait_until(f"[ -z \"$(ls -A {ETC}/manifests)$(ls -A /run/headroom/manifests)$(systemctl list-units --all --plain --no-legend '*-pod*' 'headroom-run-*')\" ]")
 
 
 def test_output_and_exit_status_pass_through_and_nothing_is_left(vm):

@@ -32,20 +32,20 @@ int cannot_run(const Error& error) {
   return kCannotRun;
 }
 
-int serve(const config::CommandLine& line, config::LoadResult heard,
+int serve(const config::CommandLine& line, config::LoadResult loaded,
           observe::ManifestCache manifest_cache, observe::Manifests manifests) {
   block_signals();
-  const log::Logging logging(heard.config.log_level);
-  for (const std::string& warning : config::kubelet_conflict_warnings(heard.config))
+  const log::Logging logging(loaded.config.log_level);
+  for (const std::string& warning : config::kubelet_conflict_warnings(loaded.config))
     log::warning("{}", warning);
   for (const config::Complaint& doubt : manifests.kubelet_complaints)
     log::warning("{}", to_string(doubt));
-  auto root = daemon::preflight(heard.config.policy.mode);
+  auto root = daemon::preflight(loaded.config.policy.mode);
   if (!root) return cannot_run(root.error());
   daemon::lock_memory_and_limits();
-  auto node = daemon::App::start(std::move(heard.config), std::move(*root), std::move(manifests));
-  if (!node) return cannot_run(node.error());
-  auto loop = daemon::Loop::open(**node, line, std::move(manifest_cache), std::move(heard.configz));
+  auto app = daemon::App::start(std::move(loaded.config), std::move(*root), std::move(manifests));
+  if (!app) return cannot_run(app.error());
+  auto loop = daemon::Loop::open(**app, line, std::move(manifest_cache), std::move(loaded.configz));
   if (!loop) return cannot_run(loop.error());
   if (auto ended = (*loop)->run(); !ended) return cannot_run(ended.error());
   return 0;
@@ -63,18 +63,18 @@ int run(int argc, char** argv) {
     return 0;
   }
   // The manifests too, even beside a broken configuration: all that is wrong, at once.
-  auto told = daemon::load_config(*line, daemon::LoadReason::kStart, &daemon::capacity_now);
+  auto loaded = daemon::load_config(*line, daemon::LoadReason::kStart, &daemon::capacity_now);
   observe::ManifestCache manifest_cache;
   observe::Manifests manifests =
-      manifest_cache.read(daemon::manifest_places(told.config)).manifests;
-  told.complaints.insert(told.complaints.end(), manifests.complaints.begin(),
-                         manifests.complaints.end());
-  if (!told.complaints.empty()) return wrong(told.complaints);
+      manifest_cache.read(daemon::manifest_places(loaded.config)).manifests;
+  loaded.complaints.insert(loaded.complaints.end(), manifests.complaints.begin(),
+                           manifests.complaints.end());
+  if (!loaded.complaints.empty()) return wrong(loaded.complaints);
   if (line->check_config) {
     std::cout << "the configuration is good\n";
     return 0;
   }
-  return serve(*line, std::move(told), std::move(manifest_cache), std::move(manifests));
+  return serve(*line, std::move(loaded), std::move(manifest_cache), std::move(manifests));
 }
 
 }  // namespace

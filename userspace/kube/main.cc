@@ -60,9 +60,9 @@ void stop(std::vector<std::jthread>& workers) {
 // All or nothing, but without what we wrote ourselves: what is wrong with the kubelet's own
 // configuration must not keep us from asking for the next.
 tl::expected<config::Config, config::Complaints> load_config(const config::CommandLine& line) {
-  config::Heard told = config::read(line, {.use_configz = false});
-  if (told.complaints.empty()) return std::move(told.config);
-  return tl::make_unexpected(std::move(told.complaints));
+  config::LoadResult loaded = config::read(line, {.use_configz = false});
+  if (loaded.complaints.empty()) return std::move(loaded.config);
+  return tl::make_unexpected(std::move(loaded.complaints));
 }
 
 // What is in force stays where what is told now is wrong.

@@ -90,7 +90,8 @@ def test_limits_of_a_slice_that_outlives_the_kill_are_restored(vm):
         node.start(kubelet_configuration(hard="100Mi"))
         victim = node.run_pod(Pod("again"), "--hold 400M", "Restart=always", "RestartSec=100ms")
         holds(node, victim, 390)
-        vm.run(f"echo 90000 100000 > {victim.cgroup}/cpu.max; echo 7 > {victim.cgroup}/cpu.weight", check=True)
+        # systemd gives the slice the cpu controller with them.
+        vm.run(f"systemctl set-property --runtime {victim.slice} CPUQuota=90% CPUWeight=7", check=True)
         node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 100}Mi"))
         vm.run("systemctl reload headroomd.service", check=True)
         node.wait_for_evictions(1)

@@ -160,13 +160,13 @@ int main(int count, char** arguments) {
                                  .on_evicted = {}});
   act::DryActuator actuator(&observe::now);
   daemon::Engine engine(policy, observer, actuator, reporter,
-                        daemon::TurnMeter(&observe::now, &daemon::allocations_on_this_thread),
+                        daemon::TurnMeter(&observe::now, &daemon::thread_allocation_count),
                         daemon::SweepSchedule(&observe::thread_cpu_time),
                         [&](const report::TurnCost& cost) { reporter.record(cost); });
-  const std::uint64_t before = daemon::allocations_on_this_thread();
+  const std::uint64_t before = daemon::thread_allocation_count();
   for (unsigned turn = 0; turn < turns; ++turn)
     engine.turn(next_instant());
   std::printf("%u pods, %u turns, %llu allocations\n", pods, turns,
-              static_cast<unsigned long long>(daemon::allocations_on_this_thread() - before));
+              static_cast<unsigned long long>(daemon::thread_allocation_count() - before));
   return 0;
 }

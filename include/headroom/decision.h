@@ -82,14 +82,14 @@ enum class Act : std::uint8_t {
   kRemove,   // the emptyDirs of a pod that is gone
   kReclaim,  // node-level: dead containers, unused images; there is no pod
   // The ladder (headroom/ladder.h). Nobody is evicted by these; begun and ended like those above.
-  kReclaimCache,  // memory.reclaim of a pod: `bytes` of its page cache
-  kSqueeze,       // memory.high of a BestEffort pod := `bytes`
-  kRelax,         // memory.high of `part` := `bytes`, more than it was
-  kRestore,       // memory.high := `bytes`, what it was before; absent: no limit
+  kReclaimCache,       // memory.reclaim of a pod: `bytes` of its page cache
+  kLowerMemoryHigh,    // memory.high of a BestEffort pod := `bytes`
+  kRaiseMemoryHigh,    // memory.high of `part` := `bytes`, more than it was
+  kRestoreMemoryHigh,  // memory.high := `bytes`, what it was before; absent: no limit
 };
 constexpr bool is_ladder(Act act) {
-  return act == Act::kReclaimCache || act == Act::kSqueeze || act == Act::kRelax ||
-         act == Act::kRestore;
+  return act == Act::kReclaimCache || act == Act::kLowerMemoryHigh ||
+         act == Act::kRaiseMemoryHigh || act == Act::kRestoreMemoryHigh;
 }
 
 // How the pod stood when it was chosen.

@@ -19,16 +19,18 @@ struct LadderPolicy {
   // Above the threshold of memory.available, as a share of capacity: what is done below it. Absent:
   // it is not done.
   std::optional<float> reclaim_margin;  // page cache is taken (memory.reclaim)
-  std::optional<float> squeeze_margin;  // BestEffort pods are held at what they use (memory.high)
+  std::optional<float>
+      lower_high_margin;  // BestEffort pods are held at what they use (memory.high)
   Bytes reclaim_step{std::int64_t{64} << 20};  // at a time
-  Duration squeeze_longest = std::chrono::seconds(30);
+  Duration lower_high_limit = std::chrono::seconds(30);
 
   // A container that waits at its own memory.high for so long is stuck. Absent: nobody asks.
-  std::optional<Duration> stuck_after;
-  Duration relax_for{0};     // its memory.high is raised for so long first; zero: it is not ours
+  std::optional<Duration> stuck_duration;
+  Duration raise_high_duration{
+      0};                    // its memory.high is raised for so long first; zero: it is not ours
   bool evict_stuck = false;  // then its pod goes
 
-  bool any() const { return reclaim_margin || squeeze_margin || stuck_after; }
+  bool any() const { return reclaim_margin || lower_high_margin || stuck_duration; }
   friend bool operator==(const LadderPolicy&, const LadderPolicy&) = default;
 };
 
@@ -67,7 +69,7 @@ struct LadderHistory {
   Instant taking{};              // cache is being taken since; zero: not
   Instant next_step_at{};        // no step before
   Instant above_margin_since{};  // above where best-effort is squeezed since; zero: below
-  Instant squeeze_next{};        // not again before
+  Instant next_lowering_at{};    // not again before
   std::vector<Exhausted> exhausted;
   std::vector<MemoryHighOverride> held;
   std::vector<Throttled> throttled;

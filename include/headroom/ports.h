@@ -33,7 +33,7 @@ class Actuator {
  public:
   virtual ~Actuator() = default;
   // Opens beforehand what a kill of any of these will need; drops what is no longer listed.
-  virtual void arm(std::span<const PodReading> pods) = 0;
+  virtual void update_kill_fds(std::span<const PodReading> pods) = 0;
   // Allocates nothing. Never waits for the victim.
   virtual Outcome act(const Decision& decision) = 0;
   // The ends of acts that had only been started.

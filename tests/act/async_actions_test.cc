@@ -51,7 +51,7 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(Command, TellsHowItEnded) {
+TEST(Command, ReturnsItsExitStatus) {
   EXPECT_EQ(run({"/bin/true"}), 0);
   EXPECT_EQ(run({"/bin/sh", "-c", "exit 3"}), Outcome::kExitStatus | 3);
   EXPECT_EQ(run({"/bin/sh", "-c", "kill -9 $$"}), Outcome::kExitStatus | 137);
@@ -60,7 +60,7 @@ TEST(Command, TellsHowItEnded) {
   EXPECT_EQ(run({}), EINVAL);
 }
 
-TEST(Command, IsStoppedWithAllItStartedWhenItsTimeIsUp) {
+TEST(Command, IsKilledWithItsChildrenAtTheDeadline) {
   TempDir dir;
   const fs::path pid = dir.path() / "pid";
   const auto began = std::chrono::steady_clock::now();
@@ -74,7 +74,7 @@ TEST(Command, IsStoppedWithAllItStartedWhenItsTimeIsUp) {
   EXPECT_TRUE(status.empty() || status.find(") Z") != std::string::npos) << status;
 }
 
-TEST(Command, InTheBackgroundStepsBackAndIsTheKernelsFirstChoice) {
+TEST(Command, InTheBackgroundHasLowPriorityAndAHighOomScore) {
   TempDir dir;
   const std::string out = dir.path() / "out";
   ASSERT_EQ(run({"/bin/sh", "-c", "nice > " + out + "; cat /proc/self/oom_score_adj >> " + out},
@@ -93,7 +93,7 @@ TEST(Command, HasTheUsualUmaskWhateverOurs) {
   EXPECT_EQ(text_of(out), "0022\n");
 }
 
-TEST(Command, TakesNoMoreMemoryThanItMay) {
+TEST(Command, IsBoundByItsMemoryLimit) {
   auto child = Child::start({.argv = {"/bin/sh", "-c", "ulimit -d"}, .data_limit = 64 << 20});
   ASSERT_TRUE(child);
   EXPECT_EQ(child->wait(clock_now() + 20s, &clock_now, {}), 0);
@@ -106,7 +106,7 @@ TEST(Command, TakesNoMoreMemoryThanItMay) {
   EXPECT_NE(starved, 0);
 }
 
-TEST(Command, BesideAProcessSeesTheWorldAsItDoes) {
+TEST(Command, EntersTheNamespacesOfItsTarget) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
   TempDir dir;
   const pid_t pod = ::fork();
@@ -120,7 +120,7 @@ TEST(Command, BesideAProcessSeesTheWorldAsItDoes) {
   }
   std::this_thread::sleep_for(300ms);
   auto child = Child::start(
-      {.argv = {"sh", "-c", "echo $POD > here; exit 4"}, .cgroup_procs = -1, .beside = pod});
+      {.argv = {"sh", "-c", "echo $POD > here; exit 4"}, .cgroup_procs = -1, .target = pod});
   ASSERT_TRUE(child) << child.error().what;
   EXPECT_EQ(child->wait(clock_now() + 20s, &clock_now, {}), Outcome::kExitStatus | 4);
   EXPECT_EQ(text_of(dir.path() / "here"), "web\n");
@@ -161,7 +161,7 @@ pid_t start_reduced(const Reduced& how, const fs::path& directory) {
   ::_exit(1);
 }
 
-TEST(Command, BesideAProcessHasNoMorePrivilegesThanIt) {
+TEST(Command, HasNoMorePrivilegesThanItsTarget) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
   for (const Reduced& how :
        {Reduced{"none", 0, 0, false}, Reduced{"chown_and_kill", 0x21, 0, false},
@@ -175,7 +175,7 @@ TEST(Command, BesideAProcessHasNoMorePrivilegesThanIt) {
     std::this_thread::sleep_for(300ms);
     auto child = Child::start({.argv = {"/bin/sh", "-c", "cat /proc/self/status > here"},
                                .cgroup_procs = -1,
-                               .beside = pod});
+                               .target = pod});
     if (how.filtered) {
       ASSERT_FALSE(child);
       EXPECT_EQ(child.error().code, EOPNOTSUPP);
@@ -230,7 +230,7 @@ TEST(PreStop, RunsOnlyInTheContainersOwnCgroup) {
   }
 }
 
-TEST(RemoveTree, TakesAllBelowAndNothingBeside) {
+TEST(RemoveTree, RemovesEverythingBelowAndNothingElse) {
   TempDir dir;
   TempDir elsewhere;
   const fs::path kept = elsewhere.write("kept", "x");
@@ -246,7 +246,7 @@ TEST(RemoveTree, TakesAllBelowAndNothingBeside) {
   EXPECT_TRUE(remove_tree(tree, {})) << "gone already is as wanted";
 }
 
-TEST(RemoveTree, DoesNotEnterThroughALink) {
+TEST(RemoveTree, DoesNotFollowSymlinks) {
   TempDir dir;
   TempDir elsewhere;
   const fs::path kept = elsewhere.write("kept", "x");
@@ -255,38 +255,38 @@ TEST(RemoveTree, DoesNotEnterThroughALink) {
   EXPECT_TRUE(fs::exists(kept));
 }
 
-TEST(AsyncActions, EndAsOutcomesOfTheirDecision) {
-  AsyncActions errands(&clock_now);
+TEST(AsyncActions, EndWithAnOutcomeOfTheirDecision) {
+  AsyncActions async_actions(&clock_now);
   Decision decision;
   decision.act = Act::kReclaim;
   std::vector<Outcome> ended;
-  errands.collect(ended);
+  async_actions.collect(ended);
   EXPECT_TRUE(ended.empty());
-  ASSERT_TRUE(errands.start(decision, [](const std::stop_token&) { return 5; }));
+  ASSERT_TRUE(async_actions.start(decision, [](const std::stop_token&) { return 5; }));
   for (int i = 0; i < 1000 && ended.empty(); ++i) {
     std::this_thread::sleep_for(5ms);
-    errands.collect(ended);
+    async_actions.collect(ended);
   }
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].result, Outcome::Result::kDone);
   EXPECT_EQ(ended[0].error, 5);
   EXPECT_EQ(ended[0].decision.act, Act::kReclaim);
-  errands.collect(ended);
+  async_actions.collect(ended);
   EXPECT_TRUE(ended.empty()) << "told once";
 }
 
 TEST(AsyncActions, AreBoundedAndStopWithTheirOwner) {
   const auto began = std::chrono::steady_clock::now();
   {
-    AsyncActions errands(&clock_now);
+    AsyncActions async_actions(&clock_now);
     const auto long_work = [](const std::stop_token& stop) {
       while (!stop.stop_requested())
         std::this_thread::sleep_for(5ms);
       return ECANCELED;
     };
     for (std::size_t i = 0; i < AsyncActions::kMaxRunning; ++i)
-      EXPECT_TRUE(errands.start({}, long_work));
-    EXPECT_FALSE(errands.start({}, long_work));
+      EXPECT_TRUE(async_actions.start({}, long_work));
+    EXPECT_FALSE(async_actions.start({}, long_work));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
 }

@@ -32,7 +32,7 @@ CpuState read(const std::filesystem::path& path) {
   return (*loaded)->state;
 }
 
-TEST(CpuStateFile, IsReadAsItWasWritten) {
+TEST(CpuStateFile, IsReadBackUnchanged) {
   const test::TempDir dir;
   CpuStateFile file(dir.path() / "deeper" / "state");
   const auto none = file.load();
@@ -45,7 +45,7 @@ TEST(CpuStateFile, IsReadAsItWasWritten) {
   EXPECT_EQ((*loaded)->state, kNew);
 }
 
-TEST(CpuStateFile, KeepsCpusOfPodsAsAWhole) {
+TEST(CpuStateFile, KeepsPodLevelCpus) {
   const test::TempDir dir;
   CpuState state = kNew;
   state.pod_entries["p"] = cpus("9");
@@ -54,7 +54,7 @@ TEST(CpuStateFile, KeepsCpusOfPodsAsAWhole) {
 }
 
 // A process that ends at each step: before the rename the old file is there, after it the new one.
-TEST(CpuStateFile, IsWholeWhereverTheWriterIsKilled) {
+TEST(CpuStateFile, IsCompleteWheneverTheWriterIsKilled) {
   for (const WriteStep step : {WriteStep::kCreated, WriteStep::kHalfWritten, WriteStep::kWritten,
                                WriteStep::kSynced, WriteStep::kRenamed}) {
     const test::TempDir dir;
@@ -78,7 +78,7 @@ TEST(CpuStateFile, IsWholeWhereverTheWriterIsKilled) {
   }
 }
 
-TEST(CpuStateFile, AFullDiskLeavesTheOldFileAndNothingElse) {
+TEST(CpuStateFile, AFullDiskLeavesTheOldFileOnly) {
   const test::TempDir dir;
   const auto path = dir.path() / "state";
   ASSERT_TRUE(CpuStateFile(path).save("static", kOld));
@@ -100,14 +100,14 @@ TEST(CpuStateFile, AFullDiskLeavesTheOldFileAndNothingElse) {
   EXPECT_EQ(read(path), kNew);
 }
 
-TEST(CpuStateFile, ADamagedOneIsSaidAndSetAside) {
+TEST(CpuStateFile, ADamagedFileIsReportedAndMoved) {
   const test::TempDir dir;
   const auto path = dir.write("state", "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-");
   const CpuStateFile file(path);
   const auto damaged = file.load();
   ASSERT_FALSE(damaged);
   EXPECT_NE(damaged.error().what.find("not JSON"), std::string::npos) << damaged.error().what;
-  ASSERT_TRUE(file.set_aside());
+  ASSERT_TRUE(file.move_damaged_file());
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_TRUE(std::filesystem::exists(path.string() + ".damaged"));
 }

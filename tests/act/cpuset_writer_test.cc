@@ -25,7 +25,7 @@ std::string text_of(const fs::path& file) {
   return line;
 }
 
-TEST(CpusetWriter, UnitsAreBelowSlicesAlone) {
+TEST(CpusetWriter, UnitsAreFoundBelowSlicesOnly) {
   EXPECT_EQ(unit_of("/kubepods.slice"), "kubepods.slice");
   EXPECT_EQ(unit_of("/kubepods.slice/kubepods-podx.slice/web.service"), "web.service");
   EXPECT_EQ(unit_of("/kubepods.slice/_cpu.service"), "cpu.service");
@@ -33,7 +33,7 @@ TEST(CpusetWriter, UnitsAreBelowSlicesAlone) {
   EXPECT_EQ(unit_of("/a.slice/b.service/c.scope"), std::nullopt) << "delegated: not systemd's";
 }
 
-TEST(CpusetWriter, BitsAreCountedFromTheFirstByte) {
+TEST(CpusetWriter, BitsStartAtTheFirstByte) {
   EXPECT_EQ(as_bitmap({}), (std::vector<std::uint8_t>{}));
   EXPECT_EQ(as_bitmap(cpus("0,7")), (std::vector<std::uint8_t>{0x81}));
   EXPECT_EQ(as_bitmap(cpus("1,8-9,23")), (std::vector<std::uint8_t>{0x02, 0x03, 0x80}));
@@ -48,7 +48,7 @@ TEST(CpusetWriter, AFileOfItsOwnIsWritten) {
   EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.cpus"), "2-3");
 }
 
-TEST(CpusetWriter, TheControllerIsHandedOnByAllAbove) {
+TEST(CpusetWriter, TheControllerIsEnabledInAllAncestors) {
   const test::TempDir root;
   fs::create_directories(root.path() / "kubepods/podx");
   root.write("cgroup.subtree_control", "");
@@ -59,7 +59,7 @@ TEST(CpusetWriter, TheControllerIsHandedOnByAllAbove) {
   EXPECT_EQ(text_of(root.path() / "kubepods/cgroup.subtree_control"), "+cpuset");
 }
 
-TEST(CpusetWriter, WhatWasSetOfAUnitThatIsGoneIsTakenOut) {
+TEST(CpusetWriter, TheDropInOfARemovedUnitIsDeleted) {
   const test::TempDir control;
   fs::create_directories(control.path() / "a.slice.d");
   fs::create_directories(control.path() / "b.slice.d");
@@ -67,9 +67,9 @@ TEST(CpusetWriter, WhatWasSetOfAUnitThatIsGoneIsTakenOut) {
   control.write("b.slice.d/50-AllowedCPUs.conf", "");
   control.write("b.slice.d/50-MemoryMax.conf", "");
   const CpusetWriter writer("/nowhere", control.path());
-  writer.forget("/a.slice");
-  writer.forget("/b.slice");
-  writer.forget("/kubepods/podx");
+  writer.remove_drop_in("/a.slice");
+  writer.remove_drop_in("/b.slice");
+  writer.remove_drop_in("/kubepods/podx");
   EXPECT_FALSE(fs::exists(control.path() / "a.slice.d"));
   EXPECT_FALSE(fs::exists(control.path() / "b.slice.d/50-AllowedCPUs.conf"));
   EXPECT_TRUE(fs::exists(control.path() / "b.slice.d/50-MemoryMax.conf")) << "another's";

@@ -47,7 +47,7 @@ class HostActuatorTest : public testing::Test {
   HostActuator actuator_for(const TestCgroup& cgroup) {
     HostActuator actuator([&cgroup](CgroupId) { return cgroup.directory(); }, &stopped_clock);
     const PodReading pod = reading_of(cgroup);
-    actuator.arm({&pod, 1});
+    actuator.update_kill_fds({&pod, 1});
     return actuator;
   }
 };
@@ -57,11 +57,11 @@ TEST_F(HostActuatorTest, KillsEverythingInAndBelowTheCgroup) {
   TestCgroup container(pod, "container");
   const pid_t above = pod.spawn_sleeping_child(), below = container.spawn_sleeping_child();
   auto actuator = actuator_for(pod);
-  const auto before = daemon::allocations_on_this_thread();
+  const auto before = daemon::thread_allocation_count();
   const Decision decision = decide(Act::kKill, pod.id());
-  const auto decided = daemon::allocations_on_this_thread();
+  const auto decided = daemon::thread_allocation_count();
   const Outcome outcome = actuator.act(decision);
-  EXPECT_EQ(daemon::allocations_on_this_thread(), decided) << "the kill allocates nothing";
+  EXPECT_EQ(daemon::thread_allocation_count(), decided) << "the kill allocates nothing";
   EXPECT_GT(decided, before) << "the counter counts";
   EXPECT_EQ(outcome.result, Outcome::Result::kDone);
   EXPECT_EQ(outcome.at, stopped_clock());
@@ -72,7 +72,7 @@ TEST_F(HostActuatorTest, KillsEverythingInAndBelowTheCgroup) {
   }
 }
 
-TEST_F(HostActuatorTest, TerminatesWithSigtermAndLeavesTheDeafToTheKill) {
+TEST_F(HostActuatorTest, TerminatesWithSigtermOnly) {
   TestCgroup pod("terminate");
   TestCgroup container(pod, "container");
   const pid_t polite = container.spawn_sleeping_child();
@@ -96,7 +96,7 @@ TEST_F(HostActuatorTest, TerminatesWithSigtermAndLeavesTheDeafToTheKill) {
   ASSERT_TRUE(wait_for(deaf, 5000));
 }
 
-TEST_F(HostActuatorTest, NobodyLivesThereAnyMore) {
+TEST_F(HostActuatorTest, AnEmptyCgroupIsGone) {
   TestCgroup pod("empty");
   auto actuator = actuator_for(pod);
   EXPECT_EQ(actuator.act(decide(Act::kKill, pod.id())).result, Outcome::Result::kGone);
@@ -104,7 +104,7 @@ TEST_F(HostActuatorTest, NobodyLivesThereAnyMore) {
 }
 
 // The path is reused by another cgroup between arming and killing: the new one is not touched.
-TEST_F(HostActuatorTest, AVanishedCgroupsSuccessorOfTheSameNameLives) {
+TEST_F(HostActuatorTest, ANewCgroupOfTheSameNameIsNotKilled) {
   auto first = std::make_unique<TestCgroup>("reused");
   first->spawn_sleeping_child();
   auto actuator = actuator_for(*first);
@@ -145,7 +145,7 @@ struct TwoContainers {
   TwoContainers() {
     PodReading reading = reading_of(pod);
     reading.parts = &parts;
-    actuator.arm({&reading, 1});
+    actuator.update_kill_fds({&reading, 1});
   }
   Decision of_part(Act act, Part part) const {
     Decision decision = decide(act, pod.id());
@@ -158,26 +158,26 @@ struct TwoContainers {
   }
 };
 
-TEST_F(HostActuatorTest, OfAPodOneContainerIsKilledAndTheOtherLives) {
+TEST_F(HostActuatorTest, OneContainerOfAPodIsKilledAndTheOtherLives) {
   TwoContainers two;
   const Decision decision = two.of_part(Act::kKill, two.container());
-  const auto decided = daemon::allocations_on_this_thread();
+  const auto decided = daemon::thread_allocation_count();
   EXPECT_EQ(two.actuator.act(decision).result, Outcome::Result::kDone);
-  EXPECT_EQ(daemon::allocations_on_this_thread(), decided) << "the kill allocates nothing";
+  EXPECT_EQ(daemon::thread_allocation_count(), decided) << "the kill allocates nothing";
   EXPECT_TRUE(wait_for(two.in_app, 5000));
   EXPECT_FALSE(wait_for(two.in_sidecar, 50));
 }
 
-TEST_F(HostActuatorTest, OneProcessIsKilledAndItsExitIsTold) {
+TEST_F(HostActuatorTest, OneProcessIsKilledAndItsExitIsReported) {
   TwoContainers two;
   const pid_t neighbour = two.app.spawn_sleeping_child();
   const Decision decision = two.of_part(Act::kKill, two.process());
   std::vector<Outcome> ended;
   two.actuator.collect(ended);
   EXPECT_TRUE(ended.empty());
-  const auto decided = daemon::allocations_on_this_thread();
+  const auto decided = daemon::thread_allocation_count();
   EXPECT_EQ(two.actuator.act(decision).result, Outcome::Result::kDone);
-  EXPECT_EQ(daemon::allocations_on_this_thread(), decided) << "the kill allocates nothing";
+  EXPECT_EQ(daemon::thread_allocation_count(), decided) << "the kill allocates nothing";
   const auto status = wait_for(two.in_app, 5000);
   ASSERT_TRUE(status);
   EXPECT_EQ(WTERMSIG(*status), SIGKILL);
@@ -191,7 +191,7 @@ TEST_F(HostActuatorTest, OneProcessIsKilledAndItsExitIsTold) {
   EXPECT_FALSE(wait_for(two.in_sidecar, 50));
 }
 
-TEST_F(HostActuatorTest, AProcessOfTheSamePidLives) {
+TEST_F(HostActuatorTest, AnotherProcessWithTheSamePidLives) {
   TwoContainers two;
   Part other = two.process();
   ++other.process.started;
@@ -210,31 +210,31 @@ TEST_F(HostActuatorTest, AfterARestartAProcessIsFoundByItsName) {
 TEST_F(HostActuatorTest, RefusesADirectoryOfAnotherCgroup) {
   TestCgroup right("right");
   TestCgroup wrong("wrong");
-  EXPECT_FALSE(arm(right.id(), wrong.directory()));
-  EXPECT_TRUE(arm(right.id(), right.directory()));
+  EXPECT_FALSE(open_kill_fds(right.id(), wrong.directory()));
+  EXPECT_TRUE(open_kill_fds(right.id(), right.directory()));
 }
 
-TEST_F(HostActuatorTest, WhoWasNeverArmedIsAFailureNotAKill) {
+TEST_F(HostActuatorTest, ACgroupWithoutKillFdsIsAFailure) {
   HostActuator actuator([](CgroupId) { return -1; }, &stopped_clock);
   TestCgroup pod("unarmed");
   const PodReading reading = reading_of(pod);
-  actuator.arm({&reading, 1});
-  EXPECT_EQ(actuator.unarmed(), 1u);
+  actuator.update_kill_fds({&reading, 1});
+  EXPECT_EQ(actuator.missing(), 1u);
   EXPECT_EQ(actuator.act(decide(Act::kKill, pod.id())).result, Outcome::Result::kFailed);
 }
 
-TEST_F(HostActuatorTest, KeepsWhatIsListedAndDropsTheRest) {
+TEST_F(HostActuatorTest, KeepsListedKillFdsAndClosesTheOthers) {
   TestCgroup one("one");
   TestCgroup two("two");
   HostActuator actuator(
       [&](CgroupId id) { return id == one.id() ? one.directory() : two.directory(); },
       &stopped_clock);
   std::vector<PodReading> pods{reading_of(one), reading_of(two)};
-  actuator.arm(pods);
-  EXPECT_EQ(actuator.armed(), 2u);
+  actuator.update_kill_fds(pods);
+  EXPECT_EQ(actuator.kill_fds(), 2u);
   pods.pop_back();
-  actuator.arm(pods);
-  EXPECT_EQ(actuator.armed(), 1u);
+  actuator.update_kill_fds(pods);
+  EXPECT_EQ(actuator.kill_fds(), 1u);
 }
 
 }  // namespace

@@ -14,44 +14,44 @@ namespace {
 using namespace std::chrono_literals;
 using test::FakeCgroupfs;
 
-struct Lowered : testing::Test {
+struct MemoryLoweringTest : testing::Test {
   FakeCgroupfs fs{{.name = "",
                    .files = {{"memory.current", "1048576\n"}, {"memory.reclaim", ""}},
                    .children = {}}};
 };
 
-TEST_F(Lowered, IsReachedWhereLessIsInUse) {
-  const auto end = lower_use("s", fs.root(), 1_MiB, 1s, {});
+TEST_F(MemoryLoweringTest, SucceedsWhenUsageIsBelowTheTarget) {
+  const auto end = reclaim_until_below("s", fs.root(), 1_MiB, 1s, {});
   EXPECT_TRUE(end.reached);
   EXPECT_EQ(end.in_use, 1_MiB);
   EXPECT_EQ(end.error, 0);
 }
 
-TEST_F(Lowered, EndsWhenItsTimeIsUp) {
-  const auto end = lower_use("s", fs.root(), 4_KiB, 20ms, {});
+TEST_F(MemoryLoweringTest, EndsAtTheTimeout) {
+  const auto end = reclaim_until_below("s", fs.root(), 4_KiB, 20ms, {});
   EXPECT_FALSE(end.reached);
   EXPECT_EQ(end.in_use, 1_MiB);
 }
 
-TEST_F(Lowered, SaysWhatItCannotRead) {
-  EXPECT_EQ(lower_use("s", fs.root() / "gone", 4_KiB, 1s, {}).error, ENOENT);
+TEST_F(MemoryLoweringTest, ReportsAReadError) {
+  EXPECT_EQ(reclaim_until_below("s", fs.root() / "gone", 4_KiB, 1s, {}).error, ENOENT);
   fs.write("", "memory.current", "nonsense");
-  EXPECT_EQ(lower_use("s", fs.root(), 4_KiB, 1s, {}).error, EIO);
+  EXPECT_EQ(reclaim_until_below("s", fs.root(), 4_KiB, 1s, {}).error, EIO);
 }
 
-TEST_F(Lowered, IsOneAtATimeOfAName) {
+TEST_F(MemoryLoweringTest, RunsOncePerName) {
   LimitLoweringThreads threads;
   threads.begin("s", fs.root(), 4_KiB, 50ms);
   threads.begin("s", fs.root(), 4_KiB, 50ms);
-  EXPECT_TRUE(threads.under_way("s"));
+  EXPECT_TRUE(threads.in_progress("s"));
   std::vector<LimitLowering::End> ended;
   for (int i = 0; i < 200 && ended.empty(); ++i) {
     std::this_thread::sleep_for(10ms);
-    ended = threads.take_ended();
+    ended = threads.collect_finished();
   }
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_FALSE(ended[0].reached);
-  EXPECT_FALSE(threads.under_way("s"));
+  EXPECT_FALSE(threads.in_progress("s"));
 }
 
 }  // namespace

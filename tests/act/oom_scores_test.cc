@@ -49,7 +49,7 @@ class OomScoresTest : public testing::Test {
   int paced = 0;
 };
 
-TEST_F(OomScoresTest, EveryProcessOfThePodHasItAndThenWhatItHadBefore) {
+TEST_F(OomScoresTest, EveryProcessOfThePodIsWrittenAndRestored) {
   TestCgroup pod("oom");
   TestCgroup one(pod, "one"), two(pod, "two");
   const pid_t here = one.spawn_sleeping_child(), there = two.spawn_sleeping_child();
@@ -61,7 +61,7 @@ TEST_F(OomScoresTest, EveryProcessOfThePodHasItAndThenWhatItHadBefore) {
   const pid_t later = one.spawn_sleeping_child();
   set(scores, pod.id(), path(pod), 800);
   EXPECT_EQ(score_of(later), 800);
-  EXPECT_EQ(scores.tally().written, 5u);
+  EXPECT_EQ(scores.counters().written, 5u);
   EXPECT_EQ(paced, 10) << "each is read once and written once";
   scores.restore_all();
   EXPECT_EQ(score_of(here), 0);
@@ -76,10 +76,10 @@ TEST_F(OomScoresTest, NothingIsWrittenTwice) {
   OomScores scores(root, [] {});
   set(scores, pod.id(), path(pod), 700);
   set(scores, pod.id(), path(pod), 700);
-  EXPECT_EQ(scores.tally().written, 1u);
+  EXPECT_EQ(scores.counters().written, 1u);
 }
 
-TEST_F(OomScoresTest, WhatSomebodyGivesAfterUsIsWhatIsPutBack) {
+TEST_F(OomScoresTest, AValueWrittenLaterByAnotherProcessIsRestored) {
   TestCgroup pod("oom-late");
   const pid_t child = pod.spawn_sleeping_child();
   OomScores scores(root, [] {});
@@ -100,7 +100,7 @@ TEST_F(OomScoresTest, AnotherOfTheSameNameIsNotTouched) {
   EXPECT_TRUE(scores.found().empty());
 }
 
-TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
+TEST_F(OomScoresTest, ValuesOfAnEarlierDaemonAreRestored) {
   TestCgroup pod("oom-crash");
   const pid_t child = pod.spawn_sleeping_child();
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
@@ -113,8 +113,8 @@ TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
   EXPECT_EQ(score_of(child), 700);
   EXPECT_TRUE(daemon::OomScoreFile::exists(directory));
   {
-    daemon::OomScoreWorker keeper(root, directory);
-    keeper.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
+    daemon::OomScoreWorker worker(root, directory);
+    worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
     for (int i = 0; i < 500 && score_of(child) != 900; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(score_of(child), 900);
@@ -124,7 +124,7 @@ TEST_F(OomScoresTest, AFormerLifesValuesArePutBack) {
   std::filesystem::remove_all(directory);
 }
 
-TEST_F(OomScoresTest, NothingIsWrittenBeforeWhatWasFoundIsSaved) {
+TEST_F(OomScoresTest, NothingIsWrittenBeforeTheOriginalValuesAreSaved) {
   TestCgroup pod("oom-prepare");
   const pid_t child = pod.spawn_sleeping_child();
   std::ofstream(file_of(child)) << 300;
@@ -156,29 +156,29 @@ TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
   std::filesystem::remove_all(directory);
 }
 
-TEST_F(OomScoresTest, NoneIsWrittenWhileWhatWasFoundCannotBeSaved) {
+TEST_F(OomScoresTest, NothingIsWrittenWhileTheOriginalValuesCannotBeSaved) {
   TestCgroup pod("oom-unsaved");
   const pid_t child = pod.spawn_sleeping_child();
-  daemon::OomScoreWorker keeper(root, "/proc/headroom-missing");
-  keeper.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
+  daemon::OomScoreWorker worker(root, "/proc/headroom-missing");
+  worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
   for (int i = 0; i < 50; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_EQ(score_of(child), 0);
   }
 }
 
-TEST_F(OomScoresTest, WhoIsNoLongerWishedForHasItsOwnAgain) {
+TEST_F(OomScoresTest, APodThatIsNoLongerListedIsRestored) {
   TestCgroup pod("oom-unwished"), other("oom-wished");
   const pid_t child = pod.spawn_sleeping_child(), stays = other.spawn_sleeping_child();
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  daemon::OomScoreWorker keeper(root, directory);
-  const daemon::OomScoreRequest wish{.pod = other.id(), .path = path(other), .value = 600};
-  keeper.request({{.pod = pod.id(), .path = path(pod), .value = 900}, wish});
+  daemon::OomScoreWorker worker(root, directory);
+  const daemon::OomScoreRequest desired{.pod = other.id(), .path = path(other), .value = 600};
+  worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}, desired});
   for (int i = 0; i < 500 && (score_of(child) != 900 || score_of(stays) != 600); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(score_of(child), 900);
-  keeper.request({wish});
+  worker.request({desired});
   for (int i = 0; i < 500 && score_of(child) != 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(score_of(child), 0);

@@ -89,16 +89,16 @@ class ReaperTest : public testing::Test {
   }
 };
 
-TEST_F(ReaperTest, AttendsToTheKilledAndAllocatesNothingOnTheWay) {
+TEST_F(ReaperTest, AssistsKilledProcessesWithoutAllocating) {
   TestCgroup pod("releaser");
   TestCgroup container(pod, "container");
   const pid_t child = container.spawn_sleeping_child();
   Reaper reaper;
   kill_all(pod);
-  const auto before = daemon::allocations_on_this_thread();
-  reaper.help(pod.directory());
-  EXPECT_EQ(daemon::allocations_on_this_thread(), before);
-  EXPECT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
+  const auto before = daemon::thread_allocation_count();
+  reaper.assist(pod.directory());
+  EXPECT_EQ(daemon::thread_allocation_count(), before);
+  EXPECT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
   EXPECT_TRUE(wait_for(child, 5000));
 }
 
@@ -106,41 +106,41 @@ TEST_F(ReaperTest, LivingProcessesAreNeverReaped) {
   TestCgroup pod("releaser-alive");
   pod.spawn_sleeping_child();
   Reaper reaper;
-  reaper.help(pod.directory());
-  EXPECT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
-  std::this_thread::sleep_for(Reaper::kHedge * 4);
-  EXPECT_EQ(reaper.tally().reaped, 0u) << "the kernel refuses: nobody sent it SIGKILL";
+  reaper.assist(pod.directory());
+  EXPECT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
+  std::this_thread::sleep_for(Reaper::kReapDelay * 4);
+  EXPECT_EQ(reaper.counters().reaped, 0u) << "the kernel refuses: nobody sent it SIGKILL";
 }
 
-TEST_F(ReaperTest, EveryThreadOfTheDyingRunsBeforeEverybodyElse) {
+TEST_F(ReaperTest, EveryThreadOfAKilledProcessHasRealTimePriority) {
   if (!may_have_real_time())
     GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
   const ThreadedChild child;  // it lives, for there to be something to look at
   ASSERT_EQ(child.policies(), (std::vector<int>{SCHED_OTHER, SCHED_OTHER}));
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
   Reaper reaper;
-  reaper.help_process(process.get());
-  EXPECT_TRUE(within(5s, [&] { return reaper.tally().boosted == 1; }));
+  reaper.assist_process(process.get());
+  EXPECT_TRUE(within(5s, [&] { return reaper.counters().boosted == 1; }));
   EXPECT_EQ(child.policies(), (std::vector<int>{SCHED_RR, SCHED_RR}));
 }
 
-TEST_F(ReaperTest, AProcessStartedAfterTheKillIsNotBoosted) {
+TEST_F(ReaperTest, AProcessStartedAfterTheKillKeepsItsPriority) {
   if (!may_have_real_time())
     GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
   TestCgroup pod("releaser-restarted");
   const pid_t next = pod.spawn_sleeping_child();  // as of a service that was restarted at once
   Reaper reaper;
-  reaper.help(pod.directory(), observe::now() - 10s);
-  ASSERT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
-  EXPECT_EQ(reaper.tally().boosted, 0u);
+  reaper.assist(pod.directory(), observe::now() - 10s);
+  ASSERT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
+  EXPECT_EQ(reaper.counters().boosted, 0u);
   EXPECT_EQ(::sched_getscheduler(next), SCHED_OTHER);
-  reaper.help(pod.directory(), observe::now());
-  ASSERT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 2; }));
-  EXPECT_EQ(reaper.tally().boosted, 1u) << "one that was there at the kill is";
+  reaper.assist(pod.directory(), observe::now());
+  ASSERT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 2; }));
+  EXPECT_EQ(reaper.counters().boosted, 1u) << "one that was there at the kill is";
   EXPECT_EQ(::sched_getscheduler(next), SCHED_RR);
 }
 
-TEST_F(ReaperTest, NobodyIsBoostedForAProcessThatIsNoMore) {
+TEST_F(ReaperTest, AnExitedProcessIsNotBoosted) {
   std::optional<Fd> process;
   {
     const ThreadedChild child;
@@ -149,27 +149,27 @@ TEST_F(ReaperTest, NobodyIsBoostedForAProcessThatIsNoMore) {
   EXPECT_FALSE(raise_to_realtime(process->get()));
 }
 
-TEST_F(ReaperTest, AVanishedCgroupIsNoTrouble) {
+TEST_F(ReaperTest, ARemovedCgroupIsNoError) {
   Reaper reaper;
   {
     TestCgroup pod("releaser-gone");
     const Fd held(::fcntl(pod.directory(), F_DUPFD_CLOEXEC, 0));
     pod.remove();
-    reaper.help(held.get());
+    reaper.assist(held.get());
   }
-  EXPECT_TRUE(within(5s, [&] { return reaper.tally().uncapped == 1; }));
-  EXPECT_EQ(reaper.tally().reaped, 0u);
+  EXPECT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
+  EXPECT_EQ(reaper.counters().reaped, 0u);
 }
 
-TEST_F(ReaperTest, MoreThanItHasRoomForAreCountedNotBlocked) {
+TEST_F(ReaperTest, RequestsBeyondItsCapacityAreCountedAndDoNotBlock) {
   TestCgroup pod("releaser-many");
   Reaper reaper;
   constexpr std::uint64_t kMany = 2000;
   for (std::uint64_t i = 0; i < kMany; ++i)
-    reaper.help(pod.directory());
+    reaper.assist(pod.directory());
   EXPECT_TRUE(within(10s, [&] {
-    const ReaperCounts tally = reaper.tally();
-    return tally.uncapped + tally.refused == kMany;
+    const ReaperCounts counters = reaper.counters();
+    return counters.limits_lifted + counters.dropped == kMany;
   }));
 }
 

@@ -24,13 +24,13 @@ constexpr std::int64_t kLimit = 100 << 20;
 constexpr Duration kLong = std::chrono::hours(1);
 
 FailsafeVictim rank_info(const TestCgroup& cgroup) {
-  CgroupKillFds armed = *arm(cgroup.id(), cgroup.directory());
+  CgroupKillFds kill_fds = *open_kill_fds(cgroup.id(), cgroup.directory());
   FailsafeVictim victim;
   victim.decision.pod = std::make_shared<Pod>();
   victim.decision.cgroup = cgroup.id();
-  victim.directory = std::move(armed.directory);
-  victim.kill = std::move(armed.kill);
-  victim.events = std::move(armed.events);
+  victim.directory = std::move(kill_fds.directory);
+  victim.kill = std::move(kill_fds.kill);
+  victim.events = std::move(kill_fds.events);
   return victim;
 }
 
@@ -77,7 +77,7 @@ TEST_F(SentinelTest, KillsTheFirstOfTheListWhenTheLoopIsOverdue) {
   EXPECT_EQ(wait_for(spared, 100).has_value(), ended.size() > 1) << "one at a time";
 }
 
-TEST_F(SentinelTest, TheNextFollowsWhenTheFirstGaveNothingBack) {
+TEST_F(SentinelTest, TheNextIsKilledWhenTheFirstFreedNothing) {
   TestCgroup first("sentinel-one"), second("sentinel-two");
   const pid_t one = first.spawn_sleeping_child(), two = second.spawn_sleeping_child();
   Sentinel sentinel(with(0));
@@ -91,7 +91,7 @@ TEST_F(SentinelTest, TheNextFollowsWhenTheFirstGaveNothingBack) {
   EXPECT_EQ(sentinel.kills(), 2u);
 }
 
-TEST_F(SentinelTest, OneThatIsPopulatedAgainIsKilledAgain) {
+TEST_F(SentinelTest, ARepopulatedCgroupIsKilledAgain) {
   TestCgroup pod("sentinel-again");
   const pid_t first = pod.spawn_sleeping_child();
   Sentinel::Setup setup = with(0);
@@ -107,7 +107,7 @@ TEST_F(SentinelTest, OneThatIsPopulatedAgainIsKilledAgain) {
   EXPECT_EQ(sentinel.kills(), 2u);
 }
 
-TEST_F(SentinelTest, NobodyDiesWhile) {
+TEST_F(SentinelTest, NothingIsKilledWhile) {
   struct Case {
     const char* what;
     std::int64_t available;
@@ -129,7 +129,7 @@ TEST_F(SentinelTest, NobodyDiesWhile) {
   }
 }
 
-TEST_F(SentinelTest, TheEmptyArePassedOver) {
+TEST_F(SentinelTest, EmptyCgroupsAreSkipped) {
   TestCgroup empty("sentinel-empty"), full("sentinel-full");
   const pid_t child = full.spawn_sleeping_child();
   Sentinel sentinel(with(0));

@@ -108,7 +108,7 @@ TEST_F(SuspendedLimitsTest, TheLastOfTwoVictimsRestores) {
   EXPECT_TRUE(is_restored());
 }
 
-TEST_F(SuspendedLimitsTest, AValueThatSomebodyElseWroteMeanwhileStays) {
+TEST_F(SuspendedLimitsTest, AValueWrittenByAnotherProcessStays) {
   SuspendedLimits limits;
   const auto cgroups = limits.lift(open().get());
   put("cpu.weight", "300");
@@ -117,7 +117,7 @@ TEST_F(SuspendedLimitsTest, AValueThatSomebodyElseWroteMeanwhileStays) {
   EXPECT_EQ(value("cpu.max"), "20000 100000");
 }
 
-TEST_F(SuspendedLimitsTest, OneIsRestoredAheadOfItsVictims) {
+TEST_F(SuspendedLimitsTest, ACgroupCanBeRestoredBeforeItsVictimsExit) {
   SuspendedLimits limits;
   const auto cgroups = limits.lift(open().get());
   ASSERT_EQ(cgroups.size(), 1u);

@@ -42,7 +42,7 @@ TEST(UnitProperties, HaveSystemdsNamesAndUnits) {
   EXPECT_EQ(unit_properties(values), expected);
 }
 
-TEST(UnitProperties, OfNothingAreNone) {
+TEST(UnitProperties, AreEmptyForEmptyValues) {
   EXPECT_EQ(unit_properties({}), UnitProperties{});
 }
 
@@ -62,7 +62,7 @@ TEST(UnitProperties, WithoutAQuotaThereIsNoLimit) {
   EXPECT_EQ(std::get<std::uint64_t>(all[1].value), kInfinity);
 }
 
-TEST(ControllerProperties, BringTheControllersAndLimitNothing) {
+TEST(ControllerProperties, EnableTheControllersAndLimitNothing) {
   const std::vector<std::string> all{"cpu", "cpuset", "io", "memory", "pids"};
   const UnitProperties expected{{"CPUWeight", std::uint64_t{100}},
                                 {"AllowedCPUs", std::vector<std::uint8_t>{0x0f, 0x02}},

@@ -7,12 +7,13 @@
 namespace headroom::act {
 namespace {
 
-using Words = std::vector<std::string>;
+using Assignments = std::vector<std::string>;
 using namespace std::chrono_literals;
 
-TEST(UnitWords, AreASettingForEachValue) {
-  EXPECT_EQ(unit_words({}), Words{});
-  EXPECT_EQ(unit_words({.cpu_weight = CpuWeight{39},
+TEST(UnitAssignments, AreASettingForEachValue) {
+  EXPECT_EQ(unit_assignments({}), Assignments{});
+  EXPECT_EQ(
+      unit_assignments({.cpu_weight = CpuWeight{39},
                         .cpu_max = CpuMax{.quota = 25'000us, .period = 100ms},
                         .memory_min = 1_MiB,
                         .memory_low = 2_MiB,
@@ -22,16 +23,17 @@ TEST(UnitWords, AreASettingForEachValue) {
                         .memory_oom_group = false,
                         .pids_max = Tasks{7},
                         .hugetlb_max = {{2_MiB, Bytes{0}}}}),
-            (Words{"CPUWeight=39", "CPUQuota=25.00%", "CPUQuotaPeriodSec=100000us",
+      (Assignments{"CPUWeight=39", "CPUQuota=25.00%", "CPUQuotaPeriodSec=100000us",
                    "MemoryMin=1048576", "MemoryLow=2097152", "MemoryHigh=3145728",
                    "MemoryMax=infinity", "MemorySwapMax=0", "TasksMax=7", "OOMPolicy=continue"}));
 }
 
 // 333.3 ‰ of 3 ms: a hundredth of a percent more rather than less.
-TEST(UnitWords, RoundAQuotaUp) {
-  EXPECT_EQ(unit_words({.cpu_max = CpuMax{.quota = 1000us, .period = 3ms}}),
-            (Words{"CPUQuota=33.34%", "CPUQuotaPeriodSec=3000us"}));
-  EXPECT_EQ(unit_words({.cpu_max = CpuMax{}}), (Words{"CPUQuota=", "CPUQuotaPeriodSec=100000us"}));
+TEST(UnitAssignments, RoundAQuotaUp) {
+  EXPECT_EQ(unit_assignments({.cpu_max = CpuMax{.quota = 1000us, .period = 3ms}}),
+            (Assignments{"CPUQuota=33.34%", "CPUQuotaPeriodSec=3000us"}));
+  EXPECT_EQ(unit_assignments({.cpu_max = CpuMax{}}),
+            (Assignments{"CPUQuota=", "CPUQuotaPeriodSec=100000us"}));
 }
 
 }  // namespace

@@ -191,10 +191,10 @@ TEST_F(Sweep, OnlyTheGroupsAskedFor) {
 
 TEST_F(Sweep, AllocatesNothing) {
   ASSERT_TRUE(sweep_->sweep());
-  const std::uint64_t before = daemon::allocations_on_this_thread();
+  const std::uint64_t before = daemon::thread_allocation_count();
   for (int i = 0; i < 20; ++i)
     ASSERT_TRUE(sweep_->sweep());
-  EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
+  EXPECT_EQ(daemon::thread_allocation_count() - before, 0u);
 }
 
 TEST_F(Sweep, TheTreeAtOnceIsTheSameTree) {
@@ -324,10 +324,10 @@ TEST_F(Sweep, BestSourceTakesBpfAndFillsTheRootFromFiles) {
   ASSERT_TRUE(swept);
   EXPECT_TRUE(swept->front().valid & HR_CPU);
   EXPECT_LT(swept->front().cpu_usage_ns, HR_NO_LIMIT);
-  const std::uint64_t before = daemon::allocations_on_this_thread();
+  const std::uint64_t before = daemon::thread_allocation_count();
   for (int i = 0; i < 20; ++i)
     ASSERT_TRUE((*best)->sweep());
-  EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
+  EXPECT_EQ(daemon::thread_allocation_count() - before, 0u);
 }
 
 TEST_F(Sweep, HybridServesADroppedGroupFromFiles) {

@@ -33,7 +33,7 @@ enforceNodeAllocatable: []
 headroom: {mode: enforce, listen: ""}
 )";
 
-tl::expected<Config, Complaints> load_with(const std::vector<std::string>& flags) {
+tl::expected<Config, Diagnostics> load_with(const std::vector<std::string>& flags) {
   test::TempDir dir;
   std::vector<std::string> words{"headroomd", "--config", dir.write("f", kFile)};
   words.insert(words.end(), flags.begin(), flags.end());
@@ -43,11 +43,11 @@ tl::expected<Config, Complaints> load_with(const std::vector<std::string>& flags
   return parse_command_line(static_cast<int>(argv.size()), argv.data()).and_then(load);
 }
 
-std::vector<std::string> said(const tl::expected<Config, Complaints>& config) {
+std::vector<std::string> said(const tl::expected<Config, Diagnostics>& config) {
   std::vector<std::string> lines;
   if (!config)
-    for (const Complaint& complaint : config.error())
-      lines.push_back(to_string(complaint));
+    for (const Diagnostic& diagnostic : config.error())
+      lines.push_back(to_string(diagnostic));
   return lines;
 }
 
@@ -62,7 +62,7 @@ void PrintTo(const Good& row, std::ostream* out) {
 
 class EvictionFlags : public testing::TestWithParam<Good> {};
 
-TEST_P(EvictionFlags, WinOverTheFile) {
+TEST_P(EvictionFlags, OverrideTheFile) {
   const auto config = load_with(GetParam().flags);
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(test::thresholds_as_text(config->policy.thresholds), GetParam().thresholds);
@@ -94,7 +94,7 @@ const Good kGood[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Good, EvictionFlags, testing::ValuesIn(kGood), test::RowName{});
 
-TEST(Flags, TheOthersWinToo) {
+TEST(Flags, TheOtherFlagsOverrideTheFileToo) {
   const auto config = load_with({"--eviction-max-pod-grace-period", "-1",
                                  "--eviction-pressure-transition-period=2m30s", "--mode", "enforce",
                                  "--mode=observe", "--listen=0.0.0.0:9750"});
@@ -105,7 +105,7 @@ TEST(Flags, TheOthersWinToo) {
   EXPECT_EQ(config->listen, "0.0.0.0:9750");
 }
 
-TEST(Flags, TellTheNodeAsPodsSeeIt) {
+TEST(Flags, SetTaintsLabelsAndPodLimits) {
   const auto config =
       load_with({"--register-with-taints=old:NoSchedule",
                  "--register-with-taints=dedicated=gpu:NoExecute,maybe:PreferNoSchedule",
@@ -144,7 +144,7 @@ TEST(Flags, ATransitionOfZeroIsTheDefault) {
 struct BadRow {
   const char* name;
   std::vector<std::string> flags;
-  std::vector<std::string> complaints;
+  std::vector<std::string> diagnostics;
 };
 void PrintTo(const BadRow& row, std::ostream* out) {
   *out << row.name;
@@ -152,8 +152,8 @@ void PrintTo(const BadRow& row, std::ostream* out) {
 
 class BadFlags : public testing::TestWithParam<BadRow> {};
 
-TEST_P(BadFlags, AreComplainedOf) {
-  EXPECT_EQ(said(load_with(GetParam().flags)), GetParam().complaints);
+TEST_P(BadFlags, AreReported) {
+  EXPECT_EQ(said(load_with(GetParam().flags)), GetParam().diagnostics);
 }
 
 const BadRow kBad[] = {
@@ -198,7 +198,7 @@ TEST(Flags, ABadThresholdIsFoundAtItsFlag) {
   EXPECT_EQ(config.error()[0].line, 0);
 }
 
-TEST(Flags, AValueThatIsMissingIsOneComplaint) {
+TEST(Flags, AMissingValueIsOneDiagnostic) {
   EXPECT_EQ(said(load_with({"--mode"})).size(), 1u);
 }
 
@@ -218,7 +218,7 @@ TEST(Flags, AreInTheManual) {
   EXPECT_GT(flags, 30u);
 }
 
-TEST(Flags, HelpVersionAndCheckAreJustFlags) {
+TEST(Flags, HelpVersionAndCheckTakeNoValue) {
   const char* argv[] = {"headroomd", "--help", "--version", "--check-config"};
   const auto line = parse_command_line(4, argv);
   ASSERT_TRUE(line);

@@ -23,7 +23,7 @@ using test::TempDir;
 struct Bad {
   const char* name;
   const char* text;
-  std::vector<std::string> complaints;
+  std::vector<std::string> diagnostics;
 };
 void PrintTo(const Bad& bad, std::ostream* out) {
   *out << bad.name;
@@ -31,8 +31,8 @@ void PrintTo(const Bad& bad, std::ostream* out) {
 
 class BadFile : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadFile, IsComplainedOf) {
-  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().complaints);
+TEST_P(BadFile, IsReported) {
+  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().diagnostics);
 }
 
 const Bad kBadKeys[] = {
@@ -218,7 +218,7 @@ const Placed kPlaced[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Places, BadThreshold, testing::ValuesIn(kPlaced), RowName{});
 
-TEST(Load, FindsEveryMistakeInOneRunInTheOrderOfLines) {
+TEST(Load, ReportsEveryErrorInLineOrder) {
   const auto lines = said(load_text(R"(evictionSoft:
   memory.available: 1Gi
 headroom:
@@ -240,7 +240,7 @@ evictionHard:
 struct Whole {
   const char* name;
   const char* file;
-  const char* complaint;
+  const char* diagnostic;
 };
 void PrintTo(const Whole& whole, std::ostream* out) {
   *out << whole.name;
@@ -248,11 +248,11 @@ void PrintTo(const Whole& whole, std::ostream* out) {
 
 class BadWhole : public testing::TestWithParam<Whole> {};
 
-TEST_P(BadWhole, IsOneComplaint) {
+TEST_P(BadWhole, IsOneDiagnostic) {
   TempDir dir;
   const auto lines = said(load_file(dir.write("f", GetParam().file)));
   ASSERT_FALSE(lines.empty());
-  EXPECT_EQ(lines[0], GetParam().complaint);
+  EXPECT_EQ(lines[0], GetParam().diagnostic);
 }
 
 const Whole kWholes[] = {
@@ -279,7 +279,7 @@ const Whole kWholes[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Wholes, BadWhole, testing::ValuesIn(kWholes), RowName{});
 
-TEST(Load, AFileThatIsNamedMustBeThere) {
+TEST(Load, ANamedFileMustExist) {
   TempDir dir;
   const auto config = load_file(dir.path() / "absent.yaml");
   ASSERT_FALSE(config);
@@ -287,7 +287,7 @@ TEST(Load, AFileThatIsNamedMustBeThere) {
             (dir.path() / "absent.yaml").string() + ": No such file or directory");
 }
 
-TEST(Load, ADirectoryIsNoFile) {
+TEST(Load, ADirectoryIsAnError) {
   TempDir dir;
   const auto config = load_file(dir.path());
   ASSERT_FALSE(config);

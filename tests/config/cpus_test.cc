@@ -19,7 +19,7 @@ using Mode = CpusConfig::Mode;
 
 constexpr const char* kStatic = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n";
 
-TEST(CpusConfig, IsOffUnlessToldOtherwise) {
+TEST(CpusConfig, IsOffByDefault) {
   const auto config = load_text("cpuManagerPolicy: static\n");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(config->cpus.mode, Mode::kOff);
@@ -28,7 +28,7 @@ TEST(CpusConfig, IsOffUnlessToldOtherwise) {
   EXPECT_TRUE(config->cpus.guard_shared_pool);
 }
 
-TEST(CpusConfig, IsReadFromTheKubeletsKeysAndOurs) {
+TEST(CpusConfig, IsReadFromKubeletAndHeadroomKeys) {
   const auto config = load_text(R"(cpuManagerPolicy: static
 cpuManagerPolicyOptions: {full-pcpus-only: "true", strict-cpu-reservation: "1"}
 cpuManagerReconcilePeriod: 3s
@@ -56,13 +56,13 @@ headroom:
   EXPECT_FALSE(cpus.guard_shared_pool);
 }
 
-TEST(CpusConfig, OffMeansOffWithoutQuotesToo) {
+TEST(CpusConfig, UnquotedOffIsOff) {
   const auto config = load_text("headroom:\n  cpus: {mode: off}\n");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(config->cpus.mode, Mode::kOff);
 }
 
-TEST(CpusConfig, AlphaOptionsOpenWithTheirGate) {
+TEST(CpusConfig, AlphaOptionsNeedTheirFeatureGate) {
   const std::string align = "cpuManagerPolicyOptions: {align-by-socket: \"true\"}\n";
   EXPECT_TRUE(load_text(kStatic + align + "featureGates: {CPUManagerPolicyAlphaOptions: true}\n"));
   EXPECT_EQ(said(load_text(kStatic + align)),
@@ -119,14 +119,14 @@ const Wrong kWrong[] = {
 };
 
 class CpusWrong : public testing::TestWithParam<Wrong> {};
-TEST_P(CpusWrong, IsSaidAtOnce) {
+TEST_P(CpusWrong, IsReportedAtOnce) {
   EXPECT_EQ(said(load_text(GetParam().text)), GetParam().said);
 }
 INSTANTIATE_TEST_SUITE_P(Rows, CpusWrong, testing::ValuesIn(kWrong),
                          [](const auto& row) { return row.param.name; });
 
-tl::expected<Config, Complaints> load_with(const std::string& text,
-                                           std::vector<std::string> flags) {
+tl::expected<Config, Diagnostics> load_with(const std::string& text,
+                                            std::vector<std::string> flags) {
   test::TempDir dir;
   const std::string file = dir.write("f", test::kHead + text);
   std::vector<const char*> argv{"headroomd", "--config", file.c_str()};
@@ -135,7 +135,7 @@ tl::expected<Config, Complaints> load_with(const std::string& text,
   return parse_command_line(static_cast<int>(argv.size()), argv.data()).and_then(load);
 }
 
-TEST(CpuFlags, WinOverTheFile) {
+TEST(CpuFlags, OverrideTheFile) {
   const auto config =
       load_with(kStatic + std::string("cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}\n"),
                 {"--cpu-manager-policy-options=strict-cpu-reservation=true",
@@ -150,14 +150,14 @@ TEST(CpuFlags, WinOverTheFile) {
   EXPECT_TRUE(config->cpus.prefer_closest_numa);
 }
 
-TEST(CpuFlags, BadOnesAreSaidAllTogether) {
+TEST(CpuFlags, InvalidOnesAreAllReported) {
   const auto config =
       load_with("", {"--cpu-manager-policy=dynamic", "--topology-manager-policy-options=closest",
                      "--cpu-manager-reconcile-period=0s"});
   ASSERT_FALSE(config);
   Lines lines;
-  for (const Complaint& complaint : config.error())
-    lines.push_back(to_string(complaint));
+  for (const Diagnostic& diagnostic : config.error())
+    lines.push_back(to_string(diagnostic));
   EXPECT_EQ(lines, (Lines{"--cpu-manager-policy: expected one of none, static, found \"dynamic\"",
                           "--topology-manager-policy-options: \"closest\": expected option=value",
                           "--cpu-manager-reconcile-period: must be more than zero"}));

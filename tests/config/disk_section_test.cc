@@ -16,7 +16,7 @@ using test::load_text;
 using test::said;
 using Lines = std::vector<std::string>;
 
-TEST(DiskSection, IsReadWhole) {
+TEST(DiskSection, IsReadCompletely) {
   const auto config = load_text(R"(localStorageCapacityIsolation: false
 headroom:
   evictStaticPods: culprit
@@ -45,7 +45,7 @@ headroom:
                                                 .logs = "/srv/logs/{name}/{container}",
                                                 .rootfs = "/srv/machines/{name}/{container}"},
                                       .host_paths = true,
-                                      .measure_every = 30s,
+                                      .measure_period = 30s,
                                       .walk_rate = 1000}));
   EXPECT_EQ(config->reclaim.containers.size(), 4u);
   EXPECT_EQ(config->reclaim.images.back(), "--force");
@@ -57,7 +57,7 @@ headroom:
   EXPECT_FALSE(policy.remove_empty_dirs || policy.local_storage_isolation);
 }
 
-TEST(DiskSection, NothingSaidIsTheKubeletsWay) {
+TEST(DiskSection, DefaultsAreTheKubelets) {
   const auto config = load_text("headroom: {}\n");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->disk, DiskConfig{});

@@ -27,15 +27,15 @@ class DropIns : public testing::Test {
     return config::read(line);
   }
   // Each "file:line: what", the directory left out.
-  std::vector<std::string> complaints() {
+  std::vector<std::string> diagnostics() {
     std::vector<std::string> all;
-    for (const Complaint& each : read().complaints)
+    for (const Diagnostic& each : read().diagnostics)
       all.push_back(to_string(each).substr(dir_.path().native().size() + 1));
     return all;
   }
   // "value origin" of a setting.
   std::string setting(const std::string& path, const std::string& entry = "") {
-    for (const Setting& each : read().config.settings)
+    for (const ConfigSetting& each : read().config.settings)
       if (each.path == path && each.entry == entry) {
         const std::size_t slash = each.origin.rfind('/');
         return each.value + " " +
@@ -48,16 +48,16 @@ class DropIns : public testing::Test {
   CommandLine line_;
 };
 
-TEST_F(DropIns, TheLastByNameWinsAndMapsAreMerged) {
+TEST_F(DropIns, TheLastByNameOverridesAndMapsAreMerged) {
   main(
       "evictionHard: {memory.available: 1Gi, nodefs.available: 5%}\nheadroom: {checkFloor: 3ms}\n");
   drop_in("20.yaml", "evictionHard:\n  memory.available: 3Gi\nheadroom:\n  mode: enforce\n");
   drop_in("10.conf", "{\"evictionHard\": {\"memory.available\": \"2Gi\"}, \"maxPods\": 7}");
-  const LoadResult heard = read();
-  EXPECT_EQ(complaints(), std::vector<std::string>{});
-  EXPECT_EQ(heard.config.policy.mode, Mode::kEnforce);
-  EXPECT_EQ(heard.config.max_pods, 7);
-  EXPECT_EQ(heard.config.policy.check_floor, std::chrono::milliseconds(3));
+  const LoadResult loaded = read();
+  EXPECT_EQ(diagnostics(), std::vector<std::string>{});
+  EXPECT_EQ(loaded.config.policy.mode, Mode::kEnforce);
+  EXPECT_EQ(loaded.config.max_pods, 7);
+  EXPECT_EQ(loaded.config.policy.check_floor, std::chrono::milliseconds(3));
   EXPECT_EQ(setting("evictionHard", "memory.available"), "\"3Gi\" 20.yaml:2");
   EXPECT_EQ(setting("evictionHard", "nodefs.available"), "\"5%\" f:3");
   EXPECT_EQ(setting("maxPods"), "7 10.conf:1");
@@ -65,13 +65,13 @@ TEST_F(DropIns, TheLastByNameWinsAndMapsAreMerged) {
   EXPECT_EQ(setting("headroom.sweepPeriod"), "\"1s\" default");
 }
 
-TEST_F(DropIns, ListsAreReplacedAndNullTakesAway) {
+TEST_F(DropIns, ListsAreReplacedAndNullRemovesAKey) {
   main("enforceNodeAllocatable: [pods]\nheadroom: {logLevel: debug, nodeLabels: {a: b}}\n");
   drop_in("1.yaml",
           "enforceNodeAllocatable: [none]\nheadroom: {logLevel: null, nodeLabels: {c: d}}");
-  const LoadResult heard = read();
-  EXPECT_EQ(heard.config.log_level, "info");
-  EXPECT_EQ(heard.config.node_labels, (Labels{{"a", "b"}, {"c", "d"}}));
+  const LoadResult loaded = read();
+  EXPECT_EQ(loaded.config.log_level, "info");
+  EXPECT_EQ(loaded.config.node_labels, (Labels{{"a", "b"}, {"c", "d"}}));
   EXPECT_EQ(setting("enforceNodeAllocatable"), "[\"none\"] 1.yaml:1");
   EXPECT_EQ(setting("headroom.logLevel"), "\"info\" default");
 }
@@ -83,7 +83,7 @@ TEST_F(DropIns, AllErrorsHaveFileAndLine) {
   drop_in("3.yaml", "kind: Pod\n\nmaxPods: [\n");
   drop_in("4.yaml", "[]\n");
   EXPECT_EQ(
-      complaints(),
+      diagnostics(),
       (std::vector<std::string>{
           "f:3: maxPods: expected a whole number from 0 to 2147483647, found the string \"x\"",
           "f:4: unknown key nonsense",
@@ -96,22 +96,22 @@ TEST_F(DropIns, AllErrorsHaveFileAndLine) {
 
 TEST_F(DropIns, ASoftThresholdMayHaveItsGraceFromAnotherFile) {
   main("evictionSoft: {memory.available: 1Gi}\n");
-  EXPECT_EQ(complaints().size(), 1u);
+  EXPECT_EQ(diagnostics().size(), 1u);
   drop_in("grace.yaml", "evictionSoftGracePeriod: {memory.available: 30s}");
-  EXPECT_EQ(complaints(), std::vector<std::string>{});
+  EXPECT_EQ(diagnostics(), std::vector<std::string>{});
 }
 
-TEST_F(DropIns, OtherFilesAreLetBe) {
+TEST_F(DropIns, OtherFilesAreIgnored) {
   main("");
   drop_in("1.yaml~", "nonsense");
   drop_in("README", "nonsense");
   drop_in(".hidden.yaml", "nonsense");
   std::filesystem::create_directory(dir_.path() / "f.d/dir.yaml");
   drop_in("comment.yaml", "# nothing yet\n");
-  EXPECT_EQ(complaints(), std::vector<std::string>{});
+  EXPECT_EQ(diagnostics(), std::vector<std::string>{});
 }
 
-TEST_F(DropIns, AFlagWinsOverAll) {
+TEST_F(DropIns, AFlagOverridesAllFiles) {
   main("evictionHard: {memory.available: 1Gi}\n");
   drop_in("1.yaml", "headroom: {mode: enforce}");
   line_.mode = {"observe"};
@@ -121,7 +121,7 @@ TEST_F(DropIns, AFlagWinsOverAll) {
   EXPECT_EQ(setting("evictionHard", "memory.available"), "");
 }
 
-TEST_F(DropIns, FlagsOfReservesAreToldAsSuch) {
+TEST_F(DropIns, ReservationFlagsAreShownAsTheOrigin) {
   main("kubeReserved: {cpu: 1, memory: 1Gi}\ncgroupRoot: /a\ncgroupsPerQOS: false\n");
   line_.kube_reserved = {"cpu=500m"};
   line_.cgroup_root = {"/b"};
@@ -134,34 +134,34 @@ TEST_F(DropIns, FlagsOfReservesAreToldAsSuch) {
   EXPECT_EQ(setting("reservedSystemCPUs"), "\"0-1\" --reserved-cpus");
 }
 
-TEST_F(DropIns, AnotherDirectoryByFlag) {
+TEST_F(DropIns, ADirectoryGivenByFlagIsUsed) {
   main("");
   drop_in("1.yaml", "nonsense: 1");
   std::filesystem::create_directory(dir_.path() / "other");
   dir_.write("other/1.yaml", "maxPods: 3");
   line_.config_dir = {dir_.path() / "other"};
-  EXPECT_EQ(complaints(), std::vector<std::string>{});
+  EXPECT_EQ(diagnostics(), std::vector<std::string>{});
   EXPECT_EQ(setting("maxPods"), "3 1.yaml:1");
   line_.config_dir = {dir_.path() / "none"};
-  EXPECT_EQ(complaints(), (std::vector<std::string>{"none: No such file or directory"}));
+  EXPECT_EQ(diagnostics(), (std::vector<std::string>{"none: No such file or directory"}));
 }
 
-TEST_F(DropIns, MergedDefaultsSayThatTheyAre) {
+TEST_F(DropIns, MergedDefaultsAreMarkedAsDefault) {
   main("evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true\n");
   EXPECT_EQ(setting("evictionHard", "nodefs.available"), "\"10%\" default");
   EXPECT_EQ(setting("evictionHard", "memory.available"), "\"1Gi\" f:3");
 }
 
 // What is printed says the same when it is read.
-TEST_F(DropIns, WhatIsInForceCanBeReadBack) {
+TEST_F(DropIns, TheActiveConfigurationCanBeLoadedAgain) {
   main(
       "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 9s}\n"
       "kubeReserved: {cpu: 500m}\nheadroom: {reclaim: {images: [/bin/true, \"a b\"]}}\n");
   const LoadResult first = read();
-  ASSERT_TRUE(first.complaints.empty());
+  ASSERT_TRUE(first.diagnostics.empty());
   dir_.write("f", as_yaml(first.config.settings));
   const LoadResult again = read();
-  EXPECT_EQ(complaints(), std::vector<std::string>{});
+  EXPECT_EQ(diagnostics(), std::vector<std::string>{});
   ASSERT_EQ(first.config.settings.size(), again.config.settings.size());
   for (std::size_t i = 0; i < first.config.settings.size(); ++i)
     EXPECT_EQ(first.config.settings[i].value, again.config.settings[i].value)
@@ -169,7 +169,7 @@ TEST_F(DropIns, WhatIsInForceCanBeReadBack) {
   EXPECT_EQ(again.config.reclaim.images, (std::vector<std::string>{"/bin/true", "a b"}));
 }
 
-TEST(Settings, AsYamlWithTheirOrigins) {
+TEST(ConfigSettings, AsYamlWithTheirOrigins) {
   EXPECT_EQ(as_yaml({{"evictionHard", "memory.available", "\"1Gi\"", "f:3"},
                      {"headroom.listen", "", "\"\"", "default", "\"x\"", "f:9"},
                      {"headroom.disk.nodefs", "", "null", "default"}}),
@@ -184,10 +184,10 @@ TEST(Settings, AsYamlWithTheirOrigins) {
             "#    nodefs:                                    # default\n");
 }
 
-TEST(Settings, WhatNeedsARestartStaysUntilThen) {
-  const Settings running{{"headroom.listen", "", "\"a\"", "default"},
-                         {"headroom.mode", "", "\"observe\"", "default"}};
-  const Settings now = keep_restart_settings(
+TEST(ConfigSettings, RestartOnlySettingsStayUntilARestart) {
+  const ConfigSettings running{{"headroom.listen", "", "\"a\"", "default"},
+                               {"headroom.mode", "", "\"observe\"", "default"}};
+  const ConfigSettings now = keep_restart_settings(
       {{"headroom.listen", "", "\"b\"", "f:1"}, {"headroom.mode", "", "\"enforce\"", "f:2"}},
       running);
   EXPECT_EQ(now[0].value, "\"a\"");
@@ -195,7 +195,7 @@ TEST(Settings, WhatNeedsARestartStaysUntilThen) {
   EXPECT_EQ(now[0].next_origin, "f:1");
   EXPECT_EQ(now[1].value, "\"enforce\"");
   // And back again.
-  const Settings back = keep_restart_settings(running, now);
+  const ConfigSettings back = keep_restart_settings(running, now);
   EXPECT_EQ(back[0].value, "\"a\"");
   EXPECT_EQ(back[0].next, "");
 }

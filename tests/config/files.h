@@ -11,7 +11,7 @@
 
 namespace headroom::test {
 
-using Loaded = tl::expected<config::Config, config::Complaints>;
+using Loaded = tl::expected<config::Config, config::Diagnostics>;
 
 inline constexpr const char* kHead =
     "apiVersion: kubelet.config.k8s.io/v1beta1\n"
@@ -44,8 +44,8 @@ inline Loaded load_with(const std::string& text, const std::vector<std::string>&
 inline std::vector<std::string> said(const Loaded& config) {
   std::vector<std::string> lines;
   if (config) return lines;
-  for (const config::Complaint& complaint : config.error())
-    lines.push_back(std::to_string(complaint.line) + ": " + complaint.what);
+  for (const config::Diagnostic& diagnostic : config.error())
+    lines.push_back(std::to_string(diagnostic.line) + ": " + diagnostic.what);
   return lines;
 }
 
@@ -53,7 +53,7 @@ inline std::vector<std::string> said(const Loaded& config) {
 struct BadFile {
   const char* name;
   const char* text;
-  std::vector<std::string> complaints;
+  std::vector<std::string> diagnostics;
 };
 inline void PrintTo(const BadFile& bad, std::ostream* out) {
   *out << bad.name;

@@ -38,7 +38,7 @@ TEST(Fixtures, AKubeletsOwnFileWorksUnchanged) {
   EXPECT_EQ(config->policy.pressure_transition, 5min);  // 0s is unset
 }
 
-TEST(Fixtures, SoDoesOneInJsonWithTabs) {
+TEST(Fixtures, AJsonFileWithTabsWorksToo) {
   const auto config = load_file("tests/fixtures/config/managed-node.json");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(config->pods_cgroup, "kubepods");
@@ -64,7 +64,7 @@ std::string shipped_file(bool with_keys) {
   return text;
 }
 
-TEST(Fixtures, TheFileWeShipSaysTheDefaults) {
+TEST(Fixtures, TheShippedFileHasTheDefaults) {
   TempDir dir;
   const auto none = load_text("");
   ASSERT_TRUE(none);
@@ -98,7 +98,7 @@ TEST(Fixtures, TheFileWeShipSaysTheDefaults) {
   }
 }
 
-TEST(Fixtures, TheFileWeShipShowsEveryKeyOfOurs) {
+TEST(Fixtures, TheShippedFileHasEveryHeadroomKey) {
   const std::string text = shipped_file(true);
   for (const std::string_view key :
        {"mode", "listen", "podManifests", "auditLog", "stateDirectory", "podsCgroup",
@@ -107,7 +107,7 @@ TEST(Fixtures, TheFileWeShipShowsEveryKeyOfOurs) {
     EXPECT_NE(text.find("\n  " + std::string(key) + ": "), std::string::npos) << key;
 }
 
-TEST(CheckConfig, SaysEachComplaintOnALineAndStartsNothing) {
+TEST(CheckConfig, PrintsOneDiagnosticPerLineAndStartsNothing) {
   TempDir dir;
   CommandLine line;
   line.config = {dir.write("f.yaml", std::string(kHead) + "maxpods: 1\nprot: 2\n")};
@@ -121,7 +121,7 @@ TEST(CheckConfig, SaysEachComplaintOnALineAndStartsNothing) {
   EXPECT_EQ(out.str(), "");
 }
 
-TEST(CheckConfig, AGoodOneIsZero) {
+TEST(CheckConfig, AValidConfigurationReturnsZero) {
   CommandLine line;
   line.config = {"tests/fixtures/config/kubeadm.yaml"};
   std::ostringstream out, err;

@@ -52,7 +52,7 @@ Names read_by_headroom() {
   return names;
 }
 
-TEST(KeyTable, IsTheHeadroomSectionAndNothingElse) {
+TEST(KeyTable, HasExactlyTheHeadroomKeys) {
   Names names;
   for (const KeyDescription& key : all_keys())
     if (key.path.starts_with("headroom.")) names.emplace(key.path);
@@ -60,7 +60,7 @@ TEST(KeyTable, IsTheHeadroomSectionAndNothingElse) {
 }
 
 // A value that fits no type is complained of exactly where somebody reads the key.
-TEST(KeyTable, IsEveryKubeletKeyThatIsRead) {
+TEST(KeyTable, HasEveryKubeletKeyThatIsRead) {
   for (const std::string_view key : kubelet_keys()) {
     if (key == "apiVersion" || key == "kind") continue;
     const bool read = !said(load_text(std::string(key) + ": [[x]]")).empty();
@@ -92,26 +92,26 @@ TEST(KeyTable, EveryDefaultIsAccepted) {
         << key.path;
 }
 
-TEST(KeyTable, EveryWordIsAcceptedAndNoOther) {
+TEST(KeyTable, ExactlyTheEnumValuesAreAccepted) {
   for (const KeyDescription& key : all_keys()) {
-    if (key.type != KeyType::kWord) continue;
-    std::istringstream words{std::string(key.words)};
-    for (std::string word; words >> word;)
+    if (key.type != ConfigKeyType::kEnum) continue;
+    std::istringstream enum_values{std::string(key.enum_values)};
+    for (std::string word; enum_values >> word;)
       EXPECT_EQ(said(load_text(as_text(key.path, word))), std::vector<std::string>{}) << key.path;
     EXPECT_EQ(said(load_text(as_text(key.path, "nonsense"))).size(), 1u) << key.path;
   }
 }
 
 // A value of another type is refused: the types told are those that are read.
-TEST(KeyTable, TypesAreThoseThatAreRead) {
+TEST(KeyTable, TypesMatchTheReaders) {
   for (const KeyDescription& key : all_keys()) {
-    const bool list = key.type == KeyType::kStrings || key.type == KeyType::kTaints;
+    const bool list = key.type == ConfigKeyType::kStrings || key.type == ConfigKeyType::kTaints;
     EXPECT_FALSE(said(load_text(as_text(key.path, list ? "{a: b}" : "[[x]]"))).empty()) << key.path;
-    const bool words = key.type == KeyType::kString || key.type == KeyType::kWord;
-    const bool strict = key.type == KeyType::kInteger || key.type == KeyType::kNumber ||
-                        key.type == KeyType::kBoolean;
-    if (!words && !strict) continue;
-    EXPECT_FALSE(said(load_text(as_text(key.path, words ? "5" : "'x'"))).empty()) << key.path;
+    const bool enum_values = key.type == ConfigKeyType::kString || key.type == ConfigKeyType::kEnum;
+    const bool strict = key.type == ConfigKeyType::kInteger || key.type == ConfigKeyType::kNumber ||
+                        key.type == ConfigKeyType::kBoolean;
+    if (!enum_values && !strict) continue;
+    EXPECT_FALSE(said(load_text(as_text(key.path, enum_values ? "5" : "'x'"))).empty()) << key.path;
   }
 }
 
@@ -124,11 +124,11 @@ TEST(KeyTable, EveryKeyIsInTheManPage) {
   }
 }
 
-TEST(Schema, IsTheOneInDocs) {
+TEST(Schema, MatchesTheFileInDocs) {
   expect_golden("../../docs/headroom.schema.json", json_schema());
 }
 
-TEST(Schema, KnowsEveryKeyThatMayBeThere) {
+TEST(Schema, HasEveryAllowedKey) {
   const auto schema = nlohmann::json::parse(json_schema());
   Names names, known{"headroom"};
   for (const auto& [name, what] : schema.at("properties").items())

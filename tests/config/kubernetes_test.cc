@@ -30,11 +30,11 @@ TEST(Kubernetes, NoRequestsByDefault) {
   ASSERT_TRUE(config);
   EXPECT_EQ(config->kubernetes, KubernetesConfig{});
   EXPECT_TRUE(config->kubernetes.kubelet.url.empty());
-  EXPECT_FALSE(config->kubernetes.api.wanted());
-  EXPECT_FALSE(config->beside_kubelet);
+  EXPECT_FALSE(config->kubernetes.api.needs_api());
+  EXPECT_FALSE(config->kubelet_present);
 }
 
-TEST(Kubernetes, AllOfItIsRead) {
+TEST(Kubernetes, EveryKeyIsRead) {
   const auto config = load_text(R"(headroom:
  kubernetes:
   runDirectory: /run/kube
@@ -45,17 +45,18 @@ TEST(Kubernetes, AllOfItIsRead) {
         afterEviction: evict, events: false, conditions: true, taints: true}
 )");
   ASSERT_TRUE(config) << said(config).front();
-  const KubernetesConfig& told = config->kubernetes;
-  EXPECT_EQ(told.pods_dir(), "/run/kube/pods");
-  EXPECT_EQ(told.state_dir, "/var/kube");
-  EXPECT_EQ(told.kubelet.url, "https://127.0.0.1:10250") << "paths begin with their own slash";
-  EXPECT_EQ(told.kubelet.tls_name, "{nodeName}");
-  EXPECT_EQ(told.kubelet.period, 5s);
-  EXPECT_TRUE(told.kubelet.configz);
-  EXPECT_EQ(told.api.after_eviction, ApiConfig::AfterEviction::kEvict);
-  EXPECT_TRUE(told.api.wanted() && told.api.insecure && told.api.conditions && told.api.taints);
-  EXPECT_FALSE(told.api.events);
-  EXPECT_TRUE(config->beside_kubelet);
+  const KubernetesConfig& loaded = config->kubernetes;
+  EXPECT_EQ(loaded.pods_dir(), "/run/kube/pods");
+  EXPECT_EQ(loaded.state_dir, "/var/kube");
+  EXPECT_EQ(loaded.kubelet.url, "https://127.0.0.1:10250") << "paths begin with their own slash";
+  EXPECT_EQ(loaded.kubelet.tls_name, "{nodeName}");
+  EXPECT_EQ(loaded.kubelet.period, 5s);
+  EXPECT_TRUE(loaded.kubelet.configz);
+  EXPECT_EQ(loaded.api.after_eviction, ApiConfig::AfterEviction::kEvict);
+  EXPECT_TRUE(loaded.api.needs_api() && loaded.api.insecure && loaded.api.conditions &&
+              loaded.api.taints);
+  EXPECT_FALSE(loaded.api.events);
+  EXPECT_TRUE(config->kubelet_present);
 }
 
 struct Bad {
@@ -68,7 +69,7 @@ void PrintTo(const Bad& row, std::ostream* out) {
 }
 class KubernetesBad : public testing::TestWithParam<Bad> {};
 
-TEST_P(KubernetesBad, IsSaid) {
+TEST_P(KubernetesBad, IsReported) {
   EXPECT_EQ(said(load_text(kubernetes(GetParam().text))), GetParam().said);
 }
 
@@ -113,14 +114,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 constexpr const char* kBeside = " kubernetes: {kubelet: {url: \"https://127.0.0.1:10250\"}}\n";
 
-TEST(BesideAKubelet, ObservesByDefault) {
+TEST(KubeletCoexistence, ObservesByDefault) {
   const auto config = load_text(std::string("headroom:\n") + kBeside);
   ASSERT_TRUE(config) << said(config).front();
   EXPECT_EQ(config->slices.mode, SlicesMode::kObserve);
   EXPECT_EQ(config->cpus.mode, CpusConfig::Mode::kObserve);
   EXPECT_FALSE(config->compatibility_metrics);
   const auto origin = [&](const char* path) {
-    for (const Setting& each : config->settings)
+    for (const ConfigSetting& each : config->settings)
       if (each.path == path) return each.value + " " + each.origin;
     return std::string();
   };
@@ -130,7 +131,7 @@ TEST(BesideAKubelet, ObservesByDefault) {
   EXPECT_EQ(origin("headroom.oomScoreAdj"), "\"leave\" default");
 }
 
-TEST(BesideAKubelet, AnExplicitModeWins) {
+TEST(KubeletCoexistence, AnExplicitModeWins) {
   const auto config =
       load_text(std::string("headroom:\n slices: {mode: off}\n cpus: {mode: \"off\"}\n"
                             " compatibilityMetrics: true\n") +
@@ -141,7 +142,7 @@ TEST(BesideAKubelet, AnExplicitModeWins) {
   EXPECT_EQ(config->cpus.mode, CpusConfig::Mode::kOff);
 }
 
-TEST(BesideAKubelet, TwoThatWriteAreRefused) {
+TEST(KubeletCoexistence, TwoWritersAreRejected) {
   const auto config = load_text(
       "cpuManagerPolicy: static\n"
       "reservedSystemCPUs: \"0\"\n"
@@ -158,17 +159,17 @@ TEST(BesideAKubelet, TwoThatWriteAreRefused) {
 }
 
 // Nobody told of it: it may be on its way out, or in. It is said, and done as told.
-TEST(BesideAKubelet, OneThatWasOnlyFoundIsWarnedOf) {
+TEST(KubeletCoexistence, ADetectedKubeletIsAWarning) {
   test::TempDir dir;
   CommandLine line;
   line.config = {
       dir.write("f", std::string(test::kHead) + "headroom: {slices: {mode: enforce}}\n")};
-  const LoadResult heard = read(line, {.kubelet_runs = true});
-  ASSERT_TRUE(heard.complaints.empty()) << to_string(heard.complaints.front());
-  EXPECT_EQ(heard.config.slices.mode, SlicesMode::kEnforce);
-  EXPECT_EQ(heard.config.cpus.mode, CpusConfig::Mode::kObserve);
-  ASSERT_EQ(kubelet_conflict_warnings(heard.config).size(), 1u);
-  EXPECT_TRUE(kubelet_conflict_warnings(heard.config)[0].starts_with("headroom.slices.mode: "));
+  const LoadResult loaded = read(line, {.kubelet_runs = true});
+  ASSERT_TRUE(loaded.diagnostics.empty()) << to_string(loaded.diagnostics.front());
+  EXPECT_EQ(loaded.config.slices.mode, SlicesMode::kEnforce);
+  EXPECT_EQ(loaded.config.cpus.mode, CpusConfig::Mode::kObserve);
+  ASSERT_EQ(kubelet_conflict_warnings(loaded.config).size(), 1u);
+  EXPECT_TRUE(kubelet_conflict_warnings(loaded.config)[0].starts_with("headroom.slices.mode: "));
   EXPECT_TRUE(kubelet_conflict_warnings(read(line).config).empty()) << "none was found";
 }
 
@@ -185,8 +186,8 @@ class ConfigzAsBase : public ::testing::Test {
     line_.config = {file_};
   }
   void write(const std::string& text) { dir_.write("kubelet.yaml", test::kHead + text); }
-  std::vector<std::string> thresholds(const LoadResult& heard) const {
-    return test::thresholds_as_text(heard.config.policy.thresholds);
+  std::vector<std::string> thresholds(const LoadResult& loaded) const {
+    return test::thresholds_as_text(loaded.config.policy.thresholds);
   }
 
   test::TempDir dir_;
@@ -194,22 +195,22 @@ class ConfigzAsBase : public ::testing::Test {
   CommandLine line_;
 };
 
-TEST_F(ConfigzAsBase, IsTheBaseOfOurs) {
+TEST_F(ConfigzAsBase, IsTheBaseOfTheConfiguration) {
   write("evictionHard: {memory.available: 350Mi, nodefs.available: 10%}\nmaxPods: 42\n");
-  const LoadResult heard = read(line_);
-  ASSERT_TRUE(heard.complaints.empty()) << to_string(heard.complaints.front());
-  EXPECT_FALSE(heard.configz.empty());
-  EXPECT_EQ(heard.config.max_pods, 42);
-  const auto all = thresholds(heard);
+  const LoadResult loaded = read(line_);
+  ASSERT_TRUE(loaded.diagnostics.empty()) << to_string(loaded.diagnostics.front());
+  EXPECT_FALSE(loaded.configz.empty());
+  EXPECT_EQ(loaded.config.max_pods, 42);
+  const auto all = thresholds(loaded);
   EXPECT_NE(std::ranges::find(all, "memory.available < 350Mi"), all.end());
   EXPECT_NE(std::ranges::find(all, "nodefs.available < 20%"), all.end()) << "ours wins";
-  const auto place = std::ranges::find(heard.config.settings, "maxPods", &Setting::path);
-  EXPECT_EQ(place->origin, (dir_.path() / "kubelet.yaml").string() + ":4");
+  const auto setting = std::ranges::find(loaded.config.settings, "maxPods", &ConfigSetting::path);
+  EXPECT_EQ(setting->origin, (dir_.path() / "kubelet.yaml").string() + ":4");
 }
 
-TEST_F(ConfigzAsBase, MayComeLater) {
+TEST_F(ConfigzAsBase, MayAppearLater) {
   const LoadResult before = read(line_);
-  EXPECT_TRUE(before.complaints.empty());
+  EXPECT_TRUE(before.diagnostics.empty());
   EXPECT_EQ(before.configz, "");
   EXPECT_EQ(before.config.max_pods, 110);
   write("maxPods: 42\n");
@@ -219,13 +220,13 @@ TEST_F(ConfigzAsBase, MayComeLater) {
   EXPECT_EQ(read(line_, {.use_configz = false}).config.max_pods, 110);
 }
 
-TEST_F(ConfigzAsBase, WhatIsWrongWithItIsSaidWhereItIs) {
+TEST_F(ConfigzAsBase, ErrorsInItHaveItsFileAndLine) {
   write("maxPods: many\n");
-  const LoadResult heard = read(line_);
-  ASSERT_EQ(heard.complaints.size(), 1u);
-  EXPECT_TRUE(to_string(heard.complaints[0])
+  const LoadResult loaded = read(line_);
+  ASSERT_EQ(loaded.diagnostics.size(), 1u);
+  EXPECT_TRUE(to_string(loaded.diagnostics[0])
                   .starts_with((dir_.path() / "kubelet.yaml").string() + ":3: maxPods"))
-      << to_string(heard.complaints[0]);
+      << to_string(loaded.diagnostics[0]);
 }
 
 }  // namespace

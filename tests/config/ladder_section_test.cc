@@ -16,7 +16,7 @@ using test::load_text;
 using test::said;
 using Lines = std::vector<std::string>;
 
-TEST(LadderSection, IsReadWhole) {
+TEST(LadderSection, IsReadCompletely) {
   const auto config = load_text(R"(headroom:
   evictionUnit: container
   ladder:
@@ -34,15 +34,15 @@ TEST(LadderSection, IsReadWhole) {
   ASSERT_TRUE(config);
   EXPECT_EQ(config->policy.eviction_unit, EvictionUnit::kContainer);
   EXPECT_EQ(config->policy.ladder, (LadderPolicy{.reclaim_margin = 0.05F,
-                                                 .squeeze_margin = 0.02F,
+                                                 .lower_high_margin = 0.02F,
                                                  .reclaim_step = 32_MiB,
-                                                 .squeeze_longest = 10s,
-                                                 .stuck_after = 1min,
-                                                 .relax_for = 2min,
+                                                 .lower_high_limit = 10s,
+                                                 .stuck_duration = 1min,
+                                                 .raise_high_duration = 2min,
                                                  .evict_stuck = true}));
 }
 
-TEST(LadderSection, NothingSaidIsNoLadderAndWholePods) {
+TEST(LadderSection, DefaultsAreNoLadderAndWholePods) {
   const auto config = load_text("headroom: {}\n");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->policy.eviction_unit, EvictionUnit::kPod);

@@ -21,7 +21,7 @@ using test::said;
 using test::thresholds_as_text;
 using namespace std::chrono_literals;
 
-TEST(Load, WhatIsNotSaidIsAsTheKubeletHasIt) {
+TEST(Load, DefaultsAreTheKubelets) {
   const auto config = load_text("");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(
@@ -53,7 +53,7 @@ TEST_P(Thresholds, AreBuilt) {
   EXPECT_EQ(thresholds_as_text(config->policy.thresholds), GetParam().thresholds);
 }
 
-const Said kSaid[] = {
+const Said kExpectedText[] = {
     {"one_signal_drops_the_others",
      "evictionHard: {memory.available: 1Gi}\nenforceNodeAllocatable: []\n",
      {"memory.available < 1Gi"}},
@@ -84,9 +84,9 @@ const Said kSaid[] = {
      "2s}\n",
      {"memory.pressure < 95% for 60s"}},
 };
-INSTANTIATE_TEST_SUITE_P(Maps, Thresholds, testing::ValuesIn(kSaid), RowName{});
+INSTANTIATE_TEST_SUITE_P(Maps, Thresholds, testing::ValuesIn(kExpectedText), RowName{});
 
-TEST(Load, ReadsEveryKeyOfOurs) {
+TEST(Load, ReadsEveryHeadroomKey) {
   const auto config = load_text(R"(evictionMaxPodGracePeriod: -1
 evictionPressureTransitionPeriod: 30s
 headroom:

@@ -14,7 +14,7 @@ using test::load_text;
 using test::said;
 using Lines = std::vector<std::string>;
 
-TEST(NodeConfig, IsReadFromTheKubeletsKeysAndOurs) {
+TEST(NodeConfig, IsReadFromKubeletAndHeadroomKeys) {
   const auto config = load_text(R"(registerWithTaints:
 - {key: dedicated, value: gpu, effect: NoExecute}
 - {key: dedicated, effect: NoSchedule}
@@ -49,7 +49,7 @@ TEST(NodeConfig, ReservedCpusReplaceBothAmounts) {
   EXPECT_EQ(config->reserved.system.amounts.cpu, MilliCpu{4000});
 }
 
-TEST(NodeConfig, SaysAllThatIsWrongAtOnce) {
+TEST(NodeConfig, ReportsAllErrorsAtOnce) {
   EXPECT_EQ(said(load_text(R"(registerWithTaints:
 - {key: a, effect: Never}
 - {effect: NoSchedule}

@@ -19,7 +19,7 @@ using test::said;
 using Lines = std::vector<std::string>;
 using Reservation = MemoryQos::Reservation;
 
-TEST(SizingConfig, IsTheKubeletsWhereNothingIsTold) {
+TEST(SizingConfig, DefaultsAreTheKubelets) {
   const auto config = load_text("maxPods: 1\n");
   ASSERT_TRUE(config);
   EXPECT_TRUE(config->sizing.cpu_quota);
@@ -53,7 +53,7 @@ headroom: {slices: {weights: quadratic}}
   EXPECT_FALSE(config->sizing.oom_kills_group);
 }
 
-TEST(SizingConfig, FlagsWinOverTheFile) {
+TEST(SizingConfig, FlagsOverrideTheFile) {
   const auto config = load_with(
       "podPidsLimit: 7\ncpuCFSQuotaPeriod: 5ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: true}\n",
       {"--pod-max-pids=-1", "--cpu-cfs-quota=false", "--cpu-cfs-quota-period=10ms"});
@@ -63,7 +63,7 @@ TEST(SizingConfig, FlagsWinOverTheFile) {
   EXPECT_EQ(config->sizing.cpu_period, std::chrono::milliseconds(10));
 }
 
-TEST(SizingConfig, BesideAKubeletWhatWeDoNotKnowIsItsOwnAffair) {
+TEST(SizingConfig, WithAKubeletUnknownValuesAreIgnored) {
   const auto config = load_text(
       "memorySwap: {swapBehavior: UnlimitedSwap}\npodPidsLimit: 9\n"
       "headroom: {kubernetes: {kubelet: {url: https://127.0.0.1:10250}}}\n");
@@ -74,8 +74,8 @@ TEST(SizingConfig, BesideAKubeletWhatWeDoNotKnowIsItsOwnAffair) {
 
 class BadSizing : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadSizing, IsComplainedOfAllAtOnce) {
-  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().complaints);
+TEST_P(BadSizing, ReportsAllErrorsAtOnce) {
+  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().diagnostics);
 }
 
 const Bad kBad[] = {
@@ -101,13 +101,13 @@ const Bad kBad[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Bad, BadSizing, testing::ValuesIn(kBad), test::RowName{});
 
-TEST(SizingConfig, BadFlagsAreNamed) {
+TEST(SizingConfig, InvalidFlagsAreReported) {
   const auto config =
       load_with("", {"--cpu-cfs-quota=maybe", "--cpu-cfs-quota-period=2s", "--pod-max-pids=x"});
   ASSERT_FALSE(config);
   Lines lines;
-  for (const Complaint& complaint : config.error())
-    lines.push_back(to_string(complaint));
+  for (const Diagnostic& diagnostic : config.error())
+    lines.push_back(to_string(diagnostic));
   EXPECT_EQ(lines, (Lines{"--cpu-cfs-quota: expected true or false, found \"maybe\"",
                           "--pod-max-pids: expected a whole number, found \"x\"",
                           "--cpu-cfs-quota-period: cpuCFSQuotaPeriod: invalid configuration: "

@@ -17,14 +17,14 @@ using test::load_with;
 using test::said;
 using Lines = std::vector<std::string>;
 
-TEST(SlicesConfig, AreOffUntilAskedFor) {
+TEST(SlicesConfig, AreOffByDefault) {
   const auto config = load_text("maxPods: 1\n");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->slices.mode, SlicesMode::kOff);
   EXPECT_FALSE(config->slices.persistent);
 }
 
-TEST(SlicesConfig, OffNeedsNoQuotes) {
+TEST(SlicesConfig, UnquotedOffIsOff) {
   for (const char* off : {"off", "\"off\""}) {
     const auto config = load_text("headroom: {slices: {mode: " + std::string(off) + "}}\n");
     ASSERT_TRUE(config) << said(config)[0];
@@ -32,7 +32,7 @@ TEST(SlicesConfig, OffNeedsNoQuotes) {
   }
 }
 
-TEST(SlicesConfig, AreReadFromTheKubeletsKeysAndOurs) {
+TEST(SlicesConfig, AreReadFromKubeletAndHeadroomKeys) {
   const auto config = load_text(R"(kubeReserved: {cpu: 500m, memory: 1Gi}
 systemReserved: {memory: 512Mi, pid: "1000"}
 kubeReservedCgroup: kube-reserved.slice
@@ -55,7 +55,7 @@ headroom:
   EXPECT_EQ(reserved.kubepods->path(reserved.driver), "/kubepods.slice");
 }
 
-TEST(SlicesConfig, FlagsWinOverTheFile) {
+TEST(SlicesConfig, FlagsOverrideTheFile) {
   const auto config = load_with(
       "kubeReserved: {cpu: 500m}\nsystemReserved: {memory: 1Gi}\ncgroupRoot: /a\n"
       "headroom: {slices: {mode: observe}}\n",
@@ -76,7 +76,7 @@ TEST(SlicesConfig, FlagsWinOverTheFile) {
   EXPECT_EQ(reserved.kubepods->path(reserved.driver), "/" + config->pods_cgroup);
 }
 
-TEST(SlicesConfig, FlagsAloneReserveToo) {
+TEST(SlicesConfig, FlagsWithoutAFileReserveToo) {
   const auto config = load_with("headroom: {slices: {mode: observe}}\n",
                                 {"--reserved-cpus=0-1", "--enforce-node-allocatable=none",
                                  "--cgroups-per-qos=false", "--cgroup-driver=cgroupfs"});
@@ -88,7 +88,7 @@ TEST(SlicesConfig, FlagsAloneReserveToo) {
 }
 
 // The kubelet may have been told its cgroup by a flag we never see.
-TEST(SlicesConfig, OffLeavesTheKubeletsAffairsAlone) {
+TEST(SlicesConfig, OffDoesNotCheckReservations) {
   const auto config = load_text(
       "enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /kubelet/x\n"
       "headroom: {podsCgroup: mine.slice}\n");
@@ -99,8 +99,8 @@ TEST(SlicesConfig, OffLeavesTheKubeletsAffairsAlone) {
 
 class BadSlices : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadSlices, AreComplainedOf) {
-  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().complaints);
+TEST_P(BadSlices, AreReported) {
+  EXPECT_EQ(said(load_text(GetParam().text)), GetParam().diagnostics);
 }
 
 const Bad kBad[] = {
@@ -148,14 +148,14 @@ const Bad kBad[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Bad, BadSlices, testing::ValuesIn(kBad), test::RowName{});
 
-TEST(SlicesConfig, BadFlagsAreNamed) {
+TEST(SlicesConfig, InvalidFlagsAreReported) {
   const auto config =
       load_with("headroom: {slices: {mode: observe}}\n",
                 {"--kube-reserved=memory", "--system-reserved=gpu=1", "--cgroups-per-qos=maybe"});
   ASSERT_FALSE(config);
   Lines lines;
-  for (const Complaint& complaint : config.error())
-    lines.push_back(to_string(complaint));
+  for (const Diagnostic& diagnostic : config.error())
+    lines.push_back(to_string(diagnostic));
   EXPECT_EQ(lines,
             (Lines{"--kube-reserved: \"memory\": expected name=amount",
                    "--cgroups-per-qos: expected true or false, found \"maybe\"",

@@ -40,11 +40,11 @@ void PrintTo(const Growing& row, std::ostream* out) {
 
 class ParseTime : public testing::TestWithParam<Growing> {};
 
-TEST_P(ParseTime, GrowsWithTheNumberOfKeysAndNotWithItsSquare) {
+TEST_P(ParseTime, IsLinearInTheNumberOfKeys) {
   const auto parse_all = [](const std::string& text) {
-    Complaints complaints;
-    parse(text, "f", complaints);
-    EXPECT_TRUE(complaints.empty()) << to_string(complaints.front());
+    Diagnostics diagnostics;
+    parse(text, "f", diagnostics);
+    EXPECT_TRUE(diagnostics.empty()) << to_string(diagnostics.front());
   };
   EXPECT_LE(test::growth(GetParam().text, 10'000, parse_all), 8);  // 16 if quadratic
 }
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Growing, ParseTime, testing::ValuesIn(kGrowing), RowNam
 struct TooLarge {
   const char* name;
   std::string text;
-  const char* complaint;  // null: it is read
+  const char* diagnostic;  // null: it is read
 };
 void PrintTo(const TooLarge& row, std::ostream* out) {
   *out << row.name;
@@ -72,13 +72,13 @@ void PrintTo(const TooLarge& row, std::ostream* out) {
 class Expansion : public testing::TestWithParam<TooLarge> {};
 
 TEST_P(Expansion, IsLimited) {
-  Complaints complaints;
-  parse(GetParam().text, "f", complaints);
+  Diagnostics diagnostics;
+  parse(GetParam().text, "f", diagnostics);
   std::vector<std::string> said;
-  for (const Complaint& complaint : complaints)
-    said.push_back(to_string(complaint));
+  for (const Diagnostic& diagnostic : diagnostics)
+    said.push_back(to_string(diagnostic));
   std::vector<std::string> expected;
-  if (GetParam().complaint) expected.emplace_back(GetParam().complaint);
+  if (GetParam().diagnostic) expected.emplace_back(GetParam().diagnostic);
   EXPECT_EQ(said, expected);
 }
 

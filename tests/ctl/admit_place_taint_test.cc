@@ -4,7 +4,7 @@
 #include "ctl/admit/place_command.h"
 #include "ctl/status/status_command.h"
 #include "ctl/taint_command.h"
-#include "judge/admission_node.h"
+#include "judge/admission/admission_node.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -61,7 +61,7 @@ TEST(PlaceOutput, ScoresBestFirstAndReasonsOfTheOthers) {
   nodes[0].pods = {on_node(pod_asking("old", {.cpu = "2", .memory = "4Gi"}))};
   nodes[2].taints = {{"dedicated", "gpu", TaintEffect::kNoSchedule}};
   const Pod pod = pod_asking("web", {.cpu = "1", .memory = "2Gi"});
-  const PlacementResult places = place(pod, nodes);
+  const PlacementResult places = select_node(pod, nodes);
   EXPECT_EQ(render_places(pod, nodes, places, {}),
             "NODE  TOTAL  LEAST ALLOCATED  BALANCED  TAINTS  AFFINITY\n"
             "idle    475               75       100     100         0\n"
@@ -79,7 +79,7 @@ TEST(PlaceOutput, NoFeasibleNode) {
   std::vector<NodeState> nodes{node_named("n")};
   nodes[0].unschedulable = true;
   const Pod pod = pod_asking("web");
-  EXPECT_EQ(render_places(pod, nodes, place(pod, nodes), {}),
+  EXPECT_EQ(render_places(pod, nodes, select_node(pod, nodes), {}),
             "n: node(s) were unschedulable\n"
             "default/web: 0/1 nodes are available\n");
 }

@@ -9,10 +9,11 @@ namespace headroom::ctl {
 namespace {
 
 TEST(ConfigCommand, ParsesTheDaemonsSettings) {
-  const config::Settings told{{"evictionHard", "memory.available", "\"1Gi\"", "f:3"},
-                              {"headroom.listen", "", "\"a\"", "default", "\"\"", "f:9"},
-                              {"headroom.disk.nodefs", "", "null", "default"},
-                              {"headroom.reclaim.images", "", "[\"/bin/a\",\"b\\u001b\"]", "f:4"}};
+  const config::ConfigSettings told{
+      {"evictionHard", "memory.available", "\"1Gi\"", "f:3"},
+      {"headroom.listen", "", "\"a\"", "default", "\"\"", "f:9"},
+      {"headroom.disk.nodefs", "", "null", "default"},
+      {"headroom.reclaim.images", "", "[\"/bin/a\",\"b\\u001b\"]", "f:4"}};
   daemon::ActiveSettings in_force;
   in_force.set(told);
   const auto read = parse_settings(in_force.json());

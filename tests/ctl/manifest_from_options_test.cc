@@ -20,7 +20,7 @@ Pod pod_of(const PodOptions& options) {
   const auto text = manifest_from_options(options, kUid);
   EXPECT_TRUE(text);
   auto manifests = observe::parse_manifests(text.value_or(""), "words");
-  EXPECT_TRUE(manifests.complaints.empty()) << to_string(manifests.complaints.front());
+  EXPECT_TRUE(manifests.diagnostics.empty()) << to_string(manifests.diagnostics.front());
   return manifests.pods.at(0);
 }
 

@@ -64,8 +64,8 @@ spec:
                                     "f");
   ASSERT_FALSE(programs);
   Lines lines;
-  for (const config::Complaint& complaint : programs.error())
-    lines.push_back(to_string(complaint));
+  for (const config::Diagnostic& diagnostic : programs.error())
+    lines.push_back(to_string(diagnostic));
   EXPECT_EQ(lines,
             (Lines{"f:4: spec.containers[0].command: expected the program to run: there is no "
                    "image to say it",

@@ -3,7 +3,7 @@
 // is told, as the kernel would follow.
 #include "daemon/cpus/cpu_manager.h"
 
-#include "judge/cpuset_pods.h"
+#include "judge/cpuset/cpuset_pods.h"
 #include "support/fake_sysfs.h"
 
 #include <fstream>
@@ -28,10 +28,10 @@ class Host : public testing::Test {
  protected:
   Host() {
     online("0-7");
-    terms_.cpus.mode = Mode::kEnforce;
-    terms_.cpus.policy = Policy::kStatic;
-    terms_.cpus.reserved = cpus("0");
-    terms_.cpus.state_file = dir_.path() / "state";
+    options_.cpus.mode = Mode::kEnforce;
+    options_.cpus.policy = Policy::kStatic;
+    options_.cpus.reserved = cpus("0");
+    options_.cpus.state_file = dir_.path() / "state";
     make("");
     set("", "0-7");
     make("/kubepods");
@@ -75,19 +75,20 @@ class Host : public testing::Test {
   }
   void restart() {
     manager_.emplace(
-        CpuManager::Setup{.cgroup_root = root(),
-                          .pods_cgroup = "kubepods",
-                          .sys = sys_.root(),
-                          .write = [this](const std::string& path,
-                                          const CpuSet& set) { return write(path, set); },
-                          .forget = [this](const std::string& path) { forgotten_.insert(path); },
-                          .pause = [] {},
-                          .identify = [](std::string_view) { return nullptr; }},
-        terms_);
+        CpuManager::Setup{
+            .cgroup_root = root(),
+            .pods_cgroup = "kubepods",
+            .sys = sys_.root(),
+            .write = [this](const std::string& path,
+                            const CpuSet& set) { return write(path, set); },
+            .remove_drop_in = [this](const std::string& path) { forgotten_.insert(path); },
+            .pause = [] {},
+            .identify = [](std::string_view) { return nullptr; }},
+        options_);
     manager_->set_declared_pods(pods_);
   }
   Result<> write(const std::string& path, const CpuSet& cpus) {
-    EXPECT_TRUE(!cpus.empty() || terms_.cpus.policy == Policy::kNone);
+    EXPECT_TRUE(!cpus.empty() || options_.cpus.policy == Policy::kNone);
     writes_ += path + " " + cpus.format() + "\n";
     if (deaf_.contains(path)) return {};
     if (cpus.empty())
@@ -97,27 +98,27 @@ class Host : public testing::Test {
     return {};
   }
   std::string saved() const {
-    std::ifstream file(terms_.cpus.state_file);
+    std::ifstream file(options_.cpus.state_file);
     return {std::istreambuf_iterator<char>(file), {}};
   }
   const fs::path& root() const { return dir_.path(); }
 
   test::TempDir dir_;
   test::FakeSysfs sys_;
-  CpuManagerOptions terms_;
+  CpuManagerOptions options_;
   std::optional<CpuManager> manager_;
   std::vector<Pod> pods_;
   std::string writes_;
   std::set<std::string> deaf_, forgotten_;
 };
 
-TEST_F(Host, WithNobodyToPinNothingIsWritten) {
+TEST_F(Host, WithoutExclusiveContainersNothingIsWritten) {
   manager_->reconcile();
   EXPECT_EQ(writes_, "");
   EXPECT_EQ(runs_on("/kubepods/burstable"), "0-7");
 }
 
-TEST_F(Host, APodGetsItsCpusAndTheOthersLoseThem) {
+TEST_F(Host, APodGetsItsCpusAndOtherPodsLoseThem) {
   set_declared_pods({pinned("a", "2"), pod_of("b", {}, {container("c", "500m")})});
   run("a");
   run("b");
@@ -133,7 +134,7 @@ TEST_F(Host, APodGetsItsCpusAndTheOthersLoseThem) {
   EXPECT_EQ(writes_, "") << "nothing changed";
 }
 
-TEST_F(Host, CpusComeBackWhenThePodIsGone) {
+TEST_F(Host, CpusReturnToThePoolWhenThePodIsGone) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
@@ -146,7 +147,7 @@ TEST_F(Host, CpusComeBackWhenThePodIsGone) {
   EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
 }
 
-TEST_F(Host, APodThatIsEndingIsNotWrittenToAnyMore) {
+TEST_F(Host, ATerminatingPodIsNotWritten) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
@@ -157,7 +158,7 @@ TEST_F(Host, APodThatIsEndingIsNotWrittenToAnyMore) {
   EXPECT_EQ(writes_, "/kubepods/burstable 0-7\n");
 }
 
-TEST_F(Host, ContainersOfOnePodHaveTheirOwn) {
+TEST_F(Host, ContainersOfOnePodHaveSeparateCpus) {
   set_declared_pods(
       {pod_of("a", {}, {container("c", "2"), container("d", "1"), container("e", "500m")})});
   run("a");
@@ -169,7 +170,7 @@ TEST_F(Host, ContainersOfOnePodHaveTheirOwn) {
   EXPECT_EQ(runs_on("/kubepods/poda/e"), "0,4-7");
 }
 
-TEST_F(Host, WhatOthersChangedIsPutBackAndCounted) {
+TEST_F(Host, ExternalChangesAreRevertedAndCounted) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
@@ -181,7 +182,7 @@ TEST_F(Host, WhatOthersChangedIsPutBackAndCounted) {
   EXPECT_EQ(manager_->repaired(), 2U) << "the pod and, in it, its container";
 }
 
-TEST_F(Host, ALostFileIsMadeFromWhatRuns) {
+TEST_F(Host, ALostStateFileIsRebuiltFromRunningContainers) {
   set_declared_pods({pinned("a", "2"), pinned("b", "1")});
   run("a");
   run("b");
@@ -190,19 +191,19 @@ TEST_F(Host, ALostFileIsMadeFromWhatRuns) {
   for (const std::string text :
        {"", "{", "{\"policyName\":\"static\",\"defaultCpuSet\":\"0-7\"}"}) {
     if (text.empty())
-      fs::remove(terms_.cpus.state_file);
+      fs::remove(options_.cpus.state_file);
     else
-      std::ofstream(terms_.cpus.state_file) << text;
+      std::ofstream(options_.cpus.state_file) << text;
     writes_.clear();
     restart();
     manager_->reconcile();
     EXPECT_EQ(saved(), before) << text;
     EXPECT_EQ(writes_, "") << "nobody was moved";
   }
-  EXPECT_TRUE(fs::exists(terms_.cpus.state_file.string() + ".damaged"));
+  EXPECT_TRUE(fs::exists(options_.cpus.state_file.string() + ".damaged"));
 }
 
-TEST_F(Host, APodNobodyDescribesAnyMoreKeepsItsCpus) {
+TEST_F(Host, APodWithoutManifestKeepsItsCpus) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
@@ -212,10 +213,10 @@ TEST_F(Host, APodNobodyDescribesAnyMoreKeepsItsCpus) {
   EXPECT_EQ(runs_on("/kubepods/poda"), "2-3");
 }
 
-TEST_F(Host, ObservingNothingIsWritten) {
-  terms_.cpus.mode = Mode::kObserve;
+TEST_F(Host, InObserveModeNothingIsWritten) {
+  options_.cpus.mode = Mode::kObserve;
   restart();
-  std::ofstream(terms_.cpus.state_file) << "{";
+  std::ofstream(options_.cpus.state_file) << "{";
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
@@ -225,7 +226,7 @@ TEST_F(Host, ObservingNothingIsWritten) {
   EXPECT_EQ(manager_->view().containers[0].cpus.format(), "2-3") << "but it says what would be";
 }
 
-TEST_F(Host, WhoWantsNoneOfHisOwnAnyMoreShares) {
+TEST_F(Host, APodThatNoLongerRequestsExclusiveCpusShares) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
@@ -235,11 +236,11 @@ TEST_F(Host, WhoWantsNoneOfHisOwnAnyMoreShares) {
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "0-7");
 }
 
-TEST_F(Host, UnderThePolicyNoneAllIsGivenBack) {
+TEST_F(Host, UnderThePolicyNoneAllCpusAreReleased) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   manager_->reconcile();
-  terms_.cpus.policy = Policy::kNone;
+  options_.cpus.policy = Policy::kNone;
   restart();
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "0-7");
@@ -268,9 +269,9 @@ TEST_F(Host, ACpuThatIsUnpluggedIsReplaced) {
   EXPECT_EQ(runs_on("/kubepods/burstable"), "0,3-7");
 }
 
-TEST_F(Host, IsolatedCpusAreLeftAloneIfToldSo) {
+TEST_F(Host, IsolatedCpusAreExcludedIfConfigured) {
   sys_.list("isolated", "2-3");
-  terms_.cpus.exclude_isolated = true;
+  options_.cpus.exclude_isolated = true;
   restart();
   set_declared_pods({pinned("a", "2")});
   run("a");
@@ -280,7 +281,7 @@ TEST_F(Host, IsolatedCpusAreLeftAloneIfToldSo) {
 }
 
 // What kernels since 6.7 have in every cgroup.
-TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
+TEST_F(Host, PodsWithOnlyExclusiveCpusAreIsolated) {
   const auto knob = [&](const std::string& path, const char* name) {
     return root().native() + path + "/cpuset.cpus." + name;
   };
@@ -294,7 +295,7 @@ TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
     std::ofstream(knob(path, "partition")) << "member\n";
     std::ofstream(knob(path, "exclusive")) << "\n";
   };
-  terms_.cpus.partition = config::CpusConfig::Partition::kIsolated;
+  options_.cpus.partition = config::CpusConfig::Partition::kIsolated;
   restart();
   set_declared_pods(
       {pinned("a", "2"), pod_of("b", {}, {container("c", "2"), container("d", "500m")})});
@@ -316,7 +317,7 @@ TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
   manager_->reconcile();
   EXPECT_EQ(text("/kubepods/poda", "partition"), "isolated");
 
-  terms_.cpus.partition = config::CpusConfig::Partition::kMember;
+  options_.cpus.partition = config::CpusConfig::Partition::kMember;
   restart();
   manager_->reconcile();
   EXPECT_EQ(text("/kubepods/poda", "partition"), "member");
@@ -325,8 +326,8 @@ TEST_F(Host, PodsWithCpusOfTheirOwnAloneAreIsolated) {
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
 }
 
-TEST_F(Host, WhereTheKernelHasNoSuchPartitionsTheCpusAreItsOwnNoneTheLess) {
-  terms_.cpus.partition = config::CpusConfig::Partition::kIsolated;
+TEST_F(Host, WithoutPartitionSupportTheCpusAreStillExclusive) {
+  options_.cpus.partition = config::CpusConfig::Partition::kIsolated;
   restart();
   set_declared_pods({pinned("a", "2")});
   run("a");
@@ -338,7 +339,7 @@ TEST_F(Host, WhereTheKernelHasNoSuchPartitionsTheCpusAreItsOwnNoneTheLess) {
   EXPECT_FALSE(manager_->drifted());
 }
 
-TEST_F(Host, WhoDoesNotLetGoIsWorkedAround) {
+TEST_F(Host, AStuckCgroupIsWorkedAround) {
   set_declared_pods({pinned("a", "2")});
   run("a");
   deaf_.insert("/kubepods/burstable");
@@ -350,7 +351,7 @@ TEST_F(Host, WhoDoesNotLetGoIsWorkedAround) {
   EXPECT_EQ(runs_on("/kubepods/burstable"), "0-1,4-7");
 }
 
-TEST_F(Host, AWishThatCannotBeIsToldOnce) {
+TEST_F(Host, ARefusedRequestIsLoggedOnce) {
   set_declared_pods({pinned("a", "20")});
   run("a");
   manager_->reconcile();
@@ -365,8 +366,8 @@ TEST_F(Host, AWishThatCannotBeIsToldOnce) {
   EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
 }
 
-TEST_F(Host, AFullDiskCostsTheFileAndNotThePin) {
-  terms_.cpus.state_file = "/dev/full/state";
+TEST_F(Host, AFullDiskLosesTheStateFileButNotThePinning) {
+  options_.cpus.state_file = "/dev/full/state";
   restart();
   set_declared_pods({pinned("a", "2")});
   run("a");
@@ -382,7 +383,7 @@ Pod burstable(const char* uid, const char* cpu) {
   return pod;
 }
 
-TEST_F(Host, WhatThePodsOfThePoolRequestedIsNotGivenAway) {
+TEST_F(Host, CpusRequestedByTheSharedPoolAreNotAssigned) {
   const Pod shares = burstable("b", "3500m");
   set_declared_pods({shares, pinned("a", "4")});
   make("/kubepods/burstable/podb");
@@ -422,8 +423,8 @@ TEST_F(Host, WhatThePodsOfThePoolRequestedIsNotGivenAway) {
   EXPECT_FALSE(manager_->view().pool->is_short());
 }
 
-TEST_F(Host, UnguardedThePoolIsGivenAwayAsAKubeletDoes) {
-  terms_.cpus.guard_shared_pool = false;
+TEST_F(Host, WithoutThePoolGuardAllCpusAreAssignedAsByAKubelet) {
+  options_.cpus.guard_shared_pool = false;
   restart();
   set_declared_pods({burstable("b", "3500m"), pinned("a", "7")});
   make("/kubepods/burstable/podb");
@@ -436,14 +437,14 @@ TEST_F(Host, UnguardedThePoolIsGivenAwayAsAKubeletDoes) {
 }
 
 TEST_F(Host, UnderThePolicyNoneThereIsNoPool) {
-  terms_.cpus.policy = Policy::kNone;
+  options_.cpus.policy = Policy::kNone;
   restart();
   manager_->reconcile();
   EXPECT_FALSE(manager_->view().pool);
 }
 
 // The kernel lets a cgroup run on no CPU that those above it have not.
-TEST_F(Host, AnInitContainerThatSharesHasThePoolLetIntoItsPod) {
+TEST_F(Host, ASharingInitContainerAddsThePoolToItsPod) {
   set_declared_pods({pod_of("a", {container("i", "500m")}, {container("c", "2")})});
   run("a");
   make("/kubepods/poda/i");
@@ -457,7 +458,7 @@ TEST_F(Host, AnInitContainerThatSharesHasThePoolLetIntoItsPod) {
   EXPECT_EQ(runs_on("/kubepods/poda"), "2-3") << "it has finished";
 }
 
-TEST_F(Host, ASidecarThatSharesHasItForGood) {
+TEST_F(Host, ASharingSidecarKeepsThePoolInItsPod) {
   set_declared_pods({pod_of("a", {container("s", "500m", true)}, {container("c", "2")})});
   run("a");
   manager_->reconcile();
@@ -478,9 +479,9 @@ TEST_F(Host, AResizeKeepsTheCpusThatStay) {
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
 }
 
-TEST_F(Host, WhatIsInPiecesIsRepackedOnDemand) {
-  std::ofstream(terms_.cpus.state_file) << R"({"policyName":"static","defaultCpuSet":"0,3,5,7",)"
-                                        << R"("entries":{"a":{"c":"1-2,4,6"}},"checksum":0})";
+TEST_F(Host, FragmentedCpusAreRepackedOnRequest) {
+  std::ofstream(options_.cpus.state_file) << R"({"policyName":"static","defaultCpuSet":"0,3,5,7",)"
+                                          << R"("entries":{"a":{"c":"1-2,4,6"}},"checksum":0})";
   set_declared_pods({pinned("a", "4")});
   run("a");
   manager_->reconcile();
@@ -501,14 +502,14 @@ TEST_F(Host, WhatIsInPiecesIsRepackedOnDemand) {
   EXPECT_EQ(manager_->view().repaired, 0U);
 }
 
-TEST_F(Host, NobodyIsRepackedWhereNobodyIsMoved) {
-  terms_.cpus.mode = Mode::kObserve;
+TEST_F(Host, InObserveModeRepackMovesNoContainer) {
+  options_.cpus.mode = Mode::kObserve;
   restart();
   manager_->reconcile();
   EXPECT_TRUE(manager_->repack(true));
   EXPECT_EQ(manager_->repack(false).error().what,
             "mode observe moves nobody: ask with --dry-run what would be");
-  terms_.cpus.policy = Policy::kNone;
+  options_.cpus.policy = Policy::kNone;
   restart();
   manager_->reconcile();
   EXPECT_EQ(manager_->repack(true).error().what,

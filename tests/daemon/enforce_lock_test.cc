@@ -27,7 +27,7 @@ class EnforceLockTest : public testing::Test {
   std::optional<test::TestCgroup> cgroup;
 };
 
-TEST_F(EnforceLockTest, TheSecondIsRefusedUntilTheFirstEnds) {
+TEST_F(EnforceLockTest, TheSecondIsRejectedUntilTheFirstExits) {
   {
     const auto first = EnforceLock::take(cgroup->path());
     ASSERT_TRUE(first) << first.error().what;

@@ -31,7 +31,7 @@ struct FakeObserver final : Observer {
 };
 
 struct FakeActuator final : Actuator {
-  void arm(std::span<const PodReading> pods) override { armed = pods.size(); }
+  void update_kill_fds(std::span<const PodReading> pods) override { armed = pods.size(); }
   Outcome act(const Decision& decision) override {
     ++acts;
     armed_when_acting = armed;
@@ -50,10 +50,10 @@ struct FakeReporter final : Reporter {
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) override {
     changed = snapshot.cgroups_changed;
-    told += outcomes.size();
+    received += outcomes.size();
     victims = verdict.after.victims.size();
   }
-  std::size_t told = 0, victims = 0;
+  std::size_t received = 0, victims = 0;
   bool changed = false;
 };
 
@@ -83,12 +83,12 @@ class EngineTest : public testing::Test {
                 observer,
                 actuator,
                 reporter,
-                TurnMeter([] { return Instant{}; }, &allocations_on_this_thread),
+                TurnMeter([] { return Instant{}; }, &thread_allocation_count),
                 SweepSchedule([] { return spent; }),
-                [this](const report::TurnCost& told) { cost = told; }};
+                [this](const report::TurnCost& received) { cost = received; }};
 };
 
-TEST_F(EngineTest, SweepsOncePerPeriodAndLooksAtTheNodeInBetween) {
+TEST_F(EngineTest, SweepsOncePerPeriodAndReadsTheNodeInBetween) {
   turn(0, 2_GiB);
   EXPECT_EQ(observer.depths, Depths{SnapshotScope::kCgroups});
   turn(500, 2_GiB);
@@ -113,18 +113,18 @@ TEST_F(EngineTest, SweepsLessOftenWhereItWouldCostTooMuch) {
   EXPECT_EQ(cost.sweep_period, std::chrono::seconds(1)) << "it is cheap again";
 }
 
-TEST_F(EngineTest, SweepsOnThePassThatTripsAndArmsBeforeItActs) {
+TEST_F(EngineTest, SweepsWhenAThresholdIsCrossedAndOpensKillFdsBeforeActing) {
   turn(0, 2_GiB);
   story.pod("born_since", 1_GiB);
   turn(500, 100_MiB);
   EXPECT_EQ(observer.depths, (Depths{SnapshotScope::kNode, SnapshotScope::kDecision}));
   EXPECT_EQ(actuator.acts, 1u);
   EXPECT_EQ(actuator.armed_when_acting, 1u);
-  EXPECT_EQ(reporter.told, 1u);
+  EXPECT_EQ(reporter.received, 1u);
   EXPECT_EQ(reporter.victims, 1u) << "the report shows what the acts have taught";
 }
 
-TEST_F(EngineTest, NobodyIsChosenByAPassThatLeftSleepersAsTheyWere) {
+TEST_F(EngineTest, NoPodIsChosenFromAPassThatSkippedIdleCgroups) {
   story.pod("hog", 1_GiB);
   observer.changed = true;
   turn(0, 100_MiB);
@@ -133,7 +133,7 @@ TEST_F(EngineTest, NobodyIsChosenByAPassThatLeftSleepersAsTheyWere) {
   EXPECT_TRUE(reporter.changed) << "but what it found new is not";
 }
 
-TEST_F(EngineTest, AFailedActIsTriedAgain) {
+TEST_F(EngineTest, AFailedActionIsRetried) {
   story.pod("hog", 1_GiB);
   actuator.result = Outcome::Result::kFailed;
   turn(0, 100_MiB);
@@ -141,7 +141,7 @@ TEST_F(EngineTest, AFailedActIsTriedAgain) {
   EXPECT_EQ(actuator.acts, 2u);
 }
 
-TEST_F(EngineTest, LearnsTheEndOfWhatItStartedAndTellsIt) {
+TEST_F(EngineTest, RecordsAndReportsTheEndOfAsyncActions) {
   story.pod("db", 1_GiB);
   Outcome end;
   end.decision.act = Act::kReclaim;
@@ -154,13 +154,13 @@ TEST_F(EngineTest, LearnsTheEndOfWhatItStartedAndTellsIt) {
             Instant{})
       << "used up: no threshold of it is crossed";
   EXPECT_GT(engine.history().disk_settles_at, at_ms(400)) << "it was learnt";
-  EXPECT_EQ(reporter.told, 1u);
+  EXPECT_EQ(reporter.received, 1u);
   turn(600, 2_GiB);
-  EXPECT_EQ(reporter.told, 1u) << "told once";
+  EXPECT_EQ(reporter.received, 1u) << "told once";
   EXPECT_EQ(observer.asked, 0) << "no disk is short";
 }
 
-TEST_F(EngineTest, WhatWasBegunInEnforceIsCollectedInObserve) {
+TEST_F(EngineTest, ActionsStartedInEnforceModeAreCollectedInObserveMode) {
   Outcome end;
   end.decision.act = Act::kReclaim;
   end.result = Outcome::Result::kDone;
@@ -169,12 +169,12 @@ TEST_F(EngineTest, WhatWasBegunInEnforceIsCollectedInObserve) {
   actuator.to_end = {end};
   engine.use(dry);
   turn(500, 2_GiB);
-  EXPECT_EQ(reporter.told, 1u);
+  EXPECT_EQ(reporter.received, 1u);
   turn(600, 2_GiB);
-  EXPECT_EQ(reporter.told, 1u);
+  EXPECT_EQ(reporter.received, 1u);
 }
 
-TEST_F(EngineTest, ResumesTheGraceOfAFormerLife) {
+TEST_F(EngineTest, ResumesAGracePeriodAfterARestart) {
   Victim victim;
   victim.pod = story.reading(story.pod("web", 1_GiB)).pod;
   victim.cgroup = story.reading(0).cgroup;
@@ -196,14 +196,14 @@ TEST_F(EngineTest, TheTurnThatKillsAllocatesNothing) {
   observer.depths.reserve(8);
   observer.ms = 600;
   observer.available = 100_MiB;
-  const auto before = allocations_on_this_thread();
+  const auto before = thread_allocation_count();
   engine.turn(at_ms(600));
-  const auto after = allocations_on_this_thread();
+  const auto after = thread_allocation_count();
   EXPECT_EQ(actuator.acts, 1u);
   EXPECT_EQ(after - before, 0u);
   EXPECT_EQ(cost.allocations, 0u);
   EXPECT_EQ(cost.scope, SnapshotScope::kCgroups);
-  EXPECT_GT(allocations_on_this_thread(), 0u) << "the counter counts";
+  EXPECT_GT(thread_allocation_count(), 0u) << "the counter counts";
 }
 
 }  // namespace

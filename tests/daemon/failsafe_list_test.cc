@@ -50,29 +50,29 @@ class FailsafeListTest : public testing::Test {
     pod.cgroup = cgroup.id();
     act::HostActuator actuator([&](CgroupId) { return cgroup.directory(); }, &observe::now);
     NoReporter reporter;
-    FailsafeList standby(reporter, actuator, root,
-                         [](const Snapshot&, std::span<const Decision>) {});
-    standby.adopt(policy());
+    FailsafeList failsafe_list(reporter, actuator, root,
+                               [](const Snapshot&, std::span<const Decision>) {});
+    failsafe_list.reconfigure(policy());
     Snapshot snapshot = story.snapshot(1'000, 2_GiB);
-    actuator.arm(snapshot.pods);
+    actuator.update_kill_fds(snapshot.pods);
     Verdict verdict;
     judge(policy(), snapshot, {}, verdict);
-    standby.report_turn(snapshot, verdict, {});
+    failsafe_list.report_turn(snapshot, verdict, {});
     if (adopted_without_threshold) {
       Policy none = policy();
       none.thresholds.clear();
-      standby.adopt(none);
+      failsafe_list.reconfigure(none);
       judge(none, snapshot, {}, verdict);
-      standby.report_turn(snapshot, verdict, {});
+      failsafe_list.report_turn(snapshot, verdict, {});
     }
-    standby.beat(observe::now() - act::Sentinel::kOverdue * 2);
+    failsafe_list.beat(observe::now() - act::Sentinel::kOverdue * 2);
     return wait_for(child, 2000).has_value();
   }
 
   std::string root = testing::TempDir() + "headroom-standby-XXXXXX";
 };
 
-TEST_F(FailsafeListTest, TheListIsKilledFromWhileThereIsAHardThreshold) {
+TEST_F(FailsafeListTest, TheListIsUsedWhileThereIsAHardThreshold) {
   EXPECT_TRUE(is_killed(false));
 }
 

@@ -33,7 +33,7 @@ TEST(SystemContainers, AreWhereTheConfigurationSays) {
   EXPECT_EQ(paths_of(config, "misc").front(), "/system.slice");
 }
 
-TEST(RuntimeContainerNames, LooksAgainForAWhileAndRemembers) {
+TEST(RuntimeContainerNames, RetriesForAWhileAndCaches) {
   const test::TempDir root;
   const std::string id(64, 'e');
   const auto bundle =
@@ -48,7 +48,7 @@ TEST(RuntimeContainerNames, LooksAgainForAWhileAndRemembers) {
   EXPECT_EQ(names.find(id)->container, "app");
 }
 
-TEST(RuntimeContainerNames, GivesUpOnWhatNobodyTells) {
+TEST(RuntimeContainerNames, StopsRetryingAnUnknownContainer) {
   const test::TempDir root;
   const std::string id(64, 'e');
   RuntimeContainerNames names(nullptr, root.path());

@@ -24,20 +24,20 @@ class KernelEventsTest : public ::testing::Test {
 
   std::vector<std::uint64_t> oom_kills_, exits_;
   KernelEventHandler events_{
-      {.dying = [](CgroupId id) { return id == kVictim; },
+      {.is_victim = [](CgroupId id) { return id == kVictim; },
        .oom_kill = [this](const hr_event& e) { oom_kills_.push_back(e.cgroup); },
        .exited = [this](const hr_event& e) { exits_.push_back(e.cgroup); }}};
 };
 
-TEST_F(KernelEventsTest, OnePassIsForACrowd) {
+TEST_F(KernelEventsTest, ManyEventsCauseOneSweep) {
   take(HR_EVENT_CREATED, 1, 10ms);
   take(HR_EVENT_REMOVED, 2, 12ms);
   take(HR_EVENT_CREATED, 3, 59ms);
-  EXPECT_EQ(events_.due(), Instant(10ms) + KernelEventHandler::kSettle);
+  EXPECT_EQ(events_.due(), Instant(10ms) + KernelEventHandler::kBatchDelay);
   EXPECT_EQ(events_.due(), std::nullopt) << "asked for once";
 }
 
-TEST_F(KernelEventsTest, AVictimsEndIsNotWaitedFor) {
+TEST_F(KernelEventsTest, AVictimsRemovalCausesASweepAtOnce) {
   take(HR_EVENT_CREATED, 1, 10ms);
   take(HR_EVENT_UNPOPULATED, kVictim.value, 20ms);
   EXPECT_EQ(events_.due(), Instant(20ms));
@@ -45,12 +45,12 @@ TEST_F(KernelEventsTest, AVictimsEndIsNotWaitedFor) {
   EXPECT_EQ(events_.due(), Instant(30ms));
 }
 
-TEST_F(KernelEventsTest, ACgroupThatEmptiesByItselfAsksForNothing) {
+TEST_F(KernelEventsTest, AnEmptyingCgroupThatIsNoVictimCausesNoSweep) {
   take(HR_EVENT_UNPOPULATED, 1, 10ms);
   EXPECT_EQ(events_.due(), std::nullopt);
 }
 
-TEST_F(KernelEventsTest, KillsAndExitsArePassedOnAndAskForNothing) {
+TEST_F(KernelEventsTest, KillsAndExitsAreForwardedAndCauseNoSweep) {
   take(HR_EVENT_OOM_KILL, 4, 10ms);
   take(HR_EVENT_EXIT, 5, 10ms);
   EXPECT_EQ(oom_kills_, std::vector<std::uint64_t>{4});
@@ -58,7 +58,7 @@ TEST_F(KernelEventsTest, KillsAndExitsArePassedOnAndAskForNothing) {
   EXPECT_EQ(events_.due(), std::nullopt);
 }
 
-TEST_F(KernelEventsTest, AnEventOfALaterKernelIsPassedOver) {
+TEST_F(KernelEventsTest, AnUnknownEventIsIgnored) {
   hr_event event{};
   event.kind = 99;
   events_.take(event);

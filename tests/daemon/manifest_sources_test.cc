@@ -12,12 +12,12 @@ namespace {
 
 std::vector<std::string> directories(const config::Config& config) {
   std::vector<std::string> paths;
-  for (const observe::ManifestSource& place : manifest_places(config))
+  for (const observe::ManifestSource& place : manifest_sources(config))
     paths.push_back(place.directory.string());
   return paths;
 }
 
-TEST(ManifestPlaces, AreTheOperatorsAndThatOfHeadroomctlRun) {
+TEST(ManifestSourcesTest, AreTheOperatorsDirectoryAndThatOfHeadroomctlRun) {
   config::Config config;
   EXPECT_EQ(directories(config),
             (std::vector<std::string>{"/etc/headroom/manifests", "/run/headroom/manifests"}));

@@ -5,7 +5,7 @@
 #include "config/temp_dir.h"
 #include "daemon/dbus_handlers.h"
 #include "daemon/status/status_file.h"
-#include "judge/admission_node.h"
+#include "judge/admission/admission_node.h"
 #include "manifest/node_manifest.h"
 #include "support/story.h"
 
@@ -24,8 +24,10 @@ using namespace test;
 using nlohmann::json;
 
 struct Behind final : Reporter {
-  int told = 0;
-  void report_turn(const Snapshot&, const Verdict&, std::span<const Outcome>) override { ++told; }
+  int received = 0;
+  void report_turn(const Snapshot&, const Verdict&, std::span<const Outcome>) override {
+    ++received;
+  }
 };
 
 // A node of 4 CPUs and 4 GiB whose pods ask for what they are given.
@@ -33,16 +35,16 @@ class StatusOfNode : public testing::Test {
  protected:
   StatusOfNode() : story(Policy{}) {
     story.policy.thresholds = {memory_below(100_MiB)};
-    keeper.adopt(terms(), story.policy);
+    keeper.reconfigure(options(), story.policy);
   }
 
-  static NodeOptions terms() {
-    NodeOptions terms;
-    terms.name = "n1";
-    terms.labels = {{"zone", "a"}};
-    terms.reserved.kube.amounts.cpu = MilliCpu{500};
-    terms.reserved.system.amounts.memory = 412_MiB;
-    return terms;
+  static NodeOptions options() {
+    NodeOptions options;
+    options.name = "n1";
+    options.labels = {{"zone", "a"}};
+    options.reserved.kube.amounts.cpu = MilliCpu{500};
+    options.reserved.system.amounts.memory = 412_MiB;
+    return options;
   }
   void add(const std::string& name, Asks asks) {
     const std::size_t index = story.pod(name, 10_MiB);
@@ -72,7 +74,7 @@ class StatusOfNode : public testing::Test {
        .wall_clock = [this] { return report::Seconds(std::chrono::seconds(wall)); }}};
 };
 
-TEST_F(StatusOfNode, IsCapacityLessReservesAndWhatPodsWerePromised) {
+TEST_F(StatusOfNode, HasCapacityMinusReservationsAndRequests) {
   add("web", {.cpu = "1", .memory = "1Gi"});
   add("log", {.cpu = "250m"});
   const auto status = look(0);
@@ -86,16 +88,16 @@ TEST_F(StatusOfNode, IsCapacityLessReservesAndWhatPodsWerePromised) {
   EXPECT_EQ(quantity_in(status->capacity, "ephemeral-storage"), "absent") << "never read";
   EXPECT_EQ(quantity_in(status->requested, "cpu"), "1250m");
   EXPECT_EQ(quantity_in(status->requested, "pods"), "2");
-  EXPECT_EQ(behind.told, 1);
+  EXPECT_EQ(behind.received, 1);
 }
 
-TEST_F(StatusOfNode, ChangesOnlyWithWhatItSays) {
+TEST_F(StatusOfNode, ChangesOnlyWithItsInputs) {
   add("web", {.cpu = "1"});
   look(0);
   look(1000);
   look(2000, 1_GiB);
   EXPECT_EQ(changes, 1);
-  EXPECT_EQ(behind.told, 3) << "every turn is told on";
+  EXPECT_EQ(behind.received, 3) << "every turn is told on";
   add("log", {.cpu = "1"});
   look(3000);
   EXPECT_EQ(changes, 2);
@@ -107,7 +109,7 @@ TEST_F(StatusOfNode, ChangesOnlyWithWhatItSays) {
   EXPECT_EQ(quantity_in(look(10'000)->capacity, "cpu"), "8");
 }
 
-TEST_F(StatusOfNode, TurnsConditionsAndSaysSinceWhen) {
+TEST_F(StatusOfNode, UpdatesConditionsWithTheirTransitionTime) {
   story.policy.pressure_transition = std::chrono::seconds(10);
   look(0);
   wall += 60;
@@ -122,19 +124,19 @@ TEST_F(StatusOfNode, TurnsConditionsAndSaysSinceWhen) {
   EXPECT_FALSE(look(12'000)->conditions[0].holds);
 }
 
-TEST_F(StatusOfNode, WaitsForATurnThatDoesNotAct) {
+TEST_F(StatusOfNode, IsUpdatedOnTurnsWithoutActions) {
   const Snapshot snapshot = story.snapshot(0, 2_GiB);
   judge(story.policy, snapshot, story.history, story.verdict);
   const Outcome outcome;
   keeper.report_turn(snapshot, story.verdict, {&outcome, 1});
   EXPECT_EQ(keeper.current(), nullptr);
-  EXPECT_EQ(behind.told, 1);
+  EXPECT_EQ(behind.received, 1);
 }
 
-TEST_F(StatusOfNode, SaysWhyAllocatableIsNotKnown) {
-  NodeOptions greedy = terms();
+TEST_F(StatusOfNode, ReportsWhyAllocatableIsUnknown) {
+  NodeOptions greedy = options();
   greedy.reserved.kube.amounts.memory = 8_GiB;
-  keeper.adopt(greedy, story.policy);
+  keeper.reconfigure(greedy, story.policy);
   const auto status = look(0);
   EXPECT_TRUE(status->allocatable.empty());
   EXPECT_NE(status->error.find("Expected capacity >= reservation"), std::string::npos);
@@ -144,10 +146,10 @@ TEST_F(StatusOfNode, SaysWhyAllocatableIsNotKnown) {
   EXPECT_FALSE(json::parse(*answer)["pods"][0]["admitted"]) << "unknown is not enough";
 }
 
-TEST_F(StatusOfNode, PodsPerCoreMayBeTheLesserLimit) {
-  NodeOptions few = terms();
+TEST_F(StatusOfNode, PodsPerCoreMayBeTheLowerLimit) {
+  NodeOptions few = options();
   few.pods_per_core = 10;
-  keeper.adopt(few, story.policy);
+  keeper.reconfigure(few, story.policy);
   EXPECT_EQ(quantity_in(look(0)->capacity, "pods"), "40");
 }
 
@@ -156,10 +158,10 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST_F(StatusOfNode, IsReadBackFromItsFileAsItWas) {
+TEST_F(StatusOfNode, IsReadBackFromItsFileUnchanged) {
   story.policy.taints = {
       std::make_shared<const Taint>(Taint{"dedicated", "gpu", TaintEffect::kNoExecute})};
-  keeper.adopt(terms(), story.policy);
+  keeper.reconfigure(options(), story.policy);
   add("web", {.cpu = "1", .memory = "1Gi", .priority = 5});
   Pod ports = pod_asking("dns");
   ports.placement.host_ports = {{53, HostPort::Protocol::kUdp, "10.0.0.1"}};
@@ -167,9 +169,9 @@ TEST_F(StatusOfNode, IsReadBackFromItsFileAsItWas) {
   const auto status = look(0, 50_MiB);
   TempDir dir;
   const auto path = dir.path() / "node.json";
-  { StatusFile(path, std::chrono::milliseconds(0)).submit(status); }
+  { NodeStatusWriter(path, std::chrono::milliseconds(0)).submit(status); }
   auto read = observe::read_nodes(path);
-  ASSERT_EQ(read.complaints, config::Complaints{});
+  ASSERT_EQ(read.diagnostics, config::Diagnostics{});
   ASSERT_EQ(read.nodes.size(), 1u);
   NodeState expected = status->state;
   expected.taints = all_taints(status->state);  // a Node bears its conditions as taints
@@ -191,12 +193,12 @@ TEST_F(StatusOfNode, HasTheShapeOfANode) {
   EXPECT_EQ(node["status"]["conditions"][2]["reason"], "KubeletHasSufficientPID");
 }
 
-TEST_F(StatusOfNode, TheFileShowsTheLatestAndIsWrittenAtMostOnceInAWhile) {
+TEST_F(StatusOfNode, TheFileHasTheLatestStatusAndIsRateLimited) {
   TempDir dir;
   const auto path = dir.path() / "node.json";
   std::uint64_t written = 0;
   {
-    StatusFile file(path, std::chrono::hours(1));
+    NodeStatusWriter file(path, std::chrono::hours(1));
     for (int i = 0; i < 50; ++i) {
       auto status = std::make_shared<report::NodeStatus>();
       status->state.name = "v" + std::to_string(i);
@@ -213,7 +215,7 @@ TEST_F(StatusOfNode, TheFileShowsTheLatestAndIsWrittenAtMostOnceInAWhile) {
 
 TEST_F(StatusOfNode, AFileThatCannotBeWrittenIsCounted) {
   TempDir dir;
-  StatusFile file(dir.path() / "absent/node.json", std::chrono::milliseconds(0));
+  NodeStatusWriter file(dir.path() / "absent/node.json", std::chrono::milliseconds(0));
   file.submit(look(0));
   while (file.failed() == 0)
     std::this_thread::yield();
@@ -258,7 +260,7 @@ TEST_F(StatusOfNode, AnswersWhetherAPodWouldBeAdmitted) {
   EXPECT_EQ(admit_json(status, "").error().what, "there is no Pod in it");
 }
 
-TEST(TaintQuestion, ErrorsAreToldAtOnce) {
+TEST(TaintCallTest, ErrorsAreReportedAtOnce) {
   TempDir dir;
   TaintStore keeper(dir.path());
   ASSERT_TRUE(keeper.configure({}));

@@ -75,13 +75,13 @@ Pod pod_with(std::initializer_list<const char*> names) {
 
 class PodContainers : public testing::TestWithParam<Row> {};
 
-TEST_P(PodContainers, AreThoseTheKubeletTellsOf) {
+TEST_P(PodContainers, AreThoseOfTheKubelet) {
   TempDir dir;
   for (const std::string& path : GetParam().tree)
     fs::create_directories(dir.path() / path);
-  const auto told = std::make_shared<KubeletContainerNames>();
-  told->set({{kMain, {.container = "main"}}, {kLog, {.container = "log"}}});
-  RuntimeContainerNames names(told, dir.path());
+  const auto kubelet_names = std::make_shared<KubeletContainerNames>();
+  kubelet_names->set({{kMain, {.container = "main"}}, {kLog, {.container = "log"}}});
+  RuntimeContainerNames names(kubelet_names, dir.path());
 
   const auto tree = observe::read_pod_tree(dir.path(), GetParam().root);
   ASSERT_EQ(tree.pods.size(), 1u);
@@ -99,7 +99,7 @@ TEST_P(PodContainers, AreThoseTheKubeletTellsOf) {
 INSTANTIATE_TEST_SUITE_P(Captured, PodContainers, testing::ValuesIn(kRows), test::RowName());
 
 // Neither the sandbox nor a monitor is its only container.
-TEST(ContainersOf, OfOneContainerTheOthersAreNone) {
+TEST(ContainersOf, OfASingleContainerTheSandboxIsExcluded) {
   TempDir dir;
   fs::create_directories(dir.path() / (kSlice + "crio-" + kPause + ".scope"));
   fs::create_directories(dir.path() / (kSlice + "crio-conmon-" + kMain + ".scope"));
@@ -114,16 +114,16 @@ TEST(ContainersOf, OfOneContainerTheOthersAreNone) {
 }
 
 // The kubelet tells of a container when it runs; the daemon may have looked before.
-TEST(RuntimeContainerNames, WhoIsToldOfLaterIsKnownThen) {
+TEST(RuntimeContainerNames, AContainerReportedLaterIsKnownThen) {
   TempDir dir;
-  const auto told = std::make_shared<KubeletContainerNames>();
-  RuntimeContainerNames names(told, dir.path());
+  const auto kubelet_names = std::make_shared<KubeletContainerNames>();
+  RuntimeContainerNames names(kubelet_names, dir.path());
   for (int look = 0; look < 20; ++look)
     EXPECT_EQ(names.find(kMain), nullptr);
-  told->set({{kMain, {.container = "main"}}});
+  kubelet_names->set({{kMain, {.container = "main"}}});
   ASSERT_NE(names.find(kMain), nullptr);
   EXPECT_EQ(names.find(kMain)->container, "main");
-  told->set({});
+  kubelet_names->set({});
   EXPECT_NE(names.find(kMain), nullptr) << "what an id stands for never changes";
 }
 

@@ -12,7 +12,7 @@
 namespace headroom::daemon {
 namespace {
 
-TEST(RealTime, IsTheCallingThreadsAloneAndNotInherited) {
+TEST(RealTime, AppliesToTheCallingThreadOnly) {
   bool granted = false;
   int error = 0, own = -1, inherited = -1;
   std::thread([&] {

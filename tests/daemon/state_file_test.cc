@@ -16,7 +16,7 @@ namespace headroom::daemon {
 namespace {
 
 // The first write is short, without an error; the second one says why.
-TEST(StateFile, AShortWriteReportsWhyTheRestWasNotWritten) {
+TEST(StateFile, AShortWriteReturnsItsError) {
   std::string directory = testing::TempDir() + "headroom-state-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   rlimit before{};

@@ -27,11 +27,11 @@ Lines lines(const std::vector<Taint>& taints) {
   return all;
 }
 
-Result<std::vector<Taint>> edit(TaintStore& keeper, const Lines& texts) {
+Result<std::vector<Taint>> edit(TaintStore& store, const Lines& texts) {
   std::vector<TaintEdit> edits;
   for (const std::string& text : texts)
     edits.push_back(parse_taint_edit(text).value());
-  return keeper.edit(edits, false);
+  return store.edit(edits, false);
 }
 
 bool readable(int fd) {
@@ -41,75 +41,75 @@ bool readable(int fd) {
 
 const std::vector<Taint> kConfigured{{"file", "", TaintEffect::kNoSchedule}};
 
-TEST(TaintStore, KeepsEditsOverARestart) {
+TEST(TaintStore, EditsSurviveARestart) {
   test::TempDir dir;
   {
-    TaintStore keeper(dir.path());
-    ASSERT_TRUE(keeper.configure(kConfigured));
-    ASSERT_TRUE(edit(keeper, {"hand=1:NoExecute"}));
+    TaintStore store(dir.path());
+    ASSERT_TRUE(store.configure(kConfigured));
+    ASSERT_TRUE(edit(store, {"hand=1:NoExecute"}));
   }
   TaintStore restarted(dir.path());
   ASSERT_TRUE(restarted.configure(kConfigured));
-  EXPECT_EQ(lines(restarted.in_force()), (Lines{"file:NoSchedule", "hand=1:NoExecute"}));
+  EXPECT_EQ(lines(restarted.active_taints()), (Lines{"file:NoSchedule", "hand=1:NoExecute"}));
   ASSERT_TRUE(edit(restarted, {"file-"}));
   TaintStore again(dir.path());
   ASSERT_TRUE(again.configure(kConfigured));
-  EXPECT_EQ(lines(again.in_force()), Lines{"hand=1:NoExecute"})
+  EXPECT_EQ(lines(again.active_taints()), Lines{"hand=1:NoExecute"})
       << "what was removed by hand is not brought back by the same file";
   ASSERT_TRUE(again.configure({{"new", "", TaintEffect::kNoSchedule}}));
-  EXPECT_EQ(lines(again.in_force()), (Lines{"hand=1:NoExecute", "new:NoSchedule"}));
+  EXPECT_EQ(lines(again.active_taints()), (Lines{"hand=1:NoExecute", "new:NoSchedule"}));
 }
 
-TEST(TaintStore, WakesTheLoopOnceAnEditIsInForce) {
+TEST(TaintStore, WakesTheLoopAfterAnEdit) {
   test::TempDir dir;
-  TaintStore keeper(dir.path());
-  ASSERT_TRUE(keeper.configure({}));
-  EXPECT_FALSE(readable(keeper.edited_fd()));
-  EXPECT_FALSE(edit(keeper, {"absent-"}));
-  EXPECT_FALSE(readable(keeper.edited_fd())) << "nothing has changed";
-  ASSERT_TRUE(edit(keeper, {"a:NoExecute"}));
-  EXPECT_TRUE(readable(keeper.edited_fd()));
-  keeper.clear_edited();
-  EXPECT_FALSE(readable(keeper.edited_fd()));
-  ASSERT_EQ(keeper.shared().size(), 1u);
-  EXPECT_EQ(keeper.shared()[0]->key, "a");
+  TaintStore store(dir.path());
+  ASSERT_TRUE(store.configure({}));
+  EXPECT_FALSE(readable(store.edited_fd()));
+  EXPECT_FALSE(edit(store, {"absent-"}));
+  EXPECT_FALSE(readable(store.edited_fd())) << "nothing has changed";
+  ASSERT_TRUE(edit(store, {"a:NoExecute"}));
+  EXPECT_TRUE(readable(store.edited_fd()));
+  store.clear_edited();
+  EXPECT_FALSE(readable(store.edited_fd()));
+  ASSERT_EQ(store.shared_taints().size(), 1u);
+  EXPECT_EQ(store.shared_taints()[0]->key, "a");
 }
 
-TEST(TaintStore, AnEditThatCannotBeKeptIsNotMade) {
+TEST(TaintStore, AnEditThatCannotBeSavedIsRejected) {
   test::TempDir dir;
-  TaintStore keeper(dir.path() / "absent");
-  EXPECT_FALSE(keeper.configure(kConfigured)) << "said at the start";
-  EXPECT_EQ(lines(keeper.in_force()), Lines{"file:NoSchedule"}) << "and in force all the same";
-  EXPECT_FALSE(edit(keeper, {"a:NoExecute"}));
-  EXPECT_EQ(lines(keeper.in_force()), Lines{"file:NoSchedule"});
+  TaintStore store(dir.path() / "absent");
+  EXPECT_FALSE(store.configure(kConfigured)) << "said at the start";
+  EXPECT_EQ(lines(store.active_taints()), Lines{"file:NoSchedule"}) << "and in force all the same";
+  EXPECT_FALSE(edit(store, {"a:NoExecute"}));
+  EXPECT_EQ(lines(store.active_taints()), Lines{"file:NoSchedule"});
 }
 
-TEST(TaintStore, ADamagedFileIsSetAsideAndTheConfigurationHolds) {
+TEST(TaintStore, ADamagedFileIsMovedAndTheConfigurationApplies) {
   test::TempDir dir;
   std::ofstream(dir.path() / "taints.json") << R"({"boot_id": 1)";
-  TaintStore keeper(dir.path());
-  const auto kept = keeper.configure(kConfigured);
+  TaintStore store(dir.path());
+  const auto kept = store.configure(kConfigured);
   ASSERT_FALSE(kept);
   EXPECT_NE(kept.error().what.find("set aside as .damaged"), std::string::npos);
-  EXPECT_EQ(lines(keeper.in_force()), Lines{"file:NoSchedule"});
+  EXPECT_EQ(lines(store.active_taints()), Lines{"file:NoSchedule"});
   EXPECT_TRUE(std::filesystem::exists(dir.path() / "taints.json.damaged"));
   EXPECT_TRUE(TaintStore(dir.path()).configure(kConfigured));
 }
 
-TEST(TaintStore, AnotherBootsFileCountsAsNone) {
+TEST(TaintStore, AFileOfAnotherBootIsIgnored) {
   test::TempDir dir;
   std::ofstream(dir.path() / "taints.json") << R"({"boot_id": "other", "configured": [],
              "taints": [{"key": "a", "value": "", "effect": "NoExecute"}]})";
-  TaintStore keeper(dir.path());
-  ASSERT_TRUE(keeper.configure({}));
-  EXPECT_TRUE(keeper.in_force().empty());
+  TaintStore store(dir.path());
+  ASSERT_TRUE(store.configure({}));
+  EXPECT_TRUE(store.active_taints().empty());
 }
 
 TaintTimer timer(std::uint64_t cgroup, std::int64_t started) {
   return {CgroupId{cgroup}, at_ms(started), std::chrono::seconds(30)};
 }
 
-TEST(TaintTimersFile, GivesNobodyHisTimeAnew) {
+TEST(TaintTimersFile, ARestartDoesNotRestartTimers) {
   test::TempDir dir;
   ASSERT_TRUE(TaintTimersFile(dir.path()).save({timer(7, 1000), timer(8, 2000)}));
   const auto loaded = TaintTimersFile(dir.path()).load();
@@ -119,7 +119,7 @@ TEST(TaintTimersFile, GivesNobodyHisTimeAnew) {
   EXPECT_EQ((*loaded)[1].due(), at_ms(32'000));
 }
 
-TEST(TaintTimersFile, WritesOnlyWhatIsNews) {
+TEST(TaintTimersFile, WritesOnlyChanges) {
   test::TempDir dir;
   const auto file = dir.path() / "taint-timers.json";
   TaintTimersFile timers(dir.path());
@@ -134,7 +134,7 @@ TEST(TaintTimersFile, WritesOnlyWhatIsNews) {
   EXPECT_TRUE(TaintTimersFile(dir.path()).load()->empty());
 }
 
-TEST(TaintTimersFile, ADamagedOneIsAnError) {
+TEST(TaintTimersFile, ADamagedFileIsAnError) {
   test::TempDir dir;
   std::ofstream(dir.path() / "taint-timers.json") << "[]";
   EXPECT_FALSE(TaintTimersFile(dir.path()).load());

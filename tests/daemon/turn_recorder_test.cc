@@ -20,8 +20,10 @@ using namespace test;
 using namespace std::chrono_literals;
 
 struct Next final : Reporter {
-  void report_turn(const Snapshot&, const Verdict&, std::span<const Outcome>) override { ++told; }
-  std::size_t told = 0;
+  void report_turn(const Snapshot&, const Verdict&, std::span<const Outcome>) override {
+    ++received;
+  }
+  std::size_t received = 0;
 };
 
 struct Pipe {
@@ -74,7 +76,7 @@ class TurnRecorderTest : public testing::Test {
   TurnRecorder recorder{next, policy()};
 };
 
-TEST_F(TurnRecorderTest, WhatIsToldInItsTimeIsRecordedWhole) {
+TEST_F(TurnRecorderTest, TurnsDuringTheRecordingAreRecordedCompletely) {
   story.pod("hog", 1_GiB);
   Pipe pipe;
   turn(0, 2_GiB);  // before it was asked for
@@ -91,7 +93,7 @@ TEST_F(TurnRecorderTest, WhatIsToldInItsTimeIsRecordedWhole) {
   EXPECT_FALSE(replayed->cut_short);
   ASSERT_EQ(replayed->answers.size(), 1u);
   EXPECT_EQ(replayed->answers[0].recorded.at(0).pod->name, "hog");
-  EXPECT_EQ(next.told, 111u);
+  EXPECT_EQ(next.received, 111u);
 }
 
 TEST_F(TurnRecorderTest, APolicyChangedInBetweenIsRecordedToo) {
@@ -104,7 +106,7 @@ TEST_F(TurnRecorderTest, APolicyChangedInBetweenIsRecordedToo) {
   stricter.thresholds = {memory_below(400_MiB)};
   history = carry_over(story.policy, history, stricter);
   story.policy = stricter;
-  recorder.adopt(stricter);
+  recorder.reconfigure(stricter);
   turn(20, 300_MiB);
   turn(1'001, 2_GiB);
   auto tape = recording::TapeReader::open(pipe.drain());
@@ -114,7 +116,7 @@ TEST_F(TurnRecorderTest, APolicyChangedInBetweenIsRecordedToo) {
   EXPECT_EQ(replayed->answers.size(), 1u);
 }
 
-TEST_F(TurnRecorderTest, OneAtATimeAndForASensibleTime) {
+TEST_F(TurnRecorderTest, OneAtATimeAndForAValidDuration) {
   Pipe first, second, third;
   EXPECT_FALSE(recorder.start(std::move(first.to), 0s));
   Pipe again;
@@ -123,7 +125,7 @@ TEST_F(TurnRecorderTest, OneAtATimeAndForASensibleTime) {
             "a recording is under way; try again when it is over");
 }
 
-TEST_F(TurnRecorderTest, AReaderWhoLeavesEndsItAndAnotherMayBegin) {
+TEST_F(TurnRecorderTest, AClosedPipeEndsItAndAnotherMayStart) {
   Pipe gone, next_one;
   ASSERT_TRUE(recorder.start(std::move(gone.to), 60s));
   gone.from.reset();
@@ -134,7 +136,7 @@ TEST_F(TurnRecorderTest, AReaderWhoLeavesEndsItAndAnotherMayBegin) {
   }));
 }
 
-TEST_F(TurnRecorderTest, TurnsThatFindNoRoomAreCountedAndTheNextBeginAnew) {
+TEST_F(TurnRecorderTest, LostTurnsAreCountedAndFollowedByANewBaseline) {
   for (int i = 0; i < 1'000; ++i)
     story.pod("pod" + std::to_string(i), 1_MiB);
   Pipe pipe;  // nobody reads yet

@@ -49,7 +49,7 @@ class VictimsFileTest : public testing::Test {
   fs::path directory;
 };
 
-TEST_F(VictimsFileTest, ATaintComesBackAsTheReason) {
+TEST_F(VictimsFileTest, ATaintIsRestoredAsTheReason) {
   Victim saved = victim("guest", Victim::Phase::kTerminating);
   saved.reason.cause = Cause::kTaint;
   saved.reason.taint =
@@ -64,7 +64,7 @@ TEST_F(VictimsFileTest, ATaintComesBackAsTheReason) {
   EXPECT_EQ(*back.taint, *saved.reason.taint);
 }
 
-TEST_F(VictimsFileTest, APartComesBackAsThatPart) {
+TEST_F(VictimsFileTest, APartialEvictionIsRestored) {
   Victim saved = victim("family", Victim::Phase::kTerminating);
   saved.part = {.unit = EvictionUnit::kProcess,
                 .cgroup = CgroupId{12},
@@ -81,7 +81,7 @@ TEST_F(VictimsFileTest, APartComesBackAsThatPart) {
   EXPECT_EQ(loaded->at(1).reason.cause, Cause::kStuck);
 }
 
-TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
+TEST_F(VictimsFileTest, SavedVictimsAreRestored) {
   const Victim saved = victim("deaf", Victim::Phase::kTerminating);
   ASSERT_TRUE(VictimsFile(directory).save({saved}));
   const auto loaded = VictimsFile(directory).load();
@@ -102,7 +102,7 @@ TEST_F(VictimsFileTest, WhatIsSavedComesBackWhole) {
   EXPECT_EQ(back.reason.first_crossed, at_ms(900));
 }
 
-TEST_F(VictimsFileTest, WhatIsLeftToDoComesBackToo) {
+TEST_F(VictimsFileTest, RemainingStepsAreRestoredToo) {
   Victim saved = victim("db", Victim::Phase::kPreStop);
   saved.sigterm_due = at_ms(29'000);
   saved.reason.limit = StorageLimit::kEmptyDir;
@@ -139,14 +139,14 @@ TEST_F(VictimsFileTest, NoFileIsNoVictims) {
   EXPECT_TRUE(loaded->empty());
 }
 
-TEST_F(VictimsFileTest, AnotherBootsVictimsAreNobody) {
+TEST_F(VictimsFileTest, VictimsOfAnotherBootAreIgnored) {
   std::ofstream(file()) << R"({"boot_id": "another", "victims": [{"uid": "x"}]})";
   const auto loaded = VictimsFile(directory).load();
   ASSERT_TRUE(loaded);
   EXPECT_TRUE(loaded->empty());
 }
 
-TEST_F(VictimsFileTest, ADamagedFileIsSetAsideAndSaidSo) {
+TEST_F(VictimsFileTest, ADamagedFileIsMovedAndReported) {
   std::ofstream(file()) << R"({"boot_id": "ha)";
   const auto loaded = VictimsFile(directory).load();
   ASSERT_FALSE(loaded);
@@ -155,7 +155,7 @@ TEST_F(VictimsFileTest, ADamagedFileIsSetAsideAndSaidSo) {
   EXPECT_TRUE(fs::exists(directory / "victims.json.damaged"));
 }
 
-TEST_F(VictimsFileTest, NothingNewIsNotWrittenAgain) {
+TEST_F(VictimsFileTest, UnchangedVictimsAreNotWrittenAgain) {
   VictimsFile victims(directory);
   const std::vector<Victim> one{victim("deaf", Victim::Phase::kTerminating)};
   ASSERT_TRUE(victims.save(one));
@@ -166,7 +166,7 @@ TEST_F(VictimsFileTest, NothingNewIsNotWrittenAgain) {
   EXPECT_TRUE(fs::exists(file())) << "another phase: written";
 }
 
-TEST_F(VictimsFileTest, WhatWasOnlyPretendedIsNotCarriedOver) {
+TEST_F(VictimsFileTest, DryRunVictimsAreNotSaved) {
   VictimsFile victims(directory);
   ASSERT_TRUE(victims.save(
       {victim("web", Victim::Phase::kTerminating), victim("hog", Victim::Phase::kDryRun)}));
@@ -185,7 +185,7 @@ TEST_F(VictimsFileTest, ANameThatIsNotUtf8IsSavedAndLoaded) {
   EXPECT_EQ(loaded->front().pod->name, "web\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-TEST_F(VictimsFileTest, AFailedWriteIsAnErrorAndTriedAgain) {
+TEST_F(VictimsFileTest, AFailedWriteIsAnErrorAndRetried) {
   VictimsFile victims(directory / "not-there");
   const std::vector<Victim> one{victim("deaf", Victim::Phase::kTerminating)};
   EXPECT_FALSE(victims.save(one));

@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   if (file < 0 || write(file, bytes, size) != static_cast<ssize_t>(size)) std::abort();
   config::CommandLine line;
   line.config = {"/proc/self/fd/" + std::to_string(file)};
-  const config::LoadResult heard = config::read(line);
-  fuzz::promise(config::load(line).has_value() == heard.complaints.empty(),
+  const config::LoadResult loaded = config::read(line);
+  fuzz::promise(config::load(line).has_value() == loaded.diagnostics.empty(),
                 "a complaint is a refusal, and a refusal has its complaint");
   close(file);
   return 0;

@@ -28,7 +28,7 @@ std::string answer() {
 // As headroomd reads it.
 Pod pod_of(const std::string& text) {
   const auto read = observe::parse_manifests(text, "f");
-  EXPECT_TRUE(read.complaints.empty()) << to_string(read.complaints.front());
+  EXPECT_TRUE(read.diagnostics.empty()) << to_string(read.diagnostics.front());
   EXPECT_EQ(read.pods.size(), 1u) << text;
   return read.pods.at(0);
 }

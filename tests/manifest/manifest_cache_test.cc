@@ -64,8 +64,8 @@ TEST_F(ManifestShelfTest, TheFirstPlaceKnowsBetterAndTheOtherIsTold) {
   const auto seen = read();
   EXPECT_EQ(names(seen), Names{"a"});
   EXPECT_EQ(seen.manifests.of_kubelet, std::set<std::string>{"u1"});
-  ASSERT_EQ(seen.manifests.complaints.size(), 1u);
-  EXPECT_NE(seen.manifests.complaints[0].what.find("duplicate uid u1"), std::string::npos);
+  ASSERT_EQ(seen.manifests.diagnostics.size(), 1u);
+  EXPECT_NE(seen.manifests.diagnostics[0].what.find("duplicate uid u1"), std::string::npos);
   EXPECT_TRUE(seen.manifests.kubelet_complaints.empty());
 }
 
@@ -100,8 +100,8 @@ TEST_F(ManifestShelfTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) 
   const auto seen = read();
   EXPECT_EQ(names(seen), Names{"good"});
   EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 1u);
-  ASSERT_EQ(seen.manifests.complaints.size(), 1u);
-  EXPECT_EQ(seen.manifests.complaints[0].file, (ours() / "bad.yaml").string());
+  ASSERT_EQ(seen.manifests.diagnostics.size(), 1u);
+  EXPECT_EQ(seen.manifests.diagnostics[0].file, (ours() / "bad.yaml").string());
 }
 
 // It runs: left out, it would be a pod of priority 0 without requests, and evicted first.
@@ -130,7 +130,7 @@ TEST_F(ManifestShelfTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
   EXPECT_EQ(pod.containers[0].requests.at("memory").value(), 64 << 20);
   EXPECT_EQ(pod.placement.tolerations.size(), 1u) << "what is not understood tolerates nothing";
   EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 2u) << "the operator and the quantity";
-  EXPECT_EQ(seen.manifests.complaints.size(), 2u) << "the operator's own file is still refused";
+  EXPECT_EQ(seen.manifests.diagnostics.size(), 2u) << "the operator's own file is still refused";
 }
 
 // The commands of a kubelet's pods are the kubelet's to run, in the container, through the runtime.
@@ -170,7 +170,7 @@ TEST_F(ManifestShelfTest, ADirectoryThatIsNotThereHoldsNothing) {
   write(ours() / "b.yaml", pod("b", "u2"));
   const auto seen = read();
   EXPECT_EQ(names(seen), Names{"b"});
-  EXPECT_TRUE(seen.manifests.complaints.empty() && seen.manifests.kubelet_complaints.empty());
+  EXPECT_TRUE(seen.manifests.diagnostics.empty() && seen.manifests.kubelet_complaints.empty());
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ using test::RowName;
 using test::TempDir;
 using namespace std::chrono_literals;
 
-std::vector<std::string> said(const config::Complaints& complaints) {
+std::vector<std::string> said(const config::Diagnostics& diagnostics) {
   std::vector<std::string> lines;
-  for (const config::Complaint& complaint : complaints)
-    lines.push_back(to_string(complaint));
+  for (const config::Diagnostic& diagnostic : diagnostics)
+    lines.push_back(to_string(diagnostic));
   return lines;
 }
 
@@ -38,7 +38,7 @@ std::vector<std::string> names(const std::vector<Pod>& pods) {
 // The one pod of a text that must be good.
 Pod only(const std::string& text) {
   const Manifests manifests = parse_manifests(text, "f");
-  EXPECT_EQ(said(manifests.complaints), std::vector<std::string>{});
+  EXPECT_EQ(said(manifests.diagnostics), std::vector<std::string>{});
   EXPECT_EQ(manifests.pods.size(), 1u);
   return manifests.pods.at(0);
 }
@@ -206,7 +206,7 @@ class Documents : public testing::TestWithParam<Several> {};
 
 TEST_P(Documents, AreAllRead) {
   const Manifests manifests = parse_manifests(GetParam().text, "f");
-  EXPECT_EQ(said(manifests.complaints), std::vector<std::string>{});
+  EXPECT_EQ(said(manifests.diagnostics), std::vector<std::string>{});
   EXPECT_EQ(names(manifests.pods), GetParam().pods);
 }
 
@@ -235,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(Several, Documents, testing::ValuesIn(kSeveral), RowNam
 struct Bad {
   const char* name;
   std::string text;
-  std::vector<std::string> complaints;
+  std::vector<std::string> diagnostics;
 };
 void PrintTo(const Bad& row, std::ostream* out) {
   *out << row.name;
@@ -245,7 +245,7 @@ class BadManifest : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadManifest, IsComplainedOfAndLeftOut) {
   const Manifests manifests = parse_manifests(GetParam().text, "f");
-  EXPECT_EQ(said(manifests.complaints), GetParam().complaints);
+  EXPECT_EQ(said(manifests.diagnostics), GetParam().diagnostics);
   EXPECT_TRUE(manifests.pods.empty());
 }
 
@@ -408,7 +408,7 @@ TEST(Directory, AtRunTimeTheGoodOnesAreKept) {
   const Manifests manifests = read_manifests(dir.path());
   EXPECT_EQ(names(manifests.pods), (std::vector<std::string>{"default/a"}));
   const std::string path = dir.path();
-  EXPECT_EQ(said(manifests.complaints),
+  EXPECT_EQ(said(manifests.diagnostics),
             (std::vector<std::string>{path + "/b.yaml:1: kind Deployment: expected Pod",
                                       path + "/c.yaml: not a regular file"}));
   EXPECT_FALSE(load_manifests(dir.path()));
@@ -421,7 +421,7 @@ TEST(Directory, AUidTwiceIsAMistakeAndTheFirstStays) {
   const Manifests manifests = read_manifests(dir.path());
   EXPECT_EQ(names(manifests.pods), (std::vector<std::string>{"default/a"}));
   const std::string path = dir.path();
-  EXPECT_EQ(said(manifests.complaints),
+  EXPECT_EQ(said(manifests.diagnostics),
             (std::vector<std::string>{path +
                                       "/b.yaml:1: pod other/a: duplicate uid u-1, it is "
                                       "already at " +

@@ -12,8 +12,8 @@ namespace {
 
 std::vector<std::string> said(const NodeManifests& manifests) {
   std::vector<std::string> lines;
-  for (const config::Complaint& complaint : manifests.complaints)
-    lines.push_back(to_string(complaint));
+  for (const config::Diagnostic& diagnostic : manifests.diagnostics)
+    lines.push_back(to_string(diagnostic));
   return lines;
 }
 
@@ -45,7 +45,7 @@ items:
   EXPECT_FALSE(node.conditions[0]) << "the taint that follows from it is what counts";
 }
 
-TEST(NodeManifest, SaysAllThatIsWrongAtOnce) {
+TEST(NodeManifest, ReportsAllErrorsAtOnce) {
   const auto manifests = parse_nodes(R"({
  "kind": "Node",
  "spec": {"taints": [{"key": "a", "effect": "Never"},

@@ -16,10 +16,10 @@ using std::chrono::seconds;
 using test::RowName;
 using Operator = LabelRequirement::Operator;
 
-std::vector<std::string> said(const config::Complaints& complaints) {
+std::vector<std::string> said(const config::Diagnostics& diagnostics) {
   std::vector<std::string> lines;
-  for (const config::Complaint& complaint : complaints)
-    lines.push_back(to_string(complaint));
+  for (const config::Diagnostic& diagnostic : diagnostics)
+    lines.push_back(to_string(diagnostic));
   return lines;
 }
 
@@ -31,7 +31,7 @@ std::string pod_of(const std::string& spec) {
 
 Pod only(const std::string& text) {
   const Manifests manifests = parse_manifests(text, "f");
-  EXPECT_EQ(said(manifests.complaints), std::vector<std::string>{});
+  EXPECT_EQ(said(manifests.diagnostics), std::vector<std::string>{});
   return manifests.pods.empty() ? Pod{} : manifests.pods[0];
 }
 
@@ -110,7 +110,7 @@ TEST(PlacementOf, TakesHostPortsOfWhatRunsThroughout) {
 struct Bad {
   const char* name;
   std::string spec;
-  std::vector<std::string> complaints;
+  std::vector<std::string> diagnostics;
 };
 void PrintTo(const Bad& row, std::ostream* out) {
   *out << row.name;
@@ -118,9 +118,9 @@ void PrintTo(const Bad& row, std::ostream* out) {
 
 class BadPlacement : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadPlacement, IsComplainedOf) {
+TEST_P(BadPlacement, IsReported) {
   const Manifests manifests = parse_manifests(pod_of(GetParam().spec), "f");
-  EXPECT_EQ(said(manifests.complaints), GetParam().complaints);
+  EXPECT_EQ(said(manifests.diagnostics), GetParam().diagnostics);
   EXPECT_TRUE(manifests.pods.empty());
 }
 

@@ -35,7 +35,7 @@ spec:
     lifecycle: {preStop: {httpGet: {port: 80}}}
 )",
                                               "f");
-  ASSERT_TRUE(manifests.complaints.empty()) << to_string(manifests.complaints.front());
+  ASSERT_TRUE(manifests.diagnostics.empty()) << to_string(manifests.diagnostics.front());
   const Pod& pod = manifests.pods.at(0);
   ASSERT_EQ(pod.volumes.size(), 6u);
   EXPECT_EQ(pod.volumes[0].kind, Kind::kEmptyDir);
@@ -71,8 +71,8 @@ spec:
 )",
                                               "f");
   std::vector<int> lines;
-  for (const auto& complaint : manifests.complaints)
-    lines.push_back(complaint.line);
+  for (const auto& diagnostic : manifests.diagnostics)
+    lines.push_back(diagnostic.line);
   EXPECT_EQ(lines, (std::vector<int>{5, 9, 10, 11, 12, 13, 13, 14}));
   EXPECT_TRUE(manifests.pods.empty());
 }

@@ -2,7 +2,7 @@
 // Trees captured from odd machines (tests/fixtures/topology): cores, sockets, nodes and caches are
 // what lscpu makes of them, and their CPUs can all be dealt out, none of them twice.
 #include "judge/cpuset/assign_cpus.h"
-#include "judge/cpuset_pods.h"
+#include "judge/cpuset/cpuset_pods.h"
 #include "observe/node/cpu_topology.h"
 #include "support/fake_sysfs.h"
 

@@ -327,10 +327,10 @@ TEST(CgroupfsSource, AllocatesNothingOnceTheTreeIsKnown) {
                      .children = {full_cgroup("a"), full_cgroup("b")}});
   auto source = open(tree);
   ASSERT_TRUE(source->sweep());
-  const std::uint64_t before = daemon::allocations_on_this_thread();
+  const std::uint64_t before = daemon::thread_allocation_count();
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(source->sweep());
-  EXPECT_EQ(daemon::allocations_on_this_thread() - before, 0u);
+  EXPECT_EQ(daemon::thread_allocation_count() - before, 0u);
 }
 
 TEST(CgroupfsSource, NoRootIsAnError) {

@@ -252,12 +252,12 @@ TEST_F(Registry, AllocatesNothingWhileNothingChanges) {
   const auto record_of = [this](CgroupId id) -> const hr_record* { return &records.at(id); };
   registry.read(record_of);
 
-  const auto before = daemon::allocations_on_this_thread();
+  const auto before = daemon::thread_allocation_count();
   EXPECT_EQ(registry.read(record_of).size(), 2u);
-  EXPECT_EQ(daemon::allocations_on_this_thread(), before);
+  EXPECT_EQ(daemon::thread_allocation_count(), before);
   records[{2}].memory_min = 16 << 20;
   registry.read(record_of);
-  EXPECT_GT(daemon::allocations_on_this_thread(), before) << "the counter counts";
+  EXPECT_GT(daemon::thread_allocation_count(), before) << "the counter counts";
 }
 
 TEST_F(Registry, ReadAgainItLooksAtWhatIsNewAlone) {

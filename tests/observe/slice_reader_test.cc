@@ -63,7 +63,7 @@ TEST(SliceReader, ReadsEveryKnobThatIsWanted) {
                                            .memory_oom_group = true,
                                            .pids_max = Tasks{100},
                                            .hugetlb_max = {{2_MiB, 2_MiB}}}));
-  EXPECT_EQ(reading.lacking, Words{});
+  EXPECT_EQ(reading.missing_controllers, Words{});
   EXPECT_EQ(reading.memory, 12_KiB);
   EXPECT_EQ(reading.tasks, Tasks{7});
   EXPECT_EQ(reading.cpu, std::chrono::microseconds(1500));
@@ -79,7 +79,8 @@ TEST(SliceReader, WhatDoesNotParseOrIsNotThereIsNotKnown) {
   const SliceReading reading = reader.read("/a.slice", kWanted);
   ASSERT_TRUE(reading.values);
   EXPECT_TRUE(reading.values->empty());
-  EXPECT_EQ(reading.lacking, (Words{"cpu", "pids"})) << "misc is none of those it needs";
+  EXPECT_EQ(reading.missing_controllers, (Words{"cpu", "pids"}))
+      << "misc is none of those it needs";
   EXPECT_FALSE(reading.memory);
   EXPECT_FALSE(reading.cpu);
 }

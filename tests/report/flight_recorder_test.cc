@@ -99,9 +99,9 @@ TEST_F(FlightRecorderTest, ATurnAllocatesNothing) {
     story.pod("pod" + std::to_string(i), 1_MiB);
   record(0, 2_GiB);
   const Snapshot now = story.snapshot(1000, 1_GiB);
-  const auto before = daemon::allocations_on_this_thread();
+  const auto before = daemon::thread_allocation_count();
   recorder.record(now, story.verdict);
-  EXPECT_EQ(daemon::allocations_on_this_thread(), before);
+  EXPECT_EQ(daemon::thread_allocation_count(), before);
 }
 
 TEST_F(FlightRecorderTest, CopiesAreBoundedSharedAndReturned) {

@@ -177,16 +177,16 @@ TEST(Messages, AStepOfTheLadderIsOneLine) {
   EXPECT_EQ(ladder_line({step, kDryRun, 0, {}}),
             "ladder: would " + take + ": memory.available 52Mi, below 300Mi");
   EXPECT_EQ(ladder_line({step, kDone, EAGAIN, {}}), "ladder: " + take + ": there was less");
-  step.act = Act::kSqueeze;
+  step.act = Act::kLowerMemoryHigh;
   step.bytes = 1_GiB;
   EXPECT_EQ(ladder_line({step, kFailed, EAGAIN, {}}),
             "ladder: cannot hold default/hog at 1Gi by memory.high: Resource temporarily "
             "unavailable");
-  step.act = Act::kRestore;
+  step.act = Act::kRestoreMemoryHigh;
   step.bytes.reset();
   EXPECT_EQ(ladder_line({step, kStarted, 0, {}}),
             "ladder: put the memory.high of default/hog back to no limit");
-  step.act = Act::kRelax;
+  step.act = Act::kRaiseMemoryHigh;
   step.part = container_part();
   step.bytes = 60_MiB;
   step.reason.cause = Cause::kStuck;

@@ -2,7 +2,7 @@
 // The node's status as metrics and in the status document.
 #include "report/view/node_status.h"
 
-#include "judge/admission_node.h"
+#include "judge/admission/admission_node.h"
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/metrics.h"
 #include "report/sample.h"

@@ -293,10 +293,10 @@ TEST(Reporter, SteadyTurnsAllocateNothing) {
   const auto report_turn = [&](std::int64_t ms) {
     const Snapshot snapshot = fixture.story.snapshot(ms, 500_MiB);
     judge(fixture.story.policy, snapshot, fixture.story.history, fixture.story.verdict);
-    const auto before = daemon::allocations_on_this_thread();
+    const auto before = daemon::thread_allocation_count();
     fixture.reporter->record({.scope = SnapshotScope::kCgroups, .snapshot = 1ms});
     fixture.reporter->report_turn(snapshot, fixture.story.verdict, {});
-    return daemon::allocations_on_this_thread() - before;
+    return daemon::thread_allocation_count() - before;
   };
   std::int64_t ms = 0;
   for (int warm = 0; warm < 8; ++warm, ms += 1'000)
@@ -311,7 +311,7 @@ TEST(Reporter, ANewPolicyIsPublishedWithItsOwnThresholds) {
   fixture.turn(0, 500_MiB);
   Policy next = policy_with(30s);
   next.mode = Mode::kObserve;
-  fixture.reporter->adopt(next);
+  fixture.reporter->reconfigure(next);
   fixture.story.history = carry_over(fixture.story.policy, fixture.story.history, next);
   fixture.story.policy = next;
   fixture.turn(1'000, 500_MiB);

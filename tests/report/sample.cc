@@ -188,7 +188,7 @@ report::SlicesRef sample_slices() {
                    .actual = {.cpu_weight = CpuWeight{20}, .memory_max = Limit<Bytes>::max()},
                    .differs = {.memory_max = 512_MiB},
                    .memory = 600_MiB,
-                   .over = 600_MiB,
+                   .excess_usage = 600_MiB,
                    .lowering = {.late = true, .missed = 1},
                    .drift = {{"memory.max", 2}, {"slice", 1}}},
                   {.role = Role::kBestEffort,

@@ -38,11 +38,11 @@ std::string_view verb(Act act) {
       return "reclaim";
     case Act::kReclaimCache:
       return "take cache of";
-    case Act::kSqueeze:
+    case Act::kLowerMemoryHigh:
       return "squeeze";
-    case Act::kRelax:
+    case Act::kRaiseMemoryHigh:
       return "relax";
-    case Act::kRestore:
+    case Act::kRestoreMemoryHigh:
       return "restore";
   }
   return "";

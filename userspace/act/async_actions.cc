@@ -9,18 +9,18 @@ namespace headroom::act {
 bool AsyncActions::start(const Decision& decision, Work work) {
   {
     const std::lock_guard lock(mutex_);
-    running_.remove_if([](const RunningAction& errand) { return errand.over; });
+    running_.remove_if([](const RunningAction& action) { return action.finished; });
   }
   if (running_.size() >= kMaxRunning) return false;
-  RunningAction& errand = running_.emplace_back();
+  RunningAction& action = running_.emplace_back();
   try {
-    errand.thread = std::jthread([this, &errand, decision,
+    action.thread = std::jthread([this, &action, decision,
                                   work = std::move(work)](const std::stop_token& stop) {
       const int error = work(stop);
       const std::lock_guard lock(mutex_);
       ended_.push_back(Outcome{
           .decision = decision, .result = Outcome::Result::kDone, .error = error, .at = now_()});
-      errand.over = true;
+      action.finished = true;
     });
   } catch (const std::system_error&) {
     running_.pop_back();

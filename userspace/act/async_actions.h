@@ -32,7 +32,7 @@ class AsyncActions {
 
  private:
   struct RunningAction {
-    bool over = false;  // guarded by mutex_
+    bool finished = false;  // guarded by mutex_
     std::jthread thread;
   };
 

@@ -15,7 +15,7 @@ class DryActuator final : public Actuator {
   // `real` outlives this: what it began before the mode changed is still collected.
   explicit DryActuator(Now now, Actuator* real = nullptr) : now_(now), real_(real) {}
 
-  void arm(std::span<const PodReading>) override {}
+  void update_kill_fds(std::span<const PodReading>) override {}
   Outcome act(const Decision& decision) override {
     return Outcome{
         .decision = decision, .result = Outcome::Result::kDryRun, .error = 0, .at = now_()};

@@ -41,22 +41,22 @@ Outcome HostActuator::act(const Decision& decision) {
   if (decision.act == Act::kReclaim) return reclaim(decision);
   if (decision.act == Act::kRemove) return remove_volumes(decision);
   if (decision.part.unit == EvictionUnit::kProcess) return signal_process(decision);
-  const CgroupKillFds* armed = kill_fds_.find(cgroup_of(decision));
+  const CgroupKillFds* kill_fds = kill_fds_.find(cgroup_of(decision));
   // Not armed: it vanished before its descriptors could be opened, or we ran out of descriptors.
-  if (!armed) return done(decision, Outcome::Result::kFailed, ENOENT);
-  if (!populated(armed->events.get())) return done(decision, Outcome::Result::kGone);
+  if (!kill_fds) return done(decision, Outcome::Result::kFailed, ENOENT);
+  if (!cgroup_populated(kill_fds->events.get())) return done(decision, Outcome::Result::kGone);
   switch (decision.act) {
     case Act::kKill:
-      return kill(decision, *armed);
+      return kill(decision, *kill_fds);
     case Act::kTerminate:
-      return terminate(decision, *armed);
+      return terminate(decision, *kill_fds);
     case Act::kPreStop:
-      return pre_stop(decision, *armed);
+      return pre_stop(decision, *kill_fds);
     case Act::kReclaimCache:
-    case Act::kSqueeze:
-    case Act::kRelax:
-    case Act::kRestore:
-      return perform_ladder_step(decision, *armed);
+    case Act::kLowerMemoryHigh:
+    case Act::kRaiseMemoryHigh:
+    case Act::kRestoreMemoryHigh:
+      return perform_ladder_step(decision, *kill_fds);
     case Act::kRemove:
     case Act::kReclaim:
       break;  // above: neither needs a living pod
@@ -64,10 +64,10 @@ Outcome HostActuator::act(const Decision& decision) {
   return done(decision, Outcome::Result::kFailed, EINVAL);
 }
 
-Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& armed) const {
-  if (::write(armed.kill.get(), "1", 1) == 1) {
+Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& kill_fds) const {
+  if (::write(kill_fds.kill.get(), "1", 1) == 1) {
     const Outcome killed = done(decision, Outcome::Result::kDone);
-    reaper_->help(armed.directory.get());
+    reaper_->assist(kill_fds.directory.get());
     return killed;
   }
   // ENODEV: the cgroup was removed since it was armed.
@@ -78,11 +78,11 @@ Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& armed)
 // Its descriptor: of one that was signalled before, or opened beforehand; or opened now, as after a
 // restart.
 int HostActuator::process_for(const Decision& decision, Fd& opened) const {
-  for (const InFlight& each : in_flight_)
+  for (const SignalledProcess& each : signalled_processes_)
     if (each.decision.cgroup == decision.cgroup && each.decision.part.is(decision.part))
       return each.process.get();
-  if (const auto* armed = kill_fds_.find(decision.cgroup, decision.part.process))
-    return armed->process.get();
+  if (const auto* kill_fds = kill_fds_.find(decision.cgroup, decision.part.process))
+    return kill_fds->process.get();
   opened.reset(open_process(decision.part.process));
   return opened.get();
 }
@@ -97,34 +97,34 @@ Outcome HostActuator::signal_process(const Decision& decision) {
     return done(decision, Outcome::Result::kFailed, errno);
   }
   const Outcome signalled = done(decision, Outcome::Result::kDone);
-  if (signal == SIGKILL) reaper_->help_process(process);
-  follow(decision, process);
+  if (signal == SIGKILL) reaper_->assist_process(process);
+  track_process(decision, process);
   return signalled;
 }
 
 // No room: its end is not told, and its time runs out.
-void HostActuator::follow(const Decision& decision, int process) {
-  for (InFlight& each : in_flight_)
+void HostActuator::track_process(const Decision& decision, int process) {
+  for (SignalledProcess& each : signalled_processes_)
     if (each.process.get() == process) {
       each.decision = decision;
       return;
     }
-  if (in_flight_.size() == kInFlight) return;
+  if (signalled_processes_.size() == kMaxSignalledProcesses) return;
   if (Fd copy(::fcntl(process, F_DUPFD_CLOEXEC, 0)); copy)
-    in_flight_.push_back({.decision = decision, .process = std::move(copy)});
+    signalled_processes_.push_back({.decision = decision, .process = std::move(copy)});
 }
 
 void HostActuator::collect(std::vector<Outcome>& ended) {
   async_actions_->collect(ended);
-  std::erase_if(in_flight_, [&](const InFlight& each) {
+  std::erase_if(signalled_processes_, [&](const SignalledProcess& each) {
     if (!has_exited(each.process.get())) return false;
     ended.push_back(done(each.decision, Outcome::Result::kGone));
     return true;
   });
 }
 
-Outcome HostActuator::perform_ladder_step(const Decision& decision, const CgroupKillFds& armed) {
-  const int copy = ::fcntl(armed.directory.get(), F_DUPFD_CLOEXEC, 0);
+Outcome HostActuator::perform_ladder_step(const Decision& decision, const CgroupKillFds& kill_fds) {
+  const int copy = ::fcntl(kill_fds.directory.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
   auto directory = std::make_shared<Fd>(copy);
   if (decision.act == Act::kReclaimCache)
@@ -133,21 +133,21 @@ Outcome HostActuator::perform_ladder_step(const Decision& decision, const Cgroup
     });
   if (!memory_high_overrides_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
   const CgroupId cgroup = cgroup_of(decision);
-  if (decision.act == Act::kRestore)
-    return begin(decision, [highs = memory_high_overrides_, limits = limits_,
+  if (decision.act == Act::kRestoreMemoryHigh)
+    return begin(decision, [overrides = memory_high_overrides_, limits = limits_,
                             cgroup](const std::stop_token&) {
       // Else memory.high would be "max" here, and later again what the ladder had set.
       limits->restore(cgroup);
-      return highs->restore(cgroup);
+      return overrides->restore(cgroup);
     });
-  return begin(decision, [highs = memory_high_overrides_, directory, cgroup,
+  return begin(decision, [overrides = memory_high_overrides_, directory, cgroup,
                           bytes = *decision.bytes](const std::stop_token&) {
-    return highs->hold(cgroup, directory->get(), bytes);
+    return overrides->override_high(cgroup, directory->get(), bytes);
   });
 }
 
-Outcome HostActuator::terminate(const Decision& decision, const CgroupKillFds& armed) const {
-  const auto sent = signal_processes(armed.directory.get(), SIGTERM);
+Outcome HostActuator::terminate(const Decision& decision, const CgroupKillFds& kill_fds) const {
+  const auto sent = signal_processes(kill_fds.directory.get(), SIGTERM);
   if (!sent && (sent.error().code == ENODEV || sent.error().code == ENOENT))
     return done(decision, Outcome::Result::kGone);
   if (!sent) return done(decision, Outcome::Result::kFailed, sent.error().code);
@@ -166,10 +166,10 @@ std::vector<FailsafeVictim> HostActuator::open_failsafe_list(
       if (victim.process) victims.push_back(std::move(victim));
       continue;
     }
-    const CgroupKillFds* armed = kill_fds_.find(cgroup_of(decision));
-    if (!armed) continue;
+    const CgroupKillFds* kill_fds = kill_fds_.find(cgroup_of(decision));
+    if (!kill_fds) continue;
     FailsafeVictim victim{
-        decision, copy(armed->directory), copy(armed->kill), copy(armed->events), {}};
+        decision, copy(kill_fds->directory), copy(kill_fds->kill), copy(kill_fds->events), {}};
     if (victim.directory && victim.kill && victim.events) victims.push_back(std::move(victim));
   }
   return victims;
@@ -193,13 +193,13 @@ Outcome HostActuator::reclaim(const Decision& decision) {
   add(decision.steps.images, options_.reclaim_images);
   return begin(decision,
                [commands, deadline = decision.deadline, now = now_](const std::stop_token& stop) {
-                 int trouble = 0;
+                 int first_error = 0;
                  for (const Command& command : commands) {
                    auto child = Child::start(command);
                    const int error = child ? child->wait(deadline, now, stop) : child.error().code;
-                   if (trouble == 0) trouble = error;
+                   if (first_error == 0) first_error = error;
                  }
-                 return trouble;
+                 return first_error;
                });
 }
 
@@ -211,17 +211,17 @@ Outcome HostActuator::remove_volumes(const Decision& decision) {
       directories.push_back(std::move(path));
   }
   return begin(decision, [directories](const std::stop_token& stop) {
-    int trouble = 0;
+    int first_error = 0;
     for (const std::string& directory : directories)
-      if (const auto removed = remove_tree(directory, stop); !removed && trouble == 0)
-        trouble = removed.error().code;
-    return trouble;
+      if (const auto removed = remove_tree(directory, stop); !removed && first_error == 0)
+        first_error = removed.error().code;
+    return first_error;
   });
 }
 
 // The commands are stopped when the pod's grace is over.
-Outcome HostActuator::pre_stop(const Decision& decision, const CgroupKillFds& armed) {
-  const int copy = ::fcntl(armed.directory.get(), F_DUPFD_CLOEXEC, 0);
+Outcome HostActuator::pre_stop(const Decision& decision, const CgroupKillFds& kill_fds) {
+  const int copy = ::fcntl(kill_fds.directory.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
   auto directory = std::make_shared<Fd>(copy);
   return begin(decision, [decision, directory, now = now_](const std::stop_token& stop) {

@@ -40,15 +40,15 @@ class HostActuator final : public Actuator {
         async_actions_(std::make_unique<AsyncActions>(now)),
         limits_(std::move(limits)),
         reaper_(std::make_unique<Reaper>(limits_)) {
-    in_flight_.reserve(kInFlight);
+    signalled_processes_.reserve(kMaxSignalledProcesses);
   }
 
-  void arm(std::span<const PodReading> pods) override { kill_fds_.keep(pods); }
+  void update_kill_fds(std::span<const PodReading> pods) override { kill_fds_.update(pods); }
   Outcome act(const Decision& decision) override;
   void collect(std::vector<Outcome>& ended) override;
   // What holds memory.high for the ladder; without it nothing is held.
-  void hold_with(std::shared_ptr<MemoryHighOverrides> highs) {
-    memory_high_overrides_ = std::move(highs);
+  void set_memory_high_overrides(std::shared_ptr<MemoryHighOverrides> overrides) {
+    memory_high_overrides_ = std::move(overrides);
   }
   // Takes effect with the next act.
   void use(ActuatorOptions options) { options_ = std::move(options); }
@@ -56,32 +56,32 @@ class HostActuator final : public Actuator {
   // Descriptors of their own for the victims of these kills; those who are not armed are left out.
   std::vector<FailsafeVictim> open_failsafe_list(std::span<const Decision> kills) const;
   // What was done for those it killed.
-  ReaperCounts released() const { return reaper_->tally(); }
+  ReaperCounts reaper_counters() const { return reaper_->counters(); }
   Reaper& reaper() { return *reaper_; }
 
-  std::size_t armed() const { return kill_fds_.size(); }
-  std::size_t unarmed() const { return kill_fds_.unarmed(); }
+  std::size_t kill_fds() const { return kill_fds_.size(); }
+  std::size_t missing() const { return kill_fds_.missing(); }
 
  private:
   Outcome done(const Decision& decision, Outcome::Result result, int error = 0) const;
   // One process that was signalled, until it has exited: SIGKILL goes to the one that got SIGTERM.
-  struct InFlight {
+  struct SignalledProcess {
     Decision decision;
     Fd process;
   };
-  static constexpr std::size_t kInFlight = 64;
+  static constexpr std::size_t kMaxSignalledProcesses = 64;
 
   Outcome signal_process(const Decision& decision);
   int process_for(const Decision& decision, Fd& opened) const;
-  void follow(const Decision& decision, int process);
-  Outcome perform_ladder_step(const Decision& decision, const CgroupKillFds& armed);
-  Outcome kill(const Decision& decision, const CgroupKillFds& armed) const;
-  Outcome terminate(const Decision& decision, const CgroupKillFds& armed) const;
+  void track_process(const Decision& decision, int process);
+  Outcome perform_ladder_step(const Decision& decision, const CgroupKillFds& kill_fds);
+  Outcome kill(const Decision& decision, const CgroupKillFds& kill_fds) const;
+  Outcome terminate(const Decision& decision, const CgroupKillFds& kill_fds) const;
 
   Outcome begin(const Decision& decision, AsyncActions::Work work);
   Outcome reclaim(const Decision& decision);
   Outcome remove_volumes(const Decision& decision);
-  Outcome pre_stop(const Decision& decision, const CgroupKillFds& armed);
+  Outcome pre_stop(const Decision& decision, const CgroupKillFds& kill_fds);
 
   KillFds kill_fds_;
   Now now_;
@@ -90,7 +90,7 @@ class HostActuator final : public Actuator {
   std::shared_ptr<SuspendedLimits> limits_;
   std::unique_ptr<Reaper> reaper_;
   std::shared_ptr<MemoryHighOverrides> memory_high_overrides_;
-  std::vector<InFlight> in_flight_;
+  std::vector<SignalledProcess> signalled_processes_;
 };
 
 }  // namespace headroom::act

@@ -27,7 +27,7 @@ struct Level {
 };
 
 // Each level holds a descriptor.
-constexpr std::size_t kDeepest = 512;
+constexpr std::size_t kMaxDepth = 512;
 
 class Removal {
  public:
@@ -47,9 +47,9 @@ class Removal {
 
  private:
   bool enter(Fd directory, std::string name) {
-    if (levels_.size() == kDeepest) return note(ELOOP, name), false;
+    if (levels_.size() == kMaxDepth) return record_error(ELOOP, name), false;
     std::unique_ptr<DIR, CloseDir> listing(::fdopendir(directory.get()));
-    if (!listing) return note(errno, name), false;
+    if (!listing) return record_error(errno, name), false;
     directory.release();  // closedir() closes it
     levels_.push_back({std::move(listing), std::move(name)});
     return true;
@@ -65,16 +65,17 @@ class Removal {
       levels_.back().removed_any = true;
       return;
     }
-    if (errno != EISDIR && errno != EPERM) return note(errno, name);
+    if (errno != EISDIR && errno != EPERM) return record_error(errno, name);
     const int unlink_error = errno;
     struct stat status {};
     if (::fstatat(::dirfd(here), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-      return note(errno, name);
-    if (!S_ISDIR(status.st_mode)) return note(unlink_error, name);
-    if (status.st_dev != device_) return note(EXDEV, name);  // somebody's mount: not ours to empty
+      return record_error(errno, name);
+    if (!S_ISDIR(status.st_mode)) return record_error(unlink_error, name);
+    if (status.st_dev != device_)
+      return record_error(EXDEV, name);  // somebody's mount: not ours to empty
     Fd child(
         ::openat(::dirfd(here), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!child) return note(errno, name);
+    if (!child) return record_error(errno, name);
     enter(std::move(child), name);
   }
 
@@ -89,10 +90,10 @@ class Removal {
     levels_.pop_back();
     if (levels_.empty()) return;
     if (::unlinkat(::dirfd(levels_.back().listing.get()), name.c_str(), AT_REMOVEDIR) != 0)
-      note(errno, name);
+      record_error(errno, name);
   }
 
-  void note(int error, const std::string& name) {
+  void record_error(int error, const std::string& name) {
     if (error == ENOENT || error_ != 0) return;
     error_ = error;
     name_ = name;

@@ -32,7 +32,7 @@ struct DiskConfig {
   std::filesystem::path containerfs;
   PodPaths paths;           // volumes, logs, rootfs
   bool host_paths = false;  // hostPaths
-  Duration measure_every = std::chrono::seconds(60);
+  Duration measure_period = std::chrono::seconds(60);
   std::uint64_t walk_rate = 50'000;  // entries a second
   friend bool operator==(const DiskConfig&, const DiskConfig&) = default;
 };
@@ -58,7 +58,7 @@ enum class BpfUse : std::uint8_t { kAll, kEvents, kNone };
 
 struct Config {
   Policy policy;
-  Settings settings;  // all of it once more, as it was told, for who asks
+  ConfigSettings settings;  // all of it once more, as it was told, for who asks
 
   // The `headroom:` section.
   std::string listen = "127.0.0.1:9750";  // listen; "" turns the HTTP endpoint off
@@ -83,7 +83,7 @@ struct Config {
   SlicesConfig slices;
   KubernetesConfig kubernetes;
   // One is told of (kubernetes.kubelet.url), or was found running: it writes, we observe.
-  bool beside_kubelet = false;
+  bool kubelet_present = false;
   // pressure.memory: joins policy.thresholds when all is read.
   std::optional<Threshold> memory_pressure;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.

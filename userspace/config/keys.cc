@@ -7,7 +7,7 @@
 namespace headroom::config {
 namespace {
 
-using enum KeyType;
+using enum ConfigKeyType;
 
 constexpr std::string_view kNone = "null";
 constexpr bool kRestart = true;
@@ -31,7 +31,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "pods: hard thresholds of memory also hold inside the pods' cgroup; with headroom.slices, "
      "what is enforced"},
     {"localStorageCapacityIsolation", kBoolean, "true", "Evict for limits of local storage"},
-    {"cgroupDriver", kWord, R"("systemd")", "Who names the pods' cgroups", "systemd cgroupfs",
+    {"cgroupDriver", kEnum, R"("systemd")", "Who names the pods' cgroups", "systemd cgroupfs",
      kRestart},
     {"cgroupRoot", kString, R"("/")", "The cgroup the pods' is in", "", kRestart},
     {"kubeletCgroups", kString, R"("")", "The kubelet's own cgroup", "", kRestart},
@@ -56,26 +56,26 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "memory.min"},
     {"memoryThrottlingFactor", kNumber, "0.9",
      "With the gate MemoryQoS, how far from request to limit memory.high is"},
-    {"memorySwap.swapBehavior", kWord, R"("NoSwap")",
+    {"memorySwap.swapBehavior", kEnum, R"("NoSwap")",
      "LimitedSwap: Burstable containers have a share of the node's swap by their requests",
      "NoSwap LimitedSwap"},
     {"singleProcessOOMKill", kBoolean, "false",
      "An OOM kill takes one process, not the whole container"},
-    {"cpuManagerPolicy", kWord, R"("none")", "Whole CPUs of their own for Guaranteed pods",
+    {"cpuManagerPolicy", kEnum, R"("none")", "Whole CPUs of their own for Guaranteed pods",
      "none static"},
     {"cpuManagerPolicyOptions", kStringMap, "{}", "Option of the static policy to true or false"},
     {"cpuManagerReconcilePeriod", kDuration, R"("10s")", "How often all CPU sets are looked at"},
-    {"topologyManagerPolicy", kWord, R"("none")", "CPUs on as few NUMA nodes as will do",
+    {"topologyManagerPolicy", kEnum, R"("none")", "CPUs on as few NUMA nodes as will do",
      "none best-effort restricted single-numa-node"},
-    {"topologyManagerScope", kWord, R"("container")", "What is aligned as one", "container pod"},
+    {"topologyManagerScope", kEnum, R"("container")", "What is aligned as one", "container pod"},
     {"topologyManagerPolicyOptions", kStringMap, "{}", "Option to value"},
-    {"featureGates", kFlagMap, "{}",
+    {"featureGates", kBoolMap, "{}",
      "CPUManagerPolicyAlphaOptions and BetaOptions, CustomCPUCFSQuotaPeriod and MemoryQoS are "
      "heeded, the others let be"},
     {"maxPods", kInteger, "110", "How many pods the node admits"},
     {"podsPerCore", kInteger, "0", "How many for each CPU; 0: no such limit"},
 
-    {"headroom.mode", kWord, R"("observe")", "observe: say what would be done; enforce: do it",
+    {"headroom.mode", kEnum, R"("observe")", "observe: say what would be done; enforce: do it",
      "observe enforce"},
     {"headroom.listen", kString, R"("127.0.0.1:9750")", "Where HTTP is served; empty: nowhere", "",
      kRestart},
@@ -93,15 +93,15 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "The node's status as a v1 Node; empty: no file", "", kRestart},
     {"headroom.nodeName", kString, R"("")", "What the node is called; empty: the host's name"},
     {"headroom.nodeLabels", kStringMap, "{}", "Labels beside hostname, os and arch"},
-    {"headroom.logLevel", kWord, R"("info")", "What the journal gets", "debug info warning error"},
+    {"headroom.logLevel", kEnum, R"("info")", "What the journal gets", "debug info warning error"},
     {"headroom.hardGrace", kDuration, R"("0s")",
      "What a hard eviction grants between SIGTERM and SIGKILL"},
-    {"headroom.evictionUnit", kWord, R"("pod")",
+    {"headroom.evictionUnit", kEnum, R"("pod")",
      "What a kill for want of memory takes: the pod, its worst container, its largest process",
      "pod container process"},
-    {"headroom.evictStaticPods", kWord, R"("never")",
+    {"headroom.evictStaticPods", kEnum, R"("never")",
      "culprit: a static pod over its request and first of the ranking may go", "never culprit"},
-    {"headroom.oomScoreAdj", kWord, R"("leave")",
+    {"headroom.oomScoreAdj", kEnum, R"("leave")",
      "mirror: the processes of pods have oom_score_adj by their place in the ranking",
      "leave mirror"},
     {"headroom.fastestFill", kQuantity, kNone,
@@ -112,7 +112,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.selfCheckPeriod", kDuration, R"("1h")", "How often BPF is compared with the files"},
     {"headroom.cpuBudget", kString, R"("10%")",
      "Of one CPU, for the loop: beyond it cgroups are read less often"},
-    {"headroom.bpf", kWord, R"("all")",
+    {"headroom.bpf", kEnum, R"("all")",
      "What BPF is used for: the sweep and the kernel's events, the events alone, or nothing",
      "all events none", kRestart},
 
@@ -153,21 +153,21 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.disk.removeEmptyDirs", kBoolean, "true",
      "A pod evicted for a disk loses its emptyDirs"},
 
-    {"headroom.cpus.mode", kWord, R"("off")", "CPU pinning: off, say what would be, or do it",
+    {"headroom.cpus.mode", kEnum, R"("off")", "CPU pinning: off, say what would be, or do it",
      "off observe enforce"},
     {"headroom.cpus.stateFile", kString, R"("/var/lib/headroom/cpu_manager_state")",
      "Who has which CPUs"},
     {"headroom.cpus.excludeIsolated", kBoolean, "false", "Leave the CPUs of isolcpus= alone"},
-    {"headroom.cpus.partition", kWord, R"("member")",
+    {"headroom.cpus.partition", kEnum, R"("member")",
      "cpuset.cpus.partition of pods that have CPUs of their own alone", "member isolated"},
     {"headroom.cpus.guardSharedPool", kBoolean, "true",
      "Nobody gets CPUs of its own that the pods in the shared pool requested"},
 
-    {"headroom.slices.mode", kWord, R"("off")",
+    {"headroom.slices.mode", kEnum, R"("off")",
      "The slices between the root and the pods: let be, compared, or kept as they should be",
      "off observe enforce"},
     {"headroom.slices.persistent", kBoolean, "false", "What is set of them outlasts a reboot"},
-    {"headroom.slices.weights", kWord, R"("linear")",
+    {"headroom.slices.weights", kEnum, R"("linear")",
      "How CPU becomes cpu.weight: the kubelet's formula, or runc's", "linear quadratic"},
 
     {"headroom.reclaim.containers", kStrings, kNone, "Command that removes dead containers"},
@@ -210,7 +210,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.kubernetes.api.clientKeyFile", kString, kNone,
      "Its key, where the certificate's file has it not"},
     {"headroom.kubernetes.api.timeout", kDuration, R"("10s")", "Most time for one request"},
-    {"headroom.kubernetes.api.afterEviction", kWord, R"("none")",
+    {"headroom.kubernetes.api.afterEviction", kEnum, R"("none")",
      "What the API server is told of a pod that was evicted: nothing, its status, or that it goes",
      "none status evict delete"},
     {"headroom.kubernetes.api.events", kBoolean, "true", "With an Event for each"},
@@ -224,7 +224,7 @@ std::span<const KeyDescription> all_keys() {
   return kKeys;
 }
 
-const KeyDescription* described(std::string_view path) {
+const KeyDescription* find_config_key(std::string_view path) {
   const auto found = std::find_if(kKeys.begin(), kKeys.end(),
                                   [&](const KeyDescription& key) { return key.path == path; });
   return found == kKeys.end() ? nullptr : &*found;

@@ -9,9 +9,9 @@
 
 namespace headroom::config {
 
-enum class KeyType : std::uint8_t {
+enum class ConfigKeyType : std::uint8_t {
   kString,
-  kWord,  // one of `words`
+  kEnum,  // one of `words`
   kBoolean,
   kInteger,
   kNumber,
@@ -19,21 +19,21 @@ enum class KeyType : std::uint8_t {
   kQuantity,
   kStrings,    // a list
   kStringMap,  // its values are strings
-  kFlagMap,    // its values are booleans
+  kBoolMap,    // its values are booleans
   kTaints,     // a list of key, value, effect
 };
 
 struct KeyDescription {
   std::string_view path;  // "evictionHard", "headroom.disk.walkRate"
-  KeyType type;
+  ConfigKeyType type;
   std::string_view value;  // the default, as JSON; "null": none, or found at start
   std::string_view what;
-  std::string_view words = "";  // "observe enforce"
-  bool restart = false;         // a reload leaves it as it was
+  std::string_view enum_values = "";  // "observe enforce"
+  bool restart = false;               // a reload leaves it as it was
 };
 
 // In the order a file would have them.
 std::span<const KeyDescription> all_keys();
-const KeyDescription* described(std::string_view path);  // null: nothing heeds it
+const KeyDescription* find_config_key(std::string_view path);  // null: nothing heeds it
 
 }  // namespace headroom::config

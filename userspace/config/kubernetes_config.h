@@ -50,7 +50,7 @@ struct ApiConfig : ServerConfig {
   friend bool operator==(const ApiConfig&, const ApiConfig&) = default;
 
   // Whether there is anything to tell it.
-  bool wanted() const { return after_eviction != AfterEviction::kNone || conditions || taints; }
+  bool needs_api() const { return after_eviction != AfterEviction::kNone || conditions || taints; }
 };
 
 struct KubernetesConfig {

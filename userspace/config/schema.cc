@@ -18,9 +18,9 @@ Json object(Json properties) {
       {"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
 }
 
-Json one_of(std::string_view words) {
+Json one_of(std::string_view enum_values) {
   Json list = Json::array();
-  std::istringstream in{std::string(words)};
+  std::istringstream in{std::string(enum_values)};
   for (std::string word; in >> word;)
     list.push_back(word);
   return {{"enum", std::move(list)}};
@@ -42,36 +42,36 @@ Json taints() {
 
 Json type_of(const KeyDescription& key) {
   switch (key.type) {
-    case KeyType::kString:
+    case ConfigKeyType::kString:
       return or_null("string");
-    case KeyType::kWord:
-      return one_of(key.words);
-    case KeyType::kBoolean:
+    case ConfigKeyType::kEnum:
+      return one_of(key.enum_values);
+    case ConfigKeyType::kBoolean:
       return or_null("boolean");
-    case KeyType::kInteger:
+    case ConfigKeyType::kInteger:
       return or_null("integer");
-    case KeyType::kNumber:
+    case ConfigKeyType::kNumber:
       return or_null("number");
-    case KeyType::kDuration:
+    case ConfigKeyType::kDuration:
       return {{"type", Json::array({"string", "null"})},
               {"pattern", "^([-+]?([0-9.]+(ns|us|µs|ms|s|m|h))+|0)$"}};
-    case KeyType::kQuantity:
+    case ConfigKeyType::kQuantity:
       return {{"type", Json::array({"string", "number", "null"})}};
-    case KeyType::kStrings:
+    case ConfigKeyType::kStrings:
       return {{"type", Json::array({"array", "null"})}, {"items", {{"type", "string"}}}};
-    case KeyType::kStringMap:
+    case ConfigKeyType::kStringMap:
       return {{"type", Json::array({"object", "null"})},
               {"additionalProperties", {{"type", "string"}}}};
-    case KeyType::kFlagMap:
+    case ConfigKeyType::kBoolMap:
       return {{"type", Json::array({"object", "null"})},
               {"additionalProperties", {{"type", "boolean"}}}};
-    case KeyType::kTaints:
+    case ConfigKeyType::kTaints:
       return taints();
   }
   return {};
 }
 
-Json described_json(const KeyDescription& key) {
+Json key_schema(const KeyDescription& key) {
   Json json{{"description", key.what}};
   json.update(type_of(key));
   if (Json value = Json::parse(key.value); !value.is_null()) json["default"] = std::move(value);
@@ -96,7 +96,7 @@ std::string json_schema() {
   Json properties{{"apiVersion", one_of("kubelet.config.k8s.io/v1beta1")},
                   {"kind", one_of("KubeletConfiguration")}};
   for (const KeyDescription& key : all_keys())
-    insert_at_path(properties, key.path, described_json(key));
+    insert_at_path(properties, key.path, key_schema(key));
   for (const std::string_view key : kubelet_keys())
     if (!properties.contains(key))
       properties[std::string(key)] = {{"description", "The kubelet's; headroom lets it be"}};

@@ -20,7 +20,7 @@ std::string key_line(std::size_t depth, std::string_view key, std::string_view v
   return line;
 }
 
-std::string with_origin(std::string line, const Setting& setting) {
+std::string with_origin(std::string line, const ConfigSetting& setting) {
   line.resize(std::max(line.size() + 2, kOriginColumn), ' ');
   line += "# " + setting.origin;
   if (!setting.next.empty())
@@ -29,8 +29,8 @@ std::string with_origin(std::string line, const Setting& setting) {
 }
 
 // Opens the maps on the way to a key that are not open yet; the key's own name.
-std::string_view descend(std::string_view path, std::set<std::string, std::less<>>& open,
-                         std::size_t& depth, std::string& text) {
+std::string_view open_parent_maps(std::string_view path, std::set<std::string, std::less<>>& open,
+                                  std::size_t& depth, std::string& text) {
   std::size_t dot = path.find('.'), from = 0;
   for (; dot != std::string_view::npos; from = dot + 1, dot = path.find('.', from), ++depth)
     if (open.emplace(path.substr(0, dot)).second)
@@ -39,24 +39,24 @@ std::string_view descend(std::string_view path, std::set<std::string, std::less<
 }
 
 // JSON is YAML; what is not there is said in a comment.
-std::string value_line(std::size_t depth, std::string_view key, const Setting& setting) {
+std::string value_line(std::size_t depth, std::string_view key, const ConfigSetting& setting) {
   if (setting.value == "null") return with_origin("#" + key_line(depth, key, ""), setting);
   return with_origin(key_line(depth, key, setting.value), setting);
 }
 
 using Key = std::pair<std::string_view, std::string_view>;
-Key key_of(const Setting& setting) {
+Key key_of(const ConfigSetting& setting) {
   return {setting.path, setting.entry};
 }
 
 }  // namespace
 
-std::string as_yaml(const Settings& settings) {
+std::string as_yaml(const ConfigSettings& settings) {
   std::string text = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
   std::set<std::string, std::less<>> open;
-  for (const Setting& setting : settings) {
+  for (const ConfigSetting& setting : settings) {
     std::size_t depth = 0;
-    const std::string_view name = descend(setting.path, open, depth, text);
+    const std::string_view name = open_parent_maps(setting.path, open, depth, text);
     if (setting.entry.empty()) {
       text += value_line(depth, name, setting);
       continue;
@@ -67,24 +67,24 @@ std::string as_yaml(const Settings& settings) {
   return text;
 }
 
-Settings keep_restart_settings(Settings fresh, const Settings& running) {
-  for (Setting& setting : fresh) {
-    const KeyDescription* key = described(setting.path);
+ConfigSettings keep_restart_settings(ConfigSettings loaded, const ConfigSettings& running) {
+  for (ConfigSetting& setting : loaded) {
+    const KeyDescription* key = find_config_key(setting.path);
     if (!key || !key->restart) continue;
-    const auto was = std::find_if(running.begin(), running.end(), [&](const Setting& other) {
+    const auto was = std::find_if(running.begin(), running.end(), [&](const ConfigSetting& other) {
       return key_of(other) == key_of(setting);
     });
     if (was == running.end()) continue;
-    Setting stays = *was;
-    stays.next.clear();
-    stays.next_origin.clear();
-    if (setting.value != stays.value) {
-      stays.next = setting.value;
-      stays.next_origin = setting.origin;
+    ConfigSetting kept = *was;
+    kept.next.clear();
+    kept.next_origin.clear();
+    if (setting.value != kept.value) {
+      kept.next = setting.value;
+      kept.next_origin = setting.origin;
     }
-    setting = std::move(stays);
+    setting = std::move(kept);
   }
-  return fresh;
+  return loaded;
 }
 
 }  // namespace headroom::config

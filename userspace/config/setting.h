@@ -7,7 +7,7 @@
 
 namespace headroom::config {
 
-struct Setting {
+struct ConfigSetting {
   std::string path;    // "headroom.disk.walkRate"
   std::string entry;   // of a map: "memory.available"; else ""
   std::string value;   // as JSON; "null": none, or found by the daemon
@@ -16,12 +16,12 @@ struct Setting {
   std::string next{};
   std::string next_origin{};
 };
-using Settings = std::vector<Setting>;
+using ConfigSettings = std::vector<ConfigSetting>;
 
 // A KubeletConfiguration that says the same, each line with its origin.
-std::string as_yaml(const Settings& settings);
+std::string as_yaml(const ConfigSettings& settings);
 
 // What is in force once these have been adopted by who runs with those: what needs a restart stays.
-Settings keep_restart_settings(Settings fresh, const Settings& running);
+ConfigSettings keep_restart_settings(ConfigSettings loaded, const ConfigSettings& running);
 
 }  // namespace headroom::config

@@ -26,11 +26,11 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-config::Setting setting_of(const Json& json) {
-  config::Setting setting{.path = printable(json.at("path").get<std::string>()),
-                          .entry = printable(json.value("entry", "")),
-                          .value = text_of(json.at("value")),
-                          .origin = printable(json.at("origin").get<std::string>())};
+config::ConfigSetting setting_of(const Json& json) {
+  config::ConfigSetting setting{.path = printable(json.at("path").get<std::string>()),
+                                .entry = printable(json.value("entry", "")),
+                                .value = text_of(json.at("value")),
+                                .origin = printable(json.at("origin").get<std::string>())};
   if (json.contains("next")) {
     setting.next = text_of(json.at("next"));
     setting.next_origin = printable(json.at("nextOrigin").get<std::string>());
@@ -39,13 +39,13 @@ config::Setting setting_of(const Json& json) {
 }
 
 int print_defaults(bool json) {
-  const config::Settings settings = config::default_settings();
+  const config::ConfigSettings settings = config::default_settings();
   if (!json) {
     std::fputs(config::as_yaml(settings).c_str(), stdout);
     return 0;
   }
   Json list = Json::array();
-  for (const config::Setting& each : settings)
+  for (const config::ConfigSetting& each : settings)
     list.push_back({{"path", each.path},
                     {"entry", each.entry},
                     {"value", Json::parse(each.value)},
@@ -70,10 +70,10 @@ int run_config(const ConfigOptions& options) {
 
 }  // namespace
 
-Result<config::Settings> parse_settings(std::string_view result) {
+Result<config::ConfigSettings> parse_settings(std::string_view result) {
   try {
     const Json document = Json::parse(result);
-    config::Settings settings;
+    config::ConfigSettings settings;
     for (const Json& each : document.at("settings"))
       settings.push_back(setting_of(each));
     return settings;

@@ -12,7 +12,7 @@
 namespace headroom::ctl {
 
 // headroomd's answer, read back.
-Result<config::Settings> parse_settings(std::string_view answer);
+Result<config::ConfigSettings> parse_settings(std::string_view answer);
 
 void add_config(CLI::App& app, CliCommand& chosen);
 

@@ -9,19 +9,19 @@ namespace headroom::daemon {
 
 using Json = nlohmann::ordered_json;
 
-void ActiveSettings::set(config::Settings settings) {
+void ActiveSettings::set(config::ConfigSettings settings) {
   const std::lock_guard lock(mutex_);
   settings_ = std::move(settings);
 }
 
 std::string ActiveSettings::json() const {
-  config::Settings settings;
+  config::ConfigSettings settings;
   {
     const std::lock_guard lock(mutex_);
     settings = settings_;
   }
   Json list = Json::array();
-  for (const config::Setting& each : settings) {
+  for (const config::ConfigSetting& each : settings) {
     Json setting{{"path", each.path}};
     if (!each.entry.empty()) setting["entry"] = each.entry;
     setting["value"] = Json::parse(each.value, nullptr, false);

@@ -11,14 +11,14 @@ namespace headroom::daemon {
 
 class ActiveSettings {
  public:
-  void set(config::Settings settings);
+  void set(config::ConfigSettings settings);
   // {"settings": [{"path", "entry", "value", "origin", "next", "nextOrigin"}]}; the last two where
   // something waits for the next start.
   std::string json() const;
 
  private:
   mutable std::mutex mutex_;
-  config::Settings settings_;
+  config::ConfigSettings settings_;
 };
 
 }  // namespace headroom::daemon

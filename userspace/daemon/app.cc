@@ -45,7 +45,7 @@ std::string name_of(const hr_event& event) {
 }
 
 // The pods' cgroup, or one above it.
-bool holds_all_pods(std::string_view cgroup, const std::string& pods_cgroup) {
+bool contains_pods_cgroup(std::string_view cgroup, const std::string& pods_cgroup) {
   const std::string pods = "/" + pods_cgroup;
   return !cgroup.empty() && pods.starts_with(cgroup) &&
          (pods.size() == cgroup.size() || pods[cgroup.size()] == '/');
@@ -73,7 +73,7 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
   std::unique_ptr<App> node(
       new App(std::move(config), root, std::move(*sources), std::move(manifests)));
   node->lock_ = std::move(lock);
-  if (auto kept = node->start_slice_worker(); !kept) return tl::make_unexpected(kept.error());
+  if (auto result = node->start_slice_worker(); !result) return tl::make_unexpected(result.error());
   node->start_servers();
   node->restore_limits();
   node->resume();
@@ -81,13 +81,14 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
   return node;
 }
 
-App::App(config::Config config, const observe::CgroupRoot& root, Sources sources,
+App::App(config::Config config, const observe::CgroupRoot& root, ObserveSources sources,
          observe::Manifests manifests)
     : root_(root),
       measured_fill_(observe::measure_fastest_fill()),
       filesystems_(filesystems_of(config)),
       taints_(config.state_dir),
-      config_(with_current_taints(completed(std::move(config), measured_fill_, filesystems_))),
+      config_(
+          with_current_taints(complete_config(std::move(config), measured_fill_, filesystems_))),
       source_(sources.source.get()),
       waits_(sources.waits.get()),
       observer_(
@@ -101,7 +102,7 @@ App::App(config::Config config, const observe::CgroupRoot& root, Sources sources
            .waits = std::move(sources.waits),
            .pressure_window = config_.policy.pressure_window,
            .cpus = sysconf(_SC_NPROCESSORS_ONLN),
-           .disks = std::make_unique<observe::DiskMeter>(meter_options(config_)),
+           .disks = std::make_unique<observe::DiskMeter>(disk_meter_options(config_)),
            .cgroup_root = root.mount,
            .images = filesystems_.images,
            .container_at = [names = std::make_shared<RuntimeContainerNames>()](
@@ -111,42 +112,44 @@ App::App(config::Config config, const observe::CgroupRoot& root, Sources sources
       views_(std::make_shared<report::PublishedViews>()),
       cpus_view_(std::make_shared<report::PublishedCpusView>()),
       repack_queue_(std::make_shared<RepackQueue>()),
-      status_(status_setup()),
+      node_status_(status_setup()),
       reporter_(reporter_setup()),
-      shadow_(reporter_, config_.policy),
+      shadow_reporter_(reporter_, config_.policy),
       memory_high_file_(config_.state_dir),
       memory_high_overrides_(std::make_shared<act::MemoryHighOverrides>(
           root.mount,
           [this](const act::MemoryHighOverrides::Found& found) {
             return memory_high_file_.save(found);
           })),
-      lifted_file_(config_.state_dir),
-      lifted_limits_(std::make_shared<act::SuspendedLimits>(
-          [this](const act::SuspendedLimits::Found& found) { return lifted_file_.save(found); })),
+      lifted_limits_file_(config_.state_dir),
+      lifted_limits_(
+          std::make_shared<act::SuspendedLimits>([this](const act::SuspendedLimits::Found& found) {
+            return lifted_limits_file_.save(found);
+          })),
       host_actuator_(
           [this](CgroupId id) {
             const observe::KnownCgroup* known = observer_.inventory().find(id);
             return known ? known->directory.get() : -1;
           },
           &observe::now, actuator_options_of(config_), lifted_limits_),
-      dry_actuator_(&observe::now, &watching_actuator_),
-      failsafe_list_(status_, host_actuator_, root.mount,
+      dry_actuator_(&observe::now, &exit_tracking_actuator_),
+      failsafe_list_(node_status_, host_actuator_, root.mount,
                      [this](const Snapshot& snapshot, std::span<const Decision> first) {
                        mirror_oom_scores(snapshot, first);
                      }),
       recorder_(failsafe_list_, config_.policy),
-      events_({.dying = [this](CgroupId id) { return is_dying(id); },
+      events_({.is_victim = [this](CgroupId id) { return is_dying(id); },
                .oom_kill = [this](const hr_event& event) { report_oom_kill(event); },
                .exited = [this](const hr_event&) { reporter_.count_victim_exit(); }}),
-      lifecycle_(watch_lives(config_.bpf, *source_,
-                             [this](const hr_event& event) { events_.take(event); })),
+      lifecycle_(watch_lifecycle(config_.bpf, *source_,
+                                 [this](const hr_event& event) { events_.take(event); })),
       guard_(guard_memory(config_.bpf, *source_)),
       guard_control_(guard_.get()),
-      watching_actuator_(host_actuator_, lifecycle_.get(), failsafe_list_),
+      exit_tracking_actuator_(host_actuator_, lifecycle_.get(), failsafe_list_),
       victims_file_(config_.state_dir),
-      timers_file_(config_.state_dir),
+      taint_timer_file_(config_.state_dir),
       engine_(config_.policy, observer_, actuator(), recorder_,
-              TurnMeter(&observe::now, &allocations_on_this_thread),
+              TurnMeter(&observe::now, &thread_allocation_count),
               SweepSchedule(&observe::thread_cpu_time), [this](const report::TurnCost& cost) {
                 reporter_.record(cost);
                 reporter_.set_missing_readings(observer_.missing_readings());
@@ -157,26 +160,26 @@ App::App(config::Config config, const observe::CgroupRoot& root, Sources sources
                 reporter_.set_programs(programs());
                 if (slices_) reporter_.set_slices(slices_->current());
                 if (oom_score_worker_) {
-                  const act::OomScoreCounts scores = oom_score_worker_->tally();
+                  const act::OomScoreCounts scores = oom_score_worker_->counters();
                   reporter_.set_oom_scores(
                       {.written = scores.written, .gone = scores.gone, .failed = scores.failed});
                 }
-                const act::ReaperCounts helped = host_actuator_.released();
-                reporter_.set_kill_assists({.uncapped = helped.uncapped,
-                                            .boosted = helped.boosted,
-                                            .missed = helped.refused,
-                                            .reaped = helped.reaped,
+                const act::ReaperCounts assists = host_actuator_.reaper_counters();
+                reporter_.set_kill_assists({.limits_lifted = assists.limits_lifted,
+                                            .boosted = assists.boosted,
+                                            .missed = assists.dropped,
+                                            .reaped = assists.reaped,
                                             .hangs = failsafe_list_.hangs(),
                                             .sentinel_kills = failsafe_list_.kills()});
               }) {
   engine_.set_cpu_budget(config_.cpu_budget);
-  host_actuator_.hold_with(memory_high_overrides_);
+  host_actuator_.set_memory_high_overrides(memory_high_overrides_);
   observer_.apply_policy(config_.policy);
   set_declared_pods(std::move(manifests));
-  settings_.set(config_.settings);
+  active_settings_.set(config_.settings);
   publish_source();
-  status_.adopt(node_options_of(config_), config_.policy);
-  failsafe_list_.adopt(config_.policy);
+  node_status_.reconfigure(node_options_of(config_), config_.policy);
+  failsafe_list_.reconfigure(config_.policy);
   update_cpus();
   update_oom_score_worker();
 }
@@ -192,15 +195,15 @@ void App::set_declared_pods(observe::Manifests manifests) {
 // From now on, or no more: what is pinned then stays so. Turned off it only stops: to end it is to
 // wait for it.
 void App::update_cpus() {
-  CpuManagerOptions terms = cpu_manager_options_of(config_);
-  if (terms.cpus.mode != config_.cpus.mode)
+  CpuManagerOptions options = cpu_manager_options_of(config_);
+  if (options.cpus.mode != config_.cpus.mode)
     log::warning("headroom.cpus.mode is enforce, but headroom.mode observe: no CPU set is touched");
   if (cpus_)
-    cpus_->adopt(std::move(terms));
-  else if (terms.cpus.mode != config::CpusConfig::Mode::kOff)
-    cpus_ =
-        std::make_unique<CpuWorker>(root_.mount, config_.pods_cgroup, std::move(terms), manifests_,
-                                    kubelet_container_names_, cpus_view_, repack_queue_);
+    cpus_->reconfigure(std::move(options));
+  else if (options.cpus.mode != config::CpusConfig::Mode::kOff)
+    cpus_ = std::make_unique<CpuWorker>(root_.mount, config_.pods_cgroup, std::move(options),
+                                        manifests_, kubelet_container_names_, cpus_view_,
+                                        repack_queue_);
 }
 
 // Started where it is wanted, or a former daemon left something to put back; from then on it has
@@ -227,21 +230,21 @@ void App::mirror_oom_scores(const Snapshot& snapshot, std::span<const Decision> 
 
 // With the taints in force: the configuration's as edited since.
 config::Config App::with_current_taints(config::Config config) {
-  if (auto kept = taints_.configure(config.taints); !kept)
-    log::error("{}: taints edited by hand do not outlast this daemon", kept.error().what);
-  config.policy.taints = taints_.shared();
+  if (auto result = taints_.configure(config.taints); !result)
+    log::error("{}: taints edited by hand do not outlast this daemon", result.error().what);
+  config.policy.taints = taints_.shared_taints();
   return config;
 }
 
 NodeStatusReporter::Setup App::status_setup() {
   return {
-      .next = &shadow_,
+      .next = &shadow_reporter_,
       .on_change =
           [this](const report::NodeStatusRef& status) {
             reporter_.set_status(status);
-            if (status_file_) status_file_->submit(status);
+            if (node_status_writer_) node_status_writer_->submit(status);
           },
-      .on_stock =
+      .on_capacity =
           [this](const Amounts& capacity, const std::vector<std::shared_ptr<const Pod>>& active) {
             if (slices_) slices_->submit(slice_options(config_, capacity, active));
           },
@@ -258,14 +261,16 @@ report::DbusSetup App::bus_setup() {
       .views = views_,
       .qos_of = &qos_class,
       .admit =
-          [this](const std::string& manifest) { return admit_json(status_.current(), manifest); },
+          [this](const std::string& manifest) {
+            return admit_json(node_status_.current(), manifest);
+          },
       .taint = [this](const std::vector<std::string>& edits,
                       bool overwrite) { return taint_json(taints_, edits, overwrite); },
-      .cpus = [cpus_view = cpus_view_] { return cpus_answer(*cpus_view); },
-      .repack = [queue = repack_queue_](bool dry_run) { return queue->ask(dry_run); },
+      .cpus = [cpus_view = cpus_view_] { return cpus_response_json(*cpus_view); },
+      .repack = [queue = repack_queue_](bool dry_run) { return queue->submit(dry_run); },
       .record = [this](int pipe,
                        std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); },
-      .config = [this] { return settings_.json(); },
+      .config = [this] { return active_settings_.json(); },
       .kubernetes = config_.kubernetes.status_file()};
 }
 
@@ -284,17 +289,17 @@ report::ReporterSetup App::reporter_setup() {
 Result<> App::start_slice_worker() {
   const SlicesMode mode = slices_mode(config_);
   if (slices_ || mode == SlicesMode::kOff) return {};
-  auto keeper = SliceWorker::start(observe::SliceReader(root_.mount, root_.controllers),
+  auto worker = SliceWorker::start(observe::SliceReader(root_.mount, root_.controllers),
                                    observe::possible_cpus(), mode);
-  if (!keeper) return tl::make_unexpected(keeper.error());
-  slices_ = std::move(*keeper);
+  if (!worker) return tl::make_unexpected(worker.error());
+  slices_ = std::move(*worker);
   return {};
 }
 
 // The windows others look through. Without one of them the node is kept all the same.
 void App::start_servers() {
   if (!config_.node_status.empty())
-    status_file_ = std::make_unique<StatusFile>(config_.node_status);
+    node_status_writer_ = std::make_unique<NodeStatusWriter>(config_.node_status);
   auto bus = report::DbusThread::start(bus_setup());
   if (bus)
     bus_ = std::move(*bus);
@@ -302,7 +307,7 @@ void App::start_servers() {
     log::warning("D-Bus: {}; headroomctl cannot reach this daemon", bus.error().what);
   if (config_.listen.empty()) return;
   auto http = report::HttpServer::open(
-      config_.listen, make_site(config_, views_, cpus_view_, kubelet_container_names_), {},
+      config_.listen, make_router(config_, views_, cpus_view_, kubelet_container_names_), {},
       heartbeat_);
   if (http)
     http_ = std::move(*http);
@@ -314,7 +319,7 @@ void App::start_servers() {
 // may take its time. Lifted limits first: memory.high is then what the ladder had set, or it would
 // look like somebody else's value.
 void App::restore_limits() {
-  auto lifted = lifted_file_.load();
+  auto lifted = lifted_limits_file_.load();
   if (!lifted) {
     log::error("{}: the limits of the cgroups that were being killed are not known",
                lifted.error().what);
@@ -328,10 +333,10 @@ void App::restore_limits() {
   if (lifted->empty() && former->empty()) return;
   if (!lifted->empty()) log::info("restoring the limits of {} killed cgroups", lifted->size());
   if (!former->empty()) log::info("putting back the memory.high of {} cgroups", former->size());
-  restoring_ = std::jthread([limits = lifted_limits_, highs = memory_high_overrides_,
-                             lifted = std::move(*lifted), found = std::move(*former)] {
+  restore_thread_ = std::jthread([limits = lifted_limits_, overrides = memory_high_overrides_,
+                                  lifted = std::move(*lifted), found = std::move(*former)] {
     limits->restore_all(lifted);
-    highs->restore_all(found);
+    overrides->restore_all(found);
   });
 }
 
@@ -347,7 +352,7 @@ void App::resume() {
 }
 
 void App::resume_timers() {
-  auto timers = timers_file_.load();
+  auto timers = taint_timer_file_.load();
   if (timers)
     engine_.resume(std::move(*timers));
   else
@@ -355,28 +360,28 @@ void App::resume_timers() {
 }
 
 Actuator& App::actuator() {
-  if (config_.policy.mode == Mode::kEnforce) return watching_actuator_;
+  if (config_.policy.mode == Mode::kEnforce) return exit_tracking_actuator_;
   return dry_actuator_;
 }
 
 void App::publish_source() {
-  checked_at_ = observe::now();
+  self_checked_at_ = observe::now();
   reporter_.set_sources(source_->group_sources());
 }
 
 bool App::is_dying(CgroupId id) const {
   const auto& victims = engine_.history().victims;
   return std::any_of(victims.begin(), victims.end(), [&](const Victim& victim) {
-    const CgroupId dying = victim.part.whole() ? victim.cgroup : victim.part.cgroup;
-    return dying == id && victim.part.unit != EvictionUnit::kProcess &&
+    const CgroupId is_victim = victim.part.whole() ? victim.cgroup : victim.part.cgroup;
+    return is_victim == id && victim.part.unit != EvictionUnit::kProcess &&
            (victim.phase == Victim::Phase::kTerminating || victim.phase == Victim::Phase::kKilled);
   });
 }
 
-std::optional<Instant> App::take_events() {
+std::optional<Instant> App::read_events() {
   lifecycle_->drain();
   const auto due = events_.due();
-  if (due) engine_.sweep_by(*due);
+  if (due) engine_.request_sweep_by(*due);
   return due;
 }
 
@@ -394,7 +399,7 @@ void App::report_oom_kill(const hr_event& event) {
   if (event.other) {
     kill.limit_of = CgroupId{event.other};
     kill.limit_path = names_.path_of(*kill.limit_of);
-    kill.limit_of_pods = holds_all_pods(kill.limit_path, config_.pods_cgroup);
+    kill.limit_of_pods = contains_pods_cgroup(kill.limit_path, config_.pods_cgroup);
   }
   reporter_.record_kernel_oom(kill);
 }
@@ -460,16 +465,16 @@ void App::log_new_error() {
 // Now and then, when nothing is near: it takes some milliseconds.
 void App::run_self_check(Instant next_turn) {
   const Instant at = observe::now();
-  const bool calm =
+  const bool is_idle =
       engine_.history().victims.empty() && next_turn - at > config_.policy.check_ceiling / 2;
-  if (!calm || at - checked_at_ < config_.self_check_period) return;
-  if (source_->recheck()) say_source(*source_);
+  if (!is_idle || at - self_checked_at_ < config_.self_check_period) return;
+  if (source_->recheck()) log_source(*source_);
   publish_source();
 }
 
 void App::save_state() {
   const auto victims = victims_file_.save(engine_.history().victims);
-  const auto timers = timers_file_.save(engine_.history().taint_timers);
+  const auto timers = taint_timer_file_.save(engine_.history().taint_timers);
   const bool unsaved = !victims || !timers;
   if (unsaved && !state_unsaved_)
     log::error("{}: a restart would not resume an eviction under way, or give time anew",
@@ -479,30 +484,30 @@ void App::save_state() {
 
 void App::apply_taint_edits() {
   taints_.clear_edited();
-  config_.policy.taints = taints_.shared();
+  config_.policy.taints = taints_.shared_taints();
   std::string list;
   for (const auto& taint : config_.policy.taints)
     list.append(list.empty() ? "" : ", ").append(to_string(*taint));
   log::info("the node's taints are now: {}", list.empty() ? "none" : list);
-  adopt_policy();
+  propagate_policy();
 }
 
 // Everybody who keeps one of his own.
-void App::adopt_policy() {
-  engine_.adopt(config_.policy);
+void App::propagate_policy() {
+  engine_.reconfigure(config_.policy);
   engine_.use(actuator());
-  reporter_.adopt(config_.policy);
-  failsafe_list_.adopt(config_.policy);
+  reporter_.reconfigure(config_.policy);
+  failsafe_list_.reconfigure(config_.policy);
   observer_.apply_policy(config_.policy);
   // Who only observes holds nobody, and has no act to end it.
   if (config_.policy.mode != Mode::kEnforce && memory_high_overrides_->held() > 0)
-    restoring_ = std::jthread([limits = lifted_limits_, highs = memory_high_overrides_] {
+    restore_thread_ = std::jthread([limits = lifted_limits_, overrides = memory_high_overrides_] {
       limits->restore_all();
-      highs->restore_all();
+      overrides->restore_all();
     });
-  shadow_.adopt(config_.policy);
-  recorder_.adopt(config_.policy);
-  status_.adopt(node_options_of(config_), config_.policy);
+  shadow_reporter_.reconfigure(config_.policy);
+  recorder_.reconfigure(config_.policy);
+  node_status_.reconfigure(node_options_of(config_), config_.policy);
 }
 
 // Two daemons that evict would each kill for the same shortage. Without the lock the mode stays
@@ -516,21 +521,21 @@ void App::take_or_release_lock(config::Config& fresh) {
     log::error("{}; headroom.mode stays observe", taken.error().what);
   }
   fresh.policy.mode = Mode::kObserve;
-  for (config::Setting& setting : fresh.settings)
+  for (config::ConfigSetting& setting : fresh.settings)
     if (setting.path == "headroom.mode") {
       setting.value = R"("observe")";
       setting.origin = "found";
     }
 }
 
-void App::adopt(config::Config config) {
+void App::reconfigure(config::Config config) {
   take_or_release_lock(config);
-  config = with_current_taints(completed(std::move(config), measured_fill_, filesystems_));
+  config = with_current_taints(complete_config(std::move(config), measured_fill_, filesystems_));
   config_.settings = config::keep_restart_settings(std::move(config.settings), config_.settings);
-  for (const config::Setting& setting : config_.settings)
+  for (const config::ConfigSetting& setting : config_.settings)
     if (!setting.next.empty())
       log::warning("{}: {} takes effect at the next start", setting.path, setting.next_origin);
-  settings_.set(config_.settings);
+  active_settings_.set(config_.settings);
   config_.reclaim = std::move(config.reclaim);
   config_.cpus = std::move(config.cpus);
   host_actuator_.use(actuator_options_of(config_));
@@ -541,21 +546,21 @@ void App::adopt(config::Config config) {
   engine_.set_cpu_budget(config.cpu_budget);
   config_.pod_manifests = std::move(config.pod_manifests);
   config_.kubernetes = std::move(config.kubernetes);
-  config_.beside_kubelet = config.beside_kubelet;
+  config_.kubelet_present = config.kubelet_present;
   config_.taints = std::move(config.taints);
   // Where the pods' cgroup is, the sources go by as well: both change at the next start.
   config.reserved.driver = config_.reserved.driver;
   config.reserved.kubepods = config_.reserved.kubepods;
   config_.reserved = std::move(config.reserved);
   config_.slices = config.slices;
-  if (auto kept = start_slice_worker(); !kept) log::error("{}", kept.error().what);
+  if (auto result = start_slice_worker(); !result) log::error("{}", result.error().what);
   config_.max_pods = config.max_pods;
   config_.pods_per_core = config.pods_per_core;
   config_.node_name = std::move(config.node_name);
   config_.node_labels = std::move(config.node_labels);
   log::set_level(config.log_level);
   config_.mirror_oom_scores = config.mirror_oom_scores;
-  adopt_policy();
+  propagate_policy();
   update_cpus();
   update_oom_score_worker();
   if (config_.policy.mode != Mode::kEnforce) lock_.reset();

@@ -60,25 +60,25 @@ class App {
   void drain_guard() { guard_->drain(); }
   int events_descriptor() const { return lifecycle_ ? lifecycle_->descriptor() : -1; }
   // Takes what it tells; the next turn is then due no later than this.
-  std::optional<Instant> take_events();
+  std::optional<Instant> read_events();
 
   // A new configuration: what can change now does, what needs a restart is said.
-  void adopt(config::Config config);
+  void reconfigure(config::Config config);
   void set_declared_pods(observe::Manifests manifests);
 
   const config::Config& config() const { return config_; }
-  const Amounts& capacity() const { return status_.capacity(); }
+  const Amounts& capacity() const { return node_status_.capacity(); }
   std::filesystem::path pods_cgroup() const { return root_.mount / config_.pods_cgroup; }
 
   // The loop's, for health answers.
   report::Heartbeat& heartbeat() { return *heartbeat_; }
 
   // Readable when an operator has edited the taints: then heed_edits(), and take a turn.
-  int edits_fd() const { return taints_.edited_fd(); }
+  int taints_edited_fd() const { return taints_.edited_fd(); }
   void apply_taint_edits();
 
  private:
-  App(config::Config config, const observe::CgroupRoot& root, Sources sources,
+  App(config::Config config, const observe::CgroupRoot& root, ObserveSources sources,
       observe::Manifests manifests);
   report::ReporterSetup reporter_setup();
   void start_servers();
@@ -93,7 +93,7 @@ class App {
   config::Config with_current_taints(config::Config config);
   NodeStatusReporter::Setup status_setup();
   report::DbusSetup bus_setup();
-  void adopt_policy();
+  void propagate_policy();
   void take_or_release_lock(config::Config& fresh);
   void update_cpus();
   void save_state();
@@ -122,15 +122,15 @@ class App {
   std::shared_ptr<report::PublishedCpusView> cpus_view_;
   std::shared_ptr<RepackQueue> repack_queue_;
   std::unique_ptr<SliceWorker> slices_;  // null: off since the start
-  ActiveSettings settings_;
-  NodeStatusReporter status_;
+  ActiveSettings active_settings_;
+  NodeStatusReporter node_status_;
   std::unique_ptr<report::DbusThread> bus_;
   report::NodeReporter reporter_;
-  ShadowReporter shadow_;
+  ShadowReporter shadow_reporter_;
   std::unique_ptr<report::HttpServer> http_;
   MemoryHighFile memory_high_file_;
   std::shared_ptr<act::MemoryHighOverrides> memory_high_overrides_;  // outlives who acts through it
-  SuspendedLimitsFile lifted_file_;
+  SuspendedLimitsFile lifted_limits_file_;
   std::shared_ptr<act::SuspendedLimits> lifted_limits_;  // the same
   act::HostActuator host_actuator_;
   act::DryActuator dry_actuator_;
@@ -141,16 +141,16 @@ class App {
   std::unique_ptr<observe::LifecycleWatch> lifecycle_;  // null: nothing is told
   std::unique_ptr<observe::MemoryGuard> guard_;         // null: nothing looks between our looks
   GuardControl guard_control_;
-  ExitWatchingActuator watching_actuator_;
+  ExitWatchingActuator exit_tracking_actuator_;
   VictimsFile victims_file_;
-  TaintTimersFile timers_file_;
+  TaintTimersFile taint_timer_file_;
   bool state_unsaved_ = false;
-  std::unique_ptr<StatusFile> status_file_;
+  std::unique_ptr<NodeStatusWriter> node_status_writer_;
   std::vector<Pod> manifests_;       // as last described
   std::unique_ptr<CpuWorker> cpus_;  // null: never on
-  Instant checked_at_;               // the source against the files
+  Instant self_checked_at_;          // the source against the files
   std::string logged_error_;         // of the observer, as last said
-  std::jthread restoring_;           // memory.high
+  std::jthread restore_thread_;      // memory.high
   Engine engine_;
 };
 

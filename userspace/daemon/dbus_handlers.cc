@@ -16,9 +16,9 @@ std::string to_json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json refusals_json(const std::vector<Refusal>& refusals) {
+Json refusals_json(const std::vector<AdmitFailure>& refusals) {
   Json list = Json::array();
-  for (const Refusal& refusal : refusals) {
+  for (const AdmitFailure& refusal : refusals) {
     Json entry{{"reason", refusal.reason}, {"message", refusal.message}};
     if (const auto& shortage = refusal.shortage) {
       entry["resource"] = shortage->resource;
@@ -50,19 +50,19 @@ Json taints_json(const std::vector<Taint>& taints) {
 
 Json admission_json(const Pod& pod, const NodeState& node) {
   const Admission admission = admit(pod, node);
-  Json preempts = Json::array();
-  for (const std::size_t index : admission.preempts)
-    preempts.push_back({{"namespace", node.pods[index].pod_namespace},
-                        {"name", node.pods[index].name},
-                        {"uid", node.pods[index].uid},
-                        {"qos", name(node.pods[index].qos)},
-                        {"priority", node.pods[index].priority}});
+  Json preempted = Json::array();
+  for (const std::size_t index : admission.preempted)
+    preempted.push_back({{"namespace", node.pods[index].pod_namespace},
+                         {"name", node.pods[index].name},
+                         {"uid", node.pods[index].uid},
+                         {"qos", name(node.pods[index].qos)},
+                         {"priority", node.pods[index].priority}});
   return {{"namespace", pod.pod_namespace},
           {"name", pod.name},
           {"admitted", admission.admitted},
           {"refusals", refusals_json(admission.refusals)},
           {"overcome", refusals_json(admission.resolved_by_preemption)},
-          {"preempts", std::move(preempts)},
+          {"preempts", std::move(preempted)},
           {"unwelcome", taints_json(admission.untolerated_preferred)}};
 }
 
@@ -70,7 +70,7 @@ Json admission_json(const Pod& pod, const NodeState& node) {
 constexpr std::size_t kMaxPods = 1'000;
 constexpr std::size_t kMaxComplaints = 100;
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines)
     text.append(text.empty() ? "" : "\n").append(line);
@@ -83,18 +83,18 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
   if (!status) return failure("headroomd has not looked at the node yet; try again");
   const observe::Manifests manifests =
       observe::parse_manifests(manifest, "manifest", {.max_pods = kMaxPods});
-  std::vector<std::string> complaints;
-  for (const config::Complaint& complaint : manifests.complaints) {
-    if (complaints.size() == kMaxComplaints) {
-      complaints.push_back("and " + std::to_string(manifests.complaints.size() - kMaxComplaints) +
-                           " more");
+  std::vector<std::string> diagnostics;
+  for (const config::Diagnostic& diagnostic : manifests.diagnostics) {
+    if (diagnostics.size() == kMaxComplaints) {
+      diagnostics.push_back("and " + std::to_string(manifests.diagnostics.size() - kMaxComplaints) +
+                            " more");
       break;
     }
-    complaints.push_back(to_string(complaint));
+    diagnostics.push_back(to_string(diagnostic));
   }
-  if (complaints.empty() && manifests.pods.empty())
-    complaints.emplace_back("there is no Pod in it");
-  if (!complaints.empty()) return failure(joined(complaints));
+  if (diagnostics.empty() && manifests.pods.empty())
+    diagnostics.emplace_back("there is no Pod in it");
+  if (!diagnostics.empty()) return failure(join_lines(diagnostics));
   Json pods = Json::array();
   for (const Pod& pod : manifests.pods)
     pods.push_back(admission_json(pod, status->state));
@@ -103,7 +103,7 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
                        {"pods", std::move(pods)}});
 }
 
-Result<std::string> taint_json(TaintStore& keeper, const std::vector<std::string>& edits,
+Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>& edits,
                                bool overwrite) {
   std::vector<TaintEdit> parsed;
   std::vector<std::string> errors;
@@ -114,13 +114,13 @@ Result<std::string> taint_json(TaintStore& keeper, const std::vector<std::string
     else
       errors.push_back(edit.error().what);
   }
-  if (!errors.empty()) return failure(joined(errors));
-  const auto taints = keeper.edit(parsed, overwrite);
+  if (!errors.empty()) return failure(join_lines(errors));
+  const auto taints = store.edit(parsed, overwrite);
   if (!taints) return tl::make_unexpected(taints.error());
   return to_json_text({{"taints", taints_json(*taints)}});
 }
 
-Result<std::string> cpus_answer(const report::PublishedCpusView& cpus_view) {
+Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view) {
   if (const auto view = cpus_view.latest()) return cpus_json(*view);
   const auto machine = observe::read_topology();
   if (!machine) return tl::make_unexpected(machine.error());

@@ -21,10 +21,10 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
 
 // Edits written as kubectl taint writes them; the taints in force then. Errors: all at once, one a
 // line.
-Result<std::string> taint_json(TaintStore& keeper, const std::vector<std::string>& edits,
+Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>& edits,
                                bool overwrite);
 
 // Who has which CPUs; without anybody to deal them out, the machine's alone.
-Result<std::string> cpus_answer(const report::PublishedCpusView& cpus_view);
+Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view);
 
 }  // namespace headroom::daemon

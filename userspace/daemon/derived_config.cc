@@ -13,9 +13,9 @@ namespace headroom::daemon {
 namespace {
 
 // What the configuration leaves to be found, where it was.
-void note_found(config::Config& config, const observe::Filesystems& filesystems) {
-  const auto found = [&](std::string_view path, const std::string& value) {
-    for (config::Setting& setting : config.settings)
+void set_found_values(config::Config& config, const observe::Filesystems& filesystems) {
+  const auto set_found = [&](std::string_view path, const std::string& value) {
+    for (config::ConfigSetting& setting : config.settings)
       if (setting.path == path && setting.value == "null" && !value.empty()) {
         setting.value = value;
         setting.origin = "found";
@@ -24,11 +24,12 @@ void note_found(config::Config& config, const observe::Filesystems& filesystems)
   const auto text = [](const std::filesystem::path& path) {
     return nlohmann::json(path.string()).dump();
   };
-  found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
-  found("headroom.podsCgroup", text(config.pods_cgroup));
-  found("headroom.disk.nodefs", text(filesystems.nodefs));
-  if (filesystems.imagefs) found("headroom.disk.imagefs", text(*filesystems.imagefs));
-  if (filesystems.containerfs) found("headroom.disk.containerfs", text(*filesystems.containerfs));
+  set_found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
+  set_found("headroom.podsCgroup", text(config.pods_cgroup));
+  set_found("headroom.disk.nodefs", text(filesystems.nodefs));
+  if (filesystems.imagefs) set_found("headroom.disk.imagefs", text(*filesystems.imagefs));
+  if (filesystems.containerfs)
+    set_found("headroom.disk.containerfs", text(*filesystems.containerfs));
 }
 
 }  // namespace
@@ -39,8 +40,8 @@ observe::Filesystems filesystems_of(const config::Config& config) {
                                     .containerfs = config.disk.containerfs});
 }
 
-config::Config completed(config::Config config, std::int64_t measured_fill,
-                         const observe::Filesystems& filesystems) {
+config::Config complete_config(config::Config config, std::int64_t measured_fill,
+                               const observe::Filesystems& filesystems) {
   Policy& policy = config.policy;
   if (!config.fastest_fill_configured)
     policy.fastest_fill = std::max(policy.fastest_fill, measured_fill);
@@ -49,13 +50,13 @@ config::Config completed(config::Config config, std::int64_t measured_fill,
     log::warning("thresholds of containerfs are not configured: they follow those of {}",
                  filesystems.images.dedicated && !filesystems.images.split ? "imagefs" : "nodefs");
   policy.thresholds = std::move(whole.thresholds);
-  note_found(config, filesystems);
+  set_found_values(config, filesystems);
   return config;
 }
 
-observe::DiskMeterOptions meter_options(const config::Config& config) {
+observe::DiskMeterOptions disk_meter_options(const config::Config& config) {
   return {.paths = config.disk.paths,
-          .period = config.disk.measure_every,
+          .period = config.disk.measure_period,
           .rate = {config.disk.walk_rate},
           .host_paths = config.disk.host_paths};
 }

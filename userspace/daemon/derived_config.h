@@ -15,10 +15,10 @@ observe::Filesystems filesystems_of(const config::Config& config);
 
 // The policy made whole: the watch outruns what was measured unless the operator says what the
 // machine can do, and containerfs follows the filesystem it is on.
-config::Config completed(config::Config config, std::int64_t measured_fill,
-                         const observe::Filesystems& filesystems);
+config::Config complete_config(config::Config config, std::int64_t measured_fill,
+                               const observe::Filesystems& filesystems);
 
-observe::DiskMeterOptions meter_options(const config::Config& config);
+observe::DiskMeterOptions disk_meter_options(const config::Config& config);
 act::ActuatorOptions actuator_options_of(const config::Config& config);
 
 }  // namespace headroom::daemon

@@ -63,11 +63,11 @@ std::vector<report::SystemContainer> system_containers(const config::Config& con
   return {kubelet, runtime, misc, pods};
 }
 
-std::shared_ptr<report::Router> make_site(const config::Config& config,
-                                          std::shared_ptr<report::PublishedViews> views,
-                                          std::shared_ptr<report::PublishedCpusView> cpus,
-                                          std::shared_ptr<const KubeletContainerNames> told) {
-  const auto names = std::make_shared<RuntimeContainerNames>(std::move(told));
+std::shared_ptr<report::Router> make_router(
+    const config::Config& config, std::shared_ptr<report::PublishedViews> views,
+    std::shared_ptr<report::PublishedCpusView> cpus,
+    std::shared_ptr<const KubeletContainerNames> kubelet_names) {
+  const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
   const std::string node = host_name();

@@ -13,10 +13,10 @@
 namespace headroom::daemon {
 
 // To be called when every BPF program is loaded: their cost is shown.
-std::shared_ptr<report::Router> make_site(const config::Config& config,
-                                          std::shared_ptr<report::PublishedViews> views,
-                                          std::shared_ptr<report::PublishedCpusView> cpus,
-                                          std::shared_ptr<const KubeletContainerNames> told);
+std::shared_ptr<report::Router> make_router(
+    const config::Config& config, std::shared_ptr<report::PublishedViews> views,
+    std::shared_ptr<report::PublishedCpusView> cpus,
+    std::shared_ptr<const KubeletContainerNames> kubelet_names);
 
 // The parts of a node outside the pods, by the Summary API's names: where the configuration says
 // they are, else where a systemd host has them.

@@ -12,18 +12,18 @@ namespace {
 
 using Capacity = std::function<Amounts(const config::Config&)>;
 
-config::LoadResult heard(const config::CommandLine& line, const config::LoadContext& surroundings,
-                         const Capacity& capacity) {
-  config::LoadResult told = config::read(line, surroundings);
-  if (told.complaints.empty() && told.config.slices.mode != SlicesMode::kOff)
-    told.complaints = objections_to_reserves(told.config, capacity(told.config));
-  if (told.complaints.empty()) told.complaints = cpu_config_errors(told.config);
-  return told;
+config::LoadResult load_and_check(const config::CommandLine& line,
+                                  const config::LoadContext& context, const Capacity& capacity) {
+  config::LoadResult loaded = config::read(line, context);
+  if (loaded.diagnostics.empty() && loaded.config.slices.mode != SlicesMode::kOff)
+    loaded.diagnostics = reservation_errors(loaded.config, capacity(loaded.config));
+  if (loaded.diagnostics.empty()) loaded.diagnostics = cpu_config_errors(loaded.config);
+  return loaded;
 }
 
-void warn(const config::Complaints& complaints, const char* consequence) {
-  for (const config::Complaint& complaint : complaints)
-    log::warning("{}", to_string(complaint));
+void warn(const config::Diagnostics& diagnostics, const char* consequence) {
+  for (const config::Diagnostic& diagnostic : diagnostics)
+    log::warning("{}", to_string(diagnostic));
   log::warning("{}", consequence);
 }
 
@@ -31,26 +31,27 @@ void warn(const config::Complaints& complaints, const char* consequence) {
 
 config::LoadResult load_config(const config::CommandLine& line, LoadReason occasion,
                                const Capacity& capacity) {
-  config::LoadContext around{.kubelet_runs = observe::kubelet_runs()};
-  config::LoadResult told = heard(line, around, capacity);
-  if (told.complaints.empty()) return told;
-  if (around.kubelet_runs) {
-    around.kubelet_runs = false;
-    config::LoadResult alone = heard(line, around, capacity);
-    if (alone.complaints.empty()) {
-      warn(told.complaints, "slices and CPUs are not observed beside the kubelet that runs here");
-      return alone;
+  config::LoadContext context{.kubelet_runs = observe::kubelet_runs()};
+  config::LoadResult loaded = load_and_check(line, context, capacity);
+  if (loaded.diagnostics.empty()) return loaded;
+  if (context.kubelet_runs) {
+    context.kubelet_runs = false;
+    config::LoadResult without_kubelet = load_and_check(line, context, capacity);
+    if (without_kubelet.diagnostics.empty()) {
+      warn(loaded.diagnostics,
+           "slices and CPUs are not observed beside the kubelet that runs here");
+      return without_kubelet;
     }
   }
-  if (!told.configz.empty() && occasion == LoadReason::kStart) {
-    around.use_configz = false;
-    config::LoadResult without = heard(line, around, capacity);
-    if (without.complaints.empty()) {
-      warn(told.complaints, "what the kubelet says of itself does not count");
-      return without;
+  if (!loaded.configz.empty() && occasion == LoadReason::kStart) {
+    context.use_configz = false;
+    config::LoadResult without_configz = load_and_check(line, context, capacity);
+    if (without_configz.diagnostics.empty()) {
+      warn(loaded.diagnostics, "what the kubelet says of itself does not count");
+      return without_configz;
     }
   }
-  return told;
+  return loaded;
 }
 
 }  // namespace headroom::daemon

@@ -46,10 +46,10 @@ Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t r
 
 // Reading manifests: so much later than the first change, so many files at a time, and a breath
 // between: some milliseconds each, in which nothing else is done.
-constexpr std::chrono::milliseconds kShelfDelay{50}, kShelfPause{2}, kShelfAccuracy{1};
-constexpr std::size_t kMostFiles = 16;
+constexpr std::chrono::milliseconds kManifestDelay{50}, kManifestPause{2}, kTimerAccuracy{1};
+constexpr std::size_t kMaxFilesPerTurn = 16;
 // A directory that was removed and made anew is found by looking.
-constexpr std::chrono::seconds kUncoveredPeriod{1}, kCoveredPeriod{10};
+constexpr std::chrono::seconds kWatchRetryPeriod{1}, kWatchCheckPeriod{10};
 
 constexpr std::chrono::seconds kRetryPeriod{1};  // after a turn that threw
 
@@ -58,18 +58,18 @@ std::uint64_t usec(Duration length) {
 }
 
 // What stops the loop from turning at all is no reason to go on.
-void give_up(sd_event* event, const Result<>& why) {
+void exit_loop(sd_event* event, const Result<>& why) {
   log::error("{}", why.error().what);
   sd_event_exit(event, 1);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Loop>> Loop::open(App& node, config::CommandLine line,
+Result<std::unique_ptr<Loop>> Loop::open(App& app, config::CommandLine line,
                                          observe::ManifestCache manifest_cache,
                                          std::string configz) {
   std::unique_ptr<Loop> loop(
-      new Loop(node, std::move(line), std::move(manifest_cache), std::move(configz)));
+      new Loop(app, std::move(line), std::move(manifest_cache), std::move(configz)));
   if (auto attached = loop->attach(); !attached) return tl::make_unexpected(attached.error());
   return loop;
 }
@@ -89,9 +89,9 @@ Result<> Loop::attach() {
       !added)
     return added;
   // A null source is the loop's own, and as old.
-  if (auto added =
-          checked(sd_event_add_io(event, nullptr, app_->edits_fd(), EPOLLIN, &on_edits, this),
-                  "watch for edits of the taints");
+  if (auto added = checked(sd_event_add_io(event, nullptr, app_->taints_edited_fd(), EPOLLIN,
+                                           &on_taints_edited, this),
+                           "watch for edits of the taints");
       !added)
     return added;
   sd_event_source* timer = nullptr;
@@ -115,8 +115,8 @@ void Loop::watch_pressure() {
        {std::filesystem::path("/proc/pressure/memory"), app_->pods_cgroup() / "memory.pressure"}) {
     pressures_.push_back(std::make_unique<PressureWatch>(event_.get(), file,
                                                          [this] { turn(WakeSource::kPressure); }));
-    if (auto covered = pressures_.back()->start(); !covered)
-      log::info("{}: the next check finds out", covered.error().what);
+    if (auto watched = pressures_.back()->start(); !watched)
+      log::info("{}: the next check finds out", watched.error().what);
   }
 }
 
@@ -142,12 +142,12 @@ Result<> Loop::add_manifest_timers() {
     sd_event_time_handler_t handler;
     const char* name;
   };
-  for (const Wanted& wanted : {Wanted{&manifest_timer_, &on_shelf, "manifests"},
-                               Wanted{&uncovered_timer_, &on_uncovered, "directories"},
-                               Wanted{&beat_timer_, &on_beat, "heartbeat"}}) {
+  for (const Wanted& wanted : {Wanted{&manifest_timer_, &on_manifest_timer, "manifests"},
+                               Wanted{&watch_retry_timer_, &on_watch_retry, "directories"},
+                               Wanted{&heartbeat_timer_, &on_heartbeat_timer, "heartbeat"}}) {
     sd_event_source* source = nullptr;
     if (auto added = checked(sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX,
-                                               usec(kShelfAccuracy), wanted.handler, this),
+                                               usec(kTimerAccuracy), wanted.handler, this),
                              "add a timer");
         !added)
       return added;
@@ -166,8 +166,8 @@ void Loop::watch_directories() {
         std::make_unique<DirectoryWatch>(event_.get(), directory, std::move(changed)));
   };
   const config::Config& config = app_->config();
-  for (const observe::ManifestSource& place : manifest_places(config))
-    add(place.directory, [this](std::string_view) { schedule_manifest_read(kShelfDelay); });
+  for (const observe::ManifestSource& source : manifest_sources(config))
+    add(source.directory, [this](std::string_view) { schedule_manifest_read(kManifestDelay); });
   if (config.kubernetes.kubelet.configz)
     add(config.kubernetes.run_dir, [this](std::string_view) { use_configz(); });
   std::error_code ignored;
@@ -176,7 +176,7 @@ void Loop::watch_directories() {
   std::filesystem::create_directories(config::run_manifests(config), ignored);
   watch_missing_directories();
   for (const auto& directory : directories_)
-    if (!directory->watches())
+    if (!directory->is_watching())
       log::info("{} is not there yet, or cannot be watched", directory->directory().native());
 }
 
@@ -184,9 +184,9 @@ void Loop::watch_missing_directories() {
   bool all = true;
   for (const auto& directory : directories_)
     all = directory->start().has_value() && all;
-  sd_event_source_set_time_relative(uncovered_timer_.get(),
-                                    usec(all ? kCoveredPeriod : kUncoveredPeriod));
-  sd_event_source_set_enabled(uncovered_timer_.get(), SD_EVENT_ONESHOT);
+  sd_event_source_set_time_relative(watch_retry_timer_.get(),
+                                    usec(all ? kWatchCheckPeriod : kWatchRetryPeriod));
+  sd_event_source_set_enabled(watch_retry_timer_.get(), SD_EVENT_ONESHOT);
 }
 
 // Files come in floods: they are read together. One that goes on does not put it off.
@@ -200,9 +200,9 @@ void Loop::schedule_manifest_read(Duration delay) {
 
 // The kubelet's own configuration is another than the one that was read: it came, or changed.
 void Loop::use_configz() {
-  const std::string edition = config::configz_version(app_->config().kubernetes.configz_file());
-  if (edition.empty() || edition == configz_) return;
-  configz_ = edition;  // one that is refused is not tried again and again
+  const std::string version = config::configz_version(app_->config().kubernetes.configz_file());
+  if (version.empty() || version == configz_) return;
+  configz_ = version;  // one that is refused is not tried again and again
   reload_due_ = true;  // not here: it makes the watches anew that told of it
   schedule_manifest_read({});
 }
@@ -229,7 +229,7 @@ void Loop::turn(WakeSource wake) {
     next = app_->turn(wake);
     app_->heartbeat().beat();
   });
-  if (auto set = wake_at(next); !set) give_up(event_.get(), set);
+  if (auto set = wake_at(next); !set) exit_loop(event_.get(), set);
 }
 
 Result<> Loop::wake_at(Instant next) {
@@ -241,18 +241,18 @@ Result<> Loop::wake_at(Instant next) {
 }
 
 void Loop::reload() {
-  config::LoadResult fresh = load_config(
+  config::LoadResult loaded = load_config(
       line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); });
-  if (!fresh.complaints.empty()) {
-    for (const config::Complaint& complaint : fresh.complaints)
-      log::error("{}", to_string(complaint));
+  if (!loaded.diagnostics.empty()) {
+    for (const config::Diagnostic& diagnostic : loaded.diagnostics)
+      log::error("{}", to_string(diagnostic));
     log::error("the configuration is not reloaded: the one in force stays");
     return;
   }
-  for (const std::string& warning : config::kubelet_conflict_warnings(fresh.config))
+  for (const std::string& warning : config::kubelet_conflict_warnings(loaded.config))
     log::warning("{}", warning);
-  configz_ = std::move(fresh.configz);
-  app_->adopt(std::move(fresh.config));
+  configz_ = std::move(loaded.configz);
+  app_->reconfigure(std::move(loaded.config));
   watch_directories();
   logged_manifest_errors_.clear();  // said anew
   read_manifests();
@@ -260,30 +260,31 @@ void Loop::reload() {
 }
 
 void Loop::read_manifests() {
-  auto [manifests, complete] = manifest_cache_.read(manifest_places(app_->config()), kMostFiles);
-  const config::Complaints complaints = std::move(manifests.complaints);
-  const config::Complaints kubelet_complaints = std::move(manifests.kubelet_complaints);
+  auto [manifests, complete] =
+      manifest_cache_.read(manifest_sources(app_->config()), kMaxFilesPerTurn);
+  const config::Diagnostics diagnostics = std::move(manifests.diagnostics);
+  const config::Diagnostics kubelet_complaints = std::move(manifests.kubelet_complaints);
   app_->set_declared_pods(std::move(manifests));
-  if (!complete) return schedule_manifest_read(kShelfPause);
-  std::vector<std::string> wrong;
-  for (const config::Complaint& complaint : complaints)
-    wrong.push_back(to_string(complaint));
-  for (const config::Complaint& doubt : kubelet_complaints)
-    wrong.push_back(to_string(doubt));
-  if (wrong != logged_manifest_errors_)
-    for (const std::string& what : wrong)
+  if (!complete) return schedule_manifest_read(kManifestPause);
+  std::vector<std::string> manifest_errors;
+  for (const config::Diagnostic& diagnostic : diagnostics)
+    manifest_errors.push_back(to_string(diagnostic));
+  for (const config::Diagnostic& warning : kubelet_complaints)
+    manifest_errors.push_back(to_string(warning));
+  if (manifest_errors != logged_manifest_errors_)
+    for (const std::string& what : manifest_errors)
       log::error("{}", what);
-  logged_manifest_errors_ = std::move(wrong);
+  logged_manifest_errors_ = std::move(manifest_errors);
 }
 
 // Between turns, which may be further apart than health answers allow.
 void Loop::beat() {
   app_->heartbeat().beat();
-  sd_event_source_set_time_relative(beat_timer_.get(), usec(report::Heartbeat::kPeriod));
-  sd_event_source_set_enabled(beat_timer_.get(), SD_EVENT_ONESHOT);
+  sd_event_source_set_time_relative(heartbeat_timer_.get(), usec(report::Heartbeat::kPeriod));
+  sd_event_source_set_enabled(heartbeat_timer_.get(), SD_EVENT_ONESHOT);
 }
 
-int Loop::on_beat(sd_event_source*, uint64_t, void* loop) {
+int Loop::on_heartbeat_timer(sd_event_source*, uint64_t, void* loop) {
   static_cast<Loop*>(loop)->beat();
   return 0;
 }
@@ -299,7 +300,7 @@ int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
   return 0;
 }
 
-int Loop::on_edits(sd_event_source*, int, uint32_t, void* loop) {
+int Loop::on_taints_edited(sd_event_source*, int, uint32_t, void* loop) {
   log::log_exceptions("edit taints", [&] { static_cast<Loop*>(loop)->app_->apply_taint_edits(); });
   static_cast<Loop*>(loop)->turn(WakeSource::kRequest);
   return 0;
@@ -315,16 +316,16 @@ int Loop::on_guard(sd_event_source*, int, uint32_t, void* data) {
 int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
   std::optional<Instant> due;
-  log::log_exceptions("read events", [&] { due = loop->app_->take_events(); });
+  log::log_exceptions("read events", [&] { due = loop->app_->read_events(); });
   if (!due || *due >= loop->next_) return 0;
   if (*due <= observe::now())
     loop->turn(WakeSource::kLifecycle);
   else if (auto set = loop->wake_at(*due); !set)
-    give_up(loop->event_.get(), set);
+    exit_loop(loop->event_.get(), set);
   return 0;
 }
 
-int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
+int Loop::on_manifest_timer(sd_event_source*, uint64_t, void* loop) {
   auto* self = static_cast<Loop*>(loop);
   if (std::exchange(self->reload_due_, false)) {
     log::log_exceptions("reload", [&] { self->reload(); });
@@ -335,7 +336,7 @@ int Loop::on_shelf(sd_event_source*, uint64_t, void* loop) {
   return 0;
 }
 
-int Loop::on_uncovered(sd_event_source*, uint64_t, void* data) {
+int Loop::on_watch_retry(sd_event_source*, uint64_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
   log::log_exceptions("look for directories", [&] {
     for (const auto& pressure : loop->pressures_)

@@ -24,7 +24,7 @@ namespace headroom::daemon {
 class Loop {
  public:
   // What was read already: the manifests, and which edition of the kubelet's own configuration.
-  static Result<std::unique_ptr<Loop>> open(App& node, config::CommandLine line,
+  static Result<std::unique_ptr<Loop>> open(App& app, config::CommandLine line,
                                             observe::ManifestCache manifest_cache,
                                             std::string configz);
 
@@ -38,9 +38,9 @@ class Loop {
   };
   using Source = std::unique_ptr<sd_event_source, Unref>;
 
-  Loop(App& node, config::CommandLine line, observe::ManifestCache manifest_cache,
+  Loop(App& app, config::CommandLine line, observe::ManifestCache manifest_cache,
        std::string configz)
-      : app_(&node),
+      : app_(&app),
         line_(std::move(line)),
         manifest_cache_(std::move(manifest_cache)),
         configz_(std::move(configz)) {}
@@ -59,14 +59,14 @@ class Loop {
 
   void beat();
 
-  static int on_beat(sd_event_source* source, uint64_t usec, void* loop);
+  static int on_heartbeat_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_hangup(sd_event_source* source, const signalfd_siginfo* info, void* loop);
-  static int on_edits(sd_event_source* source, int fd, uint32_t events, void* loop);
+  static int on_taints_edited(sd_event_source* source, int fd, uint32_t events, void* loop);
   static int on_guard(sd_event_source*, int, uint32_t, void* loop);
   static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
-  static int on_shelf(sd_event_source* source, uint64_t usec, void* loop);
-  static int on_uncovered(sd_event_source* source, uint64_t usec, void* loop);
+  static int on_manifest_timer(sd_event_source* source, uint64_t usec, void* loop);
+  static int on_watch_retry(sd_event_source* source, uint64_t usec, void* loop);
 
   App* app_;
   config::CommandLine line_;
@@ -77,9 +77,9 @@ class Loop {
   bool reload_due_ = false;
   std::vector<std::string> logged_manifest_errors_;  // as was said last
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
-  Source manifest_timer_;   // the manifests are read
-  Source beat_timer_;       // says that the loop turns
-  Source uncovered_timer_;  // directories that are not there yet are looked for
+  Source manifest_timer_;     // the manifests are read
+  Source heartbeat_timer_;    // says that the loop turns
+  Source watch_retry_timer_;  // directories that are not there yet are looked for
   Source guard_;
   Source events_;
   std::vector<std::unique_ptr<PressureWatch>> pressures_;

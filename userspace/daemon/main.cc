@@ -20,11 +20,11 @@ namespace {
 
 using namespace headroom;
 
-constexpr int kCannotRun = 1, kWrongConfiguration = 2;
+constexpr int kCannotRun = 1, kInvalidConfiguration = 2;
 
-int wrong(const config::Complaints& complaints) {
-  config::print(complaints, std::cerr);
-  return kWrongConfiguration;
+int print_diagnostics(const config::Diagnostics& diagnostics) {
+  config::print(diagnostics, std::cerr);
+  return kInvalidConfiguration;
 }
 
 int cannot_run(const Error& error) {
@@ -38,8 +38,8 @@ int serve(const config::CommandLine& line, config::LoadResult loaded,
   const log::Logging logging(loaded.config.log_level);
   for (const std::string& warning : config::kubelet_conflict_warnings(loaded.config))
     log::warning("{}", warning);
-  for (const config::Complaint& doubt : manifests.kubelet_complaints)
-    log::warning("{}", to_string(doubt));
+  for (const config::Diagnostic& manifest_warning : manifests.kubelet_complaints)
+    log::warning("{}", to_string(manifest_warning));
   auto root = daemon::preflight(loaded.config.policy.mode);
   if (!root) return cannot_run(root.error());
   daemon::lock_memory_and_limits();
@@ -53,7 +53,7 @@ int serve(const config::CommandLine& line, config::LoadResult loaded,
 
 int run(int argc, char** argv) {
   auto line = config::parse_command_line(argc, argv);
-  if (!line) return wrong(line.error());
+  if (!line) return print_diagnostics(line.error());
   if (line->help) {
     std::cout << config::help_text();
     return 0;
@@ -66,10 +66,10 @@ int run(int argc, char** argv) {
   auto loaded = daemon::load_config(*line, daemon::LoadReason::kStart, &daemon::capacity_now);
   observe::ManifestCache manifest_cache;
   observe::Manifests manifests =
-      manifest_cache.read(daemon::manifest_places(loaded.config)).manifests;
-  loaded.complaints.insert(loaded.complaints.end(), manifests.complaints.begin(),
-                           manifests.complaints.end());
-  if (!loaded.complaints.empty()) return wrong(loaded.complaints);
+      manifest_cache.read(daemon::manifest_sources(loaded.config)).manifests;
+  loaded.diagnostics.insert(loaded.diagnostics.end(), manifests.diagnostics.begin(),
+                            manifests.diagnostics.end());
+  if (!loaded.diagnostics.empty()) return print_diagnostics(loaded.diagnostics);
   if (line->check_config) {
     std::cout << "the configuration is good\n";
     return 0;

@@ -118,7 +118,7 @@ void record_async_outcome(const Outcome& outcome, History& history,
     record_removal_outcome(outcome, *known);
 }
 
-bool same(const Threshold& a, const Threshold& b) {
+bool same_threshold(const Threshold& a, const Threshold& b) {
   return a.signal == b.signal && a.value == b.value && a.grace == b.grace;
 }
 
@@ -164,7 +164,8 @@ History carry_over(const Policy& from, const History& history, const Policy& to)
   next.thresholds.assign(to.thresholds.size(), {});
   for (std::size_t i = 0; i < to.thresholds.size(); ++i)
     for (std::size_t j = 0; j < from.thresholds.size() && j < history.thresholds.size(); ++j)
-      if (same(to.thresholds[i], from.thresholds[j])) next.thresholds[i] = history.thresholds[j];
+      if (same_threshold(to.thresholds[i], from.thresholds[j]))
+        next.thresholds[i] = history.thresholds[j];
   return next;
 }
 

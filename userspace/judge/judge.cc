@@ -51,14 +51,14 @@ std::optional<std::int64_t> bytes_to_free(const Policy& policy, const Snapshot& 
 }
 
 // Act on one threshold, unless those already dying for it will give back enough.
-void act_on(const Policy& policy, const Snapshot& snapshot, std::uint32_t threshold,
-            Verdict& verdict) {
+void decide_for_threshold(const Policy& policy, const Snapshot& snapshot, std::uint32_t threshold,
+                          Verdict& verdict) {
   const Reason reason = reason_for(policy, snapshot, verdict, threshold);
-  const bool helps = holds_pods(reason.signal, snapshot.images);
-  if (helps && reason.hard && escalate_to_kill(snapshot, reason, verdict) > 0) return;
+  const bool eviction_helps = holds_pods(reason.signal, snapshot.images);
+  if (eviction_helps && reason.hard && escalate_to_kill(snapshot, reason, verdict) > 0) return;
   const auto missing = bytes_to_free(policy, snapshot, threshold, verdict);
   if (!missing) return;
-  if (try_node_reclaim(policy, snapshot, reason, verdict) || !helps) return;
+  if (try_node_reclaim(policy, snapshot, reason, verdict) || !eviction_helps) return;
   if (needs_disk_measurement(snapshot, reason, verdict.after)) return;
   const std::size_t decided = verdict.decisions.size();
   choose(policy, snapshot, reason, *missing, verdict);
@@ -96,7 +96,7 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   apply_taints(policy, snapshot, before, verdict);
   const auto threshold = threshold_to_act_on(policy, snapshot, before, verdict);
   if (!enforce_storage_limits(policy, snapshot, verdict) && threshold)
-    act_on(policy, snapshot, *threshold, verdict);
+    decide_for_threshold(policy, snapshot, *threshold, verdict);
   if (!verdict.decisions.empty() || !verdict.eviction_ends.empty())
     restart_pressure_grace(policy, verdict);
   run_ladder(policy, snapshot, threshold.has_value() || !verdict.decisions.empty(), verdict);

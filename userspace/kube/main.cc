@@ -24,7 +24,7 @@ namespace {
 
 using namespace headroom;
 
-constexpr int kCannotRun = 1, kWrongConfiguration = 2;
+constexpr int kCannotRun = 1, kInvalidConfiguration = 2;
 
 constexpr std::string_view kHelp =
     "headroom-kube: headroomd's Kubernetes client: pods from the kubelet, evictions to the API "
@@ -45,7 +45,7 @@ std::vector<std::jthread> start_workers(const config::Config& config,
   if (!config.kubernetes.kubelet.url.empty())
     workers.emplace_back(
         [&](const std::stop_token& stop) { kube::sync_from_kubelet(config, health_file, stop); });
-  if (config.kubernetes.api.wanted())
+  if (config.kubernetes.api.needs_api())
     workers.emplace_back(
         [&](const std::stop_token& stop) { kube::sync_to_api_server(config, health_file, stop); });
   return workers;
@@ -59,18 +59,18 @@ void stop(std::vector<std::jthread>& workers) {
 
 // All or nothing, but without what we wrote ourselves: what is wrong with the kubelet's own
 // configuration must not keep us from asking for the next.
-tl::expected<config::Config, config::Complaints> load_config(const config::CommandLine& line) {
+tl::expected<config::Config, config::Diagnostics> load_config(const config::CommandLine& line) {
   config::LoadResult loaded = config::read(line, {.use_configz = false});
-  if (loaded.complaints.empty()) return std::move(loaded.config);
-  return tl::make_unexpected(std::move(loaded.complaints));
+  if (loaded.diagnostics.empty()) return std::move(loaded.config);
+  return tl::make_unexpected(std::move(loaded.diagnostics));
 }
 
 // What is in force stays where what is told now is wrong.
 void reload(const config::CommandLine& line, config::Config& config) {
   auto fresh = load_config(line);
   if (!fresh) {
-    for (const config::Complaint& complaint : fresh.error())
-      log::error("{}", to_string(complaint));
+    for (const config::Diagnostic& diagnostic : fresh.error())
+      log::error("{}", to_string(diagnostic));
     log::error("the configuration is not reloaded: the one in force stays");
     return;
   }
@@ -123,7 +123,7 @@ int run(int argc, char** argv) {
   auto line = config::parse_command_line(argc, argv);
   if (!line) {
     config::print(line.error(), std::cerr);
-    return kWrongConfiguration;
+    return kInvalidConfiguration;
   }
   if (line->help) {
     std::cout << kHelp;
@@ -136,7 +136,7 @@ int run(int argc, char** argv) {
   auto config = load_config(*line);
   if (!config) {
     config::print(config.error(), std::cerr);
-    return kWrongConfiguration;
+    return kInvalidConfiguration;
   }
   if (line->check_config) {
     std::cout << "the configuration is good\n";

@@ -24,7 +24,7 @@ ManifestCache::ReadResult ManifestCache::read(std::span<const ManifestSource> pl
   for (auto& [path, cached] : files_)
     cached.seen = false;
   for (const ManifestSource& place : places)
-    for (const fs::path& file : manifest_files(place.directory, errors.complaints)) {
+    for (const fs::path& file : manifest_files(place.directory, errors.diagnostics)) {
       // Before it is read: one that is written while we do is read again.
       const FileVersion version = file_version(file);
       const auto at = files_.find(file.native());

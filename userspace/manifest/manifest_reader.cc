@@ -16,8 +16,8 @@ namespace headroom::observe {
 namespace {
 
 namespace fs = std::filesystem;
-using config::Complaint;
-using config::Complaints;
+using config::Diagnostic;
+using config::Diagnostics;
 using config::Section;
 
 // One reading, of one file.
@@ -31,7 +31,7 @@ class ManifestParser {
       if (document.is_map())
         object(Section(document, "", file, complaints_), file, false);
       else
-        complain(file, document.line, "expected a Pod, found " + describe(document));
+        add_error(file, document.line, "expected a Pod, found " + describe(document));
     }
   }
 
@@ -40,7 +40,7 @@ class ManifestParser {
     if (read)
       text(*read, path.string());
     else
-      complain(path.string(), 0, read.error().what);
+      add_error(path.string(), 0, read.error().what);
   }
 
   ParsedFile take() {
@@ -53,24 +53,24 @@ class ManifestParser {
     const auto kind = section.string("kind");
     if (!section.has("kind") && in_pod_list) return pod(section, file);
     if (!section.has("kind"))
-      return section.complain_at(section.line(), "missing kind: expected Pod");
+      return section.add_error_at(section.line(), "missing kind: expected Pod");
     if (!kind) return;  // complained of
     if (!version_is_v1(section, *kind)) return;
     if (*kind == "Pod") return pod(section, file);
     if (*kind == "List" || *kind == "PodList") return list(section, file, *kind == "PodList");
-    section.complain_at(section.line_of("kind"), "kind " + *kind + ": expected Pod");
+    section.add_error_at(section.line_of("kind"), "kind " + *kind + ": expected Pod");
   }
 
   static bool version_is_v1(const Section& section, const std::string& kind) {
     const bool ours = kind == "Pod" || kind == "List" || kind == "PodList";
     if (!ours) return true;  // the kind is the trouble then
     if (!section.has("apiVersion")) {
-      section.complain_at(section.line(), "missing apiVersion: expected v1");
+      section.add_error_at(section.line(), "missing apiVersion: expected v1");
       return false;
     }
     const auto version = section.string("apiVersion");
     if (version && *version != "v1")
-      section.complain("apiVersion", "expected v1, found \"" + *version + "\"");
+      section.add_error("apiVersion", "expected v1, found \"" + *version + "\"");
     return version == "v1";
   }
 
@@ -84,7 +84,7 @@ class ManifestParser {
   void pod(const Section& section, const std::string& file) {
     if (read_++ >= options_.max_pods) {
       if (read_ == options_.max_pods + 1)
-        complain(file, section.line(), "more than " + std::to_string(options_.max_pods) + " pods");
+        add_error(file, section.line(), "more than " + std::to_string(options_.max_pods) + " pods");
       return;
     }
     const std::size_t before = complaints_.size();
@@ -123,14 +123,14 @@ class ManifestParser {
     found_.push_back({std::move(pod), file, section.line()});
   }
 
-  void complain(const std::string& file, int line, std::string what) {
+  void add_error(const std::string& file, int line, std::string what) {
     complaints_.push_back({file, line, std::move(what)});
   }
 
   ManifestOptions options_;
   std::size_t read_ = 0;  // pods, good or not
   std::vector<ParsedFile::ParsedPod> found_;
-  Complaints complaints_;
+  Diagnostics complaints_;
   ContainerIds containers_;
 };
 
@@ -141,7 +141,7 @@ bool is_manifest(const fs::path& path) {
          (extension == ".yaml" || extension == ".yml" || extension == ".json");
 }
 
-Complaint duplicate(const ParsedFile::ParsedPod& found, const ParsedFile::ParsedPod& earlier) {
+Diagnostic duplicate(const ParsedFile::ParsedPod& found, const ParsedFile::ParsedPod& earlier) {
   return {found.file, found.line,
           "pod " + found.pod.pod_namespace + "/" + found.pod.name + ": duplicate uid " +
               found.pod.uid + ", it is already at " + earlier.file + ":" +
@@ -160,8 +160,8 @@ Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
   Manifests all;
   std::map<std::string_view, const ParsedFile::ParsedPod*> by_uid;
   for (const ParsedFile* parsed_file : parsed_files) {
-    Complaints& wrong = parsed_file->of_kubelet ? all.kubelet_complaints : all.complaints;
-    wrong.insert(wrong.end(), parsed_file->complaints.begin(), parsed_file->complaints.end());
+    Diagnostics& wrong = parsed_file->of_kubelet ? all.kubelet_complaints : all.diagnostics;
+    wrong.insert(wrong.end(), parsed_file->diagnostics.begin(), parsed_file->diagnostics.end());
     all.containers.insert(parsed_file->containers.begin(), parsed_file->containers.end());
     for (const ParsedFile::ParsedPod& found : parsed_file->found) {
       const auto [first, fresh] = by_uid.emplace(found.pod.uid, &found);
@@ -176,13 +176,13 @@ Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
   return all;
 }
 
-std::vector<fs::path> manifest_files(const fs::path& directory, Complaints& complaints) {
+std::vector<fs::path> manifest_files(const fs::path& directory, Diagnostics& diagnostics) {
   std::error_code error;
   std::vector<fs::path> files;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
     if (is_manifest(at->path())) files.push_back(at->path());
   if (error && error != std::errc::no_such_file_or_directory)
-    complaints.push_back({directory.string(), 0, error.message()});
+    diagnostics.push_back({directory.string(), 0, error.message()});
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -198,7 +198,7 @@ Manifests parse_manifests(const std::string& text, const std::string& file,
 Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
   ParsedFile errors;
   std::vector<ParsedFile> parsed_files;
-  for (const fs::path& file : manifest_files(directory, errors.complaints))
+  for (const fs::path& file : manifest_files(directory, errors.diagnostics))
     parsed_files.push_back(parse_manifest_file(file, options));
   std::vector<const ParsedFile*> all{&errors};
   for (const ParsedFile& parsed_file : parsed_files)
@@ -206,10 +206,10 @@ Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
   return merge_files(std::move(all));
 }
 
-tl::expected<std::vector<Pod>, Complaints> load_manifests(const fs::path& directory,
-                                                          ManifestOptions options) {
+tl::expected<std::vector<Pod>, Diagnostics> load_manifests(const fs::path& directory,
+                                                           ManifestOptions options) {
   Manifests manifests = read_manifests(directory, options);
-  if (!manifests.complaints.empty()) return tl::make_unexpected(std::move(manifests.complaints));
+  if (!manifests.diagnostics.empty()) return tl::make_unexpected(std::move(manifests.diagnostics));
   return std::move(manifests.pods);
 }
 

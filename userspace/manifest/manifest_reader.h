@@ -45,8 +45,8 @@ struct ManifestOptions {
 // could. (Of a key that is there twice the first holds, and the pod stays.)
 struct Manifests {
   std::vector<Pod> pods;
-  config::Complaints complaints;
-  config::Complaints
+  config::Diagnostics diagnostics;
+  config::Diagnostics
       kubelet_complaints;            // what would be complaints, had somebody written it by hand
   ContainerIds containers;           // as far as statuses tell
   std::set<std::string> of_kubelet;  // uids of those a kubelet runs
@@ -61,7 +61,7 @@ struct ParsedFile {
     int line = 0;
   };
   std::vector<ParsedPod> found;
-  config::Complaints complaints;
+  config::Diagnostics diagnostics;
   ContainerIds containers;
   bool of_kubelet = false;
 };
@@ -70,7 +70,7 @@ ParsedFile parse_manifest_file(const std::filesystem::path& file, const Manifest
 Manifests merge_files(std::vector<const ParsedFile*> parsed_files);
 // By name; a directory that is not there has none.
 std::vector<std::filesystem::path> manifest_files(const std::filesystem::path& directory,
-                                                  config::Complaints& complaints);
+                                                  config::Diagnostics& diagnostics);
 
 // One file: any number of documents, each a Pod, a PodList or a List of Pods.
 Manifests parse_manifests(const std::string& text, const std::string& file,
@@ -82,7 +82,7 @@ Manifests parse_manifests(const std::string& text, const std::string& file,
 Manifests read_manifests(const std::filesystem::path& directory, ManifestOptions options = {});
 
 // The same, all or nothing.
-tl::expected<std::vector<Pod>, config::Complaints> load_manifests(
+tl::expected<std::vector<Pod>, config::Diagnostics> load_manifests(
     const std::filesystem::path& directory, ManifestOptions options = {});
 
 // The uid of a pod whose manifest has none, from its namespace and name alone: the same on every

@@ -42,9 +42,9 @@ void read_taints(const Section& spec, std::vector<Taint>& taints) {
     const auto key = section.string("key");
     const auto effect = section.choice<TaintEffect>("effect", kEffects);
     if (!section.has("key"))
-      section.complain_at(section.line(), "missing " + section.path_of("key"));
+      section.add_error_at(section.line(), "missing " + section.path_of("key"));
     if (!section.has("effect"))
-      section.complain_at(section.line(), "missing " + section.path_of("effect"));
+      section.add_error_at(section.line(), "missing " + section.path_of("effect"));
     if (key && effect) taints.push_back({*key, section.string("value").value_or(""), *effect});
   }
 }
@@ -71,7 +71,7 @@ NodeState read_node(const Section& object) {
     node.name = metadata->string("name").value_or("");
     node.labels = read_labels(*metadata, "labels");
   }
-  if (node.name.empty()) object.complain_at(object.line(), "missing metadata.name");
+  if (node.name.empty()) object.add_error_at(object.line(), "missing metadata.name");
   if (const auto spec = object.map("spec")) {
     read_taints(*spec, node.taints);
     node.unschedulable = spec->boolean("unschedulable").value_or(false);
@@ -94,11 +94,11 @@ void read_object(const Section& object, NodeManifests& manifests, bool in_node_l
     return;
   }
   if (kind != "Node" && (object.has("kind") || !in_node_list))
-    return object.complain_at(object.line_of("kind"),
-                              "expected kind Node, found " + (kind ? "\"" + *kind + "\"" : "none"));
-  const std::size_t before = manifests.complaints.size();
+    return object.add_error_at(object.line_of("kind"), "expected kind Node, found " +
+                                                           (kind ? "\"" + *kind + "\"" : "none"));
+  const std::size_t before = manifests.diagnostics.size();
   NodeState node = read_node(object);
-  if (manifests.complaints.size() == before) manifests.nodes.push_back(std::move(node));
+  if (manifests.diagnostics.size() == before) manifests.nodes.push_back(std::move(node));
 }
 
 }  // namespace
@@ -106,23 +106,23 @@ void read_object(const Section& object, NodeManifests& manifests, bool in_node_l
 NodeManifests parse_nodes(const std::string& text, const std::string& file) {
   NodeManifests manifests;
   for (const config::yaml::Node& document :
-       config::yaml::parse(text, file, manifests.complaints, {.nodes = kMaxNodes})) {
+       config::yaml::parse(text, file, manifests.diagnostics, {.nodes = kMaxNodes})) {
     if (document.is_null()) continue;
     if (document.is_map())
-      read_object(Section(document, "", file, manifests.complaints), manifests, false);
+      read_object(Section(document, "", file, manifests.diagnostics), manifests, false);
     else
-      manifests.complaints.push_back(
+      manifests.diagnostics.push_back(
           {file, document.line, "expected a Node, found " + describe(document)});
   }
-  if (manifests.nodes.empty() && manifests.complaints.empty())
-    manifests.complaints.push_back({file, 0, "there is no Node in it"});
+  if (manifests.nodes.empty() && manifests.diagnostics.empty())
+    manifests.diagnostics.push_back({file, 0, "there is no Node in it"});
   return manifests;
 }
 
 NodeManifests read_nodes(const std::filesystem::path& file) {
   const auto text = config::read_file(file);
   if (text) return parse_nodes(*text, file.string());
-  return {.nodes = {}, .complaints = {{file.string(), 0, text.error().what}}};
+  return {.nodes = {}, .diagnostics = {{file.string(), 0, text.error().what}}};
 }
 
 }  // namespace headroom::observe

@@ -13,7 +13,7 @@ namespace headroom::observe {
 
 struct NodeManifests {
   std::vector<NodeState> nodes;  // those without a complaint of their own
-  config::Complaints complaints;
+  config::Diagnostics diagnostics;
 };
 
 // One file: any number of documents, each a Node, a NodeList or a List of Nodes. Conditions are not

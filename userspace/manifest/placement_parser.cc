@@ -35,7 +35,7 @@ constexpr std::array<Choice<HostPort::Protocol>, 3> kProtocols{
 std::string required(const Section& section, std::string_view key) {
   const auto text = section.string(key);
   if (!section.has(key) || text == "")
-    section.complain_at(section.line_of(key), "missing " + section.path_of(key));
+    section.add_error_at(section.line_of(key), "missing " + section.path_of(key));
   return text.value_or("");
 }
 
@@ -50,19 +50,19 @@ void check_operator_values(const Section& section, const LabelRequirement& requi
     case Operator::kIn:
     case Operator::kNotIn:
       if (count == 0)
-        section.complain_at(section.line_of("values"), section.path_of("values") +
-                                                           ": expected at least one, as the "
-                                                           "operator is In or NotIn");
+        section.add_error_at(section.line_of("values"), section.path_of("values") +
+                                                            ": expected at least one, as the "
+                                                            "operator is In or NotIn");
       return;
     case Operator::kExists:
     case Operator::kDoesNotExist:
       if (count != 0)
-        section.complain("values", "expected none, as the operator is Exists or DoesNotExist");
+        section.add_error("values", "expected none, as the operator is Exists or DoesNotExist");
       return;
     case Operator::kGt:
     case Operator::kLt:
       if (count != 1)
-        section.complain_at(
+        section.add_error_at(
             section.line_of("values"),
             section.path_of("values") + ": expected exactly one, as the operator is Gt or Lt");
       return;
@@ -74,7 +74,7 @@ LabelRequirement read_requirement(const Section& section) {
   requirement.key = required(section, "key");
   const auto op = section.choice<Operator>("operator", kOperators);
   if (!section.has("operator"))
-    section.complain_at(section.line(), "missing " + section.path_of("operator"));
+    section.add_error_at(section.line(), "missing " + section.path_of("operator"));
   if (auto words = section.list_of_strings("values"))
     for (config::LocatedText& word : *words)
       requirement.values.push_back(std::move(word.text));
@@ -97,8 +97,8 @@ NodeTerm read_term(const Section& section) {
                 read_requirements(section, "matchFields")};
   for (const LabelRequirement& field : term.fields)
     if (!field.key.empty() && field.key != "metadata.name")
-      section.complain("matchFields",
-                       "expected metadata.name, the only field, found \"" + field.key + "\"");
+      section.add_error("matchFields",
+                        "expected metadata.name, the only field, found \"" + field.key + "\"");
   return term;
 }
 
@@ -107,7 +107,7 @@ PreferredTerm read_preferred(const Section& section) {
   if (const auto weight = section.integer("weight", 1, 100))
     preferred.weight = static_cast<std::int32_t>(*weight);
   else if (!section.has("weight"))
-    section.complain_at(section.line(), "missing " + section.path_of("weight"));
+    section.add_error_at(section.line(), "missing " + section.path_of("weight"));
   if (const auto term = section.map("preference")) preferred.term = read_term(*term);
   return preferred;
 }
@@ -119,7 +119,7 @@ void read_node_affinity(const Section& affinity, Placement& placement) {
       for (const Section& term : *terms)
         placement.required->push_back(read_term(term));
     if (!rule->has("nodeSelectorTerms"))
-      rule->complain_at(rule->line(), "missing " + rule->path_of("nodeSelectorTerms"));
+      rule->add_error_at(rule->line(), "missing " + rule->path_of("nodeSelectorTerms"));
   }
   if (const auto terms = affinity.list_of_maps("preferredDuringSchedulingIgnoredDuringExecution"))
     for (const Section& term : *terms)
@@ -131,17 +131,17 @@ void check_toleration(const Section& section, const Toleration& toleration) {
   const bool compares =
       toleration.op == Toleration::Operator::kGt || toleration.op == Toleration::Operator::kLt;
   if (exists && !toleration.value.empty())
-    section.complain("value", "expected none, as the operator is Exists");
+    section.add_error("value", "expected none, as the operator is Exists");
   if (compares && !toleration_integer(toleration.value))
-    section.complain_at(
+    section.add_error_at(
         section.line_of("value"),
         section.path_of("value") + ": expected an integer, as the operator is Gt or Lt");
   if (toleration.key.empty() && !exists)
-    section.complain_at(section.line(), section.path_of("key") +
-                                            ": without a key the operator must be Exists, which "
-                                            "tolerates every taint");
+    section.add_error_at(section.line(), section.path_of("key") +
+                                             ": without a key the operator must be Exists, which "
+                                             "tolerates every taint");
   if (toleration.seconds && toleration.effect != TaintEffect::kNoExecute)
-    section.complain("tolerationSeconds", "only for the effect NoExecute");
+    section.add_error("tolerationSeconds", "only for the effect NoExecute");
 }
 
 // Nothing where the operator or the effect is not understood: it tolerates nothing then.

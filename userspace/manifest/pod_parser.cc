@@ -38,7 +38,7 @@ constexpr std::int32_t kNodeCritical = 2'000'001'000;
 std::string required(const Section& section, std::string_view key) {
   const auto text = section.string(key);
   if (!section.has(key) || text == "")
-    section.complain_at(section.line_of(key), "missing " + section.path_of(key));
+    section.add_error_at(section.line_of(key), "missing " + section.path_of(key));
   return text ? *text : "";
 }
 
@@ -50,8 +50,8 @@ void check_requests_within_limits(const Section& resources, const Container& con
     const auto limit = container.limits.find(entry.key);
     if (request != container.requests.end() && limit != container.limits.end() &&
         request->second > limit->second)
-      requests->complain(entry, "the request of " + request->second.canonical() +
-                                    " is more than the limit of " + limit->second.canonical());
+      requests->add_error(entry, "the request of " + request->second.canonical() +
+                                     " is more than the limit of " + limit->second.canonical());
   }
 }
 
@@ -74,7 +74,7 @@ void read_pre_stop(const Section& section, Container& container) {
   for (const config::LocatedText& word : *words)
     container.pre_stop.push_back(word.text);
   if (container.pre_stop.empty())
-    exec->complain("command", "expected a command and its arguments, found an empty list");
+    exec->add_error("command", "expected a command and its arguments, found an empty list");
 }
 
 Container read_container(const Section& section) {
@@ -102,8 +102,8 @@ void read_containers(const Section& spec, Pod& pod) {
       read_host_ports(section, host_network, pod.placement.host_ports);
     }
   if (pod.containers.empty())
-    spec.complain_at(spec.line_of("containers"),
-                     spec.path_of("containers") + ": expected at least one container");
+    spec.add_error_at(spec.line_of("containers"),
+                      spec.path_of("containers") + ": expected at least one container");
 }
 
 std::set<std::string_view> requested_by_containers(const Pod& pod) {
@@ -139,7 +139,7 @@ void read_priority(const Section& spec, Pod& pod) {
 
 void read_spec(const Section& object, Pod& pod) {
   const auto spec = object.map("spec");
-  if (!object.has("spec")) object.complain_at(object.line(), "missing " + object.path_of("spec"));
+  if (!object.has("spec")) object.add_error_at(object.line(), "missing " + object.path_of("spec"));
   if (!spec) return;
   read_containers(*spec, pod);
   read_pod_level(*spec, pod);
@@ -156,7 +156,7 @@ std::string read_pattern(const Section& annotations, std::string_view key) {
   if (!pattern) return "";
   const std::string objection = pattern_error(*pattern);
   if (objection.empty()) return *pattern;
-  annotations.complain(key, objection + ", found \"" + *pattern + "\"");
+  annotations.add_error(key, objection + ", found \"" + *pattern + "\"");
   return "";
 }
 
@@ -174,8 +174,8 @@ void read_annotations(const Section& metadata, Pod& pod) {
     pod.logs_path = read_pattern(*annotations, kLogs);
     const auto unit = annotations->string(kEvictionUnitAnnotation);
     if (unit && !eviction_unit_named(*unit))
-      annotations->complain(kEvictionUnitAnnotation,
-                            "expected pod, container or process, found \"" + *unit + "\"");
+      annotations->add_error(kEvictionUnitAnnotation,
+                             "expected pod, container or process, found \"" + *unit + "\"");
   }
 }
 
@@ -189,7 +189,7 @@ void read_metadata(const Section& object, Pod& pod) {
   const auto metadata = object.map("metadata");
   if (!metadata) {
     if (!object.has("metadata"))
-      object.complain_at(object.line(), "missing " + object.path_of("metadata.name"));
+      object.add_error_at(object.line(), "missing " + object.path_of("metadata.name"));
     return;
   }
   pod.name = required(*metadata, "name");
@@ -200,7 +200,7 @@ void read_metadata(const Section& object, Pod& pod) {
   pod.placement.daemon_set = owned_by_daemon_set(*metadata);
   read_annotations(*metadata, pod);
   if (!could_be_uid(pod.uid))
-    metadata->complain("uid", "expected letters, digits and dashes, found \"" + pod.uid + "\"");
+    metadata->add_error("uid", "expected letters, digits and dashes, found \"" + pod.uid + "\"");
   if (pod.uid.empty()) pod.uid = derived_uid(pod.pod_namespace, pod.name);
 }
 

@@ -19,7 +19,7 @@ inline ResourceList read_quantities(const config::Section& parent, std::string_v
     const auto quantity = section->quantity(entry);
     if (!quantity) continue;
     if (quantity->sign() < 0)
-      section->complain(entry, "must not be negative, found " + quantity->canonical());
+      section->add_error(entry, "must not be negative, found " + quantity->canonical());
     else
       list.emplace(entry.key, *quantity);
   }

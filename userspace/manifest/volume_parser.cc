@@ -18,11 +18,11 @@ void read_empty_dir(const Section& section, Volume& volume) {
   if (const auto medium = empty_dir->string("medium")) {
     volume.in_memory = !medium->empty();
     if (!medium->empty() && *medium != "Memory" && !medium->starts_with("HugePages"))
-      empty_dir->complain("medium", "expected Memory or HugePages, found \"" + *medium + "\"");
+      empty_dir->add_error("medium", "expected Memory or HugePages, found \"" + *medium + "\"");
   }
   const auto limit = empty_dir->quantity("sizeLimit");
   if (limit && limit->sign() < 0)
-    empty_dir->complain("sizeLimit", "must not be negative, found " + limit->canonical());
+    empty_dir->add_error("sizeLimit", "must not be negative, found " + limit->canonical());
   else
     volume.size_limit = limit;
 }
@@ -33,9 +33,9 @@ void read_host_path(const Section& section, Volume& volume) {
   if (!host_path) return;
   const auto path = host_path->string("path");
   if (!path || path->empty())
-    host_path->complain_at(host_path->line_of("path"), "missing " + host_path->path_of("path"));
+    host_path->add_error_at(host_path->line_of("path"), "missing " + host_path->path_of("path"));
   else if (!path->starts_with("/"))
-    host_path->complain("path", "expected an absolute path, found \"" + *path + "\"");
+    host_path->add_error("path", "expected an absolute path, found \"" + *path + "\"");
   else
     volume.host_path = *path;
 }
@@ -52,9 +52,9 @@ Volume read_volume(const Section& section) {
   Volume volume;
   const auto name = section.string("name");
   if (!name || name->empty())
-    section.complain_at(section.line_of("name"), "missing " + section.path_of("name"));
+    section.add_error_at(section.line_of("name"), "missing " + section.path_of("name"));
   else if (*name == "." || *name == ".." || name->find('/') != std::string::npos)
-    section.complain("name", "expected a name that could be a file's, found \"" + *name + "\"");
+    section.add_error("name", "expected a name that could be a file's, found \"" + *name + "\"");
   else
     volume.name = *name;
   if (section.has("emptyDir"))
@@ -80,7 +80,7 @@ std::vector<Volume> read_volumes(const Section& spec) {
   for (const Section& section : *sections) {
     Volume volume = read_volume(section);
     if (!volume.name.empty() && !names.insert(volume.name).second)
-      section.complain("name", "duplicate volume " + volume.name);
+      section.add_error("name", "duplicate volume " + volume.name);
     volumes.push_back(std::move(volume));
   }
   return volumes;

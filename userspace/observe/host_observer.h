@@ -55,7 +55,7 @@ class HostObserver final : public Observer {
   // The inside of pods is read as far as this policy asks, from now on.
   void apply_policy(const Policy& policy) {
     if (parts_reader_.set_options(
-            {.unit = policy.eviction_unit, .limits = policy.ladder.stuck_after.has_value()}))
+            {.unit = policy.eviction_unit, .limits = policy.ladder.stuck_duration.has_value()}))
       parts_stale_ = true;
   }
 

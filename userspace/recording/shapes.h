@@ -148,10 +148,10 @@ HEADROOM_SERIALIZE(Threshold) {
   io(signal, limit, grace, min_reclaim);
 }
 HEADROOM_SERIALIZE(LadderPolicy) {
-  auto& [reclaim_margin, squeeze_margin, reclaim_step, squeeze_longest, stuck_after, relax_for,
-         evict_stuck] = value;
-  io(reclaim_margin, squeeze_margin, reclaim_step, squeeze_longest, stuck_after, relax_for,
-     evict_stuck);
+  auto& [reclaim_margin, lower_high_margin, reclaim_step, lower_high_limit, stuck_duration,
+         raise_high_duration, evict_stuck] = value;
+  io(reclaim_margin, lower_high_margin, reclaim_step, lower_high_limit, stuck_duration,
+     raise_high_duration, evict_stuck);
 }
 HEADROOM_SERIALIZE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
@@ -285,9 +285,9 @@ HEADROOM_SERIALIZE(LadderHistory::Exhausted) {
   io(cgroup, until);
 }
 HEADROOM_SERIALIZE(LadderHistory) {
-  auto& [taking, next_step_at, above_margin_since, squeeze_next, exhausted, held, throttled] =
+  auto& [taking, next_step_at, above_margin_since, next_lowering_at, exhausted, held, throttled] =
       value;
-  io(taking, next_step_at, above_margin_since, squeeze_next, exhausted, held, throttled);
+  io(taking, next_step_at, above_margin_since, next_lowering_at, exhausted, held, throttled);
 }
 HEADROOM_SERIALIZE(History) {
   auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,

@@ -43,7 +43,7 @@ void NodeReporter::set_status(NodeStatusRef status) {
   status_changed_ = true;
 }
 
-void NodeReporter::adopt(const Policy& policy) {
+void NodeReporter::reconfigure(const Policy& policy) {
   policy_ = policy;
   forecast_accuracy_.reset();
 }

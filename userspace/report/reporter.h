@@ -62,10 +62,11 @@ class NodeReporter final : public Reporter {
   }
   // What other threads did: to have memory back sooner, and in the loop's place; as totals.
   struct KillAssists {
-    std::uint64_t uncapped = 0, boosted = 0, missed = 0, reaped = 0, hangs = 0, sentinel_kills = 0;
+    std::uint64_t limits_lifted = 0, boosted = 0, missed = 0, reaped = 0, hangs = 0,
+                  sentinel_kills = 0;
   };
   void set_kill_assists(const KillAssists& kill_assists) {
-    counters_.kill_assists_done = kill_assists.uncapped;
+    counters_.kill_assists_done = kill_assists.limits_lifted;
     counters_.processes_boosted = kill_assists.boosted;
     counters_.kill_assists_missed = kill_assists.missed;
     counters_.processes_reaped = kill_assists.reaped;
@@ -96,7 +97,7 @@ class NodeReporter final : public Reporter {
   // What the kubelet would have made of the turn that is told next.
   void record_shadow(const ShadowResult& shadow_result);
   // A new policy is in force.
-  void adopt(const Policy& policy);
+  void reconfigure(const Policy& policy);
 
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) override;

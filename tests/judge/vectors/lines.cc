@@ -20,7 +20,7 @@ std::set<std::string>& asked_for() {
 Line parsed(const std::string& file, int number, const std::string& text) {
   Line line{file, number, text, nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false),
             ""};
-  if (line.json.is_discarded()) line.complaint = "not JSON";
+  if (line.json.is_discarded()) line.diagnostic = "not JSON";
   return line;
 }
 

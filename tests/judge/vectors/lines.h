@@ -18,7 +18,7 @@ struct Line {
   int number = 0;  // 1-based; 0: the file as a whole
   std::string text;
   nlohmann::json json;
-  std::string complaint;  // why there is nothing to compare: a failure, never a skip
+  std::string diagnostic;  // why there is nothing to compare: a failure, never a skip
 };
 // What gtest prints beside a failure.
 void PrintTo(const Line& line, std::ostream* out);
@@ -34,7 +34,7 @@ std::string case_name(const testing::TestParamInfo<Line>& info);
 // The fixture of a vector file: refuses lines that complain before the test looks at them.
 class VectorTest : public testing::TestWithParam<Line> {
  protected:
-  void SetUp() override { ASSERT_EQ(GetParam().complaint, ""); }
+  void SetUp() override { ASSERT_EQ(GetParam().diagnostic, ""); }
   const nlohmann::json& line() const { return GetParam().json; }
   std::string text(const char* key) const { return line().at(key).get<std::string>(); }
 };

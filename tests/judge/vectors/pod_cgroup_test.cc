@@ -32,9 +32,9 @@ bool has_limit(const Container& container, const char* resource) {
 bool wrongly_limited(const Pod& pod, const char* resource) {
   if (qos_class(pod) != QosClass::kBurstable) return false;
   if (pod.pod_level && has_limit(*pod.pod_level, resource)) return false;
-  const auto limited = [&](const Container& each) { return has_limit(each, resource); };
-  return std::all_of(pod.containers.begin(), pod.containers.end(), limited) &&
-         !std::all_of(pod.init_containers.begin(), pod.init_containers.end(), limited);
+  const auto total_limits = [&](const Container& each) { return has_limit(each, resource); };
+  return std::all_of(pod.containers.begin(), pod.containers.end(), total_limits) &&
+         !std::all_of(pod.init_containers.begin(), pod.init_containers.end(), total_limits);
 }
 
 PodSizing sizing_of(const nlohmann::json& line, WeightFormula weights) {
@@ -89,11 +89,11 @@ TEST_P(PodCgroupVectors, AgreeOnTheValues) {
                       .memory_max = expected_memory_max(pod),
                       .hugetlb_max = expected_hugetlb()};
   wanted.cpu_weight = CpuWeight{expected().at("cpu_weight_kubelet").get<std::uint32_t>()};
-  EXPECT_EQ(settings(pod_cgroup(pod, sizing_of(line(), WeightFormula::kLinear), {})),
-            settings(wanted));
+  EXPECT_EQ(cgroup_settings(pod_cgroup(pod, sizing_of(line(), WeightFormula::kLinear), {})),
+            cgroup_settings(wanted));
   wanted.cpu_weight = CpuWeight{expected().at("cpu_weight_new").get<std::uint32_t>()};
-  EXPECT_EQ(settings(pod_cgroup(pod, sizing_of(line(), WeightFormula::kQuadratic), {})),
-            settings(wanted));
+  EXPECT_EQ(cgroup_settings(pod_cgroup(pod, sizing_of(line(), WeightFormula::kQuadratic), {})),
+            cgroup_settings(wanted));
 }
 
 TEST_P(PodCgroupVectors, AgreeOnTheName) {
@@ -110,18 +110,18 @@ INSTANTIATE_TEST_SUITE_P(Lines, PodCgroupVectors, testing::ValuesIn(lines_of("po
                          case_name);
 
 // The exception above must not excuse more than the few lines that KUBELET.md speaks of: 2 of 600.
-TEST(PodCgroupVectorFile, IsExcusedAlmostNowhere) {
+TEST(PodCgroupVectorFile, HasFewExceptions) {
   const auto lines = lines_of("pod_cgroup.jsonl");
-  std::size_t excused = 0;
+  std::size_t is_excused = 0;
   for (const Line& each : lines) {
-    ASSERT_EQ(each.complaint, "");
+    ASSERT_EQ(each.diagnostic, "");
     const Pod pod = pod_in(each.json);
     const auto& expected = each.json.at("expected");
     if ((wrongly_limited(pod, "memory") && expected.contains("memory_limit")) ||
         (wrongly_limited(pod, "cpu") && expected.contains("cpu_quota")))
-      ++excused;
+      ++is_excused;
   }
-  EXPECT_LE(excused * 100, lines.size());
+  EXPECT_LE(is_excused * 100, lines.size());
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ class RankingVectors : public VectorTest {
   }
 
   std::vector<std::string> by_usage(Signal signal, ImageStorage images) const {
-    std::vector<RankInput> contenders;
+    std::vector<RankInput> inputs;
     for (std::size_t i = 0; i < pods_.size(); ++i)
-      contenders.push_back({&pods_[i], usages_[i] ? &*usages_[i] : nullptr});
+      inputs.push_back({&pods_[i], usages_[i] ? &*usages_[i] : nullptr});
     std::vector<std::string> names;
-    for (const std::uint32_t i : rank(signal, images, contenders))
+    for (const std::uint32_t i : rank(signal, images, inputs))
       names.push_back(pods_[i].name);
     return names;
   }

@@ -18,7 +18,7 @@ using Strings = std::map<std::string, std::string>;
 using Kind = CheckpointError::Kind;
 
 // The strings of one checkpoint.
-struct Written {
+struct CheckpointFields {
   std::string policy;
   std::string default_set;
   Strings by_container_id;
@@ -61,24 +61,24 @@ struct Rendering {
   std::string_view type_suffix{};  // of the type's name: some releases hashed it as it is
 };
 
-std::string rendered(const Written& written, const Rendering& as) {
+std::string rendered(const CheckpointFields& fields, const Rendering& as) {
   const auto map = [&](bool empty, std::string text) {
     return empty && as.nil_maps ? std::string("<nil>") : std::move(text);
   };
   std::string text = "(*state.CPUManagerCheckpoint";
   text += as.type_suffix;
-  text += "){PolicyName:(string)" + written.policy;
-  text += " DefaultCPUSet:(string)" + written.default_set;
+  text += "){PolicyName:(string)" + fields.policy;
+  text += " DefaultCPUSet:(string)" + fields.default_set;
   if (as.version == CheckpointVersion::kV1)
     text += " Entries:(map[string]string)" +
-            map(written.by_container_id.empty(), rendered(written.by_container_id));
+            map(fields.by_container_id.empty(), rendered(fields.by_container_id));
   else
     text += " Entries:(map[string]map[string]string)" +
-            map(written.entries.empty(),
-                rendered_map(written.entries, [](const Strings& of) { return rendered(of); }));
+            map(fields.entries.empty(),
+                rendered_map(fields.entries, [](const Strings& of) { return rendered(of); }));
   if (as.version == CheckpointVersion::kV3 || as.version == CheckpointVersion::kV4)
     text += " PodEntries:(state.PodCPUAssignments)" +
-            map(written.pod_entries.empty(), rendered_map(written.pod_entries, rendered_pod_entry));
+            map(fields.pod_entries.empty(), rendered_map(fields.pod_entries, rendered_pod_entry));
   return text + " Checksum:(checksum.Checksum)0}";
 }
 
@@ -92,24 +92,25 @@ constexpr std::array<std::pair<CheckpointVersion, std::string_view>, 6> kHashedA
 }};
 
 // What fills it, it cannot be an older version than.
-bool can_be(const Written& written, CheckpointVersion version) {
-  if (!written.by_container_id.empty()) return version == CheckpointVersion::kV1;
-  if (!written.pod_entries.empty()) return version == CheckpointVersion::kV3;
-  return written.entries.empty() || version != CheckpointVersion::kV1;
+bool can_be(const CheckpointFields& fields, CheckpointVersion version) {
+  if (!fields.by_container_id.empty()) return version == CheckpointVersion::kV1;
+  if (!fields.pod_entries.empty()) return version == CheckpointVersion::kV3;
+  return fields.entries.empty() || version != CheckpointVersion::kV1;
 }
 
-std::optional<CheckpointVersion> version_of(const Written& written) {
+std::optional<CheckpointVersion> version_of(const CheckpointFields& fields) {
   for (const auto& [version, suffix] : kHashedAs)
-    if (can_be(written, version)) return version;
+    if (can_be(fields, version)) return version;
   return std::nullopt;
 }
 
 // The version whose checksum this is.
-std::optional<CheckpointVersion> version_of(const Written& written, std::uint64_t checksum) {
+std::optional<CheckpointVersion> version_of(const CheckpointFields& fields,
+                                            std::uint64_t checksum) {
   for (const auto& [version, suffix] : kHashedAs)
     for (const bool nil_maps : {false, true})
-      if (can_be(written, version) &&
-          fnv1a_32(rendered(written, {version, nil_maps, suffix})) == checksum)
+      if (can_be(fields, version) &&
+          fnv1a_32(rendered(fields, {version, nil_maps, suffix})) == checksum)
         return version;
   return std::nullopt;
 }
@@ -145,7 +146,7 @@ bool read(const Json& object, Strings& into) {
 }
 
 // By container id (V1), or by pod.
-bool read_entries(const Json& object, Written& into) {
+bool read_entries(const Json& object, CheckpointFields& into) {
   const auto entries = object.find("entries");
   if (entries == object.end() || entries->is_null()) return true;
   if (!entries->is_object()) return false;
@@ -156,7 +157,7 @@ bool read_entries(const Json& object, Written& into) {
   return true;
 }
 
-bool read_pod_entries(const Json& object, Written& into) {
+bool read_pod_entries(const Json& object, CheckpointFields& into) {
   const auto entries = object.find("podEntries");
   if (entries == object.end() || entries->is_null()) return true;
   if (!entries->is_object()) return false;
@@ -165,15 +166,15 @@ bool read_pod_entries(const Json& object, Written& into) {
   return true;
 }
 
-tl::expected<Written, CheckpointError> read(const Json& object) {
-  Written written;
+tl::expected<CheckpointFields, CheckpointError> read(const Json& object) {
+  CheckpointFields fields;
   if (!object.is_object()) return not_a_checkpoint("not a JSON object");
-  if (!read(object, "policyName", written.policy)) return not_a_checkpoint("policyName: no string");
-  if (!read(object, "defaultCpuSet", written.default_set))
+  if (!read(object, "policyName", fields.policy)) return not_a_checkpoint("policyName: no string");
+  if (!read(object, "defaultCpuSet", fields.default_set))
     return not_a_checkpoint("defaultCpuSet: no string");
-  if (!read_entries(object, written)) return not_a_checkpoint("entries: of no known shape");
-  if (!read_pod_entries(object, written)) return not_a_checkpoint("podEntries: of no known shape");
-  return written;
+  if (!read_entries(object, fields)) return not_a_checkpoint("entries: of no known shape");
+  if (!read_pod_entries(object, fields)) return not_a_checkpoint("podEntries: of no known shape");
+  return fields;
 }
 
 tl::expected<std::uint64_t, CheckpointError> read_checksum(const Json& object, const char* key) {
@@ -208,51 +209,51 @@ std::string entry_of(const std::string& pod, const std::string& container) {
   return "entries of pod " + pod + ", container " + container;
 }
 
-tl::expected<CpuCheckpoint, CheckpointError> checkpoint_of(const Written& written,
+tl::expected<CpuCheckpoint, CheckpointError> checkpoint_of(const CheckpointFields& fields,
                                                            CheckpointVersion version) {
-  CpuCheckpoint checkpoint{.policy = written.policy, .version = version};
+  CpuCheckpoint checkpoint{.policy = fields.policy, .version = version};
   Sets sets;
-  checkpoint.state.default_set = sets.parse("defaultCpuSet", written.default_set);
-  for (const auto& [pod, containers] : written.entries)
+  checkpoint.state.default_set = sets.parse("defaultCpuSet", fields.default_set);
+  for (const auto& [pod, containers] : fields.entries)
     for (const auto& [container, list] : containers)
       checkpoint.state.entries[pod][container] = sets.parse(entry_of(pod, container), list);
-  for (const auto& [pod, list] : written.pod_entries)
+  for (const auto& [pod, list] : fields.pod_entries)
     checkpoint.state.pod_entries[pod] = sets.parse("podEntries of pod " + pod, list);
-  for (const auto& [id, list] : written.by_container_id)
+  for (const auto& [id, list] : fields.by_container_id)
     checkpoint.by_container_id[id] = sets.parse("entries of container id " + id, list);
   if (sets.error()) return tl::make_unexpected(*sets.error());
   return checkpoint;
 }
 
-Written written_of(const CpuCheckpoint& checkpoint) {
-  Written written{.policy = checkpoint.policy,
-                  .default_set = checkpoint.state.default_set.format(),
-                  .by_container_id = {},
-                  .entries = {},
-                  .pod_entries = {}};
+CheckpointFields written_of(const CpuCheckpoint& checkpoint) {
+  CheckpointFields fields{.policy = checkpoint.policy,
+                          .default_set = checkpoint.state.default_set.format(),
+                          .by_container_id = {},
+                          .entries = {},
+                          .pod_entries = {}};
   for (const auto& [pod, containers] : checkpoint.state.entries)
     for (const auto& [container, cpus] : containers)
-      written.entries[pod][container] = cpus.format();
+      fields.entries[pod][container] = cpus.format();
   for (const auto& [pod, cpus] : checkpoint.state.pod_entries)
-    written.pod_entries[pod] = cpus.format();
+    fields.pod_entries[pod] = cpus.format();
   for (const auto& [id, cpus] : checkpoint.by_container_id)
-    written.by_container_id[id] = cpus.format();
-  return written;
+    fields.by_container_id[id] = cpus.format();
+  return fields;
 }
 
 // The fields in Go's order; maps that are empty are omitted.
-Json fields_of(const Written& written, CheckpointVersion version) {
-  Json fields{{"policyName", written.policy}, {"defaultCpuSet", written.default_set}};
+Json fields_of(const CheckpointFields& fields, CheckpointVersion version) {
+  Json json{{"policyName", fields.policy}, {"defaultCpuSet", fields.default_set}};
   if (version == CheckpointVersion::kV1) {
-    if (!written.by_container_id.empty()) fields["entries"] = written.by_container_id;
-    return fields;
+    if (!fields.by_container_id.empty()) json["entries"] = fields.by_container_id;
+    return json;
   }
-  for (const auto& [pod, containers] : written.entries)
-    fields["entries"][pod] = containers;
-  if (version == CheckpointVersion::kV2) return fields;
-  for (const auto& [pod, list] : written.pod_entries)
-    fields["podEntries"][pod] = {{"cpuSet", list}};
-  return fields;
+  for (const auto& [pod, containers] : fields.entries)
+    json["entries"][pod] = containers;
+  if (version == CheckpointVersion::kV2) return json;
+  for (const auto& [pod, list] : fields.pod_entries)
+    json["podEntries"][pod] = {{"cpuSet", list}};
+  return json;
 }
 
 std::string to_json_text(const Json& json) {
@@ -265,9 +266,9 @@ tl::expected<CpuCheckpoint, CheckpointError> decode_v4(const Json& object) {
   const auto checksum = read_checksum(object, "dataChecksum");
   if (!checksum) return tl::make_unexpected(checksum.error());
   if (*checksum != data_checksum(data)) return corrupt();
-  const auto written = read(parsed(data));
-  if (!written) return tl::make_unexpected(written.error());
-  return checkpoint_of(*written, CheckpointVersion::kV4);
+  const auto fields = read(parsed(data));
+  if (!fields) return tl::make_unexpected(fields.error());
+  return checkpoint_of(*fields, CheckpointVersion::kV4);
 }
 
 }  // namespace
@@ -286,31 +287,31 @@ std::string checkpoint_hash_input(const CpuCheckpoint& checkpoint, CheckpointVer
 tl::expected<CpuCheckpoint, CheckpointError> decode_checkpoint(std::string_view text) {
   const Json object = parsed(text);
   if (object.is_discarded()) return not_a_checkpoint("not JSON");
-  const auto written = read(object);
-  if (!written) return tl::make_unexpected(written.error());
+  const auto fields = read(object);
+  if (!fields) return tl::make_unexpected(fields.error());
   if (object.contains("data")) return decode_v4(object);
   const auto checksum = read_checksum(object, "checksum");
   if (!checksum) return tl::make_unexpected(checksum.error());
-  const auto version = *checksum == 0 ? version_of(*written) : version_of(*written, *checksum);
+  const auto version = *checksum == 0 ? version_of(*fields) : version_of(*fields, *checksum);
   if (!version) return corrupt();
-  return checkpoint_of(*written, *version);
+  return checkpoint_of(*fields, *version);
 }
 
 std::string encode_checkpoint(const CpuCheckpoint& checkpoint, CheckpointVersion version) {
-  const Written written = written_of(checkpoint);
-  Json fields = fields_of(written, version);
+  const CheckpointFields fields = written_of(checkpoint);
+  Json json = fields_of(fields, version);
   if (version != CheckpointVersion::kV4) {
-    fields["checksum"] = fnv1a_32(rendered(written, Rendering{.version = version}));
-    return to_json_text(fields);
+    json["checksum"] = fnv1a_32(rendered(fields, Rendering{.version = version}));
+    return to_json_text(json);
   }
-  const std::string data = to_json_text(fields);
-  fields["checksum"] = 0;
-  fields["data"] = data;
-  fields["dataChecksum"] = data_checksum(data);
-  return to_json_text(fields);
+  const std::string data = to_json_text(json);
+  json["checksum"] = 0;
+  json["data"] = data;
+  json["dataChecksum"] = data_checksum(data);
+  return to_json_text(json);
 }
 
-MigratedCheckpoint migrated(CpuCheckpoint checkpoint, const ContainerRefs& containers) {
+MigratedCheckpoint migrate_checkpoint(CpuCheckpoint checkpoint, const ContainerRefs& containers) {
   std::vector<std::string> unknown;
   for (const auto& [id, cpus] : checkpoint.by_container_id) {
     const auto ref = containers.find(id);

@@ -57,7 +57,7 @@ struct MigratedCheckpoint {
   CpuCheckpoint checkpoint;
   std::vector<std::string> unknown;
 };
-MigratedCheckpoint migrated(CpuCheckpoint checkpoint, const ContainerRefs& containers);
+MigratedCheckpoint migrate_checkpoint(CpuCheckpoint checkpoint, const ContainerRefs& containers);
 
 // --- the checksum, for those who want to see it ------------------------------------------------
 

@@ -34,14 +34,14 @@ Result<> CpuPartition::delegate_exclusive(const std::string& path, const CpuSet&
 Result<> CpuPartition::isolate(const std::string& path, const CpuSet& cpus) const {
   Result<> done = delegate_exclusive(path, cpus);
   if (done) done = write_file_value(file(path, "partition"), "isolated\n");
-  const std::string became = state(path);
-  if (done && became == "isolated") return done;
-  if (done) done = failure(became);
-  if (auto back = join(path); !back) done.error().what += "; " + back.error().what;
+  const std::string state_after = state(path);
+  if (done && state_after == "isolated") return done;
+  if (done) done = failure(state_after);
+  if (auto back = make_member(path); !back) done.error().what += "; " + back.error().what;
   return done;
 }
 
-Result<> CpuPartition::join(const std::string& path) const {
+Result<> CpuPartition::make_member(const std::string& path) const {
   if (state(path).empty()) return {};
   if (auto done = write_file_value(file(path, "partition"), "member\n"); !done) return done;
   return delegate_exclusive(path, {});

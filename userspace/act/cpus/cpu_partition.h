@@ -35,7 +35,7 @@ class CpuPartition {
   Result<> isolate(const std::string& path, const CpuSet& cpus) const;
 
   // A member again, with nothing of its own to hand down.
-  Result<> join(const std::string& path) const;
+  Result<> make_member(const std::string& path) const;
 
  private:
   std::string file(const std::string& path, const char* name) const {

@@ -19,10 +19,10 @@ Result<std::optional<CpuCheckpoint>> CpuStateFile::load() const {
   return std::move(*checkpoint);
 }
 
-Result<> CpuStateFile::set_aside() const {
-  const std::string aside = path_.string() + ".damaged";
-  if (std::rename(path_.c_str(), aside.c_str()) == 0) return {};
-  return errno_failure("rename " + path_.string() + " to " + aside, errno);
+Result<> CpuStateFile::move_damaged_file() const {
+  const std::string damaged_path = path_.string() + ".damaged";
+  if (std::rename(path_.c_str(), damaged_path.c_str()) == 0) return {};
+  return errno_failure("rename " + path_.string() + " to " + damaged_path, errno);
 }
 
 Result<> CpuStateFile::save(const std::string& policy, const CpuState& state) {

@@ -24,7 +24,7 @@ class CpuStateFile {
   Result<std::optional<CpuCheckpoint>> load() const;
 
   // A damaged one, out of the way as .damaged: nothing is lost.
-  Result<> set_aside() const;
+  Result<> move_damaged_file() const;
 
   // In the form every kubelet since 1.18 reads. Writes nothing that it wrote already.
   Result<> save(const std::string& policy, const CpuState& state);

@@ -16,7 +16,7 @@ constexpr const char* kService = "org.freedesktop.systemd1";
 constexpr const char* kObject = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 
-std::string_view last_of(std::string_view path) {
+std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
@@ -45,7 +45,7 @@ int append_allowed_cpus(sd_bus_message* call, const std::string& unit, const Cpu
 }  // namespace
 
 std::optional<std::string> unit_of(std::string_view path) {
-  std::string_view name = last_of(path);
+  std::string_view name = base_name(path);
   const bool unit =
       name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
   if (!unit || !all_slices(path.substr(0, path.rfind('/')))) return std::nullopt;
@@ -114,7 +114,7 @@ Result<> CpusetWriter::write(const std::string& path, const CpuSet& cpus) {
   return write_file(path, cpus);
 }
 
-void CpusetWriter::forget(const std::string& path) const {
+void CpusetWriter::remove_drop_in(const std::string& path) const {
   const auto unit = unit_of(path);
   if (!unit) return;
   const std::string directory = (control_ / (*unit + ".d")).native();

@@ -42,7 +42,7 @@ class CpusetWriter {
 
   // What was set for a unit outlives it in systemd's runtime directory: taken out once it is gone,
   // so that its like in name starts afresh, and pods that come and go leave nothing behind.
-  void forget(const std::string& path) const;
+  void remove_drop_in(const std::string& path) const;
 
  private:
   Result<sd_bus*> bus();

@@ -19,7 +19,7 @@
 namespace headroom::act {
 namespace {
 
-constexpr int kSliceMs = 100;  // how soon a stop is heard
+constexpr int kPollMs = 100;  // how soon a stop is heard
 
 struct Pipe {
   Fd read;
@@ -33,7 +33,7 @@ Result<Pipe> make_pipe() {
 }
 
 // Nothing comes when the program has started: the pipe is closed on exec.
-int error_told(const Fd& read) {
+int read_child_errno(const Fd& read) {
   int error = 0;
   ssize_t n = 0;
   do
@@ -46,17 +46,17 @@ int error_told(const Fd& read) {
 
 Result<Child> Child::start(const Command& command) {
   if (command.argv.empty()) return failure("run a command: it is empty", EINVAL);
-  auto prepared = prepare(command);
-  if (!prepared) return tl::make_unexpected(prepared.error());
+  auto child_setup = prepare_child(command);
+  if (!child_setup) return tl::make_unexpected(child_setup.error());
   auto pipe = make_pipe();
   if (!pipe) return tl::make_unexpected(pipe.error());
   const pid_t pid = ::fork();
   if (pid < 0) return errno_failure("fork for " + command.argv[0], errno);
-  if (pid == 0) become(*prepared, pipe->write.get());  // does not return
+  if (pid == 0) exec_child(*child_setup, pipe->write.get());  // does not return
   pipe->write.reset(-1);
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   Child child(pid, std::move(pidfd));
-  if (const int error = error_told(pipe->read); error != 0)
+  if (const int error = read_child_errno(pipe->read); error != 0)
     return errno_failure("run " + command.argv[0], error);  // the child is reaped as it goes
   return child;
 }
@@ -89,7 +89,7 @@ int Child::reap() {
 int Child::wait(Instant deadline, Instant (*clock)(), const std::stop_token& stop) {
   for (;;) {
     pollfd exited{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&exited, 1, kSliceMs) > 0) return reap();
+    if (::poll(&exited, 1, kPollMs) > 0) return reap();
     const bool late = clock() >= deadline;
     if (!late && !stop.stop_requested()) continue;
     kill();

@@ -25,7 +25,7 @@ struct Command {
   std::uint64_t data_limit = 0;  // RLIMIT_DATA in bytes; 0: none
   int cgroup_procs = -1;         // joined before the program starts; -1: stays in ours
   // Runs as this process sees the world: its namespaces, credentials, environment and directory.
-  pid_t beside = 0;
+  pid_t target = 0;
 };
 
 // A running one. Destroyed before it was waited for, it is killed.

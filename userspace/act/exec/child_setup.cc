@@ -102,51 +102,51 @@ bool is_in(int cgroup_procs, pid_t pid) {
   return false;
 }
 
-std::vector<std::string> places_of(const std::string& program,
-                                   const std::vector<std::string>& environment, bool beside) {
+std::vector<std::string> candidate_paths(const std::string& program,
+                                         const std::vector<std::string>& environment, bool target) {
   if (program.find('/') != std::string::npos) return {program};
   std::string path = kPath;
-  if (!beside && ::getenv("PATH")) path = ::getenv("PATH");
+  if (!target && ::getenv("PATH")) path = ::getenv("PATH");
   for (const std::string& entry : environment)
     if (entry.starts_with("PATH=")) path = entry.substr(5);
-  std::vector<std::string> places;
+  std::vector<std::string> paths;
   std::istringstream directories(path);
   for (std::string directory; std::getline(directories, directory, ':');)
-    if (!directory.empty()) places.push_back(directory + "/" + program);
-  return places;
+    if (!directory.empty()) paths.push_back(directory + "/" + program);
+  return paths;
 }
 
-Result<> look_beside(const Command& command, Prepared& prepared) {
-  const pid_t pid = command.beside;
-  prepared.beside.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!prepared.beside) return errno_failure("hold the pod's process", errno);
-  prepared.directory.reset(
+Result<> inspect_target(const Command& command, ChildSetup& child_setup) {
+  const pid_t pid = command.target;
+  child_setup.target.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!child_setup.target) return errno_failure("hold the pod's process", errno);
+  child_setup.directory.reset(
       ::open(of_process(pid, "cwd").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   auto credentials = credentials_of(pid);
   if (!credentials) return tl::make_unexpected(credentials.error());
-  prepared.credentials = std::move(*credentials);
-  prepared.environment = environment_of(pid);
+  child_setup.credentials = std::move(*credentials);
+  child_setup.environment = environment_of(pid);
   if (auto same = check_same_confinement(pid); !same) return same;
   // Last: if the process still exists, all that was read under its pid was its own.
   if (!is_in(command.cgroup_procs, pid))
     return failure("find the pod's process in its cgroup", ESRCH);
-  if (::syscall(SYS_pidfd_send_signal, prepared.beside.get(), 0, nullptr, 0) != 0)
+  if (::syscall(SYS_pidfd_send_signal, child_setup.target.get(), 0, nullptr, 0) != 0)
     return errno_failure("hold the pod's process", errno);
   return {};
 }
 
 // --- in the child: no memory, no locks --------------------------------------------------------
 
-[[noreturn]] void give_up(int report) {
+[[noreturn]] void report_errno_and_exit(int report) {
   const int error = errno;
   if (::write(report, &error, sizeof error) < 0) ::_exit(126);
   ::_exit(127);
 }
 
 void reset_signals() {
-  struct sigaction usual {};
-  usual.sa_handler = SIG_DFL;
-  ::sigaction(SIGPIPE, &usual, nullptr);
+  struct sigaction default_action {};
+  default_action.sa_handler = SIG_DFL;
+  ::sigaction(SIGPIPE, &default_action, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -157,7 +157,7 @@ void lower_priority() {
   ::syscall(SYS_ioprio_set, 1, 0, 3 << 13);  // this process, idle class
 }
 
-void offer_to_oom_killer() {
+void raise_oom_score() {
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score < 0) return;
   // Ours is -999 and would be inherited: what we run is no guardian.
@@ -172,13 +172,14 @@ void limit_data(std::uint64_t bytes) {
 
 // The pid namespace holds for children alone, so one more fork; the one in between passes the end
 // on.
-void enter_namespaces(const Prepared& prepared, int report) {
+void enter_namespaces(const ChildSetup& child_setup, int report) {
   // Not the cgroup namespace, which only renames what it sees: the cgroup itself it is in already.
   constexpr int kEntered = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID;
-  if (::setns(prepared.beside.get(), kEntered) != 0) give_up(report);
-  if (prepared.directory && ::fchdir(prepared.directory.get()) != 0) give_up(report);
+  if (::setns(child_setup.target.get(), kEntered) != 0) report_errno_and_exit(report);
+  if (child_setup.directory && ::fchdir(child_setup.directory.get()) != 0)
+    report_errno_and_exit(report);
   const pid_t inner = ::fork();
-  if (inner < 0) give_up(report);
+  if (inner < 0) report_errno_and_exit(report);
   if (inner == 0) return;
   ::close(report);
   int status = 0;
@@ -187,14 +188,14 @@ void enter_namespaces(const Prepared& prepared, int report) {
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-bool has(std::uint64_t set, int capability) {
+bool has_capability(std::uint64_t set, int capability) {
   return (set >> capability & 1) != 0;
 }
 
 void set_capabilities(const Credentials& credentials, int report) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[2]{};
-  if (::syscall(SYS_capget, &header, sets) != 0) give_up(report);
+  if (::syscall(SYS_capget, &header, sets) != 0) report_errno_and_exit(report);
   // The unit bounds our own capabilities: what we lack the command goes without.
   const std::uint64_t ours = sets[0].permitted | static_cast<std::uint64_t>(sets[1].permitted)
                                                      << 32;
@@ -208,70 +209,73 @@ void set_capabilities(const Credentials& credentials, int report) {
     sets[word].inheritable =
         static_cast<std::uint32_t>((credentials.inheritable & ours) >> (32 * word));
   }
-  if (::syscall(SYS_capset, &header, sets) != 0) give_up(report);
-  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) give_up(report);
+  if (::syscall(SYS_capset, &header, sets) != 0) report_errno_and_exit(report);
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
+    report_errno_and_exit(report);
   for (int capability = 0; capability < 64; ++capability)
-    if (has(credentials.ambient & credentials.inheritable & permitted, capability) &&
+    if (has_capability(credentials.ambient & credentials.inheritable & permitted, capability) &&
         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0)
-      give_up(report);
+      report_errno_and_exit(report);
 }
 
 // No more than the process it runs beside has.
-void take_credentials(const Credentials& credentials, int report) {
+void set_credentials(const Credentials& credentials, int report) {
   // First, while CAP_SETPCAP is still there.
   for (int capability = 0; capability < 64; ++capability)
-    if (!has(credentials.bounding, capability) &&
+    if (!has_capability(credentials.bounding, capability) &&
         ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 &&
         ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
-      give_up(report);
-  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) give_up(report);  // until exec
+      report_errno_and_exit(report);
+  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) report_errno_and_exit(report);  // until exec
   // The raw calls: glibc's would signal threads that are not there.
   if (::syscall(SYS_setgroups, credentials.groups.size(), credentials.groups.data()) != 0 ||
       ::syscall(SYS_setresgid, credentials.gid, credentials.gid, credentials.gid) != 0 ||
       ::syscall(SYS_setresuid, credentials.uid, credentials.uid, credentials.uid) != 0)
-    give_up(report);
+    report_errno_and_exit(report);
   set_capabilities(credentials, report);
   // Also keeps exec() from giving root its bounding set back.
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up(report);
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) report_errno_and_exit(report);
 }
 
 }  // namespace
 
-Result<Prepared> prepare(const Command& command) {
-  Prepared prepared;
-  prepared.command = &command;
-  if (command.beside > 0)
-    if (auto looked = look_beside(command, prepared); !looked)
-      return tl::make_unexpected(looked.error());
-  prepared.candidates = places_of(command.argv[0], prepared.environment, command.beside > 0);
+Result<ChildSetup> prepare_child(const Command& command) {
+  ChildSetup child_setup;
+  child_setup.command = &command;
+  if (command.target > 0)
+    if (auto inspected = inspect_target(command, child_setup); !inspected)
+      return tl::make_unexpected(inspected.error());
+  child_setup.candidates =
+      candidate_paths(command.argv[0], child_setup.environment, command.target > 0);
   for (const std::string& word : command.argv)
-    prepared.argv.push_back(const_cast<char*>(word.c_str()));
-  prepared.argv.push_back(nullptr);
-  for (const std::string& entry : prepared.environment)
-    prepared.envp.push_back(const_cast<char*>(entry.c_str()));
-  prepared.envp.push_back(nullptr);
-  return prepared;
+    child_setup.argv.push_back(const_cast<char*>(word.c_str()));
+  child_setup.argv.push_back(nullptr);
+  for (const std::string& entry : child_setup.environment)
+    child_setup.envp.push_back(const_cast<char*>(entry.c_str()));
+  child_setup.envp.push_back(nullptr);
+  return child_setup;
 }
 
-void become(const Prepared& prepared, int report) {
-  const Command& command = *prepared.command;
+void exec_child(const ChildSetup& child_setup, int report) {
+  const Command& command = *child_setup.command;
   ::setpgid(0, 0);
   reset_signals();
   ::umask(022);  // the usual one: ours is narrower
   const int null = ::open("/dev/null", O_RDONLY);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
-  offer_to_oom_killer();
+  raise_oom_score();
   if (command.in_background) lower_priority();
   limit_data(command.data_limit);
-  if (command.cgroup_procs >= 0 && ::write(command.cgroup_procs, "0", 1) != 1) give_up(report);
-  if (prepared.beside) {
-    enter_namespaces(prepared, report);
-    take_credentials(prepared.credentials, report);
+  if (command.cgroup_procs >= 0 && ::write(command.cgroup_procs, "0", 1) != 1)
+    report_errno_and_exit(report);
+  if (child_setup.target) {
+    enter_namespaces(child_setup, report);
+    set_credentials(child_setup.credentials, report);
   }
-  char* const* environment = prepared.beside ? prepared.envp.data() : environ;
-  for (const std::string& path : prepared.candidates)
-    ::execve(path.c_str(), prepared.argv.data(), environment);
-  give_up(report);
+  char* const* environment = child_setup.target ? child_setup.envp.data() : environ;
+  for (const std::string& path : child_setup.candidates)
+    ::execve(path.c_str(), child_setup.argv.data(), environment);
+  report_errno_and_exit(report);
 }
 
 }  // namespace headroom::act

@@ -25,20 +25,20 @@ struct Credentials {
   std::uint64_t ambient = 0;
 };
 
-struct Prepared {
+struct ChildSetup {
   const Command* command = nullptr;
   std::vector<std::string> candidates;  // paths to try
   std::vector<char*> argv;
   std::vector<std::string> environment;  // of the process it runs beside
   std::vector<char*> envp;
-  Fd beside;     // pidfd
+  Fd target;     // pidfd
   Fd directory;  // its working directory
   Credentials credentials;
 };
 
-Result<Prepared> prepare(const Command& command);
+Result<ChildSetup> prepare_child(const Command& command);
 
 // In the child. Tells errno through `report` if the program cannot be started.
-[[noreturn]] void become(const Prepared& prepared, int report);
+[[noreturn]] void exec_child(const ChildSetup& child_setup, int report);
 
 }  // namespace headroom::act

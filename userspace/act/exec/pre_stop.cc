@@ -22,14 +22,15 @@ struct CloseDir {
 };
 
 // A cgroup that holds processes.
-struct Leaf {
+struct LeafCgroup {
   std::string name;
   Fd procs;
   pid_t first = 0;
 };
 
-std::optional<Leaf> leaf_of(int directory, const std::string& name) {
-  Leaf leaf{.name = name, .procs = Fd(::openat(directory, "cgroup.procs", O_RDWR | O_CLOEXEC))};
+std::optional<LeafCgroup> leaf_of(int directory, const std::string& name) {
+  LeafCgroup leaf{.name = name,
+                  .procs = Fd(::openat(directory, "cgroup.procs", O_RDWR | O_CLOEXEC))};
   if (!leaf.procs) return std::nullopt;
   char text[32];
   const ssize_t n = ::read(leaf.procs.get(), text, sizeof text);
@@ -39,7 +40,7 @@ std::optional<Leaf> leaf_of(int directory, const std::string& name) {
   return leaf;
 }
 
-void gather(int directory, const std::string& name, std::vector<Leaf>& leaves) {
+void collect_leaf_cgroups(int directory, const std::string& name, std::vector<LeafCgroup>& leaves) {
   if (auto leaf = leaf_of(directory, name)) leaves.push_back(std::move(*leaf));
   Fd copy(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!copy) return;
@@ -49,12 +50,12 @@ void gather(int directory, const std::string& name, std::vector<Leaf>& leaves) {
   while (const dirent* entry = ::readdir(listing.get())) {
     if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
     const Fd child(::openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (child) gather(child.get(), entry->d_name, leaves);
+    if (child) collect_leaf_cgroups(child.get(), entry->d_name, leaves);
   }
 }
 
 // A container of a runtime: its cgroup is named by a 64-digit id. The kubelet runs its commands.
-bool is_of_runtime(std::string_view stem) {
+bool is_runtime_id(std::string_view stem) {
   constexpr std::size_t kIdLength = 64;
   return stem.size() >= kIdLength &&
          stem.substr(stem.size() - kIdLength).find_first_not_of("0123456789abcdef") ==
@@ -76,7 +77,7 @@ bool names_container(std::string_view stem, const std::string& container) {
 
 // "web-main" is the container web-main before it is main.
 bool is_cgroup_of(const Pod& pod, const Container& container, std::string_view stem) {
-  if (is_of_runtime(stem) || !names_container(stem, container.name)) return false;
+  if (is_runtime_id(stem) || !names_container(stem, container.name)) return false;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& other : *list)
       if (other.name.size() > container.name.size() && names_container(stem, other.name))
@@ -85,15 +86,16 @@ bool is_cgroup_of(const Pod& pod, const Container& container, std::string_view s
 }
 
 // The one cgroup of that name; in a pod of one container, the pod's only one with processes.
-const Leaf* leaf_for(const Pod& pod, const Container& container, const std::vector<Leaf>& leaves) {
-  const Leaf* found = nullptr;
-  for (const Leaf& leaf : leaves) {
+const LeafCgroup* leaf_for(const Pod& pod, const Container& container,
+                           const std::vector<LeafCgroup>& leaves) {
+  const LeafCgroup* found = nullptr;
+  for (const LeafCgroup& leaf : leaves) {
     if (!is_cgroup_of(pod, container, stem_of(leaf.name))) continue;
     if (found) return nullptr;  // ambiguous
     found = &leaf;
   }
   const bool single = pod.containers.size() == 1 && pod.init_containers.empty();
-  if (!found && single && leaves.size() == 1 && !is_of_runtime(stem_of(leaves.front().name)))
+  if (!found && single && leaves.size() == 1 && !is_runtime_id(stem_of(leaves.front().name)))
     found = &leaves.front();
   return found;
 }
@@ -102,30 +104,30 @@ const Leaf* leaf_for(const Pod& pod, const Container& container, const std::vect
 
 int run_pre_stop(const Decision& decision, int directory, Instant (*clock)(),
                  const std::stop_token& stop) {
-  std::vector<Leaf> leaves;
-  gather(directory, "", leaves);
-  int trouble = 0;
-  const auto note = [&](int error) {
-    if (trouble == 0) trouble = error;
+  std::vector<LeafCgroup> leaves;
+  collect_leaf_cgroups(directory, "", leaves);
+  int first_error = 0;
+  const auto record_error = [&](int error) {
+    if (first_error == 0) first_error = error;
   };
   std::vector<Child> running;
   for (const Container& container : decision.pod->containers) {
     if (container.pre_stop.empty()) continue;
-    const Leaf* leaf = leaf_for(*decision.pod, container, leaves);
+    const LeafCgroup* leaf = leaf_for(*decision.pod, container, leaves);
     if (!leaf) {
-      note(ESRCH);
+      record_error(ESRCH);
       continue;
     }
     auto child = Child::start(
-        {.argv = container.pre_stop, .cgroup_procs = leaf->procs.get(), .beside = leaf->first});
+        {.argv = container.pre_stop, .cgroup_procs = leaf->procs.get(), .target = leaf->first});
     if (child)
       running.push_back(std::move(*child));
     else
-      note(child.error().code != 0 ? child.error().code : EINVAL);
+      record_error(child.error().code != 0 ? child.error().code : EINVAL);
   }
   for (Child& child : running)
-    note(child.wait(decision.deadline, clock, stop));
-  return trouble;
+    record_error(child.wait(decision.deadline, clock, stop));
+  return first_error;
 }
 
 }  // namespace headroom::act

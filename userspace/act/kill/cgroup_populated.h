@@ -10,7 +10,7 @@ namespace headroom::act {
 
 // `events` is an open cgroup.events. Unknown counts as populated: a kill of an empty cgroup does no
 // harm, a kill left out does.
-inline bool populated(int events) {
+inline bool cgroup_populated(int events) {
   char text[128];
   const ssize_t n = ::pread(events, text, sizeof text, 0);
   if (n <= 0) return true;

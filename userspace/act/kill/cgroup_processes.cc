@@ -51,17 +51,18 @@ Result<std::vector<pid_t>> pids_of(int directory) {
 namespace {
 
 // pidfd_open() first, then ask the cgroup again: a pid still listed is the process we hold.
-void hold_here(int directory, std::vector<Fd>& held) {
+void open_own_pidfds(int directory, std::vector<Fd>& held) {
   const auto first = pids_of(directory);
   if (!first) return;  // threaded or vanished: its processes are listed elsewhere or gone
   std::vector<std::pair<pid_t, Fd>> opened;
   for (const pid_t pid : *first)
     if (Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); fd)
       opened.emplace_back(pid, std::move(fd));
-  const auto still = pids_of(directory);
-  if (!still) return;
+  const auto still_members = pids_of(directory);
+  if (!still_members) return;
   for (auto& [pid, fd] : opened)
-    if (std::find(still->begin(), still->end(), pid) != still->end()) held.push_back(std::move(fd));
+    if (std::find(still_members->begin(), still_members->end(), pid) != still_members->end())
+      held.push_back(std::move(fd));
 }
 
 struct CloseDirectory {
@@ -84,9 +85,9 @@ void for_each_descendant(int directory, const std::function<void(int)>& visit) {
   }
 }
 
-std::vector<Fd> hold_processes(int cgroup_directory) {
+std::vector<Fd> open_pidfds(int cgroup_directory) {
   std::vector<Fd> held;
-  for_each_descendant(cgroup_directory, [&](int directory) { hold_here(directory, held); });
+  for_each_descendant(cgroup_directory, [&](int directory) { open_own_pidfds(directory, held); });
   return held;
 }
 
@@ -95,7 +96,7 @@ Result<std::size_t> signal_processes(int cgroup_directory, int signal) {
   if (const auto alive = read_file(cgroup_directory, "cgroup.events"); !alive)
     return tl::make_unexpected(alive.error());
   std::size_t sent = 0;
-  for (const Fd& process : hold_processes(cgroup_directory))
+  for (const Fd& process : open_pidfds(cgroup_directory))
     if (::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0) ++sent;
   return sent;
 }

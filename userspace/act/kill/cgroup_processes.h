@@ -22,7 +22,7 @@ Result<std::vector<pid_t>> pids_of(int cgroup_directory);
 
 // A pidfd for each process, whose membership was checked again after it was opened, so that none is
 // of a recycled pid.
-std::vector<Fd> hold_processes(int cgroup_directory);
+std::vector<Fd> open_pidfds(int cgroup_directory);
 
 // Signals each process once. Returns how many were signalled.
 Result<std::size_t> signal_processes(int cgroup_directory, int signal);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool to_the_front(pid_t thread, int flags) {
+bool set_round_robin(pid_t thread, int flags) {
   const sched_param lowest{.sched_priority = ::sched_get_priority_min(SCHED_RR)};
   return ::sched_setscheduler(thread, SCHED_RR | flags, &lowest) == 0;
 }
@@ -39,13 +39,13 @@ bool raise_to_realtime(int pidfd) {
     const std::string name = task->path().filename();
     pid_t thread = 0;
     std::from_chars(name.data(), name.data() + name.size(), thread);
-    if (thread > 0 && to_the_front(thread, 0)) any = true;
+    if (thread > 0 && set_round_robin(thread, 0)) any = true;
   }
   return any;
 }
 
 bool raise_this_thread_to_realtime() {
-  return to_the_front(0, SCHED_RESET_ON_FORK);
+  return set_round_robin(0, SCHED_RESET_ON_FORK);
 }
 
 }  // namespace headroom::act

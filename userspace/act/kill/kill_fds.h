@@ -30,7 +30,7 @@ struct ProcessKillFd {
   CgroupId pod;
   ProcessIdentity name;
   Fd process;  // a pidfd
-  bool wanted = true;
+  bool is_listed = true;
 };
 
 class KillFds {
@@ -39,31 +39,31 @@ class KillFds {
 
   // Opens what is new in `pods` and of their parts, closes what is no longer there. Allocates only
   // when some came.
-  void keep(std::span<const PodReading> pods);
+  void update(std::span<const PodReading> pods);
   // Null: not armed. Allocates nothing. Of a pod, or of a part of one.
   const CgroupKillFds* find(CgroupId cgroup) const;
   // Null: it is not the pod's largest any more, or never was.
   const ProcessKillFd* find(CgroupId pod, ProcessIdentity process) const;
 
-  std::size_t size() const { return armed_.size(); }
+  std::size_t size() const { return cgroups_.size(); }
   // Pods that could not be armed at the last keep() (vanished meanwhile, or out of descriptors).
-  std::size_t unarmed() const { return unarmed_; }
+  std::size_t missing() const { return missing_; }
 
  private:
-  void drop_unlisted(std::span<const PodReading> pods);
-  bool lists_the_same(std::span<const PodReading> pods) const;
-  void keep_processes(std::span<const PodReading> pods);
-  void want(CgroupId pod, ProcessIdentity name);
+  void close_unlisted(std::span<const PodReading> pods);
+  bool is_unchanged(std::span<const PodReading> pods) const;
+  void update_processes(std::span<const PodReading> pods);
+  void add_process(CgroupId pod, ProcessIdentity name);
   bool add(CgroupId cgroup);
 
   DirectoryOf directory_of_;
-  std::vector<CgroupKillFds> armed_;      // sorted by id
+  std::vector<CgroupKillFds> cgroups_;    // sorted by id
   std::vector<CgroupId> listed_;          // as the last keep() was told
   std::vector<ProcessKillFd> processes_;  // sorted by pod, one each at the most
-  std::size_t unarmed_ = 0;
+  std::size_t missing_ = 0;
 };
 
 // Opens the files of the cgroup behind `directory`, having checked that it has this id.
-Result<CgroupKillFds> arm(CgroupId cgroup, int directory);
+Result<CgroupKillFds> open_kill_fds(CgroupId cgroup, int directory);
 
 }  // namespace headroom::act

@@ -36,9 +36,9 @@ Fd open_process(pid_t pid) {
   return Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-std::optional<int> read_score(int knob) {
+std::optional<int> read_score(int score_file) {
   char text[16];
-  const ssize_t n = ::pread(knob, text, sizeof text, 0);
+  const ssize_t n = ::pread(score_file, text, sizeof text, 0);
   int value = 0;
   if (n <= 0 || std::from_chars(text, text + n, value).ec != std::errc{}) return std::nullopt;
   return value;
@@ -54,12 +54,12 @@ bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
   }
   OriginalOomScores& known = found_[pod];
   known.path = path;
-  const std::optional<int> given = known.given, before = known.given_before;
+  const std::optional<int> applied = known.applied, before = known.applied_before;
   bool differs = false;
   write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
     // What is not what was given is somebody's word, though it come after ours. A cgroup made by
     // the pod itself has processes that have what was given to their parents.
-    const bool ours = (given && found == *given) || (before && found == *before);
+    const bool ours = (applied && found == *applied) || (before && found == *before);
     if (!ours || known.values.empty())
       known.values.insert_or_assign(cgroup, found);
     else
@@ -68,21 +68,22 @@ bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
     return found;  // not written yet
   });
   // The one that was written last: a prepared one may never have been.
-  if (differs && given && *given != value && !known.given_before) known.given_before = given;
-  known.given = value;
+  if (differs && applied && *applied != value && !known.applied_before)
+    known.applied_before = applied;
+  known.applied = value;
   return differs;
 }
 
 void OomScores::write(CgroupId pod) {
   const auto entry = found_.find(pod);
-  if (entry == found_.end() || !entry->second.given) return;
+  if (entry == found_.end() || !entry->second.applied) return;
   OriginalOomScores& known = entry->second;
   const Fd directory = open_cgroup(root_.native() + known.path, pod);
   if (!directory) return;
   write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
-    return known.values.contains(cgroup) ? *known.given : found;
+    return known.values.contains(cgroup) ? *known.applied : found;
   });
-  known.given_before.reset();
+  known.applied_before.reset();
 }
 
 void OomScores::restore(CgroupId pod) {
@@ -103,36 +104,37 @@ void OomScores::restore_all() {
     restore(found_.begin()->first);
 }
 
-void OomScores::write_cgroups(int directory, const Wanted& wanted) {
-  for_each_descendant(directory, [&](int each) { write_processes(each, id_of(each), wanted); });
+void OomScores::write_cgroups(int directory, const ScoreFor& score_for) {
+  for_each_descendant(directory, [&](int each) { write_processes(each, id_of(each), score_for); });
 }
 
 // Opened first, then the cgroup is asked again: a pid still listed is the process that is held.
-void OomScores::write_processes(int directory, CgroupId cgroup, const Wanted& wanted) {
+void OomScores::write_processes(int directory, CgroupId cgroup, const ScoreFor& score_for) {
   const auto listed = pids_of(directory);
   if (!listed) return;  // threaded or vanished: its processes are listed elsewhere or gone
-  std::vector<std::pair<pid_t, Fd>> held;
+  std::vector<std::pair<pid_t, Fd>> opened;
   for (const pid_t pid : *listed)
-    if (Fd process = open_process(pid)) held.emplace_back(pid, std::move(process));
-  const auto still = pids_of(directory);
-  if (!still) return;
-  for (const auto& [pid, process] : held) {
-    if (std::find(still->begin(), still->end(), pid) == still->end()) continue;
-    write_score(process.get(), cgroup, wanted);
-    pace_();
+    if (Fd process = open_process(pid)) opened.emplace_back(pid, std::move(process));
+  const auto still_members = pids_of(directory);
+  if (!still_members) return;
+  for (const auto& [pid, process] : opened) {
+    if (std::find(still_members->begin(), still_members->end(), pid) == still_members->end())
+      continue;
+    write_score(process.get(), cgroup, score_for);
+    pause_();
   }
 }
 
-void OomScores::write_score(int process, CgroupId cgroup, const Wanted& wanted) {
-  const Fd knob(::openat(process, "oom_score_adj", O_RDWR | O_CLOEXEC));
-  if (!knob) return failed(errno);
-  const auto found = read_score(knob.get());
+void OomScores::write_score(int process, CgroupId cgroup, const ScoreFor& score_for) {
+  const Fd score_file(::openat(process, "oom_score_adj", O_RDWR | O_CLOEXEC));
+  if (!score_file) return failed(errno);
+  const auto found = read_score(score_file.get());
   if (!found) return failed(ESRCH);
   if (*found < 0) return;
-  const int value = wanted(cgroup, *found);
+  const int value = score_for(cgroup, *found);
   if (value == *found) return;
   const std::string text = std::to_string(value);
-  if (::pwrite(knob.get(), text.data(), text.size(), 0) < 0) return failed(errno);
+  if (::pwrite(score_file.get(), text.data(), text.size(), 0) < 0) return failed(errno);
   ++written_;
 }
 

@@ -28,19 +28,19 @@ struct OomScoreCounts {
 // What is known of one pod.
 struct OriginalOomScores {
   std::string path;                  // of the pod's cgroup, below the root: "/kubepods.slice/…"
-  std::optional<int> given{};        // what its processes have now; absent: nothing yet
+  std::optional<int> applied{};      // what its processes have now; absent: nothing yet
   std::map<CgroupId, int> values{};  // what was found, by the cgroup in or below the pod's
   // What they had before `given` from us, until each has been written: after a crash some still do.
-  std::optional<int> given_before{};
+  std::optional<int> applied_before{};
 };
 
 class OomScores {
  public:
   // Called after each process; may sleep, so that many cost little at a time.
-  using Pace = std::function<void()>;
+  using Pause = std::function<void()>;
 
-  OomScores(std::filesystem::path cgroup_root, Pace pace)
-      : root_(std::move(cgroup_root)), pace_(std::move(pace)) {}
+  OomScores(std::filesystem::path cgroup_root, Pause pause)
+      : root_(std::move(cgroup_root)), pause_(std::move(pause)) {}
 
   // Two steps, so that what was found can be saved between them; found() has it after the first.
   // Reads what the processes have, and remembers this value for them. True: write() has something
@@ -58,17 +58,17 @@ class OomScores {
   const std::map<CgroupId, OriginalOomScores>& found() const { return found_; }
   void resume(std::map<CgroupId, OriginalOomScores> found) { found_ = std::move(found); }
 
-  OomScoreCounts tally() const { return {written_, gone_, failed_}; }  // any thread
+  OomScoreCounts counters() const { return {written_, gone_, failed_}; }  // any thread
 
  private:
-  using Wanted = std::function<int(CgroupId cgroup, int found)>;
-  void write_cgroups(int directory, const Wanted& wanted);
-  void write_processes(int directory, CgroupId cgroup, const Wanted& wanted);
-  void write_score(int process, CgroupId cgroup, const Wanted& wanted);
+  using ScoreFor = std::function<int(CgroupId cgroup, int found)>;
+  void write_cgroups(int directory, const ScoreFor& score_for);
+  void write_processes(int directory, CgroupId cgroup, const ScoreFor& score_for);
+  void write_score(int process, CgroupId cgroup, const ScoreFor& score_for);
   void failed(int error);
 
   const std::filesystem::path root_;
-  const Pace pace_;
+  const Pause pause_;
   std::map<CgroupId, OriginalOomScores> found_;
   std::atomic<std::uint64_t> written_{0}, gone_{0}, failed_{0};
 };

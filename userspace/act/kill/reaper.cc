@@ -19,7 +19,7 @@
 namespace headroom::act {
 namespace {
 
-constexpr std::chrono::milliseconds kAgain{10};
+constexpr std::chrono::milliseconds kRetryPeriod{10};
 // What a descriptor sent is of.
 constexpr int kCgroup = 0, kProcess = 1;
 
@@ -30,7 +30,7 @@ Instant boot_time() {
 }
 
 // Starts are known in clock ticks (10 ms): the next process of a service starts later than that.
-bool started_by(Instant instant, int pidfd) {
+bool started_before(Instant instant, int pidfd) {
   static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   const pid_t pid = pid_of(pidfd);
   const auto stat = pid > 0 ? process_stat(pid) : std::nullopt;
@@ -45,7 +45,7 @@ bool has_exited(int pidfd) {
 }
 
 // ESRCH: its memory is gone, or going by its own hand. EAGAIN: not all of it yet.
-bool needs_more(int error) {
+bool is_retryable(int error) {
   return error == EAGAIN || error == EINTR;
 }
 
@@ -57,49 +57,50 @@ Reaper::Reaper(std::shared_ptr<SuspendedLimits> limits) : limits_(std::move(limi
 
 Reaper::~Reaper() {
   thread_.request_stop();
-  news_.release();
+  pending_count_.release();
   if (thread_.joinable()) thread_.join();
-  for (auto& each : waiting_)
+  for (auto& each : slots_)
     if (const int sent = each.descriptor.load(); sent >= 0) ::close(sent / 2);
 }
 
-void Reaper::help(int cgroup_directory) {
-  help(cgroup_directory, boot_time());
+void Reaper::assist(int cgroup_directory) {
+  assist(cgroup_directory, boot_time());
 }
 
-void Reaper::help(int cgroup_directory, Instant killed_at) {
+void Reaper::assist(int cgroup_directory, Instant killed_at) {
   send(cgroup_directory, kCgroup, killed_at);
 }
 
-void Reaper::help_process(int pidfd) {
+void Reaper::assist_process(int pidfd) {
   send(pidfd, kProcess, {});
 }
 
 void Reaper::send(int descriptor, int kind, Instant killed_at) {
-  const std::lock_guard lock(senders_);
-  Sent& place = waiting_[next_in_ % kRoom];
-  const int copy = place.descriptor.load(std::memory_order_acquire) < 0
+  const std::lock_guard lock(send_mutex_);
+  Slot& slot = slots_[next_in_ % kCapacity];
+  const int copy = slot.descriptor.load(std::memory_order_acquire) < 0
                        ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
                        : -1;
   if (copy < 0) {
-    ++refused_;
+    ++dropped_;
     return;
   }
-  place.killed_at = killed_at;
-  place.descriptor.store(copy * 2 + kind, std::memory_order_release);
+  slot.killed_at = killed_at;
+  slot.descriptor.store(copy * 2 + kind, std::memory_order_release);
   ++next_in_;
-  news_.release();
+  pending_count_.release();
 }
 
-ReaperCounts Reaper::tally() const {
-  return {.uncapped = uncapped_, .boosted = boosted_, .reaped = reaped_, .refused = refused_};
+ReaperCounts Reaper::counters() const {
+  return {
+      .limits_lifted = limits_lifted_, .boosted = boosted_, .reaped = reaped_, .dropped = dropped_};
 }
 
-Reaper::Taken Reaper::take() {
-  Sent& place = waiting_[next_out_ % kRoom];
-  if (place.descriptor.load(std::memory_order_acquire) < 0) return {};
-  const Instant killed_at = place.killed_at;
-  const int sent = place.descriptor.exchange(-1, std::memory_order_acq_rel);
+Reaper::Request Reaper::take() {
+  Slot& slot = slots_[next_out_ % kCapacity];
+  if (slot.descriptor.load(std::memory_order_acquire) < 0) return {};
+  const Instant killed_at = slot.killed_at;
+  const int sent = slot.descriptor.exchange(-1, std::memory_order_acq_rel);
   ++next_out_;
   return {.sent = sent, .killed_at = killed_at};
 }
@@ -107,44 +108,44 @@ Reaper::Taken Reaper::take() {
 void Reaper::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "hr-release");
   raise_this_thread_to_realtime();
-  std::vector<Victim> victims;
+  std::vector<KilledGroup> victims;
   while (!stop.stop_requested()) {
     if (victims.empty())
-      news_.acquire();
+      pending_count_.acquire();
     else
-      (void)news_.try_acquire_for(kAgain);
-    for (Taken taken = take(); taken.sent >= 0; taken = take())
-      victims.push_back(begin(taken));
+      (void)pending_count_.try_acquire_for(kRetryPeriod);
+    for (Request request = take(); request.sent >= 0; request = take())
+      victims.push_back(begin(request));
     advance(victims);
   }
-  for (const Victim& victim : victims)
+  for (const KilledGroup& victim : victims)
     limits_->release(victim.lifted);
 }
 
-void Reaper::add(Fd process, Victim& victim) {
+void Reaper::add(Fd process, KilledGroup& victim) {
   const auto now = Clock::now();
   if (raise_to_realtime(process.get())) ++boosted_;
   victim.dying.push_back(
-      {.process = std::move(process), .due = now + kHedge, .given_up = now + kPatience});
+      {.process = std::move(process), .due = now + kReapDelay, .give_up_at = now + kReapTimeout});
 }
 
-Reaper::Victim Reaper::begin(const Taken& taken) {
-  Victim victim;
-  Fd descriptor(taken.sent / 2);
-  if (taken.sent % 2 == kProcess) {
+Reaper::KilledGroup Reaper::begin(const Request& request) {
+  KilledGroup victim;
+  Fd descriptor(request.sent / 2);
+  if (request.sent % 2 == kProcess) {
     add(std::move(descriptor), victim);
     return victim;
   }
-  for (Fd& process : hold_processes(descriptor.get()))
-    if (started_by(taken.killed_at, process.get())) add(std::move(process), victim);
+  for (Fd& process : open_pidfds(descriptor.get()))
+    if (started_before(request.killed_at, process.get())) add(std::move(process), victim);
   // All of them have exited already: there is nothing to speed up.
   if (!victim.dying.empty()) victim.lifted = limits_->lift(descriptor.get());
-  ++uncapped_;
+  ++limits_lifted_;
   return victim;
 }
 
-void Reaper::advance(std::vector<Victim>& victims) {
-  std::erase_if(victims, [&](Victim& victim) {
+void Reaper::advance(std::vector<KilledGroup>& victims) {
+  std::erase_if(victims, [&](KilledGroup& victim) {
     reap(victim.dying);
     if (!victim.dying.empty()) return false;
     limits_->release(victim.lifted);
@@ -152,16 +153,16 @@ void Reaper::advance(std::vector<Victim>& victims) {
   });
 }
 
-void Reaper::reap(std::vector<Dying>& dying) {
+void Reaper::reap(std::vector<DyingProcess>& dying) {
   const auto now = Clock::now();
-  std::erase_if(dying, [&](Dying& each) {
-    if (has_exited(each.process.get()) || now >= each.given_up) return true;
+  std::erase_if(dying, [&](DyingProcess& each) {
+    if (has_exited(each.process.get()) || now >= each.give_up_at) return true;
     if (each.reaped || now < each.due) return false;
     if (::syscall(SYS_process_mrelease, each.process.get(), 0) == 0) {
       ++reaped_;
       each.reaped = true;
-    } else if (needs_more(errno)) {
-      each.due = now + kAgain;
+    } else if (is_retryable(errno)) {
+      each.due = now + kRetryPeriod;
     } else {
       each.reaped = true;
     }

@@ -31,71 +31,72 @@
 namespace headroom::act {
 
 struct ReaperCounts {
-  std::uint64_t uncapped = 0;  // killed cgroups whose limits were lifted, or had nothing to lift
-  std::uint64_t boosted = 0;   // processes that were let run before everybody else
-  std::uint64_t reaped = 0;    // processes whose memory was freed for them
-  std::uint64_t refused = 0;   // victims nobody could be sent to: too many at once
+  std::uint64_t limits_lifted =
+      0;                      // killed cgroups whose limits were lifted, or had nothing to lift
+  std::uint64_t boosted = 0;  // processes that were let run before everybody else
+  std::uint64_t reaped = 0;   // processes whose memory was freed for them
+  std::uint64_t dropped = 0;  // victims nobody could be sent to: too many at once
 };
 
 class Reaper {
  public:
   // An exit that takes no longer than this needs no help.
-  static constexpr std::chrono::milliseconds kHedge{15};
+  static constexpr std::chrono::milliseconds kReapDelay{15};
   // After so long without its end a process is left to itself.
-  static constexpr std::chrono::seconds kPatience{5};
+  static constexpr std::chrono::seconds kReapTimeout{5};
 
   explicit Reaper(std::shared_ptr<SuspendedLimits> limits = std::make_shared<SuspendedLimits>());
   // Restores the limits that are still lifted.
   ~Reaper();
 
   // Of a cgroup that has just been killed. Waits for no victim and allocates nothing. Any thread.
-  void help(int cgroup_directory);
+  void assist(int cgroup_directory);
   // The same, killed at that instant of the boot clock.
-  void help(int cgroup_directory, Instant killed_at);
+  void assist(int cgroup_directory, Instant killed_at);
   // Of one process that has just been killed: its cgroup lives on, and is left as it is. The same.
-  void help_process(int pidfd);
+  void assist_process(int pidfd);
   // Any thread.
-  ReaperCounts tally() const;
+  ReaperCounts counters() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   // A process that was killed, for as long as it exists.
-  struct Dying {
+  struct DyingProcess {
     Fd process;  // a pidfd: readable once it has exited
     Clock::time_point due;
-    Clock::time_point given_up;
+    Clock::time_point give_up_at;
     bool reaped = false;  // or cannot be: only its exit is awaited
   };
   // What was killed at once: the processes of a cgroup, or one alone.
-  struct Victim {
-    std::vector<Dying> dying;
+  struct KilledGroup {
+    std::vector<DyingProcess> dying;
     std::vector<CgroupId> lifted;
   };
   // What a descriptor sent is of, and when that was killed.
-  struct Sent {
+  struct Slot {
     std::atomic<int> descriptor{-1};  // × 2 + kind; -1: free
     Instant killed_at{};              // written before the descriptor, read after it
   };
-  struct Taken {
+  struct Request {
     int sent = -1;
     Instant killed_at{};
   };
-  static constexpr std::size_t kRoom = 64;
+  static constexpr std::size_t kCapacity = 64;
 
   void run(const std::stop_token& stop);
   void send(int descriptor, int kind, Instant killed_at);
-  Taken take();
-  Victim begin(const Taken& taken);
-  void add(Fd process, Victim& victim);
-  void reap(std::vector<Dying>& dying);
-  void advance(std::vector<Victim>& victims);
+  Request take();
+  KilledGroup begin(const Request& taken);
+  void add(Fd process, KilledGroup& victim);
+  void reap(std::vector<DyingProcess>& dying);
+  void advance(std::vector<KilledGroup>& victims);
 
   const std::shared_ptr<SuspendedLimits> limits_;
-  std::mutex senders_;  // the loop, and who acts in its place: held for one dup()
-  std::array<Sent, kRoom> waiting_;
+  std::mutex send_mutex_;  // the loop, and who acts in its place: held for one dup()
+  std::array<Slot, kCapacity> slots_;
   std::size_t next_in_ = 0, next_out_ = 0;
-  std::counting_semaphore<kRoom + 1> news_{0};
-  std::atomic<std::uint64_t> uncapped_{0}, boosted_{0}, reaped_{0}, refused_{0};
+  std::counting_semaphore<kCapacity + 1> pending_count_{0};
+  std::atomic<std::uint64_t> limits_lifted_{0}, boosted_{0}, reaped_{0}, dropped_{0};
   std::jthread thread_;  // last: it uses the above
 };
 

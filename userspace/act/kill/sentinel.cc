@@ -32,7 +32,7 @@ void Sentinel::set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim>
 }
 
 void Sentinel::collect(std::vector<Outcome>& ended) {
-  if (!news_.exchange(false)) return;
+  if (!has_outcomes_.exchange(false)) return;
   const std::lock_guard lock(mutex_);
   ended.insert(ended.end(), done_.begin(), done_.end());
   done_.clear();
@@ -45,7 +45,7 @@ bool Sentinel::overdue() const {
 
 // Until the loop is overdue by what it said last. It may say something nearer meanwhile, and hang:
 // that is found out kOverdue / 2 later than it could be, at the worst.
-Duration Sentinel::patience() const {
+Duration Sentinel::time_until_overdue() const {
   const Instant due{Duration(due_.load(std::memory_order_relaxed))};
   return std::clamp(due - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;
 }
@@ -54,26 +54,26 @@ void Sentinel::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "hr-sentinel");
   bool hanging = false;
   while (!stop.stop_requested()) {
-    const bool late = overdue();
-    if (late && !hanging) ++hangs_;
-    hanging = late;
-    if (late) guard();
+    const bool is_overdue = overdue();
+    if (is_overdue && !hanging) ++hangs_;
+    hanging = is_overdue;
+    if (is_overdue) check_memory();
     std::unique_lock lock(mutex_);
-    stop_.wait_for(lock, stop, late ? kPeriod : patience(), [] { return false; });
+    stop_.wait_for(lock, stop, is_overdue ? kPeriod : time_until_overdue(), [] { return false; });
   }
 }
 
-void Sentinel::guard() {
-  if (setup_.now() < patient_until_) return;
+void Sentinel::check_memory() {
+  if (setup_.now() < wait_until_) return;
   if (const auto seen = setup_.read_memory()) act(*seen);
 }
 
 namespace {
 
-bool lives(const FailsafeVictim& victim) {
+bool is_alive(const FailsafeVictim& victim) {
   if (victim.process)
     return ::syscall(SYS_pidfd_send_signal, victim.process.get(), 0, nullptr, 0) == 0;
-  return victim.kill && populated(victim.events.get());
+  return victim.kill && cgroup_populated(victim.events.get());
 }
 
 bool kill_now(const FailsafeVictim& victim) {
@@ -84,16 +84,16 @@ bool kill_now(const FailsafeVictim& victim) {
 
 }  // namespace
 
-FailsafeVictim* Sentinel::next_living() {
+FailsafeVictim* Sentinel::next_live_victim() {
   for (FailsafeVictim& victim : victims_)
-    if (setup_.now() >= victim.not_before && lives(victim)) return &victim;
+    if (setup_.now() >= victim.not_before && is_alive(victim)) return &victim;
   return nullptr;
 }
 
 void Sentinel::act(const Observation& seen) {
   const std::lock_guard lock(mutex_);
   if (seen.available >= limit_) return;
-  FailsafeVictim* const victim = next_living();
+  FailsafeVictim* const victim = next_live_victim();
   if (!victim) return;
   Decision& decision = victim->decision;
   decision.decided_at = setup_.now();
@@ -105,22 +105,22 @@ void Sentinel::act(const Observation& seen) {
   const int error = killed ? 0 : errno;
   const Instant at = setup_.now();
   if (killed && setup_.reaper && victim->process)
-    setup_.reaper->help_process(victim->process.get());
+    setup_.reaper->assist_process(victim->process.get());
   else if (killed && setup_.reaper)
-    setup_.reaper->help(victim->directory.get());
+    setup_.reaper->assist(victim->directory.get());
   victim->not_before = at + setup_.kill_again_after;
   if (!killed && (error == ENODEV || error == ESRCH)) {  // removed: it cannot come back
     victim->kill.reset();
     victim->process.reset();
   }
   if (killed) ++kills_;
-  patient_until_ = at + decision.rank_info.predicted_in + kOverdue / 4;
-  decision.deadline = patient_until_;
+  wait_until_ = at + decision.rank_info.predicted_in + kOverdue / 4;
+  decision.deadline = wait_until_;
   const auto result = killed                              ? Outcome::Result::kDone
                       : error == ENODEV || error == ESRCH ? Outcome::Result::kGone
                                                           : Outcome::Result::kFailed;
   done_.push_back({.decision = decision, .result = result, .error = error, .at = at});
-  news_ = true;
+  has_outcomes_ = true;
 }
 
 }  // namespace headroom::act

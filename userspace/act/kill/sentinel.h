@@ -66,17 +66,17 @@ class Sentinel {
  private:
   void run(const std::stop_token& stop);
   bool overdue() const;
-  Duration patience() const;
-  void guard();
+  Duration time_until_overdue() const;
+  void check_memory();
   void act(const Observation& seen);
-  FailsafeVictim* next_living();
+  FailsafeVictim* next_live_victim();
 
   const Setup setup_;
   std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
-  std::atomic<bool> news_{false};
-  Instant patient_until_{};  // its own: a victim's memory is awaited
-  std::mutex mutex_;         // of what follows
+  std::atomic<bool> has_outcomes_{false};
+  Instant wait_until_{};  // its own: a victim's memory is awaited
+  std::mutex mutex_;      // of what follows
   std::condition_variable_any stop_;
   std::int64_t limit_ = 0;
   std::vector<FailsafeVictim> victims_;

@@ -9,32 +9,32 @@
 namespace headroom::act {
 namespace {
 
-constexpr const char* kGiven = "cgroup.subtree_control";
+constexpr const char* kSubtreeControl = "cgroup.subtree_control";
 
-bool gives(const std::filesystem::path& cgroup, std::string_view controller) {
-  std::ifstream file(cgroup / kGiven);
+bool has_controller(const std::filesystem::path& cgroup, std::string_view controller) {
+  std::ifstream file(cgroup / kSubtreeControl);
   for (std::string word; file >> word;)
     if (word == controller) return true;
   return false;
 }
 
-Result<> give(const std::filesystem::path& cgroup, std::string_view controller) {
-  if (gives(cgroup, controller)) return {};
-  return write_cgroup_setting(cgroup, {kGiven, "+" + std::string(controller)});
+Result<> enable_in(const std::filesystem::path& cgroup, std::string_view controller) {
+  if (has_controller(cgroup, controller)) return {};
+  return write_cgroup_setting(cgroup, {kSubtreeControl, "+" + std::string(controller)});
 }
 
 }  // namespace
 
-Result<> give_controller(const std::filesystem::path& root, std::string_view path,
-                         std::string_view controller, Reach reach) {
+Result<> enable_controller(const std::filesystem::path& root, std::string_view path,
+                           std::string_view controller, ControllerScope scope) {
   std::filesystem::path at = root;
   for (path.remove_prefix(std::min<std::size_t>(1, path.size())); !path.empty();) {
-    if (auto given = give(at, controller); !given) return given;
+    if (auto result = enable_in(at, controller); !result) return result;
     const std::string_view part = path.substr(0, path.find('/'));
     path.remove_prefix(std::min(path.size(), part.size() + 1));
     at /= part;
   }
-  return reach == Reach::kChildren ? give(at, controller) : Result<>{};
+  return scope == ControllerScope::kChildren ? enable_in(at, controller) : Result<>{};
 }
 
 }  // namespace headroom::act

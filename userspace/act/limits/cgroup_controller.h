@@ -10,13 +10,13 @@
 
 namespace headroom::act {
 
-enum class Reach {
+enum class ControllerScope {
   kItself,    // the cgroup has it
   kChildren,  // and so have those directly below
 };
 
 // From the root on down to the cgroup at `path` ("/kubepods.slice"), wherever it is not yet.
-Result<> give_controller(const std::filesystem::path& root, std::string_view path,
-                         std::string_view controller, Reach reach);
+Result<> enable_controller(const std::filesystem::path& root, std::string_view path,
+                           std::string_view controller, ControllerScope scope);
 
 }  // namespace headroom::act

@@ -14,7 +14,7 @@ CgroupValues without_systemd_property(const CgroupValues& values) {
   return {.memory_oom_group = values.memory_oom_group, .hugetlb_max = values.hugetlb_max};
 }
 
-Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const Setting& setting) {
+Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting) {
   const std::filesystem::path path = cgroup / setting.file;
   const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file) return errno_failure("open " + path.native(), errno);

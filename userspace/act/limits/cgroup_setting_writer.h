@@ -15,6 +15,6 @@ namespace headroom::act {
 CgroupValues without_systemd_property(const CgroupValues& values);
 
 // None of them makes the writer wait.
-Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const Setting& setting);
+Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting);
 
 }  // namespace headroom::act

@@ -23,11 +23,11 @@ class LimitLowering {
 
   virtual ~LimitLowering() = default;
   // One at a time of a name; begun where one is under way is nothing. Returns at once.
-  virtual void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes most,
-                     Duration within) = 0;
-  virtual bool under_way(const std::string& name) const = 0;
+  virtual void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes max_usage,
+                     Duration timeout) = 0;
+  virtual bool in_progress(const std::string& name) const = 0;
   // Those that ended since the last call.
-  virtual std::vector<End> take_ended() = 0;
+  virtual std::vector<End> collect_finished() = 0;
 };
 
 }  // namespace headroom::act

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // So much at a time: some tens of milliseconds, after which one may stop.
-constexpr std::int64_t kPiece = 32 << 20;
+constexpr std::int64_t kReclaimStep = 32 << 20;
 // The kernel gave all it could: dirty pages may be written by then.
 constexpr std::chrono::milliseconds kPause{200};
 
@@ -41,16 +41,17 @@ int reclaim(const Fd& file, std::int64_t bytes) {
 
 }  // namespace
 
-LimitLowering::End lower_use(std::string name, const std::filesystem::path& cgroup, Bytes most,
-                             Duration within, const std::stop_token& stop) {
+LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::path& cgroup,
+                                       Bytes max_usage, Duration timeout,
+                                       const std::stop_token& stop) {
   LimitLowering::End end{.name = std::move(name)};
   const Fd current(::open((cgroup / "memory.current").c_str(), O_RDONLY | O_CLOEXEC));
-  const Fd taker(::open((cgroup / "memory.reclaim").c_str(), O_WRONLY | O_CLOEXEC));
-  if (!current || !taker) {
+  const Fd reclaim_file(::open((cgroup / "memory.reclaim").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!current || !reclaim_file) {
     end.error = errno;
     return end;
   }
-  const Clock::time_point until = Clock::now() + within;
+  const Clock::time_point until = Clock::now() + timeout;
   for (;;) {
     const auto used = in_use(current);
     if (!used) {
@@ -58,9 +59,9 @@ LimitLowering::End lower_use(std::string name, const std::filesystem::path& cgro
       return end;
     }
     end.in_use = *used;
-    end.reached = *used <= most;
+    end.reached = *used <= max_usage;
     if (end.reached || stop.stop_requested() || Clock::now() >= until) return end;
-    const int error = reclaim(taker, std::min((*used - most).count, kPiece));
+    const int error = reclaim(reclaim_file, std::min((*used - max_usage).count, kReclaimStep));
     if (error == EAGAIN || error == EINTR) {
       std::this_thread::sleep_for(kPause);
     } else if (error != 0) {
@@ -71,21 +72,21 @@ LimitLowering::End lower_use(std::string name, const std::filesystem::path& cgro
 }
 
 void LimitLoweringThreads::begin(const std::string& name, const std::filesystem::path& cgroup,
-                                 Bytes most, Duration within) {
-  auto& errand = async_actions_[name];
-  if (errand) return;
-  errand = std::make_unique<RunningAction>();
-  errand->thread =
-      std::jthread([raw = errand.get(), name, cgroup, most, within](const std::stop_token& stop) {
-        raw->end = lower_use(name, cgroup, most, within, stop);
-        raw->over = true;
+                                 Bytes max_usage, Duration timeout) {
+  auto& action = async_actions_[name];
+  if (action) return;
+  action = std::make_unique<RunningAction>();
+  action->thread = std::jthread(
+      [raw = action.get(), name, cgroup, max_usage, timeout](const std::stop_token& stop) {
+        raw->end = reclaim_until_below(name, cgroup, max_usage, timeout, stop);
+        raw->finished = true;
       });
 }
 
-std::vector<LimitLowering::End> LimitLoweringThreads::take_ended() {
+std::vector<LimitLowering::End> LimitLoweringThreads::collect_finished() {
   std::vector<End> ended;
   std::erase_if(async_actions_, [&](auto& entry) {
-    if (!entry.second->over) return false;
+    if (!entry.second->finished) return false;
     ended.push_back(std::move(entry.second->end));
     return true;
   });

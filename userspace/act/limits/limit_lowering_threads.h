@@ -17,22 +17,23 @@ class LimitLoweringThreads final : public LimitLowering {
   // Stops what is under way after the piece it is at.
   ~LimitLoweringThreads() override = default;
 
-  void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes most,
-             Duration within) override;
-  bool under_way(const std::string& name) const override { return async_actions_.contains(name); }
-  std::vector<End> take_ended() override;
+  void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes max_usage,
+             Duration timeout) override;
+  bool in_progress(const std::string& name) const override { return async_actions_.contains(name); }
+  std::vector<End> collect_finished() override;
 
  private:
   struct RunningAction {
     End end;
-    std::atomic<bool> over{false};  // then `end` is whole
+    std::atomic<bool> finished{false};  // then `end` is whole
     std::jthread thread;
   };
   std::map<std::string, std::unique_ptr<RunningAction>> async_actions_;
 };
 
 // What such a thread does.
-LimitLowering::End lower_use(std::string name, const std::filesystem::path& cgroup, Bytes most,
-                             Duration within, const std::stop_token& stop);
+LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::path& cgroup,
+                                       Bytes max_usage, Duration timeout,
+                                       const std::stop_token& stop);
 
 }  // namespace headroom::act

@@ -28,16 +28,16 @@ namespace {
 
 constexpr std::chrono::seconds kBusTimeout{5};
 // systemd answers before it has written.
-constexpr std::chrono::milliseconds kLook{5}, kPatience{2000};
+constexpr std::chrono::milliseconds kPollPeriod{5}, kPollTimeout{2000};
 constexpr std::int64_t kPage = 4096;
 constexpr const char* kControl = "/run/systemd/system.control/";
 
-std::string as_written(std::optional<Bytes> high) {
+std::string format_limit(std::optional<Bytes> high) {
   return high ? std::to_string(high->count) : "max";
 }
 
 // Absent: it cannot be read. An inner absence is "max".
-std::optional<std::optional<Bytes>> bytes_in(const std::string& file) {
+std::optional<std::optional<Bytes>> read_bytes_or_max(const std::string& file) {
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 32> text{};
   const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
@@ -89,8 +89,8 @@ void MemoryHighOverrides::Close::operator()(sd_bus* bus) const {
   sd_bus_close_unref(bus);
 }
 
-MemoryHighOverrides::MemoryHighOverrides(std::filesystem::path cgroup_root, Keep keep)
-    : root_(cgroup_root.native()), keep_(std::move(keep)) {}
+MemoryHighOverrides::MemoryHighOverrides(std::filesystem::path cgroup_root, Save save)
+    : root_(cgroup_root.native()), save_(std::move(save)) {}
 
 MemoryHighOverrides::~MemoryHighOverrides() {
   restore_all();
@@ -101,23 +101,23 @@ std::size_t MemoryHighOverrides::held() const {
   return found_.size();
 }
 
-int MemoryHighOverrides::hold(CgroupId cgroup, int directory, Bytes high) {
+int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes high) {
   const std::lock_guard lock(mutex_);
-  const std::string whole = path_of(directory);
-  if (!whole.starts_with(root_)) return ENOENT;
+  const std::string absolute_path = path_of(directory);
+  if (!absolute_path.starts_with(root_)) return ENOENT;
   // Pods that are gone need nothing put back.
   std::erase_if(found_, [&](const auto& entry) {
     if (::access((root_ + entry.second.path).c_str(), F_OK) == 0) return false;
     forget_unit(entry.second.path);
     return true;
   });
-  const std::string path = whole.substr(root_.size());
-  const auto now = bytes_in(whole + "/memory.high");
+  const std::string path = absolute_path.substr(root_.size());
+  const auto now = read_bytes_or_max(absolute_path + "/memory.high");
   if (!now) return ENOENT;
   const auto [entry, fresh] =
       found_.try_emplace(cgroup, OriginalMemoryHigh{.path = path, .found = *now, .set = high});
   if (!fresh) return EBUSY;
-  auto done = keep_(found_);
+  auto done = save_(found_);
   // Nothing is written that could not be put back.
   if (done) done = write(path, high);
   if (done) return 0;
@@ -125,7 +125,7 @@ int MemoryHighOverrides::hold(CgroupId cgroup, int directory, Bytes high) {
   // What came of it is not known.
   (void)write(path, entry->second.found);
   found_.erase(entry);
-  (void)keep_(found_);
+  (void)save_(found_);
   return error;
 }
 
@@ -133,10 +133,10 @@ int MemoryHighOverrides::restore(CgroupId cgroup) {
   const std::lock_guard lock(mutex_);
   const auto entry = found_.find(cgroup);
   if (entry == found_.end()) return 0;
-  if (const auto done = put_back(cgroup, entry->second); !done)
+  if (const auto done = restore_value(cgroup, entry->second); !done)
     return done.error().code != 0 ? done.error().code : EIO;
   found_.erase(entry);
-  (void)keep_(found_);
+  (void)save_(found_);
   return 0;
 }
 
@@ -144,25 +144,26 @@ void MemoryHighOverrides::restore_all(Found former) {
   const std::lock_guard lock(mutex_);
   found_.merge(former);
   if (found_.empty()) return;
-  std::erase_if(found_,
-                [&](const auto& entry) { return put_back(entry.first, entry.second).has_value(); });
-  (void)keep_(found_);
+  std::erase_if(found_, [&](const auto& entry) {
+    return restore_value(entry.first, entry.second).has_value();
+  });
+  (void)save_(found_);
 }
 
-Result<> MemoryHighOverrides::put_back(CgroupId cgroup, const OriginalMemoryHigh& held) {
-  const std::string whole = root_ + held.path;
-  const Fd directory(::open(whole.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemoryHigh& held) {
+  const std::string absolute_path = root_ + held.path;
+  const Fd directory(::open(absolute_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
-  const bool same_one =
+  const bool same_cgroup =
       directory && ::fstat(directory.get(), &status) == 0 && status.st_ino == cgroup.value;
-  if (!same_one) {
+  if (!same_cgroup) {
     forget_unit(held.path);
     return {};
   }
-  const auto now = bytes_in(whole + "/memory.high");
+  const auto now = read_bytes_or_max(absolute_path + "/memory.high");
   if (!now || !same(*now, held.set)) return {};  // another's by now
   // Who lowers a limit below the usage waits until it is met: that shall not be systemd.
-  const auto usage = bytes_in(whole + "/memory.current");
+  const auto usage = read_bytes_or_max(absolute_path + "/memory.current");
   if (held.found && usage && *usage && **usage > *held.found)
     (void)reclaim_page_cache(directory.get(), **usage - *held.found);
   return write(held.path, held.found);
@@ -173,16 +174,16 @@ Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes
   const auto unit = unit_of(path);
   if (!unit) {
     const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
-    const std::string text = as_written(high);
+    const std::string text = format_limit(high);
     if (!fd || ::write(fd.get(), text.data(), text.size()) < 0)
       return errno_failure("write " + file, errno);
     return {};
   }
   if (auto done = set_unit(*unit, high); !done) return done;
-  for (auto waited = kLook; waited < kPatience; waited += kLook) {
-    const auto now = bytes_in(file);
+  for (auto elapsed = kPollPeriod; elapsed < kPollTimeout; elapsed += kPollPeriod) {
+    const auto now = read_bytes_or_max(file);
     if (now && same(*now, high)) return {};
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollPeriod);
   }
   return failure(file + " is not what systemd was told", ETIMEDOUT);
 }

@@ -33,9 +33,9 @@ class MemoryHighOverrides {
  public:
   using Found = std::map<CgroupId, OriginalMemoryHigh>;
   // Keeps what was found so that it outlives this process; nothing left: no file.
-  using Keep = std::function<Result<>(const Found&)>;
+  using Save = std::function<Result<>(const Found&)>;
 
-  MemoryHighOverrides(std::filesystem::path cgroup_root, Keep keep);
+  MemoryHighOverrides(std::filesystem::path cgroup_root, Save save);
   // Puts back what it still holds.
   ~MemoryHighOverrides();
   MemoryHighOverrides(const MemoryHighOverrides&) = delete;
@@ -43,7 +43,7 @@ class MemoryHighOverrides {
 
   // These wait for systemd, or for reclaim, seconds at the most; any thread but the loop's. Zero,
   // or an errno. `directory` is the cgroup's.
-  int hold(CgroupId cgroup, int directory, Bytes high);
+  int override_high(CgroupId cgroup, int directory, Bytes high);
   int restore(CgroupId cgroup);
   // What a former daemon held, and then all there is.
   void restore_all(Found former = {});
@@ -56,11 +56,11 @@ class MemoryHighOverrides {
   };
   Result<> write(const std::string& path, std::optional<Bytes> high);
   Result<> set_unit(const std::string& unit, std::optional<Bytes> high);
-  Result<> put_back(CgroupId cgroup, const OriginalMemoryHigh& held);
+  Result<> restore_value(CgroupId cgroup, const OriginalMemoryHigh& held);
   void forget_unit(const std::string& path) const;
 
   const std::string root_;
-  const Keep keep_;
+  const Save save_;
   mutable std::mutex mutex_;  // of all below
   Found found_;
   std::unique_ptr<sd_bus, Close> bus_;

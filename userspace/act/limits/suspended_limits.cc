@@ -17,7 +17,7 @@
 namespace headroom::act {
 namespace {
 
-struct Knob {
+struct LimitFile {
   const char* file;
   std::string_view lift;    // what is written
   std::string_view lifted;  // what the kernel then shows, or how it begins
@@ -27,7 +27,7 @@ struct Knob {
 };
 
 // memory.high is the last to be restored: its write may wait for reclaim.
-constexpr std::array<Knob, 4> kKnobs{{
+constexpr std::array<LimitFile, 4> kLimitFiles{{
     {.file = "cpu.max", .lift = "max", .lifted = "max"},
     {.file = "cpu.weight", .lift = "10000", .lifted = "10000"},
     {.file = "cpuset.cpus", .lift = "\n", .lifted = ""},  // those of the parent
@@ -64,15 +64,16 @@ std::optional<CgroupId> id_of(int directory) {
   return CgroupId{status.st_ino};
 }
 
-void put_back(CgroupId cgroup, const OriginalLimits& found) {
+void restore_values(CgroupId cgroup, const OriginalLimits& found) {
   const Fd directory(::open(found.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Gone, or another of the same name.
   if (!directory || id_of(directory.get()) != cgroup) return;
-  for (const Knob& knob : kKnobs) {
-    const auto value = found.values.find(knob.file);
+  for (const LimitFile& limit_file : kLimitFiles) {
+    const auto value = found.values.find(limit_file.file);
     if (value == found.values.end()) continue;
-    const auto now = read_value(directory.get(), knob.file);
-    if (now && knob.is_lifted(*now)) write_value(directory.get(), knob.file, value->second);
+    const auto now = read_value(directory.get(), limit_file.file);
+    if (now && limit_file.is_lifted(*now))
+      write_value(directory.get(), limit_file.file, value->second);
   }
 }
 
@@ -92,9 +93,9 @@ void SuspendedLimits::add(int directory, std::vector<CgroupId>& cgroups) {
   std::string path = path_of(directory);
   if (!cgroup || path.empty()) return;
   OriginalLimits found{.path = std::move(path), .values = {}};
-  for (const Knob& knob : kKnobs) {
-    const auto value = read_value(directory, knob.file);
-    if (value && !knob.is_lifted(*value)) found.values.emplace(knob.file, *value);
+  for (const LimitFile& limit_file : kLimitFiles) {
+    const auto value = read_value(directory, limit_file.file);
+    if (value && !limit_file.is_lifted(*value)) found.values.emplace(limit_file.file, *value);
   }
   const auto known = found_.find(*cgroup);
   if (known == found_.end() && found.values.empty()) return;  // there is nothing to lift
@@ -124,8 +125,9 @@ std::vector<CgroupId> SuspendedLimits::lift(int directory) {
     const auto cgroup = id_of(each);
     const auto known = cgroup ? found_.find(*cgroup) : found_.end();
     if (known == found_.end()) return;
-    for (const Knob& knob : kKnobs)
-      if (known->second.values.contains(knob.file)) write_value(each, knob.file, knob.lift);
+    for (const LimitFile& limit_file : kLimitFiles)
+      if (known->second.values.contains(limit_file.file))
+        write_value(each, limit_file.file, limit_file.lift);
   });
   return cgroups;
 }
@@ -139,7 +141,7 @@ void SuspendedLimits::release(const std::vector<CgroupId>& cgroups) {
     victims_.erase(victims);
     const auto found = found_.find(cgroup);
     if (found == found_.end()) continue;
-    put_back(cgroup, found->second);
+    restore_values(cgroup, found->second);
     found_.erase(found);
     restored = true;
   }
@@ -151,7 +153,7 @@ void SuspendedLimits::restore(CgroupId cgroup) {
   const std::lock_guard lock(mutex_);
   const auto found = found_.find(cgroup);
   if (found == found_.end()) return;
-  put_back(cgroup, found->second);
+  restore_values(cgroup, found->second);
   found_.erase(found);
   save();
 }
@@ -161,7 +163,7 @@ void SuspendedLimits::restore_all(Found former) {
   found_.merge(former);
   if (found_.empty()) return;
   for (const auto& [cgroup, found] : found_)
-    put_back(cgroup, found);
+    restore_values(cgroup, found);
   found_.clear();
   save();
 }

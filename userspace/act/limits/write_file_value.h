@@ -15,10 +15,10 @@
 
 namespace headroom::act {
 
-inline Result<> write_file_value(const std::string& file, std::string_view word) {
+inline Result<> write_file_value(const std::string& file, std::string_view text) {
   const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC));
   if (!fd) return errno_failure("open " + file, errno);
-  if (::write(fd.get(), word.data(), word.size()) < 0) return errno_failure("write " + file, errno);
+  if (::write(fd.get(), text.data(), text.size()) < 0) return errno_failure("write " + file, errno);
   return {};
 }
 

@@ -36,13 +36,13 @@ struct DbusUnitManager::Connection {
 
   sd_bus* bus = nullptr;
   std::function<void()> on_change;
-  std::list<Call> under_way;
+  std::list<Call> pending_calls;
   Counts counts;
 
   // Closed without a flush: a bus that has stopped reading must not hold the thread. Calls under
   // way are forgotten first, for closing answers them.
   ~Connection() {
-    for (Call& call : under_way)
+    for (Call& call : pending_calls)
       call.done = nullptr;
     sd_bus_close_unref(bus);
   }
@@ -67,7 +67,7 @@ int DbusUnitManager::Connection::on_reply(sd_bus_message* reply, void* user, sd_
   const Done done = std::move(call->done);
   const std::string doing = std::move(call->doing);
   connection.counts.waited += Clock::now() - call->sent;
-  connection.under_way.erase(call->self);
+  connection.pending_calls.erase(call->self);
   const sd_bus_error* error = sd_bus_message_get_error(reply);
   if (error) ++connection.counts.failed;
   if (!done) return 0;
@@ -81,14 +81,14 @@ int DbusUnitManager::Connection::on_reply(sd_bus_message* reply, void* user, sd_
 
 void DbusUnitManager::Connection::send(BusMessage message, std::string doing, Done done) {
   ++counts.calls;
-  Call& call = under_way.emplace_back(
+  Call& call = pending_calls.emplace_back(
       Call{.connection = this, .doing = std::move(doing), .done = std::move(done)});
-  call.self = std::prev(under_way.end());
+  call.self = std::prev(pending_calls.end());
   const int r =
       sd_bus_call_async(bus, nullptr, message.get(), &Connection::on_reply, &call, kTimeoutUsec);
   if (r >= 0) return;
   const Call refused = std::move(call);
-  under_way.pop_back();
+  pending_calls.pop_back();
   failed(refused.doing, -r, refused.done);
 }
 
@@ -116,13 +116,13 @@ Result<std::unique_ptr<DbusUnitManager>> DbusUnitManager::open(sd_event* event,
 }
 
 void DbusUnitManager::set(const std::string& unit, const UnitProperties& properties,
-                          Persistence lasting, Done done) {
+                          Persistence persistence, Done done) {
   const std::string doing = "set the properties of " + unit;
   sd_bus_message* made = nullptr;
   int r = sd_bus_message_new_method_call(connection_->bus, &made, kSystemd, kManagerPath, kManager,
                                          "SetUnitProperties");
   BusMessage message(made);
-  const int runtime = lasting == Persistence::kUntilReboot ? 1 : 0;
+  const int runtime = persistence == Persistence::kUntilReboot ? 1 : 0;
   if (r >= 0) r = sd_bus_message_append(made, "sb", unit.c_str(), runtime);
   if (r >= 0) r = append(made, properties);
   if (r < 0) return connection_->failed(doing, -r, done);

@@ -30,7 +30,7 @@ class DbusUnitManager final : public UnitManager {
   DbusUnitManager(const DbusUnitManager&) = delete;
   DbusUnitManager& operator=(const DbusUnitManager&) = delete;
 
-  void set(const std::string& unit, const UnitProperties& properties, Persistence lasting,
+  void set(const std::string& unit, const UnitProperties& properties, Persistence persistence,
            Done done) override;
   void start(const std::string& unit, Done done) override;
   // on_change is called when this unit goes or changes.

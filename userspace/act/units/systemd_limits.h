@@ -8,16 +8,16 @@ namespace headroom::act {
 
 // `add(name, value)` for each that there is.
 template <class Add>
-void each_limit(const CgroupValues& values, const Add& add) {
-  const auto tell = [&](const char* name, const auto& limit) {
+void for_each_limit(const CgroupValues& values, const Add& add) {
+  const auto add_limit = [&](const char* name, const auto& limit) {
     if (limit) add(name, *limit);
   };
-  tell("MemoryMin", values.memory_min);
-  tell("MemoryLow", values.memory_low);
-  tell("MemoryHigh", values.memory_high);
-  tell("MemoryMax", values.memory_max);
-  tell("MemorySwapMax", values.memory_swap_max);
-  tell("TasksMax", values.pids_max);
+  add_limit("MemoryMin", values.memory_min);
+  add_limit("MemoryLow", values.memory_low);
+  add_limit("MemoryHigh", values.memory_high);
+  add_limit("MemoryMax", values.memory_max);
+  add_limit("MemorySwapMax", values.memory_swap_max);
+  add_limit("TasksMax", values.pids_max);
 }
 
 }  // namespace headroom::act

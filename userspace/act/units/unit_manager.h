@@ -15,7 +15,7 @@ namespace headroom::act {
 
 enum class Persistence : std::uint8_t {
   kUntilReboot,
-  kForGood,
+  kPersistent,
 };
 
 class UnitManager {
@@ -23,8 +23,8 @@ class UnitManager {
   using Done = std::function<void(const Result<>&)>;
 
   virtual ~UnitManager() = default;
-  virtual void set(const std::string& unit, const UnitProperties& properties, Persistence lasting,
-                   Done done) = 0;
+  virtual void set(const std::string& unit, const UnitProperties& properties,
+                   Persistence persistence, Done done) = 0;
   virtual void start(const std::string& unit, Done done) = 0;
 };
 

@@ -44,7 +44,7 @@ UnitProperties unit_properties(const CgroupValues& values) {
   UnitProperties all;
   if (values.cpu_weight) all.push_back({"CPUWeight", std::uint64_t{values.cpu_weight->value}});
   if (values.cpu_max) add_quota(all, *values.cpu_max);
-  each_limit(values, [&](const char* name, const auto& limit) {
+  for_each_limit(values, [&](const char* name, const auto& limit) {
     all.push_back({name, amount(limit)});
   });
   return all;

@@ -27,19 +27,20 @@ std::string amount(const Limit<T>& limit) {
 
 }  // namespace
 
-std::vector<std::string> unit_words(const CgroupValues& values) {
-  std::vector<std::string> words;
-  if (values.cpu_weight) words.push_back(fmt::format("CPUWeight={}", values.cpu_weight->value));
+std::vector<std::string> unit_assignments(const CgroupValues& values) {
+  std::vector<std::string> assignments;
+  if (values.cpu_weight)
+    assignments.push_back(fmt::format("CPUWeight={}", values.cpu_weight->value));
   if (values.cpu_max) {
-    words.push_back(quota(*values.cpu_max));
-    words.push_back(fmt::format("CPUQuotaPeriodSec={}us", values.cpu_max->period.count()));
+    assignments.push_back(quota(*values.cpu_max));
+    assignments.push_back(fmt::format("CPUQuotaPeriodSec={}us", values.cpu_max->period.count()));
   }
-  each_limit(values, [&](const char* name, const auto& limit) {
-    words.push_back(fmt::format("{}={}", name, amount(limit)));
+  for_each_limit(values, [&](const char* name, const auto& limit) {
+    assignments.push_back(fmt::format("{}={}", name, amount(limit)));
   });
   if (values.memory_oom_group)
-    words.emplace_back(*values.memory_oom_group ? "OOMPolicy=kill" : "OOMPolicy=continue");
-  return words;
+    assignments.emplace_back(*values.memory_oom_group ? "OOMPolicy=kill" : "OOMPolicy=continue");
+  return assignments;
 }
 
 }  // namespace headroom::act

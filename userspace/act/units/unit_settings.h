@@ -12,6 +12,6 @@ namespace headroom::act {
 
 // Of every field systemd has a setting for; memory.oom.group by OOMPolicy=. It has none for
 // hugetlb.*.
-std::vector<std::string> unit_words(const CgroupValues& values);
+std::vector<std::string> unit_assignments(const CgroupValues& values);
 
 }  // namespace headroom::act

@@ -15,7 +15,7 @@ namespace {
 
 struct Flag {
   const char* name;
-  CommandLine::Uses CommandLine::*uses;
+  CommandLine::FlagValues CommandLine::*values;
   const char* type;  // of its value; null: a switch
   const char* help;
 };
@@ -95,18 +95,18 @@ constexpr Flag kKubeletFlags[] = {
      "most processes and threads of a pod; -1: as many as the node has"},
 };
 
-constexpr Flag kOurFlags[] = {
+constexpr Flag kHeadroomFlags[] = {
     {"--mode", &CommandLine::mode, "observe|enforce", "say what would be done, or do it"},
     {"--listen", &CommandLine::listen, "HOST:PORT", "metrics endpoint; empty: none"},
 };
 
 void add(CLI::App& app, CommandLine& line, const Flag& flag) {
-  CommandLine::Uses& uses = line.*flag.uses;
+  CommandLine::FlagValues& values = line.*flag.values;
   // A switch's value is joined by "=", as pflag has it: "--cgroups-per-qos false" would be a stray
   // word.
   CLI::Option* option =
-      flag.type ? app.add_option(flag.name, uses, flag.help)->type_name(flag.type)->expected(1)
-                : app.add_flag(flag.name, uses, flag.help);
+      flag.type ? app.add_option(flag.name, values, flag.help)->type_name(flag.type)->expected(1)
+                : app.add_flag(flag.name, values, flag.help);
   if (flag.type) option->allow_extra_args(false);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -126,7 +126,7 @@ std::unique_ptr<CLI::App> make_app(CommandLine& line) {
   app->allow_extras();  // ours to complain of, each with the flag it may have meant
   for (const Flag& flag : kKubeletFlags)
     add(*app, line, flag);
-  for (const Flag& flag : kOurFlags)
+  for (const Flag& flag : kHeadroomFlags)
     add(*app, line, flag);
   add_query_flags(*app, line);
   return app;
@@ -138,49 +138,49 @@ std::vector<std::string_view> flag_names(const CLI::App& app, std::vector<std::s
   return {backing.begin(), backing.end()};
 }
 
-Complaints unknown_flags(const CLI::App& app) {
+Diagnostics unknown_flags(const CLI::App& app) {
   std::vector<std::string> backing;
   const std::vector<std::string_view> known = flag_names(app, backing);
-  Complaints complaints;
-  for (const std::string& word : app.remaining()) {
-    if (word.empty()) continue;  // the value split from an unknown "--flag="
-    const std::string name = word.substr(0, word.find('='));
+  Diagnostics diagnostics;
+  for (const std::string& argument : app.remaining()) {
+    if (argument.empty()) continue;  // the value split from an unknown "--flag="
+    const std::string name = argument.substr(0, argument.find('='));
     const bool flag = name.starts_with("-");
-    complaints.push_back({"", 0,
-                          flag ? "unknown flag " + name + did_you_mean(name, known)
-                               : "unexpected argument \"" + word + "\""});
+    diagnostics.push_back({"", 0,
+                           flag ? "unknown flag " + name + did_you_mean(name, known)
+                                : "unexpected argument \"" + argument + "\""});
   }
-  return complaints;
+  return diagnostics;
 }
 
 // CLI11 takes "--eviction-hard=" for a flag that lacks its value; to the kubelet it has one, the
 // empty one, which turns the thresholds off.
 std::vector<std::string> to_arguments(int argc, const char* const* argv) {
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    const bool empty_value =
-        word.starts_with("--") && word.size() > 3 && word.find('=') == word.size() - 1;
-    if (empty_value) word.pop_back();
-    words.push_back(std::move(word));
-    if (empty_value) words.emplace_back();
+    std::string argument = argv[i];
+    const bool empty_value = argument.starts_with("--") && argument.size() > 3 &&
+                             argument.find('=') == argument.size() - 1;
+    if (empty_value) argument.pop_back();
+    arguments.push_back(std::move(argument));
+    if (empty_value) arguments.emplace_back();
   }
-  return words;
+  return arguments;
 }
 
 }  // namespace
 
-tl::expected<CommandLine, Complaints> parse_command_line(int argc, const char* const* argv) {
+tl::expected<CommandLine, Diagnostics> parse_command_line(int argc, const char* const* argv) {
   CommandLine line;
   try {
     const auto app = make_app(line);
-    std::vector<std::string> words = to_arguments(argc, argv);
-    std::reverse(words.begin(), words.end());  // CLI11 wants the last word first
-    app->parse(std::move(words));
-    if (Complaints complaints = unknown_flags(*app); !complaints.empty())
-      return tl::make_unexpected(std::move(complaints));
+    std::vector<std::string> arguments = to_arguments(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 wants the last word first
+    app->parse(std::move(arguments));
+    if (Diagnostics diagnostics = unknown_flags(*app); !diagnostics.empty())
+      return tl::make_unexpected(std::move(diagnostics));
   } catch (const CLI::Error& error) {
-    return tl::make_unexpected(Complaints{{"", 0, error.what()}});
+    return tl::make_unexpected(Diagnostics{{"", 0, error.what()}});
   }
   return line;
 }

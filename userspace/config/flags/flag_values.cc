@@ -29,61 +29,62 @@ std::vector<std::string_view> pieces(std::string_view text) {
 
 }  // namespace
 
-void apply_map_flag(const CommandLine::Uses& uses, const std::string& flag, std::string_view form,
-                    std::optional<LocatedValue>& value, Complaints& complaints) {
-  if (uses.empty()) return;
+void apply_map_flag(const CommandLine::FlagValues& values, const std::string& flag,
+                    std::string_view form, std::optional<LocatedValue>& value,
+                    Diagnostics& diagnostics) {
+  if (values.empty()) return;
   const char sign = form[form.find_first_of("<=")];
   value = LocatedValue{flag, 0, {}, {}};
-  for (const std::string& use : uses) {
-    for (const std::string_view pair : pieces(use)) {
+  for (const std::string& text : values) {
+    for (const std::string_view pair : pieces(text)) {
       const std::size_t at = pair.find(sign);
       if (at == std::string_view::npos)
-        complaints.push_back(
+        diagnostics.push_back(
             {flag, 0, "\"" + std::string(pair) + "\": expected " + std::string(form)});
       else
-        value->words.push_back({std::string(trimmed(pair.substr(0, at))),
-                                std::string(trimmed(pair.substr(at + 1))), 0});
+        value->strings.push_back({std::string(trimmed(pair.substr(0, at))),
+                                  std::string(trimmed(pair.substr(at + 1))), 0});
     }
   }
 }
 
-void apply_list_flag(const CommandLine::Uses& uses, const std::string& flag,
+void apply_list_flag(const CommandLine::FlagValues& values, const std::string& flag,
                      std::optional<LocatedValue>& value) {
-  if (uses.empty()) return;
+  if (values.empty()) return;
   value = LocatedValue{flag, 0, {}, {}};
-  for (const std::string& use : uses)
-    for (const std::string_view word : pieces(use))
-      value->words.push_back({"", std::string(word), 0});
+  for (const std::string& text : values)
+    for (const std::string_view word : pieces(text))
+      value->strings.push_back({"", std::string(word), 0});
 }
 
-void apply_string_flag(const CommandLine::Uses& uses, const std::string& flag,
+void apply_string_flag(const CommandLine::FlagValues& values, const std::string& flag,
                        std::optional<LocatedValue>& value) {
-  if (!uses.empty()) value = LocatedValue{flag, 0, {LocatedText{"", uses.back(), 0}}, {}};
+  if (!values.empty()) value = LocatedValue{flag, 0, {LocatedText{"", values.back(), 0}}, {}};
 }
 
-std::optional<bool> parse_bool_flag(const CommandLine::Uses& uses, const std::string& flag,
-                                    Complaints& complaints) {
-  if (uses.empty()) return std::nullopt;
-  if (uses.back() == "true" || uses.back() == "false") return uses.back() == "true";
-  complaints.push_back({flag, 0, "expected true or false, found \"" + uses.back() + "\""});
+std::optional<bool> parse_bool_flag(const CommandLine::FlagValues& values, const std::string& flag,
+                                    Diagnostics& diagnostics) {
+  if (values.empty()) return std::nullopt;
+  if (values.back() == "true" || values.back() == "false") return values.back() == "true";
+  diagnostics.push_back({flag, 0, "expected true or false, found \"" + values.back() + "\""});
   return std::nullopt;
 }
 
-std::optional<std::int64_t> parse_count_flag(const CommandLine::Uses& uses, const std::string& flag,
-                                             Complaints& complaints) {
-  if (uses.empty()) return std::nullopt;
-  const std::string& text = uses.back();
+std::optional<std::int64_t> parse_count_flag(const CommandLine::FlagValues& values,
+                                             const std::string& flag, Diagnostics& diagnostics) {
+  if (values.empty()) return std::nullopt;
+  const std::string& text = values.back();
   std::int32_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error == std::errc() && end == text.data() + text.size() && count >= 0) return count;
-  complaints.push_back(
+  diagnostics.push_back(
       {flag, 0, "expected a whole number, not negative (32 bits), found \"" + text + "\""});
   return std::nullopt;
 }
 
-void apply_bool_flag(const CommandLine::Uses& uses, const std::string& flag,
-                     std::optional<LocatedValue>& value, Complaints& complaints) {
-  if (parse_bool_flag(uses, flag, complaints)) apply_string_flag(uses, flag, value);
+void apply_bool_flag(const CommandLine::FlagValues& values, const std::string& flag,
+                     std::optional<LocatedValue>& value, Diagnostics& diagnostics) {
+  if (parse_bool_flag(values, flag, diagnostics)) apply_string_flag(values, flag, value);
 }
 
 }  // namespace headroom::config

@@ -9,6 +9,6 @@
 namespace headroom::config {
 
 void apply_flags(const CommandLine& line, Config& config, EvictionSettings& eviction,
-                 Complaints& complaints);
+                 Diagnostics& diagnostics);
 
 }  // namespace headroom::config

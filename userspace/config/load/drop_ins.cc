@@ -10,29 +10,29 @@
 namespace headroom::config {
 namespace {
 
-constexpr std::array<std::string_view, 4> kEndings{".yaml", ".yml", ".json", ".conf"};
+constexpr std::array<std::string_view, 4> kDropInSuffixes{".yaml", ".yml", ".json", ".conf"};
 
-void shift(yaml::Node& node, int by) {
+void shift_lines(yaml::Node& node, int by) {
   node.line += by;
   for (yaml::Node& item : node.items)
-    shift(item, by);
+    shift_lines(item, by);
   for (yaml::Entry& entry : node.entries) {
     entry.line += by;
-    shift(entry.value, by);
+    shift_lines(entry.value, by);
   }
 }
 
-void merge(yaml::Node& into, yaml::Node from) {
-  if (!into.is_map() || !from.is_map()) {
-    into = std::move(from);
+void merge(yaml::Node& target, yaml::Node from) {
+  if (!target.is_map() || !from.is_map()) {
+    target = std::move(from);
     return;
   }
   for (yaml::Entry& entry : from.entries) {
     const auto same =
-        std::find_if(into.entries.begin(), into.entries.end(),
+        std::find_if(target.entries.begin(), target.entries.end(),
                      [&](const yaml::Entry& other) { return other.key == entry.key; });
-    if (same == into.entries.end()) {
-      into.entries.push_back(std::move(entry));
+    if (same == target.entries.end()) {
+      target.entries.push_back(std::move(entry));
       continue;
     }
     same->line = entry.line;
@@ -41,62 +41,62 @@ void merge(yaml::Node& into, yaml::Node from) {
 }
 
 std::optional<yaml::Node> read(const std::string& file, const std::string& text, bool drop_in,
-                               Complaints& complaints) {
-  std::vector<yaml::Node> documents = yaml::parse(text, file, complaints);
+                               Diagnostics& diagnostics) {
+  std::vector<yaml::Node> documents = yaml::parse(text, file, diagnostics);
   std::erase_if(documents, [](const yaml::Node& node) { return node.is_null(); });
   if (documents.empty()) {
     // Cut short by a syntax error, it is not empty.
-    if (complaints.empty() && !drop_in)
-      complaints.push_back({file, 0, "expected a KubeletConfiguration, found an empty file"});
+    if (diagnostics.empty() && !drop_in)
+      diagnostics.push_back({file, 0, "expected a KubeletConfiguration, found an empty file"});
     return std::nullopt;
   }
   if (documents.size() > 1)
-    complaints.push_back({file, documents[1].line, "expected one document, found another"});
+    diagnostics.push_back({file, documents[1].line, "expected one document, found another"});
   if (documents.front().is_map()) return std::move(documents.front());
-  complaints.push_back({file, documents.front().line,
-                        "expected a KubeletConfiguration, found " + describe(documents.front())});
+  diagnostics.push_back({file, documents.front().line,
+                         "expected a KubeletConfiguration, found " + describe(documents.front())});
   return std::nullopt;
 }
 
 bool is_drop_in(const std::filesystem::directory_entry& entry) {
   const std::string name = entry.path().filename();
-  const std::string ending = entry.path().extension();
+  const std::string suffix = entry.path().extension();
   std::error_code error;
   return !name.starts_with(".") && !entry.is_directory(error) &&
-         std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+         std::find(kDropInSuffixes.begin(), kDropInSuffixes.end(), suffix) != kDropInSuffixes.end();
 }
 
 }  // namespace
 
 void MergedConfig::add(const std::string& file, const std::string& text, bool drop_in,
-                       Complaints& complaints) {
+                       Diagnostics& diagnostics) {
   if (files_.size() == kMaxFiles) {
-    complaints.push_back({file, 0, "more than " + std::to_string(kMaxFiles) + " files"});
+    diagnostics.push_back({file, 0, "more than " + std::to_string(kMaxFiles) + " files"});
     return;
   }
   const int base = static_cast<int>(files_.size()) * kLinesPerFile;
   files_.push_back(file);
-  Complaints wrong;
-  if (auto document = read(file, text, drop_in, wrong)) {
-    shift(*document, base);
+  Diagnostics file_diagnostics;
+  if (auto document = read(file, text, drop_in, file_diagnostics)) {
+    shift_lines(*document, base);
     merge(document_, std::move(*document));
   }
-  for (Complaint& complaint : wrong) {
-    complaint.line += base;
-    complaints.push_back(std::move(complaint));
+  for (Diagnostic& diagnostic : file_diagnostics) {
+    diagnostic.line += base;
+    diagnostics.push_back(std::move(diagnostic));
   }
 }
 
-Complaint MergedConfig::with_file_and_line(Complaint complaint) const {
-  const auto file = static_cast<std::size_t>(complaint.line / kLinesPerFile);
-  if (complaint.line <= 0 || file >= files_.size()) return complaint;
-  complaint.file = files_[file];
-  complaint.line %= kLinesPerFile;
-  return complaint;
+Diagnostic MergedConfig::with_file_and_line(Diagnostic diagnostic) const {
+  const auto file = static_cast<std::size_t>(diagnostic.line / kLinesPerFile);
+  if (diagnostic.line <= 0 || file >= files_.size()) return diagnostic;
+  diagnostic.file = files_[file];
+  diagnostic.line %= kLinesPerFile;
+  return diagnostic;
 }
 
 std::string MergedConfig::location(int line) const {
-  const Complaint where = with_file_and_line({"", line, ""});
+  const Diagnostic where = with_file_and_line({"", line, ""});
   return where.file + ":" + std::to_string(where.line);
 }
 

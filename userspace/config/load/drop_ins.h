@@ -25,13 +25,14 @@ class MergedConfig {
   static constexpr std::size_t kMaxFiles = 120;  // files
 
   // Adds a file's document, complaints in its lines. An empty one is an error, but for a drop-in.
-  void add(const std::string& file, const std::string& text, bool drop_in, Complaints& complaints);
+  void add(const std::string& file, const std::string& text, bool drop_in,
+           Diagnostics& diagnostics);
 
   // A null where nothing was to be read.
   const yaml::Node& document() const { return document_; }
   const std::vector<std::string>& files() const { return files_; }
   // What names a line of the document, named by its file's own.
-  Complaint with_file_and_line(Complaint complaint) const;
+  Diagnostic with_file_and_line(Diagnostic diagnostic) const;
   std::string location(int line) const;  // "/etc/headroom/headroom.yaml:3"
 
  private:

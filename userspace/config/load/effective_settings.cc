@@ -58,14 +58,14 @@ Json json_of(const yaml::Node& node) {
 }
 
 // The entry at "headroom.disk.nodefs"; null: not there.
-const yaml::Entry* at(const yaml::Node& document, std::string_view path) {
-  const yaml::Node* here = &document;
+const yaml::Entry* find_entry(const yaml::Node& document, std::string_view path) {
+  const yaml::Node* node = &document;
   for (;;) {
-    if (!here->is_map()) return nullptr;
+    if (!node->is_map()) return nullptr;
     const std::size_t dot = path.find('.');
-    const yaml::Entry* entry = yaml::find(*here, path.substr(0, dot));
+    const yaml::Entry* entry = yaml::find(*node, path.substr(0, dot));
     if (!entry || dot == std::string_view::npos) return entry;
-    here = &entry->value;
+    node = &entry->value;
     path.remove_prefix(dot + 1);
   }
 }
@@ -79,9 +79,9 @@ class SettingsCollector {
         line_(line),
         eviction_(eviction),
         reserves_(reserves),
-        place_(location) {}
+        location_of_(location) {}
 
-  Settings gather() {
+  ConfigSettings collect() {
     for (const KeyDescription& key : all_keys())
       if (!add_from_flag(key) && !add_from_file(key)) add_default(key);
     return std::move(settings_);
@@ -89,7 +89,7 @@ class SettingsCollector {
 
  private:
   static bool has_entries(const KeyDescription& key) {
-    return key.type == KeyType::kStringMap || key.type == KeyType::kFlagMap;
+    return key.type == ConfigKeyType::kStringMap || key.type == ConfigKeyType::kBoolMap;
   }
 
   void add(const KeyDescription& key, std::string entry, std::string value, std::string origin) {
@@ -106,47 +106,47 @@ class SettingsCollector {
   }
 
   bool add_from_file(const KeyDescription& key) {
-    const yaml::Entry* told = at(document_, key.path);
-    if (!told) return false;
-    if (key.type == KeyType::kWord) {
+    const yaml::Entry* configured = find_entry(document_, key.path);
+    if (!configured) return false;
+    if (key.type == ConfigKeyType::kEnum) {
       // "off" is a boolean to YAML.
-      add(key, "", text_of(told->value.text), place_(told->line));
-    } else if (!has_entries(key) || told->value.entries.empty()) {
-      add(key, "", text_of(json_of(told->value)), place_(told->line));
+      add(key, "", text_of(configured->value.text), location_of_(configured->line));
+    } else if (!has_entries(key) || configured->value.entries.empty()) {
+      add(key, "", text_of(json_of(configured->value)), location_of_(configured->line));
     } else {
-      for (const yaml::Entry& entry : told->value.entries)
-        add(key, entry.key, text_of(json_of(entry.value)), place_(entry.line));
+      for (const yaml::Entry& entry : configured->value.entries)
+        add(key, entry.key, text_of(json_of(entry.value)), location_of_(entry.line));
     }
     if (key.path == "evictionHard" && eviction_.merge_defaults) merge_defaults(key);
     return true;
   }
 
   void merge_defaults(const KeyDescription& key) {
-    const auto told = [&](const std::string& entry) {
-      return std::any_of(settings_.begin(), settings_.end(), [&](const Setting& setting) {
+    const auto configured = [&](const std::string& entry) {
+      return std::any_of(settings_.begin(), settings_.end(), [&](const ConfigSetting& setting) {
         return setting.path == key.path && setting.entry == entry;
       });
     };
     const Json defaults = Json::parse(key.value);
     for (const auto& [entry, amount] : defaults.items())
-      if (!told(entry)) add(key, entry, text_of(amount), "default");
+      if (!configured(entry)) add(key, entry, text_of(amount), "default");
   }
 
   bool add_from_flag(const KeyDescription& key) {
-    if (const std::optional<LocatedValue>* told = flagged(key.path))
-      return add_located(key, **told);
+    if (const std::optional<LocatedValue>* configured = find_flag_value(key.path))
+      return add_located(key, **configured);
     if (key.path == "cpuManagerPolicyOptions" && !line_.cpu_manager_policy_options.empty())
-      return add_located(key,
-                         pairs("--cpu-manager-policy-options", line_.cpu_manager_policy_options));
+      return add_located(
+          key, parse_pairs("--cpu-manager-policy-options", line_.cpu_manager_policy_options));
     if (key.path == "topologyManagerPolicyOptions" &&
         !line_.topology_manager_policy_options.empty())
-      return add_located(
-          key, pairs("--topology-manager-policy-options", line_.topology_manager_policy_options));
+      return add_located(key, parse_pairs("--topology-manager-policy-options",
+                                          line_.topology_manager_policy_options));
     if (key.path == "headroom.nodeLabels" && !line_.node_labels.empty())
-      return add_located(key, pairs("--node-labels", line_.node_labels));
+      return add_located(key, parse_pairs("--node-labels", line_.node_labels));
     if (key.path == "registerWithTaints" && !line_.register_with_taints.empty())
       return add_taints(key);
-    for (const auto& [path, flag, uses] :
+    for (const auto& [path, flag, values] :
          {std::tuple{"headroom.nodeName", "--hostname-override", &line_.hostname_override},
           std::tuple{"maxPods", "--max-pods", &line_.max_pods},
           std::tuple{"podsPerCore", "--pods-per-core", &line_.pods_per_core},
@@ -168,9 +168,9 @@ class SettingsCollector {
                      &line_.topology_manager_policy},
           std::tuple{"topologyManagerScope", "--topology-manager-scope",
                      &line_.topology_manager_scope}}) {
-      if (key.path != path || uses->empty()) continue;
-      const std::string& text = uses->back();
-      const bool bare = key.type == KeyType::kInteger || key.type == KeyType::kBoolean;
+      if (key.path != path || values->empty()) continue;
+      const std::string& text = values->back();
+      const bool bare = key.type == ConfigKeyType::kInteger || key.type == ConfigKeyType::kBoolean;
       add(key, "", bare ? text : text_of(text), flag);
       return true;
     }
@@ -179,10 +179,10 @@ class SettingsCollector {
 
   // As a KubeletConfiguration has them; what is no taint has been complained of.
   bool add_taints(const KeyDescription& key) {
-    std::optional<LocatedValue> told;
-    apply_list_flag({line_.register_with_taints.back()}, "--register-with-taints", told);
+    std::optional<LocatedValue> configured;
+    apply_list_flag({line_.register_with_taints.back()}, "--register-with-taints", configured);
     Json list = Json::array();
-    for (const LocatedText& word : told->words)
+    for (const LocatedText& word : configured->strings)
       if (const auto edit = parse_taint_edit(word.text); edit && edit->effect)
         list.push_back(
             {{"key", edit->key}, {"value", edit->value}, {"effect", name(*edit->effect)}});
@@ -191,22 +191,22 @@ class SettingsCollector {
   }
 
   // "a=b,c=d"; what is no pair has been complained of.
-  static LocatedValue pairs(std::string flag, const CommandLine::Uses& uses) {
-    LocatedValue told{std::move(flag), 0, {}, {}};
-    for (const std::string& use : uses)
-      for (std::string_view rest = use; !rest.empty();) {
+  static LocatedValue parse_pairs(std::string flag, const CommandLine::FlagValues& values) {
+    LocatedValue configured{std::move(flag), 0, {}, {}};
+    for (const std::string& value : values)
+      for (std::string_view rest = value; !rest.empty();) {
         const std::string_view pair = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
         if (const std::size_t sign = pair.find('='); sign != std::string_view::npos)
-          told.words.push_back(
+          configured.strings.push_back(
               {std::string(pair.substr(0, sign)), std::string(pair.substr(sign + 1)), 0});
       }
-    return told;
+    return configured;
   }
 
   // Of what is gathered before it is judged: a flag replaces it as a whole.
-  const std::optional<LocatedValue>* flagged(std::string_view path) const {
-    for (const auto& [key, told] :
+  const std::optional<LocatedValue>* find_flag_value(std::string_view path) const {
+    for (const auto& [key, configured] :
          {std::pair{"evictionHard", &eviction_.hard}, std::pair{"evictionSoft", &eviction_.soft},
           std::pair{"evictionSoftGracePeriod", &eviction_.soft_grace},
           std::pair{"evictionMinimumReclaim", &eviction_.min_reclaim},
@@ -220,28 +220,28 @@ class SettingsCollector {
           std::pair{"cgroupRoot", &reserves_.cgroup_root},
           std::pair{"cgroupDriver", &reserves_.cgroup_driver},
           std::pair{"cgroupsPerQOS", &reserves_.cgroups_per_qos}})
-      if (path == key && *told && (*told)->file.starts_with("--")) return told;
+      if (path == key && *configured && (*configured)->file.starts_with("--")) return configured;
     return nullptr;
   }
 
-  bool add_located(const KeyDescription& key, const LocatedValue& told) {
-    if (key.type == KeyType::kStrings) {
-      add(key, "", text_of(texts(told)), told.file);
-    } else if (key.type != KeyType::kStringMap) {
-      const std::string word = last_text(told);
-      add(key, "", key.type == KeyType::kBoolean ? word : text_of(word), told.file);
-    } else if (told.words.empty()) {
-      add(key, "", "{}", told.file);
+  bool add_located(const KeyDescription& key, const LocatedValue& configured) {
+    if (key.type == ConfigKeyType::kStrings) {
+      add(key, "", text_of(strings_json(configured)), configured.file);
+    } else if (key.type != ConfigKeyType::kStringMap) {
+      const std::string word = last_text(configured);
+      add(key, "", key.type == ConfigKeyType::kBoolean ? word : text_of(word), configured.file);
+    } else if (configured.strings.empty()) {
+      add(key, "", "{}", configured.file);
     } else {
-      for (const LocatedText& word : told.words)
-        add(key, word.key, text_of(word.text), told.file);
+      for (const LocatedText& word : configured.strings)
+        add(key, word.key, text_of(word.text), configured.file);
     }
     return true;
   }
 
-  static Json texts(const LocatedValue& told) {
+  static Json strings_json(const LocatedValue& configured) {
     Json list = Json::array();
-    for (const LocatedText& word : told.words)
+    for (const LocatedText& word : configured.strings)
       list.push_back(word.text);
     return list;
   }
@@ -250,19 +250,20 @@ class SettingsCollector {
   const CommandLine& line_;
   const EvictionSettings& eviction_;
   const ReservedSettings& reserves_;
-  const std::function<std::string(int)>& place_;
-  Settings settings_;
+  const std::function<std::string(int)>& location_of_;
+  ConfigSettings settings_;
 };
 
 }  // namespace
 
-Settings effective_settings(const yaml::Node& document, const CommandLine& line,
-                            const EvictionSettings& eviction, const ReservedSettings& reserves,
-                            const std::function<std::string(int)>& location) {
-  return SettingsCollector(document, line, eviction, reserves, location).gather();
+ConfigSettings effective_settings(const yaml::Node& document, const CommandLine& line,
+                                  const EvictionSettings& eviction,
+                                  const ReservedSettings& reserves,
+                                  const std::function<std::string(int)>& location) {
+  return SettingsCollector(document, line, eviction, reserves, location).collect();
 }
 
-Settings default_settings() {
+ConfigSettings default_settings() {
   return effective_settings({}, {}, {}, {}, [](int) { return std::string(); });
 }
 

@@ -15,11 +15,12 @@
 namespace headroom::config {
 
 // `place` says where a line of the document is: "/etc/headroom/headroom.yaml:3".
-Settings effective_settings(const yaml::Node& document, const CommandLine& line,
-                            const EvictionSettings& eviction, const ReservedSettings& reserves,
-                            const std::function<std::string(int)>& location);
+ConfigSettings effective_settings(const yaml::Node& document, const CommandLine& line,
+                                  const EvictionSettings& eviction,
+                                  const ReservedSettings& reserves,
+                                  const std::function<std::string(int)>& location);
 
 // Nothing told.
-Settings default_settings();
+ConfigSettings default_settings();
 
 }  // namespace headroom::config

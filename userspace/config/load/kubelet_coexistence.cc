@@ -15,14 +15,14 @@ using CpusMode = CpusConfig::Mode;
 // told.
 const yaml::Entry* find_key(const yaml::Node& document, std::string_view section,
                             std::string_view key) {
-  const yaml::Node* here = &document;
+  const yaml::Node* node = &document;
   const yaml::Entry* entry = nullptr;
   for (const std::string_view name : {std::string_view("headroom"), section, key}) {
     if (name.empty()) continue;
-    if (!here->is_map()) return nullptr;
-    entry = yaml::find(*here, name);
+    if (!node->is_map()) return nullptr;
+    entry = yaml::find(*node, name);
     if (!entry || entry->value.is_null()) return nullptr;
-    here = &entry->value;
+    node = &entry->value;
   }
   return entry;
 }
@@ -53,41 +53,41 @@ std::vector<ConflictingWriter> find_conflicting_writers(const Config& config) {
 }  // namespace
 
 void apply_kubelet_coexistence(const yaml::Node& document, const std::string& file,
-                               bool kubelet_runs, Config& config, Complaints& complaints) {
+                               bool kubelet_runs, Config& config, Diagnostics& diagnostics) {
   const bool configured = !config.kubernetes.kubelet.url.empty();
-  config.beside_kubelet = configured || kubelet_runs;
-  if (!config.beside_kubelet) return;
+  config.kubelet_present = configured || kubelet_runs;
+  if (!config.kubelet_present) return;
   if (!find_key(document, "slices", "mode")) config.slices.mode = SlicesMode::kObserve;
   if (!find_key(document, "cpus", "mode")) config.cpus.mode = CpusMode::kObserve;
   if (!find_key(document, "compatibilityMetrics", "")) config.compatibility_metrics = false;
   if (!configured) return;
   for (ConflictingWriter& each : find_conflicting_writers(config)) {
     const yaml::Entry* entry = find_key(document, each.section, each.key);
-    complaints.push_back({file, entry ? entry->line : 0, std::move(each.what)});
+    diagnostics.push_back({file, entry ? entry->line : 0, std::move(each.what)});
   }
 }
 
 std::vector<std::string> kubelet_conflict_warnings(const Config& config) {
   std::vector<std::string> warnings;
-  if (config.beside_kubelet && config.kubernetes.kubelet.url.empty())
+  if (config.kubelet_present && config.kubernetes.kubelet.url.empty())
     for (ConflictingWriter& each : find_conflicting_writers(config))
       warnings.push_back(std::move(each.what));
   return warnings;
 }
 
 void record_kubelet_coexistence(const yaml::Node& document, const Config& config,
-                                Settings& settings) {
-  if (!config.beside_kubelet) return;
-  struct Settled {
+                                ConfigSettings& settings) {
+  if (!config.kubelet_present) return;
+  struct CoexistenceOverride {
     std::string_view section, key, path, value;
   };
-  constexpr std::array kSettled{
-      Settled{"slices", "mode", "headroom.slices.mode", "\"observe\""},
-      Settled{"cpus", "mode", "headroom.cpus.mode", "\"observe\""},
-      Settled{"compatibilityMetrics", "", "headroom.compatibilityMetrics", "false"}};
-  for (const Settled& each : kSettled) {
-    const auto setting =
-        std::ranges::find_if(settings, [&](const Setting& one) { return one.path == each.path; });
+  constexpr std::array kCoexistenceOverrides{
+      CoexistenceOverride{"slices", "mode", "headroom.slices.mode", "\"observe\""},
+      CoexistenceOverride{"cpus", "mode", "headroom.cpus.mode", "\"observe\""},
+      CoexistenceOverride{"compatibilityMetrics", "", "headroom.compatibilityMetrics", "false"}};
+  for (const CoexistenceOverride& each : kCoexistenceOverrides) {
+    const auto setting = std::ranges::find_if(
+        settings, [&](const ConfigSetting& one) { return one.path == each.path; });
     if (setting == settings.end() || find_key(document, each.section, each.key)) continue;
     setting->value = each.value;
     setting->origin = "beside a kubelet";

@@ -16,13 +16,13 @@ namespace headroom::config {
 // configuration itself tells of a kubelet, they are complained of, in the document's lines; `file`
 // is where these are. Two that keep the same cgroups write over each other, again and again.
 void apply_kubelet_coexistence(const yaml::Node& document, const std::string& file,
-                               bool kubelet_runs, Config& config, Complaints& complaints);
+                               bool kubelet_runs, Config& config, Diagnostics& diagnostics);
 
 // What would be complained of, had the configuration told of the kubelet that runs.
 std::vector<std::string> kubelet_conflict_warnings(const Config& config);
 
 // Marks what was settled so.
 void record_kubelet_coexistence(const yaml::Node& document, const Config& config,
-                                Settings& settings);
+                                ConfigSettings& settings);
 
 }  // namespace headroom::config

@@ -38,67 +38,70 @@ struct ParsedSettings {
 };
 
 // The file and its drop-ins, as far as they can be read.
-void read_file_into(const std::filesystem::path& file, bool drop_in, MergedConfig& merged,
-                    Complaints& complaints) {
+void add_document(const std::filesystem::path& file, bool drop_in, MergedConfig& merged,
+                  Diagnostics& diagnostics) {
   const auto text = read_file(file);
   if (text)
-    merged.add(file, *text, drop_in, complaints);
+    merged.add(file, *text, drop_in, diagnostics);
   else
-    complaints.push_back({file, 0, text.error().what});
+    diagnostics.push_back({file, 0, text.error().what});
 }
 
 // `base`: what all the others are merged into; "": nothing.
 MergedConfig read_config_files(const CommandLine& line, const std::filesystem::path& base,
-                               Complaints& complaints) {
+                               Diagnostics& diagnostics) {
   MergedConfig merged;
-  if (!base.empty()) read_file_into(base, true, merged, complaints);
+  if (!base.empty()) add_document(base, true, merged, diagnostics);
   const std::string file = line.config.empty() ? kDefaultFile : line.config.back();
   const bool there = !line.config.empty() || ::access(file.c_str(), F_OK) == 0 || errno != ENOENT;
-  if (there) read_file_into(file, false, merged, complaints);
+  if (there) add_document(file, false, merged, diagnostics);
   const std::string directory =
       line.config_dir.empty() ? file + kDropInSuffix : line.config_dir.back();
   const auto names = drop_ins(directory);
   if (!names) {
     if (!line.config_dir.empty() || names.error().code != ENOENT)
-      complaints.push_back({directory, 0, names.error().what});
+      diagnostics.push_back({directory, 0, names.error().what});
     return merged;
   }
   for (const std::filesystem::path& name : *names)
-    read_file_into(name, true, merged, complaints);
+    add_document(name, true, merged, diagnostics);
   return merged;
 }
 
 // What headroom-kube writes down of the kubelet's own; "": not wanted.
 std::filesystem::path find_configz_file(const MergedConfig& merged) {
   if (!merged.document().is_map()) return {};
-  Config told;
-  Complaints ignored;  // they come up again
+  Config result;
+  Diagnostics ignored;  // they come up again
   const std::string& file = merged.files().front();
   const Section section(merged.document(), "", file, ignored);
-  if (const auto ours = section.map("headroom")) read_kubernetes(*ours, told);
-  if (!told.kubernetes.kubelet.configz) return {};
-  return told.kubernetes.configz_file();
+  if (const auto headroom_section = section.map("headroom"))
+    read_kubernetes(*headroom_section, result);
+  if (!result.kubernetes.kubelet.configz) return {};
+  return result.kubernetes.configz_file();
 }
 
 void read_document(const MergedConfig& merged, Config& config, ParsedSettings& parsed,
-                   Complaints& complaints) {
+                   Diagnostics& diagnostics) {
   if (!merged.document().is_map()) return;  // absent, or complained of
   const std::string& file = merged.files().front();
-  const Section section(merged.document(), "", file, complaints);
+  const Section section(merged.document(), "", file, diagnostics);
   read_kubelet(section, file, config, parsed.eviction, parsed.reserves, parsed.sizing);
   read_cpus(section, file, config, parsed.cpus);
-  if (const auto ours = section.map("headroom")) {
-    read_headroom(*ours, file, config, parsed.reserves);
-    read_headroom_cpus(*ours, file, config, parsed.cpus);
+  if (const auto headroom_section = section.map("headroom")) {
+    read_headroom(*headroom_section, file, config, parsed.reserves);
+    read_headroom_cpus(*headroom_section, file, config, parsed.cpus);
   }
 }
 
 // The file's in the order of its lines, then the flags' as they came.
-void sort_by_line(Complaints& complaints) {
-  const auto of_file = [](const Complaint& complaint) { return !complaint.file.starts_with("--"); };
-  const auto flags = std::stable_partition(complaints.begin(), complaints.end(), of_file);
-  std::stable_sort(complaints.begin(), flags,
-                   [](const Complaint& a, const Complaint& b) { return a.line < b.line; });
+void sort_by_line(Diagnostics& diagnostics) {
+  const auto of_file = [](const Diagnostic& diagnostic) {
+    return !diagnostic.file.starts_with("--");
+  };
+  const auto flags = std::stable_partition(diagnostics.begin(), diagnostics.end(), of_file);
+  std::stable_sort(diagnostics.begin(), flags,
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.line < b.line; });
 }
 
 }  // namespace
@@ -111,52 +114,52 @@ std::string configz_version(const std::filesystem::path& file) {
          std::to_string(info.st_ctim.tv_nsec);
 }
 
-LoadResult read(const CommandLine& line, const LoadContext& surroundings) {
-  LoadResult told;
+LoadResult read(const CommandLine& line, const LoadContext& context) {
+  LoadResult result;
   ParsedSettings parsed;
-  MergedConfig merged = read_config_files(line, {}, told.complaints);
-  const auto base = surroundings.use_configz ? find_configz_file(merged) : std::filesystem::path();
-  told.configz = configz_version(base);
-  if (!told.configz.empty()) {
-    told.complaints.clear();  // they come up again
-    merged = read_config_files(line, base, told.complaints);
+  MergedConfig merged = read_config_files(line, {}, result.diagnostics);
+  const auto base = context.use_configz ? find_configz_file(merged) : std::filesystem::path();
+  result.configz = configz_version(base);
+  if (!result.configz.empty()) {
+    result.diagnostics.clear();  // they come up again
+    merged = read_config_files(line, base, result.diagnostics);
   }
-  read_document(merged, told.config, parsed, told.complaints);
-  apply_flags(line, told.config, parsed.eviction, told.complaints);
-  apply_node_flags(line, told.config, told.complaints);
-  apply_cpu_flags(line, told.config, parsed.cpus, told.complaints);
-  apply_reserve_flags(line, parsed.reserves, told.complaints);
-  apply_sizing_flags(line, parsed.sizing, told.complaints);
+  read_document(merged, result.config, parsed, result.diagnostics);
+  apply_flags(line, result.config, parsed.eviction, result.diagnostics);
+  apply_node_flags(line, result.config, result.diagnostics);
+  apply_cpu_flags(line, result.config, parsed.cpus, result.diagnostics);
+  apply_reserve_flags(line, parsed.reserves, result.diagnostics);
+  apply_sizing_flags(line, parsed.sizing, result.diagnostics);
   apply_kubelet_coexistence(merged.document(), merged.files().empty() ? "" : merged.files().front(),
-                            surroundings.kubelet_runs, told.config, told.complaints);
-  const Enforcements enforcements{collect_enforcements(parsed.eviction, told.complaints),
+                            context.kubelet_runs, result.config, result.diagnostics);
+  const Enforcements enforcements{collect_enforcements(parsed.eviction, result.diagnostics),
                                   parsed.eviction.enforce_node_allocatable};
-  told.config.policy.thresholds =
-      build_eviction_thresholds(parsed.eviction, enforcements.keys, told.complaints);
-  if (told.config.memory_pressure)
-    told.config.policy.thresholds.push_back(*told.config.memory_pressure);
-  resolve_reserved_settings(parsed.reserves, enforcements, told.config, told.complaints);
-  resolve_pod_sizing(parsed.sizing, told.config, told.complaints);
-  resolve_cpu_settings(parsed.cpus, told.config, told.complaints);
-  told.config.settings =
+  result.config.policy.thresholds =
+      build_eviction_thresholds(parsed.eviction, enforcements.keys, result.diagnostics);
+  if (result.config.memory_pressure)
+    result.config.policy.thresholds.push_back(*result.config.memory_pressure);
+  resolve_reserved_settings(parsed.reserves, enforcements, result.config, result.diagnostics);
+  resolve_pod_sizing(parsed.sizing, result.config, result.diagnostics);
+  resolve_cpu_settings(parsed.cpus, result.config, result.diagnostics);
+  result.config.settings =
       effective_settings(merged.document(), line, parsed.eviction, parsed.reserves,
                          [&](int at) { return merged.location(at); });
-  record_kubelet_coexistence(merged.document(), told.config, told.config.settings);
-  sort_by_line(told.complaints);
-  for (Complaint& complaint : told.complaints)
-    complaint = merged.with_file_and_line(std::move(complaint));
-  return told;
+  record_kubelet_coexistence(merged.document(), result.config, result.config.settings);
+  sort_by_line(result.diagnostics);
+  for (Diagnostic& diagnostic : result.diagnostics)
+    diagnostic = merged.with_file_and_line(std::move(diagnostic));
+  return result;
 }
 
-tl::expected<Config, Complaints> load(const CommandLine& line) {
-  LoadResult told = read(line);
-  if (told.complaints.empty()) return std::move(told.config);
-  return tl::make_unexpected(std::move(told.complaints));
+tl::expected<Config, Diagnostics> load(const CommandLine& line) {
+  LoadResult result = read(line);
+  if (result.diagnostics.empty()) return std::move(result.config);
+  return tl::make_unexpected(std::move(result.diagnostics));
 }
 
-void print(const Complaints& complaints, std::ostream& err) {
-  for (const Complaint& complaint : complaints)
-    err << to_string(complaint) << '\n';
+void print(const Diagnostics& diagnostics, std::ostream& err) {
+  for (const Diagnostic& diagnostic : diagnostics)
+    err << to_string(diagnostic) << '\n';
 }
 
 int check_config(const CommandLine& line, std::ostream& out, std::ostream& err) {

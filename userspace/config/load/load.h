@@ -29,20 +29,20 @@ struct LoadContext {
 // What was understood, beside what was wrong.
 struct LoadResult {
   Config config;
-  Complaints complaints;
+  Diagnostics diagnostics;
   // The kubelet's own configuration, as headroom-kube wrote it down, is part of it: which one,
   // in words that change with the file. "": it is not, or not yet.
   std::string configz;
 };
 // What Heard::configz would be of this file.
 std::string configz_version(const std::filesystem::path& file);
-LoadResult read(const CommandLine& line, const LoadContext& surroundings = {});
+LoadResult read(const CommandLine& line, const LoadContext& context = {});
 
 // All or nothing.
-tl::expected<Config, Complaints> load(const CommandLine& line);
+tl::expected<Config, Diagnostics> load(const CommandLine& line);
 
 // One complaint a line.
-void print(const Complaints& complaints, std::ostream& err);
+void print(const Diagnostics& diagnostics, std::ostream& err);
 
 // What --check-config does. The exit status: 0, or 2 with the complaints on `err`.
 int check_config(const CommandLine& line, std::ostream& out, std::ostream& err);

@@ -7,6 +7,6 @@
 
 namespace headroom::config {
 
-void apply_node_flags(const CommandLine& line, Config& config, Complaints& complaints);
+void apply_node_flags(const CommandLine& line, Config& config, Diagnostics& diagnostics);
 
 }  // namespace headroom::config

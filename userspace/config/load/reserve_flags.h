@@ -8,6 +8,6 @@
 namespace headroom::config {
 
 void apply_reserve_flags(const CommandLine& line, ReservedSettings& settings,
-                         Complaints& complaints);
+                         Diagnostics& diagnostics);
 
 }  // namespace headroom::config

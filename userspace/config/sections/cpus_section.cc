@@ -18,7 +18,7 @@ using Mode = CpusConfig::Mode;
 using Policy = CpusConfig::Policy;
 using Partition = CpusConfig::Partition;
 
-constexpr auto kOurKeys = std::to_array<std::string_view>(
+constexpr auto kHeadroomKeys = std::to_array<std::string_view>(
     {"mode", "stateFile", "excludeIsolated", "partition", "guardSharedPool"});
 constexpr std::array<Choice<Mode>, 3> kModes{
     {{"off", Mode::kOff}, {"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
@@ -36,14 +36,15 @@ constexpr std::array<Choice<TopologyScope>, 2> kScopes{
 constexpr auto kOptions = std::to_array<std::string_view>(
     {"full-pcpus-only", "distribute-cpus-across-numa", "align-by-socket",
      "distribute-cpus-across-cores", "strict-cpu-reservation", "prefer-align-cpus-by-uncorecache"});
-constexpr std::string_view kClosest = "prefer-closest-numa-nodes",
-                           kMostNodes = "max-allowable-numa-nodes";
-constexpr auto kTopologyOptions = std::to_array<std::string_view>({kClosest, kMostNodes});
+constexpr std::string_view kPreferClosestNumaNodes = "prefer-closest-numa-nodes",
+                           kMaxAllowableNumaNodes = "max-allowable-numa-nodes";
+constexpr auto kTopologyOptions =
+    std::to_array<std::string_view>({kPreferClosestNumaNodes, kMaxAllowableNumaNodes});
 
 void read_map(const Section& document, const std::string& file, std::string_view key,
               LocatedOptions& settings) {
-  if (auto words = document.map_of_strings(key))
-    settings = {file, document.line_of(key), std::move(*words)};
+  if (auto strings = document.map_of_strings(key))
+    settings = {file, document.line_of(key), std::move(*strings)};
 }
 
 // A word of few, and where it stands.
@@ -81,34 +82,35 @@ void read_gates(const Section& document, CpusSettings& settings) {
 // --- flags -----------------------------------------------------------------------------------
 
 template <class T, std::size_t N>
-void apply_choice(const CommandLine::Uses& uses, const std::string& flag,
+void apply_choice(const CommandLine::FlagValues& values, const std::string& flag,
                   const std::array<Choice<T>, N>& choices, T& value, LocatedOptions* settings,
-                  Complaints& complaints) {
-  if (uses.empty()) return;
+                  Diagnostics& diagnostics) {
+  if (values.empty()) return;
   std::string expected;
   for (const Choice<T>& choice : choices) {
     expected.append(expected.empty() ? "" : ", ").append(choice.word);
-    if (choice.word != uses.back()) continue;
+    if (choice.word != values.back()) continue;
     value = choice.value;
     if (settings) *settings = {flag, 0, {}};
     return;
   }
-  complaints.push_back({flag, 0, "expected one of " + expected + ", found \"" + uses.back() + '"'});
+  diagnostics.push_back(
+      {flag, 0, "expected one of " + expected + ", found \"" + values.back() + '"'});
 }
 
-void apply_options(const CommandLine::Uses& uses, const std::string& flag, LocatedOptions& settings,
-                   Complaints& complaints) {
-  if (uses.empty()) return;
+void apply_options(const CommandLine::FlagValues& values, const std::string& flag,
+                   LocatedOptions& settings, Diagnostics& diagnostics) {
+  if (values.empty()) return;
   settings = {flag, 0, {}};
-  for (const std::string& use : uses)
-    for (std::string_view rest = use; !rest.empty();) {
+  for (const std::string& value : values)
+    for (std::string_view rest = value; !rest.empty();) {
       const std::string_view pair = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
       const std::size_t sign = pair.find('=');
       if (sign == std::string_view::npos)
-        complaints.push_back({flag, 0, '"' + std::string(pair) + "\": expected option=value"});
+        diagnostics.push_back({flag, 0, '"' + std::string(pair) + "\": expected option=value"});
       else
-        settings.words.push_back(
+        settings.strings.push_back(
             {std::string(pair.substr(0, sign)), std::string(pair.substr(sign + 1)), 0});
     }
 }
@@ -117,44 +119,45 @@ void apply_options(const CommandLine::Uses& uses, const std::string& flag, Locat
 
 class Resolver {
  public:
-  Resolver(const CpusSettings& settings, Config& config, Complaints& complaints)
-      : settings_(settings), config_(config), cpus_(config.cpus), complaints_(complaints) {}
+  Resolver(const CpusSettings& settings, Config& config, Diagnostics& diagnostics)
+      : settings_(settings), config_(config), cpus_(config.cpus), complaints_(diagnostics) {}
 
   void options() {
     const LocatedOptions& settings = settings_.options;
-    if (cpus_.policy == Policy::kNone && !settings.words.empty())
-      return complain(settings,
-                      "cpuManagerPolicyOptions: the policy none takes no options: set "
-                      "cpuManagerPolicy: static, or take them out");
-    std::map<std::string, std::string> good;
-    for (const LocatedText& word : settings.words) {
+    if (cpus_.policy == Policy::kNone && !settings.strings.empty())
+      return add_error(settings,
+                       "cpuManagerPolicyOptions: the policy none takes no options: set "
+                       "cpuManagerPolicy: static, or take them out");
+    std::map<std::string, std::string> valid_options;
+    for (const LocatedText& word : settings.strings) {
       const auto parsed = parse_cpu_options({{word.key, word.text}}, settings_.gates);
       if (parsed)
-        good.emplace(word.key, word.text);
+        valid_options.emplace(word.key, word.text);
       else
         for (const std::string& what : parsed.error())
-          complain(settings, "cpuManagerPolicyOptions: " + what + feature_gate_hint(word.key),
-                   word.line);
+          add_error(settings, "cpuManagerPolicyOptions: " + what + feature_gate_hint(word.key),
+                    word.line);
     }
-    if (const auto parsed = parse_cpu_options(good, settings_.gates)) cpus_.options = *parsed;
+    if (const auto parsed = parse_cpu_options(valid_options, settings_.gates))
+      cpus_.options = *parsed;
   }
 
   void topology_options() {
-    for (const LocatedText& word : settings_.topology_options.words) {
-      if (word.key == kClosest) {
+    for (const LocatedText& word : settings_.topology_options.strings) {
+      if (word.key == kPreferClosestNumaNodes) {
         const auto on = boolean(word.text);
         if (on)
           cpus_.prefer_closest_numa = *on;
         else
           complain_about_topology(word, "expected \"true\" or \"false\"");
-      } else if (word.key == kMostNodes) {
-        if (!at_least_eight(word.text))
+      } else if (word.key == kMaxAllowableNumaNodes) {
+        if (!is_at_least_eight(word.text))
           complain_about_topology(word, "expected a number, 8 or more");
       } else {
-        complain(settings_.topology_options,
-                 "unknown option topologyManagerPolicyOptions." + word.key +
-                     did_you_mean(word.key, kTopologyOptions),
-                 word.line);
+        add_error(settings_.topology_options,
+                  "unknown option topologyManagerPolicyOptions." + word.key +
+                      did_you_mean(word.key, kTopologyOptions),
+                  word.line);
       }
     }
   }
@@ -164,7 +167,7 @@ class Resolver {
     const TopologyRules rules{cpus_.topology_policy, cpus_.topology_scope, false};
     const auto any_machine = Topology::of({CpuLocation{}});
     for (const std::string& what : conflicts(cpus_.options, *any_machine, rules))
-      complain(settings_.options, "cpuManagerPolicyOptions: " + what + ": take one of them out");
+      add_error(settings_.options, "cpuManagerPolicyOptions: " + what + ": take one of them out");
   }
 
   void reservation() {
@@ -173,17 +176,17 @@ class Resolver {
       return reserve.amounts.cpu ? reserve.amounts.cpu->count : 0;
     };
     if (of(config_.reserved.kube) + of(config_.reserved.system) > 0) return;
-    complain(settings_.policy.file.empty() ? settings_.mode : settings_.policy,
-             "cpuManagerPolicy: the static policy needs CPUs that are reserved: set "
-             "reservedSystemCPUs, or cpu in systemReserved or kubeReserved");
+    add_error(settings_.policy.file.empty() ? settings_.mode : settings_.policy,
+              "cpuManagerPolicy: the static policy needs CPUs that are reserved: set "
+              "reservedSystemCPUs, or cpu in systemReserved or kubeReserved");
   }
 
  private:
-  void complain(const LocatedOptions& where, const std::string& what, int line = 0) {
+  void add_error(const LocatedOptions& where, const std::string& what, int line = 0) {
     complaints_.push_back({where.file, line == 0 ? where.line : line, what});
   }
   void complain_about_topology(const LocatedText& word, const std::string& what) {
-    complain(
+    add_error(
         settings_.topology_options,
         "topologyManagerPolicyOptions." + word.key + ": " + what + ", found \"" + word.text + '"',
         word.line);
@@ -204,7 +207,7 @@ class Resolver {
     if (!parsed) return std::nullopt;
     return parsed->full_pcpus_only;
   }
-  static bool at_least_eight(const std::string& text) {
+  static bool is_at_least_eight(const std::string& text) {
     int number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && end == text.data() + text.size() && number >= 8;
@@ -213,7 +216,7 @@ class Resolver {
   const CpusSettings& settings_;
   Config& config_;
   CpusConfig& cpus_;
-  Complaints& complaints_;
+  Diagnostics& complaints_;
 };
 
 }  // namespace
@@ -231,7 +234,7 @@ void read_cpus(const Section& document, const std::string& file, Config& config,
   read_reserved(document, cpus);
   if (const auto period = document.duration("cpuManagerReconcilePeriod")) {
     if (*period < Duration::zero())
-      document.complain("cpuManagerReconcilePeriod", "must not be negative");
+      document.add_error("cpuManagerReconcilePeriod", "must not be negative");
     // The kubelet cannot tell zero from unset.
     else if (*period > Duration::zero())
       cpus.reconcile_period = *period;
@@ -239,17 +242,17 @@ void read_cpus(const Section& document, const std::string& file, Config& config,
 }
 
 std::span<const std::string_view> headroom_cpus_keys() {
-  return kOurKeys;
+  return kHeadroomKeys;
 }
 
 void read_headroom_cpus(const Section& headroom, const std::string& file, Config& config,
                         CpusSettings& settings) {
   const auto section = headroom.map("cpus");
   if (!section) return;
-  section->reject_unknown_keys(kOurKeys);
+  section->reject_unknown_keys(kHeadroomKeys);
   if (!is_off(*section))
     read_choice(*section, file, "mode", kModes, config.cpus.mode, &settings.mode);
-  read_path(*section, "stateFile", config.cpus.state_file);
+  read_absolute_path(*section, "stateFile", config.cpus.state_file);
   if (const auto exclude = section->boolean("excludeIsolated"))
     config.cpus.exclude_isolated = *exclude;
   read_choice(*section, file, "partition", kPartitions, config.cpus.partition);
@@ -258,18 +261,18 @@ void read_headroom_cpus(const Section& headroom, const std::string& file, Config
 }
 
 void apply_cpu_flags(const CommandLine& line, Config& config, CpusSettings& settings,
-                     Complaints& complaints) {
+                     Diagnostics& diagnostics) {
   CpusConfig& cpus = config.cpus;
   apply_choice(line.cpu_manager_policy, "--cpu-manager-policy", kPolicies, cpus.policy,
-               &settings.policy, complaints);
+               &settings.policy, diagnostics);
   apply_choice(line.topology_manager_policy, "--topology-manager-policy", kTopologyPolicies,
-               cpus.topology_policy, &settings.topology_policy, complaints);
+               cpus.topology_policy, &settings.topology_policy, diagnostics);
   apply_choice(line.topology_manager_scope, "--topology-manager-scope", kScopes,
-               cpus.topology_scope, nullptr, complaints);
+               cpus.topology_scope, nullptr, diagnostics);
   apply_options(line.cpu_manager_policy_options, "--cpu-manager-policy-options", settings.options,
-                complaints);
+                diagnostics);
   apply_options(line.topology_manager_policy_options, "--topology-manager-policy-options",
-                settings.topology_options, complaints);
+                settings.topology_options, diagnostics);
   if (!line.reserved_cpus.empty())
     if (auto set = CpuSet::parse(line.reserved_cpus.back())) cpus.reserved = std::move(*set);
   if (line.cpu_manager_reconcile_period.empty()) return;
@@ -277,16 +280,16 @@ void apply_cpu_flags(const CommandLine& line, Config& config, CpusSettings& sett
   if (period && *period > Duration::zero())
     cpus.reconcile_period = *period;
   else
-    complaints.push_back({"--cpu-manager-reconcile-period", 0,
-                          period ? "must be more than zero" : period.error().what});
+    diagnostics.push_back({"--cpu-manager-reconcile-period", 0,
+                           period ? "must be more than zero" : period.error().what});
 }
 
-void resolve_cpu_settings(const CpusSettings& settings, Config& config, Complaints& complaints) {
-  Resolver settling(settings, config, complaints);
-  settling.options();
-  settling.topology_options();
-  settling.check_combinations();
-  settling.reservation();
+void resolve_cpu_settings(const CpusSettings& settings, Config& config, Diagnostics& diagnostics) {
+  Resolver validator(settings, config, diagnostics);
+  validator.options();
+  validator.topology_options();
+  validator.check_combinations();
+  validator.reservation();
 }
 
 }  // namespace headroom::config

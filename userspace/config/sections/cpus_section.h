@@ -20,7 +20,7 @@ namespace headroom::config {
 struct LocatedOptions {
   std::string file;  // or the flag
   int line = 0;
-  std::vector<LocatedText> words;
+  std::vector<LocatedText> strings;
 };
 
 struct CpusSettings {
@@ -40,7 +40,7 @@ void read_cpus(const Section& document, const std::string& file, Config& config,
 void read_headroom_cpus(const Section& headroom, const std::string& file, Config& config,
                         CpusSettings& settings);
 void apply_cpu_flags(const CommandLine& line, Config& config, CpusSettings& settings,
-                     Complaints& complaints);
-void resolve_cpu_settings(const CpusSettings& settings, Config& config, Complaints& complaints);
+                     Diagnostics& diagnostics);
+void resolve_cpu_settings(const CpusSettings& settings, Config& config, Diagnostics& diagnostics);
 
 }  // namespace headroom::config

@@ -18,37 +18,38 @@ constexpr auto kReclaimKeys =
 void read_pattern(const Section& section, std::string_view key, std::string& pattern) {
   const auto text = section.string(key);
   if (!text) return;
-  const std::string objection = pattern_error(*text);
-  if (objection.empty())
+  const std::string error_text = pattern_error(*text);
+  if (error_text.empty())
     pattern = *text;
   else
-    section.complain(key, objection + ", found \"" + *text + "\"");
+    section.add_error(key, error_text + ", found \"" + *text + "\"");
 }
 
 // A pattern that does not tell pods apart would charge each with the files of all.
 void require_distinct(const Section& section, std::string_view key, const std::string& pattern,
                       std::string_view part) {
   if (!section.has(key) || pattern.empty()) return;
-  const bool whose =
+  const bool names_pod =
       pattern.find("{uid}") != std::string::npos || pattern.find("{name}") != std::string::npos;
-  if (!whose) section.complain(key, "expected {uid} or {name} in it, else all pods share a path");
+  if (!names_pod)
+    section.add_error(key, "expected {uid} or {name} in it, else all pods share a path");
   if (pattern.find(part) == std::string::npos)
-    section.complain(key, "expected " + std::string(part) +
-                              " in it, else all of a pod's share a "
-                              "path");
+    section.add_error(key, "expected " + std::string(part) +
+                               " in it, else all of a pod's share a "
+                               "path");
 }
 
 void read_command(const Section& section, std::string_view key, std::vector<std::string>& argv) {
-  const auto words = section.list_of_strings(key);
-  if (!words) return;
+  const auto strings = section.list_of_strings(key);
+  if (!strings) return;
   argv.clear();
-  for (const LocatedText& word : *words)
+  for (const LocatedText& word : *strings)
     argv.push_back(word.text);
   if (argv.empty())
-    section.complain(key, "expected a command and its arguments, found an empty list");
+    section.add_error(key, "expected a command and its arguments, found an empty list");
   else if (!argv.front().starts_with("/"))
-    section.complain(key,
-                     "expected the command's absolute path first, found \"" + argv.front() + "\"");
+    section.add_error(key,
+                      "expected the command's absolute path first, found \"" + argv.front() + "\"");
 }
 
 }  // namespace
@@ -66,9 +67,9 @@ void read_disk(const Section& headroom, Config& config) {
   if (!section) return;
   section->reject_unknown_keys(kDiskKeys);
   DiskConfig& disk = config.disk;
-  read_path(*section, "nodefs", disk.nodefs);
-  read_path(*section, "imagefs", disk.imagefs);
-  read_path(*section, "containerfs", disk.containerfs);
+  read_absolute_path(*section, "nodefs", disk.nodefs);
+  read_absolute_path(*section, "imagefs", disk.imagefs);
+  read_absolute_path(*section, "containerfs", disk.containerfs);
   read_pattern(*section, "volumes", disk.paths.volumes);
   read_pattern(*section, "logs", disk.paths.logs);
   read_pattern(*section, "rootfs", disk.paths.rootfs);
@@ -76,7 +77,7 @@ void read_disk(const Section& headroom, Config& config) {
   require_distinct(*section, "logs", disk.paths.logs, "{container}");
   require_distinct(*section, "rootfs", disk.paths.rootfs, "{container}");
   if (const auto count = section->boolean("hostPaths")) disk.host_paths = *count;
-  read_positive(*section, "measureEvery", disk.measure_every);
+  read_positive_duration(*section, "measureEvery", disk.measure_period);
   if (const auto rate = section->integer("walkRate", 1))
     disk.walk_rate = static_cast<std::uint64_t>(*rate);
   if (const auto remove = section->boolean("removeEmptyDirs"))
@@ -91,12 +92,12 @@ void read_reclaim(const Section& headroom, Config& config) {
   read_command(*section, "images", config.reclaim.images);
   config.policy.can_reclaim_containers = !config.reclaim.containers.empty();
   config.policy.can_reclaim_images = !config.reclaim.images.empty();
-  read_positive(*section, "timeout", config.policy.reclaim_timeout);
+  read_positive_duration(*section, "timeout", config.policy.reclaim_timeout);
   if (const auto memory = section->quantity("memory")) {
     if (memory->sign() > 0)
       config.reclaim.memory = static_cast<std::uint64_t>(memory->value());
     else
-      section->complain("memory", "must be more than zero bytes");
+      section->add_error("memory", "must be more than zero bytes");
   }
 }
 

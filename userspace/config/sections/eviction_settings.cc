@@ -14,7 +14,7 @@ namespace {
 StringMap as_map(const std::optional<LocatedValue>& settings) {
   StringMap map;
   if (!settings) return map;
-  for (const LocatedText& word : settings->words)
+  for (const LocatedText& word : settings->strings)
     map[word.key] = word.text;
   return map;
 }
@@ -24,7 +24,7 @@ StringMap as_map(const std::optional<LocatedValue>& settings) {
 StringMap graces(const std::optional<LocatedValue>& settings) {
   StringMap map = as_map(settings);
   if (!settings) return map;
-  for (const std::string& key : settings->unread)
+  for (const std::string& key : settings->unreadable_keys)
     if (signal_named(key)) map.try_emplace(key, "1s");
   return map;
 }
@@ -37,20 +37,20 @@ const std::optional<LocatedValue>& find_setting(const EvictionSettings& settings
   return settings.hard;
 }
 
-Complaint located(const EvictionSettings& settings, const ThresholdError& error) {
-  Complaint complaint{"", 0, error.map + "." + error.key + ": " + error.what};
+Diagnostic with_location(const EvictionSettings& settings, const ThresholdError& error) {
+  Diagnostic diagnostic{"", 0, error.map + "." + error.key + ": " + error.what};
   const std::optional<LocatedValue>& map = find_setting(settings, error.map);
-  if (!map) return complaint;
-  complaint.file = map->file;
-  complaint.line = map->line;
-  for (const LocatedText& word : map->words) {
+  if (!map) return diagnostic;
+  diagnostic.file = map->file;
+  diagnostic.line = map->line;
+  for (const LocatedText& word : map->strings) {
     if (word.key != error.key) continue;
-    complaint.line = word.line;
+    diagnostic.line = word.line;
     // Upstream's words do not always say what it was that could not be read.
     if (error.what.find(word.text) == std::string::npos)
-      complaint.what += " (it says \"" + word.text + "\")";
+      diagnostic.what += " (it says \"" + word.text + "\")";
   }
-  return complaint;
+  return diagnostic;
 }
 
 constexpr auto kEnforcements = std::to_array<std::string_view>({
@@ -63,18 +63,18 @@ constexpr auto kEnforcements = std::to_array<std::string_view>({
 });
 
 bool contains(const LocatedValue& settings, std::string_view key) {
-  const auto same = [&](const LocatedText& word) { return word.text == key; };
-  return std::any_of(settings.words.begin(), settings.words.end(), same);
+  const auto equal = [&](const LocatedText& word) { return word.text == key; };
+  return std::any_of(settings.strings.begin(), settings.strings.end(), equal);
 }
 
 // What speaks against the i-th word of the list; "" for nothing.
 std::string enforcement_error(const LocatedValue& settings, std::size_t i) {
-  const std::string& key = settings.words[i].text;
+  const std::string& key = settings.strings[i].text;
   if (std::find(kEnforcements.begin(), kEnforcements.end(), key) == kEnforcements.end())
     return "unknown enforcement \"" + key + "\"" + did_you_mean(key, kEnforcements);
   for (std::size_t j = 0; j < i; ++j)
-    if (settings.words[j].text == key) return key + " is there twice";
-  if (key == "none" && settings.words.size() > 1) return "none must stand alone";
+    if (settings.strings[j].text == key) return key + " is there twice";
+  if (key == "none" && settings.strings.size() > 1) return "none must stand alone";
   if (key.ends_with("-compressible") && contains(settings, key.substr(0, key.rfind('-'))))
     return key + " cannot stand beside " + key.substr(0, key.rfind('-'));
   return "";
@@ -85,23 +85,23 @@ std::string enforcement_error(const LocatedValue& settings, std::size_t i) {
 // Of the kubelet's rules (KUBELET.md 3.3) those about the list itself; the others are
 // settle_reserves()'.
 std::vector<std::string> collect_enforcements(const EvictionSettings& settings,
-                                              Complaints& complaints) {
+                                              Diagnostics& diagnostics) {
   if (!settings.enforce_node_allocatable) return {"pods"};
   const LocatedValue& list = *settings.enforce_node_allocatable;
   std::vector<std::string> keys;
-  for (std::size_t i = 0; i < list.words.size(); ++i) {
+  for (std::size_t i = 0; i < list.strings.size(); ++i) {
     const std::string what = enforcement_error(list, i);
     if (what.empty())
-      keys.push_back(list.words[i].text);
+      keys.push_back(list.strings[i].text);
     else
-      complaints.push_back({list.file, list.words[i].line, "enforceNodeAllocatable: " + what});
+      diagnostics.push_back({list.file, list.strings[i].line, "enforceNodeAllocatable: " + what});
   }
   return keys;
 }
 
 std::vector<Threshold> build_eviction_thresholds(const EvictionSettings& settings,
                                                  const std::vector<std::string>& enforcements,
-                                                 Complaints& complaints) {
+                                                 Diagnostics& diagnostics) {
   ThresholdMaps maps;
   if (settings.hard) maps.hard = as_map(settings.hard);
   maps.soft = as_map(settings.soft);
@@ -113,7 +113,7 @@ std::vector<Threshold> build_eviction_thresholds(const EvictionSettings& setting
   auto thresholds = build_thresholds(maps);
   if (thresholds) return std::move(*thresholds);
   for (const ThresholdError& error : thresholds.error())
-    complaints.push_back(located(settings, error));
+    diagnostics.push_back(with_location(settings, error));
   return {};
 }
 

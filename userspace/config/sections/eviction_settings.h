@@ -28,11 +28,11 @@ struct EvictionSettings {
 
 // enforceNodeAllocatable, without the keys that are complained of.
 std::vector<std::string> collect_enforcements(const EvictionSettings& settings,
-                                              Complaints& complaints);
+                                              Diagnostics& diagnostics);
 
 // The policy's thresholds; complaints are added for what is wrong, and then the list is partial.
 std::vector<Threshold> build_eviction_thresholds(const EvictionSettings& settings,
                                                  const std::vector<std::string>& enforcements,
-                                                 Complaints& complaints);
+                                                 Diagnostics& diagnostics);
 
 }  // namespace headroom::config

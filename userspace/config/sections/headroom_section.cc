@@ -69,9 +69,9 @@ constexpr std::array<Choice<std::string_view>, 4> kLogLevels{
     {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}}};
 
 void read_pods_cgroup(const Section& section, const std::string& file, ReservedSettings& reserves) {
-  auto told = read_located_string(section, file, "podsCgroup");
-  if (!told) return;
-  std::string& text = told->words.front().text;
+  auto configured = read_located_string(section, file, "podsCgroup");
+  if (!configured) return;
+  std::string& text = configured->strings.front().text;
   std::string_view path = text;
   while (path.starts_with("/"))
     path.remove_prefix(1);
@@ -80,11 +80,11 @@ void read_pods_cgroup(const Section& section, const std::string& file, ReservedS
   const bool is_unsafe_component =
       ("/" + std::string(path) + "/").find("/../") != std::string::npos;
   if (path.empty() || is_unsafe_component)
-    return section.complain(
+    return section.add_error(
         "podsCgroup",
         "expected a cgroup below the root, such as kubepods.slice, found \"" + text + "\"");
   text = std::string(path);
-  reserves.pods_cgroup = std::move(told);
+  reserves.pods_cgroup = std::move(configured);
 }
 
 // Unquoted, YAML takes it for a boolean; nobody who writes it means one.
@@ -113,14 +113,14 @@ void read_slices(const Section& headroom, const std::string& file, Config& confi
 
 void read_endpoints(const Section& section, Config& config) {
   if (const auto listen = section.string("listen")) {
-    if (const auto objection = listen_error(*listen))
-      section.complain("listen", *objection);
+    if (const auto error_text = listen_error(*listen))
+      section.add_error("listen", *error_text);
     else
       config.listen = *listen;
   }
-  read_path(section, "podManifests", config.pod_manifests);
-  read_path(section, "auditLog", config.audit_log);
-  read_path(section, "stateDirectory", config.state_dir);
+  read_absolute_path(section, "podManifests", config.pod_manifests);
+  read_absolute_path(section, "auditLog", config.audit_log);
+  read_absolute_path(section, "stateDirectory", config.state_dir);
   if (const auto wanted = section.boolean("compatibilityMetrics"))
     config.compatibility_metrics = *wanted;
   if (const auto level = section.choice<std::string_view>("logLevel", kLogLevels))
@@ -133,7 +133,7 @@ void read_hard_grace(const Section& section, Policy& policy) {
   if (*grace >= Duration::zero())
     policy.hard_grace = *grace;
   else
-    section.complain("hardGrace", "must not be negative");
+    section.add_error("hardGrace", "must not be negative");
 }
 
 void read_check_settings(const Section& section, Config& config) {
@@ -143,18 +143,18 @@ void read_check_settings(const Section& section, Config& config) {
     if (fill->sign() > 0)
       policy.fastest_fill = fill->value();
     else
-      section.complain("fastestFill", "must be more than zero bytes per second");
+      section.add_error("fastestFill", "must be more than zero bytes per second");
   }
-  read_positive(section, "checkFloor", policy.check_floor);
-  read_positive(section, "checkCeiling", policy.check_ceiling);
-  read_positive(section, "sweepPeriod", policy.sweep_period);
-  read_positive(section, "selfCheckPeriod", config.self_check_period);
+  read_positive_duration(section, "checkFloor", policy.check_floor);
+  read_positive_duration(section, "checkCeiling", policy.check_ceiling);
+  read_positive_duration(section, "sweepPeriod", policy.sweep_period);
+  read_positive_duration(section, "selfCheckPeriod", config.self_check_period);
   if (const auto share = read_percentage(section, "cpuBudget", "10%")) config.cpu_budget = *share;
   if (const auto use = section.choice<BpfUse>("bpf", kBpfUses)) config.bpf = *use;
   // Either may be the default; the complaint points at one the file has.
   if (policy.check_floor > policy.check_ceiling)
-    section.complain(section.has("checkFloor") ? "checkFloor" : "checkCeiling",
-                     "checkFloor must not exceed checkCeiling");
+    section.add_error(section.has("checkFloor") ? "checkFloor" : "checkCeiling",
+                      "checkFloor must not exceed checkCeiling");
 }
 
 }  // namespace
@@ -171,17 +171,17 @@ std::optional<std::string> listen_error(std::string_view listen) {
   if (listen.empty()) return std::nullopt;  // off
   const std::size_t colon = listen.rfind(':');
   const std::string_view host = listen.substr(0, colon);
-  bool good = colon != std::string_view::npos && !host.empty();
+  bool valid = colon != std::string_view::npos && !host.empty();
   // A bare IPv6 address would lose its last group to the port.
-  if (good && host.find(':') != std::string_view::npos)
-    good = host.starts_with("[") && host.ends_with("]");
-  if (good) {
+  if (valid && host.find(':') != std::string_view::npos)
+    valid = host.starts_with("[") && host.ends_with("]");
+  if (valid) {
     const std::string_view port = listen.substr(colon + 1);
     std::uint16_t number = 0;
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-    good = error == std::errc() && end == port.data() + port.size();
+    valid = error == std::errc() && end == port.data() + port.size();
   }
-  if (good) return std::nullopt;
+  if (valid) return std::nullopt;
   return "expected HOST:PORT such as 127.0.0.1:9750, or nothing for no endpoint, found \"" +
          std::string(listen) + "\"";
 }

@@ -16,36 +16,37 @@ namespace {
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
 constexpr std::string_view kKind = "KubeletConfiguration";
 
-void expect_constant(const Section& document, std::string_view key, std::string_view wanted) {
+void require_constant(const Section& document, std::string_view key, std::string_view wanted) {
   const auto found = document.string(key);
   if (found && *found != wanted)
-    document.complain(key, "expected " + std::string(wanted) + ", found \"" + *found + "\"");
+    document.add_error(key, "expected " + std::string(wanted) + ", found \"" + *found + "\"");
   if (!document.has(key))
-    document.complain_at(document.line(),
-                         "missing " + std::string(key) + ": expected " + std::string(wanted));
+    document.add_error_at(document.line(),
+                          "missing " + std::string(key) + ": expected " + std::string(wanted));
 }
 
 void report_unknown_keys(const Section& document) {
-  const auto ours = headroom_keys();
+  const auto headroom_names = headroom_keys();
   std::vector<std::string_view> known(kubelet_keys().begin(), kubelet_keys().end());
   known.push_back("headroom");
   for (const yaml::Entry& entry : document.entries()) {
     if (entry.key == "headroom" || is_kubelet_key(entry.key)) continue;
-    const bool misplaced = std::find(ours.begin(), ours.end(), entry.key) != ours.end();
-    document.complain_at(entry.line, "unknown key " + entry.key +
-                                         (misplaced ? ": it belongs under headroom:"
-                                                    : did_you_mean(entry.key, known)));
+    const bool misplaced =
+        std::find(headroom_names.begin(), headroom_names.end(), entry.key) != headroom_names.end();
+    document.add_error_at(entry.line, "unknown key " + entry.key +
+                                          (misplaced ? ": it belongs under headroom:"
+                                                     : did_you_mean(entry.key, known)));
   }
 }
 
 // A map that is none holds no grace period for anyone: all are unread.
 LocatedValue invalid_grace_periods(const Section& document, const std::string& file,
                                    const std::optional<LocatedValue>& soft) {
-  LocatedValue told{file, document.line_of("evictionSoftGracePeriod"), {}, {}};
+  LocatedValue configured{file, document.line_of("evictionSoftGracePeriod"), {}, {}};
   if (soft)
-    for (const LocatedText& word : soft->words)
-      told.unread.push_back(word.key);
-  return told;
+    for (const LocatedText& word : soft->strings)
+      configured.unreadable_keys.push_back(word.key);
+  return configured;
 }
 
 void read_eviction(const Section& document, const std::string& file, Config& config,
@@ -64,11 +65,11 @@ void read_eviction(const Section& document, const std::string& file, Config& con
     config.policy.local_storage_isolation = *isolation;
 
   using Int32 = std::numeric_limits<std::int32_t>;
-  if (const auto most = document.integer("evictionMaxPodGracePeriod", Int32::min(), Int32::max()))
-    config.policy.max_pod_grace = std::chrono::seconds(*most);
+  if (const auto limit = document.integer("evictionMaxPodGracePeriod", Int32::min(), Int32::max()))
+    config.policy.max_pod_grace = std::chrono::seconds(*limit);
   if (const auto period = document.duration("evictionPressureTransitionPeriod")) {
     if (*period < Duration::zero())
-      document.complain("evictionPressureTransitionPeriod", "must not be negative");
+      document.add_error("evictionPressureTransitionPeriod", "must not be negative");
     // The kubelet cannot tell zero from unset.
     else if (*period > Duration::zero())
       config.policy.pressure_transition = *period;
@@ -86,8 +87,8 @@ void read_cgroups(const Section& document, Config& config) {
 void read_kubelet(const Section& document, const std::string& file, Config& config,
                   EvictionSettings& eviction, ReservedSettings& reserves,
                   PodSizingSettings& sizing) {
-  expect_constant(document, "apiVersion", kApiVersion);
-  expect_constant(document, "kind", kKind);
+  require_constant(document, "apiVersion", kApiVersion);
+  require_constant(document, "kind", kKind);
   report_unknown_keys(document);
   read_eviction(document, file, config, eviction);
   read_cgroups(document, config);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kSteps{"reclaim", "squeeze", "stuck"};
 constexpr std::array<std::string_view, 2> kReclaimKeys{"margin", "step"};
-constexpr std::array<std::string_view, 2> kSqueezeKeys{"margin", "longest"};
+constexpr std::array<std::string_view, 2> kLowerMemoryHighKeys{"margin", "longest"};
 constexpr std::array<std::string_view, 3> kStuckKeys{"after", "relaxFor", "evict"};
 
 void read_reclaim_step(const Section& reclaim, LadderPolicy& ladder) {
@@ -22,35 +22,36 @@ void read_reclaim_step(const Section& reclaim, LadderPolicy& ladder) {
   const auto step = reclaim.quantity("step");
   if (!step) return;
   // Each is one write, and an interrupted one cannot be told from a finished one.
-  constexpr std::int64_t kLeast = std::int64_t{4} << 20, kMax = std::int64_t{1} << 30;
-  if (step->value() >= kLeast && step->value() <= kMax)
+  constexpr std::int64_t kMin = std::int64_t{4} << 20, kMax = std::int64_t{1} << 30;
+  if (step->value() >= kMin && step->value() <= kMax)
     ladder.reclaim_step = Bytes{step->value()};
   else
-    reclaim.complain("step", "must be from 4Mi to 1Gi");
+    reclaim.add_error("step", "must be from 4Mi to 1Gi");
 }
 
-void read_squeeze(const Section& squeeze, LadderPolicy& ladder) {
-  squeeze.reject_unknown_keys(kSqueezeKeys);
-  ladder.squeeze_margin = read_percentage(squeeze, "margin", "3%");
-  read_positive(squeeze, "longest", ladder.squeeze_longest);
+void read_lower_memory_high(const Section& lower_memory_high, LadderPolicy& ladder) {
+  lower_memory_high.reject_unknown_keys(kLowerMemoryHighKeys);
+  ladder.lower_high_margin = read_percentage(lower_memory_high, "margin", "3%");
+  read_positive_duration(lower_memory_high, "longest", ladder.lower_high_limit);
 }
 
 void read_stuck(const Section& stuck, LadderPolicy& ladder) {
   stuck.reject_unknown_keys(kStuckKeys);
   if (const auto after = stuck.duration("after")) {
     if (*after > Duration::zero())
-      ladder.stuck_after = *after;
+      ladder.stuck_duration = *after;
     else
-      stuck.complain("after", "must be more than zero");
+      stuck.add_error("after", "must be more than zero");
   }
   if (const auto relax = stuck.duration("relaxFor")) {
     if (*relax >= Duration::zero())
-      ladder.relax_for = *relax;
+      ladder.raise_high_duration = *relax;
     else
-      stuck.complain("relaxFor", "must not be negative");
+      stuck.add_error("relaxFor", "must not be negative");
   }
   if (const auto evict = stuck.boolean("evict")) ladder.evict_stuck = *evict;
-  if (ladder.evict_stuck && !ladder.stuck_after) stuck.complain("evict", "needs after beside it");
+  if (ladder.evict_stuck && !ladder.stuck_duration)
+    stuck.add_error("evict", "needs after beside it");
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ std::vector<std::string> ladder_keys() {
       paths.push_back(std::string(step) + "." + std::string(key));
   };
   add("reclaim", kReclaimKeys);
-  add("squeeze", kSqueezeKeys);
+  add("squeeze", kLowerMemoryHighKeys);
   add("stuck", kStuckKeys);
   return paths;
 }
@@ -72,7 +73,8 @@ void read_ladder(const Section& headroom, Policy& policy) {
   if (!ladder) return;
   ladder->reject_unknown_keys(kSteps);
   if (const auto reclaim = ladder->map("reclaim")) read_reclaim_step(*reclaim, policy.ladder);
-  if (const auto squeeze = ladder->map("squeeze")) read_squeeze(*squeeze, policy.ladder);
+  if (const auto lower_memory_high = ladder->map("squeeze"))
+    read_lower_memory_high(*lower_memory_high, policy.ladder);
   if (const auto stuck = ladder->map("stuck")) read_stuck(*stuck, policy.ladder);
 }
 

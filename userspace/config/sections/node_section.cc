@@ -19,10 +19,10 @@ constexpr std::array<Choice<TaintEffect>, 3> kEffects{
      {"NoExecute", TaintEffect::kNoExecute}}};
 
 void require_value(const Section& section, std::string_view key) {
-  if (!section.has(key)) section.complain_at(section.line(), "missing " + section.path_of(key));
+  if (!section.has(key)) section.add_error_at(section.line(), "missing " + section.path_of(key));
 }
 
-bool same_place(const Taint& a, const Taint& b) {
+bool same_key_and_effect(const Taint& a, const Taint& b) {
   return a.key == b.key && a.effect == b.effect;
 }
 
@@ -37,11 +37,12 @@ void read_taint(const Section& section, std::vector<Taint>& taints) {
   if (!key || !effect || (section.has("value") && !value)) return;
   const Taint taint{*key, value.value_or(""), *effect};
   if (const std::string what = taint_error(taint); !what.empty())
-    return section.complain_at(section.line(), section.path_of("key") + ": " + what);
-  const auto twin = std::find_if(taints.begin(), taints.end(),
-                                 [&](const Taint& other) { return same_place(other, taint); });
-  if (twin != taints.end())
-    return section.complain("key", "there is " + to_string(*twin) + " already");
+    return section.add_error_at(section.line(), section.path_of("key") + ": " + what);
+  const auto duplicate = std::find_if(taints.begin(), taints.end(), [&](const Taint& other) {
+    return same_key_and_effect(other, taint);
+  });
+  if (duplicate != taints.end())
+    return section.add_error("key", "there is " + to_string(*duplicate) + " already");
   taints.push_back(taint);
 }
 
@@ -63,13 +64,13 @@ void read_node(const Section& document, Config& config) {
 
 void read_node_identity(const Section& headroom, Config& config) {
   if (const auto name = headroom.string("nodeName")) config.node_name = *name;
-  if (auto words = headroom.map_of_strings("nodeLabels")) {
+  if (auto strings = headroom.map_of_strings("nodeLabels")) {
     config.node_labels.clear();
-    for (LocatedText& word : *words) {
+    for (LocatedText& word : *strings) {
       // Labels and taints are spelled by the same rules.
       const std::string what = taint_error({word.key, word.text, TaintEffect::kNoSchedule});
       if (!what.empty())
-        headroom.complain_at(word.line, headroom.path_of("nodeLabels") + ": " + what);
+        headroom.add_error_at(word.line, headroom.path_of("nodeLabels") + ": " + what);
       config.node_labels.emplace(std::move(word.key), std::move(word.text));
     }
   }
@@ -78,8 +79,8 @@ void read_node_identity(const Section& headroom, Config& config) {
   if (file->empty() || file->starts_with("/"))
     config.node_status = *file;
   else
-    headroom.complain("nodeStatus",
-                      "expected an absolute path, or nothing for no file, found \"" + *file + "\"");
+    headroom.add_error(
+        "nodeStatus", "expected an absolute path, or nothing for no file, found \"" + *file + "\"");
 }
 
 }  // namespace headroom::config

@@ -22,7 +22,7 @@ class SizingReader {
       : file_(file), settings_(settings) {}
 
   template <class T, class U>
-  void take(const Section& section, std::string_view key, std::optional<T> read, U& value) {
+  void read(const Section& section, std::string_view key, std::optional<T> read, U& value) {
     if (!read) return;
     value = std::move(*read);
     settings_.locations[section.path_of(key)] = {file_, section.line_of(key)};
@@ -43,33 +43,33 @@ std::optional<Section> gates_of(const Section& document) {
 }
 
 template <class T>
-std::optional<T> whole(const std::string& text) {
+std::optional<T> parse_integer(const std::string& text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
-void apply_period(const CommandLine& line, PodSizingSettings& settings, Complaints& complaints) {
+void apply_period(const CommandLine& line, PodSizingSettings& settings, Diagnostics& diagnostics) {
   static const std::string kFlag = "--cpu-cfs-quota-period";
   if (line.cpu_cfs_quota_period.empty()) return;
   const auto period = parse_go_duration(line.cpu_cfs_quota_period.back());
-  if (!period) return complaints.push_back({kFlag, 0, period.error().what});
+  if (!period) return diagnostics.push_back({kFlag, 0, period.error().what});
   settings.values.cpu_period = *period;
   settings.locations["cpuCFSQuotaPeriod"] = {kFlag, 0};
 }
 
-void apply_pids(const CommandLine& line, PodSizingSettings& settings, Complaints& complaints) {
+void apply_pids(const CommandLine& line, PodSizingSettings& settings, Diagnostics& diagnostics) {
   static const std::string kFlag = "--pod-max-pids";
   if (line.pod_max_pids.empty()) return;
   const std::string& text = line.pod_max_pids.back();
-  const auto most = whole<std::int64_t>(text);
-  if (!most)
-    return complaints.push_back({kFlag, 0, "expected a whole number, found \"" + text + "\""});
-  settings.values.pids_limit = *most;
+  const auto limit = parse_integer<std::int64_t>(text);
+  if (!limit)
+    return diagnostics.push_back({kFlag, 0, "expected a whole number, found \"" + text + "\""});
+  settings.values.pids_limit = *limit;
 }
 
-Complaint complaint_of(const SettingError& error, const PodSizingSettings& settings) {
+Diagnostic diagnostic_of(const SettingError& error, const PodSizingSettings& settings) {
   const auto origin = settings.locations.find(error.field);
   std::string what = error.field + ": " + error.what;
   if (origin == settings.locations.end()) return {"", 0, std::move(what)};
@@ -80,20 +80,20 @@ Complaint complaint_of(const SettingError& error, const PodSizingSettings& setti
 
 void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings) {
   PodSizingConfig& values = settings.values;
-  SizingReader reading(file, settings);
+  SizingReader reader(file, settings);
   const auto flag = [&](const Section& section, std::string_view key, bool& value) {
-    reading.take(section, key, section.boolean(key), value);
+    reader.read(section, key, section.boolean(key), value);
   };
   const auto word = [&](const Section& section, std::string_view key, std::string& value) {
-    reading.take(section, key, section.string(key), value);
+    reader.read(section, key, section.string(key), value);
   };
   flag(document, "cpuCFSQuota", values.cpu_quota);
   flag(document, "singleProcessOOMKill", values.single_process_oom_kill);
-  reading.take(document, "cpuCFSQuotaPeriod", document.duration("cpuCFSQuotaPeriod"),
-               values.cpu_period);
-  reading.take(document, "podPidsLimit", document.integer("podPidsLimit"), values.pids_limit);
-  reading.take(document, "memoryThrottlingFactor", document.number("memoryThrottlingFactor"),
-               values.throttling_factor);
+  reader.read(document, "cpuCFSQuotaPeriod", document.duration("cpuCFSQuotaPeriod"),
+              values.cpu_period);
+  reader.read(document, "podPidsLimit", document.integer("podPidsLimit"), values.pids_limit);
+  reader.read(document, "memoryThrottlingFactor", document.number("memoryThrottlingFactor"),
+              values.throttling_factor);
   word(document, "memoryReservationPolicy", values.reservation_policy);
   if (const auto swap = document.map("memorySwap")) {
     swap->reject_unknown_keys(kSwapKeys);
@@ -106,22 +106,23 @@ void read_sizing(const Section& document, const std::string& file, PodSizingSett
 }
 
 void apply_sizing_flags(const CommandLine& line, PodSizingSettings& settings,
-                        Complaints& complaints) {
-  if (const auto quota = parse_bool_flag(line.cpu_cfs_quota, "--cpu-cfs-quota", complaints))
+                        Diagnostics& diagnostics) {
+  if (const auto quota = parse_bool_flag(line.cpu_cfs_quota, "--cpu-cfs-quota", diagnostics))
     settings.values.cpu_quota = *quota;
-  apply_period(line, settings, complaints);
-  apply_pids(line, settings, complaints);
+  apply_period(line, settings, diagnostics);
+  apply_pids(line, settings, diagnostics);
 }
 
-void resolve_pod_sizing(const PodSizingSettings& settings, Config& config, Complaints& complaints) {
+void resolve_pod_sizing(const PodSizingSettings& settings, Config& config,
+                        Diagnostics& diagnostics) {
   const WeightFormula weights = config.slices.weights;
   config.sizing.weights = weights;
   const auto sizing = pod_sizing(settings.values, weights);
   if (sizing) {
     config.sizing = *sizing;
-  } else if (!config.beside_kubelet) {
+  } else if (!config.kubelet_present) {
     for (const SettingError& error : sizing.error())
-      complaints.push_back(complaint_of(error, settings));
+      diagnostics.push_back(diagnostic_of(error, settings));
   }
 }
 

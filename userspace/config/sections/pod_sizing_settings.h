@@ -23,10 +23,11 @@ struct PodSizingSettings {
 
 void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings);
 void apply_sizing_flags(const CommandLine& line, PodSizingSettings& settings,
-                        Complaints& complaints);
+                        Diagnostics& diagnostics);
 
 // Into the configuration, together. Beside a kubelet the values are its own to judge: one of
 // another version may know more of them, and what we make nothing of is as if it were not told.
-void resolve_pod_sizing(const PodSizingSettings& settings, Config& config, Complaints& complaints);
+void resolve_pod_sizing(const PodSizingSettings& settings, Config& config,
+                        Diagnostics& diagnostics);
 
 }  // namespace headroom::config

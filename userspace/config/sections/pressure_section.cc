@@ -19,8 +19,8 @@ void read_memory(const Section& memory, Config& config) {
       .signal = Signal::kMemoryPressure, .value = {}, .grace = kGrace, .min_reclaim = std::nullopt};
   // The part of the time that may be lost. Absent: off.
   const auto share = read_percentage(memory, "threshold", "20%");
-  read_positive(memory, "grace", threshold.grace);
-  read_positive(memory, "window", config.policy.pressure_window);
+  read_positive_duration(memory, "grace", threshold.grace);
+  read_positive_duration(memory, "window", config.policy.pressure_window);
   if (!share) return;
   // Crossed when less than this much of the time is left.
   threshold.value = Fraction{1 - *share};

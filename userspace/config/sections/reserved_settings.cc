@@ -18,7 +18,7 @@ using StringMap = std::map<std::string, std::string>;
 StringMap map_of(const std::optional<LocatedValue>& settings) {
   StringMap map;
   if (!settings) return map;
-  for (const LocatedText& word : settings->words)
+  for (const LocatedText& word : settings->strings)
     map[word.key] = word.text;
   return map;
 }
@@ -34,11 +34,11 @@ std::optional<LocatedValue> read_located_bool(const Section& document, const std
 class Resolver {
  public:
   Resolver(const ReservedSettings& settings, const Enforcements& enforcements, Config& config,
-           Complaints& complaints)
+           Diagnostics& diagnostics)
       : settings_(settings),
         enforcements_(enforcements),
         config_(config),
-        complaints_(complaints) {}
+        complaints_(diagnostics) {}
 
   void resolve() {
     AllocatableConfig all{
@@ -53,7 +53,7 @@ class Resolver {
       config_.reserved = std::move(*policy);
     else
       for (const SettingError& error : policy.error())
-        complain(error);
+        add_error(error);
     set_pods_cgroup(all);
     config_.system_cgroups.kube_reserved = last_text(settings_.kube_reserved_cgroup);
     config_.system_cgroups.system_reserved = last_text(settings_.system_reserved_cgroup);
@@ -99,23 +99,23 @@ class Resolver {
   void set_pods_cgroup(const AllocatableConfig& all) {
     const bool systemd = all.driver == CgroupDriver::kSystemd;
     const std::string root = last_text(settings_.cgroup_root);
-    const std::string usual = pods_cgroup(systemd, root);
+    const std::string default_path = pods_cgroup(systemd, root);
     if (!settings_.pods_cgroup) {
-      config_.pods_cgroup = usual;
+      config_.pods_cgroup = default_path;
       return;
     }
     config_.pods_cgroup = last_text(settings_.pods_cgroup);
     if (config_.slices.mode != SlicesMode::kOff && all.cgroups_per_qos &&
-        config_.pods_cgroup != usual)
+        config_.pods_cgroup != default_path)
       complaints_.push_back(make_complaint(settings_.pods_cgroup, "",
                                            "headroom.podsCgroup: with headroom.slices the pods' "
                                            "cgroup follows from cgroupDriver and "
                                            "cgroupRoot; expected " +
-                                               usual + ", or nothing, found \"" +
+                                               default_path + ", or nothing, found \"" +
                                                config_.pods_cgroup + "\""));
   }
 
-  const std::optional<LocatedValue>& place_of(std::string_view field) const {
+  const std::optional<LocatedValue>& setting_for_field(std::string_view field) const {
     const std::pair<std::string_view, const std::optional<LocatedValue>&> fields[] = {
         {"kubeReserved", settings_.kube_reserved},
         {"systemReserved", settings_.system_reserved},
@@ -125,22 +125,22 @@ class Resolver {
         {"reservedSystemCPUs", settings_.reserved_cpus},
         {"cgroupRoot", settings_.cgroup_root},
         {"enforceNodeAllocatable", enforcements_.settings}};
-    for (const auto& [name, place] : fields)
-      if (name == field && place) return place;
+    for (const auto& [name, setting] : fields)
+      if (name == field && setting) return setting;
     // What is a default was not written anywhere; that it counts, was.
     return settings_.slices_mode;
   }
 
-  void complain(const SettingError& error) {
+  void add_error(const SettingError& error) {
     const std::string entry = error.key.empty() ? "" : "." + error.key;
-    complaints_.push_back(
-        make_complaint(place_of(error.field), error.key, error.field + entry + ": " + error.what));
+    complaints_.push_back(make_complaint(setting_for_field(error.field), error.key,
+                                         error.field + entry + ": " + error.what));
   }
 
   const ReservedSettings& settings_;
   const Enforcements& enforcements_;
   Config& config_;
-  Complaints& complaints_;
+  Diagnostics& complaints_;
 };
 
 std::vector<std::string> components(std::string_view path) {
@@ -169,8 +169,8 @@ void read_reserved_settings(const Section& document, const std::string& file,
 }
 
 void resolve_reserved_settings(const ReservedSettings& settings, const Enforcements& enforcements,
-                               Config& config, Complaints& complaints) {
-  Resolver(settings, enforcements, config, complaints).resolve();
+                               Config& config, Diagnostics& diagnostics) {
+  Resolver(settings, enforcements, config, diagnostics).resolve();
 }
 
 std::string pods_cgroup(bool systemd_driver, std::string_view cgroup_root) {

@@ -42,7 +42,7 @@ struct Enforcements {
 // headroom.slices is off, how reserves are enforced is the kubelet's affair and not judged: it may
 // have been told by a flag that we never see.
 void resolve_reserved_settings(const ReservedSettings& settings, const Enforcements& enforcements,
-                               Config& config, Complaints& complaints);
+                               Config& config, Diagnostics& diagnostics);
 
 // Where the kubelet puts its pods, below the cgroup root: ("systemd", "/kubelet") is
 // "kubelet.slice/kubelet-kubepods.slice".

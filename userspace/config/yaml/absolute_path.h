@@ -10,13 +10,14 @@
 
 namespace headroom::config {
 
-inline void read_path(const Section& section, std::string_view key, std::filesystem::path& path) {
+inline void read_absolute_path(const Section& section, std::string_view key,
+                               std::filesystem::path& path) {
   const auto text = section.string(key);
   if (!text) return;
   if (text->starts_with("/"))
     path = *text;
   else
-    section.complain(key, "expected an absolute path, found \"" + *text + "\"");
+    section.add_error(key, "expected an absolute path, found \"" + *text + "\"");
 }
 
 }  // namespace headroom::config

@@ -3,12 +3,12 @@
 
 namespace headroom::config {
 
-std::string to_string(const Complaint& complaint) {
+std::string to_string(const Diagnostic& diagnostic) {
   std::string text;
-  if (!complaint.file.empty()) text += complaint.file + ":";
-  if (complaint.line > 0) text += std::to_string(complaint.line) + ":";
+  if (!diagnostic.file.empty()) text += diagnostic.file + ":";
+  if (diagnostic.line > 0) text += std::to_string(diagnostic.line) + ":";
   if (!text.empty()) text += " ";
-  return text + complaint.what;
+  return text + diagnostic.what;
 }
 
 }  // namespace headroom::config

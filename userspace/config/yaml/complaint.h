@@ -9,16 +9,16 @@
 
 namespace headroom::config {
 
-struct Complaint {
+struct Diagnostic {
   std::string file;  // or "--eviction-hard" for a flag
   int line = 0;      // 1-based; 0: no line
   std::string what;
 
-  friend bool operator==(const Complaint&, const Complaint&) = default;
+  friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
-using Complaints = std::vector<Complaint>;
+using Diagnostics = std::vector<Diagnostic>;
 
 // "file:line: what" (or "what" alone where neither is known).
-std::string to_string(const Complaint& complaint);
+std::string to_string(const Diagnostic& diagnostic);
 
 }  // namespace headroom::config

@@ -8,23 +8,23 @@ namespace headroom::config {
 
 std::optional<LocatedValue> read_located_map(const Section& document, const std::string& file,
                                              std::string_view key) {
-  auto words = document.map_of_strings(key);
-  if (!words) return std::nullopt;
-  LocatedValue value{file, document.line_of(key), std::move(*words), {}};
+  auto strings = document.map_of_strings(key);
+  if (!strings) return std::nullopt;
+  LocatedValue value{file, document.line_of(key), std::move(*strings), {}};
   const auto map = document.map(key);
   for (const yaml::Entry& entry : map->entries()) {
     const auto same = [&](const LocatedText& word) { return word.key == entry.key; };
-    if (std::none_of(value.words.begin(), value.words.end(), same))
-      value.unread.push_back(entry.key);
+    if (std::none_of(value.strings.begin(), value.strings.end(), same))
+      value.unreadable_keys.push_back(entry.key);
   }
   return value;
 }
 
 std::optional<LocatedValue> read_located_list(const Section& document, const std::string& file,
                                               std::string_view key) {
-  auto words = document.list_of_strings(key);
-  if (!words) return std::nullopt;
-  return LocatedValue{file, document.line_of(key), std::move(*words), {}};
+  auto strings = document.list_of_strings(key);
+  if (!strings) return std::nullopt;
+  return LocatedValue{file, document.line_of(key), std::move(*strings), {}};
 }
 
 std::optional<LocatedValue> read_located_string(const Section& document, const std::string& file,
@@ -36,18 +36,18 @@ std::optional<LocatedValue> read_located_string(const Section& document, const s
 }
 
 std::string last_text(const std::optional<LocatedValue>& value) {
-  return value && !value->words.empty() ? value->words.back().text : "";
+  return value && !value->strings.empty() ? value->strings.back().text : "";
 }
 
-Complaint make_complaint(const std::optional<LocatedValue>& value, std::string_view entry,
-                         std::string what) {
-  Complaint complaint{"", 0, std::move(what)};
-  if (!value) return complaint;
-  complaint.file = value->file;
-  complaint.line = value->line;
-  for (const LocatedText& word : value->words)
-    if (!entry.empty() && (word.key == entry || word.text == entry)) complaint.line = word.line;
-  return complaint;
+Diagnostic make_complaint(const std::optional<LocatedValue>& value, std::string_view entry,
+                          std::string what) {
+  Diagnostic diagnostic{"", 0, std::move(what)};
+  if (!value) return diagnostic;
+  diagnostic.file = value->file;
+  diagnostic.line = value->line;
+  for (const LocatedText& word : value->strings)
+    if (!entry.empty() && (word.key == entry || word.text == entry)) diagnostic.line = word.line;
+  return diagnostic;
 }
 
 }  // namespace headroom::config

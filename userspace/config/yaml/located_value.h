@@ -18,10 +18,10 @@ namespace headroom::config {
 struct LocatedValue {
   std::string file;  // or "--eviction-hard"
   int line = 0;
-  std::vector<LocatedText> words;  // of a map or list; one without a key: a word
+  std::vector<LocatedText> strings;  // of a map or list; one without a key: a word
   // Keys that are there but could not be read, and have been complained of: nobody is to hear that
   // they are missing as well.
-  std::vector<std::string> unread;
+  std::vector<std::string> unreadable_keys;
 };
 
 // Absent: not told, or unreadable.
@@ -35,7 +35,7 @@ std::optional<LocatedValue> read_located_string(const Section& document, const s
 // "": not told.
 std::string last_text(const std::optional<LocatedValue>& value);
 // Where the entry is, or else the setting; nowhere if it is not told.
-Complaint make_complaint(const std::optional<LocatedValue>& value, std::string_view entry,
-                         std::string what);
+Diagnostic make_complaint(const std::optional<LocatedValue>& value, std::string_view entry,
+                          std::string what);
 
 }  // namespace headroom::config

@@ -15,8 +15,8 @@ std::optional<float> read_percentage(const Section& section, std::string_view ke
   const auto value = parse_threshold_value(Signal::kMemoryAvailable, *text);
   const auto* share = value && *value ? std::get_if<Fraction>(&**value) : nullptr;
   if (share && share->of_one > 0 && share->of_one < 1) return share->of_one;
-  section.complain(key, "expected a percentage between 0% and 100%, such as " +
-                            std::string(example) + ", found \"" + *text + "\"");
+  section.add_error(key, "expected a percentage between 0% and 100%, such as " +
+                             std::string(example) + ", found \"" + *text + "\"");
   return std::nullopt;
 }
 

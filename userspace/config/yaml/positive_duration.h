@@ -11,13 +11,14 @@
 namespace headroom::config {
 
 // `duration` stays as it was where the key is not there, or was complained of.
-inline void read_positive(const Section& section, std::string_view key, Duration& duration) {
+inline void read_positive_duration(const Section& section, std::string_view key,
+                                   Duration& duration) {
   const auto read = section.duration(key);
   if (!read) return;
   if (*read > Duration::zero())
     duration = *read;
   else
-    section.complain(key, "must be more than zero");
+    section.add_error(key, "must be more than zero");
 }
 
 }  // namespace headroom::config

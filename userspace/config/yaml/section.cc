@@ -19,27 +19,27 @@ int Section::line_of(std::string_view key) const {
   return entry ? entry->line : line();
 }
 
-void Section::complain_at(int line, std::string what) const {
+void Section::add_error_at(int line, std::string what) const {
   complaints_->push_back({*file_, line, std::move(what)});
 }
 
-void Section::complain(std::string_view key, std::string_view what) const {
-  complain_at(line_of(key), path_of(key) + ": " + std::string(what));
+void Section::add_error(std::string_view key, std::string_view what) const {
+  add_error_at(line_of(key), path_of(key) + ": " + std::string(what));
 }
 
-void Section::complain(const yaml::Entry& entry, std::string_view what) const {
-  complain_at(entry.line, path_of(entry.key) + ": " + std::string(what));
+void Section::add_error(const yaml::Entry& entry, std::string_view what) const {
+  add_error_at(entry.line, path_of(entry.key) + ": " + std::string(what));
 }
 
 void Section::expected(const std::string& name, int line, std::string_view wanted,
                        const yaml::Node& found) const {
-  complain_at(line, name + ": expected " + std::string(wanted) + ", found " + describe(found));
+  add_error_at(line, name + ": expected " + std::string(wanted) + ", found " + describe(found));
 }
 
 void Section::reject_unknown_keys(std::span<const std::string_view> known) const {
   for (const yaml::Entry& entry : map_->entries) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-    complain_at(entry.line, "unknown key " + path_of(entry.key) + did_you_mean(entry.key, known));
+    add_error_at(entry.line, "unknown key " + path_of(entry.key) + did_you_mean(entry.key, known));
   }
 }
 
@@ -111,7 +111,7 @@ std::optional<Duration> Section::duration(std::string_view key) const {
   }
   const auto duration = parse_go_duration(entry->value.text);
   if (!duration) {
-    complain(key, duration.error().what);
+    add_error(key, duration.error().what);
     return std::nullopt;
   }
   return *duration;
@@ -130,7 +130,7 @@ std::optional<Quantity> Section::quantity(const yaml::Entry& entry) const {
   }
   const auto quantity = Quantity::parse(entry.value.text);
   if (!quantity) {
-    complain(entry, "\"" + entry.value.text + "\": " + quantity.error().what);
+    add_error(entry, "\"" + entry.value.text + "\": " + quantity.error().what);
     return std::nullopt;
   }
   return *quantity;
@@ -143,23 +143,23 @@ std::optional<std::vector<LocatedText>> Section::list_of_strings(std::string_vie
     expected(path_of(key), entry->line, "a list of strings", entry->value);
     return std::nullopt;
   }
-  std::vector<LocatedText> words;
+  std::vector<LocatedText> strings;
   for (std::size_t i = 0; i < entry->value.items.size(); ++i) {
     const yaml::Node& item = entry->value.items[i];
     if (auto text = string_in(item, path_of(key) + "[" + std::to_string(i) + "]", item.line))
-      words.push_back({"", std::move(*text), item.line});
+      strings.push_back({"", std::move(*text), item.line});
   }
-  return words;
+  return strings;
 }
 
 std::optional<std::vector<LocatedText>> Section::map_of_strings(std::string_view key) const {
   const auto section = map(key);
   if (!section) return std::nullopt;
-  std::vector<LocatedText> words;
+  std::vector<LocatedText> strings;
   for (const yaml::Entry& entry : section->entries())
     if (auto text = section->string_in(entry.value, section->path_of(entry.key), entry.line))
-      words.push_back({entry.key, std::move(*text), entry.line});
-  return words;
+      strings.push_back({entry.key, std::move(*text), entry.line});
+  return strings;
 }
 
 std::optional<Section> Section::map(std::string_view key) const {

@@ -40,8 +40,9 @@ class Section {
  public:
   // `path` is how messages name this map: "headroom", "spec.containers[0]", "" for the document.
   // The map, the file's name and the complaints outlive the section.
-  Section(const yaml::Node& map, std::string path, const std::string& file, Complaints& complaints)
-      : map_(&map), path_(std::move(path)), file_(&file), complaints_(&complaints) {}
+  Section(const yaml::Node& map, std::string path, const std::string& file,
+          Diagnostics& diagnostics)
+      : map_(&map), path_(std::move(path)), file_(&file), complaints_(&diagnostics) {}
 
   int line() const { return map_->line; }
   int line_of(std::string_view key) const;  // the section's own where the key is absent
@@ -50,10 +51,10 @@ class Section {
   std::span<const yaml::Entry> entries() const { return map_->entries; }
 
   // "path.key: what", at the key's line.
-  void complain(std::string_view key, std::string_view what) const;
-  void complain(const yaml::Entry& entry, std::string_view what) const;  // one of entries()
+  void add_error(std::string_view key, std::string_view what) const;
+  void add_error(const yaml::Entry& entry, std::string_view what) const;  // one of entries()
   // "what", at that line.
-  void complain_at(int line, std::string what) const;
+  void add_error_at(int line, std::string what) const;
   // Every other key is unknown, with the nearest known one.
   void reject_unknown_keys(std::span<const std::string_view> known) const;
 
@@ -84,7 +85,7 @@ class Section {
       expected += (expected.empty() ? "" : word == choices.back().word ? " or " : ", ");
       expected += word;
     }
-    complain(key, "expected " + expected + ", found \"" + *text + "\"");
+    add_error(key, "expected " + expected + ", found \"" + *text + "\"");
     return std::nullopt;
   }
 
@@ -97,7 +98,7 @@ class Section {
   const yaml::Node* map_;
   std::string path_;
   const std::string* file_;
-  Complaints* complaints_;
+  Diagnostics* complaints_;
 };
 
 }  // namespace headroom::config

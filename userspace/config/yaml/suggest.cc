@@ -36,9 +36,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> closest_match(std::string_view word,
                                               std::span<const std::string_view> known) {
-  const std::size_t farthest = std::max<std::size_t>(1, word.size() / 3);
+  const std::size_t max_distance = std::max<std::size_t>(1, word.size() / 3);
   std::optional<std::string_view> best;
-  std::size_t best_distance = farthest + 1;
+  std::size_t best_distance = max_distance + 1;
   for (const std::string_view candidate : known) {
     const std::size_t d = distance(word, candidate);
     if (d < best_distance) {

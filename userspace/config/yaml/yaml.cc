@@ -51,8 +51,8 @@ class LimitExceeded : public YAML::ParserException {
 // Builds Nodes from yaml-cpp's events. The stack holds the unfinished collections.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(const std::string& file, Complaints& complaints, const Limits& limits)
-      : file_(file), complaints_(complaints), limits_(limits) {}
+  Builder(const std::string& file, Diagnostics& diagnostics, const ParseLimits& limits)
+      : file_(file), complaints_(diagnostics), limits_(limits) {}
 
   std::vector<Node> take() { return std::move(documents_); }
 
@@ -219,11 +219,11 @@ class Builder : public YAML::EventHandler {
   }
 
   const std::string& file_;
-  Complaints& complaints_;
+  Diagnostics& complaints_;
   std::vector<Node> documents_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchors_;
-  const Limits limits_;
+  const ParseLimits limits_;
   std::size_t nodes_ = 0;        // of all documents
   std::size_t copied_text_ = 0;  // bytes
   int last_start_ = -1;
@@ -237,19 +237,19 @@ const Entry* find(const Node& map, std::string_view key) {
   return nullptr;
 }
 
-std::vector<Node> parse(const std::string& text, const std::string& file, Complaints& complaints,
-                        const Limits& limits) {
-  Builder builder(file, complaints, limits);
+std::vector<Node> parse(const std::string& text, const std::string& file, Diagnostics& diagnostics,
+                        const ParseLimits& limits) {
+  Builder builder(file, diagnostics, limits);
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder))
       continue;
   } catch (const LimitExceeded& error) {
-    complaints.push_back({file, error.mark.line + 1, error.msg});
+    diagnostics.push_back({file, error.mark.line + 1, error.msg});
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 0 : error.mark.line + 1;
-    complaints.push_back({file, line, "not YAML: " + error.msg});
+    diagnostics.push_back({file, line, "not YAML: " + error.msg});
   }
   return builder.take();
 }

@@ -43,7 +43,7 @@ const Entry* find(const Node& map, std::string_view key);
 
 // What a text may grow to in memory: an alias is a copy of what it names, so ten lines of aliases
 // to aliases could ask for a billion nodes.
-struct Limits {
+struct ParseLimits {
   std::size_t nodes = 200'000;  // keys and values of all documents, and of all copies: about 30 MiB
   std::size_t levels = 100;     // of maps and lists in each other
   std::size_t copied_text = 1u << 20;  // bytes of text that anchors and aliases copy
@@ -52,8 +52,8 @@ struct Limits {
 // Every document of the text, in time linear in its length (but for a logarithm). A syntax error or
 // an exceeded limit is one complaint and ends the reading; a duplicate key is a complaint and the
 // first of them stays.
-std::vector<Node> parse(const std::string& text, const std::string& file, Complaints& complaints,
-                        const Limits& limits = {});
+std::vector<Node> parse(const std::string& text, const std::string& file, Diagnostics& diagnostics,
+                        const ParseLimits& limits = {});
 
 // What YAML 1.1 (as Kubernetes reads it) takes a plain scalar for.
 bool is_number(const Node& node);

@@ -65,7 +65,7 @@ Json scores_json(const Scores& scores) {
 
 struct Nodes {
   std::vector<NodeState> states;
-  config::Complaints complaints;
+  config::Diagnostics diagnostics;
 };
 
 Nodes read_all(const std::vector<std::string>& files) {
@@ -73,13 +73,14 @@ Nodes read_all(const std::vector<std::string>& files) {
   std::map<std::string, std::string> first_file;
   for (const std::string& file : files) {
     observe::NodeManifests read = observe::read_nodes(file);
-    std::move(read.complaints.begin(), read.complaints.end(), std::back_inserter(all.complaints));
+    std::move(read.diagnostics.begin(), read.diagnostics.end(),
+              std::back_inserter(all.diagnostics));
     for (NodeState& node : read.nodes) {
       const auto [first, added] = first_file.emplace(node.name, file);
       if (added)
         all.states.push_back(std::move(node));
       else
-        all.complaints.push_back(
+        all.diagnostics.push_back(
             {file, 0, "node " + node.name + " is already in " + first->second});
     }
   }
@@ -108,11 +109,11 @@ std::string places_json(const Pod& pod, std::span<const NodeState> nodes,
                         const PlacementResult& places) {
   Json list = Json::array();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const NodeCandidate& candidacy = places.nodes[i];
+    const NodeCandidate& candidate = places.nodes[i];
     list.push_back({{"name", nodes[i].name},
-                    {"feasible", candidacy.scores.has_value()},
-                    {"reasons", candidacy.reasons},
-                    {"scores", candidacy.scores ? scores_json(*candidacy.scores) : Json(nullptr)}});
+                    {"feasible", candidate.scores.has_value()},
+                    {"reasons", candidate.reasons},
+                    {"scores", candidate.scores ? scores_json(*candidate.scores) : Json(nullptr)}});
   }
   const Json whole{{"namespace", pod.pod_namespace},
                    {"name", pod.name},
@@ -126,14 +127,14 @@ namespace {
 int run_place(const PlaceOptions& options) {
   auto manifest = read_manifest(options.file);
   Nodes nodes = read_all(options.nodes);
-  config::Complaints complaints = manifest ? config::Complaints{} : std::move(manifest.error());
-  std::move(nodes.complaints.begin(), nodes.complaints.end(), std::back_inserter(complaints));
+  config::Diagnostics diagnostics = manifest ? config::Diagnostics{} : std::move(manifest.error());
+  std::move(nodes.diagnostics.begin(), nodes.diagnostics.end(), std::back_inserter(diagnostics));
   if (manifest && manifest->pods.size() > 1)
-    complaints.push_back(
+    diagnostics.push_back(
         {options.file, 0, "expected one Pod, found " + std::to_string(manifest->pods.size())});
-  if (!complaints.empty()) return print_error(complaints);
+  if (!diagnostics.empty()) return print_error(diagnostics);
   const Pod& pod = manifest->pods.front();
-  const PlacementResult places = place(pod, nodes.states);
+  const PlacementResult places = select_node(pod, nodes.states);
   const Screen screen{.colour = screen_of_stdout().colour};
   const std::string text = options.json ? places_json(pod, nodes.states, places)
                                         : render_places(pod, nodes.states, places, screen);
@@ -145,14 +146,15 @@ int run_place(const PlaceOptions& options) {
 
 void add_place(CLI::App& app, CliCommand& chosen) {
   auto options = std::make_shared<PlaceOptions>();
-  auto* place = app.add_subcommand("place", "On which of several nodes a pod belongs");
-  place->group(kQueryGroup);
-  place->add_option("-f,--file", options->file, "A v1 Pod manifest; - is standard input")
+  auto* select_node = app.add_subcommand("place", "On which of several nodes a pod belongs");
+  select_node->group(kQueryGroup);
+  select_node->add_option("-f,--file", options->file, "A v1 Pod manifest; - is standard input")
       ->required();
-  place->add_option("NODE", options->nodes, "Node status files, such as /run/headroom/node.json")
+  select_node
+      ->add_option("NODE", options->nodes, "Node status files, such as /run/headroom/node.json")
       ->required();
-  place->add_flag("--json", options->json, "As JSON");
-  place->callback([&chosen, options] { chosen = [options] { return run_place(*options); }; });
+  select_node->add_flag("--json", options->json, "As JSON");
+  select_node->callback([&chosen, options] { chosen = [options] { return run_place(*options); }; });
 }
 
 }  // namespace headroom::ctl

@@ -100,10 +100,10 @@ bool has_swap() {
 void probe_configuration(HostFacts& facts) {
   config::LoadResult loaded = config::read({}, {.kubelet_runs = observe::kubelet_runs()});
   const observe::Manifests manifests = observe::read_manifests(loaded.config.pod_manifests);
-  for (const config::Complaint& complaint : loaded.complaints)
-    facts.configuration.push_back(to_string(complaint));
-  for (const config::Complaint& complaint : manifests.complaints)
-    facts.configuration.push_back(to_string(complaint));
+  for (const config::Diagnostic& diagnostic : loaded.diagnostics)
+    facts.configuration.push_back(to_string(diagnostic));
+  for (const config::Diagnostic& diagnostic : manifests.diagnostics)
+    facts.configuration.push_back(to_string(diagnostic));
   const auto& thresholds = loaded.config.policy.thresholds;
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),

@@ -18,14 +18,14 @@ Result<std::string> text_of(const std::string& file) {
 
 }  // namespace
 
-tl::expected<ManifestInput, config::Complaints> read_manifest(const std::string& file) {
+tl::expected<ManifestInput, config::Diagnostics> read_manifest(const std::string& file) {
   const std::string name = file == "-" ? "standard input" : file;
   auto text = text_of(file);
-  if (!text) return tl::make_unexpected(config::Complaints{{name, 0, text.error().what}});
+  if (!text) return tl::make_unexpected(config::Diagnostics{{name, 0, text.error().what}});
   observe::Manifests manifests = observe::parse_manifests(*text, name);
-  if (manifests.complaints.empty() && manifests.pods.empty())
-    manifests.complaints.push_back({name, 0, "there is no Pod in it"});
-  if (!manifests.complaints.empty()) return tl::make_unexpected(std::move(manifests.complaints));
+  if (manifests.diagnostics.empty() && manifests.pods.empty())
+    manifests.diagnostics.push_back({name, 0, "there is no Pod in it"});
+  if (!manifests.diagnostics.empty()) return tl::make_unexpected(std::move(manifests.diagnostics));
   return ManifestInput{std::move(*text), std::move(manifests.pods)};
 }
 

@@ -19,6 +19,6 @@ struct ManifestInput {
 };
 
 // Or every complaint at once.
-tl::expected<ManifestInput, config::Complaints> read_manifest(const std::string& file);
+tl::expected<ManifestInput, config::Diagnostics> read_manifest(const std::string& file);
 
 }  // namespace headroom::ctl

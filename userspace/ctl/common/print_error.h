@@ -40,9 +40,9 @@ inline int print_error(const CallError& call_error) {
 }
 
 // As compilers do, so that editors find the place.
-inline int print_error(const config::Complaints& complaints) {
-  for (const config::Complaint& complaint : complaints)
-    std::fprintf(stderr, "%s\n", to_string(complaint).c_str());
+inline int print_error(const config::Diagnostics& diagnostics) {
+  for (const config::Diagnostic& diagnostic : diagnostics)
+    std::fprintf(stderr, "%s\n", to_string(diagnostic).c_str());
   return kUsage;
 }
 

@@ -9,7 +9,7 @@
 namespace headroom::ctl {
 namespace {
 
-using config::Complaints;
+using config::Diagnostics;
 using config::Section;
 using Role = Program::Role;
 
@@ -26,9 +26,9 @@ void read_environment(const Section& container, Program& program) {
   for (const Section& entry : *entries) {
     const auto name = entry.string("name");
     if (entry.has("valueFrom"))
-      entry.complain("valueFrom", "nobody here knows it; expected value");
+      entry.add_error("valueFrom", "nobody here knows it; expected value");
     else if (!name || name->empty() || name->find('=') != std::string::npos)
-      entry.complain("name", "expected the name of a variable");
+      entry.add_error("name", "expected the name of a variable");
     else
       program.environment.emplace_back(*name, entry.string("value").value_or(""));
   }
@@ -42,12 +42,12 @@ Program read_program(const Section& container, Role role) {
                   .directory = container.string("workingDir").value_or("")};
   append_strings(container, "command", program.command);
   if (program.command.empty())
-    container.complain("command", "expected the program to run: there is no image to say it");
+    container.add_error("command", "expected the program to run: there is no image to say it");
   append_strings(container, "args", program.command);
   read_environment(container, program);
   if (!program.directory.empty() && program.directory[0] != '/')
-    container.complain("workingDir",
-                       "expected an absolute path, found \"" + program.directory + "\"");
+    container.add_error("workingDir",
+                        "expected an absolute path, found \"" + program.directory + "\"");
   return program;
 }
 
@@ -66,18 +66,18 @@ std::vector<Program> read_programs(const Section& spec) {
 
 }  // namespace
 
-tl::expected<std::vector<Program>, Complaints> programs_of(const std::string& manifest,
-                                                           const std::string& file) {
-  Complaints complaints;
+tl::expected<std::vector<Program>, Diagnostics> programs_of(const std::string& manifest,
+                                                            const std::string& file) {
+  Diagnostics diagnostics;
   std::vector<Program> programs;
-  for (const config::yaml::Node& document : config::yaml::parse(manifest, file, complaints)) {
+  for (const config::yaml::Node& document : config::yaml::parse(manifest, file, diagnostics)) {
     if (!document.is_map()) continue;
-    const Section object(document, "", file, complaints);
+    const Section object(document, "", file, diagnostics);
     if (const auto spec = object.map("spec")) programs = read_programs(*spec);
   }
-  if (complaints.empty() && programs.empty())
-    complaints.push_back({file, 0, "expected one Pod, and no list"});
-  if (!complaints.empty()) return tl::make_unexpected(std::move(complaints));
+  if (diagnostics.empty() && programs.empty())
+    diagnostics.push_back({file, 0, "expected one Pod, and no list"});
+  if (!diagnostics.empty()) return tl::make_unexpected(std::move(diagnostics));
   return programs;
 }
 

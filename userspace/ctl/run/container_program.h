@@ -27,7 +27,7 @@ struct Program {
 };
 
 // In the order they are started. Complaints: everything that keeps them from being run here.
-tl::expected<std::vector<Program>, config::Complaints> programs_of(const std::string& manifest,
-                                                                   const std::string& file);
+tl::expected<std::vector<Program>, config::Diagnostics> programs_of(const std::string& manifest,
+                                                                    const std::string& file);
 
 }  // namespace headroom::ctl

@@ -52,8 +52,8 @@ std::string random_uid() {
 // The daemon's configuration says where manifests are, where pods live and how they are sized.
 Result<config::Config> configuration() {
   config::LoadResult loaded = config::read({});
-  if (loaded.complaints.empty()) return std::move(loaded.config);
-  return failure(to_string(loaded.complaints.front()) + "; headroomd --check-config says all");
+  if (loaded.diagnostics.empty()) return std::move(loaded.config);
+  return failure(to_string(loaded.diagnostics.front()) + "; headroomd --check-config says all");
 }
 
 struct Manifest {
@@ -70,28 +70,28 @@ OrStatus<Manifest> manifest_of_options(const PodOptions& pod_options) {
     return tl::make_unexpected(kUsage);
   }
   observe::Manifests manifests = observe::parse_manifests(*text, "the pod");
-  if (!manifests.complaints.empty() || manifests.pods.size() != 1)
-    return tl::make_unexpected(print_error(manifests.complaints));
+  if (!manifests.diagnostics.empty() || manifests.pods.size() != 1)
+    return tl::make_unexpected(print_error(manifests.diagnostics));
   return Manifest{std::move(*text), "the pod", std::move(manifests.pods.front())};
 }
 
 // What becomes part of the names of units and of a file.
-config::Complaints invalid_names(const std::string& file, const Pod& pod) {
-  config::Complaints complaints;
+config::Diagnostics invalid_names(const std::string& file, const Pod& pod) {
+  config::Diagnostics diagnostics;
   const auto check = [&](const std::string& what, const std::string& name) {
     if (!is_dns_label(name))
-      complaints.push_back({file, 0,
-                            what +
-                                ": expected up to 63 lower-case letters, digits and dashes, "
-                                "found \"" +
-                                name + "\""});
+      diagnostics.push_back({file, 0,
+                             what +
+                                 ": expected up to 63 lower-case letters, digits and dashes, "
+                                 "found \"" +
+                                 name + "\""});
   };
   check("metadata.name", pod.name);
   check("metadata.namespace", pod.pod_namespace);
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
       check("the name of a container", container.name);
-  return complaints;
+  return diagnostics;
 }
 
 OrStatus<Manifest> manifest_of_file(const std::string& file) {
@@ -99,7 +99,7 @@ OrStatus<Manifest> manifest_of_file(const std::string& file) {
   if (!input) return tl::make_unexpected(print_error(input.error()));
   const std::string name = file == "-" ? "standard input" : file;
   if (input->pods.size() != 1)
-    return tl::make_unexpected(print_error(config::Complaints{
+    return tl::make_unexpected(print_error(config::Diagnostics{
         {name, 0, "expected one Pod, found " + std::to_string(input->pods.size())}}));
   Manifest manifest{std::move(input->text), name, std::move(input->pods.front())};
   if (auto wrong = invalid_names(name, manifest.pod); !wrong.empty())

@@ -54,7 +54,7 @@ Result<> write_other_values(const PodToStart& start) {
   const CgroupValues rest = act::without_systemd_property(start.pod_units.values);
   const std::filesystem::path cgroup = start.cgroups / start.pod_units.path.substr(1);
   if (rest.empty() || !wait_for_cgroup(cgroup)) return {};
-  for (const Setting& setting : settings(rest)) {
+  for (const CgroupSetting& setting : cgroup_settings(rest)) {
     if (::access((cgroup / setting.file).c_str(), F_OK) != 0) continue;
     if (auto written = act::write_cgroup_setting(cgroup, setting); !written) return written;
   }

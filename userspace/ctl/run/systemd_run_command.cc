@@ -72,7 +72,7 @@ Arguments systemd_run_command(const ContainerToStart& unit, const std::vector<Pr
     arguments.push_back(
         fmt::format("--property=TimeoutStopSec={}", pod.termination_grace->count()));
   if (program.role == Role::kSidecar) arguments.emplace_back("--property=Restart=always");
-  for (const std::string& value : act::unit_words(container.values))
+  for (const std::string& value : act::unit_assignments(container.values))
     arguments.push_back("--property=" + value);
   add_cleanup(unit, programs, arguments);
   if (streams != Streams::kNone) {

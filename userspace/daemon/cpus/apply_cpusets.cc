@@ -10,9 +10,9 @@ namespace headroom::daemon {
 namespace {
 
 // A stage for releases, detours and claims; more where containers lie within moving pods.
-constexpr int kMostStages = 8;
+constexpr int kMaxStages = 8;
 // Of setup_.pause, for one stage: systemd answers before it writes.
-constexpr int kMostPauses = 100;
+constexpr int kMaxPauses = 100;
 
 const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& path) {
   const auto found = std::ranges::find(targets, path, &CpuTarget::path);
@@ -25,14 +25,14 @@ const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& 
 // lets nothing run in a cgroup but on CPUs of those above, so an init container that shares has the
 // shared pool let into its pod, for as long as it is there; the kubelet, which leaves the pod's own
 // cgroup without a limit, needs not.
-void CpuManager::add_targets(const Present& present, std::vector<CpuTarget>& targets) const {
+void CpuManager::add_targets(const PresentPod& present, std::vector<CpuTarget>& targets) const {
   const CpuSet pool = shared();
   const auto own = [&](const std::string& name) {
     return exclusive_cpus(state_, present.cgroup->uid, name);
   };
   CpuSet of_pod;
   if (present.pod)
-    each_container(*present.pod, [&](const Container& container) {
+    for_each_container(*present.pod, [&](const Container& container) {
       if (const CpuSet* const cpus = own(container.name)) of_pod |= *cpus;
     });
   if (of_pod.empty()) of_pod = pool;
@@ -54,24 +54,24 @@ std::vector<CpuTarget> CpuManager::targets() const {
     targets.push_back({path, {}, shared()});
   // An empty cgroup that nobody describes is one that is ending: to set anything of its unit would
   // have systemd keep it.
-  for (const Present& present : present_)
+  for (const PresentPod& present : present_)
     if (present.pod || present.cgroup->populated) add_targets(present, targets);
   // What the pods' cgroup itself may not use, nobody in it can be given.
   for (const std::string& root : tree_.roots) {
-    auto most = cpus_of(root);
-    if (!most) continue;
-    *most |= partition_.exclusive(root);  // what it handed down it does not run on
+    auto allowed = cpus_of(root);
+    if (!allowed) continue;
+    *allowed |= partition_.exclusive(root);  // what it handed down it does not run on
     for (CpuTarget& target : targets) {
-      if (!target.path.starts_with(root + "/") || target.wanted.subset_of(*most)) continue;
-      target.wanted &= *most;
-      if (target.wanted.empty()) target.wanted = *most;
+      if (!target.path.starts_with(root + "/") || target.wanted.subset_of(*allowed)) continue;
+      target.wanted &= *allowed;
+      if (target.wanted.empty()) target.wanted = *allowed;
     }
   }
   return targets;
 }
 
 // Those that are gone meanwhile are no longer any.
-void CpuManager::look(std::vector<CpuTarget>& targets) const {
+void CpuManager::read_current_cpus(std::vector<CpuTarget>& targets) const {
   std::erase_if(targets, [&](CpuTarget& target) {
     const auto cpus = cpus_of(target.path);
     if (cpus) target.has = *cpus;
@@ -79,7 +79,7 @@ void CpuManager::look(std::vector<CpuTarget>& targets) const {
   });
 }
 
-void CpuManager::note_drift(const std::vector<CpuTarget>& targets) {
+void CpuManager::count_drift(const std::vector<CpuTarget>& targets) {
   for (const CpuTarget& target : targets) {
     const auto applied = applied_.find(target.path);
     if (applied == applied_.end() || applied->second != target.wanted) continue;
@@ -90,10 +90,11 @@ void CpuManager::note_drift(const std::vector<CpuTarget>& targets) {
   }
 }
 
-void CpuManager::carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets) {
+void CpuManager::write_cpusets(const std::vector<CpuWrite>& writes,
+                               std::vector<CpuTarget>& targets) {
   for (const CpuWrite& write : writes) {
     ++counts_.writes;
-    touched_.insert(write.path);
+    written_paths_.insert(write.path);
     // Under the policy none nobody has a limit of his own.
     const auto done = setup_.write(write.path, policy_ ? write.cpus : CpuSet());
     if (done) continue;
@@ -104,12 +105,13 @@ void CpuManager::carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuT
   }
 }
 
-void CpuManager::await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets) {
-  const auto taken = [&](const CpuWrite& write) {
+void CpuManager::wait_for_writes(const std::vector<CpuWrite>& writes,
+                                 std::vector<CpuTarget>& targets) {
+  const auto applied = [&](const CpuWrite& write) {
     const auto cpus = cpus_of(write.path);
     return !cpus || *cpus == write.cpus || find(targets, write.path)->stuck;
   };
-  for (int i = 0; i < kMostPauses && !std::ranges::all_of(writes, taken); ++i)
+  for (int i = 0; i < kMaxPauses && !std::ranges::all_of(writes, applied); ++i)
     setup_.pause();
   for (const CpuWrite& write : writes) {
     const auto target = std::ranges::find(targets, write.path, &CpuTarget::path);
@@ -123,17 +125,17 @@ void CpuManager::await(const std::vector<CpuWrite>& writes, std::vector<CpuTarge
 }
 
 void CpuManager::apply() {
-  const Partitions partitions = partitions_wanted();
+  const Partitions partitions = desired_partitions();
   end_partitions(partitions);
   std::vector<CpuTarget> all = targets();
-  look(all);
-  note_drift(all);
-  for (int stage = 0; stage < kMostStages; ++stage) {
+  read_current_cpus(all);
+  count_drift(all);
+  for (int stage = 0; stage < kMaxStages; ++stage) {
     const std::vector<CpuWrite> writes = next_writes(all, shared());
     if (writes.empty()) break;
-    carry_out(writes, all);
-    await(writes, all);
-    look(all);
+    write_cpusets(writes, all);
+    wait_for_writes(writes, all);
+    read_current_cpus(all);
   }
   for (const CpuTarget& target : all)
     if (target.has == target.wanted) applied_[target.path] = target.wanted;
@@ -141,14 +143,14 @@ void CpuManager::apply() {
 }
 
 // A pod that is described may come back, and is then to have its CPUs from the first instant.
-void CpuManager::forget_gone() {
+void CpuManager::forget_removed() {
   const observe::PodCgroupParser layout(setup_.pods_cgroup);
   std::erase_if(applied_, [&](const auto& applied) { return !cpus_of(applied.first); });
-  std::erase_if(touched_, [&](const std::string& path) {
+  std::erase_if(written_paths_, [&](const std::string& path) {
     if (cpus_of(path)) return false;
     const auto place = layout.place(path);
     if (place && manifests_.contains(place->uid)) return false;
-    setup_.forget(path);
+    setup_.remove_drop_in(path);
     return true;
   });
 }

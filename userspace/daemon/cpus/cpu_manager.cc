@@ -22,9 +22,9 @@ DeviceNodes device_nodes(const std::filesystem::path& sys) {
   return nodes;
 }
 
-StaticPolicyConfig static_config(const CpuManagerOptions& terms, Topology topology) {
-  const config::CpusConfig& cpus = terms.cpus;
-  CpuReservation reservation = reservation_of(terms.reserved);
+StaticPolicyConfig static_config(const CpuManagerOptions& options, Topology topology) {
+  const config::CpusConfig& cpus = options.cpus;
+  CpuReservation reservation = reservation_of(options.reserved);
   reservation.cpus = cpus.reserved;
   return {.topology = std::move(topology),
           .options = cpus.options,
@@ -45,7 +45,7 @@ Result<Topology> managed_topology(const observe::MachineCpus& machine, bool excl
 
 // A pod that runs on exclusive CPUs although nobody describes it any more keeps them: this stands
 // for it.
-Pod stand_in(const std::string& uid, const ContainerCpus& containers) {
+Pod placeholder_pod(const std::string& uid, const ContainerCpus& containers) {
   Pod pod;
   pod.uid = uid;
   pod.name = uid;
@@ -58,9 +58,9 @@ Pod stand_in(const std::string& uid, const ContainerCpus& containers) {
   return pod;
 }
 
-std::uint64_t wishes_of(const Pod& pod) {
+std::uint64_t exclusive_container_count(const Pod& pod) {
   std::uint64_t count = 0;
-  each_container(pod, [&](const Container& container) {
+  for_each_container(pod, [&](const Container& container) {
     count += exclusive_cpus_requested(pod, container) > 0 ? 1 : 0;
   });
   return count;
@@ -70,30 +70,30 @@ std::string label(const Pod& pod) {
   return pod.pod_namespace.empty() ? pod.name : pod.pod_namespace + "/" + pod.name;
 }
 
-std::string in_words(const RefusedPod& refused) {
+std::string refusal_text(const ContainerRefusal& refused) {
   std::string text(reason(refused.refusal));
   return text + ": " + message(refused.refusal);
 }
 
 }  // namespace
 
-Complaints machine_config_errors(const CpuManagerOptions& terms, const Topology& topology) {
-  const auto policy = StaticPolicy::of(static_config(terms, topology));
-  return policy ? Complaints{} : policy.error();
+PolicyErrors machine_config_errors(const CpuManagerOptions& options, const Topology& topology) {
+  const auto policy = StaticPolicy::of(static_config(options, topology));
+  return policy ? PolicyErrors{} : policy.error();
 }
 
-CpuManager::CpuManager(Setup setup, CpuManagerOptions terms)
+CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
     : setup_(std::move(setup)),
-      terms_(std::move(terms)),
-      file_(terms_.cpus.state_file, setup_.at_step),
+      options_(std::move(options)),
+      file_(options_.cpus.state_file, setup_.at_step),
       partition_(setup_.cgroup_root) {}
 
-void CpuManager::adopt(CpuManagerOptions terms) {
-  if (terms.cpus.state_file != terms_.cpus.state_file)
-    file_ = act::CpuStateFile(terms.cpus.state_file, setup_.at_step);
-  terms_ = std::move(terms);
-  terms_changed_ = true;
-  not_isolated_.clear();
+void CpuManager::reconfigure(CpuManagerOptions options) {
+  if (options.cpus.state_file != options_.cpus.state_file)
+    file_ = act::CpuStateFile(options.cpus.state_file, setup_.at_step);
+  options_ = std::move(options);
+  options_changed_ = true;
+  isolation_failures_.clear();
 }
 
 void CpuManager::set_declared_pods(std::vector<Pod> manifests) {
@@ -105,12 +105,12 @@ void CpuManager::set_declared_pods(std::vector<Pod> manifests) {
 }
 
 void CpuManager::log_new_error(std::string error) {
-  if (error == trouble_) return;
-  trouble_ = std::move(error);
-  if (trouble_.empty())
+  if (error == last_error_) return;
+  last_error_ = std::move(error);
+  if (last_error_.empty())
     log::info("CPUs are dealt out again");
   else
-    log::error("CPU pinning: {}; what is pinned stays so", trouble_);
+    log::error("CPU pinning: {}; what is pinned stays so", last_error_);
 }
 
 // --- what the machine is ---------------------------------------------------------------------
@@ -126,40 +126,40 @@ Result<> CpuManager::refresh_machine() {
     log::warning("the CPUs online are now {}, were {}", machine->topology.cpus().format(),
                  machine_->topology.cpus().format());
   machine_ = std::move(*machine);
-  terms_changed_ = true;
+  options_changed_ = true;
   return {};
 }
 
 Result<> CpuManager::refresh_policy() {
-  if (!terms_changed_) return {};
-  if (terms_.cpus.policy == Policy::kNone) {
+  if (!options_changed_) return {};
+  if (options_.cpus.policy == Policy::kNone) {
     was_static_ = was_static_ || policy_;
     policy_.reset();
-    terms_changed_ = false;
+    options_changed_ = false;
     return {};
   }
-  auto topology = managed_topology(*machine_, terms_.cpus.exclude_isolated);
+  auto topology = managed_topology(*machine_, options_.cpus.exclude_isolated);
   if (!topology) return tl::make_unexpected(topology.error());
-  StaticPolicyConfig config = static_config(terms_, std::move(*topology));
+  StaticPolicyConfig config = static_config(options_, std::move(*topology));
   config.devices = device_nodes(setup_.sys);
   // Of the CPUs reserved by name those that are unplugged now.
   if (config.reservation.cpus) *config.reservation.cpus &= config.topology.cpus();
   auto policy = StaticPolicy::of(std::move(config));
   if (!policy) {
     std::string all;
-    for (const std::string& complaint : policy.error())
-      all.append(all.empty() ? "" : "; ").append(complaint);
+    for (const std::string& policy_error : policy.error())
+      all.append(all.empty() ? "" : "; ").append(policy_error);
     return failure(all);
   }
   policy_ = std::move(*policy);
-  terms_changed_ = false;
+  options_changed_ = false;
   return {};
 }
 
 // --- who is there ----------------------------------------------------------------------------
 
 // By container id in the oldest files: the pods' cgroups are named by it.
-act::CpuCheckpoint CpuManager::brought_up_to_date(act::CpuCheckpoint checkpoint) const {
+act::CpuCheckpoint CpuManager::migrate_v1(act::CpuCheckpoint checkpoint) const {
   if (checkpoint.by_container_id.empty()) return checkpoint;
   act::ContainerRefs refs;
   for (const observe::PodCgroup& cgroup : tree_.pods) {
@@ -171,10 +171,10 @@ act::CpuCheckpoint CpuManager::brought_up_to_date(act::CpuCheckpoint checkpoint)
     for (const observe::ContainerCgroup& each : cgroup.containers)
       if (names.contains(each.path)) refs[each.name] = {cgroup.uid, names[each.path]};
   }
-  act::MigratedCheckpoint migrated = act::migrated(std::move(checkpoint), refs);
-  for (const std::string& id : migrated.unknown)
+  act::MigratedCheckpoint migrate_checkpoint = act::migrate_checkpoint(std::move(checkpoint), refs);
+  for (const std::string& id : migrate_checkpoint.unknown)
     log::warning("{}: container {} is not here any more", file_.path().native(), id);
-  return std::move(migrated.checkpoint);
+  return std::move(migrate_checkpoint.checkpoint);
 }
 
 void CpuManager::load() {
@@ -183,15 +183,15 @@ void CpuManager::load() {
   if (!loaded) {
     log::error("{}: who has which CPUs is taken from the cgroups", loaded.error().what);
     if (!enforces()) return;
-    if (const auto aside = file_.set_aside(); !aside) log::error("{}", aside.error().what);
+    if (const auto moved = file_.move_damaged_file(); !moved) log::error("{}", moved.error().what);
     return;
   }
   if (!*loaded) return;
-  act::CpuCheckpoint checkpoint = brought_up_to_date(std::move(**loaded));
+  act::CpuCheckpoint checkpoint = migrate_v1(std::move(**loaded));
   was_static_ = checkpoint.policy == name(Policy::kStatic);
-  if (checkpoint.policy != name(terms_.cpus.policy))
+  if (checkpoint.policy != name(options_.cpus.policy))
     log::warning("{}: of the policy {}, taken over for {}", file_.path().native(),
-                 checkpoint.policy, name(terms_.cpus.policy));
+                 checkpoint.policy, name(options_.cpus.policy));
   state_ = std::move(checkpoint.state);
 }
 
@@ -201,10 +201,10 @@ std::shared_ptr<const Pod> CpuManager::pod_of(const observe::PodCgroup& cgroup) 
   if (manifest != manifests_.end()) return manifest->second;
   const auto entry = state_.entries.find(cgroup.uid);
   if (entry == state_.entries.end() || !cgroup.populated) return nullptr;
-  return std::make_shared<const Pod>(stand_in(cgroup.uid, entry->second));
+  return std::make_shared<const Pod>(placeholder_pod(cgroup.uid, entry->second));
 }
 
-void CpuManager::gather() {
+void CpuManager::update_present_pods() {
   present_.clear();
   std::map<std::string, std::uint64_t, std::less<>> arrivals;
   // Of those that are new together, who has CPUs already was here before.
@@ -212,16 +212,16 @@ void CpuManager::gather() {
     for (const observe::PodCgroup& cgroup : tree_.pods) {
       if (state_.entries.contains(cgroup.uid) != known) continue;
       const auto before = arrivals_.find(cgroup.uid);
-      if (before == arrivals_.end()) note_devices(cgroup.uid);
+      if (before == arrivals_.end()) warn_unknown_devices(cgroup.uid);
       arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
     }
   arrivals_ = std::move(arrivals);
   for (const observe::PodCgroup& cgroup : tree_.pods) {
-    Present present{&cgroup, pod_of(cgroup), {}};
+    PresentPod present{&cgroup, pod_of(cgroup), {}};
     if (present.pod) present.containers = containers_of(*present.pod, cgroup, setup_.identify);
     present_.push_back(std::move(present));
   }
-  std::ranges::stable_sort(present_, {}, [&](const Present& present) {
+  std::ranges::stable_sort(present_, {}, [&](const PresentPod& present) {
     return arrivals_.find(present.cgroup->uid)->second;
   });
   record_shared_cpus();
@@ -230,15 +230,15 @@ void CpuManager::gather() {
 // A pod that nobody describes asks for what nobody knows: it is counted, and keeps none from
 // getting CPUs of their own.
 void CpuManager::record_shared_cpus() {
-  sharing_ = {.requested = {}, .guarded = terms_.cpus.guard_shared_pool};
-  unknown_sharing_ = static_cast<int>(std::ranges::count_if(
-      present_, [](const Present& one) { return !one.pod && one.cgroup->populated; }));
+  pool_options_ = {.requested = {}, .guarded = options_.cpus.guard_shared_pool};
+  unknown_pool_pods_ = static_cast<int>(std::ranges::count_if(
+      present_, [](const PresentPod& one) { return !one.pod && one.cgroup->populated; }));
   for (const observe::SharedPoolPod& one : tree_.shared_pool_pods) {
     const auto pod = manifests_.find(one.uid);
     if (pod != manifests_.end())
-      sharing_.requested.count += requested_of_pool(*pod->second, {}).count;
+      pool_options_.requested.count += shared_pool_request(*pod->second, {}).count;
     else if (observe::is_populated(setup_.cgroup_root, one.path))
-      ++unknown_sharing_;
+      ++unknown_pool_pods_;
   }
 }
 
@@ -247,7 +247,7 @@ std::vector<RunningCpus> CpuManager::running() const {
   std::vector<RunningCpus> running;
   for (const std::string& path : tree_.sharing)
     if (auto cpus = cpus_of(path)) running.push_back({path, "", std::move(*cpus)});
-  for (const Present& present : present_) {
+  for (const PresentPod& present : present_) {
     if (!present.cgroup->populated) continue;
     for (const auto& [name, path] : present.containers)
       if (auto cpus = cpus_of(path))
@@ -260,7 +260,7 @@ std::vector<RunningCpus> CpuManager::running() const {
 }
 
 // What a pod asks for in vain is said when it comes.
-void CpuManager::note_devices(const std::string& uid) const {
+void CpuManager::warn_unknown_devices(const std::string& uid) const {
   const auto pod = manifests_.find(uid);
   if (!policy_ || pod == manifests_.end()) return;
   for (const std::string& device : requested_devices(*pod->second))
@@ -278,40 +278,40 @@ void CpuManager::reconcile() {
   log_new_error("");
   const bool first = !loaded_;
   if (first) load();
-  gather();
-  arrange_all(first);
+  update_present_pods();
+  assign_all(first);
   if (!enforces()) return;
   save();
   if (policy_ || was_static_) apply();
   was_static_ = false;
-  forget_gone();
+  forget_removed();
 }
 
-void CpuManager::arrange_all(bool first) {
+void CpuManager::assign_all(bool first) {
   if (!policy_) {
-    CpuState everybody{.default_set = machine_->topology.cpus()};
-    note_changes(everybody);
+    CpuState initial{.default_set = machine_->topology.cpus()};
+    log_changes(initial);
     refused_.clear();
     pool_.reset();
-    state_ = std::move(everybody);
+    state_ = std::move(initial);
     return;
   }
   std::vector<const Pod*> active;
-  for (const Present& present : present_)
+  for (const PresentPod& present : present_)
     if (present.pod) active.push_back(present.pod.get());
   const std::vector<RunningCpus> runs = first ? running() : std::vector<RunningCpus>{};
-  CpuAssignment next = assign_cpus(*policy_, state_, active, runs, sharing_);
-  note_changes(next.state);
-  note_refusals(next.refused);
+  CpuAssignment next = assign_cpus(*policy_, state_, active, runs, pool_options_);
+  log_changes(next.state);
+  update_refusals(next.refused);
   record_pool(next.pool);
   state_ = std::move(next.state);
 }
 
 // One line for each container that has others than before.
-void CpuManager::note_changes(const CpuState& next) {
-  for (const Present& present : present_) {
+void CpuManager::log_changes(const CpuState& next) {
+  for (const PresentPod& present : present_) {
     if (!present.pod) continue;
-    each_container(*present.pod, [&](const Container& container) {
+    for_each_container(*present.pod, [&](const Container& container) {
       const CpuSet* const was = exclusive_cpus(state_, present.pod->uid, container.name);
       const CpuSet* const is = exclusive_cpus(next, present.pod->uid, container.name);
       if (is && was && *is == *was) return;
@@ -330,17 +330,17 @@ void CpuManager::note_changes(const CpuState& next) {
         log::info("CPUs {} of pod {} {} are shared again: it is gone", cpus.format(), uid, name);
 }
 
-void CpuManager::note_refusals(const std::vector<PodRefusal>& refused) {
-  std::map<std::string, RefusedPod, std::less<>> now;
+void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
+  std::map<std::string, ContainerRefusal, std::less<>> now;
   for (const PodRefusal& one : refused) {
     now.emplace(one.pod->uid, one.why);
     if (refused_.contains(one.pod->uid)) continue;
-    const std::uint64_t wishes = wishes_of(*one.pod);
-    counts_.pinning_requests += wishes;
-    counts_.pinning_errors += wishes;
+    const std::uint64_t count = exclusive_container_count(*one.pod);
+    counts_.pinning_requests += count;
+    counts_.pinning_errors += count;
     counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
     log::warning("{} has not the CPUs of its own that it wants ({}): it shares", label(*one.pod),
-                 in_words(one.why));
+                 refusal_text(one.why));
   }
   refused_ = std::move(now);
 }
@@ -361,7 +361,7 @@ void CpuManager::record_pool(const SharedPool& pool) {
 }
 
 void CpuManager::save() {
-  const auto saved = file_.save(std::string(name(terms_.cpus.policy)), state_);
+  const auto saved = file_.save(std::string(name(options_.cpus.policy)), state_);
   if (!saved && !counts_.unsaved)
     log::error("{}: after a restart, who has which CPUs is taken from the cgroups",
                saved.error().what);
@@ -376,9 +376,9 @@ CpuSet CpuManager::shared() const {
 
 report::CpusView CpuManager::view() const {
   report::CpusView view = counts_;
-  view.mode = name(terms_.cpus.mode);
-  view.policy = name(terms_.cpus.policy);
-  view.error = trouble_;
+  view.mode = name(options_.cpus.mode);
+  view.policy = name(options_.cpus.policy);
+  view.error = last_error_;
   if (!machine_) return view;
   view.places.assign(machine_->topology.places().begin(), machine_->topology.places().end());
   view.offline = machine_->offline;
@@ -388,12 +388,12 @@ report::CpusView CpuManager::view() const {
   if (!policy_) return view;
   view.reserved = policy_->reserved();
   view.pool = pool_;
-  view.pool_unknown = unknown_sharing_;
-  view.pool_limit_enforced = terms_.cpus.guard_shared_pool;
-  for (const Present& present : present_) {
+  view.pool_unknown = unknown_pool_pods_;
+  view.pool_limit_enforced = options_.cpus.guard_shared_pool;
+  for (const PresentPod& present : present_) {
     if (!present.pod) continue;
     const auto refused = refused_.find(present.pod->uid);
-    each_container(*present.pod, [&](const Container& container) {
+    for_each_container(*present.pod, [&](const Container& container) {
       const int wanted = exclusive_cpus_requested(*present.pod, container);
       if (wanted == 0) return;
       report::ContainerCpuView owner{.pod_namespace = present.pod->pod_namespace,
@@ -404,7 +404,7 @@ report::CpusView CpuManager::view() const {
       if (const CpuSet* const cpus = exclusive_cpus(state_, owner.uid, owner.container))
         owner.cpus = *cpus;
       owner.partition = partition_of(present.cgroup->path);
-      if (refused != refused_.end()) owner.refusal = in_words(refused->second);
+      if (refused != refused_.end()) owner.refusal = refusal_text(refused->second);
       const auto [first, last] = present.containers.equal_range(container.name);
       for (auto at = first; at != last; ++at)
         if (const auto cpus = cpus_of(at->second)) owner.runs_on |= *cpus;

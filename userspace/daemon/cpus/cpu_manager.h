@@ -40,7 +40,7 @@ struct CpuManagerOptions {
 };
 
 // What the machine objects to in the configuration, as its own file and lines cannot tell.
-Complaints machine_config_errors(const CpuManagerOptions& terms, const Topology& topology);
+PolicyErrors machine_config_errors(const CpuManagerOptions& options, const Topology& topology);
 
 class CpuManager {
  public:
@@ -50,14 +50,14 @@ class CpuManager {
     std::filesystem::path sys = "/sys";
     // Gives a cgroup (its path from the root on) these CPUs; none: no limit of its own.
     std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
-    std::function<void(const std::string& path)> forget;  // the cgroup is gone
-    std::function<void()> pause;                          // a moment, for a write to take effect
-    Identify identify;
+    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup is gone
+    std::function<void()> pause;  // a moment, for a write to take effect
+    IdentifyContainer identify;
     act::AtStep at_step = nullptr;
   };
-  CpuManager(Setup setup, CpuManagerOptions terms);
+  CpuManager(Setup setup, CpuManagerOptions options);
 
-  void adopt(CpuManagerOptions terms);
+  void reconfigure(CpuManagerOptions options);
   void set_declared_pods(std::vector<Pod> manifests);
   void reconcile();
   // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
@@ -65,48 +65,48 @@ class CpuManager {
   // Puts what is in pieces together, or says what that would move; after a reconcile(). An error
   // says why nobody can be moved.
   Result<report::RepackView> repack(bool dry_run);
-  bool is_off() const { return terms_.cpus.mode == config::CpusConfig::Mode::kOff; }
+  bool is_off() const { return options_.cpus.mode == config::CpusConfig::Mode::kOff; }
   std::uint64_t repaired() const { return counts_.repaired; }
 
   const observe::PodTree& tree() const { return tree_; }
   report::CpusView view() const;
 
  private:
-  struct Present {
+  struct PresentPod {
     const observe::PodCgroup* cgroup;
     std::shared_ptr<const Pod> pod;
     std::multimap<std::string, std::string> containers;
   };
 
-  bool enforces() const { return terms_.cpus.mode == config::CpusConfig::Mode::kEnforce; }
+  bool enforces() const { return options_.cpus.mode == config::CpusConfig::Mode::kEnforce; }
   Result<> refresh_machine();
   Result<> refresh_policy();
   void load();
-  act::CpuCheckpoint brought_up_to_date(act::CpuCheckpoint checkpoint) const;
-  void gather();
-  void note_devices(const std::string& uid) const;
+  act::CpuCheckpoint migrate_v1(act::CpuCheckpoint checkpoint) const;
+  void update_present_pods();
+  void warn_unknown_devices(const std::string& uid) const;
   std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup) const;
   std::vector<RunningCpus> running() const;
   void record_shared_cpus();
   void record_pool(const SharedPool& pool);
-  void arrange_all(bool first);
-  void note_changes(const CpuState& next);
-  void note_refusals(const std::vector<PodRefusal>& refused);
+  void assign_all(bool first);
+  void log_changes(const CpuState& next);
+  void update_refusals(const std::vector<PodRefusal>& refused);
   void save();
   CpuSet shared() const;
   std::vector<CpuTarget> targets() const;
-  void add_targets(const Present& present, std::vector<CpuTarget>& targets) const;
+  void add_targets(const PresentPod& present, std::vector<CpuTarget>& targets) const;
   void apply();
-  void look(std::vector<CpuTarget>& targets) const;
-  report::RepackedContainer described(const CpuMove& move) const;
-  void look(std::vector<report::RepackedContainer>& containers) const;
-  void note_drift(const std::vector<CpuTarget>& targets);
-  void carry_out(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
-  void await(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
-  void forget_gone();
+  void read_current_cpus(std::vector<CpuTarget>& targets) const;
+  report::RepackedContainer describe_move(const CpuMove& move) const;
+  void read_current_cpus(std::vector<report::RepackedContainer>& containers) const;
+  void count_drift(const std::vector<CpuTarget>& targets);
+  void write_cpusets(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  void wait_for_writes(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  void forget_removed();
   using Partitions = std::map<std::string, CpuSet>;  // by the pod's path
-  std::optional<CpuSet> own_cpus(const Present& present) const;
-  Partitions partitions_wanted() const;
+  std::optional<CpuSet> own_cpus(const PresentPod& present) const;
+  Partitions desired_partitions() const;
   void end_partitions(const Partitions& wanted);
   void delegate_exclusive(const Partitions& wanted);
   void start_partitions(const Partitions& wanted);
@@ -119,8 +119,8 @@ class CpuManager {
   void log_new_error(std::string error);
 
   Setup setup_;
-  CpuManagerOptions terms_;
-  bool terms_changed_ = true;
+  CpuManagerOptions options_;
+  bool options_changed_ = true;
   std::optional<observe::MachineCpus> machine_;
   std::optional<StaticPolicy> policy_;  // absent: the policy none
   act::CpuStateFile file_;
@@ -130,24 +130,24 @@ class CpuManager {
   std::map<std::string, std::uint64_t, std::less<>> arrivals_;                // by uid
   std::uint64_t next_arrival_ = 0;
   observe::PodTree tree_;
-  std::vector<Present> present_;  // in the order they came
-  SharedPoolOptions sharing_;     // what pods of the tiers request
-  int unknown_sharing_ = 0;       // pods that share and that nobody describes
+  std::vector<PresentPod> present_;  // in the order they came
+  SharedPoolOptions pool_options_;   // what pods of the tiers request
+  int unknown_pool_pods_ = 0;        // pods that share and that nobody describes
   std::optional<SharedPool> pool_;
   CpuState state_;
-  std::map<std::string, RefusedPod, std::less<>> refused_;  // by uid
-  std::map<std::string, CpuSet> applied_;                   // by path
-  std::set<std::string> touched_;                           // paths ever written to
+  std::map<std::string, ContainerRefusal, std::less<>> refused_;  // by uid
+  std::map<std::string, CpuSet> applied_;                         // by path
+  std::set<std::string> written_paths_;                           // paths ever written to
   act::CpuPartition partition_;
   bool may_have_partitions_ = true;  // of an earlier daemon
   Partitions isolated_;
-  struct Refused {
+  struct IsolationFailure {
     CpuSet cpus;
     std::string why;
   };
-  std::map<std::string, Refused> not_isolated_;  // by path
-  report::CpusView counts_;                      // the counters of it
-  std::string trouble_;
+  std::map<std::string, IsolationFailure> isolation_failures_;  // by path
+  report::CpusView counts_;                                     // the counters of it
+  std::string last_error_;
 };
 
 }  // namespace headroom::daemon

@@ -13,7 +13,7 @@ namespace headroom::daemon {
 namespace {
 
 // "/a/b/c": "/a", "/a/b".
-std::vector<std::string> above(const std::string& path) {
+std::vector<std::string> ancestor_paths(const std::string& path) {
   std::vector<std::string> all;
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1))
@@ -28,11 +28,11 @@ bool is_partition(const std::string& state) {
 }  // namespace
 
 // Absent: one of its containers shares, or it has no CPUs of its own.
-std::optional<CpuSet> CpuManager::own_cpus(const Present& present) const {
+std::optional<CpuSet> CpuManager::own_cpus(const PresentPod& present) const {
   if (!present.pod) return std::nullopt;
   CpuSet own;
   bool all = true;
-  each_container(*present.pod, [&](const Container& container) {
+  for_each_container(*present.pod, [&](const Container& container) {
     const CpuSet* const cpus = exclusive_cpus(state_, present.cgroup->uid, container.name);
     all = all && cpus;
     if (cpus) own |= *cpus;
@@ -40,10 +40,11 @@ std::optional<CpuSet> CpuManager::own_cpus(const Present& present) const {
   return all && !own.empty() ? std::optional(own) : std::nullopt;
 }
 
-CpuManager::Partitions CpuManager::partitions_wanted() const {
+CpuManager::Partitions CpuManager::desired_partitions() const {
   Partitions wanted;
-  if (!policy_ || terms_.cpus.partition != config::CpusConfig::Partition::kIsolated) return wanted;
-  for (const Present& present : present_)
+  if (!policy_ || options_.cpus.partition != config::CpusConfig::Partition::kIsolated)
+    return wanted;
+  for (const PresentPod& present : present_)
     if (auto own = own_cpus(present)) wanted.emplace(present.cgroup->path, *std::move(own));
   return wanted;
 }
@@ -54,25 +55,26 @@ CpuManager::Partitions CpuManager::partitions_wanted() const {
 void CpuManager::end_partitions(const Partitions& wanted) {
   for (const observe::PodCgroup& pod : tree_.pods) {
     if (!is_partition(partition_.state(pod.path))) continue;
-    const auto stays = wanted.find(pod.path);
-    if (stays != wanted.end() && cpus_of(pod.path) == stays->second) continue;
-    if (auto joined = partition_.join(pod.path); !joined)
-      log::error("{}: {}", pod.path, joined.error().what);
+    const auto desired = wanted.find(pod.path);
+    if (desired != wanted.end() && cpus_of(pod.path) == desired->second) continue;
+    if (auto result = partition_.make_member(pod.path); !result)
+      log::error("{}: {}", pod.path, result.error().what);
   }
   std::erase_if(isolated_, [&](const auto& each) { return !wanted.contains(each.first); });
-  std::erase_if(not_isolated_, [&](const auto& each) { return !wanted.contains(each.first); });
+  std::erase_if(isolation_failures_,
+                [&](const auto& each) { return !wanted.contains(each.first); });
 }
 
 // What the cgroups above have to hand down, also when that is nothing any more.
 void CpuManager::delegate_exclusive(const Partitions& wanted) {
   Partitions exclusive;
   for (const observe::PodCgroup& pod : tree_.pods)
-    for (const std::string& path : above(pod.path))
+    for (const std::string& path : ancestor_paths(pod.path))
       exclusive.try_emplace(path);
   for (const std::string& root : tree_.roots)
     exclusive.try_emplace(root);
   for (const auto& [pod, cpus] : wanted)
-    for (const std::string& path : above(pod))
+    for (const std::string& path : ancestor_paths(pod))
       exclusive[path] |= cpus;
   for (const auto& [path, cpus] : exclusive)
     if (auto done = partition_.delegate_exclusive(path, cpus); !done)
@@ -89,19 +91,19 @@ void CpuManager::start_partitions(const Partitions& wanted) {
 
 // Where the kernel said no, it is asked again for other CPUs only.
 void CpuManager::isolate(const std::string& path, const CpuSet& cpus) {
-  const auto refused = not_isolated_.find(path);
-  if (refused != not_isolated_.end() && refused->second.cpus == cpus) return;
+  const auto refused = isolation_failures_.find(path);
+  if (refused != isolation_failures_.end() && refused->second.cpus == cpus) return;
   if (partition_.state(path) != "isolated") {
     if (const auto done = partition_.isolate(path, cpus); !done) {
       isolated_.erase(path);
-      not_isolated_[path] = {cpus, done.error().what};
+      isolation_failures_[path] = {cpus, done.error().what};
       log::warning("{}: not an isolated partition, its CPUs are its own none the less: {}", path,
                    done.error().what);
       return;
     }
     log::info("{}: an isolated partition of the CPUs {}", path, cpus.format());
   }
-  not_isolated_.erase(path);
+  isolation_failures_.erase(path);
   isolated_[path] = cpus;
 }
 
@@ -114,8 +116,8 @@ bool CpuManager::partition_lost() const {
 
 std::string CpuManager::partition_of(const std::string& path) const {
   if (isolated_.contains(path)) return "isolated";
-  const auto refused = not_isolated_.find(path);
-  return refused == not_isolated_.end() ? "member" : refused->second.why;
+  const auto refused = isolation_failures_.find(path);
+  return refused == isolation_failures_.end() ? "member" : refused->second.why;
 }
 
 }  // namespace headroom::daemon

@@ -23,63 +23,63 @@ using std::chrono::milliseconds;
 
 // Between turns. While somebody undoes every repair the gap grows: two writers at odds must not
 // take a CPU for it, and who is the last to write is put right well within a second.
-constexpr milliseconds kLeastGap{10}, kMostGap{400};
+constexpr milliseconds kMinGap{10}, kMaxGap{400};
 // How often new watches may ask for another look at once.
-constexpr int kMostLooks = 4;
+constexpr int kMaxRounds = 4;
 
 }  // namespace
 
 CpuManagerOptions cpu_manager_options_of(const config::Config& config) {
-  CpuManagerOptions terms{.cpus = config.cpus};
+  CpuManagerOptions options{.cpus = config.cpus};
   using Mode = config::CpusConfig::Mode;
   // Who observes, writes nothing.
-  if (config.policy.mode == headroom::Mode::kObserve && terms.cpus.mode == Mode::kEnforce)
-    terms.cpus.mode = Mode::kObserve;
+  if (config.policy.mode == headroom::Mode::kObserve && options.cpus.mode == Mode::kEnforce)
+    options.cpus.mode = Mode::kObserve;
   for (const Reserve* const reserve : {&config.reserved.kube, &config.reserved.system})
-    if (reserve->amounts.cpu) terms.reserved.count += reserve->amounts.cpu->count;
-  return terms;
+    if (reserve->amounts.cpu) options.reserved.count += reserve->amounts.cpu->count;
+  return options;
 }
 
-config::Complaints cpu_config_errors(const config::Config& config) {
+config::Diagnostics cpu_config_errors(const config::Config& config) {
   const bool off = config.cpus.mode == config::CpusConfig::Mode::kOff ||
                    config.cpus.policy == config::CpusConfig::Policy::kNone;
   if (off) return {};
   const auto machine = observe::read_topology();
   if (!machine) return {{"", 0, "cpuManagerPolicy: " + machine.error().what}};
-  config::Complaints complaints;
+  config::Diagnostics diagnostics;
   for (const std::string& what :
        machine_config_errors(cpu_manager_options_of(config), machine->topology))
-    complaints.push_back({"", 0, "cpuManagerPolicy: " + what});
-  return complaints;
+    diagnostics.push_back({"", 0, "cpuManagerPolicy: " + what});
+  return diagnostics;
 }
 
-CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerNames> told,
+CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
                                       const std::filesystem::path& cgroup_root,
                                       const std::string& pods_cgroup) {
   const auto writer = std::make_shared<act::CpusetWriter>(cgroup_root);
-  const auto names = std::make_shared<RuntimeContainerNames>(std::move(told));
+  const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   return {
       .cgroup_root = cgroup_root,
       .pods_cgroup = pods_cgroup,
       .write = [writer](const std::string& path,
                         const CpuSet& cpus) { return writer->write(path, cpus); },
-      .forget = [writer](const std::string& path) { writer->forget(path); },
+      .remove_drop_in = [writer](const std::string& path) { writer->remove_drop_in(path); },
       .pause = [] { std::this_thread::sleep_for(milliseconds(5)); },
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },
   };
 }
 
 CpuWorker::CpuWorker(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
-                     CpuManagerOptions terms, std::vector<Pod> manifests,
-                     std::shared_ptr<const KubeletContainerNames> told,
+                     CpuManagerOptions options, std::vector<Pod> manifests,
+                     std::shared_ptr<const KubeletContainerNames> kubelet_names,
                      std::shared_ptr<report::PublishedCpusView> cpus_view,
                      std::shared_ptr<RepackQueue> queue)
-    : manager_(setup_of(std::move(told), cgroup_root, pods_cgroup), terms),
+    : manager_(setup_of(std::move(kubelet_names), cgroup_root, pods_cgroup), options),
       watch_(cgroup_root),
       cpus_view_(std::move(cpus_view)),
       queue_(std::move(queue)),
-      period_(terms.cpus.reconcile_period),
-      gap_(kLeastGap),
+      period_(options.cpus.reconcile_period),
+      gap_(kMinGap),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // Before the first turn: who runs on exclusive CPUs is only kept there if he is known.
   manager_.set_declared_pods(std::move(manifests));
@@ -89,12 +89,12 @@ CpuWorker::CpuWorker(const std::filesystem::path& cgroup_root, const std::string
 
 CpuWorker::~CpuWorker() {
   queue_->close();
-  put([](Inbox& inbox) { inbox.stop = true; });
+  post([](Inbox& inbox) { inbox.stop = true; });
   thread_.join();
   cpus_view_->clear();
 }
 
-void CpuWorker::put(const std::function<void(Inbox&)>& change) {
+void CpuWorker::post(const std::function<void(Inbox&)>& change) {
   {
     const std::lock_guard lock(mutex_);
     change(inbox_);
@@ -107,54 +107,54 @@ void CpuWorker::wake() const {
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
-void CpuWorker::adopt(CpuManagerOptions terms) {
-  put([&](Inbox& inbox) { inbox.terms = std::move(terms); });
+void CpuWorker::reconfigure(CpuManagerOptions options) {
+  post([&](Inbox& inbox) { inbox.options = std::move(options); });
 }
 
 void CpuWorker::set_declared_pods(std::vector<Pod> manifests) {
-  put([&](Inbox& inbox) { inbox.manifests = std::move(manifests); });
+  post([&](Inbox& inbox) { inbox.manifests = std::move(manifests); });
 }
 
 // False: to stop.
 bool CpuWorker::take_inbox() {
-  Inbox orders;
+  Inbox inbox;
   {
     const std::lock_guard lock(mutex_);
     if (inbox_.stop) return false;
-    std::swap(orders, inbox_);
+    std::swap(inbox, inbox_);
   }
-  if (orders.terms) {
-    period_ = orders.terms->cpus.reconcile_period;
-    manager_.adopt(std::move(*orders.terms));
+  if (inbox.options) {
+    period_ = inbox.options->cpus.reconcile_period;
+    manager_.reconfigure(std::move(*inbox.options));
   }
-  if (orders.manifests) manager_.set_declared_pods(std::move(*orders.manifests));
+  if (inbox.manifests) manager_.set_declared_pods(std::move(*inbox.manifests));
   return true;
 }
 
 // Watches are added before what is watched is looked at for the last time.
-void CpuWorker::turn() {
+void CpuWorker::reconcile_once() {
   if (manager_.is_off()) return cpus_view_->clear();
   const std::uint64_t repaired = manager_.repaired();
-  int looks = 0;
+  int rounds = 0;
   do
     manager_.reconcile();
-  while (watch_.watch_tree(manager_.tree()) && ++looks < kMostLooks);
-  gap_ = manager_.repaired() == repaired ? kLeastGap : std::min(2 * gap_, kMostGap);
+  while (watch_.watch_tree(manager_.tree()) && ++rounds < kMaxRounds);
+  gap_ = manager_.repaired() == repaired ? kMinGap : std::min(2 * gap_, kMaxGap);
   due_ = Clock::now() + period_;
   cpus_view_->publish(manager_.view());
 }
 
-void CpuWorker::serve() {
-  for (RepackRequest& order : queue_->take()) {
-    const auto view = manager_.repack(order.dry_run);
-    if (view && !order.dry_run) cpus_view_->publish(manager_.view());
-    order.answer.set_value(view ? Result<std::string>(report::repack_json(*view))
-                                : Result<std::string>(tl::make_unexpected(view.error())));
+void CpuWorker::run_repacks() {
+  for (RepackRequest& request : queue_->take_all()) {
+    const auto view = manager_.repack(request.dry_run);
+    if (view && !request.dry_run) cpus_view_->publish(manager_.view());
+    request.result.set_value(view ? Result<std::string>(report::repack_json(*view))
+                                  : Result<std::string>(tl::make_unexpected(view.error())));
   }
 }
 
 // True: something is to be looked at.
-bool CpuWorker::sleep() {
+bool CpuWorker::wait_for_change() {
   std::array<pollfd, 2> events{{{.fd = wake_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = watch_.descriptor(), .events = POLLIN, .revents = 0}}};
   const int ready = ::poll(events.data(), events.size(), static_cast<int>(kDriftPeriod.count()));
@@ -166,16 +166,16 @@ bool CpuWorker::sleep() {
 
 void CpuWorker::run() {
   report::set_thread_name("cpus");
-  bool look = true;
+  bool reconcile_now = true;
   while (take_inbox()) {
     try {
-      if (look) turn();
-      serve();
+      if (reconcile_now) reconcile_once();
+      run_repacks();
     } catch (const std::exception& thrown) {
       log::error("CPU pinning: {}", thrown.what());
     }
-    if (look) std::this_thread::sleep_for(gap_);
-    look = sleep();
+    if (reconcile_now) std::this_thread::sleep_for(gap_);
+    reconcile_now = wait_for_change();
   }
 }
 

@@ -27,15 +27,15 @@ namespace headroom::daemon {
 CpuManagerOptions cpu_manager_options_of(const config::Config& config);
 
 // What this machine objects to in the configuration of CPU pinning; nothing where it is off.
-config::Complaints cpu_config_errors(const config::Config& config);
+config::Diagnostics cpu_config_errors(const config::Config& config);
 
 class CpuWorker {
  public:
   static constexpr std::chrono::milliseconds kDriftPeriod{500};
 
   CpuWorker(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
-            CpuManagerOptions terms, std::vector<Pod> manifests,
-            std::shared_ptr<const KubeletContainerNames> told,
+            CpuManagerOptions options, std::vector<Pod> manifests,
+            std::shared_ptr<const KubeletContainerNames> kubelet_names,
             std::shared_ptr<report::PublishedCpusView> cpus_view,
             std::shared_ptr<RepackQueue> queue);
   ~CpuWorker();
@@ -43,25 +43,25 @@ class CpuWorker {
   CpuWorker& operator=(const CpuWorker&) = delete;
 
   // Any thread; neither waits.
-  void adopt(CpuManagerOptions terms);
+  void reconfigure(CpuManagerOptions options);
   void set_declared_pods(std::vector<Pod> manifests);
 
  private:
   struct Inbox {
-    std::optional<CpuManagerOptions> terms;
+    std::optional<CpuManagerOptions> options;
     std::optional<std::vector<Pod>> manifests;
     bool stop = false;
   };
-  static CpuManager::Setup setup_of(std::shared_ptr<const KubeletContainerNames> told,
+  static CpuManager::Setup setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
                                     const std::filesystem::path& cgroup_root,
                                     const std::string& pods_cgroup);
-  void put(const std::function<void(Inbox&)>& change);
+  void post(const std::function<void(Inbox&)>& change);
   void wake() const;
   void run();
   bool take_inbox();
-  void turn();
-  void serve();
-  bool sleep();
+  void reconcile_once();
+  void run_repacks();
+  bool wait_for_change();
 
   CpuManager manager_;
   observe::CpusetWatch watch_;

@@ -16,7 +16,7 @@ std::string_view without_suffix(std::string_view name) {
   return name;
 }
 
-bool named_by(std::string_view stem, const std::string& container) {
+bool is_named_by(std::string_view stem, const std::string& container) {
   if (stem == container) return true;
   if (stem.size() <= container.size() || !stem.ends_with(container)) return false;
   const char before = stem[stem.size() - container.size() - 1];
@@ -28,7 +28,7 @@ std::optional<std::string> name_of(const Pod& pod, std::string_view stem) {
   std::optional<std::string> best;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
-      if (named_by(stem, container.name) && (!best || best->size() < container.name.size()))
+      if (is_named_by(stem, container.name) && (!best || best->size() < container.name.size()))
         best = container.name;
   return best;
 }
@@ -46,24 +46,24 @@ bool is_single(const Pod& pod) {
 
 std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
-                                                      const Identify& identify) {
+                                                      const IdentifyContainer& identify) {
   std::multimap<std::string, std::string> found;
-  std::vector<const observe::ContainerCgroup*> untold;
+  std::vector<const observe::ContainerCgroup*> unidentified;
   for (const observe::ContainerCgroup& each : cgroup.containers) {
     if (observe::is_conmon(each.name)) continue;
     const bool by_id = !each.runtime.empty() || could_be_id(each.name);
-    const ContainerIdentity* told = by_id ? identify(each.name) : nullptr;
-    if (told && told->sandbox) continue;
-    if (told && !told->container.empty())
-      found.emplace(told->container, each.path);
+    const ContainerIdentity* identity = by_id ? identify(each.name) : nullptr;
+    if (identity && identity->sandbox) continue;
+    if (identity && !identity->container.empty())
+      found.emplace(identity->container, each.path);
     else if (const auto name = name_of(pod, without_suffix(each.name)))
       found.emplace(*name, each.path);
     else
-      untold.push_back(&each);
+      unidentified.push_back(&each);
   }
   // Beside one that is told of, the others are its sandbox, or what it was before it restarted.
   if (found.empty() && is_single(pod))
-    for (const observe::ContainerCgroup* each : untold)
+    for (const observe::ContainerCgroup* each : unidentified)
       found.emplace(pod.containers.front().name, each->path);
   return found;
 }
@@ -71,16 +71,16 @@ std::multimap<std::string, std::string> containers_of(const Pod& pod,
 const Container* container_at(const Pod& pod, std::string_view path,
                               report::ContainerNames& names) {
   const std::string_view id = report::runtime_id(path);
-  const ContainerIdentity* told = id.empty() ? nullptr : names.find(id);
-  if (told && told->sandbox) return nullptr;
+  const ContainerIdentity* identity = id.empty() ? nullptr : names.find(id);
+  if (identity && identity->sandbox) return nullptr;
   std::optional<std::string> name;
-  if (told && !told->container.empty())
-    name = told->container;
+  if (identity && !identity->container.empty())
+    name = identity->container;
   else
     name = name_of(pod, report::unit_stem(path));
   if (!name && is_single(pod)) name = pod.containers.front().name;
   const Container* found = nullptr;
-  each_container(pod, [&](const Container& container) {
+  for_each_container(pod, [&](const Container& container) {
     if (name && container.name == *name) found = &container;
   });
   return found;

@@ -16,14 +16,14 @@
 namespace headroom::daemon {
 
 // What a runtime says of a container by its id; null: nothing.
-using Identify = std::function<const ContainerIdentity*(std::string_view runtime_id)>;
+using IdentifyContainer = std::function<const ContainerIdentity*(std::string_view runtime_id)>;
 
 // Container name → cgroup. By what the runtime tells; else a unit is named by its container
 // ("main.service", "web-main.service", "web.main.service"); else, where the pod has one container
 // alone, all of the pod's cgroups but its sandbox are that one. What is not recognised is left out.
 std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
-                                                      const Identify& identify);
+                                                      const IdentifyContainer& identify);
 
 // Which of the pod's containers the cgroup at `path`, directly below the pod's, is; null: none, or
 // not recognised.
@@ -31,7 +31,7 @@ const Container* container_at(const Pod& pod, std::string_view path, report::Con
 
 // Init containers first, in order.
 template <class Visit>
-void each_container(const Pod& pod, Visit&& visit) {
+void for_each_container(const Pod& pod, Visit&& visit) {
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
       visit(container);

@@ -9,7 +9,7 @@
 namespace headroom::daemon {
 namespace {
 
-const char* objection(const config::CpusConfig& cpus, bool dry_run) {
+const char* repack_error(const config::CpusConfig& cpus, bool dry_run) {
   using Mode = config::CpusConfig::Mode;
   if (cpus.mode == Mode::kOff) return "headroom.cpus.mode is off: no CPUs are dealt out";
   if (cpus.policy == config::CpusConfig::Policy::kNone)
@@ -21,15 +21,15 @@ const char* objection(const config::CpusConfig& cpus, bool dry_run) {
 
 }  // namespace
 
-report::RepackedContainer CpuManager::described(const CpuMove& move) const {
+report::RepackedContainer CpuManager::describe_move(const CpuMove& move) const {
   report::RepackedContainer one{.pod_namespace = "",
                                 .pod = move.pod,
                                 .uid = move.pod,
                                 .container = move.container,
                                 .from = move.from,
                                 .to = move.to,
-                                .before = span_of(policy_->topology(), move.from),
-                                .after = span_of(policy_->topology(), move.to)};
+                                .before = cpu_spread(policy_->topology(), move.from),
+                                .after = cpu_spread(policy_->topology(), move.to)};
   if (const auto pod = manifests_.find(move.pod); pod != manifests_.end()) {
     one.pod_namespace = pod->second->pod_namespace;
     one.pod = pod->second->name;
@@ -37,9 +37,9 @@ report::RepackedContainer CpuManager::described(const CpuMove& move) const {
   return one;
 }
 
-void CpuManager::look(std::vector<report::RepackedContainer>& containers) const {
+void CpuManager::read_current_cpus(std::vector<report::RepackedContainer>& containers) const {
   for (report::RepackedContainer& one : containers)
-    for (const Present& present : present_) {
+    for (const PresentPod& present : present_) {
       if (present.cgroup->uid != one.uid) continue;
       const auto [first, last] = present.containers.equal_range(one.container);
       for (auto at = first; at != last; ++at)
@@ -49,24 +49,25 @@ void CpuManager::look(std::vector<report::RepackedContainer>& containers) const 
 
 // A pod that nobody describes is known by its CPUs alone: it stays where it is.
 Result<report::RepackView> CpuManager::repack(bool dry_run) {
-  if (const char* const why = objection(terms_.cpus, dry_run)) return failure(why);
-  if (!trouble_.empty() || !policy_) return failure("CPUs are not dealt out now: " + trouble_);
+  if (const char* const why = repack_error(options_.cpus, dry_run)) return failure(why);
+  if (!last_error_.empty() || !policy_)
+    return failure("CPUs are not dealt out now: " + last_error_);
   std::vector<const Pod*> movable;
-  for (const Present& present : present_)
+  for (const PresentPod& present : present_)
     if (present.pod && manifests_.contains(present.cgroup->uid))
       movable.push_back(present.pod.get());
-  RepackPlan plan = headroom::repack(*policy_, state_, movable, sharing_);
+  RepackPlan plan = headroom::repack(*policy_, state_, movable, pool_options_);
   report::RepackView view{.dry_run = dry_run,
                           .moved_cpus = plan.moved_cpus(),
                           .before = plan.before,
                           .after = plan.after};
   for (const CpuMove& move : plan.moves)
-    view.containers.push_back(described(move));
+    view.containers.push_back(describe_move(move));
   if (dry_run || plan.moves.empty()) return view;
-  note_changes(plan.state);
+  log_changes(plan.state);
   state_ = std::move(plan.state);
   reconcile();
-  look(view.containers);
+  read_current_cpus(view.containers);
   return view;
 }
 

@@ -15,27 +15,27 @@ namespace headroom::daemon {
 
 struct RepackRequest {
   bool dry_run = false;
-  std::promise<Result<std::string>> answer;
+  std::promise<Result<std::string>> result;
 };
 
 class RepackQueue {
  public:
   // Orders not yet served; whoever comes then is told to come again.
-  static constexpr std::size_t kWaiting = 8;
+  static constexpr std::size_t kQueueSize = 8;
 
   // Any thread; never waits. The answer is JSON, or why there is none.
-  std::future<Result<std::string>> ask(bool dry_run) {
-    RepackRequest request{.dry_run = dry_run, .answer = {}};
-    auto answer = request.answer.get_future();
+  std::future<Result<std::string>> submit(bool dry_run) {
+    RepackRequest request{.dry_run = dry_run, .result = {}};
+    auto result = request.result.get_future();
     const std::lock_guard lock(mutex_);
     if (!wake_)
-      request.answer.set_value(failure("headroom.cpus.mode is off: no CPUs are dealt out"));
-    else if (requests_.size() == kWaiting)
-      request.answer.set_value(failure("others are asking for the same: try again"));
+      request.result.set_value(failure("headroom.cpus.mode is off: no CPUs are dealt out"));
+    else if (requests_.size() == kQueueSize)
+      request.result.set_value(failure("others are asking for the same: try again"));
     else
       requests_.push_back(std::move(request));
     if (wake_) wake_();
-    return answer;
+    return result;
   }
 
   // From now on orders are served by who is woken so.
@@ -44,16 +44,16 @@ class RepackQueue {
     wake_ = std::move(wake);
   }
   void close() {
-    for (RepackRequest& request : shut())
-      request.answer.set_value(failure("headroomd is ending"));
+    for (RepackRequest& request : close_queue())
+      request.result.set_value(failure("headroomd is ending"));
   }
-  std::vector<RepackRequest> take() {
+  std::vector<RepackRequest> take_all() {
     const std::lock_guard lock(mutex_);
     return std::exchange(requests_, {});
   }
 
  private:
-  std::vector<RepackRequest> shut() {
+  std::vector<RepackRequest> close_queue() {
     const std::lock_guard lock(mutex_);
     wake_ = nullptr;
     return std::exchange(requests_, {});

@@ -32,8 +32,8 @@ SlicesMode slices_mode(const config::Config& config) {
 SliceOptions slice_options(const config::Config& config, const Amounts& capacity,
                            std::vector<std::shared_ptr<const Pod>> active) {
   return {.mode = slices_mode(config),
-          .lasting = config.slices.persistent ? act::Persistence::kForGood
-                                              : act::Persistence::kUntilReboot,
+          .persistence = config.slices.persistent ? act::Persistence::kPersistent
+                                                  : act::Persistence::kUntilReboot,
           .policy = config.reserved,
           .sizing = config.sizing,
           .thresholds = config.policy.thresholds,
@@ -41,17 +41,17 @@ SliceOptions slice_options(const config::Config& config, const Amounts& capacity
           .active = std::move(active)};
 }
 
-config::Complaints objections_to_reserves(const config::Config& config, const Amounts& capacity) {
-  config::Complaints complaints;
-  if (config.slices.mode == SlicesMode::kOff) return complaints;
+config::Diagnostics reservation_errors(const config::Config& config, const Amounts& capacity) {
+  config::Diagnostics diagnostics;
+  if (config.slices.mode == SlicesMode::kOff) return diagnostics;
   const auto node = node_allocatable(capacity, config.reserved, config.policy.thresholds);
-  if (node) return complaints;
+  if (node) return diagnostics;
   for (const ReservationError& error : node.error())
-    complaints.push_back({"", 0,
-                          "invalid Node Allocatable configuration. " + error.what +
-                              " kubeReserved, systemReserved and the hard threshold are counted "
-                              "together: reserve less"});
-  return complaints;
+    diagnostics.push_back({"", 0,
+                           "invalid Node Allocatable configuration. " + error.what +
+                               " kubeReserved, systemReserved and the hard threshold are counted "
+                               "together: reserve less"});
+  return diagnostics;
 }
 
 }  // namespace headroom::daemon

@@ -18,6 +18,6 @@ Amounts capacity_now(const config::Config& config);
 
 // What cannot be reserved, because the node has not so much of it; nothing while slices are off,
 // when it is only told.
-config::Complaints objections_to_reserves(const config::Config& config, const Amounts& capacity);
+config::Diagnostics reservation_errors(const config::Config& config, const Amounts& capacity);
 
 }  // namespace headroom::daemon

@@ -39,7 +39,7 @@ Bytes below(Bytes limit) {
 
 std::string as_text(const CgroupValues& values) {
   std::string text;
-  for (const Setting& setting : settings(values))
+  for (const CgroupSetting& setting : cgroup_settings(values))
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", setting.file, setting.value);
   return text;
 }
@@ -48,40 +48,40 @@ std::string as_text(const CgroupValues& values) {
 
 SliceReconciler::SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
                                  std::unique_ptr<act::LimitLowering> lowering,
-                                 std::function<void()> hasten)
+                                 std::function<void()> request_check)
     : reader_(std::move(reader)),
       possible_cpus_(std::move(possible_cpus)),
       lowering_(std::move(lowering)),
-      hasten_(std::move(hasten)) {}
+      request_check_(std::move(request_check)) {}
 
-void SliceReconciler::adopt(SliceOptions terms) {
-  terms_ = std::move(terms);
+void SliceReconciler::reconfigure(SliceOptions options) {
+  options_ = std::move(options);
   compute_desired();
 }
 
 void SliceReconciler::use(act::UnitManager* units, std::string why) {
   units_ = units;
-  why_not_ = std::move(why);
-  for (auto& [path, slice] : kept_)
+  unavailable_reason_ = std::move(why);
+  for (auto& [path, slice] : slices_)
     slice.busy = false;
 }
 
 void SliceReconciler::compute_desired() {
   order_.clear();
-  trouble_.clear();
-  if (terms_.mode == SlicesMode::kOff) return;
-  const auto node = node_allocatable(terms_.capacity, terms_.policy, terms_.thresholds);
+  last_error_.clear();
+  if (options_.mode == SlicesMode::kOff) return;
+  const auto node = node_allocatable(options_.capacity, options_.policy, options_.thresholds);
   if (!node) {
-    trouble_ = invalid_node_allocatable(node.error());
+    last_error_ = invalid_node_allocatable(node.error());
     return;
   }
   std::vector<const Pod*> active;
-  for (const auto& pod : terms_.active)
+  for (const auto& pod : options_.active)
     active.push_back(pod.get());
-  for (NodeCgroup& wanted :
-       node_cgroups(terms_.policy, terms_.capacity, *node, terms_.sizing, qos_tier_sums(active))) {
+  for (NodeCgroup& wanted : node_cgroups(options_.policy, options_.capacity, *node, options_.sizing,
+                                         qos_tier_sums(active))) {
     order_.push_back(wanted.path);
-    Slice& slice = kept_[wanted.path];
+    Slice& slice = slices_[wanted.path];
     slice.share = share_of(wanted.role, *node);
     slice.wanted = std::move(wanted);
   }
@@ -90,11 +90,11 @@ void SliceReconciler::compute_desired() {
 Amounts SliceReconciler::share_of(Role role, const NodeAllocatable& node) const {
   switch (role) {
     case Role::kPods:
-      return node.for_pods;
+      return node.pods_limit;
     case Role::kKubeReserved:
-      return terms_.policy.kube.amounts;
+      return options_.policy.kube.amounts;
     case Role::kSystemReserved:
-      return terms_.policy.system.amounts;
+      return options_.policy.system.amounts;
     case Role::kBurstable:
     case Role::kBestEffort:
       break;
@@ -102,15 +102,15 @@ Amounts SliceReconciler::share_of(Role role, const NodeAllocatable& node) const 
   return {};
 }
 
-std::optional<Instant> SliceReconciler::look(Instant at) {
+std::optional<Instant> SliceReconciler::reconcile(Instant at) {
   std::optional<Instant> due;
   record_lowered(at);
   for (const std::string& path : order_) {
-    Slice& slice = kept_.at(path);
+    Slice& slice = slices_.at(path);
     inspect_slice(slice, at);
-    if (terms_.mode != SlicesMode::kEnforce) continue;
+    if (options_.mode != SlicesMode::kEnforce) continue;
     set_huge_pages(slice);
-    lower(slice, at);
+    start_lowering(slice, at);
     correct_drift(slice, at);
     const bool waits = units_ && !slice.busy && slice.plan.due;
     if (waits && (!due || *slice.plan.due < *due)) due = slice.plan.due;
@@ -127,7 +127,7 @@ void SliceReconciler::inspect_slice(Slice& slice, Instant at) {
   slice.history = slice.plan.after;
   count_drift(slice);
   if (!slice.plan.due) slice.error.clear();
-  if (!slice.plan.over) slice.lowering.late = false;
+  if (!slice.plan.excess_usage) slice.lowering.late = false;
 }
 
 // Pods that are over go by eviction, which measures the distance to the limit: half its threshold
@@ -137,7 +137,7 @@ std::optional<Bytes> SliceReconciler::step_of(const Slice& slice) const {
   if (!slice.lowering.late || slice.wanted.role != Role::kPods || !wanted || wanted->is_max())
     return std::nullopt;
   std::optional<Bytes> step;
-  for (const Threshold& threshold : terms_.thresholds)
+  for (const Threshold& threshold : options_.thresholds)
     if (threshold.hard() && threshold.signal == Signal::kAllocatableMemoryAvailable)
       step = Bytes{resolve(threshold.value, wanted->most()->count) / 4};
   return step;
@@ -150,31 +150,32 @@ void SliceReconciler::set_huge_pages(Slice& slice) {
   if (!limited || !reader_.has_huge_pages()) return;
   const bool reserve =
       slice.wanted.role == Role::kKubeReserved || slice.wanted.role == Role::kSystemReserved;
-  const auto given = act::give_controller(reader_.root(), slice.wanted.path, "hugetlb",
-                                          reserve ? act::Reach::kItself : act::Reach::kChildren);
-  const std::string error = given ? "" : given.error().what;
-  if (!error.empty() && error != slice.no_huge_pages)
+  const auto result = act::enable_controller(
+      reader_.root(), slice.wanted.path, "hugetlb",
+      reserve ? act::ControllerScope::kItself : act::ControllerScope::kChildren);
+  const std::string error = result ? "" : result.error().what;
+  if (!error.empty() && error != slice.huge_pages_error)
     log::warning("{}: huge pages are not limited: {}", slice.wanted.path, error);
-  slice.no_huge_pages = error;
+  slice.huge_pages_error = error;
 }
 
-void SliceReconciler::lower(Slice& slice, Instant at) {
+void SliceReconciler::start_lowering(Slice& slice, Instant at) {
   const std::string& path = slice.wanted.path;
-  slice.lowering.under_way = lowering_->under_way(path);
-  if (!slice.plan.over || slice.lowering.under_way || at < slice.lower_not_before) return;
+  slice.lowering.in_progress = lowering_->in_progress(path);
+  if (!slice.plan.excess_usage || slice.lowering.in_progress || at < slice.next_lowering_at) return;
   const Bytes most = *slice.wanted.values.memory_max->most();
   log::info("{}: {} in use, and memory.max is to be {}: taking memory for {} s at the most", path,
-            report::human_bytes(slice.plan.over->count), report::human_bytes(most.count),
+            report::human_bytes(slice.plan.excess_usage->count), report::human_bytes(most.count),
             std::chrono::duration_cast<std::chrono::seconds>(kLowering).count());
   lowering_->begin(path, reader_.root() / path.substr(1), below(most), kLowering);
-  slice.lowering.under_way = true;
+  slice.lowering.in_progress = true;
 }
 
 void SliceReconciler::record_lowered(Instant at) {
-  for (const act::LimitLowering::End& end : lowering_->take_ended()) {
-    Slice& slice = kept_.at(end.name);
-    slice.lowering.under_way = false;
-    if (!end.reached) slice.lower_not_before = at + kLoweringPause;
+  for (const act::LimitLowering::End& end : lowering_->collect_finished()) {
+    Slice& slice = slices_.at(end.name);
+    slice.lowering.in_progress = false;
+    if (!end.reached) slice.next_lowering_at = at + kLoweringPause;
     ++(end.reached ? slice.lowering.reached : slice.lowering.missed);
     slice.lowering.late = !end.reached;
     if (end.error != 0)
@@ -188,18 +189,18 @@ void SliceReconciler::record_lowered(Instant at) {
 }
 
 void SliceReconciler::count_drift(Slice& slice) const {
-  for (const std::string& knob : slice.plan.drifted)
-    ++slice.drift[knob];
+  for (const std::string& setting : slice.plan.drifted)
+    ++slice.drift[setting];
   if (slice.plan.drifted.empty()) return;
   log::warning("{}: somebody else changed {}{}", slice.wanted.path,
                fmt::join(slice.plan.drifted, ", "),
-               terms_.mode == SlicesMode::kEnforce ? "; putting it right" : "");
+               options_.mode == SlicesMode::kEnforce ? "; putting it right" : "");
 }
 
 void SliceReconciler::correct_drift(Slice& slice, Instant at) {
   if (slice.busy || !slice.plan.due) return;
   if (!units_) {
-    slice.error = why_not_;
+    slice.error = unavailable_reason_;
     return;
   }
   if (*slice.plan.due > at) return;
@@ -215,18 +216,21 @@ void SliceReconciler::begin(Slice& slice) {
   const bool start = slice.plan.create && !slice.reading.values;
   log::info("{}: {}{}", path, start ? "make it, with " : "set ", as_text(slice.plan.write));
   write_cgroup_files(slice);
-  const act::UnitProperties told = properties(slice);
-  if (told.empty()) return ended(path, {});
-  units_->set(unit, told, terms_.lasting, [this, path, unit, start](const Result<>& set) {
-    if (!set || !start) return ended(path, set);
-    units_->start(unit, [this, path](const Result<>& started) { ended(path, started); });
-  });
+  const act::UnitProperties properties_to_set = properties(slice);
+  if (properties_to_set.empty()) return ended(path, {});
+  units_->set(unit, properties_to_set, options_.persistence,
+              [this, path, unit, start](const Result<>& set) {
+                if (!set || !start) return ended(path, set);
+                units_->start(unit,
+                              [this, path](const Result<>& started) { ended(path, started); });
+              });
 }
 
 // What systemd does not know of it does not write, so nobody else does.
 void SliceReconciler::write_cgroup_files(const Slice& slice) const {
   if (!slice.reading.values) return;
-  for (const Setting& setting : settings(act::without_systemd_property(slice.plan.write)))
+  for (const CgroupSetting& setting :
+       cgroup_settings(act::without_systemd_property(slice.plan.write)))
     if (auto written =
             act::write_cgroup_setting(reader_.root() / slice.wanted.path.substr(1), setting);
         !written)
@@ -237,7 +241,8 @@ act::UnitProperties SliceReconciler::properties(const Slice& slice) const {
   act::UnitProperties all;
   if (slice.plan.create)
     all = act::controller_properties(
-        slice.reading.values ? slice.reading.lacking : reader_.controllers(), possible_cpus_);
+        slice.reading.values ? slice.reading.missing_controllers : reader_.controllers(),
+        possible_cpus_);
   for (act::UnitProperty& property : act::unit_properties(slice.plan.write)) {
     std::erase_if(all, [&](const act::UnitProperty& other) { return other.name == property.name; });
     all.push_back(std::move(property));
@@ -246,35 +251,37 @@ act::UnitProperties SliceReconciler::properties(const Slice& slice) const {
 }
 
 void SliceReconciler::ended(const std::string& path, const Result<>& result) {
-  Slice& slice = kept_.at(path);
+  Slice& slice = slices_.at(path);
   slice.busy = false;
   const std::string error = result ? "" : result.error().what;
   if (!error.empty() && error != slice.error) log::error("{}", error);
   slice.error = error;
-  hasten_();
+  request_check_();
 }
 
 report::SlicesView SliceReconciler::view() const {
-  report::SlicesView view{.mode = terms_.mode, .slices = {}, .error = trouble_};
-  if (view.error.empty() && terms_.mode == SlicesMode::kEnforce && !units_) view.error = why_not_;
+  report::SlicesView view{.mode = options_.mode, .slices = {}, .error = last_error_};
+  if (view.error.empty() && options_.mode == SlicesMode::kEnforce && !units_)
+    view.error = unavailable_reason_;
   for (const std::string& path : order_) {
-    const Slice& slice = kept_.at(path);
+    const Slice& slice = slices_.at(path);
     view.slices.push_back({.role = slice.wanted.role,
                            .path = path,
                            .share = slice.share,
                            .exists = slice.reading.values.has_value(),
-                           .lacking = slice.reading.lacking,
+                           .missing_controllers = slice.reading.missing_controllers,
                            .desired = slice.wanted.values,
                            .actual = slice.reading.values.value_or(CgroupValues{}),
                            .differs = slice.plan.write,
                            .memory = slice.reading.memory,
                            .tasks = slice.reading.tasks,
                            .cpus = slice.cpus,
-                           .over = slice.plan.over,
+                           .excess_usage = slice.plan.excess_usage,
                            .lowering = slice.lowering,
                            .drift = slice.drift,
                            .error = slice.error});
-    if (slice.plan.over) view.slices.back().differs.memory_max = slice.wanted.values.memory_max;
+    if (slice.plan.excess_usage)
+      view.slices.back().differs.memory_max = slice.wanted.values.memory_max;
   }
   return view;
 }

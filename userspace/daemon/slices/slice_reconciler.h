@@ -27,7 +27,7 @@ namespace headroom::daemon {
 // What the slices' values follow from.
 struct SliceOptions {
   SlicesMode mode = SlicesMode::kOff;
-  act::Persistence lasting = act::Persistence::kUntilReboot;
+  act::Persistence persistence = act::Persistence::kUntilReboot;
   AllocatablePolicy policy;
   PodSizing sizing;
   std::vector<Threshold> thresholds;
@@ -44,16 +44,17 @@ class SliceReconciler {
 
   // `hasten`: something was done, look again soon.
   SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
-                  std::unique_ptr<act::LimitLowering> lowering, std::function<void()> hasten);
+                  std::unique_ptr<act::LimitLowering> lowering,
+                  std::function<void()> request_check);
 
-  void adopt(SliceOptions terms);
+  void reconfigure(SliceOptions options);
   // Through these from now on; null: systemd cannot be reached, and `why`. Calls under way are
   // forgotten.
   void use(act::UnitManager* units, std::string why);
 
   // Reads every slice and begins to put right what is otherwise; returns when something that had to
   // wait is due, if sooner than the next look.
-  std::optional<Instant> look(Instant at);
+  std::optional<Instant> reconcile(Instant at);
 
   report::SlicesView view() const;
   std::vector<std::string> paths() const;
@@ -71,8 +72,8 @@ class SliceReconciler {
     std::string error;
     std::map<std::string, std::uint64_t> drift;
     report::LimitLoweringView lowering;
-    Instant lower_not_before{};
-    std::string no_huge_pages;  // why it has no limits of them
+    Instant next_lowering_at{};
+    std::string huge_pages_error;  // why it has no limits of them
   };
 
   void compute_desired();
@@ -81,7 +82,7 @@ class SliceReconciler {
   void correct_drift(Slice& slice, Instant at);
   void begin(Slice& slice);
   void set_huge_pages(Slice& slice);
-  void lower(Slice& slice, Instant at);
+  void start_lowering(Slice& slice, Instant at);
   void record_lowered(Instant at);
   std::optional<Bytes> step_of(const Slice& slice) const;
   void write_cgroup_files(const Slice& slice) const;
@@ -92,13 +93,13 @@ class SliceReconciler {
   const observe::SliceReader reader_;
   const CpuSet possible_cpus_;
   const std::unique_ptr<act::LimitLowering> lowering_;
-  const std::function<void()> hasten_;
-  SliceOptions terms_;
+  const std::function<void()> request_check_;
+  SliceOptions options_;
   act::UnitManager* units_ = nullptr;
-  std::string why_not_;
-  std::string trouble_;                // of the terms
-  std::vector<std::string> order_;     // parents first
-  std::map<std::string, Slice> kept_;  // by path; those no longer wanted keep their counts
+  std::string unavailable_reason_;
+  std::string last_error_;               // of the terms
+  std::vector<std::string> order_;       // parents first
+  std::map<std::string, Slice> slices_;  // by path; those no longer wanted keep their counts
 };
 
 }  // namespace headroom::daemon

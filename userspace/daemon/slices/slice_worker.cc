@@ -23,7 +23,7 @@ namespace headroom::daemon {
 namespace {
 
 // After news: what else is on its way comes with it.
-constexpr Duration kSoon = std::chrono::milliseconds(10);
+constexpr Duration kMinCheckDelay = std::chrono::milliseconds(10);
 
 struct Unref {
   void operator()(sd_event* event) const { sd_event_unref(event); }
@@ -45,20 +45,20 @@ Result<Event> make_event() {
 }  // namespace
 
 // What the thread has on its stack.
-class SliceWorker::Round {
+class SliceWorker::EventLoop {
  public:
-  Round(SliceWorker& keeper, Event event)
-      : keeper_(keeper),
+  EventLoop(SliceWorker& worker, Event event)
+      : worker_(worker),
         event_(std::move(event)),
-        care_(keeper.reader_, keeper.possible_cpus_, std::make_unique<act::LimitLoweringThreads>(),
-              [this] { soon(); }),
-        watch_(keeper.reader_.root()) {}
+        reconciler_(worker.reader_, worker.possible_cpus_,
+                    std::make_unique<act::LimitLoweringThreads>(), [this] { check_soon(); }),
+        watch_(worker.reader_.root()) {}
 
   Result<> attach() {
     sd_event* event = event_.get();
-    int r = sd_event_add_io(event, nullptr, keeper_.wake_.get(), EPOLLIN, &on_wake, this);
+    int r = sd_event_add_io(event, nullptr, worker_.wake_.get(), EPOLLIN, &on_wake, this);
     if (r >= 0 && watch_.descriptor() >= 0)
-      r = sd_event_add_io(event, nullptr, watch_.descriptor(), EPOLLIN, &on_knob, this);
+      r = sd_event_add_io(event, nullptr, watch_.descriptor(), EPOLLIN, &on_setting_changed, this);
     sd_event_source* timer = nullptr;
     if (r >= 0) r = sd_event_add_time(event, &timer, CLOCK_BOOTTIME, 0, 1000, &on_timer, this);
     timer_.reset(timer);
@@ -73,103 +73,104 @@ class SliceWorker::Round {
   }
 
  private:
-  void soon() { look_by(observe::now() + kSoon); }
+  void check_soon() { check_by(observe::now() + kMinCheckDelay); }
 
-  void look_by(Instant at) {
+  void check_by(Instant at) {
     if (next_ && *next_ <= at) return;
     next_ = at;
     sd_event_source_set_time(timer_.get(), usec(at));
     sd_event_source_set_enabled(timer_.get(), SD_EVENT_ONESHOT);
   }
 
-  void look() {
+  void check() {
     if (!mode_) return;
     const Instant at = observe::now();
     next_.reset();
-    keep_bus(at);
-    const auto due = care_.look(at);
+    ensure_bus(at);
+    const auto due = reconciler_.reconcile(at);
     watch();
-    report::SlicesView view = care_.view();
+    report::SlicesView view = reconciler_.view();
     if (bus_) {
       view.calls = calls_before_.calls + bus_->counts().calls;
       view.calls_failed = calls_before_.failed + bus_->counts().failed;
       view.calls_waited = calls_before_.waited + bus_->counts().waited;
     }
-    keeper_.show(std::move(view));
+    worker_.publish(std::move(view));
     if (mode_ == SlicesMode::kOff) return;
-    look_by(due ? std::clamp(*due, at + kSoon, at + kEvery) : at + kEvery);
+    check_by(due ? std::clamp(*due, at + kMinCheckDelay, at + kCheckPeriod) : at + kCheckPeriod);
   }
 
   // Only who writes needs it.
-  void keep_bus(Instant at) {
+  void ensure_bus(Instant at) {
     if (bus_ && bus_->connected() && mode_ == SlicesMode::kEnforce) return;
-    if (bus_) drop_bus("the system bus closed the connection");
-    if (mode_ != SlicesMode::kEnforce || (tried_at_ && at - *tried_at_ < kRetry)) return;
+    if (bus_) close_bus("the system bus closed the connection");
+    if (mode_ != SlicesMode::kEnforce || (tried_at_ && at - *tried_at_ < kRetryPeriod)) return;
     tried_at_ = at;
-    auto bus = act::DbusUnitManager::open(event_.get(), [this] { soon(); });
-    if (!bus) return drop_bus(bus.error().what);
+    auto bus = act::DbusUnitManager::open(event_.get(), [this] { check_soon(); });
+    if (!bus) return close_bus(bus.error().what);
     bus_ = std::move(*bus);
     watched_units_.clear();
-    care_.use(bus_.get(), "");
-    said_.clear();
+    reconciler_.use(bus_.get(), "");
+    last_logged_.clear();
   }
 
-  void drop_bus(const std::string& why) {
+  void close_bus(const std::string& why) {
     if (bus_) {
       calls_before_.calls += bus_->counts().calls;
       calls_before_.failed += bus_->counts().failed;
       calls_before_.waited += bus_->counts().waited;
     }
     bus_.reset();
-    care_.use(nullptr, why);
-    if (mode_ == SlicesMode::kEnforce && said_ != why)
+    reconciler_.use(nullptr, why);
+    if (mode_ == SlicesMode::kEnforce && last_logged_ != why)
       log::warning("slices: {}; trying again every {} s", why,
-                   std::chrono::duration_cast<std::chrono::seconds>(kRetry).count());
-    said_ = why;
+                   std::chrono::duration_cast<std::chrono::seconds>(kRetryPeriod).count());
+    last_logged_ = why;
   }
 
   void watch() {
-    for (const std::string& path : care_.paths()) {
+    for (const std::string& path : reconciler_.paths()) {
       watch_.watch(path);
       if (bus_ && watched_units_.insert(path).second) bus_->watch(path.substr(path.rfind('/') + 1));
     }
   }
 
-  void adopt(SliceOptions terms) {
-    mode_ = terms.mode;
-    care_.adopt(std::move(terms));
-    soon();
+  void reconfigure(SliceOptions options) {
+    mode_ = options.mode;
+    reconciler_.reconfigure(std::move(options));
+    check_soon();
   }
 
   static int on_wake(sd_event_source*, int fd, std::uint32_t, void* data) {
-    auto* round = static_cast<Round*>(data);
+    auto* event_loop = static_cast<EventLoop*>(data);
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t read = ::read(fd, &count, sizeof(count));
-    if (auto terms = round->keeper_.take()) round->adopt(std::move(*terms));
+    if (auto options = event_loop->worker_.take_next())
+      event_loop->reconfigure(std::move(*options));
     return 0;
   }
-  static int on_knob(sd_event_source*, int, std::uint32_t, void* data) {
-    auto* round = static_cast<Round*>(data);
-    if (round->watch_.drain()) round->soon();
+  static int on_setting_changed(sd_event_source*, int, std::uint32_t, void* data) {
+    auto* event_loop = static_cast<EventLoop*>(data);
+    if (event_loop->watch_.drain()) event_loop->check_soon();
     return 0;
   }
   static int on_timer(sd_event_source*, std::uint64_t, void* data) {
-    static_cast<Round*>(data)->look();
+    static_cast<EventLoop*>(data)->check();
     return 0;
   }
 
-  SliceWorker& keeper_;
+  SliceWorker& worker_;
   const Event event_;
   std::unique_ptr<sd_event_source, Unref> timer_;
   std::optional<SlicesMode> mode_;  // absent: nothing was submitted yet
-  SliceReconciler care_;
+  SliceReconciler reconciler_;
   observe::CgroupSettingsWatch watch_;
   std::unique_ptr<act::DbusUnitManager> bus_;  // after care_, which its callbacks use
   act::DbusUnitManager::Counts calls_before_;
   std::set<std::string> watched_units_;
   std::optional<Instant> next_;
   std::optional<Instant> tried_at_;
-  std::string said_;
+  std::string last_logged_;
 };
 
 Result<std::unique_ptr<SliceWorker>> SliceWorker::start(observe::SliceReader reader,
@@ -184,11 +185,11 @@ Result<std::unique_ptr<SliceWorker>> SliceWorker::start(observe::SliceReader rea
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return errno_failure("make an eventfd for the slices' thread", errno);
-  std::unique_ptr<SliceWorker> keeper(
+  std::unique_ptr<SliceWorker> worker(
       new SliceWorker(std::move(reader), std::move(possible_cpus), std::move(wake)));
-  keeper->show({.mode = mode, .slices = {}, .error = "the slices have not been looked at yet"});
-  keeper->thread_ = std::thread([raw = keeper.get()] { raw->run(); });
-  return keeper;
+  worker->publish({.mode = mode, .slices = {}, .error = "the slices have not been looked at yet"});
+  worker->thread_ = std::thread([raw = worker.get()] { raw->run(); });
+  return worker;
 }
 
 SliceWorker::SliceWorker(observe::SliceReader reader, CpuSet possible_cpus, Fd wake)
@@ -207,28 +208,28 @@ void SliceWorker::wake() const {
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
 }
 
-void SliceWorker::submit(SliceOptions terms) {
+void SliceWorker::submit(SliceOptions options) {
   {
     const std::lock_guard lock(mutex_);
-    next_ = std::move(terms);
+    pending_ = std::move(options);
   }
   wake();
 }
 
-std::optional<SliceOptions> SliceWorker::take() {
+std::optional<SliceOptions> SliceWorker::take_next() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(next_, std::nullopt);
+  return std::exchange(pending_, std::nullopt);
 }
 
 report::SlicesRef SliceWorker::current() const {
   const std::lock_guard lock(mutex_);
-  return shown_;
+  return current_;
 }
 
-void SliceWorker::show(report::SlicesView view) {
-  auto shown = std::make_shared<const report::SlicesView>(std::move(view));
+void SliceWorker::publish(report::SlicesView view) {
+  auto previous = std::make_shared<const report::SlicesView>(std::move(view));
   const std::lock_guard lock(mutex_);
-  shown_.swap(shown);
+  current_.swap(previous);
 }
 
 void SliceWorker::run() {
@@ -237,10 +238,10 @@ void SliceWorker::run() {
     auto event = make_event();
     Result<> turned;
     if (event) {
-      Round round(*this, std::move(*event));
-      turned = round.attach();
+      EventLoop event_loop(*this, std::move(*event));
+      turned = event_loop.attach();
       while (turned && !stop_)
-        turned = round.turn();
+        turned = event_loop.turn();
     } else {
       turned = tl::make_unexpected(event.error());
     }

@@ -19,9 +19,9 @@ namespace headroom::daemon {
 class SliceWorker {
  public:
   // Between two looks where nothing tells of a change.
-  static constexpr Duration kEvery = std::chrono::milliseconds(500);
+  static constexpr Duration kCheckPeriod = std::chrono::milliseconds(500);
   // Between attempts to reach systemd.
-  static constexpr Duration kRetry = std::chrono::seconds(5);
+  static constexpr Duration kRetryPeriod = std::chrono::seconds(5);
 
   // To enforce, systemd must be within reach now.
   static Result<std::unique_ptr<SliceWorker>> start(observe::SliceReader reader,
@@ -31,25 +31,25 @@ class SliceWorker {
   SliceWorker& operator=(const SliceWorker&) = delete;
 
   // Any thread; never waits for the bus or a file.
-  void submit(SliceOptions terms);
+  void submit(SliceOptions options);
   // As of the last look; before the first that is its trouble. Any thread.
   report::SlicesRef current() const;
 
  private:
-  class Round;
+  class EventLoop;
   SliceWorker(observe::SliceReader reader, CpuSet possible_cpus, Fd wake);
   void run();
   void wake() const;
-  std::optional<SliceOptions> take();
-  void show(report::SlicesView view);
+  std::optional<SliceOptions> take_next();
+  void publish(report::SlicesView view);
 
   const observe::SliceReader reader_;
   const CpuSet possible_cpus_;
   const Fd wake_;
   std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;
-  std::optional<SliceOptions> next_;  // guarded by mutex_
-  report::SlicesRef shown_;           // guarded by mutex_
+  std::optional<SliceOptions> pending_;  // guarded by mutex_
+  report::SlicesRef current_;            // guarded by mutex_
   std::thread thread_;
 };
 

@@ -17,8 +17,8 @@ using config::BpfUse;
 
 constexpr auto kLibbpfLog = [](std::string_view line) { log::debug("libbpf: {}", line); };
 
-void say_left_out(std::string_view what,
-                  const std::vector<observe::SkippedProgram>& skipped_programs) {
+void log_skipped_programs(std::string_view what,
+                          const std::vector<observe::SkippedProgram>& skipped_programs) {
   for (const observe::SkippedProgram& each : skipped_programs)
     log::warning("{}: not all is seen: {}: {}", what, each.program, each.why);
 }
@@ -33,7 +33,7 @@ std::unique_ptr<observe::KernelWaits> watch_waits(log::Level level) {
   options.log = kLibbpfLog;
   auto stalls = observe::watch_stalls(options);
   if (stalls)
-    say_left_out("stalls", (*stalls)->skipped_programs());
+    log_skipped_programs("stalls", (*stalls)->skipped_programs());
   else
     log::write(level, stalls.error().what + ": who waits for memory, and why, is not known");
   auto throttles = observe::watch_throttles(options);
@@ -46,7 +46,7 @@ std::unique_ptr<observe::KernelWaits> watch_waits(log::Level level) {
 
 }  // namespace
 
-void say_source(const observe::BestSource& source) {
+void log_source(const observe::BestSource& source) {
   const std::string source_notes = fmt::format("{}", fmt::join(source.source_notes(), "; "));
   if (source.bpf())
     log::info("cgroups are read through {} ({})", source.name(), source_notes);
@@ -55,7 +55,7 @@ void say_source(const observe::BestSource& source) {
                  source_notes);
 }
 
-Result<Sources> open_sources(const observe::CgroupRoot& root, BpfUse bpf) {
+Result<ObserveSources> open_sources(const observe::CgroupRoot& root, BpfUse bpf) {
   observe::BestSource::Options options;
   options.root = root.mount;
   options.bpf = bpf == BpfUse::kAll;
@@ -64,21 +64,21 @@ Result<Sources> open_sources(const observe::CgroupRoot& root, BpfUse bpf) {
   if (!source) return tl::make_unexpected(source.error());
   auto inventory = observe::CgroupInventory::open(root.mount);
   if (!inventory) return tl::make_unexpected(inventory.error());
-  say_source(**source);
+  log_source(**source);
   auto waits = bpf == BpfUse::kNone ? std::make_unique<observe::KernelWaits>(nullptr, nullptr)
                                     : watch_waits(level_of(bpf, **source));
-  return Sources{std::move(*source), std::move(*inventory), std::move(waits)};
+  return ObserveSources{std::move(*source), std::move(*inventory), std::move(waits)};
 }
 
-std::unique_ptr<observe::LifecycleWatch> watch_lives(BpfUse bpf, const observe::BestSource& source,
-                                                     observe::LifecycleWatch::OnEvent on_event) {
+std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(
+    BpfUse bpf, const observe::BestSource& source, observe::LifecycleWatch::OnEvent on_event) {
   if (bpf == BpfUse::kNone) return nullptr;
   auto watch = observe::LifecycleWatch::open({.log = kLibbpfLog}, std::move(on_event));
   if (!watch) {
     log::write(level_of(bpf, source), watch.error().what + ": the next pass finds out");
     return nullptr;
   }
-  say_left_out("cgroups' lives", (*watch)->skipped_programs());
+  log_skipped_programs("cgroups' lives", (*watch)->skipped_programs());
   return std::move(*watch);
 }
 

@@ -17,24 +17,24 @@
 
 namespace headroom::daemon {
 
-struct Sources {
+struct ObserveSources {
   std::unique_ptr<observe::BestSource> source;
   observe::CgroupInventory inventory;
   std::unique_ptr<observe::KernelWaits> waits;
 };
 
-Result<Sources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
+Result<ObserveSources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
 
 // Null: nothing is told, and the next pass over the cgroups finds out.
-std::unique_ptr<observe::LifecycleWatch> watch_lives(config::BpfUse bpf,
-                                                     const observe::BestSource& source,
-                                                     observe::LifecycleWatch::OnEvent on_event);
+std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(config::BpfUse bpf,
+                                                         const observe::BestSource& source,
+                                                         observe::LifecycleWatch::OnEvent on_event);
 
 // Null: nothing looks between our looks.
 std::unique_ptr<observe::MemoryGuard> guard_memory(config::BpfUse bpf,
                                                    const observe::BestSource& source);
 
 // Where cgroups are read from and why.
-void say_source(const observe::BestSource& source);
+void log_source(const observe::BestSource& source);
 
 }  // namespace headroom::daemon

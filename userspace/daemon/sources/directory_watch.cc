@@ -12,11 +12,12 @@ DirectoryWatch::DirectoryWatch(sd_event* event, std::filesystem::path directory,
 
 Result<> DirectoryWatch::start() {
   if (source_) return {};
-  constexpr std::uint32_t kComing = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE;
-  constexpr std::uint32_t kGoing = IN_DELETE_SELF | IN_MOVE_SELF;
+  constexpr std::uint32_t kChangeEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE;
+  constexpr std::uint32_t kRemovalEvents = IN_DELETE_SELF | IN_MOVE_SELF;
   sd_event_source* source = nullptr;
-  const int result = sd_event_add_inotify(event_, &source, directory_.c_str(),
-                                          kComing | kGoing | IN_ONLYDIR, &on_event, this);
+  const int result =
+      sd_event_add_inotify(event_, &source, directory_.c_str(),
+                           kChangeEvents | kRemovalEvents | IN_ONLYDIR, &on_event, this);
   if (result < 0) return errno_failure("watch " + directory_.native(), -result);
   source_.reset(source);
   // After the timer: a flood of files must not hold up a turn that is due.

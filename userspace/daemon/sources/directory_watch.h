@@ -22,7 +22,7 @@ class DirectoryWatch {
   DirectoryWatch(sd_event* event, std::filesystem::path directory, Changed changed);
 
   const std::filesystem::path& directory() const { return directory_; }
-  bool watches() const { return source_ != nullptr; }
+  bool is_watching() const { return source_ != nullptr; }
   // Begins, or begins again; cheap where there is nothing to do. An error: it is not there yet, or
   // cannot be watched; to be tried again now and then.
   Result<> start();

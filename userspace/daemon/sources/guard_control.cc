@@ -7,7 +7,7 @@ namespace headroom::daemon {
 
 bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> left) {
   if (!alarm_) return false;
-  const bool checks = looks_on(at);
+  const bool checks = is_checking(at);
   if (checks != trusted_ && !checks) log::error("the guard of memory no longer looks");
   trusted_ = checks;
   if (!left) {
@@ -15,7 +15,7 @@ bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> le
     armed_ = false;
     return false;
   }
-  if (!armed_) seen_at_ = at;
+  if (!armed_) last_check_at_ = at;
   armed_ = alarm_->arm(Bytes{left->count / 8 * kEighths},
                        {.bytes_per_second = kEarlyShare * policy.fastest_fill,
                         .floor = policy.check_floor,
@@ -24,13 +24,13 @@ bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> le
 }
 
 // A few of its longest waits without a look are too many; unarmed it need not look.
-bool GuardControl::looks_on(Instant at) {
+bool GuardControl::is_checking(Instant at) {
   if (const std::uint64_t checks = alarm_->checks(); checks != checks_) {
     checks_ = checks;
-    seen_at_ = at;
+    last_check_at_ = at;
     return true;
   }
-  return trusted_ && (!armed_ || at - seen_at_ < 5 * kCeiling);
+  return trusted_ && (!armed_ || at - last_check_at_ < 5 * kCeiling);
 }
 
 }  // namespace headroom::daemon

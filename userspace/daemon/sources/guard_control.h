@@ -31,12 +31,12 @@ class GuardControl {
   bool set(Instant at, const Policy& policy, std::optional<Bytes> left);
 
  private:
-  bool looks_on(Instant at);
+  bool is_checking(Instant at);
 
   observe::MemoryAlarm* alarm_;
   bool trusted_ = false;
   bool armed_ = false;
-  Instant seen_at_;           // when it was last known to have looked
+  Instant last_check_at_;     // when it was last known to have looked
   std::uint64_t checks_ = 0;  // as of then
 };
 

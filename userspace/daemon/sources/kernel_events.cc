@@ -9,16 +9,16 @@ namespace headroom::daemon {
 void KernelEventHandler::take(const hr_event& event) {
   const Instant at{Duration(static_cast<std::int64_t>(event.at_ns))};
   const CgroupId cgroup{event.cgroup};
-  const auto look_by = [&](Instant by) { due_ = due_ ? std::min(*due_, by) : by; };
+  const auto sweep_by = [&](Instant by) { due_ = due_ ? std::min(*due_, by) : by; };
   switch (static_cast<hr_event_kind>(event.kind)) {
     case HR_EVENT_CREATED:
-      return look_by(at + kSettle);
+      return sweep_by(at + kBatchDelay);
     case HR_EVENT_UNPOPULATED:
       // That one is waited for; of the others the next pass will do.
-      if (setup_.dying(cgroup)) look_by(at);
+      if (setup_.is_victim(cgroup)) sweep_by(at);
       return;
     case HR_EVENT_REMOVED:
-      return look_by(setup_.dying(cgroup) ? at : at + kSettle);
+      return sweep_by(setup_.is_victim(cgroup) ? at : at + kBatchDelay);
     case HR_EVENT_OOM_KILL:
       return setup_.oom_kill(event);
     case HR_EVENT_EXIT:

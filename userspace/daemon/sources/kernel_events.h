@@ -14,10 +14,10 @@ namespace headroom::daemon {
 class KernelEventHandler {
  public:
   // Cgroups come and go in crowds: one pass, so long after the first, is for all of them.
-  static constexpr Duration kSettle = std::chrono::milliseconds(100);
+  static constexpr Duration kBatchDelay = std::chrono::milliseconds(100);
 
   struct Setup {
-    std::function<bool(CgroupId)> dying;  // is it a victim of ours, not known to be gone?
+    std::function<bool(CgroupId)> is_victim;  // is it a victim of ours, not known to be gone?
     std::function<void(const hr_event&)> oom_kill;
     std::function<void(const hr_event&)> exited;
   };

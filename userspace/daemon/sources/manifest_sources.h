@@ -12,13 +12,13 @@
 namespace headroom::daemon {
 
 // The kubelet's come first: it knows what it runs.
-inline std::vector<observe::ManifestSource> manifest_places(const config::Config& config) {
-  std::vector<observe::ManifestSource> places;
+inline std::vector<observe::ManifestSource> manifest_sources(const config::Config& config) {
+  std::vector<observe::ManifestSource> sources;
   if (!config.kubernetes.kubelet.url.empty())
-    places.push_back({config.kubernetes.pods_dir(), {.of_kubelet = true}});
-  places.push_back({config.pod_manifests, {}});
-  places.push_back({config::run_manifests(config), {}});
-  return places;
+    sources.push_back({config.kubernetes.pods_dir(), {.of_kubelet = true}});
+  sources.push_back({config.pod_manifests, {}});
+  sources.push_back({config::run_manifests(config), {}});
+  return sources;
 }
 
 }  // namespace headroom::daemon

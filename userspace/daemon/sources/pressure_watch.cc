@@ -10,8 +10,8 @@
 namespace headroom::daemon {
 
 PressureWatch::PressureWatch(sd_event* event, std::filesystem::path file,
-                             std::function<void()> risen)
-    : event_(event), file_(std::move(file)), risen_(std::move(risen)) {}
+                             std::function<void()> on_pressure)
+    : event_(event), file_(std::move(file)), on_pressure_(std::move(on_pressure)) {}
 
 Result<> PressureWatch::start() {
   if (source_) return {};
@@ -32,7 +32,7 @@ int PressureWatch::on_ready(sd_event_source*, int, uint32_t ready, void* data) {
     watch->trigger_ = {};
     return 0;
   }
-  watch->risen_();
+  watch->on_pressure_();
   return 0;
 }
 

@@ -19,7 +19,7 @@ class PressureWatch {
  public:
   // `file`: /proc/pressure/memory or a cgroup's memory.pressure. `risen` at most once a window of
   // the trigger (observe/pressure_trigger.h).
-  PressureWatch(sd_event* event, std::filesystem::path file, std::function<void()> risen);
+  PressureWatch(sd_event* event, std::filesystem::path file, std::function<void()> on_pressure);
 
   // Begins, or begins again; cheap where there is nothing to do. An error: the cgroup is not there
   // yet, or the kernel keeps no PSI; to be tried again now and then.
@@ -33,7 +33,7 @@ class PressureWatch {
 
   sd_event* event_;
   std::filesystem::path file_;
-  std::function<void()> risen_;
+  std::function<void()> on_pressure_;
   Fd trigger_;
   std::unique_ptr<sd_event_source, Unref> source_;
 };

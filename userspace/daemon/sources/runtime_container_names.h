@@ -28,13 +28,13 @@ class RuntimeContainerNames final : public report::ContainerNames {
     std::string id(runtime_id);
     // Those that are gone are forgotten with all others, now and then: it costs a scrape some
     // files.
-    if (known_.size() >= kMax && !known_.contains(id)) known_.clear();
-    Entry& entry = known_[std::move(id)];
+    if (identities_.size() >= kMax && !identities_.contains(id)) identities_.clear();
+    Entry& entry = identities_[std::move(id)];
     if (!entry.kubelet_names && kubelet_names_)
       entry.kubelet_names = kubelet_names_->find(runtime_id);
     // The runtime may write it down a moment after the cgroup appears; not later than that.
-    if (!entry.kubelet_names && entry.looks < kLooks) {
-      ++entry.looks;
+    if (!entry.kubelet_names && entry.reads < kMaxReads) {
+      ++entry.reads;
       entry.kubelet_names = observe::find_container(runtime_id, root_);
     }
     return entry.kubelet_names ? &*entry.kubelet_names : nullptr;
@@ -42,14 +42,14 @@ class RuntimeContainerNames final : public report::ContainerNames {
 
  private:
   static constexpr std::size_t kMax = 16'384;
-  static constexpr int kLooks = 5;
+  static constexpr int kMaxReads = 5;
   struct Entry {
-    int looks = 0;
+    int reads = 0;
     std::optional<ContainerIdentity> kubelet_names;
   };
   std::shared_ptr<const KubeletContainerNames> kubelet_names_;
   std::filesystem::path root_;
-  std::unordered_map<std::string, Entry> known_;
+  std::unordered_map<std::string, Entry> identities_;
 };
 
 }  // namespace headroom::daemon

@@ -16,7 +16,7 @@ class SweepSchedule {
  public:
   using CpuTime = Duration (*)();  // of the loop's thread, counted from any moment
   // Whatever it costs.
-  static constexpr Duration kLongest = std::chrono::seconds(60);
+  static constexpr Duration kMaxPeriod = std::chrono::seconds(60);
 
   explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
 
@@ -26,10 +26,12 @@ class SweepSchedule {
   void record_sweep(Instant at, Duration period) {
     const Duration now = cpu_time_();
     // What it cost to start is not what it costs to go on.
-    const Duration spent = counted_ ? now - *counted_ : Duration::zero();
-    counted_ = now;
-    const auto earns = std::chrono::duration<double, Duration::period>(spent) / budget_;
-    affordable_ = at + std::min(std::chrono::duration_cast<Duration>(earns), kLongest);
+    const Duration cpu_time_used =
+        cpu_time_at_last_sweep_ ? now - *cpu_time_at_last_sweep_ : Duration::zero();
+    cpu_time_at_last_sweep_ = now;
+    const auto min_period =
+        std::chrono::duration<double, Duration::period>(cpu_time_used) / budget_;
+    affordable_ = at + std::min(std::chrono::duration_cast<Duration>(min_period), kMaxPeriod);
     due_ = std::max(at + period, affordable_);
     period_ = due_ - at;
   }
@@ -45,7 +47,7 @@ class SweepSchedule {
  private:
   CpuTime cpu_time_;
   double budget_ = 1;
-  std::optional<Duration> counted_;
+  std::optional<Duration> cpu_time_at_last_sweep_;
   Instant affordable_;
   Instant due_;
   Duration period_{0};

@@ -22,17 +22,17 @@ namespace headroom::daemon {
 std::optional<std::string> enforce_lock_holder(const std::filesystem::path& cgroup_root) {
   struct stat root {};
   if (::stat(cgroup_root.c_str(), &root) != 0) return std::nullopt;
-  std::array<char, 64> place_of_root{};
-  std::snprintf(place_of_root.data(), place_of_root.size(), "%02x:%02x:%ju", major(root.st_dev),
-                minor(root.st_dev), static_cast<std::uintmax_t>(root.st_ino));
+  std::array<char, 64> root_device_inode{};
+  std::snprintf(root_device_inode.data(), root_device_inode.size(), "%02x:%02x:%ju",
+                major(root.st_dev), minor(root.st_dev), static_cast<std::uintmax_t>(root.st_ino));
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
     std::istringstream fields(line);
-    std::string number, kind, advisory, access, place;
+    std::string number, kind, advisory, access, device_inode;
     pid_t pid = 0;
-    if (!(fields >> number >> kind >> advisory >> access >> pid >> place)) continue;
+    if (!(fields >> number >> kind >> advisory >> access >> pid >> device_inode)) continue;
     if (kind != "FLOCK" || access != "WRITE" || pid <= 0) continue;
-    if (place != place_of_root.data()) continue;
+    if (device_inode != root_device_inode.data()) continue;
     const auto stat = process_stat(pid);
     const std::string name = stat ? stat->comm.data() : "a process";
     return name + " with pid " + std::to_string(pid);

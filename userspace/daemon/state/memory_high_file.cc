@@ -49,7 +49,7 @@ Result<act::MemoryHighOverrides::Found> MemoryHighFile::load() const {
       found.emplace(CgroupId{each.at("cgroup").get<std::uint64_t>()}, std::move(high));
     }
   } catch (const json::exception& damaged) {
-    return tl::make_unexpected(set_aside(path_, damaged.what()));
+    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
   }
   return found;
 }

@@ -22,18 +22,18 @@ json to_json(CgroupId pod, const act::OriginalOomScores& found) {
     values.push_back({cgroup.value, value});
   json pod_as_json{{"pod", pod.value},
                    {"path", found.path},
-                   {"given", found.given.value_or(0)},
+                   {"given", found.applied.value_or(0)},
                    {"found", std::move(values)}};
-  if (found.given_before) pod_as_json["given_before"] = *found.given_before;
+  if (found.applied_before) pod_as_json["given_before"] = *found.applied_before;
   return pod_as_json;
 }
 
 act::OriginalOomScores found_from(const json& from) {
   act::OriginalOomScores found{
-      .path = from.at("path"), .given = from.at("given").get<int>(), .values = {}};
+      .path = from.at("path"), .applied = from.at("given").get<int>(), .values = {}};
   for (const json& value : from.at("found"))
     found.values.emplace(CgroupId{value.at(0).get<std::uint64_t>()}, value.at(1).get<int>());
-  if (from.contains("given_before")) found.given_before = from.at("given_before").get<int>();
+  if (from.contains("given_before")) found.applied_before = from.at("given_before").get<int>();
   return found;
 }
 
@@ -77,7 +77,7 @@ Result<std::map<CgroupId, act::OriginalOomScores>> OomScoreFile::load() {
     for (const json& pod : whole.at("pods"))
       found.emplace(CgroupId{pod.at("pod").get<std::uint64_t>()}, found_from(pod));
   } catch (const json::exception& damaged) {
-    return tl::make_unexpected(set_aside(path_, damaged.what()));
+    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
   }
   return found;
 }

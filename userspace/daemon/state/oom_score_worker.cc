@@ -30,14 +30,14 @@ void OomScoreWorker::request(std::vector<OomScoreRequest> requests) {
     const std::lock_guard lock(mutex_);
     next_ = std::move(requests);
   }
-  news_.notify_one();
+  changed_.notify_one();
 }
 
 void OomScoreWorker::run(const std::stop_token& stop) {
   report::set_thread_name("oom");
   while (!stop.stop_requested()) {
     std::unique_lock lock(mutex_);
-    if (!news_.wait(lock, stop, [this] { return next_.has_value(); })) break;
+    if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) break;
     const std::vector<OomScoreRequest> requests = std::move(*std::exchange(next_, std::nullopt));
     lock.unlock();
     write_requested(requests, stop);
@@ -53,17 +53,17 @@ void OomScoreWorker::write_requested(const std::vector<OomScoreRequest>& request
   for (const OomScoreRequest& request : requests) {
     if (stop.stop_requested()) break;
     const auto now = Clock::now();
-    const auto [entry, fresh] = given_.try_emplace(request.pod);
-    Given& given = entry->second;
-    if (!fresh && given.value == request.value && now - given.at < kRewritePeriod) continue;
-    given = {.value = request.value, .at = fresh ? now - kRewritePeriod + kSettled : now};
+    const auto [entry, is_new] = applied_.try_emplace(request.pod);
+    AppliedScore& applied = entry->second;
+    if (!is_new && applied.value == request.value && now - applied.at < kRewritePeriod) continue;
+    applied = {.value = request.value, .at = is_new ? now - kRewritePeriod + kFirstRescan : now};
     if (scores_.prepare(request.pod, request.path, request.value)) prepared.push_back(request.pod);
   }
   // Nothing is written that could not be put back after a crash; it is tried again at the next
   // wish.
   if (!save()) {
     for (const CgroupId pod : prepared)
-      given_.erase(pod);
+      applied_.erase(pod);
     return;
   }
   if (prepared.empty()) return;
@@ -75,25 +75,26 @@ void OomScoreWorker::write_requested(const std::vector<OomScoreRequest>& request
 }
 
 void OomScoreWorker::restore_unrequested(const std::vector<OomScoreRequest>& requests) {
-  std::vector<CgroupId> wished;
+  std::vector<CgroupId> desired_pods;
   for (const OomScoreRequest& request : requests)
-    wished.push_back(request.pod);
-  std::sort(wished.begin(), wished.end());
-  std::vector<CgroupId> unwished;
+    desired_pods.push_back(request.pod);
+  std::sort(desired_pods.begin(), desired_pods.end());
+  std::vector<CgroupId> other_pods;
   for (const auto& [pod, found] : scores_.found())
-    if (!std::binary_search(wished.begin(), wished.end(), pod)) unwished.push_back(pod);
-  for (const CgroupId pod : unwished)
+    if (!std::binary_search(desired_pods.begin(), desired_pods.end(), pod))
+      other_pods.push_back(pod);
+  for (const CgroupId pod : other_pods)
     scores_.restore(pod);
-  std::erase_if(given_, [&](const auto& entry) {
-    return !std::binary_search(wished.begin(), wished.end(), entry.first);
+  std::erase_if(applied_, [&](const auto& entry) {
+    return !std::binary_search(desired_pods.begin(), desired_pods.end(), entry.first);
   });
 }
 
 bool OomScoreWorker::save() {
   const auto saved = file_.save(scores_.found());
-  if (!saved && !complained_)
+  if (!saved && !failure_logged_)
     log::error("{}: no oom_score_adj is written that a crash would leave so", saved.error().what);
-  complained_ = !saved;
+  failure_logged_ = !saved;
   return saved.has_value();
 }
 

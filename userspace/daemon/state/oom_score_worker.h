@@ -36,7 +36,7 @@ class OomScoreWorker {
   // A pod whose value stays is walked again now and then: a container may have been started since.
   static constexpr std::chrono::seconds kRewritePeriod{30};
   // A new one sooner: who starts a process may give it a value of its own at the last moment.
-  static constexpr std::chrono::seconds kSettled{3};
+  static constexpr std::chrono::seconds kFirstRescan{3};
 
   OomScoreWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir);
   // Puts back what was found.
@@ -47,11 +47,11 @@ class OomScoreWorker {
   // These from now on; who is not among them has what was found. Never waits. Any thread.
   void request(std::vector<OomScoreRequest> requests);
 
-  act::OomScoreCounts tally() const { return scores_.tally(); }
+  act::OomScoreCounts counters() const { return scores_.counters(); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Given {
+  struct AppliedScore {
     int value = 0;
     Clock::time_point at;
   };
@@ -65,11 +65,11 @@ class OomScoreWorker {
 
   act::OomScores scores_;
   OomScoreFile file_;
-  std::unordered_map<CgroupId, Given> given_;
+  std::unordered_map<CgroupId, AppliedScore> applied_;
   int since_pause_ = 0;
-  bool complained_ = false;
+  bool failure_logged_ = false;
   std::mutex mutex_;
-  std::condition_variable_any news_;
+  std::condition_variable_any changed_;
   std::optional<std::vector<OomScoreRequest>> next_;  // guarded by mutex_
   std::jthread thread_;                               // last: it uses the above
 };

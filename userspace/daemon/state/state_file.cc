@@ -16,16 +16,16 @@ namespace headroom::daemon {
 namespace fs = std::filesystem;
 
 Result<> write_atomically(const fs::path& path, const std::string& text, mode_t mode) {
-  const fs::path fresh = path.string() + ".new";
-  Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-  if (!fd) return errno_failure("create " + fresh.string(), errno);
-  if (::fchmod(fd.get(), mode) != 0) return errno_failure("chmod " + fresh.string(), errno);
+  const fs::path temporary = path.string() + ".new";
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!fd) return errno_failure("create " + temporary.string(), errno);
+  if (::fchmod(fd.get(), mode) != 0) return errno_failure("chmod " + temporary.string(), errno);
   if (const int error = write_all(fd.get(), text); error != 0)
-    return errno_failure("write " + fresh.string(), error);
-  if (::fsync(fd.get()) != 0) return errno_failure("sync " + fresh.string(), errno);
+    return errno_failure("write " + temporary.string(), error);
+  if (::fsync(fd.get()) != 0) return errno_failure("sync " + temporary.string(), errno);
   std::error_code error;
-  fs::rename(fresh, path, error);
-  if (error) return errno_failure("rename " + fresh.string(), error.value());
+  fs::rename(temporary, path, error);
+  if (error) return errno_failure("rename " + temporary.string(), error.value());
   return {};
 }
 
@@ -36,7 +36,7 @@ std::string read_boot_id() {
   return id;
 }
 
-Error set_aside(const fs::path& path, const std::string& why) {
+Error move_damaged_file(const fs::path& path, const std::string& why) {
   std::error_code ignored;
   fs::rename(path, path.string() + ".damaged", ignored);
   return {"read " + path.string() + ": " + why + "; set aside as .damaged", 0};

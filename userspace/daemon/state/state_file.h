@@ -19,6 +19,6 @@ Result<> write_atomically(const std::filesystem::path& path, const std::string& 
 std::string read_boot_id();
 
 // Out of the way, so that nothing is lost and the next start is not stopped by it again.
-Error set_aside(const std::filesystem::path& path, const std::string& why);
+Error move_damaged_file(const std::filesystem::path& path, const std::string& why);
 
 }  // namespace headroom::daemon

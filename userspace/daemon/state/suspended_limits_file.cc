@@ -46,7 +46,7 @@ Result<act::SuspendedLimits::Found> SuspendedLimitsFile::load() const {
                         .path = each.at("path"),
                         .values = each.at("found").get<std::map<std::string, std::string>>()});
   } catch (const json::exception& damaged) {
-    return tl::make_unexpected(set_aside(path_, damaged.what()));
+    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
   }
   return found;
 }

@@ -34,7 +34,7 @@ std::vector<Taint> taints_from(const json& list) {
   return taints;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines)
     text.append(text.empty() ? "" : "\n").append(line);
@@ -50,13 +50,13 @@ TaintStore::TaintStore(const std::filesystem::path& state_dir)
 
 Result<> TaintStore::configure(std::vector<Taint> configured) {
   const std::lock_guard lock(mutex_);
-  Result<> kept;
-  if (!loaded_) kept = load();
+  Result<> result;
+  if (!loaded_) result = load();
   loaded_ = true;
   taints_ = reconcile_taints(std::move(taints_), configured_, configured);
   configured_ = std::move(configured);
   const auto saved = save(taints_);
-  return kept ? saved : kept;
+  return result ? saved : result;
 }
 
 Result<> TaintStore::load() {
@@ -70,7 +70,7 @@ Result<> TaintStore::load() {
     configured_ = std::move(configured);
   } catch (const json::exception& damaged) {
     taints_.clear();
-    return tl::make_unexpected(set_aside(path_, damaged.what()));
+    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
   }
   return {};
 }
@@ -84,7 +84,7 @@ Result<> TaintStore::save(const std::vector<Taint>& taints) const {
 Result<std::vector<Taint>> TaintStore::edit(std::span<const TaintEdit> edits, bool overwrite) {
   const std::lock_guard lock(mutex_);
   auto next = apply_taint_edits(taints_, edits, overwrite);
-  if (!next) return failure(joined(next.error()));
+  if (!next) return failure(join_lines(next.error()));
   if (auto saved = save(*next); !saved) return tl::make_unexpected(saved.error());
   taints_ = std::move(*next);
   const std::uint64_t one = 1;
@@ -92,14 +92,14 @@ Result<std::vector<Taint>> TaintStore::edit(std::span<const TaintEdit> edits, bo
   return taints_;
 }
 
-std::vector<Taint> TaintStore::in_force() const {
+std::vector<Taint> TaintStore::active_taints() const {
   const std::lock_guard lock(mutex_);
   return taints_;
 }
 
-std::vector<std::shared_ptr<const Taint>> TaintStore::shared() const {
+std::vector<std::shared_ptr<const Taint>> TaintStore::shared_taints() const {
   std::vector<std::shared_ptr<const Taint>> all;
-  for (Taint& taint : in_force())
+  for (Taint& taint : active_taints())
     all.push_back(std::make_shared<const Taint>(std::move(taint)));
   return all;
 }

@@ -32,9 +32,9 @@ class TaintStore {
   // All or nothing; returns what is in force then. Any thread.
   Result<std::vector<Taint>> edit(std::span<const TaintEdit> edits, bool overwrite);
 
-  std::vector<Taint> in_force() const;
+  std::vector<Taint> active_taints() const;
   // The same, to be pointed to by policies and reasons.
-  std::vector<std::shared_ptr<const Taint>> shared() const;
+  std::vector<std::shared_ptr<const Taint>> shared_taints() const;
 
   // Readable once an edit awaits the loop, which then calls heard().
   int edited_fd() const { return edited_.get(); }

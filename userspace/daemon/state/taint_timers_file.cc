@@ -59,7 +59,7 @@ Result<std::vector<TaintTimer>> TaintTimersFile::load() {
     for (const json& entry : whole.at("timers"))
       timers.push_back(timer_from(entry));
   } catch (const json::exception& damaged) {
-    return tl::make_unexpected(set_aside(path_, damaged.what()));
+    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
   }
   saved_ = timers;
   return timers;

@@ -87,7 +87,7 @@ std::vector<Volume> volumes_from(const json& names) {
 
 // What the former daemon's threads were at ended with it. Pre-stop commands go on without us: their
 // time is as it was. A removal is begun anew.
-Victim::Phase resumed(Victim::Phase phase) {
+Victim::Phase phase_after_restart(Victim::Phase phase) {
   return phase == Victim::Phase::kRemoving ? Victim::Phase::kKilled : phase;
 }
 
@@ -137,7 +137,7 @@ Victim victim_from(const json& from) {
   Victim victim;
   victim.pod = std::move(pod);
   victim.cgroup = CgroupId{from.at("cgroup").get<std::uint64_t>()};
-  victim.phase = resumed(static_cast<Victim::Phase>(from.at("phase").get<int>()));
+  victim.phase = phase_after_restart(static_cast<Victim::Phase>(from.at("phase").get<int>()));
   victim.terminated_at = instant(from.at("terminated_at"));
   victim.killed_at = instant(from.at("killed_at"));
   victim.deadline = instant(from.at("deadline"));
@@ -150,7 +150,7 @@ Victim victim_from(const json& from) {
 }
 
 // What a pretended victim stands for ends with the daemon that pretended.
-bool lasting(const Victim& victim) {
+bool is_persistent(const Victim& victim) {
   return victim.phase != Victim::Phase::kDryRun;
 }
 
@@ -162,7 +162,7 @@ VictimsFile::VictimsFile(const fs::path& state_dir)
 bool VictimsFile::unchanged(const std::vector<Victim>& victims) const {
   std::size_t i = 0;
   for (const Victim& victim : victims) {
-    if (!lasting(victim)) continue;
+    if (!is_persistent(victim)) continue;
     if (i == saved_.size() || saved_[i] != std::pair(victim.cgroup, victim.phase)) return false;
     ++i;
   }
@@ -174,7 +174,7 @@ Result<> VictimsFile::save(const std::vector<Victim>& victims) {
   json list = json::array();
   std::vector<std::pair<CgroupId, Victim::Phase>> saved;
   for (const Victim& victim : victims) {
-    if (!lasting(victim)) continue;
+    if (!is_persistent(victim)) continue;
     list.push_back(to_json(victim));
     saved.emplace_back(victim.cgroup, victim.phase);
   }
@@ -197,7 +197,7 @@ Result<std::vector<Victim>> VictimsFile::load() {
     for (const json& entry : whole.at("victims"))
       victims.push_back(victim_from(entry));
   } catch (const json::exception& damaged) {
-    return tl::make_unexpected(set_aside(path_, damaged.what()));
+    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
   }
   for (const Victim& victim : victims)
     saved_.emplace_back(victim.cgroup, victim.phase);

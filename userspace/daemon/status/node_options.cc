@@ -29,17 +29,17 @@ std::string lower_case(std::string name) {
 NodeOptions node_options_of(const config::Config& config) {
   utsname host{};
   ::uname(&host);
-  NodeOptions terms;
-  terms.name = config.node_name.empty() ? lower_case(host.nodename) : config.node_name;
-  terms.labels = config.node_labels;
+  NodeOptions options;
+  options.name = config.node_name.empty() ? lower_case(host.nodename) : config.node_name;
+  options.labels = config.node_labels;
   // What the configuration says of these goes first.
-  terms.labels.emplace("kubernetes.io/hostname", lower_case(host.nodename));
-  terms.labels.emplace("kubernetes.io/os", "linux");
-  terms.labels.emplace("kubernetes.io/arch", architecture(host.machine));
-  terms.reserved = config.reserved;
-  terms.max_pods = config.max_pods;
-  terms.pods_per_core = config.pods_per_core;
-  return terms;
+  options.labels.emplace("kubernetes.io/hostname", lower_case(host.nodename));
+  options.labels.emplace("kubernetes.io/os", "linux");
+  options.labels.emplace("kubernetes.io/arch", architecture(host.machine));
+  options.reserved = config.reserved;
+  options.max_pods = config.max_pods;
+  options.pods_per_core = config.pods_per_core;
+  return options;
 }
 
 Amounts machine_amounts() {

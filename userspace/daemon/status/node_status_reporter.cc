@@ -13,21 +13,21 @@ namespace headroom::daemon {
 namespace {
 
 std::optional<std::int64_t> capacity_of(const Snapshot& snapshot, Signal signal) {
-  const auto& seen = of(snapshot.observations, signal);
-  return seen ? std::optional(seen->capacity) : std::nullopt;
+  const auto& observed = of(snapshot.observations, signal);
+  return observed ? std::optional(observed->capacity) : std::nullopt;
 }
 
 // Keeps what was known where this look could not tell.
 template <class T>
-bool update(std::optional<T>& known, std::optional<std::int64_t> seen) {
-  if (!seen || (known && known->count == *seen)) return false;
-  known = T{*seen};
+bool update(std::optional<T>& known, std::optional<std::int64_t> observed) {
+  if (!observed || (known && known->count == *observed)) return false;
+  known = T{*observed};
   return true;
 }
 
-std::int64_t most_pods(const NodeOptions& terms, const Amounts& capacity) {
-  if (terms.pods_per_core == 0 || !capacity.cpu) return terms.max_pods;
-  return std::min(terms.max_pods, terms.pods_per_core * (capacity.cpu->count / 1000));
+std::int64_t max_pods_of(const NodeOptions& options, const Amounts& capacity) {
+  if (options.pods_per_core == 0 || !capacity.cpu) return options.max_pods;
+  return std::min(options.max_pods, options.pods_per_core * (capacity.cpu->count / 1000));
 }
 
 ResourceList resources(const Amounts& amounts) {
@@ -62,8 +62,8 @@ bool active(const PodReading& reading) {
 
 }  // namespace
 
-void NodeStatusReporter::adopt(NodeOptions terms, const Policy& policy) {
-  terms_ = std::move(terms);
+void NodeStatusReporter::reconfigure(NodeOptions options, const Policy& policy) {
+  options_ = std::move(options);
   policy_ = policy;
   stale_ = true;
 }
@@ -73,7 +73,7 @@ void NodeStatusReporter::report_turn(const Snapshot& snapshot, const Verdict& ve
   // A turn that acts is no time for bookkeeping: the next one will do.
   if (outcomes.empty() && !verdict.needs_cgroups) {
     try {
-      look(snapshot, verdict);
+      refresh(snapshot, verdict);
     } catch (const std::exception&) {  // out of memory: what is shown stays, and is tried again
       stale_ = true;
     }
@@ -81,26 +81,26 @@ void NodeStatusReporter::report_turn(const Snapshot& snapshot, const Verdict& ve
   setup_.next->report_turn(snapshot, verdict, outcomes);
 }
 
-void NodeStatusReporter::look(const Snapshot& snapshot, const Verdict& verdict) {
+void NodeStatusReporter::refresh(const Snapshot& snapshot, const Verdict& verdict) {
   stale_ |= update_conditions(verdict);
   stale_ |= update_capacity(snapshot);
   if (snapshot.cgroups) stale_ |= update_pods(snapshot);
   if (!stale_) return;
-  show(build_status());
-  if (setup_.on_stock) setup_.on_stock(capacity_, active_);
-  shown_active_ = active_;
+  publish(build_status());
+  if (setup_.on_capacity) setup_.on_capacity(capacity_, active_);
+  published_pods_ = active_;
   stale_ = false;
 }
 
 bool NodeStatusReporter::update_pods(const Snapshot& snapshot) {
-  if (are_active(snapshot.pods)) return false;
+  if (is_active_unchanged(snapshot.pods)) return false;
   active_.clear();
   for (const PodReading& reading : snapshot.pods)
     if (active(reading)) active_.push_back(reading.pod);
   return true;
 }
 
-bool NodeStatusReporter::are_active(std::span<const PodReading> pods) const {
+bool NodeStatusReporter::is_active_unchanged(std::span<const PodReading> pods) const {
   auto next = active_.begin();
   for (const PodReading& reading : pods) {
     if (!active(reading)) continue;
@@ -111,41 +111,41 @@ bool NodeStatusReporter::are_active(std::span<const PodReading> pods) const {
 }
 
 bool NodeStatusReporter::update_capacity(const Snapshot& snapshot) {
-  bool news = update(capacity_.memory, capacity_of(snapshot, Signal::kMemoryAvailable));
-  news |= update(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
-  news |= update(capacity_.pids, capacity_of(snapshot, Signal::kPidAvailable));
-  if (machine_at_ && snapshot.at - *machine_at_ < kMachinePeriod) return news;
-  machine_at_ = snapshot.at;
+  bool changed = update(capacity_.memory, capacity_of(snapshot, Signal::kMemoryAvailable));
+  changed |= update(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
+  changed |= update(capacity_.pids, capacity_of(snapshot, Signal::kPidAvailable));
+  if (machine_read_at_ && snapshot.at - *machine_read_at_ < kMachinePeriod) return changed;
+  machine_read_at_ = snapshot.at;
   Amounts machine = setup_.machine();
   if (machine.cpu && machine.cpu != capacity_.cpu) {
     capacity_.cpu = machine.cpu;
-    news = true;
+    changed = true;
   }
   if (machine.huge_pages != capacity_.huge_pages) {
     capacity_.huge_pages = std::move(machine.huge_pages);
-    news = true;
+    changed = true;
   }
-  return news;
+  return changed;
 }
 
 bool NodeStatusReporter::update_conditions(const Verdict& verdict) {
-  bool news = false;
+  bool changed = false;
   for (std::size_t i = 0; i < kConditions; ++i) {
     report::ConditionStatus& node_condition = conditions_[i];
     if (conditions_known_ && node_condition.holds == verdict.conditions[i]) continue;
     node_condition = {.holds = verdict.conditions[i], .since = setup_.wall_clock()};
-    news = true;
+    changed = true;
   }
   conditions_known_ = true;
-  return news;
+  return changed;
 }
 
 // What was worked out for the status on show is taken over from there.
 std::vector<PodOnNode> NodeStatusReporter::admitted_pods() const {
   const report::NodeStatusRef old = current();
   std::unordered_map<const Pod*, std::size_t> known;
-  for (std::size_t i = 0; old && i < shown_active_.size() && i < old->state.pods.size(); ++i)
-    known.emplace(shown_active_[i].get(), i);
+  for (std::size_t i = 0; old && i < published_pods_.size() && i < old->state.pods.size(); ++i)
+    known.emplace(published_pods_[i].get(), i);
   std::vector<PodOnNode> pods;
   for (const auto& pod : active_) {
     const auto same = known.find(pod.get());
@@ -158,9 +158,9 @@ report::NodeStatusRef NodeStatusReporter::build_status() const {
   auto status = std::make_shared<report::NodeStatus>();
   status->at = setup_.wall_clock();
   status->conditions = conditions_;
-  const std::int64_t pods = most_pods(terms_, capacity_);
+  const std::int64_t pods = max_pods_of(options_, capacity_);
   status->capacity = with_pods(resources(capacity_), pods);
-  const auto node = node_allocatable(capacity_, terms_.reserved, policy_.thresholds);
+  const auto node = node_allocatable(capacity_, options_.reserved, policy_.thresholds);
   if (node) {
     status->reserved = resources(node->reservation);
     status->allocatable = with_pods(resources(node->allocatable), pods);
@@ -168,8 +168,8 @@ report::NodeStatusRef NodeStatusReporter::build_status() const {
     status->error = invalid_node_allocatable(node.error());
   }
   NodeState& state = status->state;
-  state.name = terms_.name;
-  state.labels = terms_.labels;
+  state.name = options_.name;
+  state.labels = options_.labels;
   state.allocatable = counts_of(status->allocatable);
   for (const auto& taint : policy_.taints)
     state.taints.push_back(*taint);
@@ -177,21 +177,21 @@ report::NodeStatusRef NodeStatusReporter::build_status() const {
     state.conditions[i] = conditions_[i].holds;
   state.pods = admitted_pods();
   status->requested = quantities(requested(state));
-  status->limits = quantities(limited(state));
+  status->limits = quantities(total_limits(state));
   return status;
 }
 
-void NodeStatusReporter::show(report::NodeStatusRef status) {
+void NodeStatusReporter::publish(report::NodeStatusRef status) {
   {
     const std::lock_guard lock(mutex_);
-    shown_ = status;
+    current_ = status;
   }
   setup_.on_change(status);
 }
 
 report::NodeStatusRef NodeStatusReporter::current() const {
   const std::lock_guard lock(mutex_);
-  return shown_;
+  return current_;
 }
 
 }  // namespace headroom::daemon

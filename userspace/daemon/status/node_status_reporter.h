@@ -38,7 +38,7 @@ class NodeStatusReporter final : public Reporter {
     std::function<void(const report::NodeStatusRef&)> on_change;
     // With it, what it was put together from; may be empty. Likewise.
     std::function<void(const Amounts& capacity, const std::vector<std::shared_ptr<const Pod>>&)>
-        on_stock{};
+        on_capacity{};
     // The CPUs and huge pages there are; the rest of the capacity comes with the signals.
     std::function<Amounts()> machine;
     std::function<report::Seconds()> wall_clock;
@@ -46,7 +46,7 @@ class NodeStatusReporter final : public Reporter {
   explicit NodeStatusReporter(Setup setup) : setup_(std::move(setup)) {}
 
   // From now on.
-  void adopt(NodeOptions terms, const Policy& policy);
+  void reconfigure(NodeOptions options, const Policy& policy);
 
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) override;
@@ -60,27 +60,27 @@ class NodeStatusReporter final : public Reporter {
  private:
   using Active = std::vector<std::shared_ptr<const Pod>>;
 
-  void look(const Snapshot& snapshot, const Verdict& verdict);
+  void refresh(const Snapshot& snapshot, const Verdict& verdict);
   bool update_pods(const Snapshot& snapshot);
-  bool are_active(std::span<const PodReading> pods) const;
+  bool is_active_unchanged(std::span<const PodReading> pods) const;
   bool update_capacity(const Snapshot& snapshot);
   bool update_conditions(const Verdict& verdict);
   report::NodeStatusRef build_status() const;
   std::vector<PodOnNode> admitted_pods() const;
-  void show(report::NodeStatusRef status);
+  void publish(report::NodeStatusRef status);
 
   const Setup setup_;
-  NodeOptions terms_;
+  NodeOptions options_;
   Policy policy_;
   bool stale_ = true;
   Amounts capacity_;
-  std::optional<Instant> machine_at_;
+  std::optional<Instant> machine_read_at_;
   std::array<report::ConditionStatus, kConditions> conditions_{};
   bool conditions_known_ = false;
   Active active_;
-  Active shown_active_;  // in step with the pods of the status on show
+  Active published_pods_;  // in step with the pods of the status on show
   mutable std::mutex mutex_;
-  report::NodeStatusRef shown_;
+  report::NodeStatusRef current_;
 };
 
 }  // namespace headroom::daemon

@@ -11,10 +11,10 @@
 
 namespace headroom::daemon {
 
-StatusFile::StatusFile(std::filesystem::path path, std::chrono::milliseconds every)
-    : path_(std::move(path)), every_(every), thread_([this] { run(); }) {}
+NodeStatusWriter::NodeStatusWriter(std::filesystem::path path, std::chrono::milliseconds min_period)
+    : path_(std::move(path)), min_period_(min_period), thread_([this] { run(); }) {}
 
-StatusFile::~StatusFile() {
+NodeStatusWriter::~NodeStatusWriter() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -23,7 +23,7 @@ StatusFile::~StatusFile() {
   thread_.join();
 }
 
-void StatusFile::submit(report::NodeStatusRef status) {
+void NodeStatusWriter::submit(report::NodeStatusRef status) {
   {
     const std::lock_guard lock(mutex_);
     next_ = std::move(status);
@@ -31,7 +31,7 @@ void StatusFile::submit(report::NodeStatusRef status) {
   changed_.notify_one();
 }
 
-void StatusFile::run() {
+void NodeStatusWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return next_ || stop_; });
@@ -40,11 +40,11 @@ void StatusFile::run() {
     lock.unlock();
     write(*status);
     lock.lock();
-    changed_.wait_for(lock, every_, [this] { return stop_; });
+    changed_.wait_for(lock, min_period_, [this] { return stop_; });
   }
 }
 
-void StatusFile::write(const report::NodeStatus& status) {
+void NodeStatusWriter::write(const report::NodeStatus& status) {
   Result<> result;
   try {
     constexpr mode_t kReadable = 0644;
@@ -56,9 +56,9 @@ void StatusFile::write(const report::NodeStatus& status) {
     result = failure("write " + path_.string() + ": " + e.what());
   }
   ++(result ? written_ : failed_);
-  if (!result && !complained_)
+  if (!result && !failure_logged_)
     log::error("{}: the node's status file is out of date", result.error().what);
-  complained_ = !result;
+  failure_logged_ = !result;
 }
 
 }  // namespace headroom::daemon

@@ -17,15 +17,16 @@
 
 namespace headroom::daemon {
 
-class StatusFile {
+class NodeStatusWriter {
  public:
-  static constexpr std::chrono::milliseconds kEvery{1000};
+  static constexpr std::chrono::milliseconds kMinPeriod{1000};
 
-  explicit StatusFile(std::filesystem::path path, std::chrono::milliseconds every = kEvery);
+  explicit NodeStatusWriter(std::filesystem::path path,
+                            std::chrono::milliseconds min_period = kMinPeriod);
   // Writes what is still to be written.
-  ~StatusFile();
-  StatusFile(const StatusFile&) = delete;
-  StatusFile& operator=(const StatusFile&) = delete;
+  ~NodeStatusWriter();
+  NodeStatusWriter(const NodeStatusWriter&) = delete;
+  NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
 
   // Takes the place of what is not yet written. Any thread; never waits for the disk.
   void submit(report::NodeStatusRef status);
@@ -38,10 +39,10 @@ class StatusFile {
   void write(const report::NodeStatus& status);
 
   const std::filesystem::path path_;
-  const std::chrono::milliseconds every_;
+  const std::chrono::milliseconds min_period_;
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> failed_{0};
-  bool complained_ = false;
+  bool failure_logged_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   report::NodeStatusRef next_;

@@ -12,7 +12,7 @@ thread_local std::uint64_t allocations = 0;
 
 }  // namespace
 
-std::uint64_t allocations_on_this_thread() {
+std::uint64_t thread_allocation_count() {
   return allocations;
 }
 

@@ -8,6 +8,6 @@
 namespace headroom::daemon {
 
 // malloc, calloc, realloc, aligned and operator new, counted per thread.
-std::uint64_t allocations_on_this_thread();
+std::uint64_t thread_allocation_count();
 
 }  // namespace headroom::daemon

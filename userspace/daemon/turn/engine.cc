@@ -8,34 +8,34 @@ namespace headroom::daemon {
 namespace {
 
 // More than this many decisions in one turn cannot happen: the condemned, and one more.
-constexpr std::size_t kRoom = 64;
+constexpr std::size_t kReserved = 64;
 
 }  // namespace
 
 Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter,
-               TurnMeter meter, SweepSchedule pace, OnCost on_cost)
+               TurnMeter meter, SweepSchedule sweep_scheduler, OnTurnCost on_turn_cost)
     : policy_(std::move(policy)),
       observer_(&observer),
       actuator_(&actuator),
       reporter_(&reporter),
       meter_(meter),
-      on_cost_(std::move(on_cost)),
-      sweep_schedule_(pace) {
+      on_turn_cost_(std::move(on_turn_cost)),
+      sweep_schedule_(sweep_scheduler) {
   // Grown before they are needed: the kill path allocates nothing.
   for (History* history : {&history_, &verdict_.after}) {
-    history->victims.reserve(kRoom);
-    history->partial_evictions.reserve(kRoom);
+    history->victims.reserve(kReserved);
+    history->partial_evictions.reserve(kReserved);
     history->thresholds.reserve(policy_.thresholds.size());
   }
-  verdict_.decisions.reserve(kRoom);
-  verdict_.eviction_ends.reserve(kRoom);
+  verdict_.decisions.reserve(kReserved);
+  verdict_.eviction_ends.reserve(kReserved);
   verdict_.thresholds.reserve(policy_.thresholds.size());
-  outcomes_.reserve(kRoom);
+  outcomes_.reserve(kReserved);
 }
 
 Snapshot Engine::take_snapshot(SnapshotScope depth) {
   const Snapshot snapshot = observer_->take_snapshot(depth);
-  meter_.looked(depth);
+  meter_.snapshot_done(depth);
   judge(policy_, snapshot, history_, verdict_);
   meter_.judged();
   return snapshot;
@@ -43,8 +43,8 @@ Snapshot Engine::take_snapshot(SnapshotScope depth) {
 
 Instant Engine::turn(Instant now, report::WakeSource wake) {
   meter_.start(wake);
-  actuator_->collect(ended_);
-  for (const Outcome& outcome : ended_)
+  actuator_->collect(finished_);
+  for (const Outcome& outcome : finished_)
     record_outcome(outcome, history_);
   Snapshot snapshot =
       take_snapshot(now >= sweep_schedule_.due() ? SnapshotScope::kCgroups : SnapshotScope::kNode);
@@ -56,11 +56,11 @@ Instant Engine::turn(Instant now, report::WakeSource wake) {
   }
   act(snapshot);
   meter_.acted();
-  outcomes_.insert(outcomes_.begin(), ended_.begin(), ended_.end());
+  outcomes_.insert(outcomes_.begin(), finished_.begin(), finished_.end());
   if (verdict_.measure_disks) observer_->measure_disks();
   if (snapshot.cgroups) sweep_schedule_.record_sweep(snapshot.at, policy_.sweep_period);
   meter_.planned(sweep_schedule_.period());
-  on_cost_(meter_.cost());
+  on_turn_cost_(meter_.cost());
   reporter_->report_turn(snapshot, verdict_, outcomes_);
   std::swap(history_, verdict_.after);
   if (snapshot.cgroups) verdict_.ranking.reserve(snapshot.pods.size());
@@ -68,7 +68,7 @@ Instant Engine::turn(Instant now, report::WakeSource wake) {
 }
 
 void Engine::act(const Snapshot& snapshot) {
-  if (snapshot.cgroups) actuator_->arm(snapshot.pods);
+  if (snapshot.cgroups) actuator_->update_kill_fds(snapshot.pods);
   outcomes_.clear();
   for (const Decision& decision : verdict_.decisions) {
     outcomes_.push_back(actuator_->act(decision));
@@ -85,7 +85,7 @@ void Engine::resume(std::vector<TaintTimer> timers) {
   history_.taint_timers = std::move(timers);
 }
 
-void Engine::adopt(Policy policy) {
+void Engine::reconfigure(Policy policy) {
   history_ = carry_over(policy_, history_, policy);
   policy_ = std::move(policy);
   sweep_schedule_.reset();  // what it makes of every pod is seen at once

@@ -17,9 +17,9 @@ namespace headroom::daemon {
 class Engine {
  public:
   // `on_cost` is told what the turn took before the reporter is told what happened in it.
-  using OnCost = std::function<void(const report::TurnCost&)>;
+  using OnTurnCost = std::function<void(const report::TurnCost&)>;
   Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter, TurnMeter meter,
-         SweepSchedule pace, OnCost on_cost);
+         SweepSchedule sweep_scheduler, OnTurnCost on_turn_cost);
 
   // Returns when the next turn is due.
   Instant turn(Instant now, report::WakeSource wake = report::WakeSource::kTimer);
@@ -29,9 +29,9 @@ class Engine {
   // Pods whose tolerationSeconds run on.
   void resume(std::vector<TaintTimer> timers);
   // Takes effect at the next turn; what still applies of the history stays.
-  void adopt(Policy policy);
+  void reconfigure(Policy policy);
   // Something happened among the cgroups: they are read again no later than this.
-  void sweep_by(Instant at) { sweep_schedule_.advance_to(at); }
+  void request_sweep_by(Instant at) { sweep_schedule_.advance_to(at); }
   // What the loop may take of one CPU.
   void set_cpu_budget(double budget) { sweep_schedule_.set_cpu_budget(budget); }
   // The actuator in force (dry or real).
@@ -55,11 +55,11 @@ class Engine {
   Actuator* actuator_;
   Reporter* reporter_;
   TurnMeter meter_;
-  OnCost on_cost_;
+  OnTurnCost on_turn_cost_;
   History history_;
   Verdict verdict_;
   std::vector<Outcome> outcomes_;
-  std::vector<Outcome> ended_;  // of what former turns started
+  std::vector<Outcome> finished_;  // of what former turns started
   SweepSchedule sweep_schedule_;
 };
 

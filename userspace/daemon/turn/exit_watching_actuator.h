@@ -15,10 +15,13 @@ namespace headroom::daemon {
 class ExitWatchingActuator final : public Actuator {
  public:
   // `watch` may be null: then nothing is told.
-  ExitWatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch, FailsafeList& standby)
-      : actuator_(&actuator), watch_(watch), failsafe_list_(&standby) {}
+  ExitWatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch,
+                       FailsafeList& failsafe_list)
+      : actuator_(&actuator), watch_(watch), failsafe_list_(&failsafe_list) {}
 
-  void arm(std::span<const PodReading> pods) override { actuator_->arm(pods); }
+  void update_kill_fds(std::span<const PodReading> pods) override {
+    actuator_->update_kill_fds(pods);
+  }
   // Before the kill, so that the first exit is not missed; the map has its room already.
   Outcome act(const Decision& decision) override {
     // Of one process its own descriptor tells.

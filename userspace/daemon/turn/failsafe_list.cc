@@ -35,9 +35,9 @@ FailsafeList::FailsafeList(Reporter& next, act::HostActuator& actuator,
                  .now = &observe::now,
                  .reaper = &actuator.reaper()}) {}
 
-void FailsafeList::adopt(const Policy& policy) {
+void FailsafeList::reconfigure(const Policy& policy) {
   policy_ = policy;
-  listed_.reset();
+  updated_at_.reset();
   first_.reset();
   // The old list was chosen by the old policy, and the new one may have no hard threshold at all.
   // The next sweep, which follows at once, makes the new list.
@@ -48,10 +48,10 @@ void FailsafeList::report_turn(const Snapshot& snapshot, const Verdict& verdict,
                                std::span<const Outcome> outcomes) {
   next_.report_turn(snapshot, verdict, outcomes);
   if (!snapshot.cgroups) return;
-  if (listed_ && snapshot.at - *listed_ < kPeriod && !snapshot.cgroups_changed) return;
+  if (updated_at_ && snapshot.at - *updated_at_ < kPeriod && !snapshot.cgroups_changed) return;
   const auto limit = hard_limit(policy_, verdict);
   if (!limit) return;
-  listed_ = snapshot.at;
+  updated_at_ = snapshot.at;
   const auto list = judge_eviction::rank_for_failsafe(policy_, snapshot, verdict.after, kMax);
   first_ = list.empty() ? nullptr : list.front().pod;
   on_list_(snapshot, list);

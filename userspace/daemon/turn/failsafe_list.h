@@ -29,7 +29,7 @@ class FailsafeList final : public Reporter {
   FailsafeList(Reporter& next, act::HostActuator& actuator,
                const std::filesystem::path& cgroup_root, OnList on_list);
 
-  void adopt(const Policy& policy);
+  void reconfigure(const Policy& policy);
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) override;
 
@@ -47,7 +47,7 @@ class FailsafeList final : public Reporter {
   act::HostActuator& actuator_;
   const OnList on_list_;
   Policy policy_;
-  std::optional<Instant> listed_;
+  std::optional<Instant> updated_at_;
   std::shared_ptr<const Pod> first_;
   observe::NodeSource memory_;  // the sentinel's own
   act::Sentinel sentinel_;

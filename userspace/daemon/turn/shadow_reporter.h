@@ -14,14 +14,14 @@ class ShadowReporter final : public Reporter {
       : next_(&next), policy_(std::move(policy)) {}
 
   // Its clocks begin anew, as a kubelet's do that is restarted for another configuration.
-  void adopt(const Policy& policy) {
+  void reconfigure(const Policy& policy) {
     policy_ = policy;
     state_ = {};
   }
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) override {
-    shadow(policy_, snapshot, verdict, state_, sight_);
-    next_->record_shadow(sight_);
+    shadow(policy_, snapshot, verdict, state_, shadow_result_);
+    next_->record_shadow(shadow_result_);
     next_->report_turn(snapshot, verdict, outcomes);
   }
 
@@ -29,7 +29,7 @@ class ShadowReporter final : public Reporter {
   report::NodeReporter* next_;
   Policy policy_;
   ShadowState state_;
-  ShadowResult sight_;
+  ShadowResult shadow_result_;
 };
 
 }  // namespace headroom::daemon

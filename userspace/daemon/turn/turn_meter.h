@@ -24,7 +24,7 @@ class TurnMeter {
     began_ = before_acts_ = allocations_();
   }
   // The time since the last mark went into...
-  void looked(SnapshotScope scope) {
+  void snapshot_done(SnapshotScope scope) {
     cost_.snapshot += lap();
     if (scope != SnapshotScope::kNode) cost_.scope = SnapshotScope::kCgroups;
   }

@@ -27,13 +27,13 @@ std::int64_t wall_offset() {
 
 RecordingStream::RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t offset)
     : pipe_(std::move(pipe)), length_(length), wall_offset_(offset) {
-  waiting_.reserve(kRoom);
+  buffer_.reserve(kCapacity);
   writer_ = std::thread([this] { run(); });
 }
 
 RecordingStream::~RecordingStream() {
   stop_ = true;
-  news_.notify_one();
+  data_ready_.notify_one();
   writer_.join();
 }
 
@@ -41,32 +41,32 @@ RecordingStream::~RecordingStream() {
 bool RecordingStream::push() {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() + frame_.size() > kRoom) return false;
-    waiting_ += frame_;
+    if (buffer_.size() + frame_.size() > kCapacity) return false;
+    buffer_ += frame_;
   }
-  news_.notify_one();
+  data_ready_.notify_one();
   return true;
 }
 
 // What the reader must know before the next turn: what this one leaves behind.
-void RecordingStream::begin(const Policy& policy, const Snapshot& snapshot,
-                            const Verdict& verdict) {
+void RecordingStream::write_baseline(const Policy& policy, const Snapshot& snapshot,
+                                     const Verdict& verdict) {
   frame_.clear();
   if (!until_) {
     until_ = snapshot.at + length_;
     recording::TapeWriter::header(frame_, {HEADROOM_VERSION, wall_offset_});
   }
   tape_.baseline(frame_, snapshot.at, policy, verdict.after, lost_since_);
-  based_ = push();
-  if (based_) lost_since_ = 0;
+  has_baseline_ = push();
+  if (has_baseline_) lost_since_ = 0;
 }
 
-bool RecordingStream::take(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
-                           std::span<const Outcome> outcomes) {
+bool RecordingStream::write_turn(const Policy& policy, const Snapshot& snapshot,
+                                 const Verdict& verdict, std::span<const Outcome> outcomes) {
   if (done_) return false;
   last_ = snapshot.at;
   if (!until_) {
-    begin(policy, snapshot, verdict);
+    write_baseline(policy, snapshot, verdict);
     return true;
   }
   frame_.clear();
@@ -75,19 +75,19 @@ bool RecordingStream::take(const Policy& policy, const Snapshot& snapshot, const
     push();
     return false;
   }
-  if (based_) tape_.turn(frame_, snapshot, verdict, outcomes);
-  if (based_ && push()) return true;
+  if (has_baseline_) tape_.turn(frame_, snapshot, verdict, outcomes);
+  if (has_baseline_ && push()) return true;
   ++lost_since_;
   ++lost_;
-  begin(policy, snapshot, verdict);
+  write_baseline(policy, snapshot, verdict);
   return true;
 }
 
 void RecordingStream::change(const Policy& policy) {
-  if (!based_) return;
+  if (!has_baseline_) return;
   frame_.clear();
   tape_.change(frame_, last_, policy);
-  based_ = push();
+  has_baseline_ = push();
 }
 
 void RecordingStream::close() {
@@ -95,7 +95,7 @@ void RecordingStream::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
-  news_.notify_one();
+  data_ready_.notify_one();
 }
 
 void RecordingStream::run() {
@@ -106,12 +106,12 @@ void RecordingStream::run() {
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   std::string bytes;
-  bytes.reserve(kRoom);
+  bytes.reserve(kCapacity);
   for (bool more = true; more;) {
     {
       std::unique_lock lock(mutex_);
-      news_.wait(lock, [&] { return stop_ || closed_ || !waiting_.empty(); });
-      std::swap(bytes, waiting_);
+      data_ready_.wait(lock, [&] { return stop_ || closed_ || !buffer_.empty(); });
+      std::swap(bytes, buffer_);
       more = !stop_ && !closed_;
     }
     if (!write_all(bytes)) break;
@@ -141,51 +141,51 @@ bool RecordingStream::write_all(const std::string& bytes) {
 }
 
 Result<std::string> TurnRecorder::start(Fd pipe, std::chrono::seconds length) {
-  if (length < std::chrono::seconds(1) || length > kLongest)
-    return failure(fmt::format("a recording lasts from 1 s to {} s", kLongest.count()));
+  if (length < std::chrono::seconds(1) || length > kMaxDuration)
+    return failure(fmt::format("a recording lasts from 1 s to {} s", kMaxDuration.count()));
   // So that a reader who is slow holds up the recording alone, and one who is gone is noticed.
   const int flags = ::fcntl(pipe.get(), F_GETFL);
   if (flags < 0 || ::fcntl(pipe.get(), F_SETFL, flags | O_NONBLOCK) < 0)
     return errno_failure("prepare the pipe of the recording", errno);
   const std::lock_guard lock(mutex_);
-  if (feed_ && !feed_->done())
+  if (stream_ && !stream_->done())
     return failure("a recording is under way; try again when it is over");
-  feed_ = std::make_shared<RecordingStream>(std::move(pipe), length, wall_offset());
+  stream_ = std::make_shared<RecordingStream>(std::move(pipe), length, wall_offset());
   active_ = true;
   return fmt::format(R"({{"seconds":{}}})", length.count());
 }
 
-std::shared_ptr<RecordingStream> TurnRecorder::feed() {
+std::shared_ptr<RecordingStream> TurnRecorder::stream() {
   const std::lock_guard lock(mutex_);
-  return feed_;
+  return stream_;
 }
 
 // Unless another has begun meanwhile.
-void TurnRecorder::leave(const std::shared_ptr<RecordingStream>& over) {
-  over->close();
+void TurnRecorder::finish(const std::shared_ptr<RecordingStream>& finished) {
+  finished->close();
   const std::lock_guard lock(mutex_);
-  if (feed_ == over) active_ = false;
+  if (stream_ == finished) active_ = false;
 }
 
-void TurnRecorder::adopt(const Policy& policy) {
+void TurnRecorder::reconfigure(const Policy& policy) {
   policy_ = policy;
-  if (active_) feed()->change(policy);
+  if (active_) stream()->change(policy);
 }
 
 void TurnRecorder::report_turn(const Snapshot& snapshot, const Verdict& verdict,
                                std::span<const Outcome> outcomes) {
   next_->report_turn(snapshot, verdict, outcomes);
   if (!active_) return;
-  const std::shared_ptr<RecordingStream> under_way = feed();
-  const std::uint64_t lost = under_way->lost();
-  bool goes_on = false;
+  const std::shared_ptr<RecordingStream> active = stream();
+  const std::uint64_t lost = active->lost();
+  bool continues = false;
   try {
-    goes_on = under_way->take(policy_, snapshot, verdict, outcomes);
+    continues = active->write_turn(policy_, snapshot, verdict, outcomes);
   } catch (const std::exception&) {
     // Out of memory: the recording is cut short, which its reader sees.
   }
-  lost_ += under_way->lost() - lost;
-  if (!goes_on) leave(under_way);
+  lost_ += active->lost() - lost;
+  if (!continues) finish(active);
 }
 
 }  // namespace headroom::daemon

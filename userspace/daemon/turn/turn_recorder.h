@@ -28,7 +28,7 @@ namespace headroom::daemon {
 // One recording under way: the loop puts in, a thread takes out.
 class RecordingStream {
  public:
-  static constexpr std::size_t kRoom = std::size_t{4} << 20;
+  static constexpr std::size_t kCapacity = std::size_t{4} << 20;
   // A reader who takes nothing for so long has given up.
   static constexpr std::chrono::seconds kStallLimit{10};
 
@@ -38,8 +38,8 @@ class RecordingStream {
   RecordingStream& operator=(const RecordingStream&) = delete;
 
   // The loop's thread. False: it is over.
-  bool take(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
-            std::span<const Outcome> outcomes);
+  bool write_turn(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+                  std::span<const Outcome> outcomes);
   void change(const Policy& policy);
   // Nothing more is put in.
   void close();
@@ -50,7 +50,7 @@ class RecordingStream {
 
  private:
   bool push();
-  void begin(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
+  void write_baseline(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
   void run();
   bool write_all(const std::string& bytes);
 
@@ -61,14 +61,14 @@ class RecordingStream {
   recording::TapeWriter tape_;
   std::string frame_;
   std::optional<Instant> until_;
-  Instant last_;        // turn
-  bool based_ = false;  // the reader knows policy and history
+  Instant last_;               // turn
+  bool has_baseline_ = false;  // the reader knows policy and history
   std::uint64_t lost_since_ = 0;
   std::atomic<std::uint64_t> lost_{0};
   // Shared.
   std::mutex mutex_;
-  std::condition_variable news_;
-  std::string waiting_;
+  std::condition_variable data_ready_;
+  std::string buffer_;
   bool closed_ = false;  // nothing more is put in
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};
@@ -77,7 +77,7 @@ class RecordingStream {
 
 class TurnRecorder final : public Reporter {
  public:
-  static constexpr std::chrono::seconds kLongest = std::chrono::hours(24);
+  static constexpr std::chrono::seconds kMaxDuration = std::chrono::hours(24);
 
   TurnRecorder(Reporter& next, Policy policy) : next_(&next), policy_(std::move(policy)) {}
 
@@ -85,22 +85,22 @@ class TurnRecorder final : public Reporter {
   Result<std::string> start(Fd pipe, std::chrono::seconds length);
 
   // The loop's thread.
-  void adopt(const Policy& policy);
+  void reconfigure(const Policy& policy);
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes) override;
   // Turns that are in no recording, of all recordings.
   std::uint64_t lost() const { return lost_; }
 
  private:
-  std::shared_ptr<RecordingStream> feed();
-  void leave(const std::shared_ptr<RecordingStream>& over);
+  std::shared_ptr<RecordingStream> stream();
+  void finish(const std::shared_ptr<RecordingStream>& finished);
 
   Reporter* next_;
   Policy policy_;
   std::uint64_t lost_ = 0;
   std::atomic<bool> active_{false};
   std::mutex mutex_;
-  std::shared_ptr<RecordingStream> feed_;
+  std::shared_ptr<RecordingStream> stream_;
 };
 
 }  // namespace headroom::daemon

@@ -44,7 +44,7 @@ bool holds(const LabelRequirement& requirement, const std::string* label) {
   return false;
 }
 
-bool everywhere(const std::string& address) {
+bool is_wildcard_address(const std::string& address) {
   return address.empty() || address == "0.0.0.0" || address == "::";
 }
 
@@ -75,7 +75,8 @@ bool selects(const Placement& placement, const NodeState& node) {
 
 bool conflict(const HostPort& a, const HostPort& b) {
   return a.port == b.port && a.protocol == b.protocol &&
-         (a.address == b.address || everywhere(a.address) || everywhere(b.address));
+         (a.address == b.address || is_wildcard_address(a.address) ||
+          is_wildcard_address(b.address));
 }
 
 bool ports_free(const PodOnNode& pod, const NodeState& node) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kScoredMilliCpu = 100;
 constexpr std::int64_t kScoredMemory = std::int64_t{200} << 20;
 
-void fill_in(std::vector<Container>& containers) {
+void add_default_requests(std::vector<Container>& containers) {
   for (Container& container : containers) {
     container.requests.try_emplace("cpu", Quantity::of_milli(kScoredMilliCpu));
     container.requests.try_emplace("memory", Quantity::of(kScoredMemory));
@@ -20,8 +20,8 @@ void fill_in(std::vector<Container>& containers) {
 }
 
 ResourceCounts scored_requests(Pod pod) {
-  fill_in(pod.init_containers);
-  fill_in(pod.containers);
+  add_default_requests(pod.init_containers);
+  add_default_requests(pod.containers);
   const ResourceCounts all = counts_of(pod_requests(pod));
   return {{"cpu", of(all, "cpu")}, {"memory", of(all, "memory")}};
 }
@@ -53,7 +53,7 @@ ResourceCounts requested(const NodeState& node, std::string_view excluded_uid) {
   return sum;
 }
 
-ResourceCounts limited(const NodeState& node) {
+ResourceCounts total_limits(const NodeState& node) {
   ResourceCounts sum;
   for (const PodOnNode& pod : node.pods)
     add(sum, pod.limits);

@@ -48,7 +48,7 @@ struct NodeState {
 ResourceCounts requested(const NodeState& node, std::string_view excluded_uid = {});
 
 // What all pods may use at the most, as far as they are limited.
-ResourceCounts limited(const NodeState& node);
+ResourceCounts total_limits(const NodeState& node);
 
 // The operator's and the conditions'.
 std::vector<Taint> all_taints(const NodeState& node);

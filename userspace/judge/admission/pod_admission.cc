@@ -13,11 +13,11 @@
 namespace headroom {
 namespace {
 
-Refusal predicate(const char* name, const std::string& what) {
+AdmitFailure predicate(const char* name, const std::string& what) {
   return {name, "Predicate " + std::string(name) + " failed: " + what};
 }
 
-Refusal refusal(Shortage shortage) {
+AdmitFailure refusal(Shortage shortage) {
   if (!shortage.capacity)
     return {"Unknown" + shortage.resource,
             "It is not known how much " + shortage.resource + " this node can give.",
@@ -29,8 +29,8 @@ Refusal refusal(Shortage shortage) {
   return {"OutOf" + shortage.resource, std::move(message), std::move(shortage)};
 }
 
-void check_place(const Pod& pod, const PodOnNode& wanted, const NodeState& node,
-                 Admission& admission) {
+void check_node_match(const Pod& pod, const PodOnNode& wanted, const NodeState& node,
+                      Admission& admission) {
   const Placement& placement = pod.placement;
   auto& refusals = admission.refusals;
   if (!selects(placement, node))
@@ -57,46 +57,47 @@ void check_taints(const Pod& pod, const NodeState& node, Admission& admission) {
 }
 
 // Only resources can be made by displacing others.
-bool only_shortages(const std::vector<Refusal>& refusals) {
+bool only_shortages(const std::vector<AdmitFailure>& refusals) {
   return !refusals.empty() &&
          std::all_of(refusals.begin(), refusals.end(),
-                     [](const Refusal& each) { return each.shortage.has_value(); });
+                     [](const AdmitFailure& each) { return each.shortage.has_value(); });
 }
 
 void preempt(const PodOnNode& wanted, const NodeState& node, Admission& admission) {
   std::vector<Shortage> missing;
-  for (const Refusal& each : admission.refusals)
+  for (const AdmitFailure& each : admission.refusals)
     missing.push_back(*each.shortage);
-  auto victims = victims_for(wanted, node, missing);
+  auto victims = select_preemption_victims(wanted, node, missing);
   if (!victims) return;
-  admission.preempts = std::move(*victims);
+  admission.preempted = std::move(*victims);
   admission.resolved_by_preemption = std::exchange(admission.refusals, {});
 }
 
 }  // namespace
 
-std::optional<Refusal> pressure_refusal(const Pod& pod,
-                                        const std::array<bool, kConditions>& conditions) {
-  std::string holding;
+std::optional<AdmitFailure> pressure_failure(const Pod& pod,
+                                             const std::array<bool, kConditions>& conditions) {
+  std::string active_conditions;
   for (std::size_t i = 0; i < kConditions; ++i)
-    if (conditions[i]) holding.append(holding.empty() ? "" : " ").append(kConditionNames[i]);
-  if (holding.empty() || is_critical(pod)) return std::nullopt;
+    if (conditions[i])
+      active_conditions.append(active_conditions.empty() ? "" : " ").append(kConditionNames[i]);
+  if (active_conditions.empty() || is_critical(pod)) return std::nullopt;
   // BestEffort pods fill memory unasked; of all others it is known what they want.
-  if (holding == name(Condition::kMemoryPressure) &&
+  if (active_conditions == name(Condition::kMemoryPressure) &&
       (qos_class(pod) != QosClass::kBestEffort ||
        tolerates(pod, taint_of(Condition::kMemoryPressure))))
     return std::nullopt;
-  return Refusal{"Evicted", "The node had condition: [" + holding + "]. "};
+  return AdmitFailure{"Evicted", "The node had condition: [" + active_conditions + "]. "};
 }
 
 Admission admit(const Pod& pod, const NodeState& node) {
   Admission admission;
-  if (auto pressure = pressure_refusal(pod, node.conditions))
+  if (auto pressure = pressure_failure(pod, node.conditions))
     admission.refusals.push_back(std::move(*pressure));
   const PodOnNode wanted = on_node(pod);
-  for (Shortage& shortage : shortages(wanted, node, Extended::kIgnoreUnknown))
+  for (Shortage& shortage : shortages(wanted, node, UnknownResources::kIgnoreUnknown))
     admission.refusals.push_back(refusal(std::move(shortage)));
-  check_place(pod, wanted, node, admission);
+  check_node_match(pod, wanted, node, admission);
   check_taints(pod, node, admission);
   if (wanted.critical && only_shortages(admission.refusals)) preempt(wanted, node, admission);
   admission.admitted = admission.refusals.empty();

@@ -17,26 +17,26 @@
 
 namespace headroom {
 
-struct Refusal {
+struct AdmitFailure {
   std::string reason;   // as in a rejected pod's status: "OutOfcpu", "NodeAffinity", "Evicted"
   std::string message;  // the kubelet's
   std::optional<Shortage> shortage{};
-  friend bool operator==(const Refusal&, const Refusal&) = default;
+  friend bool operator==(const AdmitFailure&, const AdmitFailure&) = default;
 };
 
 struct Admission {
   bool admitted = false;
-  std::vector<Refusal> refusals;  // none, if admitted
+  std::vector<AdmitFailure> refusals;  // none, if admitted
   // What spoke against a critical pod until it displaces these: indices into node.pods.
-  std::vector<Refusal> resolved_by_preemption;
-  std::vector<std::size_t> preempts;
+  std::vector<AdmitFailure> resolved_by_preemption;
+  std::vector<std::size_t> preempted;
   std::vector<Taint> untolerated_preferred;  // PreferNoSchedule taints it does not tolerate
 };
 
 Admission admit(const Pod& pod, const NodeState& node);
 
 // Under pressure (1.12): nothing, or why not.
-std::optional<Refusal> pressure_refusal(const Pod& pod,
-                                        const std::array<bool, kConditions>& conditions);
+std::optional<AdmitFailure> pressure_failure(const Pod& pod,
+                                             const std::array<bool, kConditions>& conditions);
 
 }  // namespace headroom

@@ -9,14 +9,14 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-std::int64_t given_back(const PodOnNode& pod, std::string_view resource) {
+std::int64_t freed_by(const PodOnNode& pod, std::string_view resource) {
   return resource == "pods" ? 1 : of(pod.requests, resource);
 }
 
 // What is still to be freed, resource by resource; never of none.
-class Need {
+class MissingResources {
  public:
-  Need(const NodeState& node, std::span<const Shortage> shortages) : node_(&node) {
+  MissingResources(const NodeState& node, std::span<const Shortage> shortages) : node_(&node) {
     for (const Shortage& shortage : shortages)
       left_.emplace_back(shortage.resource,
                          shortage.missing().value_or(std::numeric_limits<std::int64_t>::max()));
@@ -24,20 +24,20 @@ class Need {
 
   bool met() const { return left_.empty(); }
 
-  Need without(const Indices& pods) const {
-    Need need = *this;
+  MissingResources without(const Indices& pods) const {
+    MissingResources missing = *this;
     for (const std::size_t pod : pods)
-      for (auto& [resource, left] : need.left_)
-        left -= std::min(left, given_back(node_->pods[pod], resource));
-    std::erase_if(need.left_, [](const auto& entry) { return entry.second <= 0; });
-    return need;
+      for (auto& [resource, left] : missing.left_)
+        left -= std::min(left, freed_by(node_->pods[pod], resource));
+    std::erase_if(missing.left_, [](const auto& entry) { return entry.second <= 0; });
+    return missing;
   }
 
   // 0: this pod would do; 1 for every resource of which it gives back nothing.
   double distance(std::size_t pod) const {
     double sum = 0;
     for (const auto& [resource, left] : left_) {
-      const auto rest = static_cast<double>(left - given_back(node_->pods[pod], resource));
+      const auto rest = static_cast<double>(left - freed_by(node_->pods[pod], resource));
       if (rest > 0) sum += (rest / static_cast<double>(left)) * (rest / static_cast<double>(left));
     }
     return sum;
@@ -56,14 +56,14 @@ bool smaller(const PodOnNode& a, const PodOnNode& b) {
 }
 
 // The nearest, again and again, until nothing is missing. Of equals the smaller, then the first.
-std::optional<Indices> nearest(const NodeState& node, Indices pods, Need need) {
+std::optional<Indices> nearest(const NodeState& node, Indices pods, MissingResources missing) {
   Indices chosen;
-  while (!need.met()) {
+  while (!missing.met()) {
     if (pods.empty()) return std::nullopt;
     auto best = pods.begin();
-    double least = need.distance(*best);
+    double least = missing.distance(*best);
     for (auto it = best + 1; it != pods.end(); ++it) {
-      const double distance = need.distance(*it);
+      const double distance = missing.distance(*it);
       const bool nearer = distance < least;
       if (!nearer && !(distance == least && smaller(node.pods[*it], node.pods[*best]))) continue;
       best = it;
@@ -71,7 +71,7 @@ std::optional<Indices> nearest(const NodeState& node, Indices pods, Need need) {
     }
     chosen.push_back(*best);
     pods.erase(best);
-    need = need.without({chosen.back()});
+    missing = missing.without({chosen.back()});
   }
   return chosen;
 }
@@ -82,12 +82,12 @@ Indices joined(const Indices& a, const Indices& b) {
   return all;
 }
 
-struct Classes {
+struct PodsByQos {
   Indices guaranteed, burstable, best_effort;
 };
 
-Classes preemptable(const PodOnNode& pod, const NodeState& node) {
-  Classes classes;
+PodsByQos preemptible_pods(const PodOnNode& pod, const NodeState& node) {
+  PodsByQos classes;
   for (std::size_t i = 0; i < node.pods.size(); ++i) {
     const PodOnNode& other = node.pods[i];
     if ((!pod.uid.empty() && other.uid == pod.uid) || !may_preempt(pod, other)) continue;
@@ -112,18 +112,18 @@ bool may_preempt(const PodOnNode& pod, const PodOnNode& other) {
   return (pod.critical && !other.critical) || pod.priority > other.priority;
 }
 
-std::optional<Indices> victims_for(const PodOnNode& pod, const NodeState& node,
-                                   std::span<const Shortage> shortages) {
-  const Need need(node, shortages);
-  const Classes all = preemptable(pod, node);
+std::optional<Indices> select_preemption_victims(const PodOnNode& pod, const NodeState& node,
+                                                 std::span<const Shortage> shortages) {
+  const MissingResources missing(node, shortages);
+  const PodsByQos all = preemptible_pods(pod, node);
   const auto guaranteed =
-      nearest(node, all.guaranteed, need.without(joined(all.burstable, all.best_effort)));
+      nearest(node, all.guaranteed, missing.without(joined(all.burstable, all.best_effort)));
   if (!guaranteed) return std::nullopt;
   const auto burstable =
-      nearest(node, all.burstable, need.without(joined(all.best_effort, *guaranteed)));
+      nearest(node, all.burstable, missing.without(joined(all.best_effort, *guaranteed)));
   if (!burstable) return std::nullopt;
   const auto best_effort =
-      nearest(node, all.best_effort, need.without(joined(*burstable, *guaranteed)));
+      nearest(node, all.best_effort, missing.without(joined(*burstable, *guaranteed)));
   if (!best_effort) return std::nullopt;
   return joined(*guaranteed, joined(*burstable, *best_effort));
 }

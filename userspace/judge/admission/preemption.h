@@ -18,7 +18,7 @@ bool may_preempt(const PodOnNode& pod, const PodOnNode& other);
 // Indices into node.pods, in the order they were chosen: Guaranteed ones only for what all others
 // together would not free, Burstable before BestEffort likewise; among one class always the pod
 // nearest to what is still missing. Absent: not even all of them would do.
-std::optional<std::vector<std::size_t>> victims_for(const PodOnNode& pod, const NodeState& node,
-                                                    std::span<const Shortage> shortages);
+std::optional<std::vector<std::size_t>> select_preemption_victims(
+    const PodOnNode& pod, const NodeState& node, std::span<const Shortage> shortages);
 
 }  // namespace headroom

@@ -39,13 +39,14 @@ std::optional<std::int64_t> Shortage::missing() const {
   return saturating_sum(requested, used) - *capacity;
 }
 
-std::vector<Shortage> shortages(const PodOnNode& pod, const NodeState& node, Extended extended) {
+std::vector<Shortage> shortages(const PodOnNode& pod, const NodeState& node,
+                                UnknownResources unknown_resources) {
   const ResourceCounts used = requested(node, pod.uid);
   std::vector<Shortage> found;
   check(node, used, "pods", 1, found);
   for (const auto& [resource, count] : pod.requests) {
-    const bool others = extended == Extended::kIgnoreUnknown && is_extended(resource) &&
-                        !node.allocatable.contains(resource);
+    const bool others = unknown_resources == UnknownResources::kIgnoreUnknown &&
+                        is_extended(resource) && !node.allocatable.contains(resource);
     if (!others && resource != "pods") check(node, used, resource, count, found);
   }
   return found;

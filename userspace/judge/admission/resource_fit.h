@@ -23,13 +23,14 @@ struct Shortage {
 };
 
 // What becomes of extended resources that the node does not know.
-enum class Extended : std::uint8_t {
+enum class UnknownResources : std::uint8_t {
   kUnknownIsShort,  // the scheduler: no node like that
   kIgnoreUnknown,   // the kubelet: somebody else's business, such as the cluster's
 };
 
 // Every resource that does not suffice: "pods" first, then by name. What a pod asks nothing of, it
 // does not lack, however overcommitted.
-std::vector<Shortage> shortages(const PodOnNode& pod, const NodeState& node, Extended extended);
+std::vector<Shortage> shortages(const PodOnNode& pod, const NodeState& node,
+                                UnknownResources unknown_resources);
 
 }  // namespace headroom

@@ -15,36 +15,37 @@ namespace {
 constexpr std::array<std::string_view, 2> kScored{"cpu", "memory"};
 
 // What a resource would come to with the pod on the node, and what there is.
-struct Filling {
+struct ResourceUse {
   std::int64_t requested = 0;
   std::int64_t allocatable = 0;
 };
 
-Filling filling(const PodOnNode& wanted, const NodeState& node, ResourceCounts PodOnNode::*counts,
-                std::string_view resource) {
-  Filling filling{of(wanted.*counts, resource), of(node.allocatable, resource)};
+ResourceUse resource_use(const PodOnNode& wanted, const NodeState& node,
+                         ResourceCounts PodOnNode::*counts, std::string_view resource) {
+  ResourceUse resource_use{of(wanted.*counts, resource), of(node.allocatable, resource)};
   for (const PodOnNode& pod : node.pods) {
     if (!wanted.uid.empty() && pod.uid == wanted.uid) continue;
-    if (__builtin_add_overflow(filling.requested, of(pod.*counts, resource), &filling.requested))
-      return {filling.allocatable, filling.allocatable};  // full, whatever it is exactly
+    if (__builtin_add_overflow(resource_use.requested, of(pod.*counts, resource),
+                               &resource_use.requested))
+      return {resource_use.allocatable, resource_use.allocatable};  // full, whatever it is exactly
   }
-  return filling;
+  return resource_use;
 }
 
 // (allocatable − requested) × 100 / allocatable, which does not fit 64 bits for large disks.
-std::int64_t free_share(const Filling& filling) {
-  if (filling.requested > filling.allocatable) return 0;
+std::int64_t free_percentage(const ResourceUse& resource_use) {
+  if (resource_use.requested > resource_use.allocatable) return 0;
   __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(Wide{filling.allocatable - filling.requested} *
-                                   Scores::kMaxScore / filling.allocatable);
+  return static_cast<std::int64_t>(Wide{resource_use.allocatable - resource_use.requested} *
+                                   Scores::kMaxScore / resource_use.allocatable);
 }
 
 std::int64_t least_allocated(const PodOnNode& wanted, const NodeState& node) {
   std::int64_t sum = 0, weights = 0;
   for (const std::string_view resource : kScored) {
-    const Filling full = filling(wanted, node, &PodOnNode::scored_requests, resource);
+    const ResourceUse full = resource_use(wanted, node, &PodOnNode::scored_requests, resource);
     if (full.allocatable <= 0) continue;
-    sum += free_share(full);
+    sum += free_percentage(full);
     ++weights;
   }
   return weights == 0 ? 0 : sum / weights;
@@ -53,7 +54,7 @@ std::int64_t least_allocated(const PodOnNode& wanted, const NodeState& node) {
 std::int64_t balanced_allocation(const PodOnNode& wanted, const NodeState& node) {
   std::vector<double> shares;
   for (const std::string_view resource : kScored) {
-    const Filling full = filling(wanted, node, &PodOnNode::requests, resource);
+    const ResourceUse full = resource_use(wanted, node, &PodOnNode::requests, resource);
     if (full.allocatable <= 0) continue;
     const double share =
         static_cast<double>(full.requested) / static_cast<double>(full.allocatable);
@@ -116,33 +117,33 @@ std::vector<std::string> filter(const Pod& pod, const PodOnNode& wanted, const N
     reasons.emplace_back("node(s) didn't match Pod's node affinity/selector");
   if (!ports_free(wanted, node))
     reasons.emplace_back("node(s) didn't have free ports for the requested pod ports");
-  for (const Shortage& shortage : shortages(wanted, node, Extended::kUnknownIsShort))
+  for (const Shortage& shortage : shortages(wanted, node, UnknownResources::kUnknownIsShort))
     reasons.push_back(insufficient(shortage));
   return reasons;
 }
 
-PlacementResult place(const Pod& pod, std::span<const NodeState> nodes) {
+PlacementResult select_node(const Pod& pod, std::span<const NodeState> nodes) {
   const PodOnNode wanted = on_node(pod);
-  PlacementResult places;
+  PlacementResult selection;
   for (const NodeState& node : nodes) {
-    NodeCandidate& candidacy = places.nodes.emplace_back();
-    candidacy.reasons = filter(pod, wanted, node);
-    if (candidacy.reasons.empty())
-      candidacy.scores = Scores{.least_allocated = least_allocated(wanted, node),
+    NodeCandidate& candidate = selection.nodes.emplace_back();
+    candidate.reasons = filter(pod, wanted, node);
+    if (candidate.reasons.empty())
+      candidate.scores = Scores{.least_allocated = least_allocated(wanted, node),
                                 .balanced_allocation = balanced_allocation(wanted, node),
                                 .taint_toleration = count_untolerated(pod, node),
                                 .node_affinity = preference(pod, node)};
   }
-  normalize(places.nodes, &Scores::taint_toleration, true);
-  normalize(places.nodes, &Scores::node_affinity, false);
+  normalize(selection.nodes, &Scores::taint_toleration, true);
+  normalize(selection.nodes, &Scores::node_affinity, false);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto& scores = places.nodes[i].scores;
+    const auto& scores = selection.nodes[i].scores;
     if (!scores) continue;
-    const auto best = places.chosen;
-    if (!best || better(*scores, nodes[i].name, *places.nodes[*best].scores, nodes[*best].name))
-      places.chosen = i;
+    const auto best = selection.chosen;
+    if (!best || better(*scores, nodes[i].name, *selection.nodes[*best].scores, nodes[*best].name))
+      selection.chosen = i;
   }
-  return places;
+  return selection;
 }
 
 }  // namespace headroom

@@ -43,7 +43,7 @@ struct PlacementResult {
   std::optional<std::size_t> chosen;
 };
 
-PlacementResult place(const Pod& pod, std::span<const NodeState> nodes);
+PlacementResult select_node(const Pod& pod, std::span<const NodeState> nodes);
 
 // Why a node is out of the question: all reasons, in the scheduler's words.
 std::vector<std::string> filter(const Pod& pod, const PodOnNode& wanted, const NodeState& node);

@@ -16,29 +16,30 @@ bool alphanumeric(char c) {
 
 // Letters, digits, '-', '_' and '.', the first and the last of them a letter or a digit.
 bool is_name(std::string_view text) {
-  constexpr std::size_t kLongest = 63;
-  return !text.empty() && text.size() <= kLongest && alphanumeric(text.front()) &&
+  constexpr std::size_t kMaxLength = 63;
+  return !text.empty() && text.size() <= kMaxLength && alphanumeric(text.front()) &&
          alphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
            return alphanumeric(c) || c == '-' || c == '_' || c == '.';
          });
 }
 
 bool is_domain(std::string_view text) {
-  constexpr std::size_t kLongest = 253;
-  return !text.empty() && text.size() <= kLongest && alphanumeric(text.front()) &&
+  constexpr std::size_t kMaxLength = 253;
+  return !text.empty() && text.size() <= kMaxLength && alphanumeric(text.front()) &&
          alphanumeric(text.back()) && text.find("..") == std::string_view::npos &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (alphanumeric(c) && (c < 'A' || c > 'Z')) || c == '-' || c == '.';
          });
 }
 
-bool same_place(const Taint& a, const Taint& b) {
+bool same_key_and_effect(const Taint& a, const Taint& b) {
   return a.key == b.key && a.effect == b.effect;
 }
 
 void put(std::vector<Taint>& taints, const Taint& taint) {
-  const auto there = std::find_if(taints.begin(), taints.end(),
-                                  [&](const Taint& old) { return same_place(old, taint); });
+  const auto there = std::find_if(taints.begin(), taints.end(), [&](const Taint& old) {
+    return same_key_and_effect(old, taint);
+  });
   if (there == taints.end())
     taints.push_back(taint);
   else
@@ -58,7 +59,7 @@ std::string remove(std::vector<Taint>& taints, const TaintEdit& edit) {
 std::string add(std::vector<Taint>& taints, const TaintEdit& edit, bool overwrite) {
   const Taint taint{edit.key, edit.value, *edit.effect};
   for (const Taint& old : taints)
-    if (same_place(old, taint) && old != taint && !overwrite)
+    if (same_key_and_effect(old, taint) && old != taint && !overwrite)
       return "the node already has " + to_string(old) + "; --overwrite replaces it";
   put(taints, taint);
   return "";
@@ -67,7 +68,7 @@ std::string add(std::vector<Taint>& taints, const TaintEdit& edit, bool overwrit
 }  // namespace
 
 Result<TaintEdit> parse_taint_edit(std::string_view text) {
-  const auto wrong = [&] {
+  const auto syntax_error = [&] {
     return failure("\"" + std::string(text) + "\"" + std::string(kExpected));
   };
   std::string_view rest = text;
@@ -76,16 +77,16 @@ Result<TaintEdit> parse_taint_edit(std::string_view text) {
   if (edit.removes) rest.remove_suffix(1);
   if (const auto colon = rest.rfind(':'); colon != std::string_view::npos) {
     edit.effect = taint_effect_named(rest.substr(colon + 1));
-    if (!edit.effect) return wrong();
+    if (!edit.effect) return syntax_error();
     rest = rest.substr(0, colon);
   } else if (!edit.removes) {
-    return wrong();
+    return syntax_error();
   }
   const std::size_t equals = rest.find('=');
   edit.key = rest.substr(0, equals);
   if (equals != std::string_view::npos) edit.value = rest.substr(equals + 1);
-  const std::string objection = taint_error({edit.key, edit.value, TaintEffect::kNoSchedule});
-  if (!objection.empty()) return failure("\"" + std::string(text) + "\": " + objection);
+  const std::string error_text = taint_error({edit.key, edit.value, TaintEffect::kNoSchedule});
+  if (!error_text.empty()) return failure("\"" + std::string(text) + "\": " + error_text);
   return edit;
 }
 

@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::string_view kMemoryPressure = "node.kubernetes.io/memory-pressure";
 
-struct Known {
+struct DefaultToleration {
   std::string_view key;
   TaintEffect effect;
 };
 
 // What the DaemonSet controller adds to its pods (v1.32).
-constexpr std::array<Known, 6> kOfDaemonSets{{
+constexpr std::array<DefaultToleration, 6> kDaemonSetTolerations{{
     {"node.kubernetes.io/not-ready", TaintEffect::kNoExecute},
     {"node.kubernetes.io/unreachable", TaintEffect::kNoExecute},
     {"node.kubernetes.io/disk-pressure", TaintEffect::kNoSchedule},
@@ -25,14 +25,15 @@ constexpr std::array<Known, 6> kOfDaemonSets{{
     {"node.kubernetes.io/unschedulable", TaintEffect::kNoSchedule},
 }};
 
-bool given(const Pod& pod, const Taint& taint) {
+bool has_default_toleration(const Pod& pod, const Taint& taint) {
   if (taint.key == kMemoryPressure && taint.effect == TaintEffect::kNoSchedule &&
       qos_class(pod) != QosClass::kBestEffort)
     return true;
   return pod.placement.daemon_set &&
-         std::any_of(kOfDaemonSets.begin(), kOfDaemonSets.end(), [&](const Known& known) {
-           return known.key == taint.key && known.effect == taint.effect;
-         });
+         std::any_of(kDaemonSetTolerations.begin(), kDaemonSetTolerations.end(),
+                     [&](const DefaultToleration& known) {
+                       return known.key == taint.key && known.effect == taint.effect;
+                     });
 }
 
 // Gt and Lt: a value that is no integer tolerates nothing, on either side.
@@ -81,14 +82,14 @@ bool tolerates(const Pod& pod, const Taint& taint) {
   const auto& own = pod.placement.tolerations;
   return std::any_of(own.begin(), own.end(),
                      [&](const Toleration& toleration) { return tolerates(toleration, taint); }) ||
-         given(pod, taint);
+         has_default_toleration(pod, taint);
 }
 
 TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints) {
   TolerationTime toleration_time;
   for (const TaintRef& taint : taints) {
     if (taint->effect != TaintEffect::kNoExecute) continue;
-    bool tolerated = given(pod, *taint);
+    bool tolerated = has_default_toleration(pod, *taint);
     // Every toleration that matches has a say, and the shortest time wins.
     for (const Toleration& toleration : pod.placement.tolerations) {
       if (!tolerates(toleration, *taint)) continue;

@@ -72,20 +72,20 @@ Result<int> parse_percentage(std::string_view text) {
 
 std::optional<int> parse_qos_reserved(const StringMap& configured, Errors& errors) {
   std::optional<int> memory;
-  const auto complain = [&](const std::string& resource, const std::string& what) {
+  const auto add_error = [&](const std::string& resource, const std::string& what) {
     errors.push_back({"qosReserved", resource, "--qos-reserved value failed to parse: " + what});
   };
   for (const auto& [resource, text] : configured) {
     if (resource != "memory") {
-      complain(resource,
-               "cannot reserve " + double_quoted(resource) + " resource; only memory can be");
+      add_error(resource,
+                "cannot reserve " + double_quoted(resource) + " resource; only memory can be");
       continue;
     }
     if (const auto percent = parse_percentage(text))
       memory = *percent;
     else
-      complain(resource, "failed to parse percentage " + double_quoted(text) + " for " +
-                             double_quoted(resource) + " resource: " + percent.error().what);
+      add_error(resource, "failed to parse percentage " + double_quoted(text) + " for " +
+                              double_quoted(resource) + " resource: " + percent.error().what);
   }
   return memory;
 }

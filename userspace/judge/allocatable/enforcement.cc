@@ -17,22 +17,23 @@ constexpr std::string_view kPods = "pods";
 constexpr std::string_view kNone = "none";
 
 // One of the two reserves and the words it is spoken of in.
-struct Side {
+struct ReserveKind {
   std::string_view all;
   std::string_view compressible;
   std::string_view cgroup;  // as the kubelet's messages name the field
-  std::string AllocatableConfig::*told_cgroup;
+  std::string AllocatableConfig::*cgroup_setting;
   Reserve AllocatablePolicy::*reserve;
 
   bool has(std::string_view key) const { return key == all || key == compressible; }
 };
 
-constexpr Side kSystem{"system-reserved", "system-reserved-compressible",
-                       "systemReservedCgroup (--system-reserved-cgroup)",
-                       &AllocatableConfig::system_reserved_cgroup, &AllocatablePolicy::system};
-constexpr Side kKube{"kube-reserved", "kube-reserved-compressible",
-                     "kubeReservedCgroup (--kube-reserved-cgroup)",
-                     &AllocatableConfig::kube_reserved_cgroup, &AllocatablePolicy::kube};
+constexpr ReserveKind kSystem{"system-reserved", "system-reserved-compressible",
+                              "systemReservedCgroup (--system-reserved-cgroup)",
+                              &AllocatableConfig::system_reserved_cgroup,
+                              &AllocatablePolicy::system};
+constexpr ReserveKind kKube{"kube-reserved", "kube-reserved-compressible",
+                            "kubeReservedCgroup (--kube-reserved-cgroup)",
+                            &AllocatableConfig::kube_reserved_cgroup, &AllocatablePolicy::kube};
 
 bool contains(const AllocatableConfig& configured, std::string_view key) {
   return std::find(configured.enforce.begin(), configured.enforce.end(), key) !=
@@ -44,26 +45,29 @@ class Rules {
   Rules(const AllocatableConfig& configured, std::vector<SettingError>& errors)
       : configured_(configured), errors_(errors) {}
 
-  void exclude_each_other(const Side& side) {
-    if (!contains(configured_, side.all) || !contains(configured_, side.compressible)) return;
-    complain(side.compressible, "both " + double_quoted(side.all) + " and " +
-                                    double_quoted(side.compressible) +
-                                    " cannot be specified together in " + std::string(kNamed));
+  void reject_both(const ReserveKind& reserve_kind) {
+    if (!contains(configured_, reserve_kind.all) ||
+        !contains(configured_, reserve_kind.compressible))
+      return;
+    add_error(reserve_kind.compressible, "both " + double_quoted(reserve_kind.all) + " and " +
+                                             double_quoted(reserve_kind.compressible) +
+                                             " cannot be specified together in " +
+                                             std::string(kNamed));
   }
 
   // Of the i-th key of the list.
   void check(std::size_t i) {
     const std::string& key = configured_.enforce[i];
     if (repeated(i))
-      return complain(
+      return add_error(
           key, "duplicated enforcements " + double_quoted(key) + " in " + std::string(kNamed));
-    if (key == kNone) return needs_to_be_alone();
+    if (key == kNone) return require_alone();
     if (key != kPods && !kSystem.has(key) && !kKube.has(key)) return unknown(key);
-    needs_cgroup(kSystem, key);
-    needs_cgroup(kKube, key);
+    require_cgroup(kSystem, key);
+    require_cgroup(kKube, key);
     if (!configured_.cgroups_per_qos)
-      complain(key, "cgroupsPerQOS (--cgroups-per-qos) must be set to true when " +
-                        double_quoted(key) + " contained in " + std::string(kNamed));
+      add_error(key, "cgroupsPerQOS (--cgroups-per-qos) must be set to true when " +
+                         double_quoted(key) + " contained in " + std::string(kNamed));
   }
 
  private:
@@ -72,28 +76,29 @@ class Rules {
     return std::find(configured_.enforce.begin(), self, *self) != self;
   }
 
-  void needs_to_be_alone() {
+  void require_alone() {
     if (configured_.enforce.size() > 1)
-      complain(kNone, std::string(kNamed) + " may not contain additional enforcements when " +
-                          double_quoted(kNone) + " is specified");
+      add_error(kNone, std::string(kNamed) + " may not contain additional enforcements when " +
+                           double_quoted(kNone) + " is specified");
   }
 
-  void needs_cgroup(const Side& side, std::string_view key) {
-    if (!side.has(key) || !(configured_.*side.told_cgroup).empty()) return;
-    complain(key, std::string(side.cgroup) + " must be specified when " + double_quoted(side.all) +
-                      " or " + double_quoted(side.compressible) + " included in " +
-                      std::string(kNamed));
+  void require_cgroup(const ReserveKind& reserve_kind, std::string_view key) {
+    if (!reserve_kind.has(key) || !(configured_.*reserve_kind.cgroup_setting).empty()) return;
+    add_error(key, std::string(reserve_kind.cgroup) + " must be specified when " +
+                       double_quoted(reserve_kind.all) + " or " +
+                       double_quoted(reserve_kind.compressible) + " included in " +
+                       std::string(kNamed));
   }
 
   void unknown(std::string_view key) {
-    complain(key, "option " + double_quoted(key) + " specified for " + std::string(kNamed) +
-                      ". Valid options are " + double_quoted(kPods) + ", " +
-                      double_quoted(kSystem.all) + ", " + double_quoted(kSystem.compressible) +
-                      ", " + double_quoted(kKube.all) + ", " + double_quoted(kKube.compressible) +
-                      " or " + double_quoted(kNone));
+    add_error(key, "option " + double_quoted(key) + " specified for " + std::string(kNamed) +
+                       ". Valid options are " + double_quoted(kPods) + ", " +
+                       double_quoted(kSystem.all) + ", " + double_quoted(kSystem.compressible) +
+                       ", " + double_quoted(kKube.all) + ", " + double_quoted(kKube.compressible) +
+                       " or " + double_quoted(kNone));
   }
 
-  void complain(std::string_view key, const std::string& what) {
+  void add_error(std::string_view key, const std::string& what) {
     errors_.push_back({std::string(kField), std::string(key), "invalid configuration: " + what});
   }
 
@@ -101,9 +106,10 @@ class Rules {
   std::vector<SettingError>& errors_;
 };
 
-Enforcement enforcement_of(const Side& side, const AllocatableConfig& configured) {
-  if (contains(configured, side.all)) return Enforcement::kAll;
-  return contains(configured, side.compressible) ? Enforcement::kCompressible : Enforcement::kNone;
+Enforcement enforcement_of(const ReserveKind& reserve_kind, const AllocatableConfig& configured) {
+  if (contains(configured, reserve_kind.all)) return Enforcement::kAll;
+  return contains(configured, reserve_kind.compressible) ? Enforcement::kCompressible
+                                                         : Enforcement::kNone;
 }
 
 }  // namespace
@@ -111,13 +117,13 @@ Enforcement enforcement_of(const Side& side, const AllocatableConfig& configured
 void apply_enforcements(const AllocatableConfig& configured, AllocatablePolicy& policy,
                         std::vector<SettingError>& errors) {
   Rules rules(configured, errors);
-  rules.exclude_each_other(kSystem);
-  rules.exclude_each_other(kKube);
+  rules.reject_both(kSystem);
+  rules.reject_both(kKube);
   for (std::size_t i = 0; i < configured.enforce.size(); ++i)
     rules.check(i);
   policy.enforce_pods = contains(configured, kPods);
-  for (const Side* side : {&kSystem, &kKube})
-    (policy.*side->reserve).enforcement = enforcement_of(*side, configured);
+  for (const ReserveKind* reserve_kind : {&kSystem, &kKube})
+    (policy.*reserve_kind->reserve).enforcement = enforcement_of(*reserve_kind, configured);
 }
 
 }  // namespace headroom

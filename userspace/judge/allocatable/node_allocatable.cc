@@ -91,7 +91,7 @@ tl::expected<NodeAllocatable, std::vector<ReservationError>> node_allocatable(
   if (auto errors = check(capacity, node.reservation); !errors.empty())
     return tl::make_unexpected(std::move(errors));
   node.allocatable = without_huge_pages(remainder(capacity, node.reservation));
-  node.for_pods = remainder(capacity, reserved);
+  node.pods_limit = remainder(capacity, reserved);
   return node;
 }
 

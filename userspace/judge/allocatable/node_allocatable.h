@@ -23,7 +23,7 @@ struct NodeAllocatable {
   Amounts allocatable;
   // capacity − kube-reserved − system-reserved: what the pods' cgroup is limited to. Thresholds are
   // left in, so that eviction comes before the limit.
-  Amounts for_pods;
+  Amounts pods_limit;
 };
 
 struct ReservationError {

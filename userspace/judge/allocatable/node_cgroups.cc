@@ -77,16 +77,16 @@ void protect_tier(CgroupValues& burstable, const QosTierSums& sums, Reservation 
   }
 }
 
-Bytes less_share(Bytes from, Bytes requested, int percent) {
+Bytes minus_percentage(Bytes from, Bytes requested, int percent) {
   return {narrowed(Wide{from.count} - Wide{requested.count} * percent / 100)};
 }
 
 // qosReserved: a part of what the better classes asked for is kept from the lesser ones.
 void reserve_from_tiers(CgroupValues& burstable, CgroupValues& best_effort, Bytes room,
                         const QosTierSums& sums, int percent) {
-  const Bytes left = less_share(room, sums.guaranteed_memory, percent);
+  const Bytes left = minus_percentage(room, sums.guaranteed_memory, percent);
   burstable.memory_max = left;
-  best_effort.memory_max = less_share(left, sums.burstable_memory, percent);
+  best_effort.memory_max = minus_percentage(left, sums.burstable_memory, percent);
 }
 
 void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
@@ -98,14 +98,14 @@ void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
 
   // Written even when `pods` is not enforced: the weight a cgroup is born with starves pods.
   CgroupValues kubepods =
-      limit_to_amounts(policy.enforce_pods ? node.for_pods : capacity, sizing.weights);
+      limit_to_amounts(policy.enforce_pods ? node.pods_limit : capacity, sizing.weights);
   CgroupValues burstable{.cpu_weight = weight_of(shares_of(sums.burstable_cpu), sizing.weights)};
   CgroupValues best_effort{.cpu_weight = weight_of(kMinShares, sizing.weights)};
   for (const auto& [size, bytes] : capacity.huge_pages) {
     burstable.hugetlb_max.emplace(size, Limit<Bytes>::max());
     best_effort.hugetlb_max.emplace(size, Limit<Bytes>::max());
   }
-  const auto& room = node.for_pods.memory;
+  const auto& room = node.pods_limit.memory;
   protect_pods(kubepods, sums, sizing.memory_qos.reservation, room);
   protect_tier(burstable, sums, sizing.memory_qos.reservation, room);
   if (policy.qos_reserved_memory && room)

@@ -23,18 +23,18 @@ std::string written(double value) {
   return {text.data(), end};
 }
 
-class Reading {
+class PodSizingParser {
  public:
-  explicit Reading(const PodSizingConfig& configured) : configured_(configured) {}
+  explicit PodSizingParser(const PodSizingConfig& configured) : configured_(configured) {}
 
   Microseconds period() {
     using namespace std::chrono_literals;
     const std::string named =
         "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) " + format_go_duration(configured_.cpu_period);
     if (!configured_.custom_period_gate && configured_.cpu_period != 100ms)
-      complain("cpuCFSQuotaPeriod", named + " requires feature gate CustomCPUCFSQuotaPeriod");
+      add_error("cpuCFSQuotaPeriod", named + " requires feature gate CustomCPUCFSQuotaPeriod");
     else if (configured_.cpu_period < 1ms || configured_.cpu_period > 1s)
-      complain("cpuCFSQuotaPeriod", named + " must be between 1ms and 1sec, inclusive");
+      add_error("cpuCFSQuotaPeriod", named + " must be between 1ms and 1sec, inclusive");
     return std::chrono::duration_cast<Microseconds>(configured_.cpu_period);
   }
 
@@ -48,10 +48,10 @@ class Reading {
   SwapBehavior swap() {
     if (configured_.swap_behavior == kLimitedSwap) return SwapBehavior::kLimitedSwap;
     if (!configured_.swap_behavior.empty() && configured_.swap_behavior != kNoSwap)
-      complain("memorySwap.swapBehavior",
-               "memorySwap.swapBehavior " + double_quoted(configured_.swap_behavior) +
-                   " must be one of: \"\", " + double_quoted(kLimitedSwap) + " or " +
-                   double_quoted(kNoSwap));
+      add_error("memorySwap.swapBehavior",
+                "memorySwap.swapBehavior " + double_quoted(configured_.swap_behavior) +
+                    " must be one of: \"\", " + double_quoted(kLimitedSwap) + " or " +
+                    double_quoted(kNoSwap));
     return SwapBehavior::kNoSwap;
   }
 
@@ -63,8 +63,9 @@ class Reading {
     if (!configured_.throttling_factor) return;
     const double factor = *configured_.throttling_factor;
     if (factor > 0 && factor <= 1) return;
-    complain("memoryThrottlingFactor", "memoryThrottlingFactor " + written(factor) +
-                                           " must be greater than 0 and less than or equal to 1.0");
+    add_error("memoryThrottlingFactor",
+              "memoryThrottlingFactor " + written(factor) +
+                  " must be greater than 0 and less than or equal to 1.0");
   }
 
   MemoryQos::Reservation reservation_policy() {
@@ -72,17 +73,17 @@ class Reading {
     if (policy.empty()) return MemoryQos::Reservation::kEvery;
     if (policy == "None") return MemoryQos::Reservation::kNone;
     if (policy != kTiered)
-      complain("memoryReservationPolicy",
-               "option " + double_quoted(policy) +
-                   " specified for memoryReservationPolicy. Valid options are \"None\" or " +
-                   double_quoted(kTiered));
+      add_error("memoryReservationPolicy",
+                "option " + double_quoted(policy) +
+                    " specified for memoryReservationPolicy. Valid options are \"None\" or " +
+                    double_quoted(kTiered));
     else if (!configured_.memory_qos_gate)
-      complain("memoryReservationPolicy", "memoryReservationPolicy " + double_quoted(policy) +
-                                              " requires MemoryQoS feature gate to be enabled");
+      add_error("memoryReservationPolicy", "memoryReservationPolicy " + double_quoted(policy) +
+                                               " requires MemoryQoS feature gate to be enabled");
     return MemoryQos::Reservation::kTiered;
   }
 
-  void complain(std::string field, const std::string& what) {
+  void add_error(std::string field, const std::string& what) {
     errors_.push_back({std::move(field), "", "invalid configuration: " + what});
   }
 
@@ -94,16 +95,16 @@ class Reading {
 
 tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights) {
-  Reading reading(configured);
+  PodSizingParser parser(configured);
   PodSizing sizing{.weights = weights,
                    .cpu_quota = configured.cpu_quota,
-                   .cpu_period = reading.period(),
-                   .memory_qos = reading.memory_qos(),
-                   .swap = reading.swap(),
+                   .cpu_period = parser.period(),
+                   .memory_qos = parser.memory_qos(),
+                   .swap = parser.swap(),
                    .oom_kills_group = !configured.single_process_oom_kill};
   // Zero and less: as many as the node has.
   if (configured.pids_limit > 0) sizing.pids_limit = Tasks{configured.pids_limit};
-  if (auto errors = reading.take_errors(); !errors.empty())
+  if (auto errors = parser.take_errors(); !errors.empty())
     return tl::make_unexpected(std::move(errors));
   return sizing;
 }

@@ -34,42 +34,43 @@ class CpuAssigner {
       pods_.emplace(pod->uid, pod);
   }
 
-  void adopt(std::span<const RunningCpus> running) {
+  void keep_running(std::span<const RunningCpus> running) {
     for (const RunningCpus& one : running)
-      if (alone(one, running)) place(one.pod, one.container, one.cpus);
+      if (is_unshared(one, running)) try_assign(one.pod, one.container, one.cpus);
   }
 
   // Where nothing is known: who runs on just as many CPUs as it wants stays there, also where
   // others run too. A pod that came while nobody dealt CPUs out runs everywhere.
-  void adopt_the_rest(std::span<const RunningCpus> running) {
+  void keep_remaining_running(std::span<const RunningCpus> running) {
     for (const RunningCpus& one : running)
-      if (!left_over_.contains(one.pod)) place(one.pod, one.container, one.cpus);
-    settle_default();
+      if (!leftover_.contains(one.pod)) try_assign(one.pod, one.container, one.cpus);
+    update_default_set();
   }
 
-  void keep(const CpuState& known) {
+  void keep_known(const CpuState& known) {
     for (const auto& [uid, containers] : known.entries)
       for (const auto& [container, cpus] : containers)
-        if (!place(uid, container, cpus)) left_over_[uid][container] = cpus;
+        if (!try_assign(uid, container, cpus)) leftover_[uid][container] = cpus;
     for (const auto& [uid, cpus] : known.pod_entries)
       if (pods_.contains(uid)) state_.pod_entries.emplace(uid, cpus & usable_);
-    settle_default();
+    update_default_set();
   }
 
   // Who is yet to be served counts in the pool once he was refused, not before: the first to come
   // is the first to be served.
-  CpuAssignment grant(std::span<const Pod* const> active, const SharedPoolOptions& terms) {
+  CpuAssignment assign(std::span<const Pod* const> active, const SharedPoolOptions& options) {
     CpuAssignment done;
-    MilliCpu requested = terms.requested;
+    MilliCpu requested = options.requested;
     for (const Pod* const pod : active)
-      if (is_served(*pod)) requested.count += requested_of_pool(*pod, state_).count;
+      if (is_served(*pod)) requested.count += shared_pool_request(*pod, state_).count;
     for (const Pod* const pod : active) {
       if (is_served(*pod)) continue;
-      if (const auto why = serve(*pod, terms.guarded ? std::optional(requested) : std::nullopt)) {
+      if (const auto why =
+              admit_pod(*pod, options.guarded ? std::optional(requested) : std::nullopt)) {
         done.refused.push_back({pod, *why});
-        keep_the_rest(*pod);
+        keep_leftover(*pod);
       }
-      requested.count += requested_of_pool(*pod, state_).count;
+      requested.count += shared_pool_request(*pod, state_).count;
     }
     done.pool = {pool_size(policy_, state_), requested};
     done.state = std::move(state_);
@@ -78,7 +79,7 @@ class CpuAssigner {
 
  private:
   // Nobody else runs there, but for containers of the same pod.
-  static bool alone(const RunningCpus& one, std::span<const RunningCpus> running) {
+  static bool is_unshared(const RunningCpus& one, std::span<const RunningCpus> running) {
     return std::ranges::none_of(running, [&](const RunningCpus& other) {
       return other.pod != one.pod && other.cpus.intersects(one.cpus);
     });
@@ -95,7 +96,7 @@ class CpuAssigner {
   }
 
   // True also where nobody would want it: its container is gone, or has its CPUs already.
-  bool place(const std::string& uid, const std::string& name, const CpuSet& cpus) {
+  bool try_assign(const std::string& uid, const std::string& name, const CpuSet& cpus) {
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) return true;
     const Found found = find(*pod->second, name);
@@ -119,23 +120,23 @@ class CpuAssigner {
   }
 
   // `requested`: of the pool, by all others in it; absent: it is not guarded.
-  std::optional<RefusedPod> serve(const Pod& pod, std::optional<MilliCpu> requested) {
-    const ContainerCpus had = rest_of(pod);
+  std::optional<ContainerRefusal> admit_pod(const Pod& pod, std::optional<MilliCpu> requested) {
+    const ContainerCpus had = leftover_of(pod);
     CpuSet together;
     for (const auto& [name, cpus] : had)
       together |= cpus;
     auto admitted = requested ? admit_with_pool_guard(policy_, state_, pod, *requested, together)
                               : admit(policy_, state_, pod);
     if (!admitted) return admitted.error();
-    state_ = keep_cpus(policy_, state_, *std::move(admitted), pod, had);
+    state_ = update_cpu_worker(policy_, state_, *std::move(admitted), pod, had);
     return std::nullopt;
   }
 
   // What containers that are to have another number still have of their CPUs; each CPU is one's.
-  ContainerCpus rest_of(const Pod& pod) const {
+  ContainerCpus leftover_of(const Pod& pod) const {
     ContainerCpus rest;
-    const auto all = left_over_.find(pod.uid);
-    if (all == left_over_.end()) return rest;
+    const auto all = leftover_.find(pod.uid);
+    if (all == leftover_.end()) return rest;
     CpuSet free = usable_ & state_.default_set;
     for (const auto& [name, cpus] : all->second) {
       const CpuSet left = cpus & free;
@@ -147,14 +148,14 @@ class CpuAssigner {
   }
 
   // A pod that lost some of its CPUs and can have no others keeps those that are left.
-  void keep_the_rest(const Pod& pod) {
-    for (const auto& [name, cpus] : rest_of(pod)) {
+  void keep_leftover(const Pod& pod) {
+    for (const auto& [name, cpus] : leftover_of(pod)) {
       state_.entries[pod.uid][name] = cpus;
       state_.default_set -= cpus;
     }
   }
 
-  void settle_default() {
+  void update_default_set() {
     state_.default_set = policy_.initial().default_set - assigned_cpus(state_);
   }
 
@@ -162,7 +163,7 @@ class CpuAssigner {
   const CpuSet usable_;
   std::map<std::string, const Pod*, std::less<>> pods_;
   CpuState state_;
-  PodCpus left_over_;
+  PodCpus leftover_;
 };
 
 }  // namespace
@@ -170,11 +171,11 @@ class CpuAssigner {
 CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
                           std::span<const Pod* const> active, std::span<const RunningCpus> running,
                           const SharedPoolOptions& pool) {
-  CpuAssigner arranging(policy, active);
-  arranging.adopt(running);
-  arranging.keep(known);
-  arranging.adopt_the_rest(running);
-  return arranging.grant(active, pool);
+  CpuAssigner assigner(policy, active);
+  assigner.keep_running(running);
+  assigner.keep_known(known);
+  assigner.keep_remaining_running(running);
+  return assigner.assign(active, pool);
 }
 
 CpuSet shared_pool(const StaticPolicy& policy, const CpuState& state) {

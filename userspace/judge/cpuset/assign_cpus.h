@@ -30,7 +30,7 @@ struct RunningCpus {
 
 struct PodRefusal {
   const Pod* pod = nullptr;
-  RefusedPod why;
+  ContainerRefusal why;
 };
 
 struct CpuAssignment {

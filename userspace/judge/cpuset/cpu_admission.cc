@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-using Step = tl::expected<CpuState, Refusal>;
+using Step = tl::expected<CpuState, CpuRefusal>;
 
 class PodAdmission {
  public:
@@ -15,8 +15,8 @@ class PodAdmission {
       : policy_(policy), pod_(pod), others_(others) {}
 
   // The whole pod's hint where that is the scope; null container.
-  tl::expected<std::optional<NodeSet>, Refusal> affinity(const CpuState& state,
-                                                         const Container* container) const {
+  tl::expected<std::optional<NodeSet>, CpuRefusal> affinity(const CpuState& state,
+                                                            const Container* container) const {
     std::vector<ProviderHints> hints;
     if (others_) hints = others_(container);
     ProviderHints own =
@@ -25,7 +25,7 @@ class PodAdmission {
       hints.push_back(device_hints(policy_.config().devices, policy_.topology().numa(), pod_));
     hints.push_back(std::move(own));
     const MergedHint merged = merge_hints(rules(), policy_.topology().numa(), hints);
-    if (!merged.admit) return tl::make_unexpected(Refusal{TopologyAffinityError{}});
+    if (!merged.admit) return tl::make_unexpected(CpuRefusal{TopologyAffinityError{}});
     return merged.best.nodes;
   }
 
@@ -36,7 +36,7 @@ class PodAdmission {
     return policy_.allocate(std::move(state), pod_, container, *near);
   }
 
-  std::optional<Refusal> start(const CpuState& state) {
+  std::optional<CpuRefusal> start(const CpuState& state) {
     if (!whole_pod()) return std::nullopt;
     const auto near = affinity(state, nullptr);
     if (!near) return near.error();
@@ -56,16 +56,16 @@ class PodAdmission {
 
 }  // namespace
 
-tl::expected<CpuState, RefusedPod> admit(const StaticPolicy& policy, const CpuState& state,
-                                         const Pod& pod, const OtherHints& others) {
+tl::expected<CpuState, ContainerRefusal> admit(const StaticPolicy& policy, const CpuState& state,
+                                               const Pod& pod, const OtherHints& others) {
   PodAdmission admitting(policy, pod, others);
   if (const auto refusal = admitting.start(state))
-    return tl::make_unexpected(RefusedPod{"", *refusal});
+    return tl::make_unexpected(ContainerRefusal{"", *refusal});
   CpuState next = state;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list) {
       Step step = admitting.add(std::move(next), container);
-      if (!step) return tl::make_unexpected(RefusedPod{container.name, step.error()});
+      if (!step) return tl::make_unexpected(ContainerRefusal{container.name, step.error()});
       next = *std::move(step);
     }
   return next;

@@ -17,9 +17,9 @@
 
 namespace headroom {
 
-struct RefusedPod {
+struct ContainerRefusal {
   std::string container;  // empty: the pod as a whole
-  Refusal refusal;
+  CpuRefusal refusal;
 };
 
 // What providers other than the CPUs and the pod's devices hint at: for a container, or (null) for
@@ -29,7 +29,7 @@ using OtherHints = std::function<std::vector<ProviderHints>(const Container*)>;
 // Init containers first, in order, each under the hint of its own scope. The kubelet leaves what
 // earlier containers got with a pod it then refuses, until its stale state is removed; here a
 // refused pod leaves the state as it was.
-tl::expected<CpuState, RefusedPod> admit(const StaticPolicy& policy, const CpuState& state,
-                                         const Pod& pod, const OtherHints& others = nullptr);
+tl::expected<CpuState, ContainerRefusal> admit(const StaticPolicy& policy, const CpuState& state,
+                                               const Pod& pod, const OtherHints& others = nullptr);
 
 }  // namespace headroom

@@ -16,8 +16,8 @@ Writes shrinking_writes(std::span<const CpuTarget> targets) {
   Writes writes;
   for (const CpuTarget& target : targets) {
     if (target.stuck || target.has.subset_of(target.wanted)) continue;
-    const CpuSet kept = target.has & target.wanted;
-    if (!kept.empty()) writes.push_back({target.path, kept});
+    const CpuSet retained = target.has & target.wanted;
+    if (!retained.empty()) writes.push_back({target.path, retained});
   }
   return writes;
 }
@@ -29,8 +29,8 @@ bool moves_completely(const CpuTarget& target, const CpuSet& shared) {
 // Within a cgroup that stays where it is and has not the whole pool, nobody can move to the pool:
 // the kernel would leave him where he is. He is in nobody else's way there, and follows when it
 // gets more.
-bool is_held_back(const CpuTarget& target, std::span<const CpuTarget> targets,
-                  const CpuSet& shared) {
+bool is_blocked_by_ancestor(const CpuTarget& target, std::span<const CpuTarget> targets,
+                            const CpuSet& shared) {
   return std::ranges::any_of(targets, [&](const CpuTarget& above) {
     return is_within(target.path, above.path) && !shared.subset_of(above.has) &&
            !moves_completely(above, shared);
@@ -40,13 +40,13 @@ bool is_held_back(const CpuTarget& target, std::span<const CpuTarget> targets,
 Writes intermediate_writes(std::span<const CpuTarget> targets, const CpuSet& shared) {
   Writes writes;
   for (const CpuTarget& target : targets)
-    if (moves_completely(target, shared) && !is_held_back(target, targets, shared))
+    if (moves_completely(target, shared) && !is_blocked_by_ancestor(target, targets, shared))
       writes.push_back({target.path, shared});
   return writes;
 }
 
 // What somebody still sits on who should not; in one line of the tree both have the same CPUs.
-CpuSet withheld_from(const CpuTarget& target, std::span<const CpuTarget> targets) {
+CpuSet withheld_cpus(const CpuTarget& target, std::span<const CpuTarget> targets) {
   CpuSet withheld;
   for (const CpuTarget& other : targets)
     if (other.stuck && !is_within(other.path, target.path) && !is_within(target.path, other.path) &&
@@ -59,7 +59,7 @@ Writes final_writes(std::span<const CpuTarget> targets) {
   Writes writes;
   for (const CpuTarget& target : targets) {
     if (target.stuck || target.has == target.wanted) continue;
-    const CpuSet cpus = target.wanted - withheld_from(target, targets);
+    const CpuSet cpus = target.wanted - withheld_cpus(target, targets);
     if (!cpus.empty() && cpus != target.has) writes.push_back({target.path, cpus});
   }
   return writes;
@@ -67,7 +67,7 @@ Writes final_writes(std::span<const CpuTarget> targets) {
 
 // Who is told the same as a cgroup above him in this stage follows by himself, unless he has a set
 // of his own: the next stage finds out.
-void drop_followers(Writes& writes) {
+void drop_redundant_children(Writes& writes) {
   const Writes all = writes;
   std::erase_if(writes, [&](const CpuWrite& write) {
     return std::ranges::any_of(all, [&](const CpuWrite& above) {
@@ -82,7 +82,7 @@ std::vector<CpuWrite> next_writes(std::span<const CpuTarget> targets, const CpuS
   Writes writes = shrinking_writes(targets);
   if (writes.empty()) writes = intermediate_writes(targets, shared);
   if (writes.empty()) writes = final_writes(targets);
-  drop_followers(writes);
+  drop_redundant_children(writes);
   std::ranges::stable_sort(writes, {}, [](const CpuWrite& write) { return write.path.size(); });
   return writes;
 }

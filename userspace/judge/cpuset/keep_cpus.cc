@@ -28,15 +28,15 @@ bool shares_init_cpus(const CpuState& state, const Pod& pod) {
   });
 }
 
-class CpuKeeper {
+class CpuWorker {
  public:
-  explicit CpuKeeper(const StaticPolicy& policy)
+  explicit CpuWorker(const StaticPolicy& policy)
       : topology_(policy.topology()),
         options_(policy.config().options),
         rules_(take_rules(options_, topology_)) {}
 
   // Fewer: of those it has. More: the nearest besides.
-  std::optional<CpuSet> kept(const CpuSet& has, const CpuSet& free, int wanted) const {
+  std::optional<CpuSet> resized(const CpuSet& has, const CpuSet& free, int wanted) const {
     if (wanted <= has.size()) return some_of(has, wanted);
     CpuSet all = has;
     for (const Level level : {Level::kCore, Level::kUncore, Level::kNuma, Level::kSocket}) {
@@ -49,11 +49,11 @@ class CpuKeeper {
     return rest ? std::optional(all | *rest) : std::nullopt;
   }
 
-  bool is_as_near(const CpuSet& kept, const CpuSet& fresh, bool has_devices) const {
-    const Span one = span_of(topology_, kept), other = span_of(topology_, fresh);
+  bool is_as_near(const CpuSet& resized, const CpuSet& assigned, bool has_devices) const {
+    const CpuSpread one = cpu_spread(topology_, resized), other = cpu_spread(topology_, assigned);
     if (one.numa_nodes > other.numa_nodes || one.sockets > other.sockets) return false;
     if (options_.full_pcpus_only && one.cores > other.cores) return false;
-    return !has_devices || topology_.nodes_of(fresh).contains(topology_.nodes_of(kept));
+    return !has_devices || topology_.nodes_of(assigned).contains(topology_.nodes_of(resized));
   }
 
  private:
@@ -69,15 +69,15 @@ class CpuKeeper {
 
 }  // namespace
 
-CpuState keep_cpus(const StaticPolicy& policy, const CpuState& before, CpuState fresh,
-                   const Pod& pod, const ContainerCpus& previous) {
+CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, CpuState assigned,
+                           const Pod& pod, const ContainerCpus& previous) {
   // Evenly over NUMA nodes is only what the policy made.
   if (previous.empty() || policy.config().options.distribute_across_numa ||
-      shares_init_cpus(fresh, pod))
-    return fresh;
-  const CpuKeeper keeping(policy);
+      shares_init_cpus(assigned, pod))
+    return assigned;
+  const CpuWorker current_cpu_keeper(policy);
   const bool has_devices = !requested_devices(pod).empty();
-  CpuState next = fresh;
+  CpuState next = assigned;
   for (const auto& [name, has] : previous) {
     const CpuSet* const given = exclusive_cpus(next, pod.uid, name);
     if (!given) continue;
@@ -87,17 +87,18 @@ CpuState keep_cpus(const StaticPolicy& policy, const CpuState& before, CpuState 
       if (other != name) others |= cpus;
     const CpuSet free =
         ((next.default_set | old) & before.default_set & policy.topology().cpus()) - others;
-    const auto kept = keeping.kept(has, free, old.size());
-    if (!kept || !keeping.is_as_near(*kept, old, has_devices)) continue;
+    const auto resized = current_cpu_keeper.resized(has, free, old.size());
+    if (!resized || !current_cpu_keeper.is_as_near(*resized, old, has_devices)) continue;
     // What it has may have been given to another of the pod anew.
-    if (!kept->subset_of(next.default_set | old)) continue;
-    next.default_set = (next.default_set | old) - *kept;
-    next.entries[pod.uid][name] = *kept;
+    if (!resized->subset_of(next.default_set | old)) continue;
+    next.default_set = (next.default_set | old) - *resized;
+    next.entries[pod.uid][name] = *resized;
   }
   // In the scope of the pod its containers lie near together.
   const bool whole = policy.config().topology_rules.scope == TopologyScope::kPod;
-  if (whole && !keeping.is_as_near(of_pod(next, pod), of_pod(fresh, pod), has_devices))
-    return fresh;
+  if (whole &&
+      !current_cpu_keeper.is_as_near(of_pod(next, pod), of_pod(assigned, pod), has_devices))
+    return assigned;
   return next;
 }
 

@@ -14,7 +14,7 @@ namespace headroom {
 // same with its containers on CPUs they `had`, which are free in `before`, as far as these are as
 // many and lie as near together: on no more NUMA nodes, sockets and, under full-pcpus-only, cores,
 // and on none that the policy did not choose, where the pod names a device.
-CpuState keep_cpus(const StaticPolicy& policy, const CpuState& before, CpuState fresh,
-                   const Pod& pod, const ContainerCpus& previous);
+CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, CpuState assigned,
+                           const Pod& pod, const ContainerCpus& previous);
 
 }  // namespace headroom

@@ -12,13 +12,13 @@
 namespace headroom {
 namespace {
 
-MilliCpu whole(int cpus) {
+MilliCpu milli_cpu_of(int cpus) {
   return {std::int64_t{1000} * cpus};
 }
 
 MilliCpu reserved_amount(const StaticPolicy& policy) {
   const CpuReservation& reservation = policy.config().reservation;
-  const MilliCpu all = whole(policy.reserved().size());
+  const MilliCpu all = milli_cpu_of(policy.reserved().size());
   if (reservation.cpus || reservation.amount.count == 0) return all;
   return std::min(all, reservation.amount);
 }
@@ -32,12 +32,12 @@ MilliCpu cpu_of(const ResourceList& list) {
 
 // Under strict reservation the reserved CPUs are no part of the default set.
 MilliCpu pool_size(const StaticPolicy& policy, const CpuState& state) {
-  const MilliCpu all = whole(state.default_set.overlap(policy.topology().cpus()));
+  const MilliCpu all = milli_cpu_of(state.default_set.overlap(policy.topology().cpus()));
   if (policy.config().options.strict_reservation) return all;
   return {std::max<std::int64_t>(0, all.count - reserved_amount(policy).count)};
 }
 
-MilliCpu requested_of_pool(const Pod& pod, const CpuState& state) {
+MilliCpu shared_pool_request(const Pod& pod, const CpuState& state) {
   if (!state.entries.contains(pod.uid)) return cpu_of(pod_requests(pod));
   Pod rest;
   rest.overhead = pod.overhead;
@@ -51,19 +51,19 @@ MilliCpu requested_of_pool(const Pod& pod, const CpuState& state) {
   return cpu_of(pod_requests(rest));
 }
 
-tl::expected<CpuState, RefusedPod> admit_with_pool_guard(const StaticPolicy& policy,
-                                                         const CpuState& state, const Pod& pod,
-                                                         MilliCpu requested,
-                                                         const CpuSet& previous) {
+tl::expected<CpuState, ContainerRefusal> admit_with_pool_guard(const StaticPolicy& policy,
+                                                               const CpuState& state,
+                                                               const Pod& pod, MilliCpu requested,
+                                                               const CpuSet& previous) {
   auto next = admit(policy, state, pod);
   if (!next) return next;
   const CpuSet taken = state.default_set - next->default_set;
   if (taken.size() <= previous.overlap(state.default_set)) return next;
   const MilliCpu left = pool_size(policy, *next);
-  const MilliCpu needed{requested.count + requested_of_pool(pod, *next).count};
+  const MilliCpu needed{requested.count + shared_pool_request(pod, *next).count};
   if (needed <= left) return next;
   return tl::make_unexpected(
-      RefusedPod{"", SharedPoolError{exclusive_cpus_requested(pod), left, needed}});
+      ContainerRefusal{"", SharedPoolError{exclusive_cpus_requested(pod), left, needed}});
 }
 
 }  // namespace headroom

@@ -27,13 +27,13 @@ MilliCpu pool_size(const StaticPolicy& policy, const CpuState& state);
 
 // The request of those of the pod's containers that have no CPUs of their own, with its overhead; 0
 // where all have.
-MilliCpu requested_of_pool(const Pod& pod, const CpuState& state);
+MilliCpu shared_pool_request(const Pod& pod, const CpuState& state);
 
 // admit(), but for a pod that would take CPUs which all others in the pool need: `requested`. It
 // may have as many as it `had` in any case.
-tl::expected<CpuState, RefusedPod> admit_with_pool_guard(const StaticPolicy& policy,
-                                                         const CpuState& state, const Pod& pod,
-                                                         MilliCpu requested,
-                                                         const CpuSet& previous = {});
+tl::expected<CpuState, ContainerRefusal> admit_with_pool_guard(const StaticPolicy& policy,
+                                                               const CpuState& state,
+                                                               const Pod& pod, MilliCpu requested,
+                                                               const CpuSet& previous = {});
 
 }  // namespace headroom

@@ -26,7 +26,7 @@ void for_each_cpu_request(const Pod& pod, Visit&& visit) {
         visit(container.name, wanted);
 }
 
-int short_containers(const CpuState& state, const Pod& pod) {
+int unsatisfied_containers(const CpuState& state, const Pod& pod) {
   int count = 0;
   for_each_cpu_request(pod, [&](const std::string& name, int wanted) {
     const CpuSet* const cpus = exclusive_cpus(state, pod.uid, name);
@@ -70,42 +70,43 @@ int cpus_of(std::span<const CpuMove> moves) {
 class Search {
  public:
   Search(const StaticPolicy& policy, const CpuState& origin, std::span<const Pod* const> pods,
-         const SharedPoolOptions& terms)
-      : policy_(policy), origin_(origin), terms_(terms) {
+         const SharedPoolOptions& options)
+      : policy_(policy), origin_(origin), options_(options) {
     for (const Pod* const pod : pods)
       if (exclusive_cpus_requested(*pod) > 0)
         pods_.push_back(pod);
       else
-        terms_.requested.count += requested_of_pool(*pod, origin).count;
+        options_.requested.count += shared_pool_request(*pod, origin).count;
   }
 
-  PackingScore packing(const CpuState& state) const {
+  PackingScore packing_quality(const CpuState& state) const {
     const Topology& topology = policy_.topology();
-    PackingScore packing;
+    PackingScore packing_quality;
     for (const Pod* const pod : pods_) {
-      packing.short_containers += short_containers(state, *pod);
+      packing_quality.unsatisfied_containers += unsatisfied_containers(state, *pod);
       for_each_cpu_request(*pod, [&](const std::string& name, int) {
         const CpuSet* const cpus = exclusive_cpus(state, pod->uid, name);
         if (!cpus) return;
-        packing.far_from_devices += is_far(*cpus, *pod) ? 1 : 0;
-        const Span span = span_of(topology, *cpus);
-        packing.span.numa_nodes += span.numa_nodes;
-        packing.span.sockets += span.sockets;
-        packing.span.caches += span.caches;
-        packing.span.cores += span.cores;
+        packing_quality.far_from_devices += is_far(*cpus, *pod) ? 1 : 0;
+        const CpuSpread span = cpu_spread(topology, *cpus);
+        packing_quality.span.numa_nodes += span.numa_nodes;
+        packing_quality.span.sockets += span.sockets;
+        packing_quality.span.caches += span.caches;
+        packing_quality.span.cores += span.cores;
       });
     }
     const CpuSet free = (state.default_set & topology.cpus()) - policy_.reserved();
-    packing.free_cores = count_whole_cores(topology, free);
-    packing.free_on_one_node = max_on_one_node(topology, free);
-    return packing;
+    packing_quality.free_cores = count_whole_cores(topology, free);
+    packing_quality.free_on_one_node = max_on_one_node(topology, free);
+    return packing_quality;
   }
 
   CpuState best() const {
-    CpuState best = climbed(origin_);
+    CpuState best = hill_climb(origin_);
     for (const Pods& order : {by_size(pods_), pods_})
-      if (const auto anew = repack_all(order); anew && leaves_enough(*anew))
-        best = better(climbed(*anew), std::move(best));
+      if (const auto assigned_again = repack_all(order);
+          assigned_again && pool_is_sufficient(*assigned_again))
+        best = better(hill_climb(*assigned_again), std::move(best));
     return gain(best) < gain(origin_) ? best : origin_;
   }
 
@@ -115,11 +116,16 @@ class Search {
   using Score = std::pair<Gain, int>;  // and CPUs moved
 
   Gain gain(const CpuState& state) const {
-    const PackingScore packed = packing(state);
+    const PackingScore packed = packing_quality(state);
     const bool spread = policy_.config().options.distribute_across_cores;
-    return {packed.short_containers, packed.far_from_devices, packed.span.numa_nodes,
-            packed.span.sockets,     packed.span.caches,      spread ? 0 : packed.span.cores,
-            -packed.free_cores,      -packed.free_on_one_node};
+    return {packed.unsatisfied_containers,
+            packed.far_from_devices,
+            packed.span.numa_nodes,
+            packed.span.sockets,
+            packed.span.caches,
+            spread ? 0 : packed.span.cores,
+            -packed.free_cores,
+            -packed.free_on_one_node};
   }
   Score score(const CpuState& state) const {
     return {gain(state), cpus_of(moves_between(origin_, state))};
@@ -157,36 +163,36 @@ class Search {
   }
 
   // The pool is no smaller than it was, or has all the same what its pods requested.
-  bool leaves_enough(const CpuState& state) const {
-    if (!terms_.guarded) return true;
+  bool pool_is_sufficient(const CpuState& state) const {
+    if (!options_.guarded) return true;
     const MilliCpu size = pool_size(policy_, state);
     if (size >= pool_size(policy_, origin_)) return true;
-    MilliCpu requested = terms_.requested;
+    MilliCpu requested = options_.requested;
     for (const Pod* const pod : pods_)
-      requested.count += requested_of_pool(*pod, state).count;
+      requested.count += shared_pool_request(*pod, state).count;
     return requested <= size;
   }
 
   // Whoever has not all it wants asks again.
-  CpuState with_the_short(CpuState state) const {
+  CpuState admit_unsatisfied(CpuState state) const {
     for (const Pod* const pod : pods_) {
-      if (short_containers(state, *pod) == 0) continue;
+      if (unsatisfied_containers(state, *pod) == 0) continue;
       auto next = admit(policy_, without(state, pod->uid), *pod);
-      if (next && leaves_enough(*next)) state = *std::move(next);
+      if (next && pool_is_sufficient(*next)) state = *std::move(next);
     }
     return state;
   }
 
   // All of them come back; where the pool cannot spare what all want, those who had CPUs first.
-  std::optional<CpuState> back(const CpuState& state, const Pods& order) const {
+  std::optional<CpuState> readmit(const CpuState& state, const Pods& order) const {
     auto next = admitted(state, order);
-    if (next && !leaves_enough(*next)) {
+    if (next && !pool_is_sufficient(*next)) {
       Pods served;
       std::ranges::copy_if(order, std::back_inserter(served),
                            [&](const Pod* pod) { return origin_.entries.contains(pod->uid); });
       next = admitted(state, served);
     }
-    if (next) *next = with_the_short(*std::move(next));
+    if (next) *next = admit_unsatisfied(*std::move(next));
     return next;
   }
 
@@ -194,31 +200,31 @@ class Search {
     CpuState state = origin_;
     for (const Pod* const pod : order)
       state = without(std::move(state), pod->uid);
-    return back(state, order);
+    return readmit(state, order);
   }
 
   // These leave, and come back to what is free then.
   std::optional<CpuState> repack_pods(CpuState state, const Pods& leaving) const {
     for (const Pod* const pod : leaving)
       state = without(std::move(state), pod->uid);
-    return back(state, by_size(leaving));
+    return readmit(state, by_size(leaving));
   }
 
   // The pod gets back what it came with; whoever has some of it now goes elsewhere.
-  std::optional<CpuState> restored(CpuState state, const Pod& pod) const {
-    const auto home = origin_.entries.find(pod.uid);
-    if (home == origin_.entries.end()) return std::nullopt;
+  std::optional<CpuState> restore_original(CpuState state, const Pod& pod) const {
+    const auto original = origin_.entries.find(pod.uid);
+    if (original == origin_.entries.end()) return std::nullopt;
     Pods displaced;
     for (const Pod* const other : pods_) {
       const auto now = state.entries.find(other->uid);
       if (other->uid != pod.uid && now != state.entries.end() &&
-          overlaps(home->second, now->second))
+          overlaps(original->second, now->second))
         displaced.push_back(other);
     }
     state = without(std::move(state), pod.uid);
     for (const Pod* const other : displaced)
       state = without(std::move(state), other->uid);
-    state.entries[pod.uid] = home->second;
+    state.entries[pod.uid] = original->second;
     state.default_set -= assigned_cpus(state);
     return admitted(std::move(state), by_size(displaced));
   }
@@ -227,12 +233,12 @@ class Search {
     CpuState state;
     Score score;
     int tries = 0;
-    bool goes_on() const { return tries < kMaxRepackTries; }
+    bool has_attempts_left() const { return tries < kMaxRepackTries; }
   };
 
-  bool adopt(HillClimb& hill_climb, std::optional<CpuState> next) const {
+  bool accept_if_better(HillClimb& hill_climb, std::optional<CpuState> next) const {
     ++hill_climb.tries;
-    if (!next || !leaves_enough(*next)) return false;
+    if (!next || !pool_is_sufficient(*next)) return false;
     const Score reached = score(*next);
     if (reached >= hill_climb.score) return false;
     hill_climb.state = *std::move(next);
@@ -241,32 +247,34 @@ class Search {
   }
 
   bool step(HillClimb& hill_climb) const {
-    bool adopted = false;
+    bool improved = false;
     for (const Pod* const pod : pods_) {
-      if (hill_climb.goes_on())
-        adopted = adopt(hill_climb, repack_pods(hill_climb.state, {pod})) || adopted;
-      if (hill_climb.goes_on())
-        adopted = adopt(hill_climb, restored(hill_climb.state, *pod)) || adopted;
+      if (hill_climb.has_attempts_left())
+        improved = accept_if_better(hill_climb, repack_pods(hill_climb.state, {pod})) || improved;
+      if (hill_climb.has_attempts_left())
+        improved =
+            accept_if_better(hill_climb, restore_original(hill_climb.state, *pod)) || improved;
     }
-    if (adopted) return true;
+    if (improved) return true;
     for (std::size_t i = 0; i < pods_.size(); ++i)
-      for (std::size_t j = i + 1; j < pods_.size() && hill_climb.goes_on(); ++j)
-        if (adopt(hill_climb, repack_pods(hill_climb.state, {pods_[i], pods_[j]}))) return true;
+      for (std::size_t j = i + 1; j < pods_.size() && hill_climb.has_attempts_left(); ++j)
+        if (accept_if_better(hill_climb, repack_pods(hill_climb.state, {pods_[i], pods_[j]})))
+          return true;
     return false;
   }
 
   // Better step by step, until no step is better.
-  CpuState climbed(CpuState state) const {
+  CpuState hill_climb(CpuState state) const {
     const Score start = score(state);
     HillClimb hill_climb{std::move(state), start};
-    while (hill_climb.goes_on() && step(hill_climb)) {
+    while (hill_climb.has_attempts_left() && step(hill_climb)) {
     }
     return std::move(hill_climb.state);
   }
 
   const StaticPolicy& policy_;
   const CpuState& origin_;
-  SharedPoolOptions terms_;  // of all but those below
+  SharedPoolOptions options_;  // of all but those below
   Pods pods_;
 };
 
@@ -280,9 +288,9 @@ RepackPlan repack(const StaticPolicy& policy, const CpuState& state,
                   std::span<const Pod* const> pods, const SharedPoolOptions& pool) {
   const Search search(policy, state, pods, pool);
   RepackPlan done{
-      .state = search.best(), .moves = {}, .before = search.packing(state), .after = {}};
+      .state = search.best(), .moves = {}, .before = search.packing_quality(state), .after = {}};
   done.moves = moves_between(state, done.state);
-  done.after = search.packing(done.state);
+  done.after = search.packing_quality(done.state);
   return done;
 }
 

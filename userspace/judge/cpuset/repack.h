@@ -23,10 +23,10 @@ namespace headroom {
 
 // What is gained, and what a gain is measured by, the weightiest first.
 struct PackingScore {
-  int short_containers = 0;  // that want exclusive CPUs and have fewer than they want
-  Span span{};               // of each container, added up
-  int free_cores = 0;        // whole, and free to be given out
-  int free_on_one_node = 0;  // CPUs, on the NUMA node that has most of them free
+  int unsatisfied_containers = 0;  // that want exclusive CPUs and have fewer than they want
+  CpuSpread span{};                // of each container, added up
+  int free_cores = 0;              // whole, and free to be given out
+  int free_on_one_node = 0;        // CPUs, on the NUMA node that has most of them free
   // Containers with CPUs away from a device that their pod names; weightier than all spans.
   int far_from_devices = 0;
   friend bool operator==(const PackingScore&, const PackingScore&) = default;

@@ -17,25 +17,25 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 // Between two takings of cache, each a write that is over when the pages are gone.
-constexpr Duration kBreath = milliseconds(20);
+constexpr Duration kReclaimPause = milliseconds(20);
 // While there is nobody to take from, or the kernel cannot.
 constexpr Duration kPause = seconds(5), kLongPause = minutes(10);
 // Who gave less than was asked is not asked again so soon.
 constexpr Duration kTimedOut = seconds(30);
 // A taking whose end was never told.
-constexpr Duration kForgotten = seconds(60);
-constexpr Bytes kLeastCache{std::int64_t{4} << 20};
+constexpr Duration kOutcomeTimeout = seconds(60);
+constexpr Bytes kMinCache{std::int64_t{4} << 20};
 // Smaller pods are not what fills the node.
-constexpr Bytes kLeastSqueezed{std::int64_t{16} << 20};
+constexpr Bytes kMinLoweredUsage{std::int64_t{16} << 20};
 // Each is an errand of its own, and others need room for theirs.
-constexpr std::size_t kMostSqueezed = 8;
+constexpr std::size_t kMaxLoweredPods = 8;
 // Above where it was begun for so long, a squeeze ends.
-constexpr Duration kCalm = seconds(10);
+constexpr Duration kAboveMarginDuration = seconds(10);
 // It is looked at so often, near its lines.
 constexpr Duration kFloor = milliseconds(50);
 // A wait at memory.high is counted when it ends, two seconds later at most; a gap longer than this
 // is none.
-constexpr Duration kGap = seconds(5);
+constexpr Duration kMaxWaitGap = seconds(5);
 constexpr std::int64_t kPage = 4096;
 
 bool limits_known(const hr_record& record) {
@@ -55,12 +55,12 @@ struct MemoryMargin {
   const Observation* seen = nullptr;
   bool hard = true;
 
-  std::int64_t line(float margin) const {
+  std::int64_t level(float margin) const {
     return *threshold->limit + static_cast<std::int64_t>(static_cast<double>(margin) *
                                                          static_cast<double>(seen->capacity));
   }
   bool below(std::optional<float> margin) const {
-    return margin && seen->available < line(*margin);
+    return margin && seen->available < level(*margin);
   }
 };
 
@@ -80,7 +80,7 @@ std::optional<MemoryMargin> find_memory_margin(const Policy& policy, const Snaps
   return margin_state;
 }
 
-bool squeezed(const LadderHistory& ladder) {
+bool has_lowered(const LadderHistory& ladder) {
   return std::any_of(ladder.held.begin(), ladder.held.end(),
                      [](const MemoryHighOverride& held) { return !held.relaxed; });
 }
@@ -93,8 +93,8 @@ bool may_reclaim(const Policy& policy, const MemoryMargin& margin_state,
 
 bool may_limit_best_effort(const Policy& policy, const MemoryMargin& margin_state,
                            const LadderHistory& ladder, Instant at) {
-  return margin_state.below(policy.ladder.squeeze_margin) && at >= ladder.squeeze_next &&
-         !squeezed(ladder);
+  return margin_state.below(policy.ladder.lower_high_margin) && at >= ladder.next_lowering_at &&
+         !has_lowered(ladder);
 }
 
 // --- a round of it -------------------------------------------------------------------------------
@@ -107,14 +107,14 @@ class LadderRun {
         at_(snapshot.at),
         verdict_(verdict),
         ladder_(verdict.after.ladder),
-        place_(find_memory_margin(policy, snapshot, verdict)) {}
+        memory_(find_memory_margin(policy, snapshot, verdict)) {}
 
   void update_history() {
-    if (ladder_.taking != Instant{} && at_ - ladder_.taking > kForgotten) ladder_.taking = {};
+    if (ladder_.taking != Instant{} && at_ - ladder_.taking > kOutcomeTimeout) ladder_.taking = {};
     std::erase_if(ladder_.exhausted, [&](const auto& each) { return at_ >= each.until; });
     std::erase_if(ladder_.held, [&](const MemoryHighOverride& held) { return !pod(held.cgroup); });
-    if (place_ && policy_.ladder.squeeze_margin) {
-      if (place_->below(policy_.ladder.squeeze_margin))
+    if (memory_ && policy_.ladder.lower_high_margin) {
+      if (memory_->below(policy_.ladder.lower_high_margin))
         ladder_.above_margin_since = {};
       else if (ladder_.above_margin_since == Instant{})
         ladder_.above_margin_since = at_;
@@ -124,9 +124,9 @@ class LadderRun {
 
   void end_expired_steps() {
     for (MemoryHighOverride& held : ladder_.held) {
-      if (held.ending || at_ < held.retry || !over(held)) continue;
+      if (held.ending || at_ < held.retry || !is_expired(held)) continue;
       held.ending = true;
-      Decision decision = step(Act::kRestore, held.pod, held.cgroup, held.found);
+      Decision decision = step(Act::kRestoreMemoryHigh, held.pod, held.cgroup, held.found);
       decision.part = held.part;
       if (held.relaxed) decision.reason.cause = Cause::kStuck;
       verdict_.decisions.push_back(std::move(decision));
@@ -134,8 +134,8 @@ class LadderRun {
   }
 
   void begin_due_steps() {
-    if (place_ && may_reclaim(policy_, *place_, ladder_, at_)) reclaim_cache();
-    if (place_ && may_limit_best_effort(policy_, *place_, ladder_, at_)) squeeze();
+    if (memory_ && may_reclaim(policy_, *memory_, ladder_, at_)) reclaim_cache();
+    if (memory_ && may_limit_best_effort(policy_, *memory_, ladder_, at_)) lower_memory_highs();
     raise_or_evict_stuck();
   }
 
@@ -151,11 +151,12 @@ class LadderRun {
     return reading.record && reading.record->populated != 0 && !reading.critical &&
            !is_excluded(verdict_.after, reading, at_) && limits_known(*reading.record);
   }
-  bool over(const MemoryHighOverride& held) const {
+  bool is_expired(const MemoryHighOverride& held) const {
     if (at_ >= held.until) return true;
-    if (held.relaxed) return policy_.ladder.relax_for == Duration::zero();
-    if (!policy_.ladder.squeeze_margin) return true;
-    return ladder_.above_margin_since != Instant{} && at_ - ladder_.above_margin_since >= kCalm;
+    if (held.relaxed) return policy_.ladder.raise_high_duration == Duration::zero();
+    if (!policy_.ladder.lower_high_margin) return true;
+    return ladder_.above_margin_since != Instant{} &&
+           at_ - ladder_.above_margin_since >= kAboveMarginDuration;
   }
 
   Decision step(Act act, const std::shared_ptr<const Pod>& pod, CgroupId cgroup,
@@ -171,16 +172,16 @@ class LadderRun {
                       .bytes = bytes,
                       .decided_at = at_,
                       .deadline = at_ + kTime};
-    if (!place_) return decision;
+    if (!memory_) return decision;
     Reason& reason = decision.reason;
-    reason.hard = place_->hard;
-    reason.available = place_->seen->available;
-    reason.capacity = place_->seen->capacity;
-    reason.sampled_at = place_->seen->at;
+    reason.hard = memory_->hard;
+    reason.available = memory_->seen->available;
+    reason.capacity = memory_->seen->capacity;
+    reason.sampled_at = memory_->seen->at;
     reason.first_crossed = at_;
-    const auto margin =
-        act == Act::kReclaimCache ? policy_.ladder.reclaim_margin : policy_.ladder.squeeze_margin;
-    reason.threshold = place_->line(margin.value_or(0));
+    const auto margin = act == Act::kReclaimCache ? policy_.ladder.reclaim_margin
+                                                  : policy_.ladder.lower_high_margin;
+    reason.threshold = memory_->level(margin.value_or(0));
     return decision;
   }
 
@@ -204,36 +205,36 @@ class LadderRun {
   }
 
   void reclaim_cache() {
-    const PodReading* richest = nullptr;
-    std::int64_t most = kLeastCache.count - 1;
+    const PodReading* largest_cache = nullptr;
+    std::int64_t most = kMinCache.count - 1;
     for (const PodReading& reading : snapshot_.pods)
       if (const std::int64_t cache = reclaimable(reading); cache > most) {
         most = cache;
-        richest = &reading;
+        largest_cache = &reading;
       }
-    if (!richest) {
+    if (!largest_cache) {
       ladder_.next_step_at = at_ + kPause;
       return;
     }
-    verdict_.decisions.push_back(step(Act::kReclaimCache, richest->pod, richest->cgroup,
+    verdict_.decisions.push_back(step(Act::kReclaimCache, largest_cache->pod, largest_cache->cgroup,
                                       Bytes{std::min(most, policy_.ladder.reclaim_step.count)}));
   }
 
   // --- best-effort
-  void squeeze() {
-    ladder_.squeeze_next = at_ + kPause;
+  void lower_memory_highs() {
+    ladder_.next_lowering_at = at_ + kPause;
     std::vector<const PodReading*> largest;
     for (const PodReading& reading : snapshot_.pods) {
       if (!may_act_on(reading) || qos_class(*reading.pod) != QosClass::kBestEffort) continue;
       const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
-      if (usage < kLeastSqueezed.count) continue;
+      if (usage < kMinLoweredUsage.count) continue;
       const auto high = limit(reading.record->memory_high);
       if (!high || high->count > usage) largest.push_back(&reading);
     }
     std::sort(largest.begin(), largest.end(), [](const PodReading* a, const PodReading* b) {
       return a->record->memory_usage > b->record->memory_usage;
     });
-    if (largest.size() > kMostSqueezed) largest.resize(kMostSqueezed);
+    if (largest.size() > kMaxLoweredPods) largest.resize(kMaxLoweredPods);
     for (const PodReading* reading : largest)
       limit_to_current_usage(*reading);
   }
@@ -243,15 +244,15 @@ class LadderRun {
   void limit_to_current_usage(const PodReading& reading) {
     const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
     const Bytes set{(usage + kPage - 1) / kPage * kPage};
-    const Duration longest = policy_.ladder.squeeze_longest;
-    ladder_.squeeze_next = at_ + 2 * longest;
+    const Duration longest = policy_.ladder.lower_high_limit;
+    ladder_.next_lowering_at = at_ + 2 * longest;
     ladder_.held.push_back({.pod = reading.pod,
                             .cgroup = reading.cgroup,
                             .found = limit(reading.record->memory_high),
                             .set = set,
                             .since = at_,
                             .until = at_ + longest});
-    verdict_.decisions.push_back(step(Act::kSqueeze, reading.pod, reading.cgroup, set));
+    verdict_.decisions.push_back(step(Act::kLowerMemoryHigh, reading.pod, reading.cgroup, set));
   }
 
   // --- the stuck
@@ -267,7 +268,7 @@ class LadderRun {
   }
 
   // A wait of a quarter of the time is no life; less is how memory.high is meant to work.
-  static bool enough(const Throttled& throttled, Instant at) {
+  static bool waits_enough(const Throttled& throttled, Instant at) {
     return throttled.stalled - throttled.stalled_before >= (at - throttled.since) / 4;
   }
 
@@ -284,16 +285,16 @@ class LadderRun {
       throttled->stalled = stalled;
       throttled->last = at_;
     }
-    const bool over = at_ - throttled->last > kGap;
+    const bool is_expired = at_ - throttled->last > kMaxWaitGap;
     const bool idle =
-        at_ - throttled->since >= *policy_.ladder.stuck_after && !enough(*throttled, at_);
-    if (!over && !idle) return;
+        at_ - throttled->since >= *policy_.ladder.stuck_duration && !waits_enough(*throttled, at_);
+    if (!is_expired && !idle) return;
     throttled->since = at_;
     throttled->stalled_before = stalled;
   }
 
   void update_throttled() {
-    if (!policy_.ladder.stuck_after) {
+    if (!policy_.ladder.stuck_duration) {
       ladder_.throttled.clear();
       return;
     }
@@ -310,8 +311,9 @@ class LadderRun {
     }
     std::erase_if(ladder_.throttled, [&](const Throttled& each) {
       if (!pod(each.pod)) return true;
-      const Duration memory = policy_.ladder.relax_for + 10 * *policy_.ladder.stuck_after;
-      return at_ - each.last > 2 * kGap &&
+      const Duration memory =
+          policy_.ladder.raise_high_duration + 10 * *policy_.ladder.stuck_duration;
+      return at_ - each.last > 2 * kMaxWaitGap &&
              (each.relaxed == Instant{} || at_ - each.relaxed > memory);
     });
   }
@@ -333,37 +335,38 @@ class LadderRun {
   }
 
   void raise_or_evict_stuck() {
-    if (!policy_.ladder.stuck_after) return;
+    if (!policy_.ladder.stuck_duration) return;
     for (Throttled& each : ladder_.throttled) {
-      if (at_ - each.since < *policy_.ladder.stuck_after || !enough(each, at_)) continue;
+      if (at_ - each.since < *policy_.ladder.stuck_duration || !waits_enough(each, at_)) continue;
       const PodReading* reading = pod(each.pod);
       const MemoryHighOverride* limit = held(each.pod, each.cgroup);
       if (!reading || !may_act_on(*reading) || (limit && !limit->relaxed)) continue;  // squeezed
-      const bool relaxes = policy_.ladder.relax_for > Duration::zero();
-      if (relaxes && each.relaxed == Instant{})
+      const bool may_raise = policy_.ladder.raise_high_duration > Duration::zero();
+      if (may_raise && each.relaxed == Instant{})
         raise_limit(*reading, each);
       else if (policy_.ladder.evict_stuck && !is_already_evicted(each.pod))
         evict(*reading, each);
     }
   }
 
-  struct Limit {
+  struct MemoryHigh {
     Part part;
     Bytes high, usage;
   };
-  std::optional<Limit> limit_of(const PodReading& reading, CgroupId cgroup) const {
+  std::optional<MemoryHigh> limit_of(const PodReading& reading, CgroupId cgroup) const {
     if (cgroup == reading.cgroup) {
       const auto high = limit(reading.record->memory_high);
       if (!high) return std::nullopt;
-      return Limit{{}, *high, Bytes{static_cast<std::int64_t>(reading.record->memory_usage)}};
+      return MemoryHigh{{}, *high, Bytes{static_cast<std::int64_t>(reading.record->memory_usage)}};
     }
     for (const PartReading& part : reading.parts->parts)
       if (part.cgroup == cgroup && part.high && part.usage)
-        return Limit{{.unit = EvictionUnit::kContainer, .cgroup = cgroup}, *part.high, *part.usage};
+        return MemoryHigh{
+            {.unit = EvictionUnit::kContainer, .cgroup = cgroup}, *part.high, *part.usage};
     return std::nullopt;
   }
 
-  static Reason reason_of(const Throttled& throttled, const Limit& limit, Instant at) {
+  static Reason reason_of(const Throttled& throttled, const MemoryHigh& limit, Instant at) {
     Reason reason;
     reason.cause = Cause::kStuck;
     reason.hard = false;
@@ -378,7 +381,7 @@ class LadderRun {
     const auto limit = limit_of(reading, throttled.cgroup);
     if (!limit) return;
     const Bytes raised{(limit->high.count + limit->high.count / 2) / kPage * kPage};
-    Decision decision = step(Act::kRelax, reading.pod, reading.cgroup, raised);
+    Decision decision = step(Act::kRaiseMemoryHigh, reading.pod, reading.cgroup, raised);
     decision.reason = reason_of(throttled, *limit, at_);
     decision.part = limit->part;
     ladder_.held.push_back({.pod = reading.pod,
@@ -388,7 +391,7 @@ class LadderRun {
                             .found = limit->high,
                             .set = raised,
                             .since = at_,
-                            .until = at_ + policy_.ladder.relax_for});
+                            .until = at_ + policy_.ladder.raise_high_duration});
     throttled.relaxed = at_;
     restart_stall_window(throttled, throttled.stalled);
     verdict_.decisions.push_back(std::move(decision));
@@ -410,7 +413,7 @@ class LadderRun {
   const Instant at_;
   Verdict& verdict_;
   LadderHistory& ladder_;
-  const std::optional<MemoryMargin> place_;
+  const std::optional<MemoryMargin> memory_;
 };
 
 bool is_idle(const Policy& policy, const LadderHistory& ladder) {
@@ -421,11 +424,11 @@ bool is_idle(const Policy& policy, const LadderHistory& ladder) {
 
 void run_ladder(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict) {
   if (is_idle(policy, verdict.after.ladder)) return;
-  LadderRun round(policy, snapshot, verdict);
-  round.update_history();
+  LadderRun pass(policy, snapshot, verdict);
+  pass.update_history();
   if (busy) return;
-  round.end_expired_steps();
-  round.begin_due_steps();
+  pass.end_expired_steps();
+  pass.begin_due_steps();
 }
 
 bool is_ladder_step_due(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict) {
@@ -438,21 +441,22 @@ bool is_ladder_step_due(const Policy& policy, const Snapshot& snapshot, const Ve
 
 std::optional<Duration> time_to_ladder_step(const Policy& policy, const Snapshot& snapshot,
                                             const Verdict& verdict) {
-  const auto margin = std::max(policy.ladder.reclaim_margin, policy.ladder.squeeze_margin);
+  const auto margin = std::max(policy.ladder.reclaim_margin, policy.ladder.lower_high_margin);
   if (!margin) return std::nullopt;
   const auto margin_state = find_memory_margin(policy, snapshot, verdict);
   if (!margin_state) return std::nullopt;
   const auto distance =
-      static_cast<double>(margin_state->seen->available - margin_state->line(*margin));
+      static_cast<double>(margin_state->seen->available - margin_state->level(*margin));
   const std::chrono::duration<double> left{distance / static_cast<double>(policy.fastest_fill)};
   return std::max(std::chrono::duration_cast<Duration>(left), kFloor);
 }
 
 bool is_stuck(const Policy& policy, const History& history, CgroupId pod) {
   const auto& all = history.ladder.throttled;
-  return policy.ladder.stuck_after &&
+  return policy.ladder.stuck_duration &&
          std::any_of(all.begin(), all.end(), [&](const Throttled& each) {
-           return each.pod == pod && each.last - each.since >= *policy.ladder.stuck_after - kGap;
+           return each.pod == pod &&
+                  each.last - each.since >= *policy.ladder.stuck_duration - kMaxWaitGap;
          });
 }
 
@@ -467,7 +471,7 @@ void record_reclaim_outcome(const Outcome& outcome, LadderHistory& ladder) {
       ladder.taking = outcome.at;
       return;
     case Result::kDryRun:
-      ladder.next_step_at = outcome.at + kForgotten;
+      ladder.next_step_at = outcome.at + kOutcomeTimeout;
       return;
     case Result::kDone:
     case Result::kGone:
@@ -475,7 +479,7 @@ void record_reclaim_outcome(const Outcome& outcome, LadderHistory& ladder) {
       break;
   }
   ladder.taking = {};
-  ladder.next_step_at = outcome.at + (unable ? kLongPause : kBreath);
+  ladder.next_step_at = outcome.at + (unable ? kLongPause : kReclaimPause);
   if (outcome.result != Result::kDone || outcome.error != 0)
     ladder.exhausted.push_back({outcome.decision.cgroup, outcome.at + kTimedOut});
 }
@@ -489,7 +493,7 @@ void record_limit_outcome(const Outcome& outcome, LadderHistory& ladder) {
   if (held == ladder.held.end() || outcome.result == Result::kStarted) return;
   const bool done = outcome.result == Result::kDone && outcome.error == 0;
   const bool gone = outcome.result == Result::kGone || outcome.result == Result::kDryRun;
-  if (decision.act == Act::kRestore) {
+  if (decision.act == Act::kRestoreMemoryHigh) {
     if (done || gone) {
       ladder.held.erase(held);
       return;

@@ -31,7 +31,7 @@ constexpr Duration kGuardLag = milliseconds(250);
 // A threshold that is met while nobody can be evicted is retried this often.
 constexpr Duration kRetryPeriod = milliseconds(100);
 
-Trend follow(const Trend& was, const Observation& seen) {
+Trend update_trend(const Trend& was, const Observation& seen) {
   if (!was.last) return Trend{seen, 0};
   const double seconds = duration<double>(seen.at - was.last->at).count();
   if (seconds <= 0) return was;
@@ -85,7 +85,7 @@ bool is_guarded(const Policy& policy, const ThresholdReading& reading) {
          !reading.below_since && reading.available && reading.limit;
 }
 
-Duration until_victims(const History& history, Instant at, Duration ceiling) {
+Duration time_until_victim_step(const History& history, Instant at, Duration ceiling) {
   Duration soonest = ceiling;
   for (const Victim& victim : history.victims) {
     switch (victim.phase) {
@@ -114,7 +114,7 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
               Verdict& verdict) {
   for (std::size_t i = 0; i < kSignals; ++i) {
     const auto& seen = snapshot.observations[i];
-    verdict.after.trends[i] = seen ? follow(before.trends[i], *seen) : before.trends[i];
+    verdict.after.trends[i] = seen ? update_trend(before.trends[i], *seen) : before.trends[i];
   }
   for (ThresholdReading& reading : verdict.thresholds) {
     const auto signal = static_cast<std::size_t>(policy.thresholds[reading.index].signal);
@@ -141,23 +141,23 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   // An act just decided is looked after at once, and so is what came of one.
   const bool eventful = !verdict.decisions.empty() || !verdict.eviction_ends.empty();
   Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
-  Duration alone = policy.check_ceiling;  // what a guard spares us
+  Duration guarded_wait = policy.check_ceiling;  // what a guard spares us
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Duration own = time_until_check(policy, reading, snapshot.at);
-    Duration& of_it = is_guarded(policy, reading) && own >= kGuardLag ? alone : wait;
+    Duration& of_it = is_guarded(policy, reading) && own >= kGuardLag ? guarded_wait : wait;
     of_it = std::min(of_it, own);
   }
   if (const auto step = time_to_ladder_step(policy, snapshot, verdict))
     wait = std::min(wait, *step);
   if (is_reclaim_running(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);
-  wait = std::min(wait, until_victims(verdict.after, snapshot.at, policy.check_ceiling));
+  wait = std::min(wait, time_until_victim_step(verdict.after, snapshot.at, policy.check_ceiling));
   if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
     wait = std::min(wait, *timer - snapshot.at);
   const auto bounded = [&](Duration after) {
     return snapshot.at + std::clamp(after, policy.check_floor, policy.check_ceiling);
   };
   verdict.next_check_guarded = bounded(wait);
-  verdict.next_check = bounded(std::min(wait, alone));
+  verdict.next_check = bounded(std::min(wait, guarded_wait));
 }
 
 }  // namespace headroom::judge_eviction

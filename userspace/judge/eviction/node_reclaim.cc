@@ -9,9 +9,9 @@ namespace headroom::judge_eviction {
 namespace {
 
 // Where nobody can be evicted, reclaim is tried again so often.
-constexpr Duration kTryAgain = std::chrono::seconds(60);
+constexpr Duration kReclaimRetryPeriod = std::chrono::seconds(60);
 
-Reclaim& of_signal(History& history, Signal signal) {
+Reclaim& reclaim_of(History& history, Signal signal) {
   return history.reclaims[static_cast<std::size_t>(signal)];
 }
 
@@ -22,8 +22,8 @@ ReclaimSteps steps_for(const Policy& policy, const Snapshot& snapshot, Signal si
   return steps;
 }
 
-Decision decision(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
-                  ReclaimSteps steps) {
+Decision make_reclaim(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
+                      ReclaimSteps steps) {
   return Decision{.act = Act::kReclaim,
                   .pod = nullptr,
                   .cgroup = {},
@@ -40,10 +40,11 @@ bool try_node_reclaim(const Policy& policy, const Snapshot& snapshot, const Reas
                       Verdict& verdict) {
   const ReclaimSteps steps = steps_for(policy, snapshot, reason.signal);
   if (!steps.any()) return false;
-  Reclaim& reclaim = of_signal(verdict.after, reason.signal);
-  if (reclaim.ended != Instant{} && snapshot.at - reclaim.ended >= kTryAgain) reclaim = {};
+  Reclaim& reclaim = reclaim_of(verdict.after, reason.signal);
+  if (reclaim.ended != Instant{} && snapshot.at - reclaim.ended >= kReclaimRetryPeriod)
+    reclaim = {};
   if (reclaim.begun == Instant{}) {
-    verdict.decisions.push_back(decision(policy, snapshot, reason, steps));
+    verdict.decisions.push_back(make_reclaim(policy, snapshot, reason, steps));
     return true;
   }
   if (reclaim.ended != Instant{}) return false;
@@ -53,7 +54,7 @@ bool try_node_reclaim(const Policy& policy, const Snapshot& snapshot, const Reas
 }
 
 void reset_reclaim(Signal signal, History& history) {
-  of_signal(history, signal) = {};
+  reclaim_of(history, signal) = {};
 }
 
 void reset_recovered_reclaims(const Policy& policy, Verdict& verdict) {

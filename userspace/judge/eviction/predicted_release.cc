@@ -11,7 +11,7 @@
 namespace headroom::judge_eviction {
 namespace {
 
-std::int64_t known_or_none(std::uint64_t value) {
+std::int64_t value_or_zero(std::uint64_t value) {
   return value == HR_UNKNOWN ? 0 : static_cast<std::int64_t>(value);
 }
 
@@ -24,7 +24,7 @@ std::optional<Bytes> memory_and_swap(const PodReading* reading) {
   if (!reading || !reading->record || !(reading->record->valid & HR_MEMORY_USAGE))
     return std::nullopt;
   return Bytes{static_cast<std::int64_t>(reading->record->memory_usage) +
-               known_or_none(reading->record->swap_usage)};
+               value_or_zero(reading->record->swap_usage)};
 }
 
 Duration cpu_time(const hr_record& record) {
@@ -92,14 +92,14 @@ Duration predicted_time(const PodReading& reading) {
   const auto held = reading.record ? memory_of_processes(*reading.record) : std::nullopt;
   if (!held) return kExit;
   const std::int64_t huge = std::min(
-      *held, known_or_none(reading.record->anon_thp) + known_or_none(reading.record->shmem_thp));
+      *held, value_or_zero(reading.record->anon_thp) + value_or_zero(reading.record->shmem_thp));
   return predicted_time(Bytes{*held - huge}) + Duration((huge >> 20) * kHugePerMiB);
 }
 
 namespace {
 
 // What is left to come of the victim, of the pod or of the part that goes.
-std::optional<std::int64_t> left_of(const Victim& victim, const PodReading& reading) {
+std::optional<std::int64_t> predicted_left(const Victim& victim, const PodReading& reading) {
   switch (victim.part.unit) {
     case EvictionUnit::kPod:
       return predicted_release(victim.reason.signal, reading);
@@ -120,7 +120,7 @@ void update_expected_release(Victim& victim, const PodReading* reading) {
   const bool killed =
       victim.phase == Victim::Phase::kKilled || victim.phase == Victim::Phase::kTimedOut;
   if (!killed || !victim.due || !reading || is_disk(victim.reason.signal)) return;
-  if (const auto left = left_of(victim, *reading)) victim.due = std::min(*left, *victim.due);
+  if (const auto left = predicted_left(victim, *reading)) victim.due = std::min(*left, *victim.due);
 }
 
 void update_least_held(Victim& victim, const PodReading* reading) {
@@ -129,15 +129,15 @@ void update_least_held(Victim& victim, const PodReading* reading) {
     victim.left = victim.left ? std::min(*left, *victim.left) : *left;
 }
 
-bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& risen) {
+bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& freed_tasks) {
   victim.due_before = victim.due;
   if (!victim.due) return false;
   const bool counted = reading && reading->record && (reading->record->valid & HR_PIDS);
   const std::int64_t left =
       counted ? std::min(static_cast<std::int64_t>(reading->record->pids_current), *victim.due)
-              : *victim.due - std::min(risen, *victim.due);
+              : *victim.due - std::min(freed_tasks, *victim.due);
   const std::int64_t reaped = *victim.due - left;
-  risen -= std::min(risen, reaped);
+  freed_tasks -= std::min(freed_tasks, reaped);
   victim.due = left;
   return reaped > 0;
 }
@@ -145,7 +145,7 @@ bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& rise
 void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, Instant at) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
-  constexpr Duration kStill = seconds(1), kLongest = seconds(30), kSomeTime = milliseconds(1);
+  constexpr Duration kStill = seconds(1), kMaxExitTime = seconds(30), kSomeTime = milliseconds(1);
   constexpr Bytes kSomeMemory = 1_MiB;
   if (victim.phase != Victim::Phase::kKilled) return;
   const auto left = current_held(victim, reading);
@@ -157,7 +157,8 @@ void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, In
   if (victim.left && *victim.left - *left < kSomeMemory && ran - victim.ran < kSomeTime) return;
   victim.left = victim.left ? std::min(*left, *victim.left) : *left;
   victim.ran = ran;
-  victim.deadline = std::max(victim.deadline, std::min(at + kStill, victim.killed_at + kLongest));
+  victim.deadline =
+      std::max(victim.deadline, std::min(at + kStill, victim.killed_at + kMaxExitTime));
 }
 
 std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,
@@ -167,10 +168,10 @@ std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snap
   std::int64_t missing = *verdict.thresholds[index].limit - seen.available;
   if (threshold.min_reclaim) missing += resolve(*threshold.min_reclaim, seen.capacity);
   for (const Victim& victim : verdict.after.victims) {
-    if (!is_waited_for(victim, threshold.signal)) continue;
-    const auto coming = outstanding(victim, threshold.signal);
-    if (!coming) return std::nullopt;
-    missing -= *coming;
+    if (!is_awaited(victim, threshold.signal)) continue;
+    const auto expected = outstanding(victim, threshold.signal);
+    if (!expected) return std::nullopt;
+    missing -= *expected;
   }
   return missing;
 }

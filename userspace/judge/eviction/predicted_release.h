@@ -43,7 +43,7 @@ void update_least_held(Victim& victim, const PodReading* reading);
 // Moves Victim::due of a victim that is gone on to this pass: by the tasks its cgroup still counts,
 // or, the cgroup gone as well, by what pid.available has risen, taken from `risen`. True if some
 // were reaped.
-bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& risen);
+bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& freed_tasks);
 
 // Moves Victim::due on to this pass. `reading` may be null.
 void update_expected_release(Victim& victim, const PodReading* reading);

@@ -19,10 +19,10 @@ using Selection = Candidate::Selection;
 // A pod's disk usage older than this is asked for again before anyone is chosen by it...
 constexpr Duration kDiskStale = std::chrono::seconds(60);
 // ...for so long; then by what is known.
-constexpr Duration kDiskPatience = std::chrono::seconds(30);
+constexpr Duration kMaxMeasurementWait = std::chrono::seconds(30);
 
 // In one round; the next is milliseconds away.
-constexpr std::size_t kMostAtOnce = 32;
+constexpr std::size_t kMaxVictimsPerTurn = 32;
 
 // Before its place in the ranking is known.
 Selection select_or_skip(const PodReading& reading, const History& history,
@@ -59,10 +59,10 @@ std::int64_t total_predicted(const std::vector<Candidate>& ranking, Selection se
 // that rank but is passed over while a pod with a reading can be evicted. One that gives back next
 // to nothing comes last; short of memory it is better than the kernel's OOM killer, else it is
 // evicted only if it and those like it hold what is missing.
-Candidate* pick(Signal signal, std::vector<Candidate>& ranking, PodDescription description,
-                bool futile_help) {
+Candidate* choose_next(Signal signal, std::vector<Candidate>& ranking, PodDescription description,
+                       bool may_choose_small) {
   const auto may_be_last = [&](const Candidate& entry) {
-    return futile_help && (wants_memory(signal) || entry.predicted.value_or(0) > 0);
+    return may_choose_small && (wants_memory(signal) || entry.predicted.value_or(0) > 0);
   };
   for (const Selection eligible :
        {Selection::kOutranked, Selection::kUnknown, Selection::kNothingToFree})
@@ -74,12 +74,13 @@ Candidate* pick(Signal signal, std::vector<Candidate>& ranking, PodDescription d
 }
 
 // A pod whose description is awaited is chosen only when every other pod is gone or exempt.
-Candidate* pick(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
-  const bool futile_help =
+Candidate* choose_next(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  const bool may_choose_small =
       wants_memory(signal) || total_predicted(ranking, Selection::kNothingToFree) >= missing;
   for (const PodDescription description :
        {PodDescription::kComplete, PodDescription::kAwaited, PodDescription::kAwaitedProtected})
-    if (Candidate* const found = pick(signal, ranking, description, futile_help)) return found;
+    if (Candidate* const found = choose_next(signal, ranking, description, may_choose_small))
+      return found;
   return nullptr;
 }
 
@@ -87,8 +88,8 @@ Candidate* pick(Signal signal, std::vector<Candidate>& ranking, std::int64_t mis
 // not enough. Of all else: what it would free is next to nothing beside what is missing; and where
 // all candidates together do not hold what is missing, the shortage is not theirs, so one alone
 // must hold half of it.
-bool is_futile(Signal signal, const Candidate& candidate, std::int64_t missing,
-               std::int64_t together) {
+bool frees_too_little(Signal signal, const Candidate& candidate, std::int64_t missing,
+                      std::int64_t together) {
   constexpr std::int64_t kWorthwhile = 8;  // at least one part in so many
   if (!candidate.predicted || !candidate.usage || *candidate.predicted >= missing) return false;
   if (wants_memory(signal)) return *candidate.predicted < *candidate.usage / kWorthwhile;
@@ -99,7 +100,8 @@ bool is_futile(Signal signal, const Candidate& candidate, std::int64_t missing,
 void mark_futile(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
   const std::int64_t together = total_predicted(ranking, Selection::kOutranked);
   for (Candidate& entry : ranking)
-    if (entry.selection == Selection::kOutranked && is_futile(signal, entry, missing, together))
+    if (entry.selection == Selection::kOutranked &&
+        frees_too_little(signal, entry, missing, together))
       entry.selection = Selection::kNothingToFree;
 }
 
@@ -112,7 +114,7 @@ Duration grace_for(const Policy& policy, const Reason& reason, const Pod& pod) {
   return policy.max_pod_grace.count() < 0 ? own : std::min(policy.max_pod_grace, own);
 }
 
-std::optional<Bytes> held_by(const PodReading& reading) {
+std::optional<Bytes> working_set_of(const PodReading& reading) {
   return reading.record ? working_set(*reading.record) : std::nullopt;
 }
 
@@ -137,7 +139,7 @@ Decision make_eviction(const Policy& policy, const Snapshot& snapshot, const Pod
                     .steps = {},
                     .decided_at = snapshot.at,
                     .deadline = snapshot.at + grace};
-  decision.rank_info.working_set = held_by(reading);
+  decision.rank_info.working_set = working_set_of(reading);
   decision.rank_info.memory_request = reading.memory_request;
   if (decision.act == Act::kKill)
     decision.deadline = snapshot.at + return_window(reason.signal, decision.rank_info.working_set);
@@ -146,7 +148,8 @@ Decision make_eviction(const Policy& policy, const Snapshot& snapshot, const Pod
 
 bool needs_disk_measurement(const Snapshot& snapshot, const Reason& reason,
                             const History& history) {
-  if (!is_disk(reason.signal) || snapshot.at - reason.first_crossed >= kDiskPatience) return false;
+  if (!is_disk(reason.signal) || snapshot.at - reason.first_crossed >= kMaxMeasurementWait)
+    return false;
   const Instant wanted = std::max(reason.first_crossed, snapshot.at - kDiskStale);
   return std::any_of(snapshot.pods.begin(), snapshot.pods.end(), [&](const PodReading& reading) {
     const bool matters = !reading.critical && !is_excluded(history, reading, snapshot.at) &&
@@ -219,7 +222,7 @@ void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Ve
   mark_futile(signal, verdict.ranking, std::numeric_limits<std::int64_t>::max());
   std::erase_if(verdict.ranking,
                 [](const Candidate& each) { return each.selection != Selection::kOutranked; });
-  rank_first(signal, most, verdict.ranking);
+  rank_top(signal, most, verdict.ranking);
 }
 
 }  // namespace
@@ -227,17 +230,17 @@ void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Ve
 void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason,
             std::int64_t missing, Verdict& verdict) {
   rank_all(policy, snapshot, reason.signal, missing, verdict);
-  for (std::size_t count = 0; count < kMostAtOnce; ++count) {
-    Candidate* const next = pick(reason.signal, verdict.ranking, missing);
+  for (std::size_t count = 0; count < kMaxVictimsPerTurn; ++count) {
+    Candidate* const next = choose_next(reason.signal, verdict.ranking, missing);
     // After the first, only those of whom something is known to come.
     if (!next || (count > 0 && next->selection != Selection::kOutranked)) return;
     next->selection = Selection::kChosen;
     const EvictionScope scope =
         choose_scope(policy, snapshot.pods[next->pod], reason, missing, verdict.after);
     add_eviction(policy, snapshot, reason, *next, scope, verdict);
-    const auto coming = verdict.decisions.back().rank_info.predicted;
-    if (!coming || is_disk(reason.signal)) return;
-    missing -= *coming;
+    const auto expected = verdict.decisions.back().rank_info.predicted;
+    if (!expected || is_disk(reason.signal)) return;
+    missing -= *expected;
     if (missing <= 0) return;
   }
 }
@@ -257,7 +260,7 @@ std::vector<Decision> rank_for_failsafe(Policy policy, const Snapshot& snapshot,
   else
     rank_eligible(snapshot, reason.signal, most, verdict);
   while (verdict.decisions.size() < most) {
-    Candidate* const next = pick(reason.signal, verdict.ranking, 0);
+    Candidate* const next = choose_next(reason.signal, verdict.ranking, 0);
     if (!next || next->selection != Selection::kOutranked) break;
     next->selection = Selection::kChosen;
     // The part, if that is what is asked for; then what is left of the pod.

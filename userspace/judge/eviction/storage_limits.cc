@@ -18,7 +18,7 @@ struct Excess {
   std::int64_t used = 0;
 };
 
-std::int64_t known(const FsUsage& usage) {
+std::int64_t used_bytes(const FsUsage& usage) {
   return usage.used ? usage.used->count : 0;
 }
 
@@ -41,9 +41,9 @@ std::optional<Excess> over_pod_limit(const PodReading& reading) {
   if (!reading.storage_limit) return std::nullopt;
   std::int64_t used = 0;
   for (const ContainerUsage& container : reading.disk->containers)
-    used += known(container.rootfs) + known(container.logs);
+    used += used_bytes(container.rootfs) + used_bytes(container.logs);
   for (const VolumeUsage& volume : reading.disk->volumes)
-    if (volume.counted) used += known(volume.usage);
+    if (volume.counted) used += used_bytes(volume.usage);
   if (used <= reading.storage_limit->count) return std::nullopt;
   return Excess{StorageLimit::kPod, 0, reading.storage_limit->count, used};
 }
@@ -57,7 +57,7 @@ std::optional<Excess> over_container_limit(const Pod& pod, const DiskUsage& disk
     std::int64_t used = 0;
     for (const ContainerUsage& each : disk.containers)
       if (each.name == container.name)
-        used += known(each.logs) + (images.dedicated ? 0 : known(each.rootfs));
+        used += used_bytes(each.logs) + (images.dedicated ? 0 : used_bytes(each.rootfs));
     if (used > limit->second.value())
       return Excess{StorageLimit::kContainer, i, limit->second.value(), used};
   }

@@ -7,7 +7,7 @@ namespace headroom::judge_eviction {
 namespace {
 
 // A crossing that lasts longer than this is another story.
-constexpr Duration kRemembered = std::chrono::minutes(5);
+constexpr Duration kPartialEvictionLifetime = std::chrono::minutes(5);
 
 EvictionScope whole_pod(const PodReading& reading) {
   EvictionScope scope{.part = {}, .release = {}, .held = {}, .request = reading.memory_request};
@@ -68,14 +68,14 @@ std::optional<EvictionScope> part_of(EvictionUnit unit, const PodReading& pod) {
   return std::nullopt;
 }
 
-bool taken_for(const Reason& reason, const History& history, CgroupId pod) {
+bool part_killed_since(const Reason& reason, const History& history, CgroupId pod) {
   return std::any_of(history.partial_evictions.begin(), history.partial_evictions.end(),
                      [&](const PartialEviction& taken) {
                        return taken.pod == pod && taken.killed_at >= reason.first_crossed;
                      });
 }
 
-bool part_is_dying(const History& history, CgroupId pod) {
+bool has_dying_part(const History& history, CgroupId pod) {
   return std::any_of(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
     return victim.cgroup == pod && !victim.part.whole();
   });
@@ -92,7 +92,7 @@ EvictionScope choose_scope(const Policy& policy, const PodReading& reading, cons
                            std::int64_t missing, const History& history) {
   const EvictionScope whole = whole_pod(reading);
   if (!is_for_memory(reason) || !reading.parts || reading.parts->oom_group) return whole;
-  if (part_is_dying(history, reading.cgroup) || taken_for(reason, history, reading.cgroup))
+  if (has_dying_part(history, reading.cgroup) || part_killed_since(reason, history, reading.cgroup))
     return whole;
   const auto part = part_of(reading.unit.value_or(policy.eviction_unit), reading);
   const bool enough = part && part->release && *part->release >= missing;
@@ -133,7 +133,7 @@ void record_partial_eviction(CgroupId pod, Instant killed_at, History& history) 
 
 void expire_partial_evictions(const Snapshot& snapshot, History& history) {
   std::erase_if(history.partial_evictions, [&](const PartialEviction& taken) {
-    if (snapshot.at - taken.killed_at > kRemembered) return true;
+    if (snapshot.at - taken.killed_at > kPartialEvictionLifetime) return true;
     return std::none_of(snapshot.pods.begin(), snapshot.pods.end(),
                         [&](const PodReading& pod) { return pod.cgroup == taken.pod; });
   });

@@ -29,7 +29,7 @@ bool gone(const Victim& victim, const PodReading* reading) {
 }
 
 // What came back: what it held, less what its cgroup still holds (page cache, shared memory).
-std::optional<Bytes> returned(const Victim& victim, const PodReading* reading) {
+std::optional<Bytes> memory_returned_by(const Victim& victim, const PodReading* reading) {
   if (!victim.held) return std::nullopt;
   if (!reading) return victim.held;
   if (victim.part.unit == EvictionUnit::kContainer) {
@@ -52,12 +52,12 @@ EvictionEnd eviction_end(const Victim& victim, const PodReading* reading, Instan
                      .killed_at = victim.killed_at,
                      .ended_at = victim.gone_at == Instant{} ? at : victim.gone_at,
                      .gone = gone(victim, reading),
-                     .memory_returned = returned(victim, reading),
+                     .memory_returned = memory_returned_by(victim, reading),
                      .part = victim.part};
 }
 
-Decision next_act(Act act, const Victim& victim, const Reason& reason, Instant at,
-                  Instant deadline) {
+Decision make_decision(Act act, const Victim& victim, const Reason& reason, Instant at,
+                       Instant deadline) {
   RankInfo rank_info;
   rank_info.working_set = victim.held;
   rank_info.memory_request = victim.memory_request;
@@ -73,20 +73,21 @@ Decision next_act(Act act, const Victim& victim, const Reason& reason, Instant a
                   .deadline = deadline};
 }
 
-Decision kill(const Victim& victim, const Reason& reason, Instant at) {
-  return next_act(Act::kKill, victim, reason, at, at + return_window(reason.signal, victim.held));
+Decision make_kill(const Victim& victim, const Reason& reason, Instant at) {
+  return make_decision(Act::kKill, victim, reason, at,
+                       at + return_window(reason.signal, victim.held));
 }
 
-bool for_a_disk(const Reason& reason) {
+bool is_for_disk(const Reason& reason) {
   return is_disk(reason.signal);
 }
 
 // The kubelet removes an evicted pod's emptyDirs; else a disk would be no emptier for it.
-bool leaves_volumes(const Policy& policy, const Victim& victim) {
+bool has_volumes_to_remove(const Policy& policy, const Victim& victim) {
   constexpr auto kOnDisk = [](const Volume& volume) {
     return volume.kind == Volume::Kind::kEmptyDir && !volume.in_memory;
   };
-  return policy.remove_empty_dirs && victim.part.whole() && for_a_disk(victim.reason) &&
+  return policy.remove_empty_dirs && victim.part.whole() && is_for_disk(victim.reason) &&
          std::any_of(victim.pod->volumes.begin(), victim.pod->volumes.end(), kOnDisk);
 }
 
@@ -109,7 +110,7 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
 
 // In observe mode a taint that stays, or a limit, would have somebody leave for ever: he holds up
 // nobody.
-bool stays_for_no_shortage(const Victim& victim) {
+bool is_dry_run_without_shortage(const Victim& victim) {
   return victim.phase == Phase::kDryRun && victim.reason.cause != Cause::kThreshold;
 }
 
@@ -130,10 +131,10 @@ Duration sigterm_reserve(Duration grace) {
   return std::min<Duration>(std::chrono::seconds(2), grace / 2);
 }
 
-bool is_waited_for(const Victim& victim, Signal signal) {
+bool is_awaited(const Victim& victim, Signal signal) {
   if (victim.phase == Phase::kRemoving)
     return condition_of(victim.reason.signal) == condition_of(signal) && !wants_memory(signal);
-  return victim.phase != Phase::kTimedOut && !stays_for_no_shortage(victim);
+  return victim.phase != Phase::kTimedOut && !is_dry_run_without_shortage(victim);
 }
 
 bool has_new_process_after_kill(const Victim& victim, const PodReading* reading) {
@@ -156,15 +157,17 @@ bool is_excluded(const History& history, const PodReading& reading, Instant at) 
 }
 
 Instant eligible_again_at(const Victim& before, Instant killed_at) {
-  constexpr Duration kFirst = std::chrono::minutes(1), kLongest = std::chrono::minutes(5);
+  constexpr Duration kFirstRetryDelay = std::chrono::minutes(1),
+                     kMaxRetryDelay = std::chrono::minutes(5);
   if (before.killed_at == Instant{} || before.sigterm_due <= before.killed_at)
-    return killed_at + kFirst;
-  return killed_at + std::clamp(2 * (before.sigterm_due - before.killed_at), kFirst, kLongest);
+    return killed_at + kFirstRetryDelay;
+  return killed_at +
+         std::clamp(2 * (before.sigterm_due - before.killed_at), kFirstRetryDelay, kMaxRetryDelay);
 }
 
 bool has_pending_victim(const History& history, Signal signal) {
   return std::any_of(history.victims.begin(), history.victims.end(),
-                     [&](const Victim& victim) { return is_waited_for(victim, signal); });
+                     [&](const Victim& victim) { return is_awaited(victim, signal); });
 }
 
 namespace {
@@ -178,42 +181,42 @@ class VictimUpdate {
     const auto& now = of(snapshot.observations, Signal::kPidAvailable);
     const auto& last = before.trends[static_cast<std::size_t>(Signal::kPidAvailable)].last;
     if (now && last && now->at > last->at)
-      risen_ = std::max<std::int64_t>(now->available - last->available, 0);
+      freed_tasks_ = std::max<std::int64_t>(now->available - last->available, 0);
   }
 
   void advance_victims(const Victim& victim, const PodReading* reading) {
     switch (victim.phase) {
       case Phase::kDryRun:
         if (!gone(victim, reading) && !recovered(policy_, snapshot_, before_, verdict_, victim))
-          stays(victim);
+          keep_victim(victim);
         return;
       case Phase::kRemoving:
         if (victim.reason.signal == Signal::kPidAvailable) return await_tasks(victim, reading);
-        if (at_ < victim.sigterm_due) return stays(victim);
-        return leaves(victim, reading);
+        if (at_ < victim.sigterm_due) return keep_victim(victim);
+        return end_victim(victim, reading);
       case Phase::kTimedOut:
         if (!gone(victim, reading)) {
-          stays(victim);
+          keep_victim(victim);
           update_least_held(verdict_.after.victims.back(), reading);
           return;
         }
         // He is waited for no longer, but what he leaves is removed all the same.
-        if (leaves_volumes(policy_, victim)) remove(victim);
+        if (has_volumes_to_remove(policy_, victim)) remove(victim);
         return;
       case Phase::kPreStop:
       case Phase::kTerminating:
       case Phase::kKilled:
-        if (gone(victim, reading)) return is_gone(victim, reading);
-        return lives(victim, reading);
+        if (gone(victim, reading)) return handle_gone(victim, reading);
+        return handle_living(victim, reading);
     }
   }
 
  private:
-  void stays(const Victim& victim) { verdict_.after.victims.push_back(victim); }
+  void keep_victim(const Victim& victim) { verdict_.after.victims.push_back(victim); }
 
-  void leaves(const Victim& victim, const PodReading* reading) {
+  void end_victim(const Victim& victim, const PodReading* reading) {
     verdict_.eviction_ends.push_back(eviction_end(victim, reading, at_));
-    if (for_a_disk(victim.reason)) verdict_.after.disk_settles_at = at_ + kDiskSettle;
+    if (is_for_disk(victim.reason)) verdict_.after.disk_settles_at = at_ + kDiskSettle;
   }
 
   // No process is left, but its zombies count as tasks until they are reaped. The return is waited
@@ -223,43 +226,44 @@ class VictimUpdate {
     if (waited.phase != Phase::kRemoving) {
       waited.phase = Phase::kRemoving;
       waited.gone_at = at_;
-      waited.sigterm_due = at_ + kStillReaping;
+      waited.sigterm_due = at_ + kReapingTimeout;
     }
-    if (update_reaped(waited, reading, risen_))
+    if (update_reaped(waited, reading, freed_tasks_))
       waited.sigterm_due = std::max(
-          waited.sigterm_due, std::min(at_ + kStillReaping, waited.gone_at + kLongestReaping));
-    if (waited.due.value_or(0) <= 0 || at_ >= waited.sigterm_due) return leaves(waited, reading);
-    stays(waited);
+          waited.sigterm_due, std::min(at_ + kReapingTimeout, waited.gone_at + kMaxReapingTime));
+    if (waited.due.value_or(0) <= 0 || at_ >= waited.sigterm_due)
+      return end_victim(waited, reading);
+    keep_victim(waited);
   }
 
-  void is_gone(const Victim& victim, const PodReading* reading) {
+  void handle_gone(const Victim& victim, const PodReading* reading) {
     if (victim.reason.signal == Signal::kPidAvailable && victim.part.whole())
       return await_tasks(victim, reading);
-    if (!leaves_volumes(policy_, victim)) return leaves(victim, reading);
-    stays(victim);
+    if (!has_volumes_to_remove(policy_, victim)) return end_victim(victim, reading);
+    keep_victim(victim);
     verdict_.after.victims.back().gone_at = at_;
     remove(victim);
   }
 
   void remove(const Victim& victim) {
     verdict_.decisions.push_back(
-        next_act(Act::kRemove, victim, victim.reason, at_, at_ + kRemoveWindow));
+        make_decision(Act::kRemove, victim, victim.reason, at_, at_ + kRemoveWindow));
   }
 
-  void lives(const Victim& victim, const PodReading* reading) {
-    stays(victim);
+  void handle_living(const Victim& victim, const PodReading* reading) {
+    keep_victim(victim);
     Victim& living = verdict_.after.victims.back();
     update_expected_release(living, reading);
     extend_deadline_while_exiting(living, reading, at_);
     const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.sigterm_due;
     if (term_due && at_ < victim.deadline) {
       verdict_.decisions.push_back(
-          next_act(Act::kTerminate, victim, victim.reason, at_, victim.deadline));
+          make_decision(Act::kTerminate, victim, victim.reason, at_, victim.deadline));
       return;
     }
     if (at_ < living.deadline) return;
     if (victim.phase != Phase::kKilled) {
-      verdict_.decisions.push_back(kill(victim, victim.reason, at_));
+      verdict_.decisions.push_back(make_kill(victim, victim.reason, at_));
       return;
     }
     verdict_.eviction_ends.push_back(eviction_end(victim, reading, at_));
@@ -271,15 +275,16 @@ class VictimUpdate {
   // Removing files takes what it takes; after this the next may be chosen.
   static constexpr Duration kRemoveWindow = std::chrono::seconds(60);
   // From the latest pass that saw tasks reaped; and from the end of the last process.
-  static constexpr Duration kStillReaping = std::chrono::seconds(1),
-                            kLongestReaping = std::chrono::seconds(30);
+  static constexpr Duration kReapingTimeout = std::chrono::seconds(1),
+                            kMaxReapingTime = std::chrono::seconds(30);
 
   const Policy& policy_;
   const Snapshot& snapshot_;
   const History& before_;
   const Instant at_;
   Verdict& verdict_;
-  std::int64_t risen_ = 0;  // pid.available since the pass before, and not yet set against a victim
+  std::int64_t freed_tasks_ =
+      0;  // pid.available since the pass before, and not yet set against a victim
 };
 
 }  // namespace
@@ -287,9 +292,9 @@ class VictimUpdate {
 void advance_victims(const Policy& policy, const Snapshot& snapshot, const History& before,
                      Verdict& verdict) {
   verdict.after.victims.clear();
-  VictimUpdate round(policy, snapshot, before, verdict);
+  VictimUpdate pass(policy, snapshot, before, verdict);
   for (const Victim& victim : before.victims)
-    round.advance_victims(victim, pod_reading(snapshot, victim.cgroup));
+    pass.advance_victims(victim, pod_reading(snapshot, victim.cgroup));
   expire_partial_evictions(snapshot, verdict.after);
 }
 
@@ -297,14 +302,14 @@ namespace {
 
 // In observe mode a pretended soft eviction stands for one that would still be in its grace.
 bool waits_for_grace(const Victim& victim, Instant at) {
-  if (stays_for_no_shortage(victim)) return false;
+  if (is_dry_run_without_shortage(victim)) return false;
   if (victim.phase == Phase::kDryRun) return !victim.reason.hard;
   // Past its deadline attend() has decided it.
   return (victim.phase == Phase::kTerminating || victim.phase == Phase::kPreStop) &&
          at < victim.deadline;
 }
 
-bool frees(const Victim& victim, Signal signal) {
+bool frees_resource_of(const Victim& victim, Signal signal) {
   const Condition wanted = condition_of(signal);
   return wanted == Condition::kMemoryPressure || condition_of(victim.reason.signal) == wanted;
 }
@@ -312,13 +317,14 @@ bool frees(const Victim& victim, Signal signal) {
 }  // namespace
 
 std::size_t escalate_to_kill(const Snapshot& snapshot, const Reason& reason, Verdict& verdict) {
-  std::size_t hastened = 0;
+  std::size_t escalated = 0;
   for (const Victim& victim : verdict.after.victims) {
-    if (!waits_for_grace(victim, snapshot.at) || !frees(victim, reason.signal)) continue;
-    verdict.decisions.push_back(kill(victim, reason, snapshot.at));
-    ++hastened;
+    if (!waits_for_grace(victim, snapshot.at) || !frees_resource_of(victim, reason.signal))
+      continue;
+    verdict.decisions.push_back(make_kill(victim, reason, snapshot.at));
+    ++escalated;
   }
-  return hastened;
+  return escalated;
 }
 
 }  // namespace headroom::judge_eviction

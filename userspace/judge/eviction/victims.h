@@ -7,7 +7,7 @@
 namespace headroom::judge_eviction {
 
 // He is dying, and what he gives back is still to come.
-bool is_waited_for(const Victim& victim, Signal signal);
+bool is_awaited(const Victim& victim, Signal signal);
 
 // Killed, and yet a process lives in its cgroup that came after the kill: the cgroup holds clearly
 // more than the least it has held since, and what SIGKILL has reached does not grow. `reading` may

@@ -10,7 +10,7 @@
 namespace headroom::judge_eviction {
 namespace {
 
-struct Band {
+struct ScoreRange {
   int lowest = 0, highest = 0;
 
   // Of the one who has `place` of his class before him.
@@ -22,25 +22,25 @@ bool is_adjustable(const PodReading& reading) {
          qos_class(*reading.pod) != QosClass::kGuaranteed;
 }
 
-void include(const Pod& pod, Bytes capacity, std::optional<Band>& band) {
+void include(const Pod& pod, Bytes capacity, std::optional<ScoreRange>& band) {
   const auto widen = [&](const Container& container) {
     const int score = oom_score_adj(pod, container, capacity);
-    if (!band) band = Band{score, score};
+    if (!band) band = ScoreRange{score, score};
     band->lowest = std::min(band->lowest, score);
     band->highest = std::max(band->highest, score);
   };
   std::for_each(pod.containers.begin(), pod.containers.end(), widen);
 }
 
-std::optional<Band> burstable_band(const Snapshot& snapshot, Bytes capacity) {
-  std::optional<Band> band;
+std::optional<ScoreRange> burstable_band(const Snapshot& snapshot, Bytes capacity) {
+  std::optional<ScoreRange> band;
   for (const PodReading& reading : snapshot.pods)
     if (is_adjustable(reading) && qos_class(*reading.pod) == QosClass::kBurstable)
       include(*reading.pod, capacity, band);
   return band;
 }
 
-Band best_effort_band(const std::optional<Band>& burstable) {
+ScoreRange best_effort_band(const std::optional<ScoreRange>& burstable) {
   const int above = burstable ? burstable->highest + 1 : 0;
   return {.lowest = std::max(kMinMirroredScore, above), .highest = kBestEffortOomScore};
 }
@@ -50,11 +50,11 @@ Band best_effort_band(const std::optional<Band>& burstable) {
 std::vector<OomScore> mirrored_oom_scores(const Snapshot& snapshot, std::span<const Decision> first,
                                           Bytes memory_capacity) {
   const auto burstable = burstable_band(snapshot, memory_capacity);
-  const Band best_effort = best_effort_band(burstable);
+  const ScoreRange best_effort = best_effort_band(burstable);
   const auto band_of = [&](const PodReading& reading) {
     return qos_class(*reading.pod) == QosClass::kBestEffort ? best_effort : burstable.value();
   };
-  const auto place_of = [&](const PodReading& reading) {
+  const auto rank_in_class = [&](const PodReading& reading) {
     unsigned before = 0;
     for (const Decision& decision : first) {
       if (!decision.part.whole()) continue;  // its pod comes next
@@ -66,7 +66,7 @@ std::vector<OomScore> mirrored_oom_scores(const Snapshot& snapshot, std::span<co
   std::vector<OomScore> scores;
   for (const PodReading& reading : snapshot.pods)
     if (is_adjustable(reading))
-      scores.push_back({reading.cgroup, band_of(reading).at(place_of(reading))});
+      scores.push_back({reading.cgroup, band_of(reading).at(rank_in_class(reading))});
   return scores;
 }
 

@@ -18,8 +18,8 @@ __extension__ using Wide = __int128;  // 1000 × a saturated request
 // Burstable stays clear of both neighbours: above Guaranteed's -997 plus 1000, below BestEffort's
 // 1000. Upstream steps aside for exactly 1000 only; a container above its pod's own request goes
 // beyond it there (up to 85794 in the vectors), and the write to oom_score_adj fails.
-constexpr Wide kLeastBurstable = 1000 + kGuaranteedOomScore;
-constexpr Wide kMostBurstable = kBestEffortOomScore - 1;
+constexpr Wide kMinBurstableScore = 1000 + kGuaranteedOomScore;
+constexpr Wide kMaxBurstableScore = kBestEffortOomScore - 1;
 
 bool is_node_critical(const Pod& pod) {
   return is_critical(pod) && pod.priority_class == "system-node-critical";
@@ -74,7 +74,7 @@ int oom_score_adj(const Pod& pod, const Container& container, Bytes memory_capac
   Wide score = raw_score(memory_request(container) + share, memory_capacity);
   if (container.sidecar)
     score = std::min(score, raw_score(least_regular_request(pod) + share, memory_capacity));
-  return static_cast<int>(std::clamp(score, kLeastBurstable, kMostBurstable));
+  return static_cast<int>(std::clamp(score, kMinBurstableScore, kMaxBurstableScore));
 }
 
 }  // namespace headroom

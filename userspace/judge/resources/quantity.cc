@@ -18,12 +18,12 @@ namespace {
 __extension__ using Wide = __int128;
 constexpr Wide kMax = static_cast<Wide>((static_cast<unsigned __int128>(1) << 127) - 1);
 constexpr Wide kNano = 1'000'000'000;
-constexpr std::int64_t kMostValue = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
 
-constexpr std::string_view kWrongFormat =
+constexpr std::string_view kInvalidFormat =
     "quantities must match the regular expression "
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-constexpr std::string_view kWrongSuffix = "unable to parse quantity's suffix";
+constexpr std::string_view kInvalidSuffix = "unable to parse quantity's suffix";
 
 struct Suffix {
   std::string_view text;
@@ -172,7 +172,7 @@ Wide divide_away_from_zero(Wide value, Wide by) {
 }
 
 std::int64_t saturate(Wide value) {
-  return static_cast<std::int64_t>(std::clamp<Wide>(value, -Wide{kMostValue}, kMostValue));
+  return static_cast<std::int64_t>(std::clamp<Wide>(value, -Wide{kMaxValue}, kMaxValue));
 }
 
 // --- writing ---------------------------------------------------------------------------------
@@ -223,15 +223,15 @@ Quantity Quantity::of_milli(std::int64_t milli, Format format) {
 
 Result<Quantity> Quantity::parse(std::string_view text) {
   const auto parts = split(text);
-  if (!parts) return failure(std::string(kWrongFormat));
+  if (!parts) return failure(std::string(kInvalidFormat));
   const auto unit = unit_of(parts->suffix);
-  if (!unit) return failure(std::string(kWrongSuffix));
+  if (!unit) return failure(std::string(kInvalidSuffix));
 
   Quantity quantity;
   quantity.nano_ = magnitude(*parts, *unit);
   quantity.format_ = unit->format;
   if (quantity.format_ == Format::kBinarySI) {
-    quantity.nano_ = std::min(quantity.nano_, kMostValue * kNano);
+    quantity.nano_ = std::min(quantity.nano_, kMaxValue * kNano);
     // Less than one byte cannot be said in powers of 1024.
     if (quantity.nano_ > 0 && quantity.nano_ < kNano) quantity.format_ = Format::kDecimalSI;
   }

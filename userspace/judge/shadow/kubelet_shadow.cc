@@ -9,15 +9,15 @@ namespace headroom {
 namespace {
 
 // Two signals are ours alone.
-bool is_kubelets(Signal signal) {
+bool kubelet_has_signal(Signal signal) {
   return signal != Signal::kSwapAvailable && signal != Signal::kMemoryPressure;
 }
 
 // The first of its looks no earlier than `at`.
-Instant look_from(Instant next_kubelet_sync, Instant at) {
+Instant sync_at_or_after(Instant next_kubelet_sync, Instant at) {
   if (at <= next_kubelet_sync) return next_kubelet_sync;
-  const auto looks = (at - next_kubelet_sync + kKubeletPeriod - Duration(1)) / kKubeletPeriod;
-  return next_kubelet_sync + looks * kKubeletPeriod;
+  const auto syncs = (at - next_kubelet_sync + kKubeletPeriod - Duration(1)) / kKubeletPeriod;
+  return next_kubelet_sync + syncs * kKubeletPeriod;
 }
 
 void take_samples(const Snapshot& snapshot, ShadowState& state) {
@@ -46,12 +46,12 @@ bool below(const ThresholdReading& rank_info) {
 }
 
 // One look: clocks of thresholds as it keeps them. True: it would act on one.
-bool look(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
-          ShadowState& state) {
+bool run_sync(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+              ShadowState& state) {
   bool acts = false;
   for (const ThresholdReading& rank_info : verdict.thresholds) {
     auto& first = state.first_observed[rank_info.index];
-    if (!is_kubelets(policy.thresholds[rank_info.index].signal) || !below(rank_info)) {
+    if (!kubelet_has_signal(policy.thresholds[rank_info.index].signal) || !below(rank_info)) {
       first.reset();
       continue;
     }
@@ -59,7 +59,7 @@ bool look(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict
     if (snapshot.at - *first >= policy.thresholds[rank_info.index].grace) acts = true;
   }
   state.sample = true;
-  state.next_kubelet_sync = look_from(state.next_kubelet_sync, snapshot.at + Duration(1));
+  state.next_kubelet_sync = sync_at_or_after(state.next_kubelet_sync, snapshot.at + Duration(1));
   return acts;
 }
 
@@ -70,8 +70,9 @@ bool has_pending_eviction(const Verdict& verdict) {
 
 // Ranked among others, for a threshold it has as well.
 bool chosen_by_rank(const Decision& decision) {
-  return decision.pod && decision.rank_info.candidates > 0 && is_kubelets(decision.reason.signal) &&
-         decision.reason.cause == Cause::kThreshold && decision.reason.limit == StorageLimit::kNone;
+  return decision.pod && decision.rank_info.candidates > 0 &&
+         kubelet_has_signal(decision.reason.signal) && decision.reason.cause == Cause::kThreshold &&
+         decision.reason.limit == StorageLimit::kNone;
 }
 
 // When it would have acted on the same threshold.
@@ -81,7 +82,7 @@ Instant acts_at(const Policy& policy, const ShadowState& state, const Decision& 
     const Threshold& threshold = policy.thresholds[i];
     if (threshold.signal != reason.signal || threshold.hard() != reason.hard) continue;
     const Instant first = state.first_observed[i].value_or(state.next_kubelet_sync);
-    return std::max(look_from(state.next_kubelet_sync, first + threshold.grace),
+    return std::max(sync_at_or_after(state.next_kubelet_sync, first + threshold.grace),
                     state.next_kubelet_sync);
   }
   return state.next_kubelet_sync;
@@ -101,21 +102,22 @@ bool is_leaving(const Verdict& verdict, CgroupId cgroup) {
                      [&](const Victim& victim) { return victim.cgroup == cgroup; });
 }
 
-bool chosen_before(const std::vector<KubeletPrediction>& looks, const Pod& pod) {
-  return std::any_of(looks.begin(), looks.end(),
-                     [&](const KubeletPrediction& would) { return would.choice.get() == &pod; });
+bool chosen_before(const std::vector<KubeletPrediction>& syncs, const Pod& pod) {
+  return std::any_of(syncs.begin(), syncs.end(), [&](const KubeletPrediction& prediction) {
+    return prediction.choice.get() == &pod;
+  });
 }
 
 // By the usage it has; whoever it has none of goes first, on no evidence.
 std::shared_ptr<const Pod> choice_of(const Snapshot& snapshot, const Verdict& verdict,
                                      Signal signal, const ShadowState& state,
-                                     const std::vector<KubeletPrediction>& looks,
+                                     const std::vector<KubeletPrediction>& syncs,
                                      CgroupId& cgroup) {
   const PodReading* first = nullptr;
   Candidate best;
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
     const PodReading& reading = snapshot.pods[i];
-    if (reading.critical || chosen_before(looks, *reading.pod)) continue;
+    if (reading.critical || chosen_before(syncs, *reading.pod)) continue;
     if (is_leaving(verdict, reading.cgroup)) continue;
     Candidate candidate = candidate_for(signal, snapshot.images, reading);
     candidate.pod = i;
@@ -131,18 +133,18 @@ std::shared_ptr<const Pod> choice_of(const Snapshot& snapshot, const Verdict& ve
 
 // It evicts one at a look: `looks` are those beside the turn's earlier decisions.
 KubeletPrediction predictions(const Policy& policy, const Snapshot& snapshot,
-                              const Verdict& verdict, const ShadowState& state, bool looks_now,
+                              const Verdict& verdict, const ShadowState& state, bool syncs_now,
                               const Decision& decision,
-                              const std::vector<KubeletPrediction>& looks) {
-  KubeletPrediction would;
-  would.cgroup = decision.cgroup;
-  would.samples_age = snapshot.at - state.sampled_at;
-  if (!looks_now) would.lead = acts_at(policy, state, decision) - decision.decided_at;
-  would.lead += kKubeletPeriod * static_cast<std::int64_t>(looks.size());
+                              const std::vector<KubeletPrediction>& syncs) {
+  KubeletPrediction prediction;
+  prediction.cgroup = decision.cgroup;
+  prediction.samples_age = snapshot.at - state.sampled_at;
+  if (!syncs_now) prediction.lead = acts_at(policy, state, decision) - decision.decided_at;
+  prediction.lead += kKubeletPeriod * static_cast<std::int64_t>(syncs.size());
   CgroupId choice;
-  would.choice = choice_of(snapshot, verdict, decision.reason.signal, state, looks, choice);
-  would.same = would.choice && decided_now(verdict, choice);
-  return would;
+  prediction.choice = choice_of(snapshot, verdict, decision.reason.signal, state, syncs, choice);
+  prediction.same = prediction.choice && decided_now(verdict, choice);
+  return prediction;
 }
 
 }  // namespace
@@ -153,13 +155,14 @@ void shadow(const Policy& policy, const Snapshot& snapshot, const Verdict& verdi
   shadow_result.predictions.clear();
   if (verdict.needs_cgroups) return;
   state.first_observed.resize(policy.thresholds.size());
-  const bool looks = snapshot.at >= state.next_kubelet_sync;
+  const bool syncs = snapshot.at >= state.next_kubelet_sync;
   if (state.next_kubelet_sync == Instant{}) state.next_kubelet_sync = snapshot.at;
-  if (looks) shadow_result.evicts = look(policy, snapshot, verdict, state);
+  if (syncs) shadow_result.evicts = run_sync(policy, snapshot, verdict, state);
   // It has samples of before it ever looked; of this turn, where we have just begun.
   if (state.sampled_at == Instant{}) take_samples(snapshot, state);
-  const bool ours = std::any_of(verdict.decisions.begin(), verdict.decisions.end(), chosen_by_rank);
-  shadow_result.unneeded = shadow_result.evicts && !ours && has_pending_eviction(verdict);
+  const bool chosen_by_us =
+      std::any_of(verdict.decisions.begin(), verdict.decisions.end(), chosen_by_rank);
+  shadow_result.unneeded = shadow_result.evicts && !chosen_by_us && has_pending_eviction(verdict);
   for (const Decision& decision : verdict.decisions)
     if (chosen_by_rank(decision))
       shadow_result.predictions.push_back(predictions(policy, snapshot, verdict, state,

@@ -87,7 +87,7 @@ CgroupValues values_of(Directory& directory, const CgroupValues& wanted) {
   for (const auto& [size, limit] : wanted.hugetlb_max) {
     CgroupValues one;
     one.hugetlb_max.emplace(size, limit);
-    if (const auto found = directory.limit<Bytes>(settings(one).front().file))
+    if (const auto found = directory.limit<Bytes>(cgroup_settings(one).front().file))
       read.hugetlb_max.emplace(size, *found);
   }
   return read;
@@ -119,7 +119,7 @@ SliceReading SliceReader::read(const std::string& path, const CgroupValues& want
   if (!directory) return reading;
   const std::vector<std::string> has = words_of(directory.text("cgroup.controllers"));
   for (const std::string& controller : needed_)
-    if (!is_among(has, controller)) reading.lacking.push_back(controller);
+    if (!is_among(has, controller)) reading.missing_controllers.push_back(controller);
   reading.values = values_of(directory, wanted);
   reading.memory = directory.count<Bytes>("memory.current");
   reading.tasks = directory.count<Tasks>("pids.current");

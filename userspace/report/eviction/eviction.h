@@ -58,9 +58,9 @@ constexpr std::string_view name(Act act) {
     case Act::kReclaim:
       return "reclaim";
     case Act::kReclaimCache:
-    case Act::kSqueeze:
-    case Act::kRelax:
-    case Act::kRestore:
+    case Act::kLowerMemoryHigh:
+    case Act::kRaiseMemoryHigh:
+    case Act::kRestoreMemoryHigh:
       return kLadderStepNames[ladder_step(act)];
   }
   return "";

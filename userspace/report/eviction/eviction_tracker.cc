@@ -49,9 +49,9 @@ void mark_signalled(Eviction& eviction, const Outcome& outcome) {
     case Act::kRemove:
     case Act::kReclaim:
     case Act::kReclaimCache:
-    case Act::kSqueeze:
-    case Act::kRelax:
-    case Act::kRestore:
+    case Act::kLowerMemoryHigh:
+    case Act::kRaiseMemoryHigh:
+    case Act::kRestoreMemoryHigh:
       return;
   }
 }

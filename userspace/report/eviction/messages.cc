@@ -85,9 +85,9 @@ std::string done_line(const Decision& decision, const std::string& pod) {
     case Act::kRemove:
     case Act::kReclaim:
     case Act::kReclaimCache:
-    case Act::kSqueeze:
-    case Act::kRelax:
-    case Act::kRestore:
+    case Act::kLowerMemoryHigh:
+    case Act::kRaiseMemoryHigh:
+    case Act::kRestoreMemoryHigh:
       break;
   }
   return "";
@@ -237,12 +237,12 @@ std::string ladder_action_text(const Decision& decision) {
   switch (decision.act) {
     case Act::kReclaimCache:
       return fmt::format("take {} of page cache from {}", limit_text(decision.bytes), pod);
-    case Act::kSqueeze:
+    case Act::kLowerMemoryHigh:
       return fmt::format("hold {} at {} by memory.high", pod, limit_text(decision.bytes));
-    case Act::kRelax:
+    case Act::kRaiseMemoryHigh:
       return fmt::format("raise the memory.high of {}{} to {}", part_prefix(decision.part), pod,
                          limit_text(decision.bytes));
-    case Act::kRestore:
+    case Act::kRestoreMemoryHigh:
       return fmt::format("put the memory.high of {}{} back to {}", part_prefix(decision.part), pod,
                          limit_text(decision.bytes));
     case Act::kTerminate:
@@ -258,7 +258,7 @@ std::string ladder_action_text(const Decision& decision) {
 // What a step was taken for.
 std::string ladder_reason_text(const Decision& decision) {
   const Reason& reason = decision.reason;
-  if (decision.act == Act::kRestore) return "";
+  if (decision.act == Act::kRestoreMemoryHigh) return "";
   if (reason.cause == Cause::kStuck) return ": " + reason_text(reason, decision.pod.get());
   return fmt::format(": {} {}, below {}", name(reason.signal),
                      human_amount(reason.signal, reason.available),

@@ -21,7 +21,7 @@ std::optional<double> number(std::string_view text) {
 }
 
 void add_settings(MetricFamilyBuilder& family, const SliceView& slice, const CgroupValues& values) {
-  for (const Setting& setting : settings(values))
+  for (const CgroupSetting& setting : cgroup_settings(values))
     family.add(number(setting.value), {{"knob", setting.file}, {"slice", slice.path}});
 }
 
@@ -47,13 +47,14 @@ void add_amounts(MetricFamilyBuilder& family, const SliceView& slice,
 }
 
 std::uint64_t differing_settings(const SliceView& slice) {
-  return slice.exists ? settings(slice.differs).size() : settings(slice.desired).size();
+  return slice.exists ? cgroup_settings(slice.differs).size()
+                      : cgroup_settings(slice.desired).size();
 }
 
 std::uint64_t over_limit(const SliceView& slice) {
   const auto& wanted = slice.desired.memory_max;
-  if (!slice.over || !wanted || wanted->is_max()) return 0;
-  return static_cast<std::uint64_t>((*slice.over - *wanted->most()).count);
+  if (!slice.excess_usage || !wanted || wanted->is_max()) return 0;
+  return static_cast<std::uint64_t>((*slice.excess_usage - *wanted->most()).count);
 }
 
 }  // namespace
@@ -69,12 +70,12 @@ void add_slice_families(const SlicesView& view, Families& families) {
   auto usage = MetricFamilyBuilder::gauge("headroom_slice_usage", "What the slice uses.");
   auto drift = MetricFamilyBuilder::counter(
       "headroom_slice_drift_total", "Times a knob that was right was changed by somebody else.");
-  auto over = MetricFamilyBuilder::gauge("headroom_slice_over_limit_bytes",
-                                         "In use above the memory.max that the slice is to have.");
+  auto excess_usage = MetricFamilyBuilder::gauge(
+      "headroom_slice_over_limit_bytes", "In use above the memory.max that the slice is to have.");
   auto lowerings = MetricFamilyBuilder::counter(
       "headroom_slice_lowerings_total", "Tries to take what is in use above it, by outcome.");
   for (const SliceView& slice : view.slices) {
-    over.add(over_limit(slice), {{"slice", slice.path}});
+    excess_usage.add(over_limit(slice), {{"slice", slice.path}});
     lowerings.add(slice.lowering.reached, {{"outcome", "reached"}, {"slice", slice.path}});
     lowerings.add(slice.lowering.missed, {{"outcome", "missed"}, {"slice", slice.path}});
     add_settings(desired, slice, slice.desired);
@@ -92,7 +93,7 @@ void add_slice_families(const SlicesView& view, Families& families) {
       drift.add(times, {{"knob", file}, {"slice", slice.path}});
   }
   for (MetricFamilyBuilder* family :
-       {&desired, &actual, &differing, &share, &usage, &drift, &over, &lowerings})
+       {&desired, &actual, &differing, &share, &usage, &drift, &excess_usage, &lowerings})
     family->append_to(families);
   MetricFamilyBuilder::counter("headroom_slice_bus_calls_total",
                                "Calls of systemd to put slices right.")

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json span_json(const Span& span) {
+Json span_json(const CpuSpread& span) {
   return {{"numa_nodes", span.numa_nodes},
           {"sockets", span.sockets},
           {"caches", span.caches},
@@ -20,7 +20,7 @@ Json packing_json(const PackingScore& packing) {
   json["free_cores"] = packing.free_cores;
   json["free_on_one_node"] = packing.free_on_one_node;
   json["far_from_devices"] = packing.far_from_devices;
-  json["short_containers"] = packing.short_containers;
+  json["short_containers"] = packing.unsatisfied_containers;
   return json;
 }
 

@@ -19,7 +19,7 @@ struct RepackedContainer {
   CpuSet from{};  // empty: it shared
   CpuSet to{};
   CpuSet runs_on{};  // as its cgroup says afterwards; empty: it has none, or nothing was done
-  Span before{}, after{};
+  CpuSpread before{}, after{};
 };
 
 struct RepackView {

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 // As cgroupfs would read back: text, for "max" is one of the values.
 std::map<std::string, std::string> by_file(const CgroupValues& values) {
   std::map<std::string, std::string> map;
-  for (Setting& setting : settings(values))
+  for (CgroupSetting& setting : cgroup_settings(values))
     map.emplace(std::move(setting.file), std::move(setting.value));
   return map;
 }
@@ -20,7 +20,7 @@ Json settings_json(const SliceView& slice) {
   const auto actual = by_file(slice.actual);
   const auto differs = by_file(slice.differs);
   Json knobs = Json::array();
-  for (const Setting& setting : settings(slice.desired)) {
+  for (const CgroupSetting& setting : cgroup_settings(slice.desired)) {
     const auto found = actual.find(setting.file);
     const auto drift = slice.drift.find(setting.file);
     knobs.push_back({{"knob", setting.file},
@@ -57,13 +57,13 @@ Json slice_json(const SliceView& slice) {
               {"tasks", count(slice.tasks)}}},
             {"knobs", settings_json(slice)},
             {"removed", gone == slice.drift.end() ? 0 : gone->second},
-            {"over", count(slice.over)},
+            {"over", count(slice.excess_usage)},
             {"lowering",
-             {{"under_way", slice.lowering.under_way},
+             {{"under_way", slice.lowering.in_progress},
               {"late", slice.lowering.late},
               {"reached", slice.lowering.reached},
               {"missed", slice.lowering.missed}}}};
-  if (!slice.lacking.empty()) json["lacking"] = slice.lacking;
+  if (!slice.missing_controllers.empty()) json["lacking"] = slice.missing_controllers;
   if (!slice.error.empty()) json["trouble"] = slice.error;
   return json;
 }

@@ -21,7 +21,7 @@ namespace headroom::report {
 
 // How what is in use is brought below a limit that is to be lowered.
 struct LimitLoweringView {
-  bool under_way = false;
+  bool in_progress = false;
   // It has been tried, and too much is still in use: somebody must go, or use less by himself.
   bool late = false;
   std::uint64_t reached = 0, missed = 0;  // tries that brought it there, and that did not
@@ -32,7 +32,7 @@ struct SliceView {
   std::string path{};  // below the cgroup root: "/kubepods.slice"
   Amounts share{};     // of the node's resources, meant for it; empty for a tier
   bool exists = false;
-  std::vector<std::string> lacking{};  // controllers
+  std::vector<std::string> missing_controllers{};  // controllers
   CgroupValues desired{};
   CgroupValues actual{};   // of the knobs that are desired
   CgroupValues differs{};  // desired, of those that are otherwise
@@ -40,7 +40,7 @@ struct SliceView {
   std::optional<Tasks> tasks{};
   std::optional<double> cpus{};  // in use, since the look before
   // In use, more than its memory.max is to be: it is set when less is.
-  std::optional<Bytes> over{};
+  std::optional<Bytes> excess_usage{};
   LimitLoweringView lowering{};
   std::map<std::string, std::uint64_t> drift{};  // knob, or "slice" → how often it was otherwise
   std::string error{};                           // why it is not put right; "" if it is

@@ -14,23 +14,23 @@ constexpr std::string_view kSuffix = ".slice";
 constexpr std::string_view kRootSlice = "-.slice";
 constexpr std::size_t kMaxLength = 255;  // NAME_MAX; systemd's UNIT_NAME_MAX is the same
 
-tl::unexpected<CgroupNameError> refuse(Reason reason, std::string_view name) {
+tl::unexpected<CgroupNameError> make_error(Reason reason, std::string_view name) {
   return tl::make_unexpected(CgroupNameError{reason, std::string(name)});
 }
 
 // systemd's own set for slices, slice_name_is_valid(): letters, digits and these.
-bool fits_slice(char c) {
+bool is_slice_char(char c) {
   constexpr std::string_view kOthers = ":-_.\\";
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   return letter || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos;
 }
 
-std::optional<Reason> objection(std::string_view component) {
+std::optional<Reason> component_error(std::string_view component) {
   if (component.empty()) return Reason::kEmptyComponent;
   if (component == "." || component == "..") return Reason::kDots;
   if (component.find('/') != component.npos) return Reason::kSlash;
   if (component.find('_') != component.npos) return Reason::kUnderscore;
-  if (!std::all_of(component.begin(), component.end(), fits_slice)) return Reason::kCharacter;
+  if (!std::all_of(component.begin(), component.end(), is_slice_char)) return Reason::kCharacter;
   return std::nullopt;
 }
 
@@ -50,7 +50,7 @@ std::string replaced(std::string text, char from, char to) {
 }
 
 // "/a/b/" is "a/b".
-std::string_view bare(std::string_view path) {
+std::string_view strip_slashes(std::string_view path) {
   if (path.starts_with('/')) path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
   return path;
@@ -59,26 +59,26 @@ std::string_view bare(std::string_view path) {
 // "/kubepods.slice/kubepods-burstable.slice" says where it is and, by its last part, what it is:
 // both must agree.
 CgroupName::Parsed parse_slices(std::string_view path) {
-  const std::string_view inner = bare(path);
+  const std::string_view inner = strip_slashes(path);
   if (inner.empty()) return CgroupName();
   for (const std::string& part : split(inner, '/')) {
-    if (part.empty()) return refuse(Reason::kEmptyComponent, path);
-    if (!part.ends_with(kSuffix)) return refuse(Reason::kNotASlice, path);
+    if (part.empty()) return make_error(Reason::kEmptyComponent, path);
+    if (!part.ends_with(kSuffix)) return make_error(Reason::kNotASlice, path);
   }
   auto name = CgroupName::parse_unit(inner.substr(inner.rfind('/') + 1));
-  if (name && bare(name->path(CgroupDriver::kSystemd)) != inner)
-    return refuse(Reason::kMisplaced, path);
+  if (name && strip_slashes(name->path(CgroupDriver::kSystemd)) != inner)
+    return make_error(Reason::kMisplaced, path);
   return name;
 }
 
 tl::expected<std::string, CgroupNameError> literal_path(std::string_view configured) {
-  const std::string_view inner = bare(configured);
-  if (inner.empty()) return refuse(Reason::kRoot, configured);
+  const std::string_view inner = strip_slashes(configured);
+  if (inner.empty()) return make_error(Reason::kRoot, configured);
   for (const std::string& part : split(inner, '/')) {
-    const auto reason = objection(part);
+    const auto reason = component_error(part);
     if (reason == Reason::kEmptyComponent || reason == Reason::kDots)
-      return refuse(*reason, configured);
-    if (part.size() > kMaxLength) return refuse(Reason::kTooLong, configured);
+      return make_error(*reason, configured);
+    if (part.size() > kMaxLength) return make_error(Reason::kTooLong, configured);
   }
   return "/" + std::string(inner);
 }
@@ -117,9 +117,9 @@ CgroupName::Parsed CgroupName::of(std::vector<std::string> components) {
   CgroupName name;
   if (components.size() == 1 && components.front().empty()) return name;
   for (const std::string& component : components)
-    if (const auto reason = objection(component)) return refuse(*reason, component);
+    if (const auto reason = component_error(component)) return make_error(*reason, component);
   name.components_ = std::move(components);
-  if (name.unit().size() > kMaxLength) return refuse(Reason::kTooLong, name.unit());
+  if (name.unit().size() > kMaxLength) return make_error(Reason::kTooLong, name.unit());
   return name;
 }
 
@@ -128,24 +128,24 @@ CgroupName::Parsed CgroupName::parse(CgroupDriver driver, std::string_view path)
     case CgroupDriver::kSystemd:
       return parse_slices(path);
     case CgroupDriver::kCgroupfs:
-      return of(split(bare(path), '/'));
+      return of(split(strip_slashes(path), '/'));
   }
   return CgroupName();
 }
 
 CgroupName::Parsed CgroupName::parse_unit(std::string_view unit) {
   if (unit == kRootSlice) return CgroupName();
-  if (!unit.ends_with(kSuffix)) return refuse(Reason::kNotASlice, unit);
+  if (!unit.ends_with(kSuffix)) return make_error(Reason::kNotASlice, unit);
   std::vector<std::string> components = split(unit.substr(0, unit.size() - kSuffix.size()), '-');
   for (std::string& component : components) {
-    if (component.empty()) return refuse(Reason::kEmptyComponent, unit);
+    if (component.empty()) return make_error(Reason::kEmptyComponent, unit);
     component = replaced(std::move(component), '_', '-');
   }
   return of(std::move(components));
 }
 
 CgroupName::Parsed CgroupName::child(std::string component) const {
-  if (component.empty()) return refuse(Reason::kEmptyComponent, component);
+  if (component.empty()) return make_error(Reason::kEmptyComponent, component);
   std::vector<std::string> components = components_;
   components.push_back(std::move(component));
   return of(std::move(components));
@@ -187,7 +187,7 @@ CgroupName::Parsed qos_tier_name(const CgroupName& kubepods, QosClass qos) {
 }
 
 CgroupName::Parsed pod_name(const CgroupName& kubepods, QosClass qos, std::string_view uid) {
-  if (uid.empty()) return refuse(Reason::kEmptyComponent, "pod");
+  if (uid.empty()) return make_error(Reason::kEmptyComponent, "pod");
   const auto tier = qos_tier_name(kubepods, qos);
   return tier ? tier->child("pod" + std::string(uid)) : tier;
 }
@@ -200,14 +200,14 @@ CgroupName::Parsed kubepods_name(std::string_view cgroup_root) {
 tl::expected<std::string, CgroupNameError> reserved_path(CgroupDriver driver,
                                                          std::string_view configured) {
   if (driver == CgroupDriver::kCgroupfs) return literal_path(configured);
-  const std::string_view inner = bare(configured);
+  const std::string_view inner = strip_slashes(configured);
   // A lone slice is its unit's name, however it was written: "/kube-reserved.slice" cannot be a
   // path, for systemd puts that slice below kube.slice.
   const bool lone = inner.find('/') == inner.npos;
   const auto name = lone && !inner.empty() ? CgroupName::parse_unit(inner)
                                            : CgroupName::parse(driver, configured);
-  if (!name) return refuse(name.error().reason, configured);
-  if (name->is_root()) return refuse(Reason::kRoot, configured);
+  if (!name) return make_error(name.error().reason, configured);
+  if (name->is_root()) return make_error(Reason::kRoot, configured);
   return name->path(driver);
 }
 

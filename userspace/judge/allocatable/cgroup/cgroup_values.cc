@@ -7,17 +7,17 @@ namespace headroom {
 namespace {
 
 // From here on a number is as good as "max": runc's and the kubelet's way to say it is 1<<62.
-constexpr std::int64_t kBoundless = std::int64_t{1} << 62;
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 
 // What the kernel keeps of a limit: whole units (page_counter_memparse() divides by the page size,
 // hugetlb_cgroup_write() rounds down to the huge page's).
-std::optional<std::int64_t> kept(const Limit<Bytes>& limit, Bytes unit) {
-  if (limit.is_max() || limit.most()->count >= kBoundless) return std::nullopt;
+std::optional<std::int64_t> rounded_limit(const Limit<Bytes>& limit, Bytes unit) {
+  if (limit.is_max() || limit.most()->count >= kUnlimited) return std::nullopt;
   return unit.count > 0 ? limit.most()->count / unit.count : limit.most()->count;
 }
 
 bool same(const Limit<Bytes>& a, const Limit<Bytes>& b, Bytes unit) {
-  return kept(a, unit) == kept(b, unit);
+  return rounded_limit(a, unit) == rounded_limit(b, unit);
 }
 bool same(const CpuMax& a, const CpuMax& b, Bytes) {
   return a == b || (a.quota.is_max() && b.quota.is_max());
@@ -27,9 +27,9 @@ bool same(const T& a, const T& b, Bytes) {
   return a == b;
 }
 
-class Comparison {
+class ValueComparison {
  public:
-  Comparison(const CgroupValues& desired, const CgroupValues& actual, Bytes page)
+  ValueComparison(const CgroupValues& desired, const CgroupValues& actual, Bytes page)
       : desired_(desired), actual_(actual), page_(page) {}
 
   template <class T>
@@ -62,22 +62,22 @@ class Comparison {
   Difference result_;
 };
 
-std::string written(CpuWeight weight) {
+std::string format_value(CpuWeight weight) {
   return std::to_string(weight.value);
 }
-std::string written(bool flag) {
+std::string format_value(bool flag) {
   return flag ? "1" : "0";
 }
 template <class T>
-std::string written(const Limit<T>& limit) {
+std::string format_value(const Limit<T>& limit) {
   return limit.is_max() ? "max" : std::to_string(limit.most()->count);
 }
 template <>
-std::string written(const Limit<Microseconds>& limit) {
+std::string format_value(const Limit<Microseconds>& limit) {
   return limit.is_max() ? "max" : std::to_string(limit.most()->count());
 }
-std::string written(const CpuMax& cpu) {
-  return written(cpu.quota) + " " + std::to_string(cpu.period.count());
+std::string format_value(const CpuMax& cpu) {
+  return format_value(cpu.quota) + " " + std::to_string(cpu.period.count());
 }
 
 // "hugetlb.2MB.max", as the kernel names it (mm/hugetlb_cgroup.c, mem_fmt()).
@@ -98,7 +98,7 @@ std::string hugetlb_file(Bytes size) {
 }  // namespace
 
 Difference diff(const CgroupValues& desired, const CgroupValues& actual, Bytes page) {
-  Comparison comparison(desired, actual, page);
+  ValueComparison comparison(desired, actual, page);
   comparison.compare(&CgroupValues::cpu_weight);
   comparison.compare(&CgroupValues::cpu_max);
   comparison.compare(&CgroupValues::memory_min);
@@ -112,10 +112,10 @@ Difference diff(const CgroupValues& desired, const CgroupValues& actual, Bytes p
   return comparison.take();
 }
 
-std::vector<Setting> settings(const CgroupValues& values) {
-  std::vector<Setting> all;
+std::vector<CgroupSetting> cgroup_settings(const CgroupValues& values) {
+  std::vector<CgroupSetting> all;
   const auto add = [&](const char* file, const auto& field) {
-    if (field) all.push_back({file, written(*field)});
+    if (field) all.push_back({file, format_value(*field)});
   };
   add("cpu.weight", values.cpu_weight);
   add("cpu.max", values.cpu_max);
@@ -127,7 +127,7 @@ std::vector<Setting> settings(const CgroupValues& values) {
   add("memory.oom.group", values.memory_oom_group);
   add("pids.max", values.pids_max);
   for (const auto& [size, limit] : values.hugetlb_max)
-    all.push_back({hugetlb_file(size), written(limit)});
+    all.push_back({hugetlb_file(size), format_value(limit)});
   return all;
 }
 

@@ -79,13 +79,13 @@ struct Difference {
 Difference diff(const CgroupValues& desired, const CgroupValues& actual, Bytes page = Bytes{4096});
 
 // A knob as cgroupfs spells it: {"cpu.max", "50000 100000"}.
-struct Setting {
+struct CgroupSetting {
   std::string file;
   std::string value;
-  friend bool operator==(const Setting&, const Setting&) = default;
+  friend bool operator==(const CgroupSetting&, const CgroupSetting&) = default;
 };
 // Every field that is there. Protections come before limits, and memory.high before memory.max, so
 // that a cgroup written in this order is throttled before it is cut.
-std::vector<Setting> settings(const CgroupValues& values);
+std::vector<CgroupSetting> cgroup_settings(const CgroupValues& values);
 
 }  // namespace headroom

@@ -7,25 +7,28 @@
 namespace headroom {
 namespace {
 
-constexpr Duration kFirstPause = std::chrono::milliseconds(100);
-constexpr Duration kLongestPause = std::chrono::minutes(1);
+constexpr Duration kMinRetryPause = std::chrono::milliseconds(100);
+constexpr Duration kMaxRetryPause = std::chrono::minutes(1);
 constexpr unsigned kDoublings = 10;
 
-bool holds(const std::vector<Setting>& settings, const Setting& setting) {
-  return std::find(settings.begin(), settings.end(), setting) != settings.end();
+bool holds(const std::vector<CgroupSetting>& cgroup_settings, const CgroupSetting& setting) {
+  return std::find(cgroup_settings.begin(), cgroup_settings.end(), setting) !=
+         cgroup_settings.end();
 }
 
-std::vector<Setting> without(std::vector<Setting> all, const std::vector<Setting>& those) {
-  std::erase_if(all, [&](const Setting& setting) { return holds(those, setting); });
+std::vector<CgroupSetting> without(std::vector<CgroupSetting> all,
+                                   const std::vector<CgroupSetting>& those) {
+  std::erase_if(all, [&](const CgroupSetting& setting) { return holds(those, setting); });
   return all;
 }
 
 // Of what was right: what is now otherwise. A value that is wanted since has never been right.
-std::vector<std::string> drift(const std::vector<Setting>& confirmed, const CgroupValues& write) {
-  std::vector<std::string> knobs;
-  for (const Setting& setting : settings(write))
-    if (holds(confirmed, setting)) knobs.push_back(setting.file);
-  return knobs;
+std::vector<std::string> drift(const std::vector<CgroupSetting>& confirmed,
+                               const CgroupValues& write) {
+  std::vector<std::string> files;
+  for (const CgroupSetting& setting : cgroup_settings(write))
+    if (holds(confirmed, setting)) files.push_back(setting.file);
+  return files;
 }
 
 // Nothing: it is as low as that already.
@@ -39,7 +42,7 @@ void delay_memory_limit(SlicePlan& plan, const SliceReading& reading, std::optio
   const auto& wanted = plan.write.memory_max;
   const auto& in_use = reading.memory;
   if (!wanted || wanted->is_max() || !in_use || *in_use <= *wanted->most()) return;
-  plan.over = in_use;
+  plan.excess_usage = in_use;
   plan.write.memory_max =
       step ? one_step_down(reading.values->memory_max, *in_use, *step) : std::nullopt;
 }
@@ -49,15 +52,16 @@ void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& r
   Difference difference = diff(desired, *reading.values);
   plan.drifted = drift(plan.after.confirmed, difference.write);
   plan.after.confirmed =
-      without(without(settings(desired), settings(difference.write)), settings(difference.unread));
+      without(without(cgroup_settings(desired), cgroup_settings(difference.write)),
+              cgroup_settings(difference.unread));
   plan.write = std::move(difference.write);
   plan.unread = std::move(difference.unread);
-  plan.create = !reading.lacking.empty();
+  plan.create = !reading.missing_controllers.empty();
   delay_memory_limit(plan, reading, step);
 }
 
-void find_missing(SlicePlan& plan, const CgroupValues& desired) {
-  if (plan.after.there) plan.drifted.emplace_back("slice");
+void plan_creation(SlicePlan& plan, const CgroupValues& desired) {
+  if (plan.after.exists) plan.drifted.emplace_back("slice");
   plan.after.confirmed.clear();
   plan.write = desired;
   plan.create = true;
@@ -72,8 +76,8 @@ SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
   if (reading.values)
     compare(plan, desired, reading, step);
   else
-    find_missing(plan, desired);
-  plan.after.there = reading.values.has_value();
+    plan_creation(plan, desired);
+  plan.after.exists = reading.values.has_value();
   if (plan.create || !plan.write.empty())
     plan.due = std::max(at, before.not_before);
   else
@@ -82,8 +86,8 @@ SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
 }
 
 void record_attempt(SliceHistory& history, Instant at) {
-  const Duration pause = kFirstPause * (1 << std::min(history.attempts, kDoublings));
-  history.not_before = at + std::min(pause, kLongestPause);
+  const Duration pause = kMinRetryPause * (1 << std::min(history.attempts, kDoublings));
+  history.not_before = at + std::min(pause, kMaxRetryPause);
   ++history.attempts;
 }
 

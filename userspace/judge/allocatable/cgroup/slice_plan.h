@@ -14,25 +14,26 @@ namespace headroom {
 
 struct SliceReading {
   std::optional<CgroupValues> values{};  // absent: there is no such cgroup
-  std::vector<std::string> lacking{};    // controllers that the node offers and this has not
-  std::optional<Bytes> memory{};         // in use
+  std::vector<std::string>
+      missing_controllers{};      // controllers that the node offers and this has not
+  std::optional<Bytes> memory{};  // in use
   std::optional<Tasks> tasks{};
   std::optional<Duration> cpu{};  // total since it was made
 };
 
 // What is remembered of a slice from one look to the next.
 struct SliceHistory {
-  bool there = false;
-  std::vector<Setting> confirmed{};  // wanted, and once read back so
-  unsigned attempts = 0;             // to put it right, since it last was
-  Instant not_before{};              // of the next try
+  bool exists = false;
+  std::vector<CgroupSetting> confirmed{};  // wanted, and once read back so
+  unsigned attempts = 0;                   // to put it right, since it last was
+  Instant not_before{};                    // of the next try
 };
 
 struct SlicePlan {
-  bool create = false;          // make it, or give it the controllers it lacks
-  CgroupValues write{};         // what is otherwise than it should be
-  CgroupValues unread{};        // what should be something, and is not known
-  std::optional<Bytes> over{};  // in use, when that is more than memory.max is to be
+  bool create = false;                  // make it, or give it the controllers it lacks
+  CgroupValues write{};                 // what is otherwise than it should be
+  CgroupValues unread{};                // what should be something, and is not known
+  std::optional<Bytes> excess_usage{};  // in use, when that is more than memory.max is to be
   // What was right, is still wanted, and is no longer so: knobs, or "slice" for all of it.
   std::vector<std::string> drifted{};
   std::optional<Instant> due{};  // when to act on it; absent: nothing to do

@@ -7,13 +7,13 @@
 namespace headroom {
 
 Packer::Packer(const Topology& topology, const CpuSet& available, int needed, WorkCounter& work)
-    : topology_(topology), remaining_(available), needed_(needed), effort_(work) {
+    : topology_(topology), remaining_(available), needed_(needed), work_counter_(work) {
   for (const Level level : {Level::kCore, Level::kUncore, Level::kSocket, Level::kNuma}) {
     left_[static_cast<std::size_t>(level)].resize(topology.groups(level).size());
     for (const Cpu cpu : remaining_)
       ++left_in(level, topology.group_of(level, cpu));
   }
-  effort_.steps += static_cast<std::uint64_t>(remaining_.size());
+  work_counter_.steps += static_cast<std::uint64_t>(remaining_.size());
 }
 
 CpuSet Packer::pack(CpuOrder order, bool prefer_uncore) {
@@ -47,7 +47,7 @@ std::vector<std::size_t> Packer::in_order(Level level) {
 // Best fit: the fullest group first, so that whole ones stay whole.
 void Packer::sort(Level level, Order& groups) {
   std::ranges::sort(groups, [&](std::size_t a, std::size_t b) {
-    ++effort_.steps;
+    ++work_counter_.steps;
     const int left_a = left_in(level, a);
     const int left_b = left_in(level, b);
     return left_a != left_b ? left_a < left_b : a < b;  // indices are in the order of ids
@@ -70,7 +70,7 @@ Packer::Order Packer::nested(Level outer, Level inner) {
     const std::size_t group = topology_.group_of(inner, cpu);
     if (groups.empty() || groups.back() != group) groups.push_back(group);
   }
-  effort_.steps += static_cast<std::uint64_t>(remaining_.size());
+  work_counter_.steps += static_cast<std::uint64_t>(remaining_.size());
   Order all;
   for (const std::size_t group : in_order(outer)) {
     Order& groups = inside[group];
@@ -87,7 +87,7 @@ void Packer::take(Cpu cpu) {
   remaining_.erase(cpu);
   taken_.insert(cpu);
   --needed_;
-  ++effort_.steps;
+  ++work_counter_.steps;
   for (const Level level : {Level::kCore, Level::kUncore, Level::kSocket, Level::kNuma})
     --left_in(level, topology_.group_of(level, cpu));
 }
@@ -101,7 +101,7 @@ void Packer::take(const CpuSet& cpus) {
 void Packer::take_free(Level level) {
   if (satisfied()) return;
   for (const std::size_t group : in_order(level)) {
-    ++effort_.steps;
+    ++work_counter_.steps;
     const int size = size_of(level, group);
     if (needed_ >= size && left_in(level, group) == size) take(topology_.groups(level)[group].cpus);
   }
@@ -127,7 +127,7 @@ void Packer::take_partial_uncore(std::size_t uncore) {
   std::ranges::sort(cores);
   cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   if (cores.size() > cores_wanted) cores.resize(cores_wanted);
-  effort_.steps += static_cast<std::uint64_t>(within.size());
+  work_counter_.steps += static_cast<std::uint64_t>(within.size());
 
   CpuSet cpus;
   for (const std::size_t core : cores)

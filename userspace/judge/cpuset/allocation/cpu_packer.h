@@ -51,7 +51,7 @@ class Packer {
   CpuSet taken_;
   int needed_;
   std::array<std::vector<int>, kLevels> left_;  // remaining CPUs by level and group
-  WorkCounter& effort_;
+  WorkCounter& work_counter_;
 };
 
 }  // namespace headroom

@@ -25,7 +25,7 @@ class RoundRobin {
  public:
   RoundRobin(const Topology& topology, const CpuSet& available,
              const std::vector<std::size_t>& nodes, CpuOrder order, WorkCounter& work)
-      : topology_(topology), order_(order), effort_(work) {
+      : topology_(topology), order_(order), work_counter_(work) {
     for (const std::size_t node : nodes)
       left_.push_back(available & topology.groups(Level::kNuma)[node].cpus);
   }
@@ -42,14 +42,14 @@ class RoundRobin {
 
  private:
   void give(std::size_t node, int count) {
-    const CpuSet given = packed(topology_, left_[node], count, order_, false, effort_);
+    const CpuSet given = packed(topology_, left_[node], count, order_, false, work_counter_);
     left_[node] -= given;
     taken_ |= given;
   }
 
   const Topology& topology_;
   CpuOrder order_;
-  WorkCounter& effort_;
+  WorkCounter& work_counter_;
   std::vector<CpuSet> left_;  // by node, in the order they are tried
   CpuSet taken_;
 };

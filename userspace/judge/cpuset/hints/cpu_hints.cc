@@ -28,7 +28,7 @@ std::vector<Node> largest_first(std::vector<Node> nodes, int Node::*cpus) {
 }
 
 // How many of the largest nodes it takes to reach `count`; absent: all are too few.
-std::optional<int> fewest(const std::vector<Node>& nodes, int Node::*cpus, int count) {
+std::optional<int> fewest_nodes_for(const std::vector<Node>& nodes, int Node::*cpus, int count) {
   int sum = 0;
   int taken = 0;
   for (const Node& node : largest_first(nodes, cpus)) {
@@ -62,44 +62,44 @@ class Hints {
   Hints(const Topology& topology, const HintRequest& request, WorkCounter& work)
       : request_(request),
         nodes_(nodes_for(topology, request)),
-        must_hold_(topology.nodes_of(request.reusable)),
-        effort_(work) {}
+        required_nodes_(topology.nodes_of(request.reusable)),
+        work_counter_(work) {}
 
   HintList from(int narrowest) {
-    int looked_at = 0;
+    int tried = 0;
     for (auto size = static_cast<std::size_t>(narrowest); size <= nodes_.size(); ++size) {
       const bool finished = for_each_subset(nodes_.size(), size, [&](const auto& picked) {
-        if (++looked_at > kMaxHintSubsets) return false;
-        ++effort_.steps;
-        offer(picked);
+        if (++tried > kMaxHintSubsets) return false;
+        ++work_counter_.steps;
+        add_hint(picked);
         return true;
       });
       if (!finished) break;
     }
-    if (looked_at > kMaxHintSubsets) offer_freest();
+    if (tried > kMaxHintSubsets) add_freest_hint();
     return std::move(hints_);
   }
 
  private:
-  void offer(const std::vector<std::size_t>& picked) {
+  void add_hint(const std::vector<std::size_t>& picked) {
     NodeSet nodes;
     int free = 0;
     for (const std::size_t i : picked) {
       nodes = nodes | NodeSet::of(nodes_[i].id);
       free += nodes_[i].free;
     }
-    if (free >= request_.count && nodes.contains(must_hold_))
+    if (free >= request_.count && nodes.contains(required_nodes_))
       hints_.push_back({nodes, /*preferred=*/false});
   }
 
   // Too many to look at: the freest nodes at least are always among the hints.
-  void offer_freest() {
-    NumaHint freest{must_hold_, /*preferred=*/false};
+  void add_freest_hint() {
+    NumaHint freest{required_nodes_, /*preferred=*/false};
     int free = 0;
     for (const Node& node : nodes_)
-      if (must_hold_.contains(node.id)) free += node.free;
+      if (required_nodes_.contains(node.id)) free += node.free;
     for (const Node& node : largest_first(nodes_, &Node::free)) {
-      if (free >= request_.count || must_hold_.contains(node.id)) continue;
+      if (free >= request_.count || required_nodes_.contains(node.id)) continue;
       freest.nodes = *freest.nodes | NodeSet::of(node.id);
       free += node.free;
     }
@@ -108,8 +108,8 @@ class Hints {
 
   const HintRequest& request_;
   std::vector<Node> nodes_;
-  NodeSet must_hold_;
-  WorkCounter& effort_;
+  NodeSet required_nodes_;
+  WorkCounter& work_counter_;
   HintList hints_;
 };
 
@@ -135,13 +135,13 @@ bool socket_aligned(const Topology& topology, NodeSet nodes, int narrowest) {
 HintList cpu_hints(const Topology& topology, const HintRequest& request, WorkCounter* work) {
   WorkCounter uncounted;
   const std::vector<Node> nodes = nodes_for(topology, request);
-  const auto narrowest_free = fewest(nodes, &Node::free, request.count);
+  const auto narrowest_free = fewest_nodes_for(nodes, &Node::free, request.count);
   if (!narrowest_free) return {};
   HintList hints =
       Hints(topology, request, work ? *work : uncounted).from(std::max(1, *narrowest_free));
   // What would do if all CPUs were free, the kubelet's measure: on a busy node no hint may be
   // preferred, and `restricted` refuses (kubernetes/kubernetes 84597).
-  const int narrowest = *fewest(nodes, &Node::all, request.count);
+  const int narrowest = *fewest_nodes_for(nodes, &Node::all, request.count);
   for (NumaHint& hint : hints)
     hint.preferred = hint.nodes->count() == narrowest ||
                      (request.align_by_socket && socket_aligned(topology, *hint.nodes, narrowest));

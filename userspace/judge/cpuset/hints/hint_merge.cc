@@ -38,16 +38,16 @@ void keep_single_nodes(Lists& lists) {
 // --- which of two sets is better -------------------------------------------------------------
 
 // Narrower; then, where asked for, closer together; then the lower bits.
-class Better {
+class HintOrder {
  public:
-  Better(const NumaMap& numa, bool prefer_closest) : numa_(numa), closest_(prefer_closest) {}
+  HintOrder(const NumaMap& numa, bool prefer_closest) : numa_(numa), closest_(prefer_closest) {}
 
   bool operator()(NodeSet a, NodeSet b) const {
     if (a.count() != b.count()) return a.count() < b.count();
     if (closest_) {
-      const int apart_a = distance_within(a);
-      const int apart_b = distance_within(b);
-      if (apart_a != apart_b) return apart_a < apart_b;
+      const int distance_a = distance_within(a);
+      const int distance_b = distance_within(b);
+      if (distance_a != distance_b) return distance_a < distance_b;
     }
     return a < b;
   }
@@ -68,15 +68,16 @@ class Better {
 
 // Not preferred by all: as wide as the pickiest resource needs is best, then less but wide, then
 // more but narrow.
-class BetterUnpreferred {
+class UnpreferredHintOrder {
  public:
-  BetterUnpreferred(Better better, int wanted) : better_(better), wanted_(wanted) {}
+  UnpreferredHintOrder(HintOrder hint_order, int wanted)
+      : hint_order_(hint_order), wanted_(wanted) {}
 
   bool operator()(NodeSet a, NodeSet b) const {
     const auto [rank_a, rank_b] = std::pair{rank(a), rank(b)};
     if (rank_a != rank_b) return rank_a < rank_b;
     if (a.count() < wanted_ && a.count() != b.count()) return a.count() > b.count();
-    return better_(a, b);
+    return hint_order_(a, b);
   }
 
  private:
@@ -84,7 +85,7 @@ class BetterUnpreferred {
     return nodes.count() == wanted_ ? 0 : nodes.count() < wanted_ ? 1 : 2;
   }
 
-  Better better_;
+  HintOrder hint_order_;
   int wanted_;
 };
 
@@ -115,13 +116,13 @@ Preferred preferred_in(const HintList& list) {
 }
 
 // Sets that every resource prefers.
-Sets agreed(const Lists& lists, NodeSet all) {
-  Sets wished{all};            // by those who would agree to every set
+Sets preferred_intersection(const Lists& lists, NodeSet all) {
+  Sets preferred_by_any{all};  // by those who would agree to every set
   std::optional<Sets> needed;  // by all of those who would not
   for (const HintList& list : lists) {
     const Preferred preferred = preferred_in(list);
     if (preferred.any) {
-      wished.insert(wished.end(), preferred.sets.begin(), preferred.sets.end());
+      preferred_by_any.insert(preferred_by_any.end(), preferred.sets.begin(), preferred.sets.end());
     } else if (!needed) {
       needed = preferred.sets;
     } else {
@@ -129,7 +130,7 @@ Sets agreed(const Lists& lists, NodeSet all) {
                     [&](NodeSet set) { return !std::ranges::binary_search(preferred.sets, set); });
     }
   }
-  return needed ? *needed : wished;
+  return needed ? *needed : preferred_by_any;
 }
 
 void keep_narrowest(Sets& sets) {
@@ -172,16 +173,17 @@ int min_preferred_count(const Lists& lists) {
   return most;
 }
 
-NumaHint best_of(const Lists& lists, NodeSet all, Better better) {
-  Sets preferred = agreed(lists, all);
+NumaHint best_of(const Lists& lists, NodeSet all, HintOrder hint_order) {
+  Sets preferred = preferred_intersection(lists, all);
   for (NodeSet& set : preferred)
     set = set & all;
   std::erase_if(preferred, [](NodeSet set) { return set.empty(); });
-  if (!preferred.empty()) return {*std::ranges::min_element(preferred, better), true};
+  if (!preferred.empty()) return {*std::ranges::min_element(preferred, hint_order), true};
   const Sets sets = intersections(lists, all);
   if (sets.empty()) return {all, false};
-  return {*std::ranges::min_element(sets, BetterUnpreferred(better, min_preferred_count(lists))),
-          false};
+  return {
+      *std::ranges::min_element(sets, UnpreferredHintOrder(hint_order, min_preferred_count(lists))),
+      false};
 }
 
 }  // namespace
@@ -208,7 +210,7 @@ MergedHint merge_hints(const TopologyRules& rules, const NumaMap& numa,
   const bool single = rules.policy == TopologyPolicy::kSingleNumaNode;
   Lists lists = lists_of(providers);
   if (single) keep_single_nodes(lists);
-  NumaHint best = best_of(lists, numa.nodes, Better(numa, rules.prefer_closest_numa && !single));
+  NumaHint best = best_of(lists, numa.nodes, HintOrder(numa, rules.prefer_closest_numa && !single));
   if (single && best.nodes == numa.nodes) best.nodes.reset();
   return {best, best.preferred || rules.policy == TopologyPolicy::kBestEffort};
 }

@@ -40,11 +40,11 @@ struct MessageOf {
 
 }  // namespace
 
-std::string_view reason(const Refusal& refusal) {
+std::string_view reason(const CpuRefusal& refusal) {
   return std::visit(ReasonOf{}, refusal);
 }
 
-std::string message(const Refusal& refusal) {
+std::string message(const CpuRefusal& refusal) {
   return std::visit(MessageOf{}, refusal);
 }
 

@@ -34,11 +34,11 @@ struct SharedPoolError {
   friend bool operator==(const SharedPoolError&, const SharedPoolError&) = default;
 };
 
-using Refusal =
+using CpuRefusal =
     std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus, SharedPoolError>;
 
 // status.reason of the pod that fails, and what its message says.
-std::string_view reason(const Refusal& refusal);
-std::string message(const Refusal& refusal);
+std::string_view reason(const CpuRefusal& refusal);
+std::string message(const CpuRefusal& refusal);
 
 }  // namespace headroom

@@ -65,44 +65,44 @@ std::optional<std::string> unavailable(const Option& option, CpuOptionGates gate
 
 }  // namespace
 
-tl::expected<CpuPolicyOptions, Complaints> parse_cpu_options(
+tl::expected<CpuPolicyOptions, PolicyErrors> parse_cpu_options(
     const std::map<std::string, std::string>& options, CpuOptionGates gates) {
   CpuPolicyOptions parsed;
-  Complaints complaints;
+  PolicyErrors policy_errors;
   for (const auto& [name, text] : options) {
     const auto* const option = std::ranges::find(kOptions, name, &Option::name);
     if (option == kOptions.end()) {
-      complaints.push_back("unknown CPU Manager Policy option: \"" + name + "\"");
+      policy_errors.push_back("unknown CPU Manager Policy option: \"" + name + "\"");
       continue;
     }
-    if (const auto closed = unavailable(*option, gates)) complaints.push_back(*closed);
+    if (const auto closed = unavailable(*option, gates)) policy_errors.push_back(*closed);
     const auto value = parse_bool(text);
     if (value)
       parsed.*option->field = *value;
     else
-      complaints.push_back(bad_value(name, text));
+      policy_errors.push_back(bad_value(name, text));
   }
-  if (complaints.empty()) return parsed;
-  return tl::make_unexpected(complaints);
+  if (policy_errors.empty()) return parsed;
+  return tl::make_unexpected(policy_errors);
 }
 
-Complaints conflicts(const CpuPolicyOptions& options, const Topology& topology,
-                     const TopologyRules& rules) {
-  Complaints complaints;
+PolicyErrors conflicts(const CpuPolicyOptions& options, const Topology& topology,
+                       const TopologyRules& rules) {
+  PolicyErrors policy_errors;
   for (const Conflict& conflict : kConflicts)
     if (options.*conflict.one && options.*conflict.other)
-      complaints.push_back("static policy options " + name_of(conflict.one) + " and " +
-                           name_of(conflict.other) + " can not be used at the same time");
-  if (!options.align_by_socket) return complaints;
+      policy_errors.push_back("static policy options " + name_of(conflict.one) + " and " +
+                              name_of(conflict.other) + " can not be used at the same time");
+  if (!options.align_by_socket) return policy_errors;
   if (rules.policy == TopologyPolicy::kSingleNumaNode)
-    complaints.emplace_back(  // the kubelet's own spelling
+    policy_errors.emplace_back(  // the kubelet's own spelling
         "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket "
         "policy option");
   if (topology.count(Level::kSocket) > topology.count(Level::kNuma))
-    complaints.emplace_back(
+    policy_errors.emplace_back(
         "Align by socket is not compatible with hardware where number of sockets are more than "
         "number of NUMA");
-  return complaints;
+  return policy_errors;
 }
 
 TakeRules take_rules(const CpuPolicyOptions& options, const Topology& topology) {

@@ -32,15 +32,15 @@ struct CpuOptionGates {
 };
 
 // Everything that is wrong, not the first thing: in the kubelet's words.
-using Complaints = std::vector<std::string>;
+using PolicyErrors = std::vector<std::string>;
 
 // Stages are those of the newest kubelet, 1.37: what it takes without a gate, so do we.
-tl::expected<CpuPolicyOptions, Complaints> parse_cpu_options(
+tl::expected<CpuPolicyOptions, PolicyErrors> parse_cpu_options(
     const std::map<std::string, std::string>& options, CpuOptionGates gates = {});
 
 // Options that exclude one another, the topology manager's policy, or this machine.
-Complaints conflicts(const CpuPolicyOptions& options, const Topology& topology,
-                     const TopologyRules& rules);
+PolicyErrors conflicts(const CpuPolicyOptions& options, const Topology& topology,
+                       const TopologyRules& rules);
 
 TakeRules take_rules(const CpuPolicyOptions& options, const Topology& topology);
 

@@ -11,24 +11,24 @@ namespace headroom {
 namespace {
 
 constexpr const char* kCpu = "cpu";
-const ProviderHints kCannot{{kCpu, HintList{}}};
+const ProviderHints kImpossible{{kCpu, HintList{}}};
 
 std::string quoted(const CpuSet& cpus) {
   return '"' + cpus.format() + '"';
 }
 
 void add_overlaps(const CpuState& state, std::vector<StateFault>& find_faults) {
-  const auto check = [&](const std::string& whose, const CpuSet& cpus) {
+  const auto check = [&](const std::string& owner, const CpuSet& cpus) {
     if (!state.default_set.intersects(cpus)) return;
-    find_faults.push_back({StateFault::Kind::kOverlap, whose + " cpuset: " + quoted(cpus) +
+    find_faults.push_back({StateFault::Kind::kOverlap, owner + " cpuset: " + quoted(cpus) +
                                                            " overlaps with default cpuset " +
                                                            quoted(state.default_set)});
   };
   for (const auto& [pod, containers] : state.entries)
     for (const auto& [container, cpus] : containers) {
-      std::string whose = "pod: " + pod;
-      whose += ", container: " + container;
-      check(whose, cpus);
+      std::string owner = "pod: " + pod;
+      owner += ", container: " + container;
+      check(owner, cpus);
     }
   for (const auto& [pod, cpus] : state.pod_entries)
     check("pod: " + pod, cpus);
@@ -57,12 +57,12 @@ CpuReservation reservation_of(MilliCpu system_and_kube) {
 
 // --- making ----------------------------------------------------------------------------------
 
-tl::expected<StaticPolicy, Complaints> StaticPolicy::of(StaticPolicyConfig config) {
+tl::expected<StaticPolicy, PolicyErrors> StaticPolicy::of(StaticPolicyConfig config) {
   StaticPolicy policy(std::move(config));
-  Complaints complaints =
+  PolicyErrors policy_errors =
       conflicts(policy.config_.options, policy.topology(), policy.config_.topology_rules);
-  if (const auto complaint = policy.reserve()) complaints.push_back(*complaint);
-  if (!complaints.empty()) return tl::make_unexpected(complaints);
+  if (const auto policy_error = policy.reserve()) policy_errors.push_back(*policy_error);
+  if (!policy_errors.empty()) return tl::make_unexpected(policy_errors);
   return policy;
 }
 
@@ -130,7 +130,7 @@ ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod,
   const int count = exclusive_cpus_requested(pod, container);
   if (count == 0) return {};
   if (const CpuSet* const has = exclusive_cpus(state, pod.uid, container.name))
-    return has->size() == count ? hints_for(count, *has, {}) : kCannot;
+    return has->size() == count ? hints_for(count, *has, {}) : kImpossible;
   return hints_for(count, available(state), reusable_cpus(state, pod));
 }
 
@@ -138,7 +138,7 @@ ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod) const {
   const int count = exclusive_cpus_requested(pod);
   if (count == 0) return {};
   const auto assigned = assigned_if_complete(state, pod);
-  if (!assigned) return kCannot;
+  if (!assigned) return kImpossible;
   return hints_for(count, available(state), reusable_cpus(state, pod) | *assigned);
 }
 
@@ -146,7 +146,7 @@ ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod) const {
 
 // Of the pool, CPUs whose core is partly reserved do not count. The kubelet does not count what the
 // pod may reuse either, and so refuses a pod whose init container took the last cores.
-std::optional<Refusal> StaticPolicy::check_smt_alignment(const CpuSet& pool, int count) const {
+std::optional<CpuRefusal> StaticPolicy::check_smt_alignment(const CpuSet& pool, int count) const {
   if (!config_.options.full_pcpus_only) return std::nullopt;
   const int per_core = topology().cpus_per(Level::kCore);
   if (count % per_core != 0) return SmtAlignmentError{count, per_core};
@@ -173,9 +173,9 @@ TakeResult StaticPolicy::take_with_affinity(const CpuSet& pool, int count,
   return *first | *rest;
 }
 
-tl::expected<CpuState, Refusal> StaticPolicy::allocate(CpuState state, const Pod& pod,
-                                                       const Container& container,
-                                                       std::optional<NodeSet> affinity) const {
+tl::expected<CpuState, CpuRefusal> StaticPolicy::allocate(CpuState state, const Pod& pod,
+                                                          const Container& container,
+                                                          std::optional<NodeSet> affinity) const {
   const int count = exclusive_cpus_requested(pod, container);
   if (count == 0) return state;
   // Before the check of alignment: the kubelet, the other way round, refuses a container its own
@@ -186,7 +186,7 @@ tl::expected<CpuState, Refusal> StaticPolicy::allocate(CpuState state, const Pod
   const CpuSet pool = available(state) | on_this_machine(reusable_cpus(state, pod));
   if (const auto refusal = check_smt_alignment(pool, count)) return tl::make_unexpected(*refusal);
   const TakeResult taken = take_with_affinity(pool, count, affinity);
-  if (!taken) return tl::make_unexpected(Refusal{taken.error()});
+  if (!taken) return tl::make_unexpected(CpuRefusal{taken.error()});
   state.default_set -= *taken;
   state.entries[pod.uid][container.name] = *taken;
   return state;

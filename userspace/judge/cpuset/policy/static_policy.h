@@ -56,7 +56,7 @@ struct StateFault {
 class StaticPolicy {
  public:
   // Everything that is wrong with the configuration, not the first thing.
-  static tl::expected<StaticPolicy, Complaints> of(StaticPolicyConfig config);
+  static tl::expected<StaticPolicy, PolicyErrors> of(StaticPolicyConfig config);
 
   const StaticPolicyConfig& config() const { return config_; }
   const Topology& topology() const { return config_.topology; }
@@ -73,9 +73,9 @@ class StaticPolicy {
 
   // The state in which the container has its CPUs: the same one if it has them already, or wants
   // none. `affinity` is what the topology manager merged; absent: anywhere.
-  tl::expected<CpuState, Refusal> allocate(CpuState state, const Pod& pod,
-                                           const Container& container,
-                                           std::optional<NodeSet> affinity) const;
+  tl::expected<CpuState, CpuRefusal> allocate(CpuState state, const Pod& pod,
+                                              const Container& container,
+                                              std::optional<NodeSet> affinity) const;
 
  private:
   explicit StaticPolicy(StaticPolicyConfig config) : config_(std::move(config)) {}
@@ -87,7 +87,7 @@ class StaticPolicy {
   CpuSet available(const CpuState& state) const {
     return on_this_machine(state.default_set) - reserved_;
   }
-  std::optional<Refusal> check_smt_alignment(const CpuSet& pool, int count) const;
+  std::optional<CpuRefusal> check_smt_alignment(const CpuSet& pool, int count) const;
   TakeResult take_with_affinity(const CpuSet& pool, int count,
                                 std::optional<NodeSet> affinity) const;
   CpuSet cpus_of_affinity(std::optional<NodeSet> affinity) const;

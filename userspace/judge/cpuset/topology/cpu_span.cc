@@ -15,7 +15,7 @@ int groups_with(const Topology& topology, Level level, const CpuSet& cpus) {
 
 }  // namespace
 
-Span span_of(const Topology& topology, const CpuSet& cpus) {
+CpuSpread cpu_spread(const Topology& topology, const CpuSet& cpus) {
   const CpuSet known = cpus & topology.cpus();
   return {.numa_nodes = groups_with(topology, Level::kNuma, known),
           .sockets = groups_with(topology, Level::kSocket, known),

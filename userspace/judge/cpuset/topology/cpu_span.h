@@ -8,15 +8,15 @@
 namespace headroom {
 
 // How many of each hold a CPU of the set; CPUs that the topology does not know do not count.
-struct Span {
+struct CpuSpread {
   int numa_nodes = 0;
   int sockets = 0;
   int caches = 0;  // uncore: an L3, or what stands for one
   int cores = 0;
-  friend bool operator==(const Span&, const Span&) = default;
+  friend bool operator==(const CpuSpread&, const CpuSpread&) = default;
 };
 
-Span span_of(const Topology& topology, const CpuSet& cpus);
+CpuSpread cpu_spread(const Topology& topology, const CpuSet& cpus);
 
 // Cores that lie in `free` with all their threads.
 int count_whole_cores(const Topology& topology, const CpuSet& free);

@@ -24,7 +24,7 @@ std::int64_t id_of(const CpuLocation& place, Level level) {
   return 0;
 }
 
-std::optional<std::string> complaint(const CpuLocation& row) {
+std::optional<std::string> topology_error(const CpuLocation& row) {
   const std::string cpu = "CPU " + std::to_string(row.cpu);
   if (row.cpu < 0 || row.core < 0 || row.socket < 0 || row.numa < 0 || row.uncore < 0)
     return cpu + ": a negative number in its row";
@@ -34,10 +34,10 @@ std::optional<std::string> complaint(const CpuLocation& row) {
   return std::nullopt;
 }
 
-std::optional<std::string> complaint(std::span<const CpuLocation> places) {
+std::optional<std::string> topology_error(std::span<const CpuLocation> places) {
   std::map<std::int64_t, const CpuLocation*> cores;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (auto wrong = complaint(places[i])) return wrong;
+    if (auto error_text = topology_error(places[i])) return error_text;
     if (i > 0 && places[i].cpu == places[i - 1].cpu)
       return "CPU " + std::to_string(places[i].cpu) + " is listed twice";
     const CpuLocation& first = *cores.try_emplace(places[i].core, &places[i]).first->second;
@@ -67,7 +67,7 @@ Result<Topology> Topology::of(std::vector<CpuLocation> rows,
                               std::vector<std::vector<int>> distances) {
   if (rows.empty()) return failure("CPU topology: no CPU");
   std::ranges::sort(rows, {}, &CpuLocation::cpu);
-  if (const auto wrong = complaint(rows)) return failure("CPU topology: " + *wrong);
+  if (const auto error_text = topology_error(rows)) return failure("CPU topology: " + *error_text);
   Topology topology;
   topology.places_ = std::move(rows);
   for (const CpuLocation& place : topology.places_) {

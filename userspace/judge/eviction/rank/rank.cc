@@ -30,7 +30,7 @@ std::optional<std::int64_t> excess(const Candidate& candidate) {
 using Compare = std::strong_ordering (*)(const Candidate& a, const Candidate& b);
 
 // Not the kubelet's: it ranks no pod that it cannot describe.
-std::strong_ordering described_first(const Candidate& a, const Candidate& b) {
+std::strong_ordering complete_description_first(const Candidate& a, const Candidate& b) {
   return a.description <=> b.description;
 }
 std::strong_ordering unknown_first(const Candidate& a, const Candidate& b) {
@@ -50,9 +50,10 @@ std::strong_ordering by_index(const Candidate& a, const Candidate& b) {
   return a.pod <=> b.pod;
 }
 
-constexpr Compare kByRequest[] = {described_first,      unknown_first,       over_request_first,
-                                  lower_priority_first, larger_excess_first, by_index};
-constexpr Compare kByPriority[] = {described_first, lower_priority_first, unknown_first,
+constexpr Compare kByRequest[] = {complete_description_first, unknown_first,
+                                  over_request_first,         lower_priority_first,
+                                  larger_excess_first,        by_index};
+constexpr Compare kByPriority[] = {complete_description_first, lower_priority_first, unknown_first,
                                    larger_excess_first, by_index};
 
 std::span<const Compare> comparators(Signal signal) {
@@ -64,8 +65,8 @@ std::span<const Compare> comparators(Signal signal) {
 
 // For inodes the kubelet holds usage against none requested, but then subtracts the bytes of
 // ephemeral-storage, which makes no sense and is kept so that both choose the same victim.
-void hold_against(Signal signal, Bytes memory_request, Bytes storage_request,
-                  Candidate& candidate) {
+void set_request_and_credit(Signal signal, Bytes memory_request, Bytes storage_request,
+                            Candidate& candidate) {
   if (signal == Signal::kPidAvailable) return;
   candidate.credit = (is_disk(signal) ? storage_request : memory_request).count;
   candidate.request = counts_inodes(signal) ? 0 : candidate.credit;
@@ -88,8 +89,8 @@ std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
   return held->count + static_cast<std::int64_t>(record.swap_usage);
 }
 
-std::optional<std::int64_t> usage_now(Signal signal, ImageStorage images,
-                                      const PodReading& reading) {
+std::optional<std::int64_t> current_usage(Signal signal, ImageStorage images,
+                                          const PodReading& reading) {
   if (is_disk(signal)) {
     if (!reading.disk) return std::nullopt;
     return disk_usage(signal, images, *reading.disk);
@@ -117,7 +118,7 @@ void rank(Signal signal, std::span<Candidate> candidates) {
             [&](const Candidate& a, const Candidate& b) { return evicts_before(signal, a, b); });
 }
 
-void rank_first(Signal signal, std::size_t most, std::span<Candidate> candidates) {
+void rank_top(Signal signal, std::size_t most, std::span<Candidate> candidates) {
   const auto count = static_cast<std::ptrdiff_t>(std::min(most, candidates.size()));
   std::partial_sort(
       candidates.begin(), candidates.begin() + count, candidates.end(),
@@ -126,24 +127,24 @@ void rank_first(Signal signal, std::size_t most, std::span<Candidate> candidates
 
 Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading) {
   Candidate candidate;
-  candidate.usage = usage_now(signal, images, reading);
+  candidate.usage = current_usage(signal, images, reading);
   candidate.priority = reading.pod->priority;
   candidate.description = reading.description;
-  hold_against(signal, reading.memory_request, reading.storage_request, candidate);
+  set_request_and_credit(signal, reading.memory_request, reading.storage_request, candidate);
   return candidate;
 }
 
 std::vector<std::uint32_t> rank(Signal signal, ImageStorage images,
-                                std::span<const RankInput> contenders) {
+                                std::span<const RankInput> inputs) {
   std::vector<Candidate> candidates;
-  candidates.reserve(contenders.size());
-  for (const RankInput& contender : contenders) {
+  candidates.reserve(inputs.size());
+  for (const RankInput& input : inputs) {
     Candidate each{.pod = static_cast<std::uint32_t>(candidates.size()),
                    .usage = {},
-                   .priority = contender.pod->priority};
-    if (contender.usage) each.usage = usage_of(signal, images, *contender.usage);
-    hold_against(signal, Bytes{eviction_request(*contender.pod, "memory").value()},
-                 Bytes{eviction_request(*contender.pod, "ephemeral-storage").value()}, each);
+                   .priority = input.pod->priority};
+    if (input.usage) each.usage = usage_of(signal, images, *input.usage);
+    set_request_and_credit(signal, Bytes{eviction_request(*input.pod, "memory").value()},
+                           Bytes{eviction_request(*input.pod, "ephemeral-storage").value()}, each);
     candidates.push_back(each);
   }
   rank(signal, candidates);

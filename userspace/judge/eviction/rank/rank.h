@@ -24,7 +24,7 @@ bool evicts_before(Signal signal, const Candidate& a, const Candidate& b);
 // First to die first. In place; allocates nothing.
 void rank(Signal signal, std::span<Candidate> candidates);
 // So many of them, and the others after these in any order: far cheaper where few are wanted.
-void rank_first(Signal signal, std::size_t most, std::span<Candidate> candidates);
+void rank_top(Signal signal, std::size_t most, std::span<Candidate> candidates);
 
 // The numbers of one pod for one signal.
 Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading);
@@ -36,6 +36,6 @@ struct RankInput {
 
 // Indices into `contenders`, first to die first.
 std::vector<std::uint32_t> rank(Signal signal, ImageStorage images,
-                                std::span<const RankInput> contenders);
+                                std::span<const RankInput> inputs);
 
 }  // namespace headroom

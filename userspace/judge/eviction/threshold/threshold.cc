@@ -32,7 +32,7 @@ std::string without_separators(std::string_view text) {
 
 // Go's strconv.ParseFloat(text, 32), decimal only, with its two errors.
 Result<float> parse_float(std::string_view text) {
-  const auto wrong = [&](std::string_view why) {
+  const auto parse_error = [&](std::string_view why) {
     return failure("strconv.ParseFloat: parsing \"" + std::string(text) +
                    "\": " + std::string(why));
   };
@@ -40,14 +40,15 @@ Result<float> parse_float(std::string_view text) {
   const char* begin = plain.c_str();
   const char* const end = begin + plain.size();
   if (plain.starts_with('+')) ++begin;
-  if (begin != plain.c_str() && plain.substr(1).starts_with('-')) return wrong("invalid syntax");
+  if (begin != plain.c_str() && plain.substr(1).starts_with('-'))
+    return parse_error("invalid syntax");
 
   float value = 0;
   const auto [stopped, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::invalid_argument || stopped != end) return wrong("invalid syntax");
+  if (error == std::errc::invalid_argument || stopped != end) return parse_error("invalid syntax");
   // from_chars does not say which end of the range was missed. Too small is zero to Go.
   if (error == std::errc::result_out_of_range) value = std::strtof(begin, nullptr);
-  if (error != std::errc{} && std::isinf(value)) return wrong("value out of range");
+  if (error != std::errc{} && std::isinf(value)) return parse_error("value out of range");
   return value;
 }
 

@@ -17,14 +17,14 @@ constexpr std::string_view kSoft = "evictionSoft";
 constexpr std::string_view kSoftGrace = "evictionSoftGracePeriod";
 constexpr std::string_view kMinReclaim = "evictionMinimumReclaim";
 
-constexpr std::string_view kRightValue =
+constexpr std::string_view kValidValue =
     "write a quantity such as 100Mi or a percentage such as 10%";
-constexpr std::string_view kRightGrace = "write a duration such as 1m30s";
+constexpr std::string_view kValidGrace = "write a duration such as 1m30s";
 
 template <class T>
 using BySignal = std::array<std::optional<T>, kSignals>;
 
-std::string right_signals() {
+std::string valid_signals() {
   std::string text = "the signals are";
   for (const std::string_view each : kSignalNames)
     if (parse_signal(each)) text.append(text.ends_with("are") ? " " : ", ").append(each);
@@ -53,7 +53,7 @@ BySignal<T> read(std::string_view map, const StringMap& entries, std::string_vie
   for (const auto& [key, text] : entries) {
     const auto signal = parse_signal(key);
     if (!signal) {
-      errors.add(map, key, signal.error().what, right_signals());
+      errors.add(map, key, signal.error().what, valid_signals());
       continue;
     }
     if (auto value = parse(*signal, text))
@@ -120,11 +120,11 @@ tl::expected<std::vector<Threshold>, std::vector<ThresholdError>> build_threshol
   // Read in upstream's order. A statement that is dropped reads as an absent one.
   using Value = std::optional<ThresholdValue>;
   const auto hard =
-      read<Value>(kHard, hard_entries(maps), kRightValue, parse_threshold_value, errors);
-  const auto soft = read<Value>(kSoft, maps.soft, kRightValue, parse_threshold_value, errors);
-  const auto grace = read<Duration>(kSoftGrace, maps.soft_grace, kRightGrace, parse_grace, errors);
+      read<Value>(kHard, hard_entries(maps), kValidValue, parse_threshold_value, errors);
+  const auto soft = read<Value>(kSoft, maps.soft, kValidValue, parse_threshold_value, errors);
+  const auto grace = read<Duration>(kSoftGrace, maps.soft_grace, kValidGrace, parse_grace, errors);
   const auto min_reclaim =
-      read<ThresholdValue>(kMinReclaim, maps.min_reclaim, kRightValue, parse_min_reclaim, errors);
+      read<ThresholdValue>(kMinReclaim, maps.min_reclaim, kValidValue, parse_min_reclaim, errors);
   require_grace(maps, errors);
   if (!errors.empty()) return tl::make_unexpected(errors.take());
 

@@ -35,7 +35,7 @@ void evaluate_threshold(const Threshold& threshold, const Observation& seen, Ins
   reading.met = now.met;
 }
 
-void stand_conditions(const Policy& policy, Instant at, Verdict& verdict) {
+void evaluate_conditions(const Policy& policy, Instant at, Verdict& verdict) {
   for (const ThresholdReading& reading : verdict.thresholds) {
     // Grace does not count here: a soft threshold raises its condition at once. Neither does a
     // clock kept over a missing reading.
@@ -50,7 +50,8 @@ void stand_conditions(const Policy& policy, Instant at, Verdict& verdict) {
 }
 
 // Newer than what was judged before, and than what was freed before.
-bool fresh(Signal signal, const Observation& seen, const History& before, const History& now) {
+bool is_new_sample(Signal signal, const Observation& seen, const History& before,
+                   const History& now) {
   const auto& last = before.last_sample[static_cast<std::size_t>(signal)];
   if (is_disk(signal) && seen.at <= now.disk_settles_at) return false;
   return !last || seen.at > *last;
@@ -93,7 +94,7 @@ void evaluate_thresholds(const Policy& policy, const Snapshot& snapshot, const H
   verdict.after.disk_settles_at = before.disk_settles_at;
   verdict.after.partial_evictions = before.partial_evictions;
   verdict.after.ladder = before.ladder;
-  stand_conditions(policy, snapshot.at, verdict);
+  evaluate_conditions(policy, snapshot.at, verdict);
 
   for (std::size_t i = 0; i < kSignals; ++i) {
     const auto& seen = snapshot.observations[i];
@@ -107,7 +108,8 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[reading.index];
     const auto& seen = of(snapshot.observations, threshold.signal);
-    if (!reading.met || !seen || !fresh(threshold.signal, *seen, before, verdict.after)) continue;
+    if (!reading.met || !seen || !is_new_sample(threshold.signal, *seen, before, verdict.after))
+      continue;
     if (!best ||
         order(threshold, snapshot.images) < order(policy.thresholds[*best], snapshot.images))
       best = reading.index;

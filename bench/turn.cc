@@ -138,6 +138,18 @@ Policy quiet_policy() {
   return policy;
 }
 
+// As App::turn(), without the parts that need a host.
+void take_turn(daemon::Engine& engine, report::NodeReporter& reporter) {
+  engine.start(report::WakeSource::kTimer);
+  engine.collect_outcomes();
+  engine.observe_and_judge(next_instant());
+  engine.act();
+  engine.plan();
+  reporter.record(engine.cost());
+  reporter.report_turn(engine.snapshot(), engine.verdict(), engine.outcomes());
+  engine.commit();
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -159,13 +171,12 @@ int main(int count, char** arguments) {
                                  .qos_of = &qos_class,
                                  .on_evicted = {}});
   act::DryActuator actuator(&observe::now);
-  daemon::Engine engine(policy, observer, actuator, reporter,
+  daemon::Engine engine(policy, observer, actuator,
                         daemon::TurnMeter(&observe::now, &daemon::thread_allocation_count),
-                        daemon::SweepSchedule(&observe::thread_cpu_time),
-                        [&](const report::TurnCost& cost) { reporter.record(cost); });
+                        daemon::SweepSchedule(&observe::thread_cpu_time));
   const std::uint64_t before = daemon::thread_allocation_count();
   for (unsigned turn = 0; turn < turns; ++turn)
-    engine.turn(next_instant());
+    take_turn(engine, reporter);
   std::printf("%u pods, %u turns, %llu allocations\n", pods, turns,
               static_cast<unsigned long long>(daemon::thread_allocation_count() - before));
   return 0;

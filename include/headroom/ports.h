@@ -40,12 +40,4 @@ class Actuator {
   virtual void collect(std::vector<Outcome>& ended) { ended.clear(); }
 };
 
-class Reporter {
- public:
-  virtual ~Reporter() = default;
-  // Called after the acts, never before: a kill does not wait for its log line.
-  virtual void report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                           std::span<const Outcome> outcomes) = 0;
-};
-
 }  // namespace headroom

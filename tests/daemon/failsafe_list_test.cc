@@ -20,10 +20,6 @@ namespace {
 using namespace test;
 using namespace headroom::literals;
 
-struct NoReporter final : Reporter {
-  void report_turn(const Snapshot&, const Verdict&, std::span<const Outcome>) override {}
-};
-
 class FailsafeListTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -49,21 +45,19 @@ class FailsafeListTest : public testing::Test {
     PodReading& pod = story.reading(0);
     pod.cgroup = cgroup.id();
     act::HostActuator actuator([&](CgroupId) { return cgroup.directory(); }, &observe::now);
-    NoReporter reporter;
-    FailsafeList failsafe_list(reporter, actuator, root,
-                               [](const Snapshot&, std::span<const Decision>) {});
+    FailsafeList failsafe_list(actuator, root);
     failsafe_list.reconfigure(policy());
     Snapshot snapshot = story.snapshot(1'000, 2_GiB);
     actuator.update_kill_fds(snapshot.pods);
     Verdict verdict;
     judge(policy(), snapshot, {}, verdict);
-    failsafe_list.report_turn(snapshot, verdict, {});
+    failsafe_list.update(snapshot, verdict);
     if (adopted_without_threshold) {
       Policy none = policy();
       none.thresholds.clear();
       failsafe_list.reconfigure(none);
       judge(none, snapshot, {}, verdict);
-      failsafe_list.report_turn(snapshot, verdict, {});
+      failsafe_list.update(snapshot, verdict);
     }
     failsafe_list.beat(observe::now() - act::Sentinel::kOverdue * 2);
     return wait_for(child, 2000).has_value();

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "config/load/kubelet_coexistence.h"
 #include "config/load/load.h"
 #include "daemon/load_config.h"
 #include "daemon/sources/manifest_sources.h"
-#include "report/log_exceptions.h"
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeReporter: the Reporter of a node: shows its view, logs what happened, feeds the audit log.
+// NodeReporter: publishes what a turn saw, logs what it did and writes the audit log.
 #pragma once
 
 #include "report/eviction/audit_log.h"
@@ -14,7 +14,7 @@
 #include "report/view/turn_cost.h"
 
 #include <headroom/policy.h>
-#include <headroom/ports.h>
+#include <headroom/snapshot.h>
 
 #include <filesystem>
 #include <functional>
@@ -39,14 +39,14 @@ struct ReporterSetup {
   std::function<WallTime(Instant)> wall_time = wall_time_of;
 };
 
-class NodeReporter final : public Reporter {
+class NodeReporter {
  public:
   // Between two publications, unless something happened: readers look once a second or less.
   static constexpr Duration kPublishPeriod = std::chrono::milliseconds(200);
 
   explicit NodeReporter(ReporterSetup setup);
 
-  // Before the tell() of the same turn.
+  // Before report_turn() of the same turn.
   void record(const TurnCost& cost);
   // The observer's total of readings that failed.
   void set_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
@@ -99,8 +99,9 @@ class NodeReporter final : public Reporter {
   // A new policy is in force.
   void reconfigure(const Policy& policy);
 
+  // After the actions of the turn, never before: a kill does not wait for its log line.
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                   std::span<const Outcome> outcomes) override;
+                   std::span<const Outcome> outcomes);
 
   AuditLog::AuditStats audit_stats() const { return audit_.stats(); }
 

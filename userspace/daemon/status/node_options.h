@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "daemon/status/node_status_reporter.h"
+#include "daemon/status/node_status_tracker.h"
 
 namespace headroom::daemon {
 

@@ -7,21 +7,19 @@
 namespace headroom::daemon {
 namespace {
 
-// More than this many decisions in one turn cannot happen: the condemned, and one more.
+// More decisions than this cannot come from one turn: one for each current victim, and a new one.
 constexpr std::size_t kReserved = 64;
 
 }  // namespace
 
-Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter,
-               TurnMeter meter, SweepSchedule sweep_scheduler, OnTurnCost on_turn_cost)
+Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, TurnMeter meter,
+               SweepSchedule sweep_schedule)
     : policy_(std::move(policy)),
       observer_(&observer),
       actuator_(&actuator),
-      reporter_(&reporter),
       meter_(meter),
-      on_turn_cost_(std::move(on_turn_cost)),
-      sweep_schedule_(sweep_scheduler) {
-  // Grown before they are needed: the kill path allocates nothing.
+      sweep_schedule_(sweep_schedule) {
+  // Reserved now because the kill path must not allocate.
   for (History* history : {&history_, &verdict_.after}) {
     history->victims.reserve(kReserved);
     history->partial_evictions.reserve(kReserved);
@@ -33,47 +31,62 @@ Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& 
   outcomes_.reserve(kReserved);
 }
 
-Snapshot Engine::take_snapshot(SnapshotScope depth) {
-  const Snapshot snapshot = observer_->take_snapshot(depth);
-  meter_.snapshot_done(depth);
-  judge(policy_, snapshot, history_, verdict_);
-  meter_.judged();
-  return snapshot;
+void Engine::start(report::WakeSource wake) {
+  // An exception may have ended the last turn after it acted: what it did must not be forgotten.
+  commit();
+  outcomes_.clear();
+  finished_.clear();
+  meter_.start(wake);
 }
 
-Instant Engine::turn(Instant now, report::WakeSource wake) {
-  meter_.start(wake);
+void Engine::collect_outcomes() {
   actuator_->collect(finished_);
   for (const Outcome& outcome : finished_)
     record_outcome(outcome, history_);
-  Snapshot snapshot =
-      take_snapshot(now >= sweep_schedule_.due() ? SnapshotScope::kCgroups : SnapshotScope::kNode);
-  // From the same history: the verdict of the shallower look is void.
-  if (verdict_.needs_cgroups || !verdict_.decisions.empty()) {
-    const bool changed = snapshot.cgroups_changed;
-    snapshot = take_snapshot(SnapshotScope::kDecision);
-    snapshot.cgroups_changed |= changed;
-  }
-  act(snapshot);
-  meter_.acted();
-  outcomes_.insert(outcomes_.begin(), finished_.begin(), finished_.end());
-  if (verdict_.measure_disks) observer_->measure_disks();
-  if (snapshot.cgroups) sweep_schedule_.record_sweep(snapshot.at, policy_.sweep_period);
-  meter_.planned(sweep_schedule_.period());
-  on_turn_cost_(meter_.cost());
-  reporter_->report_turn(snapshot, verdict_, outcomes_);
-  std::swap(history_, verdict_.after);
-  if (snapshot.cgroups) verdict_.ranking.reserve(snapshot.pods.size());
-  return std::min(verdict_.next_check, sweep_schedule_.due());
 }
 
-void Engine::act(const Snapshot& snapshot) {
-  if (snapshot.cgroups) actuator_->update_kill_fds(snapshot.pods);
-  outcomes_.clear();
+void Engine::take_snapshot(SnapshotScope scope) {
+  snapshot_ = observer_->take_snapshot(scope);
+  meter_.snapshot_done(scope);
+  judge(policy_, snapshot_, history_, verdict_);
+  meter_.judged();
+}
+
+void Engine::observe_and_judge(Instant now) {
+  take_snapshot(now >= sweep_schedule_.due() ? SnapshotScope::kCgroups : SnapshotScope::kNode);
+  if (!verdict_.needs_cgroups && verdict_.decisions.empty()) return;
+  // Judged again with the same history: the verdict on the first snapshot is void.
+  const bool changed = snapshot_.cgroups_changed;
+  take_snapshot(SnapshotScope::kDecision);
+  snapshot_.cgroups_changed |= changed;
+}
+
+void Engine::act() {
+  committed_ = false;
+  if (snapshot_.cgroups) actuator_->update_kill_fds(snapshot_.pods);
   for (const Decision& decision : verdict_.decisions) {
     outcomes_.push_back(actuator_->act(decision));
     record_outcome(outcomes_.back(), verdict_.after);
   }
+  meter_.acted();
+  outcomes_.insert(outcomes_.begin(), finished_.begin(), finished_.end());
+}
+
+Instant Engine::plan() {
+  if (verdict_.measure_disks) observer_->measure_disks();
+  if (snapshot_.cgroups) sweep_schedule_.record_sweep(snapshot_.at, policy_.sweep_period);
+  meter_.planned(sweep_schedule_.period());
+  return std::min(verdict_.next_check, sweep_schedule_.due());
+}
+
+Instant Engine::next_guarded() const {
+  return std::min(verdict_.next_check_guarded, sweep_schedule_.due());
+}
+
+void Engine::commit() {
+  if (std::exchange(committed_, true)) return;
+  std::swap(history_, verdict_.after);
+  if (snapshot_.cgroups) verdict_.ranking.reserve(snapshot_.pods.size());
 }
 
 void Engine::resume(std::vector<Victim> victims) {
@@ -86,9 +99,10 @@ void Engine::resume(std::vector<TaintTimer> timers) {
 }
 
 void Engine::reconfigure(Policy policy) {
+  commit();
   history_ = carry_over(policy_, history_, policy);
   policy_ = std::move(policy);
-  sweep_schedule_.reset();  // what it makes of every pod is seen at once
+  sweep_schedule_.reset();  // the next turn judges every pod by the new policy
 }
 
 }  // namespace headroom::daemon

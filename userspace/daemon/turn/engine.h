@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: one turn of observe → judge → act → report. It owns the history; it opens no file and
-// knows no library, and what time it is it is told.
+// Engine: observes, judges and acts. It owns the history; it opens no file, knows no library, and
+// gets the time as an argument.
+//
+// App::turn() calls the steps of a turn in this order: start(), collect_outcomes(),
+// observe_and_judge(), act(), plan(), commit(). What they saw and did is readable until the next
+// start().
 #pragma once
 
 #include "daemon/sources/sweep_schedule.h"
@@ -8,59 +12,66 @@
 
 #include <headroom/ports.h>
 
-#include <algorithm>
-#include <functional>
+#include <span>
 #include <vector>
 
 namespace headroom::daemon {
 
 class Engine {
  public:
-  // `on_cost` is told what the turn took before the reporter is told what happened in it.
-  using OnTurnCost = std::function<void(const report::TurnCost&)>;
-  Engine(Policy policy, Observer& observer, Actuator& actuator, Reporter& reporter, TurnMeter meter,
-         SweepSchedule sweep_scheduler, OnTurnCost on_turn_cost);
+  Engine(Policy policy, Observer& observer, Actuator& actuator, TurnMeter meter,
+         SweepSchedule sweep_schedule);
 
+  void start(report::WakeSource wake);
+  // Adds the ends of actions that earlier turns started to the history.
+  void collect_outcomes();
+  // Takes a snapshot and judges it; takes a second one, of every cgroup, if the first asks for a
+  // decision.
+  void observe_and_judge(Instant now);
+  // Opens the kill descriptors of the pods seen and carries out the decisions. Allocates nothing.
+  void act();
   // Returns when the next turn is due.
-  Instant turn(Instant now, report::WakeSource wake = report::WakeSource::kTimer);
+  Instant plan();
+  // The history after this turn is the one that the next turn is judged with.
+  void commit();
 
-  // Victims of a former life, whose grace goes on.
-  void resume(std::vector<Victim> victims);
-  // Pods whose tolerationSeconds run on.
-  void resume(std::vector<TaintTimer> timers);
-  // Takes effect at the next turn; what still applies of the history stays.
-  void reconfigure(Policy policy);
-  // Something happened among the cgroups: they are read again no later than this.
-  void request_sweep_by(Instant at) { sweep_schedule_.advance_to(at); }
-  // What the loop may take of one CPU.
-  void set_cpu_budget(double budget) { sweep_schedule_.set_cpu_budget(budget); }
-  // The actuator in force (dry or real).
-  void use(Actuator& actuator) { actuator_ = &actuator; }
-
+  const Snapshot& snapshot() const { return snapshot_; }
+  const Verdict& verdict() const { return verdict_; }
+  // Of earlier turns' actions first, then of this turn's.
+  std::span<const Outcome> outcomes() const { return outcomes_; }
+  const report::TurnCost& cost() const { return meter_.cost(); }
+  // When the next turn is due if the guard watches memory until then; after plan().
+  Instant next_guarded() const;
   const Policy& policy() const { return policy_; }
   const History& history() const { return history_; }
-  const Verdict& verdict() const { return verdict_; }
-  // When the next turn is due, if the guard watches memory meanwhile; after turn().
-  Instant next_guarded() const {
-    return std::min(verdict_.next_check_guarded, sweep_schedule_.due());
-  }
-  const std::vector<Outcome>& outcomes() const { return outcomes_; }
+
+  // Victims of an earlier daemon, whose grace period continues.
+  void resume(std::vector<Victim> victims);
+  // Pods whose tolerationSeconds continue.
+  void resume(std::vector<TaintTimer> timers);
+  // Takes effect at the next turn; the history that still applies is kept.
+  void reconfigure(Policy policy);
+  // A cgroup was created or removed: a sweep follows no later than `at`.
+  void request_sweep_by(Instant at) { sweep_schedule_.advance_to(at); }
+  // The share of one CPU that sweeps may use.
+  void set_cpu_budget(double budget) { sweep_schedule_.set_cpu_budget(budget); }
+  // The actuator from the next act() on: dry or real.
+  void use(Actuator& actuator) { actuator_ = &actuator; }
 
  private:
-  Snapshot take_snapshot(SnapshotScope depth);
-  void act(const Snapshot& snapshot);
+  void take_snapshot(SnapshotScope scope);
 
   Policy policy_;
   Observer* observer_;
   Actuator* actuator_;
-  Reporter* reporter_;
   TurnMeter meter_;
-  OnTurnCost on_turn_cost_;
-  History history_;
-  Verdict verdict_;
-  std::vector<Outcome> outcomes_;
-  std::vector<Outcome> finished_;  // of what former turns started
   SweepSchedule sweep_schedule_;
+  History history_;
+  Snapshot snapshot_;
+  Verdict verdict_;
+  bool committed_ = true;  // history_ includes verdict_
+  std::vector<Outcome> outcomes_;
+  std::vector<Outcome> finished_;  // of actions that earlier turns started
 };
 
 }  // namespace headroom::daemon

@@ -4,12 +4,10 @@
 #include "base/clock.h"
 #include "judge/eviction/selection.h"
 
-#include <utility>
-
 namespace headroom::daemon {
 namespace {
 
-// The hard threshold of memory.available in bytes; absent: there is none, or it is not known.
+// The hard threshold of memory.available in bytes; absent: not configured, or not known.
 std::optional<std::int64_t> hard_limit(const Policy& policy, const Verdict& verdict) {
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[reading.index];
@@ -20,11 +18,8 @@ std::optional<std::int64_t> hard_limit(const Policy& policy, const Verdict& verd
 
 }  // namespace
 
-FailsafeList::FailsafeList(Reporter& next, act::HostActuator& actuator,
-                           const std::filesystem::path& cgroup_root, OnList on_list)
-    : next_(next),
-      actuator_(actuator),
-      on_list_(std::move(on_list)),
+FailsafeList::FailsafeList(act::HostActuator& actuator, const std::filesystem::path& cgroup_root)
+    : actuator_(actuator),
       memory_({.cgroup_root = cgroup_root}),
       sentinel_({.read_memory =
                      [this] {
@@ -44,19 +39,17 @@ void FailsafeList::reconfigure(const Policy& policy) {
   sentinel_.set_failsafe_list(0, {});
 }
 
-void FailsafeList::report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                               std::span<const Outcome> outcomes) {
-  next_.report_turn(snapshot, verdict, outcomes);
-  if (!snapshot.cgroups) return;
-  if (updated_at_ && snapshot.at - *updated_at_ < kPeriod && !snapshot.cgroups_changed) return;
+std::span<const Decision> FailsafeList::update(const Snapshot& snapshot, const Verdict& verdict) {
+  if (!snapshot.cgroups) return {};
+  if (updated_at_ && snapshot.at - *updated_at_ < kPeriod && !snapshot.cgroups_changed) return {};
   const auto limit = hard_limit(policy_, verdict);
-  if (!limit) return;
+  if (!limit) return {};
   updated_at_ = snapshot.at;
-  const auto list = judge_eviction::rank_for_failsafe(policy_, snapshot, verdict.after, kMax);
-  first_ = list.empty() ? nullptr : list.front().pod;
-  on_list_(snapshot, list);
+  list_ = judge_eviction::rank_for_failsafe(policy_, snapshot, verdict.after, kMax);
+  first_ = list_.empty() ? nullptr : list_.front().pod;
   if (policy_.mode == Mode::kEnforce)
-    sentinel_.set_failsafe_list(*limit, actuator_.open_failsafe_list(list));
+    sentinel_.set_failsafe_list(*limit, actuator_.open_failsafe_list(list_));
+  return list_;
 }
 
 }  // namespace headroom::daemon

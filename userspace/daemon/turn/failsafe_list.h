@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standby: keeps the sentinel's list current, on the way to whoever reports.
+// FailsafeList: keeps the list of pods that the sentinel kills if the loop hangs.
 #pragma once
 
 #include "act/host_actuator.h"
@@ -9,47 +9,43 @@
 #include <headroom/ports.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace headroom::daemon {
 
-class FailsafeList final : public Reporter {
+class FailsafeList {
  public:
-  // Who stands first changes slowly; ranking all pods each second would be for nothing.
+  // The ranking changes slowly: ranking every pod at each sweep would be wasted.
   static constexpr Duration kPeriod = std::chrono::seconds(5);
   static constexpr std::size_t kMax = 16;
 
-  // Told whenever the list is made anew, on the loop's thread; must not wait.
-  using OnList = std::function<void(const Snapshot&, std::span<const Decision>)>;
-
-  // All of these outlive it.
-  FailsafeList(Reporter& next, act::HostActuator& actuator,
-               const std::filesystem::path& cgroup_root, OnList on_list);
+  // `actuator` must outlive it.
+  FailsafeList(act::HostActuator& actuator, const std::filesystem::path& cgroup_root);
 
   void reconfigure(const Policy& policy);
-  void report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                   std::span<const Outcome> outcomes) override;
+  // After every turn. Returns the pods in the order in which they would be evicted for memory, if
+  // it ranked them again in this turn; else nothing. Valid until the next call.
+  std::span<const Decision> update(const Snapshot& snapshot, const Verdict& verdict);
 
-  // Whom a hard threshold of memory would evict now; null: nobody, or nobody has looked yet.
+  // The pod that a hard threshold of memory would evict now; null: none, or not yet ranked.
   const std::shared_ptr<const Pod>& first() const { return first_; }
 
-  // The loop turned, and does again by then.
+  // The loop runs, and its next turn is due by then.
   void beat(Instant due) { sentinel_.beat(due); }
   void collect(std::vector<Outcome>& ended) { sentinel_.collect(ended); }
   std::uint64_t hangs() const { return sentinel_.hangs(); }
   std::uint64_t kills() const { return sentinel_.kills(); }
 
  private:
-  Reporter& next_;
   act::HostActuator& actuator_;
-  const OnList on_list_;
   Policy policy_;
   std::optional<Instant> updated_at_;
+  std::vector<Decision> list_;
   std::shared_ptr<const Pod> first_;
-  observe::NodeSource memory_;  // the sentinel's own
+  observe::NodeSource memory_;  // read by the sentinel's thread only
   act::Sentinel sentinel_;
 };
 

@@ -32,12 +32,16 @@ RecordingStream::RecordingStream(Fd pipe, std::chrono::seconds length, std::int6
 }
 
 RecordingStream::~RecordingStream() {
-  stop_ = true;
+  {
+    // With the mutex: between the writer's check and its wait, the notification would be lost.
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
   data_ready_.notify_one();
   writer_.join();
 }
 
-// All of the frame, or none of it.
+// Appends the whole frame, or nothing of it.
 bool RecordingStream::push() {
   {
     const std::lock_guard lock(mutex_);
@@ -48,7 +52,7 @@ bool RecordingStream::push() {
   return true;
 }
 
-// What the reader must know before the next turn: what this one leaves behind.
+// Writes what a replay needs before the next turn: the policy, and the history after this turn.
 void RecordingStream::write_baseline(const Policy& policy, const Snapshot& snapshot,
                                      const Verdict& verdict) {
   frame_.clear();
@@ -100,7 +104,7 @@ void RecordingStream::close() {
 
 void RecordingStream::run() {
   report::set_thread_name("recording");
-  // A reader who leaves is an error of write(), wherever this thread runs.
+  // With SIGPIPE blocked, a closed pipe is an error of write().
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);
@@ -121,7 +125,7 @@ void RecordingStream::run() {
   done_ = true;
 }
 
-// False: nobody reads any more, or we are to stop.
+// Returns false if the pipe has no reader any more, or the recording is to stop.
 bool RecordingStream::write_all(const std::string& bytes) {
   std::string_view left(bytes);
   for (auto idle = std::chrono::milliseconds(0); !left.empty();) {
@@ -143,13 +147,13 @@ bool RecordingStream::write_all(const std::string& bytes) {
 Result<std::string> TurnRecorder::start(Fd pipe, std::chrono::seconds length) {
   if (length < std::chrono::seconds(1) || length > kMaxDuration)
     return failure(fmt::format("a recording lasts from 1 s to {} s", kMaxDuration.count()));
-  // So that a reader who is slow holds up the recording alone, and one who is gone is noticed.
+  // A slow reader then delays only the recording, and a reader that exits is noticed.
   const int flags = ::fcntl(pipe.get(), F_GETFL);
   if (flags < 0 || ::fcntl(pipe.get(), F_SETFL, flags | O_NONBLOCK) < 0)
     return errno_failure("prepare the pipe of the recording", errno);
   const std::lock_guard lock(mutex_);
   if (stream_ && !stream_->done())
-    return failure("a recording is under way; try again when it is over");
+    return failure("a recording is in progress; try again when it is over");
   stream_ = std::make_shared<RecordingStream>(std::move(pipe), length, wall_offset());
   active_ = true;
   return fmt::format(R"({{"seconds":{}}})", length.count());
@@ -160,7 +164,7 @@ std::shared_ptr<RecordingStream> TurnRecorder::stream() {
   return stream_;
 }
 
-// Unless another has begun meanwhile.
+// Unless another recording has started meanwhile.
 void TurnRecorder::finish(const std::shared_ptr<RecordingStream>& finished) {
   finished->close();
   const std::lock_guard lock(mutex_);
@@ -172,9 +176,8 @@ void TurnRecorder::reconfigure(const Policy& policy) {
   if (active_) stream()->change(policy);
 }
 
-void TurnRecorder::report_turn(const Snapshot& snapshot, const Verdict& verdict,
+void TurnRecorder::record_turn(const Snapshot& snapshot, const Verdict& verdict,
                                std::span<const Outcome> outcomes) {
-  next_->report_turn(snapshot, verdict, outcomes);
   if (!active_) return;
   const std::shared_ptr<RecordingStream> active = stream();
   const std::uint64_t lost = active->lost();
@@ -182,7 +185,7 @@ void TurnRecorder::report_turn(const Snapshot& snapshot, const Verdict& verdict,
   try {
     continues = active->write_turn(policy_, snapshot, verdict, outcomes);
   } catch (const std::exception&) {
-    // Out of memory: the recording is cut short, which its reader sees.
+    // Out of memory: the recording ends early, which its reader notices.
   }
   lost_ += active->lost() - lost;
   if (!continues) finish(active);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: while somebody asks for it, passes on to him every turn as a recording.
+// TurnRecorder: writes every turn to a pipe while a recording is requested.
 //
-// It is told of each turn after everybody else. It encodes into memory and no more; a thread of its
-// own writes to the pipe it was given. A turn that finds no room is lost and counted, and the next
-// that does begins with policy and history anew.
+// The loop's thread encodes each turn into a buffer; a thread of the recording writes the buffer to
+// the pipe. A turn that does not fit into the buffer is lost and counted; the next one that fits
+// starts with the whole policy and history again.
 #pragma once
 
 #include "base/fd.h"
 #include "recording/tape.h"
 
+#include <headroom/judge.h>
 #include <headroom/policy.h>
-#include <headroom/ports.h>
 #include <headroom/result.h>
 
 #include <atomic>
@@ -25,11 +25,11 @@
 
 namespace headroom::daemon {
 
-// One recording under way: the loop puts in, a thread takes out.
+// One recording in progress: the loop fills its buffer, its own thread writes the buffer out.
 class RecordingStream {
  public:
   static constexpr std::size_t kCapacity = std::size_t{4} << 20;
-  // A reader who takes nothing for so long has given up.
+  // The recording ends when its reader takes nothing for this long.
   static constexpr std::chrono::seconds kStallLimit{10};
 
   RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t wall_offset);
@@ -37,15 +37,15 @@ class RecordingStream {
   RecordingStream(const RecordingStream&) = delete;
   RecordingStream& operator=(const RecordingStream&) = delete;
 
-  // The loop's thread. False: it is over.
+  // On the loop's thread. Returns false when the recording is over.
   bool write_turn(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
                   std::span<const Outcome> outcomes);
   void change(const Policy& policy);
-  // Nothing more is put in.
+  // No more turns follow.
   void close();
 
   std::uint64_t lost() const { return lost_; }
-  // Everything is written, or nobody reads.
+  // Everything is written, or the pipe has no reader.
   bool done() const { return done_; }
 
  private:
@@ -57,45 +57,45 @@ class RecordingStream {
   Fd pipe_;  // closed by the writer, so that the reader sees the end
   const Duration length_;
   const std::int64_t wall_offset_;
-  // The loop's.
+  // Used on the loop's thread only.
   recording::TapeWriter tape_;
   std::string frame_;
   std::optional<Instant> until_;
-  Instant last_;               // turn
-  bool has_baseline_ = false;  // the reader knows policy and history
+  Instant last_;               // the latest turn
+  bool has_baseline_ = false;  // policy and history are written
   std::uint64_t lost_since_ = 0;
   std::atomic<std::uint64_t> lost_{0};
-  // Shared.
+  // Shared by both threads.
   std::mutex mutex_;
   std::condition_variable data_ready_;
   std::string buffer_;
-  bool closed_ = false;  // nothing more is put in
+  bool closed_ = false;  // no more turns follow
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};
   std::thread writer_;
 };
 
-class TurnRecorder final : public Reporter {
+class TurnRecorder {
  public:
   static constexpr std::chrono::seconds kMaxDuration = std::chrono::hours(24);
 
-  TurnRecorder(Reporter& next, Policy policy) : next_(&next), policy_(std::move(policy)) {}
+  explicit TurnRecorder(Policy policy) : policy_(std::move(policy)) {}
 
-  // Any thread. JSON that says what will be; an error: what was asked cannot be had.
+  // On any thread. Returns JSON with the length of the recording, or why it cannot start.
   Result<std::string> start(Fd pipe, std::chrono::seconds length);
 
-  // The loop's thread.
+  // These on the loop's thread.
   void reconfigure(const Policy& policy);
-  void report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                   std::span<const Outcome> outcomes) override;
-  // Turns that are in no recording, of all recordings.
+  // After every turn, before its history is committed.
+  void record_turn(const Snapshot& snapshot, const Verdict& verdict,
+                   std::span<const Outcome> outcomes);
+  // Turns that were lost, of all recordings.
   std::uint64_t lost() const { return lost_; }
 
  private:
   std::shared_ptr<RecordingStream> stream();
   void finish(const std::shared_ptr<RecordingStream>& finished);
 
-  Reporter* next_;
   Policy policy_;
   std::uint64_t lost_ = 0;
   std::atomic<bool> active_{false};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/status/node_status_reporter.h"
+#include "daemon/status/node_status_tracker.h"
 
 #include "judge/allocatable/cgroup/huge_pages.h"
 #include "judge/allocatable/node_allocatable.h"
@@ -17,9 +17,9 @@ std::optional<std::int64_t> capacity_of(const Snapshot& snapshot, Signal signal)
   return observed ? std::optional(observed->capacity) : std::nullopt;
 }
 
-// Keeps what was known where this look could not tell.
+// Keeps the known value if this snapshot has none.
 template <class T>
-bool update(std::optional<T>& known, std::optional<std::int64_t> observed) {
+bool update_amount(std::optional<T>& known, std::optional<std::int64_t> observed) {
   if (!observed || (known && known->count == *observed)) return false;
   known = T{*observed};
   return true;
@@ -55,33 +55,31 @@ ResourceList quantities(const ResourceCounts& counts) {
   return list;
 }
 
-// A pod that has ended holds nothing; of one whose record is missing that is not known.
+// A pod without processes is not active; one whose record is missing may be.
 bool active(const PodReading& reading) {
   return !reading.record || reading.record->populated != 0;
 }
 
 }  // namespace
 
-void NodeStatusReporter::reconfigure(NodeOptions options, const Policy& policy) {
+void NodeStatusTracker::reconfigure(NodeOptions options, const Policy& policy) {
   options_ = std::move(options);
   policy_ = policy;
   stale_ = true;
 }
 
-void NodeStatusReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                                     std::span<const Outcome> outcomes) {
-  // A turn that acts is no time for bookkeeping: the next one will do.
-  if (outcomes.empty() && !verdict.needs_cgroups) {
-    try {
-      refresh(snapshot, verdict);
-    } catch (const std::exception&) {  // out of memory: what is shown stays, and is tried again
-      stale_ = true;
-    }
+void NodeStatusTracker::update(const Snapshot& snapshot, const Verdict& verdict,
+                               std::span<const Outcome> outcomes) {
+  // A turn that acts must not be delayed: the status can wait for the next one.
+  if (!outcomes.empty() || verdict.needs_cgroups) return;
+  try {
+    refresh(snapshot, verdict);
+  } catch (const std::exception&) {  // out of memory: the old status stays until the next turn
+    stale_ = true;
   }
-  setup_.next->report_turn(snapshot, verdict, outcomes);
 }
 
-void NodeStatusReporter::refresh(const Snapshot& snapshot, const Verdict& verdict) {
+void NodeStatusTracker::refresh(const Snapshot& snapshot, const Verdict& verdict) {
   stale_ |= update_conditions(verdict);
   stale_ |= update_capacity(snapshot);
   if (snapshot.cgroups) stale_ |= update_pods(snapshot);
@@ -92,7 +90,7 @@ void NodeStatusReporter::refresh(const Snapshot& snapshot, const Verdict& verdic
   stale_ = false;
 }
 
-bool NodeStatusReporter::update_pods(const Snapshot& snapshot) {
+bool NodeStatusTracker::update_pods(const Snapshot& snapshot) {
   if (is_active_unchanged(snapshot.pods)) return false;
   active_.clear();
   for (const PodReading& reading : snapshot.pods)
@@ -100,7 +98,7 @@ bool NodeStatusReporter::update_pods(const Snapshot& snapshot) {
   return true;
 }
 
-bool NodeStatusReporter::is_active_unchanged(std::span<const PodReading> pods) const {
+bool NodeStatusTracker::is_active_unchanged(std::span<const PodReading> pods) const {
   auto next = active_.begin();
   for (const PodReading& reading : pods) {
     if (!active(reading)) continue;
@@ -110,10 +108,10 @@ bool NodeStatusReporter::is_active_unchanged(std::span<const PodReading> pods) c
   return next == active_.end();
 }
 
-bool NodeStatusReporter::update_capacity(const Snapshot& snapshot) {
-  bool changed = update(capacity_.memory, capacity_of(snapshot, Signal::kMemoryAvailable));
-  changed |= update(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
-  changed |= update(capacity_.pids, capacity_of(snapshot, Signal::kPidAvailable));
+bool NodeStatusTracker::update_capacity(const Snapshot& snapshot) {
+  bool changed = update_amount(capacity_.memory, capacity_of(snapshot, Signal::kMemoryAvailable));
+  changed |= update_amount(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
+  changed |= update_amount(capacity_.pids, capacity_of(snapshot, Signal::kPidAvailable));
   if (machine_read_at_ && snapshot.at - *machine_read_at_ < kMachinePeriod) return changed;
   machine_read_at_ = snapshot.at;
   Amounts machine = setup_.machine();
@@ -128,7 +126,7 @@ bool NodeStatusReporter::update_capacity(const Snapshot& snapshot) {
   return changed;
 }
 
-bool NodeStatusReporter::update_conditions(const Verdict& verdict) {
+bool NodeStatusTracker::update_conditions(const Verdict& verdict) {
   bool changed = false;
   for (std::size_t i = 0; i < kConditions; ++i) {
     report::ConditionStatus& node_condition = conditions_[i];
@@ -140,8 +138,8 @@ bool NodeStatusReporter::update_conditions(const Verdict& verdict) {
   return changed;
 }
 
-// What was worked out for the status on show is taken over from there.
-std::vector<PodOnNode> NodeStatusReporter::admitted_pods() const {
+// Reuses what the current status has of the same pods.
+std::vector<PodOnNode> NodeStatusTracker::admitted_pods() const {
   const report::NodeStatusRef old = current();
   std::unordered_map<const Pod*, std::size_t> known;
   for (std::size_t i = 0; old && i < published_pods_.size() && i < old->state.pods.size(); ++i)
@@ -154,7 +152,7 @@ std::vector<PodOnNode> NodeStatusReporter::admitted_pods() const {
   return pods;
 }
 
-report::NodeStatusRef NodeStatusReporter::build_status() const {
+report::NodeStatusRef NodeStatusTracker::build_status() const {
   auto status = std::make_shared<report::NodeStatus>();
   status->at = setup_.wall_clock();
   status->conditions = conditions_;
@@ -181,7 +179,7 @@ report::NodeStatusRef NodeStatusReporter::build_status() const {
   return status;
 }
 
-void NodeStatusReporter::publish(report::NodeStatusRef status) {
+void NodeStatusTracker::publish(report::NodeStatusRef status) {
   {
     const std::lock_guard lock(mutex_);
     current_ = status;
@@ -189,7 +187,7 @@ void NodeStatusReporter::publish(report::NodeStatusRef status) {
   setup_.on_change(status);
 }
 
-report::NodeStatusRef NodeStatusReporter::current() const {
+report::NodeStatusRef NodeStatusTracker::current() const {
   const std::lock_guard lock(mutex_);
   return current_;
 }

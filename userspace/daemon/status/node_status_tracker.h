@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusKeeper: puts the node's status together whenever it changes, on the way to whoever reports.
+// NodeStatusTracker: builds the node's status whenever something in it changes.
 //
-// It is told of every turn before the reporter behind it, and looks for what is new by comparing:
-// nothing is built, or allocated, while nothing changes.
+// It compares every turn with the previous one: while nothing changes, it builds and allocates
+// nothing.
 #pragma once
 
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/amounts.h"
 #include "report/view/node_status.h"
 
-#include <headroom/ports.h>
+#include <headroom/judge.h>
 
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace headroom::daemon {
 
-// What is told of the node, and what of it is reserved.
+// The name, labels, reservations and pod limits of the node.
 struct NodeOptions {
   std::string name;
   Labels labels;
@@ -27,34 +28,32 @@ struct NodeOptions {
   std::int64_t pods_per_core = 0;  // 0: no such limit
 };
 
-class NodeStatusReporter final : public Reporter {
+class NodeStatusTracker {
  public:
-  // How often CPUs and huge pages are counted: both can change, neither does often.
+  // How often CPUs and huge pages are counted: both can change, but rarely do.
   static constexpr Duration kMachinePeriod = std::chrono::seconds(10);
 
   struct Setup {
-    Reporter* next = nullptr;  // told of the same turn afterwards
-    // On the loop's thread, with every new status; must not wait.
+    // Called on the loop's thread with every new status; must not block.
     std::function<void(const report::NodeStatusRef&)> on_change;
-    // With it, what it was put together from; may be empty. Likewise.
+    // Called with it: what the status was built from. May be unset; must not block.
     std::function<void(const Amounts& capacity, const std::vector<std::shared_ptr<const Pod>>&)>
         on_capacity{};
-    // The CPUs and huge pages there are; the rest of the capacity comes with the signals.
+    // Counts CPUs and huge pages; the rest of the capacity comes from the signals.
     std::function<Amounts()> machine;
     std::function<report::Seconds()> wall_clock;
   };
-  explicit NodeStatusReporter(Setup setup) : setup_(std::move(setup)) {}
+  explicit NodeStatusTracker(Setup setup) : setup_(std::move(setup)) {}
 
-  // From now on.
   void reconfigure(NodeOptions options, const Policy& policy);
 
-  void report_turn(const Snapshot& snapshot, const Verdict& verdict,
-                   std::span<const Outcome> outcomes) override;
+  // After every turn.
+  void update(const Snapshot& snapshot, const Verdict& verdict, std::span<const Outcome> outcomes);
 
-  // As last seen.
+  // As last observed.
   const Amounts& capacity() const { return capacity_; }
 
-  // The latest; null before the first. Any thread.
+  // The latest status; null before the first. On any thread.
   report::NodeStatusRef current() const;
 
  private:
@@ -78,7 +77,7 @@ class NodeStatusReporter final : public Reporter {
   std::array<report::ConditionStatus, kConditions> conditions_{};
   bool conditions_known_ = false;
   Active active_;
-  Active published_pods_;  // in step with the pods of the status on show
+  Active published_pods_;  // same order as the pods of current_
   mutable std::mutex mutex_;
   report::NodeStatusRef current_;
 };

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/workers.h"
+
+#include "base/log/journal.h"
+#include "daemon/slices/slice_options.h"
+#include "judge/oom/oom_mirror.h"
+#include "observe/node/capacity.h"
+
+#include <string>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+bool mirrors_oom_scores(const config::Config& config) {
+  return config.mirror_oom_scores && config.policy.mode == Mode::kEnforce;
+}
+
+}  // namespace
+
+Result<> Workers::reconfigure(const config::Config& config) {
+  update_cpus(config);
+  update_oom_scores(config);
+  return start_slices(config);
+}
+
+void Workers::set_declared_pods(observe::Manifests& manifests) {
+  container_names_->set(std::move(manifests.containers));
+  manifests_ = manifests.pods;
+  if (cpus_) cpus_->set_declared_pods(manifests.pods);
+}
+
+// Once started it runs until the end: the options of each update say whether it writes.
+Result<> Workers::start_slices(const config::Config& config) {
+  const SlicesMode mode = slices_mode(config);
+  if (slices_ || mode == SlicesMode::kOff) return {};
+  auto worker = SliceWorker::start(observe::SliceReader(root_.mount, root_.controllers),
+                                   observe::possible_cpus(), mode);
+  if (!worker) return tl::make_unexpected(worker.error());
+  slices_ = std::move(*worker);
+  return {};
+}
+
+void Workers::update_slices(const config::Config& config, const Amounts& capacity,
+                            const std::vector<std::shared_ptr<const Pod>>& active) {
+  if (slices_) slices_->submit(slice_options(config, capacity, active));
+}
+
+// Switched off, the worker stays and does nothing, and containers stay pinned: to destroy it here
+// would be to wait for its thread.
+void Workers::update_cpus(const config::Config& config) {
+  CpuManagerOptions options = cpu_manager_options_of(config);
+  if (options.cpus.mode != config.cpus.mode)
+    log::warning(
+        "headroom.cpus.mode is enforce, but headroom.mode is observe: no cpuset is written");
+  if (cpus_)
+    cpus_->reconfigure(std::move(options));
+  else if (options.cpus.mode != config::CpusConfig::Mode::kOff)
+    cpus_ = std::make_unique<CpuWorker>(root_.mount, config.pods_cgroup, std::move(options),
+                                        manifests_, container_names_, cpus_view_, repack_queue_);
+}
+
+// Started if oom_score_adj is to be mirrored, or if an earlier daemon left values to restore.
+void Workers::update_oom_scores(const config::Config& config) {
+  const bool wanted = mirrors_oom_scores(config);
+  if (config.mirror_oom_scores && !wanted)
+    log::warning(
+        "headroom.oomScoreAdj is mirror, but headroom.mode is observe: no oom_score_adj is "
+        "written");
+  if (!oom_score_worker_ && (wanted || OomScoreFile::exists(config.state_dir)))
+    oom_score_worker_ = std::make_unique<OomScoreWorker>(root_.mount, config.state_dir);
+  if (oom_score_worker_ && !wanted) oom_score_worker_->request({});
+}
+
+void Workers::mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
+                                std::span<const Decision> ranking,
+                                const report::CgroupNames& names) {
+  const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
+  if (!mirrors_oom_scores(config) || !memory || memory->capacity <= 0) return;
+  std::vector<OomScoreRequest> requests;
+  for (const auto& [pod, value] :
+       judge_eviction::mirrored_oom_scores(snapshot, ranking, Bytes{memory->capacity}))
+    if (const auto path = names.path_of(pod); !path.empty())
+      requests.push_back({.pod = pod, .path = std::string(path), .value = value});
+  oom_score_worker_->request(std::move(requests));
+}
+
+void Workers::report_to(report::NodeReporter& reporter) const {
+  if (slices_) reporter.set_slices(slices_->current());
+  if (!oom_score_worker_) return;
+  const act::OomScoreCounts counts = oom_score_worker_->counters();
+  reporter.set_oom_scores(
+      {.written = counts.written, .gone = counts.gone, .failed = counts.failed});
+}
+
+}  // namespace headroom::daemon

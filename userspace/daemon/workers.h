@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers: the threads that keep slices, CPU sets and OOM scores as configured, and what they share
+// with the servers.
+#pragma once
+
+#include "config/config.h"
+#include "daemon/cpus/cpu_worker.h"
+#include "daemon/cpus/repack_queue.h"
+#include "daemon/slices/slice_worker.h"
+#include "daemon/sources/kubelet_container_names.h"
+#include "daemon/state/oom_score_worker.h"
+#include "manifest/manifest_reader.h"
+#include "observe/cgroup/cgroup_root.h"
+#include "report/reporter.h"
+#include "report/view/cpus_view.h"
+
+#include <headroom/result.h>
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace headroom::daemon {
+
+class Workers {
+ public:
+  explicit Workers(observe::CgroupRoot root) : root_(std::move(root)) {}
+
+  // Starts the workers that the configuration asks for and are not running yet, and passes the
+  // configuration to those that run. A worker that is switched off keeps its thread and does
+  // nothing. An error is that of the slices; the others are started all the same.
+  Result<> reconfigure(const config::Config& config);
+  // Takes the containers' names and the pods; the rest is the observer's.
+  void set_declared_pods(observe::Manifests& manifests);
+  // The node's capacity or its active pods have changed.
+  void update_slices(const config::Config& config, const Amounts& capacity,
+                     const std::vector<std::shared_ptr<const Pod>>& active);
+  // Ranks from the sweep's snapshot; does nothing unless oom_score_adj is mirrored.
+  void mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
+                         std::span<const Decision> ranking, const report::CgroupNames& names);
+
+  // What the workers did, for the reporter.
+  void report_to(report::NodeReporter& reporter) const;
+
+  // For the servers' threads.
+  std::shared_ptr<report::PublishedCpusView> cpus_view() const { return cpus_view_; }
+  std::shared_ptr<RepackQueue> repack_queue() const { return repack_queue_; }
+  std::shared_ptr<KubeletContainerNames> container_names() const { return container_names_; }
+
+ private:
+  Result<> start_slices(const config::Config& config);
+  void update_cpus(const config::Config& config);
+  void update_oom_scores(const config::Config& config);
+
+  const observe::CgroupRoot root_;
+  const std::shared_ptr<KubeletContainerNames> container_names_ =
+      std::make_shared<KubeletContainerNames>();
+  const std::shared_ptr<report::PublishedCpusView> cpus_view_ =
+      std::make_shared<report::PublishedCpusView>();
+  const std::shared_ptr<RepackQueue> repack_queue_ = std::make_shared<RepackQueue>();
+  std::vector<Pod> manifests_;                        // as last declared
+  std::unique_ptr<SliceWorker> slices_;               // null: never switched on
+  std::unique_ptr<CpuWorker> cpus_;                   // null: never switched on
+  std::unique_ptr<OomScoreWorker> oom_score_worker_;  // null: never switched on
+};
+
+}  // namespace headroom::daemon

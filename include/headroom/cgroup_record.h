@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of hr_record as a table: name, group, place and unit, so that whoever walks all of
-// them (comparison with the files, exposition, recording) has one row per field to look at.
+// The fields of hr_record as a table: name, group, offset and unit. Code that walks all of them
+// (comparison with the files, exposition, recording) reads this table.
 #pragma once
 
 #include <headroom/abi.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ContainerIdentity: who a container is, as its runtime tells. What is not told is "".
+// ContainerIdentity: namespace, pod and container name as the runtime reports them; "" if unknown.
 #pragma once
 
 #include <string>

@@ -77,11 +77,11 @@ constexpr std::string_view cause_name(const Reason& reason) {
 enum class Act : std::uint8_t {
   kTerminate,  // SIGTERM to every process of the cgroup; a kKill follows at `deadline`
   kKill,       // cgroup.kill; of a single process SIGKILL
-  // These are begun and end later: the first outcome is kStarted, another tells the end.
+  // These run asynchronously: the first outcome is kStarted, a later one reports the end.
   kPreStop,  // the containers' pre-stop commands; a kTerminate follows
   kRemove,   // the emptyDirs of a pod that is gone
   kReclaim,  // node-level: dead containers, unused images; there is no pod
-  // The ladder (headroom/ladder.h). Nobody is evicted by these; begun and ended like those above.
+  // The steps of the ladder (headroom/ladder.h). They evict no pod; they run asynchronously too.
   kReclaimCache,       // memory.reclaim of a pod: `bytes` of its page cache
   kLowerMemoryHigh,    // memory.high of a BestEffort pod := `bytes`
   kRaiseMemoryHigh,    // memory.high of `part` := `bytes`, more than it was
@@ -101,8 +101,8 @@ struct RankInfo {
   // Of what the signal counts: bytes, inodes or tasks.
   std::optional<std::int64_t> usage;
   std::int64_t request = 0;
-  // What its death should give back, in the signal's unit, and how long after the kill; absent:
-  // not a signal whose victims are sized, or no reading.
+  // What its death is predicted to give back, in the signal's unit, and how long after the kill.
+  // Absent: the signal's victims are not sized, or a reading is missing.
   std::optional<std::int64_t> predicted{};
   Duration predicted_in{0};
 };
@@ -132,9 +132,8 @@ struct Decision {
 // What came of a Decision. The judge learns outcomes, not intentions.
 struct Outcome {
   enum class Result : std::uint8_t {
-    kDone,     // signals sent
-    kGone,     // the cgroup had vanished, or nobody was left in it; of a process that was
-               // killed, later: it has exited
+    kDone,  // signals sent
+    kGone,  // The cgroup was removed or empty; for a single process, reported later: it has exited.
     kFailed,   // see `error`
     kDryRun,   // observe mode
     kStarted,  // begun; its end comes later

@@ -45,7 +45,7 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 
   bool whole() const { return unit == EvictionUnit::kPod; }
-  // The same one, whatever is told of it.
+  // Whether both are the same part, whatever else is known of it.
   bool is(const Part& other) const {
     return unit == other.unit && cgroup == other.cgroup && process == other.process;
   }

@@ -45,10 +45,11 @@ struct Victim {
   Instant killed_at;          // zero: not yet
   Instant deadline;           // of the phase: when to kill; when to stop waiting for its memory
   Instant sigterm_due{};      // kPreStop: SIGTERM at the latest; killed: when it may be again
-  Instant gone_at{};          // kRemoving: when nobody was left
+  Instant gone_at{};          // kRemoving: when the last process had exited
   std::optional<Bytes> held;  // working set when it was chosen
-  // What he has yet to give back, in the signal's unit, as of the pass before the latest and of the
-  // latest: a node's reading may be a little older than the pods' of one pass. Absent: unknown.
+  // What the victim has yet to give back, in the signal's unit, as of the sweep before the latest
+  // and of the latest: the node's reading may be a little older than the pods' of the same sweep.
+  // Absent: unknown.
   std::optional<std::int64_t> due_before{};
   std::optional<std::int64_t> due{};
   Bytes memory_request{};
@@ -78,8 +79,8 @@ struct Trend {
   double per_second = 0;  // of `available`; negative: filling
 };
 
-// A pod that puts up with the node's NoExecute taints for so long. Kept while it runs; a timer
-// that has run out is kept as well, or a pod whose eviction failed would get its time anew.
+// How long a pod tolerates the node's NoExecute taints. Kept while the pod runs, also after it has
+// run out; otherwise a pod whose eviction failed would start a new timer.
 struct TaintTimer {
   CgroupId cgroup;
   Instant started;
@@ -128,7 +129,7 @@ struct Candidate {
   // Of what the signal counts: bytes, inodes or tasks. `usage` absent: no stats.
   std::optional<std::int64_t> usage;
   std::int64_t request = 0;  // what usage is held against
-  std::int64_t credit = 0;   // what is subtracted from it where both exceed theirs
+  std::int64_t credit = 0;   // what is subtracted from it, where both exceed the threshold's
   std::int32_t priority = 0;
   Selection selection = Selection::kOutranked;
   std::optional<std::int64_t> predicted{};  // what its death should give back (Standing)
@@ -140,7 +141,7 @@ struct Verdict {
   // history. Nothing else in the verdict counts then.
   bool needs_cgroups = false;
   Instant next_check;
-  // The same where somebody else watches memory.available meanwhile and wakes us.
+  // The same if the memory guard watches memory.available until then and can wake the loop.
   Instant next_check_guarded;
   std::vector<Decision> decisions;
   std::vector<EvictionEnd> eviction_ends;

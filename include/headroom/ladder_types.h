@@ -24,7 +24,7 @@ struct LadderPolicy {
   Bytes reclaim_step{std::int64_t{64} << 20};  // at a time
   Duration lower_high_limit = std::chrono::seconds(30);
 
-  // A container that waits at its own memory.high for so long is stuck. Absent: nobody asks.
+  // A container that has waited at its own memory.high for this long is stuck. Absent: not checked.
   std::optional<Duration> stuck_duration;
   Duration raise_high_duration{
       0};                    // its memory.high is raised for so long first; zero: it is not ours
@@ -38,7 +38,7 @@ struct LadderPolicy {
 struct MemoryHighOverride {
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;             // the pod's
-  Part part{};                 // whose limit it is
+  Part part{};                 // the cgroup that has the limit
   bool relaxed = false;        // raised; else squeezed
   std::optional<Bytes> found;  // absent: no limit
   Bytes set{};
@@ -51,7 +51,7 @@ struct MemoryHighOverride {
 // A cgroup that waits at its memory.high.
 struct Throttled {
   CgroupId pod;
-  CgroupId cgroup;  // whose limit it is
+  CgroupId cgroup;  // the cgroup that has the limit
   Instant since;
   Duration stalled_before{0};  // in all, then
   Duration stalled{0};         // in all, when it was last seen to wait
@@ -61,7 +61,7 @@ struct Throttled {
 };
 
 struct LadderHistory {
-  // Whose page cache gave less than was asked of it.
+  // A pod that gave back less page cache than was requested.
   struct Exhausted {
     CgroupId cgroup;
     Instant until;

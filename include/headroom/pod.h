@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pod: a workload as Kubernetes describes one, whichever source told of it.
+// Pod: a workload as Kubernetes describes it, from any source.
 #pragma once
 
 #include <headroom/placement.h>

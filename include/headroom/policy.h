@@ -66,7 +66,7 @@ struct Policy {
   // A pod evicted for a disk signal leaves no emptyDir behind, as under the kubelet.
   bool remove_empty_dirs = true;
 
-  // What a kill for want of memory takes of a pod that does not say itself (headroom.evictionUnit).
+  // What a kill for memory takes from a pod that has no setting of its own (headroom.evictionUnit).
   EvictionUnit eviction_unit = EvictionUnit::kPod;
   LadderPolicy ladder;
 

@@ -33,10 +33,10 @@ struct ShadowState {
 // The kubelet beside one of our decisions. Of several at one turn the second is held against its
 // next look, and so on: it evicts one at a look.
 struct KubeletPrediction {
-  CgroupId cgroup;                    // whom we chose
+  CgroupId cgroup;                    // of the pod that headroom chose
   Duration lead{0};                   // how much later its look would have come that acts
   Duration samples_age{0};            // of the usage it would have ranked by, now
-  std::shared_ptr<const Pod> choice;  // whom it would have chosen; null: nobody
+  std::shared_ptr<const Pod> choice;  // the pod that the kubelet would have chosen; null: none
   bool same = false;                  // it is among those we chose
 };
 

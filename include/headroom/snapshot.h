@@ -69,11 +69,11 @@ struct PodReading {
   const DiskUsage* disk = nullptr;       // null: not measured yet
   std::uint32_t measured = 0;            // how often it was
   std::optional<EvictionUnit> unit{};    // the pod's own wish; absent: the policy's
-  const PodParts* parts = nullptr;       // null: nobody asks what is inside
+  const PodParts* parts = nullptr;       // null: its containers and processes are not read
   PodDescription description = PodDescription::kComplete;
 };
 
-// What is new in a pass over the cgroups, for whoever keeps what he saw before.
+// What changed since the previous sweep, for code that keeps results of it.
 struct SweepChanges {
   // Beside each record: the pass that wrote it; empty: this one wrote them all.
   std::span<const hr_change_stamp> change_stamps;
@@ -90,7 +90,7 @@ struct Snapshot {
   bool cgroups_changed = false;      // some were born or are gone since the last pass
   std::span<const PodReading> pods;  // meaningful only with cgroups
   ImageStorage images;
-  Waits waits;  // what tasks waited for, and whose fault it was
+  Waits waits;  // what tasks waited for, and what caused it
 };
 
 // The kubelet's working set: usage minus inactive file pages, floored at zero.

@@ -73,7 +73,8 @@ void record_pre_stop_outcome(const Outcome& outcome, Victim& victim) {
     victim.sigterm_due = std::min(victim.sigterm_due, outcome.at);
     return;
   }
-  if (victim.killed_at != Instant{} || victim.terminated_at != Instant{}) return;  // hastened
+  // escalated to a kill
+  if (victim.killed_at != Instant{} || victim.terminated_at != Instant{}) return;
   victim.phase = Phase::kPreStop;
   victim.deadline = decision.deadline + (outcome.at - decision.decided_at);
   victim.sigterm_due = outcome.result == Outcome::Result::kStarted
@@ -101,7 +102,7 @@ void record_reclaim_end(const Outcome& outcome, History& history) {
   history.disk_settles_at = outcome.at + judge_eviction::kDiskSettle;
 }
 
-// An end told after the victim is gone teaches nothing.
+// An end that is reported after the victim is gone is ignored.
 void record_async_outcome(const Outcome& outcome, History& history,
                           std::vector<Victim>::iterator known) {
   const Act act = outcome.decision.act;
@@ -136,8 +137,8 @@ void record_outcome(const Outcome& outcome, History& history) {
     case Outcome::Result::kFailed:
       return;  // not done: the next round judges afresh
     case Outcome::Result::kGone:
-      // Somebody already attended to stays until a farewell says so; a fresh choice is dropped.
-      // That a process has exited is told here alone.
+      // A pod that is already being evicted stays in the list until its EvictionEnd; a second
+      // choice of it is dropped. That a single process has exited is reported only here.
       if (known != history.victims.end() && known->part.unit == EvictionUnit::kProcess)
         known->gone_at = outcome.at;
       return;

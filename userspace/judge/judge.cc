@@ -25,8 +25,8 @@ void clear(Verdict& verdict) {
   verdict.ranking.clear();
 }
 
-// Whether somebody who is gone as of this pass was counted in a sample from before it: what he gave
-// back shows in the next.
+// Whether a victim that is gone by this sweep was counted in a sample from before it: what it gave
+// back shows in the next sample.
 bool has_new_eviction_end(const Verdict& verdict, Signal signal) {
   for (const EvictionEnd& eviction_end : verdict.eviction_ends)
     if (eviction_end.gone && condition_of(eviction_end.reason.signal) == condition_of(signal))
@@ -45,7 +45,8 @@ std::optional<std::int64_t> bytes_to_free(const Policy& policy, const Snapshot& 
   }
   if (has_new_eviction_end(verdict, signal)) return std::nullopt;
   const auto missing = shortfall(policy, snapshot, verdict, threshold);
-  // Who waits for one to die does so at the limit too; with nobody dying, the limit itself is met.
+  // A threshold that waits for a victim is checked at the victim's limit too; without victims, the
+  // threshold itself is met.
   if (missing && *missing <= 0 && has_pending_victim(verdict.after, signal)) return std::nullopt;
   return missing;
 }
@@ -65,7 +66,7 @@ void decide_for_threshold(const Policy& policy, const Snapshot& snapshot, std::u
   if (verdict.decisions.size() > decided) reset_reclaim(reason.signal, verdict.after);
 }
 
-// While a disk is short, who fills it is worth knowing at once.
+// While a disk is short, the pods that fill it should be known at once.
 bool is_disk_below_threshold(const Policy& policy, const Verdict& verdict) {
   for (const ThresholdReading& reading : verdict.thresholds)
     if (reading.below_since && is_disk(policy.thresholds[reading.index].signal)) return true;
@@ -85,7 +86,7 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
     verdict.needs_cgroups = threshold_to_act_on(policy, snapshot, before, verdict).has_value() ||
                             !before.victims.empty() || taint_timer_due(before, snapshot.at) ||
                             is_ladder_step_due(policy, snapshot, verdict);
-    // Stands if no closer look can be had: nobody is forgotten, and it is tried again.
+    // Kept if no sweep succeeds: no victim is forgotten, and it is tried again.
     verdict.after.victims = before.victims;
     verdict.after.taint_timers = before.taint_timers;
     verdict.after.taints_checked_at = before.taints_checked_at;

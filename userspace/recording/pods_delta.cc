@@ -180,7 +180,7 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
     if (changed & kDisk) read_disk(io, state);
     if (changed & kParts) io(state.parts);
     if (changed & kDescription) io(state.description);
-    if (!state.pod) io.fail();  // a reading is of somebody
+    if (!state.pod) io.fail();  // a reading belongs to a pod
     readings_.push_back(reading_of(cgroup, state));
   }
   erase_missing();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodsDelta: the pods of a pass, told by what changed since the pass before.
+// PodsDelta: the pods of a sweep, written as what changed since the sweep before.
 //
-// A pass over a thousand pods a few milliseconds after another differs in a handful of numbers:
-// each record is told as a mask of the fields that changed, and by how much.
+// Two sweeps of a thousand pods a few milliseconds apart differ in a handful of numbers: each
+// record is written as a mask of the fields that changed, and their differences.
 #pragma once
 
 #include "recording/wire.h"
@@ -17,7 +17,7 @@
 
 namespace headroom::recording {
 
-// What is remembered of a pod, and all that is told of it.
+// What is remembered of a pod, and everything that is written of it.
 struct PodState {
   std::shared_ptr<const Pod> pod;
   Bytes memory_request;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// World: a recorded node as it would have been, had others been evicted. A model, and its rules:
+// ReplayState: a recorded node as it would have been if other pods had been evicted. A model with
+// these rules:
 //
-// - Whom the replay kills is gone after 100 ms and 80 ms for each GiB he held; from then on what he
-//   holds in the recording is available memory. Whoever gets SIGTERM takes all of his grace.
-// - Whom the recording evicted and the replay spares stays as he was when he was evicted: what he
-//   held is no longer available.
-// - Where the replay kills a part of a pod, what it was expected to give back is available after
-// 100
-//   ms; the pod is shown as the recording has it.
-// - The ladder's steps are taken, and change nothing that is not on record.
-// - Of signals memory.available and allocatableMemory.available are corrected, by memory alone.
-// - Every act succeeds, and at once, unless the recording holds the same act on the same pod at the
-//   same turn: then what came of it.
+// - A pod that the replay kills is gone after 100 ms and 80 ms for each GiB it held; from then on
+// what it holds in the recording is available memory. A pod that gets SIGTERM uses its whole grace.
+// - A pod that the recording evicted and the replay spares stays as it was when it was evicted:
+// what it held is no longer available.
+// - If the replay kills a part of a pod, its predicted release is available after 100 ms; the pod
+// is shown as the recording has it.
+// - The ladder's steps are taken, and change nothing that is not recorded.
+// - Only memory.available and allocatableMemory.available are corrected, by memory alone.
+// - Every action succeeds, at once, unless the recording holds the same action on the same pod in
+// the same turn: then with the recorded result.
 #pragma once
 
 #include "recording/tape.h"

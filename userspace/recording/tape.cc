@@ -96,7 +96,7 @@ Result<TapeReader> TapeReader::open(std::string bytes) {
 }
 
 bool TapeReader::read_header() {
-  // Its length is not told: what is left after it is where the frames begin.
+  // Its length is not stored: the frames begin after what it leaves.
   InternTables none;
   const std::string_view rest = std::string_view(bytes_).substr(kMagic.size());
   Reader io(rest, none, {});

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tape: a recording of everything the judge was told and what it answered, so that the same judge
-// can be asked again.
+// Tape: a recording of everything that the judge was given and what it answered, so that the same
+// judge can be run again.
 //
-// A magic line, a header, then frames: a kind, a length and so many bytes (wire.h, shapes.h). The
-// first frame is a baseline: policy and history in full. A turn is told by what changed since the
-// one before; where turns were lost another baseline follows, and nothing before it is needed. The
-// last frame says that the recording ended on purpose.
+// A magic line, a header, then frames: a kind, a length and the bytes (wire.h, shapes.h). The first
+// frame is a baseline: the whole policy and history. A turn is written as what changed since the
+// one before; after lost turns another baseline follows, and nothing before it is needed. The last
+// frame says that the recording ended on purpose.
 #pragma once
 
 #include "recording/pods_delta.h"
@@ -74,7 +74,7 @@ class TapeWriter {
   void baseline(std::string& out, Instant at, const Policy& policy, const History& history,
                 std::uint64_t lost);
   void change(std::string& out, Instant at, const Policy& policy);
-  // `outcomes`: the ends first, then those of the verdict's decisions, as a Reporter is told.
+  // `outcomes`: the ends of earlier actions first, then those of the verdict's decisions.
   void turn(std::string& out, const Snapshot& snapshot, const Verdict& verdict,
             std::span<const Outcome> outcomes);
   void end(std::string& out, Instant at, std::uint64_t lost);

@@ -29,8 +29,8 @@ namespace headroom::recording {
 template <class T, class Of>
 concept Is = std::same_as<std::remove_const_t<T>, Of>;
 
-// Shared values are told in full once and by number from then on. Held, so that no other value
-// comes to live at the address of one that is known.
+// A shared value is written in full once, and by number from then on. It is kept alive, so that no
+// other value can get the address of a known one.
 template <class T>
 class InternedObjects {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeState: a node as admission and the scheduler's rules see it: what it can give, whom it holds,
-// what it holds against pods.
+// NodeState: a node as admission and the scheduler's rules see it: its allocatable resources, its
+// pods, its taints and conditions.
 #pragma once
 
 #include "judge/admission/resource_counts.h"

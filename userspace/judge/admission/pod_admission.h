@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: whether one pod may start on this node, by the kubelet's rules (KUBELET.md 1.12, 8),
-// with every reason why not.
+// Admission: whether a pod may start on this node, by the kubelet's rules (KUBELET.md 1.12, 8),
+// with every reason if not.
 //
-// One thing is ours: on a plain host no scheduler keeps pods off a node with NoSchedule taints, so
-// the operator's are checked here; PreferNoSchedule is said and does not refuse. The conditions'
-// taints are not asked about: under pressure the kubelet has rules of its own.
+// One rule is headroom's own: on a plain host no scheduler keeps pods off a node with NoSchedule
+// taints, so the operator's taints are checked here; PreferNoSchedule is reported and does not
+// refuse. The taints of conditions are not checked: under pressure the kubelet has rules of its
+// own.
 #pragma once
 
 #include "judge/admission/node_state.h"

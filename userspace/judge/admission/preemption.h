@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemption: whom a critical pod displaces (KUBELET.md 8).
+// Preemption: which pods a critical pod displaces (KUBELET.md 8).
 #pragma once
 
 #include "judge/admission/node_state.h"
@@ -12,7 +12,8 @@
 
 namespace headroom {
 
-// A critical pod may displace whoever is not, and any pod one of lower priority.
+// A critical pod may displace pods that are not critical, and any pod displaces those of lower
+// priority.
 bool may_preempt(const PodOnNode& pod, const PodOnNode& other);
 
 // Indices into node.pods, in the order they were chosen: Guaranteed ones only for what all others

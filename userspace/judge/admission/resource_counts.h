@@ -22,7 +22,7 @@ Quantity quantity_of(std::string_view resource, std::int64_t count);
 std::int64_t of(const ResourceCounts& counts, std::string_view resource);  // absent: none
 void add(ResourceCounts& sum, const ResourceCounts& more);                 // saturates
 
-// "nvidia.com/gpu": somebody's own, known to those nodes that have it.
+// "nvidia.com/gpu": an extended resource, known only to nodes that have it.
 bool is_extended(std::string_view resource);
 
 }  // namespace headroom

@@ -13,8 +13,8 @@ std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? kMax : sum;
 }
 
-// Nobody reports cpu, memory and the like as zero where there is none: absent is not known. Of huge
-// pages and extended resources a node without has none.
+// A missing capacity of cpu, memory and the like is unknown, because no node reports zero of them.
+// A node without huge pages or an extended resource has none of it.
 std::optional<std::int64_t> capacity_of(const NodeState& node, std::string_view resource) {
   const auto entry = node.allocatable.find(resource);
   if (entry != node.allocatable.end()) return entry->second;

@@ -25,7 +25,7 @@ struct Shortage {
 // What becomes of extended resources that the node does not know.
 enum class UnknownResources : std::uint8_t {
   kUnknownIsShort,  // the scheduler: no node like that
-  kIgnoreUnknown,   // the kubelet: somebody else's business, such as the cluster's
+  kIgnoreUnknown,   // the kubelet: another component is responsible for it, such as the cluster
 };
 
 // Every resource that does not suffice: "pods" first, then by name. What a pod asks nothing of, it

@@ -16,7 +16,7 @@
 
 namespace headroom {
 
-// Shared, so that whoever gives a taint as his reason need not copy it.
+// Shared, so that a reason can refer to a taint without a copy.
 using TaintRef = std::shared_ptr<const Taint>;
 
 // An empty effect is every effect; an empty key, with Exists, every key.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllocatablePolicy: what is reserved, for whom, and how it is enforced; read from the fields of a
-// KubeletConfiguration and checked by its rules (KUBELET.md 3.3, 10).
+// AllocatablePolicy: what is reserved, for which slice, and how it is enforced; read from the
+// fields of a KubeletConfiguration and checked by its rules (KUBELET.md 3.3, 10).
 #pragma once
 
 #include "judge/allocatable/amounts.h"
@@ -17,7 +17,7 @@
 
 namespace headroom {
 
-// As told; the comment names the field. Flags go by other names and mean the same.
+// As configured; each comment names the field. The flags have other names and the same meaning.
 struct AllocatableConfig {
   std::map<std::string, std::string> kube_reserved{};    // kubeReserved
   std::map<std::string, std::string> system_reserved{};  // systemReserved

@@ -32,8 +32,8 @@ struct ReservationError {
   friend bool operator==(const ReservationError&, const ReservationError&) = default;
 };
 
-// To be computed anew whenever the capacity changes. Errors: every resource of which more is
-// reserved than there is, or is known to be.
+// Compute it again whenever the capacity changes. Errors: every resource whose reservation exceeds
+// its capacity or the known part of it.
 tl::expected<NodeAllocatable, std::vector<ReservationError>> node_allocatable(
     const Amounts& capacity, const AllocatablePolicy& policy,
     std::span<const Threshold> thresholds);

@@ -22,19 +22,19 @@ struct NodeMemory {
   std::vector<Bytes> huge_page_sizes;  // those the kernel offers: the unnamed ones are set to 0
 };
 
-// Whose CPUs the container, or any container of the pod, runs on. Exclusive ones are never
+// Which CPUs the container, or any container of the pod, runs on. Exclusive CPUs are never
 // throttled (1.33, kubernetes/kubernetes 70585).
 enum class Cpus : std::uint8_t { kShared, kExclusive };
 
 CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemory& node,
                         Cpus cpus = Cpus::kShared);
 
-// Of one of the pod's containers; what the runtime is told, and then writes.
+// For one of the pod's containers: the values that the runtime is given and writes.
 CgroupValues container_cgroup(const Pod& pod, const Container& container, const PodSizing& sizing,
                               const NodeMemory& node, Cpus cpus = Cpus::kShared);
 
-// A container's part of the node's swap: request / memory × swap. None for critical pods, other
-// classes than Burstable, and containers whose request is their limit (enhancements 2400).
+// A container's part of the node's swap: request / memory × swap. None for critical pods, for other
+// classes than Burstable, and for containers whose request equals their limit (enhancements 2400).
 Bytes swap_share(const Pod& pod, const Container& container, const NodeMemory& node);
 
 }  // namespace headroom

@@ -32,7 +32,7 @@ struct PodSizing {
   bool oom_kills_group = true;
 };
 
-// As told; the comment names the field.
+// As configured; each comment names the field.
 struct PodSizingConfig {
   bool cpu_quota = true;                                 // cpuCFSQuota
   Duration cpu_period = std::chrono::milliseconds(100);  // cpuCFSQuotaPeriod
@@ -45,8 +45,9 @@ struct PodSizingConfig {
   bool single_process_oom_kill = false;                  // singleProcessOOMKill
 };
 
-// Every error there is, not the first. With the gate MemoryQoS on, a memoryReservationPolicy that
-// is not told means what it meant before there was one: memory.min for every request (to 1.35).
+// Returns every error, not only the first. With the gate MemoryQoS on, an unset
+// memoryReservationPolicy means what it meant before the field existed: memory.min for every
+// request (to 1.35).
 tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights);
 

@@ -9,7 +9,7 @@ namespace headroom {
 
 enum class SlicesMode : std::uint8_t {
   kOff,
-  kObserve,  // compared with what they should be, and told
+  kObserve,  // compared with the desired values, and reported
   kEnforce,  // and put right
 };
 constexpr std::string_view name(SlicesMode mode) {

@@ -39,8 +39,8 @@ class CpuAssigner {
       if (is_unshared(one, running)) try_assign(one.pod, one.container, one.cpus);
   }
 
-  // Where nothing is known: who runs on just as many CPUs as it wants stays there, also where
-  // others run too. A pod that came while nobody dealt CPUs out runs everywhere.
+  // If no state is known, a container that runs on exactly as many CPUs as it requests stays there,
+  // even if others run there too. A pod that started while no CPUs were assigned runs everywhere.
   void keep_remaining_running(std::span<const RunningCpus> running) {
     for (const RunningCpus& one : running)
       if (!leftover_.contains(one.pod)) try_assign(one.pod, one.container, one.cpus);
@@ -56,8 +56,8 @@ class CpuAssigner {
     update_default_set();
   }
 
-  // Who is yet to be served counts in the pool once he was refused, not before: the first to come
-  // is the first to be served.
+  // A container that is still to be served counts in the pool once it was refused, not before:
+  // containers are served in the order they came.
   CpuAssignment assign(std::span<const Pod* const> active, const SharedPoolOptions& options) {
     CpuAssignment done;
     MilliCpu requested = options.requested;
@@ -78,14 +78,14 @@ class CpuAssigner {
   }
 
  private:
-  // Nobody else runs there, but for containers of the same pod.
+  // No container runs there, except those of the same pod.
   static bool is_unshared(const RunningCpus& one, std::span<const RunningCpus> running) {
     return std::ranges::none_of(running, [&](const RunningCpus& other) {
       return other.pod != one.pod && other.cpus.intersects(one.cpus);
     });
   }
 
-  // What no other pod has, and of this pod only those who are done with it.
+  // CPUs that no other pod has, and of this pod only those of containers that are done with them.
   bool is_free(const CpuSet& cpus, const Pod& pod, bool finishes) const {
     for (const auto& [uid, containers] : state_.entries)
       for (const auto& [name, taken] : containers) {
@@ -95,7 +95,7 @@ class CpuAssigner {
     return true;
   }
 
-  // True also where nobody would want it: its container is gone, or has its CPUs already.
+  // True also if nothing is left to do: the container is gone, or has its CPUs already.
   bool try_assign(const std::string& uid, const std::string& name, const CpuSet& cpus) {
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) return true;

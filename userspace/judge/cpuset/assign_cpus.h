@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arranging: from what was known and who is there to who has which CPUs from now on.
+// assign_cpus(): computes which container has which CPUs, from the known state and the active pods.
 //
 // The kubelet refuses to start on a state that does not fit the machine or its configuration, and
-// asks for the file to be deleted (KUBELET.md 5.7). Here whatever can stay stays, and only what
-// cannot is given out anew: CPUs that are gone, reserved now, claimed twice, or not as many as are
-// wanted.
+// asks for the file to be deleted (KUBELET.md 5.7). Here every assignment that still fits is kept,
+// and only the others are made again: CPUs that are gone, now reserved, claimed twice, or not as
+// many as requested.
 #pragma once
 
 #include "judge/cpuset/cpu_admission.h"
@@ -35,23 +35,24 @@ struct PodRefusal {
 
 struct CpuAssignment {
   CpuState state;
-  // Whose wish could not be granted: they run in the shared pool, or on what is left of theirs.
+  // Containers that got no CPUs: they run in the shared pool, or on what is left of their own.
   std::vector<PodRefusal> refused;
   SharedPool pool;  // afterwards
 };
 
-// `active` in the order they came: the first to come is the first to be served. `running` is given
-// when `known` may be wrong, at the start: a set that can only be an exclusive one (of the right
-// size, and nobody else's) wins over what is known, and any of the right size over nothing, so that
-// a running container keeps its CPUs.
-// Who has CPUs keeps them whatever the pool is short of; `pool` only keeps others from getting any.
+// `active` in the order they came, in which they are served. `running` is given at the start, when
+// `known` may be wrong: a set that can only be exclusive (of the right size, and of no other
+// container) wins over `known`; any set of the right size wins over no entry, so that a running
+// container keeps its CPUs.
+// Containers that have CPUs keep them even if the pool is too small; `pool` only keeps others from
+// getting any.
 CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
                           std::span<const Pod* const> active,
                           std::span<const RunningCpus> running = {},
                           const SharedPoolOptions& pool = {});
 
-// Where everybody runs who has no CPUs of his own. Under strict reservation the default set may be
-// used up: then the reserved CPUs, for there must be some.
+// Where containers without exclusive CPUs run. Under strict reservation the default set may be used
+// up; then the reserved CPUs, because the pool must not be empty.
 CpuSet shared_pool(const StaticPolicy& policy, const CpuState& state);
 
 }  // namespace headroom

@@ -26,9 +26,9 @@ bool moves_completely(const CpuTarget& target, const CpuSet& shared) {
   return !target.stuck && !target.has.intersects(target.wanted) && !target.has.subset_of(shared);
 }
 
-// Within a cgroup that stays where it is and has not the whole pool, nobody can move to the pool:
-// the kernel would leave him where he is. He is in nobody else's way there, and follows when it
-// gets more.
+// In a cgroup that stays where it is and does not have the whole pool, no child can move to the
+// pool: the kernel would leave it where it is. It is in no other container's way there, and follows
+// when its parent gets more.
 bool is_blocked_by_ancestor(const CpuTarget& target, std::span<const CpuTarget> targets,
                             const CpuSet& shared) {
   return std::ranges::any_of(targets, [&](const CpuTarget& above) {
@@ -45,7 +45,8 @@ Writes intermediate_writes(std::span<const CpuTarget> targets, const CpuSet& sha
   return writes;
 }
 
-// What somebody still sits on who should not; in one line of the tree both have the same CPUs.
+// CPUs that another cgroup still uses and must release; in one line of the tree both have the same
+// CPUs.
 CpuSet withheld_cpus(const CpuTarget& target, std::span<const CpuTarget> targets) {
   CpuSet withheld;
   for (const CpuTarget& other : targets)
@@ -65,8 +66,8 @@ Writes final_writes(std::span<const CpuTarget> targets) {
   return writes;
 }
 
-// Who is told the same as a cgroup above him in this stage follows by himself, unless he has a set
-// of his own: the next stage finds out.
+// A cgroup that gets the same CPUs as an ancestor in this stage follows by itself, unless it has a
+// set of its own: the next stage corrects that.
 void drop_redundant_children(Writes& writes) {
   const Writes all = writes;
   std::erase_if(writes, [&](const CpuWrite& write) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages: in which order cgroups are given their CPUs, so that no CPU is ever exclusive to two and
-// no cgroup is ever without one.
+// The order in which cpusets are written, so that no CPU is ever exclusive to two containers and no
+// cgroup is ever without a CPU.
 //
-// First everybody lets go of what is not his any more; who would have nothing left moves to the
-// shared pool meanwhile; only when all that is done does anybody get more. Each stage is worked out
-// from what the kernel says then, so whatever failed, or was changed by others, is taken account
-// of.
+// First every cgroup releases the CPUs it no longer owns; one that would have none left moves to
+// the shared pool for now; only then does any cgroup get more. Each stage is computed from what the
+// kernel says at that moment, so a failed write or a change by another program is taken into
+// account.
 #pragma once
 
 #include <headroom/cpuset.h>
@@ -16,7 +16,7 @@
 
 namespace headroom {
 
-// One cgroup whose CPUs are ours to say.
+// One cgroup whose CPUs headroom sets.
 struct CpuTarget {
   std::string path;    // from the cgroup root on
   CpuSet has;          // what its tasks may run on now

@@ -89,7 +89,7 @@ CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, C
         ((next.default_set | old) & before.default_set & policy.topology().cpus()) - others;
     const auto resized = current_cpu_keeper.resized(has, free, old.size());
     if (!resized || !current_cpu_keeper.is_as_near(*resized, old, has_devices)) continue;
-    // What it has may have been given to another of the pod anew.
+    // Its CPUs may now belong to another container of the pod.
     if (!resized->subset_of(next.default_set | old)) continue;
     next.default_set = (next.default_set | old) - *resized;
     next.entries[pod.uid][name] = *resized;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard of the shared pool: nobody gets CPUs of its own that the pods in the pool requested.
+// The guard of the shared pool: no container gets exclusive CPUs that pods of the pool requested.
 //
-// The kubelet gives the last free CPUs away whatever those who share have requested: before it, a
-// scheduler has added up all requests. On a host without one, exclusive CPUs could take from pods
-// what they asked for, down to the reserved CPUs; so whoever would leave the pool short is refused.
-// A pod that comes to the pool later cannot be: then the pool is short, and that is told.
+// The kubelet gives away the last free CPUs whatever the other pods have requested: before it, a
+// scheduler has added up all requests. On a host without a scheduler, exclusive CPUs could take
+// from pods what they requested, down to the reserved CPUs; so a container that would leave the
+// pool too small is refused. A pod that joins the pool later cannot be refused: then the pool is
+// too small, and that is reported.
 #pragma once
 
 #include "judge/cpuset/cpu_admission.h"
@@ -20,9 +21,9 @@
 
 namespace headroom {
 
-// The default set less what is reserved, as node allocatable has it: 1100m and not the two CPUs
-// these are rounded up to. So nobody is refused here whose request fits into what is allocatable,
-// unless init containers still hold CPUs that their pod's request does not count any more.
+// The default set less what is reserved, as node allocatable computes it: 1100m, not the two CPUs
+// that this is rounded up to. So no pod is refused whose request fits into allocatable, unless init
+// containers still hold CPUs that their pod's request no longer counts.
 MilliCpu pool_size(const StaticPolicy& policy, const CpuState& state);
 
 // The request of those of the pod's containers that have no CPUs of their own, with its overhead; 0

@@ -152,7 +152,7 @@ class Search {
     return pods;
   }
 
-  // None who had CPUs may be left with fewer.
+  // A container that had CPUs may not be left with fewer.
   std::optional<CpuState> admitted(CpuState state, const Pods& order) const {
     for (const Pod* const pod : order) {
       auto next = admit(policy_, state, *pod);
@@ -173,7 +173,7 @@ class Search {
     return requested <= size;
   }
 
-  // Whoever has not all it wants asks again.
+  // A container that has fewer CPUs than it requests asks again.
   CpuState admit_unsatisfied(CpuState state) const {
     for (const Pod* const pod : pods_) {
       if (unsatisfied_containers(state, *pod) == 0) continue;
@@ -183,7 +183,8 @@ class Search {
     return state;
   }
 
-  // All of them come back; where the pool cannot spare what all want, those who had CPUs first.
+  // All of them come back; if the pool cannot spare what all request, those that had CPUs come
+  // first.
   std::optional<CpuState> readmit(const CpuState& state, const Pods& order) const {
     auto next = admitted(state, order);
     if (next && !pool_is_sufficient(*next)) {
@@ -210,7 +211,7 @@ class Search {
     return readmit(state, by_size(leaving));
   }
 
-  // The pod gets back what it came with; whoever has some of it now goes elsewhere.
+  // The pod gets back its original CPUs; containers that now have some of them move elsewhere.
   std::optional<CpuState> restore_original(CpuState state, const Pod& pod) const {
     const auto original = origin_.entries.find(pod.uid);
     if (original == origin_.entries.end()) return std::nullopt;

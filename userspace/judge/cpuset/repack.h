@@ -47,14 +47,14 @@ struct RepackPlan {
   int moved_cpus() const;
 };
 
-// Three searches begin: from what is, and from everybody placed anew, in two orders. Each looks at
-// no more assignments than this.
+// Three searches are made: from the current assignment, and with every container placed again, in
+// two orders. Each looks at no more assignments than this.
 inline constexpr int kMaxRepackTries = 600;
 
-// `pods` are those who may be moved, in the order they came; whoever else has CPUs keeps them. Who
-// has all the CPUs it wants has as many afterwards, and the shared pool loses none but to who was
-// refused before, and to them only what `pool` lets it. Under distribute-cpus-across-cores it is no
-// fault to have many cores.
+// `pods` may be moved, in the order they came; other containers keep their CPUs. A container that
+// has all the CPUs it requests has as many afterwards, and the shared pool loses none except to
+// containers that were refused before, and to them only what `pool` allows. Under
+// distribute-cpus-across-cores, many cores are not a fault.
 RepackPlan repack(const StaticPolicy& policy, const CpuState& state,
                   std::span<const Pod* const> pods, const SharedPoolOptions& pool = {});
 

@@ -18,16 +18,16 @@ using std::chrono::seconds;
 
 // Between two takings of cache, each a write that is over when the pages are gone.
 constexpr Duration kReclaimPause = milliseconds(20);
-// While there is nobody to take from, or the kernel cannot.
+// While no pod can be reclaimed from, or the kernel cannot reclaim.
 constexpr Duration kPause = seconds(5), kLongPause = minutes(10);
-// Who gave less than was asked is not asked again so soon.
+// A pod that gave less than was requested is not asked again for this long.
 constexpr Duration kTimedOut = seconds(30);
-// A taking whose end was never told.
+// A step whose end was never reported.
 constexpr Duration kOutcomeTimeout = seconds(60);
 constexpr Bytes kMinCache{std::int64_t{4} << 20};
 // Smaller pods are not what fills the node.
 constexpr Bytes kMinLoweredUsage{std::int64_t{16} << 20};
-// Each is an errand of its own, and others need room for theirs.
+// Each is an asynchronous action, and other actions need room too.
 constexpr std::size_t kMaxLoweredPods = 8;
 // Above where it was begun for so long, a squeeze ends.
 constexpr Duration kAboveMarginDuration = seconds(10);
@@ -146,7 +146,7 @@ class LadderRun {
                      [&](const PodReading& reading) { return reading.cgroup == cgroup; });
     return found == snapshot_.pods.end() ? nullptr : &*found;
   }
-  // Theirs may be touched: nobody's whom nothing may happen to, and nobody's who dies.
+  // The ladder may act on these pods: not exempt, not already being evicted.
   bool may_act_on(const PodReading& reading) const {
     return reading.record && reading.record->populated != 0 && !reading.critical &&
            !is_excluded(verdict_.after, reading, at_) && limits_known(*reading.record);
@@ -190,8 +190,8 @@ class LadderRun {
     return std::any_of(ladder_.exhausted.begin(), ladder_.exhausted.end(),
                        [&](const auto& each) { return each.cgroup == cgroup; });
   }
-  // What of its cache is not protected. The kernel heeds no protection of the cgroup it is asked
-  // to reclaim.
+  // The part of its page cache that is not protected. The kernel ignores the protection of the
+  // cgroup that it is asked to reclaim from.
   std::int64_t reclaimable(const PodReading& reading) const {
     if (!may_act_on(reading) || is_exhausted(reading.cgroup)) return 0;
     const hr_record& record = *reading.record;
@@ -239,8 +239,8 @@ class LadderRun {
       limit_to_current_usage(*reading);
   }
 
-  // At what it uses, not below: who lowers a limit below the usage waits for the reclaim, and that
-  // would be systemd.
+  // At current usage, not below: the writer of a limit below usage waits for the reclaim, and the
+  // writer is systemd.
   void limit_to_current_usage(const PodReading& reading) {
     const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
     const Bytes set{(usage + kPage - 1) / kPage * kPage};
@@ -318,7 +318,7 @@ class LadderRun {
     });
   }
 
-  // By a container of his that is stuck as well.
+  // By another container of the same pod that is stuck too.
   bool is_already_evicted(CgroupId cgroup) const {
     return std::any_of(verdict_.decisions.begin(), verdict_.decisions.end(),
                        [&](const Decision& decision) {

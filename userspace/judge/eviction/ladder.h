@@ -13,8 +13,8 @@
 
 namespace headroom::judge_eviction {
 
-// The steps due at this pass, appended to verdict.decisions; and what verdict.after remembers of
-// whom it watches. `busy`: something more urgent is done at this turn, so nothing is begun.
+// Appends the steps due at this sweep to verdict.decisions, and updates in verdict.after which pods
+// it watches. With `busy`, something more urgent is done in this turn, so no step starts.
 void run_ladder(const Policy& policy, const Snapshot& snapshot, bool busy, Verdict& verdict);
 
 // The node alone was looked at, and a step may be due: a pass is wanted.

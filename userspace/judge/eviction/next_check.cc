@@ -28,7 +28,7 @@ constexpr Duration kVictimPeriod = milliseconds(5);
 // The guard's timer is served by a softirq, which a busy machine puts off: it is not left alone
 // with what could be gone sooner than this.
 constexpr Duration kGuardLag = milliseconds(250);
-// A threshold that is met while nobody can be evicted is retried this often.
+// A threshold that is met while no pod can be evicted is checked again this often.
 constexpr Duration kRetryPeriod = milliseconds(100);
 
 Trend update_trend(const Trend& was, const Observation& seen) {

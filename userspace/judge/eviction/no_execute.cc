@@ -23,7 +23,7 @@ bool any_no_execute(const Policy& policy) {
                      [](const auto& taint) { return taint->effect == TaintEffect::kNoExecute; });
 }
 
-// The pod's own grace, as whoever deletes a pod grants it.
+// With the pod's own grace period, as for any pod that is deleted.
 Decision make_taint_eviction(const PodReading& reading, const TaintRef& taint, Instant since,
                              Instant at) {
   constexpr std::chrono::seconds kDefaultGrace{30};
@@ -50,7 +50,7 @@ Decision make_taint_eviction(const PodReading& reading, const TaintRef& taint, I
                                           : grace)};
 }
 
-// Nobody to send away: the pod has ended, or no process has come yet.
+// Nothing to evict: the pod has ended, or no process has started yet.
 bool empty(const PodReading& reading) {
   return reading.record && reading.record->populated == 0;
 }

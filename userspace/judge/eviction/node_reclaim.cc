@@ -8,7 +8,7 @@
 namespace headroom::judge_eviction {
 namespace {
 
-// Where nobody can be evicted, reclaim is tried again so often.
+// How often reclaim is tried again if no pod can be evicted.
 constexpr Duration kReclaimRetryPeriod = std::chrono::seconds(60);
 
 Reclaim& reclaim_of(History& history, Signal signal) {
@@ -48,7 +48,7 @@ bool try_node_reclaim(const Policy& policy, const Snapshot& snapshot, const Reas
     return true;
   }
   if (reclaim.ended != Instant{}) return false;
-  // The actuator stops it in time; this is for one whose end was never told.
+  // The actuator stops it in time; this is for a step whose end was never reported.
   if (snapshot.at >= reclaim.deadline + kDiskSettle) reclaim.ended = snapshot.at;
   return true;
 }

@@ -32,7 +32,7 @@ Duration cpu_time(const hr_record& record) {
                                : Duration::zero();
 }
 
-// What this victim has yet to give back; absent: nobody can say.
+// What this victim has yet to give back; absent: unknown.
 std::optional<std::int64_t> outstanding(const Victim& victim, Signal signal) {
   const bool same_unit = resource_of(victim.reason.signal) == resource_of(signal);
   return same_unit ? victim.due_before : std::nullopt;

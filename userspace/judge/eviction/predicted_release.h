@@ -15,11 +15,11 @@ namespace headroom::judge_eviction {
 
 bool is_sized(Signal signal);
 
-// Of what the signal ranks by; absent: unknown, or not foretold. Of memory: what processes alone
-// hold (anonymous and shared memory, page tables, stacks). Page cache stays when its reader dies; a
-// tmpfs that others see too stays as well, which nobody can tell beforehand: it is noticed when the
-// victim is gone and the signal no better. Of swap and tasks: what the cgroup holds. Of a disk: all
-// that the ranking counts, which is the most that can come back.
+// In the unit that the signal ranks by; absent: unknown, or not predicted. Memory: what only its
+// processes hold (anonymous and shared memory, page tables, stacks). Page cache stays when its
+// reader exits; a tmpfs that others use stays too, which cannot be predicted: it shows when the
+// victim is gone and the signal is no better. Swap and tasks: what the cgroup holds. Disk: all that
+// the ranking counts, which is the most that can come back.
 std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
                                               ImageStorage images = {});
 
@@ -48,14 +48,15 @@ bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& free
 // Moves Victim::due on to this pass. `reading` may be null.
 void update_expected_release(Victim& victim, const PodReading* reading);
 
-// Who gets on with dying, that is gives memory back or takes CPU time, is waited for: his deadline
-// is moved on to a second after the latest pass that saw it, or could not tell, but not beyond half
-// a minute after the kill. So a machine that is slow takes nobody for stuck. `reading` may be null.
+// A victim that is still exiting, that is, gives memory back or takes CPU time, is waited for: its
+// deadline moves to a second after the latest sweep that saw it, or could not tell, but not beyond
+// half a minute after the kill. So on a slow machine no victim is taken for stuck. `reading` may be
+// null.
 void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, Instant at);
 
-// What is still missing once all who are dying have given back what they hold: at most zero if
-// that is enough, absent if nobody can say (then they are waited for). `threshold` is an index into
-// the policy's, known to be below its limit.
+// What is still missing once all victims have given back what they hold: zero or less if that is
+// enough, absent if unknown (then they are waited for). `threshold` is an index into the policy's
+// thresholds, one that is crossed.
 std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,
                                       const Verdict& verdict, std::uint32_t threshold);
 

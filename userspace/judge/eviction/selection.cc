@@ -33,7 +33,7 @@ Selection select_or_skip(const PodReading& reading, const History& history,
   return candidate.usage ? Selection::kOutranked : Selection::kUnknown;
 }
 
-// A static pod may be the culprit: over its request, and first of all who live.
+// A static pod may be the cause of the shortage: over its request, and first of all that live.
 void clear_critical_exemption(const Snapshot& snapshot, std::vector<Candidate>& ranking) {
   const auto first = std::find_if(ranking.begin(), ranking.end(), [](const Candidate& each) {
     return each.selection != Selection::kEmpty && each.selection != Selection::kAlreadyTerminating;
@@ -84,10 +84,10 @@ Candidate* choose_next(Signal signal, std::vector<Candidate>& ranking, std::int6
   return nullptr;
 }
 
-// Of memory: what the pod holds is nearly all page cache, which stays, and what it would free is
-// not enough. Of all else: what it would free is next to nothing beside what is missing; and where
-// all candidates together do not hold what is missing, the shortage is not theirs, so one alone
-// must hold half of it.
+// For memory: nearly all that the pod holds is page cache, which stays, and what it would free is
+// not enough. For other signals: what it would free is next to nothing beside what is missing; and
+// if all candidates together do not hold what is missing, they did not cause the shortage, so a
+// single one must hold half of it.
 bool frees_too_little(Signal signal, const Candidate& candidate, std::int64_t missing,
                       std::int64_t together) {
   constexpr std::int64_t kWorthwhile = 8;  // at least one part in so many
@@ -189,7 +189,7 @@ void add_eviction(const Policy& policy, const Snapshot& snapshot, const Reason& 
   verdict.decisions.push_back(std::move(decision));
 }
 
-// Writes verdict.ranking, in no order yet, each with what his fate is before that.
+// Writes verdict.ranking, unordered, each with what is known of its selection so far.
 void list_candidates(const Snapshot& snapshot, Signal signal, Verdict& verdict) {
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
     Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i]);
@@ -207,7 +207,7 @@ void list_candidates(const Snapshot& snapshot, Signal signal, Verdict& verdict) 
   }
 }
 
-// Writes verdict.ranking, each with his fate but for who will be chosen.
+// Writes verdict.ranking, each with its selection, except for the pods that will be chosen.
 void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std::int64_t missing,
               Verdict& verdict) {
   list_candidates(snapshot, signal, verdict);
@@ -216,7 +216,7 @@ void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std
   mark_futile(signal, verdict.ranking, missing);
 }
 
-// The same of so many who may be chosen, and of nobody else.
+// Ranks only the given number of pods that may be chosen.
 void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Verdict& verdict) {
   list_candidates(snapshot, signal, verdict);
   mark_futile(signal, verdict.ranking, std::numeric_limits<std::int64_t>::max());
@@ -232,7 +232,7 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
   rank_all(policy, snapshot, reason.signal, missing, verdict);
   for (std::size_t count = 0; count < kMaxVictimsPerTurn; ++count) {
     Candidate* const next = choose_next(reason.signal, verdict.ranking, missing);
-    // After the first, only those of whom something is known to come.
+    // After the first pod, only those whose release is known.
     if (!next || (count > 0 && next->selection != Selection::kOutranked)) return;
     next->selection = Selection::kChosen;
     const EvictionScope scope =
@@ -254,7 +254,7 @@ std::vector<Decision> rank_for_failsafe(Policy policy, const Snapshot& snapshot,
   Reason reason;
   reason.signal = Signal::kMemoryAvailable;
   reason.first_crossed = snapshot.at;
-  // Whether a static pod may go depends on who comes before him.
+  // Whether a static pod may be evicted depends on the pods ranked before it.
   if (policy.evict_static_culprits)
     rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
   else

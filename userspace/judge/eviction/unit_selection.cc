@@ -110,7 +110,7 @@ const PartReading* reading_of(const PodReading& pod, CgroupId part) {
 bool is_part_gone(const Victim& victim, const PodReading* reading) {
   if (!reading) return true;
   if (victim.part.unit == EvictionUnit::kProcess) return victim.gone_at != Instant{};
-  if (!reading->parts) return false;  // nobody looks any more
+  if (!reading->parts) return false;  // parts are no longer read
   const PartReading* part = reading_of(*reading, victim.part.cgroup);
   return !part || !part->populated;
 }

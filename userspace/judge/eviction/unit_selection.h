@@ -21,16 +21,16 @@ struct EvictionScope {
   Bytes request;                        // what `held` is compared with
 };
 
-// `missing` as in choose(). Parts are for want of memory alone: a disk is not emptied by a process,
-// and a storm of tasks is nobody's largest one.
+// `missing` as in choose(). Parts are evicted for memory only: killing a process does not empty a
+// disk, and a fork bomb has no largest process.
 EvictionScope choose_scope(const Policy& policy, const PodReading& reading, const Reason& reason,
                            std::int64_t missing, const History& history);
 
 // Null: the reading does not know of it, as when it is gone.
 const PartReading* reading_of(const PodReading& pod, CgroupId part);
 
-// The victim's part is gone, as far as this pass tells. `reading` is the pod's, null where its
-// cgroup is no more.
+// Whether the victim's part is gone, by this sweep. `reading` is the pod's; null: its cgroup is
+// gone.
 bool is_part_gone(const Victim& victim, const PodReading* reading);
 
 // What parts of this pod that are dying have yet to give back, in bytes.
@@ -38,7 +38,7 @@ std::int64_t expected_from_parts(const History& history, CgroupId pod);
 
 // A part of the pod was killed.
 void record_partial_eviction(CgroupId pod, Instant killed_at, History& history);
-// Drops those whose pod is gone, and the old.
+// Drops entries that are old or whose pod is gone.
 void expire_partial_evictions(const Snapshot& snapshot, History& history);
 
 }  // namespace headroom::judge_eviction

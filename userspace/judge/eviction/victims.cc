@@ -21,7 +21,7 @@ const PodReading* pod_reading(const Snapshot& snapshot, CgroupId cgroup) {
   return it == snapshot.pods.end() ? nullptr : &*it;
 }
 
-// Gone: the cgroup is no more, or nobody lives in it. A missing record proves nothing.
+// Gone: the cgroup was removed, or is empty. A missing record proves nothing.
 bool gone(const Victim& victim, const PodReading* reading) {
   if (!reading) return true;
   if (reading->record && reading->record->populated == 0) return true;
@@ -108,8 +108,8 @@ bool recovered(const Policy& policy, const Snapshot& snapshot, const History& be
   return true;
 }
 
-// In observe mode a taint that stays, or a limit, would have somebody leave for ever: he holds up
-// nobody.
+// In observe mode a taint or a limit that stays would evict a pod again and again: such a victim
+// blocks no other.
 bool is_dry_run_without_shortage(const Victim& victim) {
   return victim.phase == Phase::kDryRun && victim.reason.cause != Cause::kThreshold;
 }
@@ -200,7 +200,7 @@ class VictimUpdate {
           update_least_held(verdict_.after.victims.back(), reading);
           return;
         }
-        // He is waited for no longer, but what he leaves is removed all the same.
+        // It is no longer waited for, but its volumes are removed all the same.
         if (has_volumes_to_remove(policy_, victim)) remove(victim);
         return;
       case Phase::kPreStop:

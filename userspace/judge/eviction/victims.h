@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Victims: those already on their way out: the kill when grace is over, and the farewell.
+// Victims: the evictions in progress: the kill when the grace is over, and the end.
 #pragma once
 
 #include <headroom/judge.h>
 
 namespace headroom::judge_eviction {
 
-// He is dying, and what he gives back is still to come.
+// The victim is exiting, and what it gives back is still to come.
 bool is_awaited(const Victim& victim, Signal signal);
 
 // Killed, and yet a process lives in its cgroup that came after the kill: the cgroup holds clearly
@@ -26,23 +26,23 @@ Instant eligible_again_at(const Victim& before, Instant killed_at);
 // True when a victim still stands between us and the next choice for this signal.
 bool has_pending_victim(const History& history, Signal signal);
 
-// Moves every victim of `before` along: a SIGTERM whose grace is over becomes a kKill decision, one
-// who is gone or out of time becomes a farewell. Needs a snapshot with cgroups.
+// Advances every victim of `before`: a SIGTERM whose grace is over becomes a kKill decision; one
+// that is gone or out of time becomes an EvictionEnd. Needs a snapshot with cgroups.
 void advance_victims(const Policy& policy, const Snapshot& snapshot, const History& before,
                      Verdict& verdict);
 
-// A hard threshold does not wait for the grace a soft one granted: the condemned go first. Returns
-// how many were hastened. (One who is dying for a disk frees memory all the same; not so the other
-// way round.)
+// A hard threshold does not wait for the grace that a soft one granted: pods already being evicted
+// are killed first. Returns how many. (A pod that is killed for a disk frees memory too; the
+// reverse does not hold.)
 std::size_t escalate_to_kill(const Snapshot& snapshot, const Reason& reason, Verdict& verdict);
 
 // Of a grace with pre-stop commands, how much is kept for SIGTERM after them: the kubelet's two
 // seconds, of a short grace half.
 Duration sigterm_reserve(Duration grace);
 
-// How long a killed pod may take to give back what it holds before we stop waiting for it: by its
-// size where that is memory; the kubelet's half minute else, because who writes to a full disk dies
-// when the disk lets him.
+// How long a killed pod may take to give back what it holds before it is no longer waited for: by
+// its size for memory; the kubelet's half minute otherwise, because a process that writes to a full
+// disk exits when the disk lets it.
 Duration return_window(Signal signal, std::optional<Bytes> held);
 
 }  // namespace headroom::judge_eviction

@@ -13,7 +13,7 @@ namespace {
 struct ScoreRange {
   int lowest = 0, highest = 0;
 
-  // Of the one who has `place` of his class before him.
+  // The value of the pod that has `place` pods of its class before it.
   int at(unsigned place) const { return lowest + ((highest - lowest) >> std::min(2 * place, 20U)); }
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// OomMirror: the ranking told in oom_score_adj, so that the kernel, if it must kill, agrees.
+// OomMirror: the ranking expressed in oom_score_adj, so that the kernel, if it must kill, makes the
+// same choice.
 //
-// The kernel adds oom_score_adj thousandths of the memory in question to what a process holds and
-// takes the highest sum. So who is evicted first gets the highest value of his band, and each after
-// him a quarter of what the one before had above its lowest: who comes first is far ahead of all
-// others, and the order of the last costs no writes.
+// The kernel adds oom_score_adj thousandths of the memory in question to what a process holds, and
+// kills the highest sum. So the pod that is evicted first gets the highest value of its band, and
+// each next pod a quarter of the previous one's distance to the lowest value: the first is far
+// ahead of all others, and the order of the last ones costs no writes.
 #pragma once
 
 #include <headroom/decision.h>
@@ -26,10 +27,10 @@ struct OomScore {
 // Below this no BestEffort pod goes: well ahead of whatever is in no pod.
 inline constexpr int kMinMirroredScore = 500;
 
-// Of every pod that may be given one, in the snapshot's order. `first` is who would be killed for
-// want of memory, in that order. Bands follow from the formula (KUBELET.md 4.2): Burstable pods
-// keep within the values it gives to those there are, BestEffort ones above all of these. Left as
-// they are: Guaranteed and critical pods, and those of which the cgroup tree alone tells.
+// Of every pod that may get a value, in the snapshot's order. `first` lists the pods that would be
+// killed for memory, in that order. Bands follow from the formula (KUBELET.md 4.2): Burstable pods
+// stay within the values that the formula gives the present ones, BestEffort pods are above all of
+// these. Left alone: Guaranteed and critical pods, and pods known only from the cgroup tree.
 // `memory_capacity`: the machine's, above zero.
 std::vector<OomScore> mirrored_oom_scores(const Snapshot& snapshot, std::span<const Decision> first,
                                           Bytes memory_capacity);

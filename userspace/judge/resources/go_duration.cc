@@ -38,7 +38,7 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Digits of a fraction beyond this tell no two spans of 2^63 nanoseconds apart.
+// Further digits of a fraction make no difference in 2^63 nanoseconds.
 constexpr std::uint64_t kFinest = 1'000'000'000'000'000'000;
 
 // One "1.5h" of a duration, as read off its front.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod asks for: its requests and limits summed over containers, by the rules of those who
-// use the sums.
+// The requests and limits of a pod, summed over its containers by the rules of the code that uses
+// the sums.
 #pragma once
 
 #include <headroom/pod.h>

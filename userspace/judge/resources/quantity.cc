@@ -232,7 +232,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   quantity.format_ = unit->format;
   if (quantity.format_ == Format::kBinarySI) {
     quantity.nano_ = std::min(quantity.nano_, kMaxValue * kNano);
-    // Less than one byte cannot be said in powers of 1024.
+    // Less than one byte cannot be expressed in powers of 1024.
     if (quantity.nano_ > 0 && quantity.nano_ < kNano) quantity.format_ = Format::kDecimalSI;
   }
   if (parts->negative) quantity.nano_ = -quantity.nano_;

@@ -108,7 +108,7 @@ bool chosen_before(const std::vector<KubeletPrediction>& syncs, const Pod& pod) 
   });
 }
 
-// By the usage it has; whoever it has none of goes first, on no evidence.
+// By usage; a pod whose usage is unknown goes first, without evidence.
 std::shared_ptr<const Pod> choice_of(const Snapshot& snapshot, const Verdict& verdict,
                                      Signal signal, const ShadowState& state,
                                      const std::vector<KubeletPrediction>& syncs,

@@ -69,13 +69,13 @@ class CgroupName {
 CgroupName::Parsed qos_tier_name(const CgroupName& kubepods, QosClass qos);
 CgroupName::Parsed pod_name(const CgroupName& kubepods, QosClass qos, std::string_view uid);
 
-// cgroupRoot/kubepods. cgroupRoot is told as an internal name, "/a/b", to either driver.
+// cgroupRoot/kubepods. Both drivers take cgroupRoot as an internal name, "/a/b".
 CgroupName::Parsed kubepods_name(std::string_view cgroup_root);
 
-// The path that kubeReservedCgroup or systemReservedCgroup means. Under systemd only a slice, told
-// by its path or its unit's name; what is none the kubelet turns into another cgroup without a
-// word ("/system.slice/foo.service" into /foo.service.slice), and we refuse. Under cgroupfs any
-// path, underscores and all.
+// The path that kubeReservedCgroup or systemReservedCgroup means. Under systemd it must be a slice,
+// given by its path or its unit's name; the kubelet silently turns anything else into another
+// cgroup ("/system.slice/foo.service" into /foo.service.slice), headroom refuses it. Under cgroupfs
+// any path is allowed, with underscores.
 tl::expected<std::string, CgroupNameError> reserved_path(CgroupDriver driver,
                                                          std::string_view configured);
 

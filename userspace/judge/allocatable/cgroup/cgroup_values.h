@@ -17,7 +17,7 @@ namespace headroom {
 
 using Microseconds = std::chrono::microseconds;
 
-// cpu.weight: 1 … 10000, 100 where nobody said anything.
+// cpu.weight: 1 … 10000; 100 if it was never set.
 struct CpuWeight {
   std::uint32_t value = 100;
   friend constexpr auto operator<=>(CpuWeight, CpuWeight) = default;

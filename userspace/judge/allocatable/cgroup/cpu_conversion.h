@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways CPU is said: milliCPU to a pod, shares to cgroup v1 and OCI, weight and quota to cgroup
-// v2 (KUBELET.md 3.4).
+// Conversions between the units of CPU: milliCPU for a pod, shares for cgroup v1 and OCI, weight
+// and quota for cgroup v2 (KUBELET.md 3.4).
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-// cgroup v1's unit, still the one OCI runtimes are told: 1024 a CPU, 2 … 262144.
+// The unit of cgroup v1, which OCI runtimes still take: 1024 per CPU, 2 … 262144.
 struct CpuShares {
   std::uint64_t count = 0;
   friend constexpr auto operator<=>(CpuShares, CpuShares) = default;

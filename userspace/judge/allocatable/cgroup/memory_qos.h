@@ -14,9 +14,9 @@
 namespace headroom {
 
 // Off by default. The kubelet's variants:
-//   1.22 … 1.35  kEvery and a throttling factor, 0.9 by default
-//   1.36         memoryReservationPolicy (kNone by default, or kTiered) and the factor
-//   1.37         the same, and no factor unless one is told
+// 1.22 … 1.35: kEvery and a throttling factor, 0.9 by default;
+// 1.36: memoryReservationPolicy (kNone by default, or kTiered) and the factor;
+// 1.37: the same, and no factor unless one is set.
 struct MemoryQos {
   enum class Reservation : std::uint8_t {
     kNone,

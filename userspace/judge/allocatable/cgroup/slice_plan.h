@@ -40,11 +40,11 @@ struct SlicePlan {
   SliceHistory after{};
 };
 
-// A memory.max below what is in use is not among what is to be written: the kernel would kill to
-// get there, and hold up the writer, which is systemd. It is written once less is in use.
+// A memory.max below current usage is not in the plan: the kernel would kill to get there, and
+// would block the writer, which is systemd. It is written once usage is lower.
 //
-// `step`: what is in use will not fall by itself, and whoever watches the distance to memory.max
-// makes it: the limit then follows what is in use, one to two steps above it, and only downwards.
+// With `step`, usage will not fall by itself: the caller reclaims the distance to memory.max, and
+// the limit follows usage, one to two steps above it, and only downwards.
 SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
                      const SliceHistory& before, Instant at,
                      std::optional<Bytes> step = std::nullopt);

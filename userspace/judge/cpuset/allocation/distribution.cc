@@ -34,7 +34,7 @@ enum class Role : std::uint8_t { kSkipped, kChosen, kRemainder };
 struct State {
   int nodes;   // still to choose
   int groups;  // still to hand out
-  bool past;   // the point after which nobody gives one more
+  bool past;   // the point after which no node gives one more
   friend bool operator==(const State&, const State&) = default;
 };
 
@@ -44,8 +44,8 @@ struct Option {
   State next;
 };
 
-// By how much a node's square shrinks when it gives: the sum of squares is all that tells two
-// balances apart, since the sum is the same.
+// By how much a node's square shrinks when it gives. Balances have equal sums, so they are compared
+// by their sums of squares.
 Gain gain_of(Gain left, Gain given) {
   return left * left - (left - given) * (left - given);
 }
@@ -135,7 +135,7 @@ std::vector<Position> stepped(const Problem& problem, std::size_t i,
   return next;
 }
 
-// Every number of full rounds whose best walk is best of all: no more than one can hand out.
+// Every number of full rounds whose best walk is the best of all: no more can be given out.
 std::vector<Table> best_tables(const Problem& problem, WorkCounter& work) {
   std::vector<Table> tables;
   const State start{problem.nodes, problem.groups, false};

@@ -19,7 +19,7 @@ namespace headroom {
 // PCI addresses, separated by commas: "0000:3b:00.0,0000:3b:00.1".
 inline constexpr std::string_view kNearDevicesAnnotation = "headroom.io/near-devices";
 
-// By PCI address; devices whose firmware does not say where they are, are not in it.
+// By PCI address. Devices whose firmware reports no NUMA node are missing.
 using DeviceNodes = std::map<std::string, std::int64_t, std::less<>>;
 
 // As the pod names them; none where it names none.

@@ -117,8 +117,8 @@ Preferred preferred_in(const HintList& list) {
 
 // Sets that every resource prefers.
 Sets preferred_intersection(const Lists& lists, NodeSet all) {
-  Sets preferred_by_any{all};  // by those who would agree to every set
-  std::optional<Sets> needed;  // by all of those who would not
+  Sets preferred_by_any{all};  // by those that accept every set
+  std::optional<Sets> needed;  // by all of those that do not
   for (const HintList& list : lists) {
     const Preferred preferred = preferred_in(list);
     if (preferred.any) {

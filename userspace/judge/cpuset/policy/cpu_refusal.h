@@ -26,7 +26,7 @@ struct TopologyAffinityError {
   friend bool operator==(const TopologyAffinityError&, const TopologyAffinityError&) = default;
 };
 
-// Not the kubelet's: there are free CPUs, but who shares has requested them (pool_guard.h).
+// Not the kubelet's: CPUs are free, but pods of the shared pool have requested them (pool_guard.h).
 struct SharedPoolError {
   int requested = 0;
   MilliCpu left{};    // what the pool's pods would have

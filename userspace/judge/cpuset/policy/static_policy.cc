@@ -144,8 +144,8 @@ ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod) const {
 
 // --- allocating ------------------------------------------------------------------------------
 
-// Of the pool, CPUs whose core is partly reserved do not count. The kubelet does not count what the
-// pod may reuse either, and so refuses a pod whose init container took the last cores.
+// CPUs of the pool whose core is partly reserved do not count. The kubelet does not count the CPUs
+// that the pod may reuse either, and so refuses a pod whose init container took the last cores.
 std::optional<CpuRefusal> StaticPolicy::check_smt_alignment(const CpuSet& pool, int count) const {
   if (!config_.options.full_pcpus_only) return std::nullopt;
   const int per_core = topology().cpus_per(Level::kCore);

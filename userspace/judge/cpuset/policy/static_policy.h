@@ -82,7 +82,7 @@ class StaticPolicy {
 
   std::optional<std::string> reserve();
   CpuSet managed_cpus() const;  // what default set and assignments make together
-  // A state may know CPUs that this machine has lost: nobody is given these.
+  // A state may contain CPUs that this machine has lost: they are never assigned.
   CpuSet on_this_machine(const CpuSet& cpus) const { return cpus & topology().cpus(); }
   CpuSet available(const CpuState& state) const {
     return on_this_machine(state.default_set) - reserved_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranking: in which order pods would be evicted, signal by signal (KUBELET.md 1.6). QoS class is
-// no key; nor is being critical: who may not be evicted is passed over, not ranked lower.
+// Ranking: in which order pods would be evicted, signal by signal (KUBELET.md 1.6). QoS class is no
+// key, and neither is being critical: a pod that may not be evicted is skipped, not ranked lower.
 #pragma once
 
 #include "judge/eviction/rank/pod_usage.h"
@@ -15,10 +15,10 @@
 
 namespace headroom {
 
-// Pods whose description is awaited come last (PodDescription). Of the others, and among those:
-// no usage known, over its request, lower priority, further over its request; then the index, so
-// that equals always fall in the same order. Of tasks, which nobody requests: lower priority, no
-// usage known, more of them. Total where indices differ.
+// Pods whose description is awaited come last (PodDescription). The others, and those among
+// themselves: usage unknown, usage over request, lower priority, further over request; then the
+// index, so that the order of equals is stable. For tasks, which have no requests: lower priority,
+// usage unknown, more of them. A total order where indices differ.
 bool evicts_before(Signal signal, const Candidate& a, const Candidate& b);
 
 // First to die first. In place; allocates nothing.

@@ -71,8 +71,8 @@ Result<Duration> parse_grace(Signal, std::string_view text) {
                  ", must be a positive value");
 }
 
-// Asked of the entries as written, so that a soft threshold whose value or grace is wrong as well
-// is told of everything at once. One that was dropped ("0%") needs no grace.
+// Checks the entries as written, so that a soft threshold whose value or grace is also wrong gets
+// all its errors at once. One that was dropped ("0%") needs no grace.
 void require_grace(const ThresholdMaps& maps, Errors& errors) {
   for (const auto& [key, text] : maps.soft) {
     const auto signal = signal_named(key);

@@ -57,9 +57,9 @@ bool is_new_sample(Signal signal, const Observation& seen, const History& before
   return !last || seen.at > *last;
 }
 
-// Lower acts first: memory before all else, then what tells of its want (swap, pressure); last what
-// nobody can be evicted for. Hard before soft: upstream takes either of a signal's two thresholds
-// at random, so a soft grace may end up on a hard eviction.
+// Lower acts first: memory first, then the signals that follow from a shortage of memory (swap,
+// pressure); last the signals for which no pod can be evicted. Hard before soft: upstream takes
+// either of a signal's two thresholds at random, so a soft grace may end up on a hard eviction.
 std::tuple<int, bool> order(const Threshold& threshold, ImageStorage images) {
   const Signal signal = threshold.signal;
   const auto urgency = [&] {

@@ -25,9 +25,8 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
 Reason reason_for(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
                   std::uint32_t index);
 
-// Somebody was evicted, or is gone: what tasks waited before that says nothing of the node as it is
-// now, so the grace of memory.pressure begins again. The other signals are not of a stretch of
-// time.
+// A pod was evicted, or is gone: the waits before that say nothing about the node as it is now, so
+// the grace of memory.pressure starts again. The other signals are not measured over a period.
 void restart_pressure_grace(const Policy& policy, Verdict& verdict);
 
 }  // namespace headroom::judge_eviction

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errands: acts that take their time, each on a thread of its own, so that the loop waits for none.
+// AsyncActions: actions that take long, each on a thread of its own, so that the loop never waits
+// for one.
 #pragma once
 
 #include <headroom/decision.h>
@@ -18,7 +19,7 @@ class AsyncActions {
  public:
   // More than this at once are refused: a node that needs more has other troubles.
   static constexpr std::size_t kMaxRunning = 16;
-  // Returns Outcome::error. Must heed the token and the decision's deadline.
+  // Returns Outcome::error. Must stop at the token's request and at the decision's deadline.
   using Work = std::function<int(const std::stop_token&)>;
 
   explicit AsyncActions(Instant (*now)()) : now_(now) {}

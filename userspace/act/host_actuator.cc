@@ -102,7 +102,7 @@ Outcome HostActuator::signal_process(const Decision& decision) {
   return signalled;
 }
 
-// No room: its end is not told, and its time runs out.
+// If the table is full, the exit is not reported and its time runs out.
 void HostActuator::track_process(const Decision& decision, int process) {
   for (SignalledProcess& each : signalled_processes_)
     if (each.process.get() == process) {

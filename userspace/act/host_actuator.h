@@ -21,7 +21,7 @@ namespace headroom::act {
 
 using Now = Instant (*)();
 
-// What a host is told to run and where pods' files are.
+// The commands that the host runs, and where pods' files are.
 struct ActuatorOptions {
   PodPaths paths;
   std::vector<std::string> reclaim_containers;  // a command; empty: none
@@ -53,7 +53,8 @@ class HostActuator final : public Actuator {
   // Takes effect with the next act.
   void use(ActuatorOptions options) { options_ = std::move(options); }
 
-  // Descriptors of their own for the victims of these kills; those who are not armed are left out.
+  // Descriptors of their own for the victims of these kills; cgroups without open kill descriptors
+  // are left out.
   std::vector<FailsafeVictim> open_failsafe_list(std::span<const Decision> kills) const;
   // What was done for those it killed.
   ReaperCounts reaper_counters() const { return reaper_->counters(); }

@@ -72,7 +72,7 @@ class Removal {
       return record_error(errno, name);
     if (!S_ISDIR(status.st_mode)) return record_error(unlink_error, name);
     if (status.st_dev != device_)
-      return record_error(EXDEV, name);  // somebody's mount: not ours to empty
+      return record_error(EXDEV, name);  // a mount point: must not be emptied
     Fd child(
         ::openat(::dirfd(here), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!child) return record_error(errno, name);
@@ -80,7 +80,7 @@ class Removal {
   }
 
   void leave() {
-    // A directory that shrank while it was read may not have told of all it held.
+    // A directory that shrank while it was read may not have listed all its entries.
     if (levels_.back().removed_any) {
       levels_.back().removed_any = false;
       ::rewinddir(levels_.back().listing.get());

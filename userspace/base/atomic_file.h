@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_whole(): a file in memory that is the old one or the new one for whoever reads it.
+// Replaces a file atomically: a reader sees the old content or the new.
 //
-// Not synced: it lives in /run, and after a crash of the machine it is of no use. What must outlast
-// one is act::write_durably's.
+// Not synced: meant for /run, whose content is lost with the machine. act::write_durably() is for
+// files that must survive.
 #pragma once
 
 #include <headroom/result.h>

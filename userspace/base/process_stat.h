@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc/PID/stat tells of a process.
+// The fields of /proc/PID/stat that headroom reads.
 #pragma once
 
 #include <headroom/eviction_unit.h>

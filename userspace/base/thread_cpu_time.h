@@ -17,7 +17,7 @@ struct ThreadCpuTime {
 // Gives the calling thread the name its part is known by, "hr-" and `part`.
 void set_thread_name(const char* part);
 
-// As of now, of all threads there are; empty where /proc does not tell.
+// The CPU time so far of all threads of this process; empty if /proc cannot be read.
 std::vector<ThreadCpuTime> cpu_time_by_thread();
 
 }  // namespace headroom::report

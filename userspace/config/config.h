@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: everything headroomd is told, from a KubeletConfiguration file and the kubelet's flags.
+// Config: all settings of headroomd, from a KubeletConfiguration file and the kubelet's flags.
 #pragma once
 
 #include "base/pod_paths.h"
@@ -58,7 +58,7 @@ enum class BpfUse : std::uint8_t { kAll, kEvents, kNone };
 
 struct Config {
   Policy policy;
-  ConfigSettings settings;  // all of it once more, as it was told, for who asks
+  ConfigSettings settings;  // every setting as it was written, for showing it
 
   // The `headroom:` section.
   std::string listen = "127.0.0.1:9750";  // listen; "" turns the HTTP endpoint off
@@ -66,7 +66,7 @@ struct Config {
   std::filesystem::path audit_log = "/var/log/headroom/evictions.jsonl";  // auditLog
   std::filesystem::path state_dir = "/run/headroom";                      // stateDirectory
   std::string pods_cgroup = "kubepods.slice";  // podsCgroup, below the cgroup root
-  // kubeletCgroups, systemCgroups, kubeReservedCgroup, systemReservedCgroup, as they were told.
+  // kubeletCgroups, systemCgroups, kubeReservedCgroup, systemReservedCgroup, as configured.
   struct SystemCgroups {
     std::string kubelet, misc, kube_reserved, system_reserved;
   };
@@ -82,7 +82,8 @@ struct Config {
   CpusConfig cpus;
   SlicesConfig slices;
   KubernetesConfig kubernetes;
-  // One is told of (kubernetes.kubelet.url), or was found running: it writes, we observe.
+  // A kubelet is configured (kubernetes.kubelet.url) or was found running: it writes, headroom
+  // observes.
   bool kubelet_present = false;
   // pressure.memory: joins policy.thresholds when all is read.
   std::optional<Threshold> memory_pressure;

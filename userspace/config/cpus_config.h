@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusConfig: what we are told of CPU pinning: the kubelet's CPU and topology managers, and
+// CpusConfig: the settings of CPU pinning: those of the kubelet's CPU and topology managers, and
 // headroom.cpus.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Described: every key headroom heeds, with its type and default, for whoever shows a configuration
-// or checks one without the daemon.
+// Every configuration key, with its type and default, for showing and checking a configuration
+// without the daemon.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,6 @@ struct KeyDescription {
 
 // In the order a file would have them.
 std::span<const KeyDescription> all_keys();
-const KeyDescription* find_config_key(std::string_view path);  // null: nothing heeds it
+const KeyDescription* find_config_key(std::string_view path);  // null: unknown key
 
 }  // namespace headroom::config

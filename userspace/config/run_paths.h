@@ -13,7 +13,7 @@ inline std::filesystem::path run_manifests(const Config& config) {
   return config.state_dir / "manifests";
 }
 
-// Locked by who asks for admission, until the pod admitted is there to be counted.
+// Locked from the request for admission until the admitted pod is counted.
 inline std::filesystem::path run_lock(const Config& config) {
   return config.state_dir / "run.lock";
 }

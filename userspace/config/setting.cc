@@ -38,7 +38,7 @@ std::string_view open_parent_maps(std::string_view path, std::set<std::string, s
   return path.substr(from);
 }
 
-// JSON is YAML; what is not there is said in a comment.
+// JSON is YAML; what is unset is explained in a comment.
 std::string value_line(std::size_t depth, std::string_view key, const ConfigSetting& setting) {
   if (setting.value == "null") return with_origin("#" + key_line(depth, key, ""), setting);
   return with_origin(key_line(depth, key, setting.value), setting);

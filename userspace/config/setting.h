@@ -12,7 +12,7 @@ struct ConfigSetting {
   std::string entry;   // of a map: "memory.available"; else ""
   std::string value;   // as JSON; "null": none, or found by the daemon
   std::string origin;  // "default", "found", "/etc/headroom/headroom.yaml:3", "--mode"
-  // Told since, and in force from the next start only; "" where nothing is.
+  // A newer value that takes effect only at the next start; "" if there is none.
   std::string next{};
   std::string next_origin{};
 };
@@ -21,7 +21,8 @@ using ConfigSettings = std::vector<ConfigSetting>;
 // A KubeletConfiguration that says the same, each line with its origin.
 std::string as_yaml(const ConfigSettings& settings);
 
-// What is in force once these have been adopted by who runs with those: what needs a restart stays.
+// The settings in force after `loaded` is adopted by a daemon that runs with `running`: those that
+// need a restart keep their value.
 ConfigSettings keep_restart_settings(ConfigSettings loaded, const ConfigSettings& running);
 
 }  // namespace headroom::config

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using observe::UnitState;
 
-// A service whose pod is known: both by its name and by where it runs.
+// A service whose pod is known, by its name and by its cgroup.
 struct Started {
   RunName name;
   std::optional<observe::PodCgroupPath> place;

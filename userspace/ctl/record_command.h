@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl record: what headroomd is told and decides, into a file.
+// headroomctl record: writes what headroomd observes and decides into a file.
 #pragma once
 
 #include "ctl/common/cli_command.h"

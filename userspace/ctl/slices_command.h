@@ -17,7 +17,7 @@ Result<std::string> render_slices(std::string_view status, const Screen& screen)
 // That part of it alone.
 Result<std::string> slices_text(std::string_view status);
 
-// 0: all is as it should be, or nobody cares (mode off); 1: something is not; 3: no answer.
+// Exit status 0: all slices are as configured, or mode off; 1: some are not; 3: no answer.
 void add_slices(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

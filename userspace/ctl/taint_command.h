@@ -12,7 +12,7 @@
 
 namespace headroom::ctl {
 
-// Of the status document: the taints, and who leaves because of them and when.
+// From the status document: the taints, and which pods they evict and when.
 Result<std::string> render_taints(std::string_view status, const Screen& screen);
 // The same as JSON: {"taints", "leaving"}.
 Result<std::string> taints_json(std::string_view status);

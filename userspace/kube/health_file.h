@@ -15,8 +15,8 @@ class HealthFile {
  public:
   explicit HealthFile(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // From any thread. The file is a map of parts: {"kubelet": {...}, "api": {...}}; it is the old
-  // one or the new one at every instant. One that cannot be written is said once.
+  // On any thread. The file is a map of parts: {"kubelet": {...}, "api": {...}}; a reader sees the
+  // old or the new content. A failing write is logged once.
   void publish(const std::string& part, nlohmann::ordered_json state);
 
  private:

@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// What one transfer is told and tells.
+// The input and output of one transfer.
 struct Transfer {
   const HttpRequest& request;
   const std::stop_token& stop;

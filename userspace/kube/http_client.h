@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// http(): one request to a kubelet or an API server, by the thread that asks; it waits.
+// http(): one request to a kubelet or an API server, on the calling thread, which waits.
 //
-// Tokens, certificates and authorities are read from their files for each request, so that what was
-// rotated is what is sent. Redirects are not followed: a bearer token is for whom it was meant.
+// Tokens, certificates and authorities are read from their files for each request, so rotated ones
+// are used at once. Redirects are not followed: a bearer token must not reach another server.
 #pragma once
 
 #include "config/kubernetes_config.h"
@@ -42,8 +42,8 @@ struct HttpResponse {
   const std::string* header(std::string_view name) const;  // lower case; null: not there
 };
 
-// Any answer is a response, a 500 too; an error is that there was none: no connection, no trust in
-// who answered, no time left, half an answer, or `stop` was asked for (Error::code is ECANCELED).
+// Any answer is a response, a 500 too. An error means that there was none: no connection, an
+// untrusted server, a timeout, half an answer, or `stop` was requested (Error::code is ECANCELED).
 Result<HttpResponse> http(const config::ServerConfig& server, const HttpRequest& request,
                           const std::stop_token& stop = {});
 

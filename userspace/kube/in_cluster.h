@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whereabouts: what a pod of the cluster, or a host, knows of itself and need not be told: its
-// service account, the API server's address, the node's name.
+// What a pod of the cluster, or a host, knows of itself without configuration: its service account,
+// the API server's address, the node's name.
 #pragma once
 
 #include "config/config.h"
@@ -20,8 +20,8 @@ inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/s
 // from spec.nodeName), else the host's name.
 std::string node_name_of(const config::Config& config, const Environment& environment);
 
-// What was not told is filled in: "{nodeName}" in url and tlsServerName; over https, the service
-// account's token and CA, where it has these and nothing else was told.
+// Fills in what is unset: "{nodeName}" in url and tlsServerName; over https, the service account's
+// token and CA, if they exist and nothing else is configured.
 config::ServerConfig complete_server(
     config::ServerConfig server, const std::string& node_name,
     const std::filesystem::path& service_account = kServiceAccount);

@@ -65,7 +65,7 @@ tl::expected<config::Config, config::Diagnostics> load_config(const config::Comm
   return tl::make_unexpected(std::move(loaded.diagnostics));
 }
 
-// What is in force stays where what is told now is wrong.
+// If the new configuration has errors, the old one stays in force.
 void reload(const config::CommandLine& line, config::Config& config) {
   auto fresh = load_config(line);
   if (!fresh) {

@@ -38,8 +38,8 @@ void PodCgroupWatch::add(const fs::path& pods_directory) {
   }
 }
 
-// Each is tried every time: one that was removed and made anew gets a new watch, one that is
-// watched stays as it is.
+// All directories are tried every time: one that was removed and created again gets a new watch,
+// one that is watched keeps its watch.
 std::size_t PodCgroupWatch::cover() {
   std::size_t count = 0;
   for (const fs::path& directory : directories_)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodCgroupWatch: tells that a pod-level cgroup was made, by inotify on the directories in which
-// the kubelet makes them. It names no pod: the kubelet is asked for all of them.
+// PodCgroupWatch: reports that a pod-level cgroup was created, by inotify on the directories in
+// which the kubelet creates them. It names no pod: the kubelet is asked for all of them.
 #pragma once
 
 #include "base/fd.h"

@@ -18,7 +18,8 @@ class QueryPace {
 
   explicit QueryPace(Duration period) : longest_(std::max(period, kShortest)) {}
 
-  // A query ended. `early`: a cgroup was its reason; `brought_news`: a pod was written anew.
+  // A query ended. `early`: it was made because of a cgroup; `brought_news`: a pod's file was
+  // written.
   void asked(Time at, bool early, bool brought_news) {
     last_ = at;
     gap_ = early && !brought_news ? std::min(gap_ * 2, longest_) : kShortest;

@@ -10,14 +10,14 @@
 
 namespace headroom::kube {
 
-// In: pods and configuration, from the kubelet to the files headroomd reads. While
-// headroom.kubernetes.kubelet.url is told.
+// Input: pods and configuration, from the kubelet to the files that headroomd reads. Runs while
+// headroom.kubernetes.kubelet.url is set.
 void sync_from_kubelet(const config::Config& config, HealthFile& health_file,
                        const std::stop_token& stop,
                        const std::filesystem::path& cgroup_root = "/sys/fs/cgroup");
 
-// Out: evictions and the node's conditions, from what headroomd writes down to the API server.
-// While headroom.kubernetes.api wants anything told.
+// Output: evictions and the node's conditions, from headroomd's files to the API server. Runs while
+// headroom.kubernetes.api asks for any of it.
 void sync_to_api_server(const config::Config& config, HealthFile& health_file,
                         const std::stop_token& stop);
 

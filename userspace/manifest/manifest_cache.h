@@ -29,11 +29,11 @@ class ManifestCache {
     Manifests manifests;
     bool complete = true;  // false: there are files that were not read yet, and count as they were
   };
-  // Reads at most `most` files anew. Where two places have a pod, the first counts.
+  // Reads at most `most` changed files. If two places have the same pod, the first counts.
   ReadResult read(std::span<const ManifestSource> places, std::size_t most = SIZE_MAX);
 
  private:
-  // Whether a file is still the one that was read: who writes one anew makes a new inode.
+  // Whether a file is still the one that was read: writing a new file creates a new inode.
   struct FileVersion {
     std::uint64_t device = 0, inode = 0, size = 0;
     std::int64_t changed = 0;  // st_ctim, in nanoseconds

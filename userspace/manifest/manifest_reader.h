@@ -34,8 +34,8 @@ struct ManifestOptions {
   // than api, or kubernetes.io/config.mirror), or if the operator says so of the whole directory:
   // it is the kubelet's own staticPodPath.
   bool all_static = false;
-  // The pods are what a kubelet says it runs. A program wrote the files: what is wrong with one is
-  // a doubt, and nobody's mistake.
+  // The pods are those that a kubelet runs. A program wrote the files: an error in one is reported
+  // as a problem of the kubelet's data, not as an operator's mistake.
   bool of_kubelet = false;
   std::size_t max_pods = SIZE_MAX;  // of one text: more of them is one complaint
 };
@@ -46,14 +46,13 @@ struct ManifestOptions {
 struct Manifests {
   std::vector<Pod> pods;
   config::Diagnostics diagnostics;
-  config::Diagnostics
-      kubelet_complaints;            // what would be complaints, had somebody written it by hand
-  ContainerIds containers;           // as far as statuses tell
-  std::set<std::string> of_kubelet;  // uids of those a kubelet runs
+  config::Diagnostics kubelet_complaints;  // what would be errors in a file written by hand
+  ContainerIds containers;                 // as far as statuses have them
+  std::set<std::string> of_kubelet;        // uids of those a kubelet runs
 };
 
-// What one file holds, and where each pod stands in it. Those whose status says that they ended are
-// left out.
+// The content of one file, and where each pod stands in it. Pods whose status says that they ended
+// are left out.
 struct ParsedFile {
   struct ParsedPod {
     Pod pod;
@@ -85,10 +84,10 @@ Manifests read_manifests(const std::filesystem::path& directory, ManifestOptions
 tl::expected<std::vector<Pod>, config::Diagnostics> load_manifests(
     const std::filesystem::path& directory, ManifestOptions options = {});
 
-// The uid of a pod whose manifest has none, from its namespace and name alone: the same on every
-// run and every node. It has the form of a UUID of version 8 (RFC 9562: vendor-specific). Whoever
-// makes the pod's cgroup names it by this uid, or the two are not joined. (The kubelet's own hash
-// for static pods covers its host name and defaulted spec, which we cannot know; see
+// The uid of a pod whose manifest has none, from its namespace and name alone: the same in every
+// run and on every node. It has the form of a UUID of version 8 (RFC 9562: vendor-specific). The
+// pod's cgroup must be named by this uid, or the two are not joined. (The kubelet's own hash for
+// static pods covers its host name and defaulted spec, which are unknown here; see
 // kubernetes.io/config.hash.)
 std::string derived_uid(std::string_view pod_namespace, std::string_view name);
 

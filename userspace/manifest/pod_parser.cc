@@ -204,7 +204,7 @@ void read_metadata(const Section& object, Pod& pod) {
   if (pod.uid.empty()) pod.uid = derived_uid(pod.pod_namespace, pod.name);
 }
 
-// Who asked for its deletion may have granted it less, or more, than its specification does.
+// The request to delete a pod may grant it less, or more, than its specification does.
 void read_deletion(const Section& metadata, Pod& pod) {
   if (!metadata.has("deletionTimestamp")) return;
   const auto grace = metadata.integer("deletionGracePeriodSeconds", 0, Int32::max());

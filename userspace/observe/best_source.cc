@@ -88,7 +88,7 @@ Result<> BestSource::use_files(std::uint32_t groups) {
   return {};
 }
 
-// Who sleeps is told by CPU time: where BPF's is wrong, nobody is passed over.
+// Sleepers are recognised by their CPU time: if BPF's is wrong, every cgroup is read.
 void BestSource::apply_idle_read_period() {
   bpf_->idle_read_period(from_files_ & HR_CPU ? 1 : options_.idle_read_period);
 }
@@ -166,7 +166,7 @@ Result<std::span<const hr_record>> BestSource::sweep() {
   if (!bpf_) return files_->sweep();
   auto swept = bpf_->sweep();
   if (!swept) {
-    // Not expected once loaded; the files will do from now on, and it is said why.
+    // Not expected once loaded: from now on the files are read, and the reason is logged.
     if (auto files = fall_back_to_files(swept.error()); !files)
       return tl::make_unexpected(files.error());
     return files_->sweep();

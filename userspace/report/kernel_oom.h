@@ -20,11 +20,11 @@ struct KernelOomKill {
   std::shared_ptr<const Pod> pod;  // null: in none
   std::uint32_t pid = 0;
   std::string comm;
-  std::optional<CgroupId> limit_of;  // whose limit was hit; absent: the node ran out
+  std::optional<CgroupId> limit_of;  // the cgroup whose limit was hit; absent: the node ran out
   std::string limit_path;
   bool limit_of_pods = false;  // the limit is of all pods together
   std::shared_ptr<const Pod>
-      would_evict{};  // whom headroom would have evicted; null: nobody can say
+      would_evict{};  // the pod that headroom would have evicted; null: unknown
 
   // The kernel had all pods to choose from.
   bool had_all_pods() const { return !limit_of || limit_of_pods; }

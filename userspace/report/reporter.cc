@@ -90,7 +90,7 @@ void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
     if (verdict.needs_cgroups) return;
     forecast_accuracy_.update(policy_, verdict, snapshot.at, counters_);
     const bool condition_changed = transition_log_.update(policy_, verdict, snapshot.at, counters_);
-    // Whoever is gone has no series from now on.
+    // Cgroups that are gone have no series from now on.
     publish_cgroups(snapshot, outcome_recorded || snapshot.cgroups_changed);
     publish_node(snapshot, verdict, outcome_recorded || condition_changed);
   } catch (const std::exception&) {

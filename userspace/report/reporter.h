@@ -94,7 +94,7 @@ class NodeReporter {
   // The kernel's OOM killer chose a process; one of an evicted pod has exited.
   void record_kernel_oom(const KernelOomKill& kill);
   void count_victim_exit() { ++counters_.victim_exits; }
-  // What the kubelet would have made of the turn that is told next.
+  // What the kubelet would have done in the turn that is reported next.
   void record_shadow(const ShadowResult& shadow_result);
   // A new policy is in force.
   void reconfigure(const Policy& policy);
@@ -117,7 +117,7 @@ class NodeReporter {
   EvictionTracker eviction_tracker_;
   TransitionLog transition_log_;
   ForecastAccuracy forecast_accuracy_;
-  const ShadowResult* shadow_ = nullptr;  // of the turn that is told
+  const ShadowResult* shadow_ = nullptr;  // of the turn that is being reported
   ProcessUsageMeter process_usage_meter_;
   Counters counters_;
   ProcessUsage process_usage_;

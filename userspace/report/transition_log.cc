@@ -27,7 +27,7 @@ void TransitionLog::update_thresholds(const Policy& policy, const Verdict& verdi
     if (reading.index >= policy.thresholds.size()) continue;
     const Threshold& threshold = policy.thresholds[reading.index];
     auto& last_logged = last_logged_[static_cast<std::size_t>(threshold.signal)][threshold.hard()];
-    // `told` moves along while the threshold stays met: one line per stay, however long.
+    // `last_logged` advances while the threshold stays met: one line per stay, however long.
     const bool is_new = !last_logged || at - *last_logged >= kThresholdLogPeriod;
     last_logged = at;
     if (!is_new) continue;

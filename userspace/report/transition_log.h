@@ -13,7 +13,7 @@ namespace headroom::report {
 
 class TransitionLog {
  public:
-  // A signal that plays around its threshold is told of no more often than the kubelet would.
+  // A signal that moves around its threshold is logged no more often than the kubelet would.
   static constexpr Duration kThresholdLogPeriod = std::chrono::seconds(10);
 
   // True: a condition turned.

@@ -104,7 +104,7 @@ std::optional<CheckpointVersion> version_of(const CheckpointFields& fields) {
   return std::nullopt;
 }
 
-// The version whose checksum this is.
+// The version whose checksum matches.
 std::optional<CheckpointVersion> version_of(const CheckpointFields& fields,
                                             std::uint64_t checksum) {
   for (const auto& [version, suffix] : kHashedAs)

@@ -50,8 +50,8 @@ tl::expected<CpuCheckpoint, CheckpointError> decode_checkpoint(std::string_view 
 // what it can hold.
 std::string encode_checkpoint(const CpuCheckpoint& checkpoint, CheckpointVersion version);
 
-// V1 to the newest: whose container has this id. Ids that `containers` does not know are returned
-// beside the checkpoint; the kubelet refuses to start over one.
+// V1 to the newest: the pod and container of each id. Ids missing in `containers` are returned
+// beside the checkpoint; the kubelet refuses to start because of one.
 using ContainerRefs = std::map<std::string, std::pair<std::string, std::string>, std::less<>>;
 struct MigratedCheckpoint {
   CpuCheckpoint checkpoint;
@@ -59,7 +59,7 @@ struct MigratedCheckpoint {
 };
 MigratedCheckpoint migrate_checkpoint(CpuCheckpoint checkpoint, const ContainerRefs& containers);
 
-// --- the checksum, for those who want to see it ------------------------------------------------
+// --- the checksum, for tests and tools that compare it --------------------------------------
 
 std::uint32_t fnv1a_32(std::string_view text);
 

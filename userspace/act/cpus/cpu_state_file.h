@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuStateFile: the kubelet's cpu_manager_state on disk: who has which CPUs, to outlast a crash.
+// CpuStateFile: the kubelet's cpu_manager_state on disk: which container has which CPUs, kept
+// across a crash.
 #pragma once
 
 #include "act/cpus/cpu_checkpoint.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusetWriter: tells a cgroup which CPUs it has.
+// CpusetWriter: writes the CPUs of a cgroup.
 //
-// systemd is the single writer of its units, so those are told through it (AllowedCPUs, until the
-// next boot); cpuset.cpus itself is written only where systemd does not rule. Calls may block for
-// kTimeout: not on the loop.
+// systemd is the single writer of its units, so their CPUs are set through it (AllowedCPUs, until
+// the next boot); cpuset.cpus itself is written only for cgroups that systemd does not manage.
+// Calls may block for kTimeout: not on the loop.
 #pragma once
 
 #include <headroom/cpuset.h>

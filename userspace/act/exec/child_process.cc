@@ -19,7 +19,7 @@
 namespace headroom::act {
 namespace {
 
-constexpr int kPollMs = 100;  // how soon a stop is heard
+constexpr int kPollMs = 100;  // how soon a stop request is noticed
 
 struct Pipe {
   Fd read;

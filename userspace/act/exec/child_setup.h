@@ -38,7 +38,7 @@ struct ChildSetup {
 
 Result<ChildSetup> prepare_child(const Command& command);
 
-// In the child. Tells errno through `report` if the program cannot be started.
+// In the child. Writes errno to `report` if the program cannot be started.
 [[noreturn]] void exec_child(const ChildSetup& child_setup, int report);
 
 }  // namespace headroom::act

@@ -20,8 +20,8 @@ void for_each_descendant(int cgroup_directory, const std::function<void(int dire
 // The cgroup's own processes, as of now.
 Result<std::vector<pid_t>> pids_of(int cgroup_directory);
 
-// A pidfd for each process, whose membership was checked again after it was opened, so that none is
-// of a recycled pid.
+// A pidfd for each process. Membership is checked again after it was opened, so none refers to a
+// recycled pid.
 std::vector<Fd> open_pidfds(int cgroup_directory);
 
 // Signals each process once. Returns how many were signalled.

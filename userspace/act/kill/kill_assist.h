@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boost: the dying, and who takes their memory from them, run before everybody else.
+// kill_assist: lets killed processes, and the thread that frees their memory, run before all
+// others.
 //
-// SCHED_RR at the lowest real-time priority (sched(7)): no weight, quota or tier of cgroups holds
-// it back, where a BestEffort pod among busy ones waits for seconds. The threads of the killed
-// return to user space no more; what they run is their own exit.
+// SCHED_RR at the lowest real-time priority (sched(7)) is not limited by cgroup weights, quotas or
+// tiers, under which a BestEffort pod on a busy node waits for seconds. Killed threads never return
+// to user space: they run only their own exit.
 #pragma once
 
 #include <sys/types.h>

@@ -16,8 +16,8 @@ namespace headroom::act {
 // Gives a directory descriptor of the cgroup with this id, or -1. It stays the caller's.
 using DirectoryOf = std::function<int(CgroupId)>;
 
-// An open file of a cgroup belongs to that very cgroup: when it is removed, and even when its path
-// is made anew, a write fails with ENODEV. So identity is checked once, when the files are opened.
+// An open file of a cgroup belongs to that very cgroup: once it is removed, even if its path exists
+// again, a write fails with ENODEV. So identity is checked once, when the files are opened.
 struct CgroupKillFds {
   CgroupId cgroup;
   Fd directory;
@@ -58,7 +58,7 @@ class KillFds {
 
   DirectoryOf directory_of_;
   std::vector<CgroupKillFds> cgroups_;    // sorted by id
-  std::vector<CgroupId> listed_;          // as the last keep() was told
+  std::vector<CgroupId> listed_;          // as the last update() was called with
   std::vector<ProcessKillFd> processes_;  // sorted by pod, one each at the most
   std::size_t missing_ = 0;
 };

@@ -57,8 +57,8 @@ bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
   const std::optional<int> applied = known.applied, before = known.applied_before;
   bool differs = false;
   write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
-    // What is not what was given is somebody's word, though it come after ours. A cgroup made by
-    // the pod itself has processes that have what was given to their parents.
+    // A value that headroom did not write was set by another program, even if it came later.
+    // Processes of a cgroup that the pod itself created inherit what their parents were given.
     const bool ours = (applied && found == *applied) || (before && found == *before);
     if (!ours || known.values.empty())
       known.values.insert_or_assign(cgroup, found);

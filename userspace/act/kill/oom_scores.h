@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OomScores: writes oom_score_adj of the processes of pods, and puts back what it found.
+// OomScores: writes oom_score_adj of the processes of pods, and restores the original values.
 //
-// What was found is kept for each cgroup of a pod, as its processes had it from elsewhere: whoever
-// is born there has it from his parent. A process below zero is protected by somebody (the pod's
-// sandbox by its runtime) and is let be.
+// The original value is kept for each cgroup of a pod: a process inherits it from its parent. A
+// process below zero is protected on purpose (the pod's sandbox by its runtime) and is left alone.
 #pragma once
 
 #include <headroom/result.h>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Releaser: a thread that helps the killed give their memory back.
+// Reaper: a thread that helps killed processes give their memory back sooner.
 //
 // A victim frees its memory itself, on its own CPU time: one with a small share of a busy machine
-// was seen to take more than a minute for 4 GiB. So its threads are boosted, its cgroups uncapped
-// (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment whoever still exists is
-// reaped by process_mrelease() (Linux 5.15), on this thread's time, boosted as well lest they wait
-// for each other's locks: never before SIGKILL, which it would refuse.
+// was seen to take more than a minute for 4 GiB. So its threads are boosted, the limits of its
+// cgroups are lifted (cpu.weight, cpu.max, cpuset.cpus, memory.high), and after a moment the
+// processes that still exist are reaped by process_mrelease() (Linux 5.15) on this thread, which is
+// boosted too, so that they do not wait for each other's locks. Never before SIGKILL, which
+// process_mrelease() requires.
 //
-// Only processes that were started before the kill are helped: a service manager may start the next
-// ones in the same cgroup at once. When they have exited, or kPatience is over, the limits of the
-// cgroup are what they were.
+// Only processes that started before the kill are helped: a service manager may start new ones in
+// the same cgroup at once. When they have exited, or kPatience is over, the limits of the cgroup
+// are restored.
 #pragma once
 
 #include "act/limits/suspended_limits.h"
@@ -31,11 +32,10 @@
 namespace headroom::act {
 
 struct ReaperCounts {
-  std::uint64_t limits_lifted =
-      0;                      // killed cgroups whose limits were lifted, or had nothing to lift
-  std::uint64_t boosted = 0;  // processes that were let run before everybody else
-  std::uint64_t reaped = 0;   // processes whose memory was freed for them
-  std::uint64_t dropped = 0;  // victims nobody could be sent to: too many at once
+  std::uint64_t limits_lifted = 0;  // killed cgroups whose limits were lifted, or had none
+  std::uint64_t boosted = 0;        // processes that were scheduled before all others
+  std::uint64_t reaped = 0;         // processes whose memory was freed by the reaper
+  std::uint64_t dropped = 0;        // victims that were not helped: too many at once
 };
 
 class Reaper {
@@ -92,7 +92,7 @@ class Reaper {
   void advance(std::vector<KilledGroup>& victims);
 
   const std::shared_ptr<SuspendedLimits> limits_;
-  std::mutex send_mutex_;  // the loop, and who acts in its place: held for one dup()
+  std::mutex send_mutex_;  // taken by the loop and by the sentinel, for one dup()
   std::array<Slot, kCapacity> slots_;
   std::size_t next_in_ = 0, next_out_ = 0;
   std::counting_semaphore<kCapacity + 1> pending_count_{0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentinel: a thread that acts when the loop does not.
+// Sentinel: a thread that kills when the loop hangs.
 //
-// The loop says when its next turn falls due and leaves a standing list of victims, first to die
-// first, each with its descriptors. When that turn is overdue the sentinel reads the node's memory
-// itself, and at the hard threshold kills from the list, one at a time, until there is headroom
-// again. What it did it tells as outcomes, which the loop learns when it turns again.
+// The loop says when its next turn is due and leaves a failsafe list of victims, first to be killed
+// first, each with open descriptors. When that turn is overdue, the sentinel reads the node's
+// memory itself, and at the hard threshold kills from the list, one at a time, until memory is
+// available again. The loop collects what it did as outcomes when it turns again.
 #pragma once
 
 #include "act/kill/reaper.h"
@@ -54,7 +54,7 @@ class Sentinel {
 
   // The loop lives; it turns again by `due`.
   void beat(Instant due);
-  // From now on these, below so many bytes of memory.available. None: nobody is killed.
+  // The list from now on, used below this many bytes of memory.available. Empty: nothing is killed.
   void set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim> victims);
   // What it did since the last call.
   void collect(std::vector<Outcome>& ended);

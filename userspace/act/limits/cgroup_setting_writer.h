@@ -11,7 +11,7 @@
 
 namespace headroom::act {
 
-// memory.oom.group and hugetlb.*; what else there is, unit_properties() tells.
+// Only memory.oom.group and hugetlb.*: all others have a systemd property (unit_properties()).
 CgroupValues without_systemd_property(const CgroupValues& values);
 
 // None of them makes the writer wait.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoweringThreads: Lowering by memory.reclaim, which waits for the memory to come back and kills
-// nobody: each on a thread of its own.
+// LimitLoweringThreads: lowers limits by memory.reclaim, which waits for the memory and kills no
+// process: each limit on a thread of its own.
 #pragma once
 
 #include "act/limits/limit_lowering.h"

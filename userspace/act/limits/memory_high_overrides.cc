@@ -162,7 +162,7 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
   }
   const auto now = read_bytes_or_max(absolute_path + "/memory.high");
   if (!now || !same(*now, held.set)) return {};  // another's by now
-  // Who lowers a limit below the usage waits until it is met: that shall not be systemd.
+  // The writer of a limit below usage blocks until usage is below it: that must not be systemd.
   const auto usage = read_bytes_or_max(absolute_path + "/memory.current");
   if (held.found && usage && *usage && **usage > *held.found)
     (void)reclaim_page_cache(directory.get(), **usage - *held.found);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeldHighs: memory.high of cgroups held at another value for a while, and put back: when it is
-// over, when the daemon ends, and by the next one after a crash.
+// MemoryHighOverrides: other values for memory.high of cgroups, for a while. The original is
+// restored when it is over, when the daemon ends, and by the next daemon after a crash.
 //
-// What was found is kept before anything is written. Of a unit systemd is told, of another cgroup
-// the file is written. Who changed the value meanwhile keeps his.
+// The original is saved before anything is written. For a unit the value is set through systemd,
+// for other cgroups the file is written. A value that another program wrote meanwhile stays.
 #pragma once
 
 #include <headroom/result.h>

@@ -99,8 +99,8 @@ void SuspendedLimits::add(int directory, std::vector<CgroupId>& cgroups) {
   }
   const auto known = found_.find(*cgroup);
   if (known == found_.end() && found.values.empty()) return;  // there is nothing to lift
-  // Lifted for another victim already: the value found first is the one to restore, unless somebody
-  // has written another since.
+  // Already lifted for another victim: the first value found is the one to restore, unless another
+  // program has written one since.
   if (known != found_.end())
     for (auto& [file, value] : found.values)
       known->second.values.insert_or_assign(file, std::move(value));

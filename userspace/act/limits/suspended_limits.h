@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// LiftedLimits: cpu.max, cpu.weight, cpuset.cpus and memory.high of cgroups, lifted while their
-// killed processes exit, and restored afterwards: a pod or a slice may outlive the kill.
+// SuspendedLimits: cpu.max, cpu.weight, cpuset.cpus and memory.high of cgroups, lifted while their
+// killed processes exit, and restored afterwards: a pod or a slice may live on after the kill.
 //
-// The values found are saved before anything is written, so that the next daemon restores them
-// after a crash. A value that somebody else has written meanwhile stays.
+// The original values are saved before anything is written, so that the next daemon restores them
+// after a crash. A value that another program wrote meanwhile stays.
 #pragma once
 
 #include <headroom/result.h>

@@ -19,7 +19,7 @@ constexpr const char* kSystemd = "org.freedesktop.systemd1";
 constexpr const char* kManagerPath = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 constexpr const char* kUnitPath = "/org/freedesktop/systemd1/unit";
-// systemd may be reading its files again; longer than that nobody waits.
+// systemd may be reading its unit files again; callers do not wait longer than this.
 constexpr std::uint64_t kTimeoutUsec = 20'000'000;
 
 }  // namespace

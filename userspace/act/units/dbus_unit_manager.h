@@ -25,7 +25,7 @@ class DbusUnitManager final : public UnitManager {
   // `on_change`: systemd has read its files again, or one of the watched units is gone or changed.
   static Result<std::unique_ptr<DbusUnitManager>> open(sd_event* event,
                                                        std::function<void()> on_change);
-  // Calls that are under way are never told of.
+  // The results of calls in progress are never delivered.
   ~DbusUnitManager() override;
   DbusUnitManager(const DbusUnitManager&) = delete;
   DbusUnitManager& operator=(const DbusUnitManager&) = delete;

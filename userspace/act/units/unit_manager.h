@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units: systemd's units, made and sized. Every call returns at once; how it came out is told
-// later, on the thread that made it.
+// UnitManager: creates systemd's units and sets their properties. Every call returns at once; its
+// result is delivered later, on the thread that called.
 #pragma once
 
 #include "act/units/unit_properties.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a cgroup as a unit's file has them: "MemoryMax=134217728", for who hands them to
-// systemd-run --property.
+// The values of a cgroup as unit settings, "MemoryMax=134217728", for systemd-run --property.
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"

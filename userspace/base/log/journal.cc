@@ -104,8 +104,8 @@ Logging::Logging(std::string_view level) {
   set_level(level);
 }
 
-// Whoever still speaks after this does so on stderr, unqueued: spdlog::shutdown() would leave him
-// without a logger.
+// Code that logs after this writes to stderr, unqueued: spdlog::shutdown() would leave it without a
+// logger.
 Logging::~Logging() {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("headroomd", std::make_shared<StderrSink>()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of value a flag takes, told in place of what the file says.
+// The kinds of value that a flag takes. A flag overrides the file.
 #pragma once
 
 #include "config/flags/command_line.h"

@@ -20,7 +20,7 @@ ConfigSettings effective_settings(const yaml::Node& document, const CommandLine&
                                   const ReservedSettings& reserves,
                                   const std::function<std::string(int)>& location);
 
-// Nothing told.
+// With nothing configured.
 ConfigSettings default_settings();
 
 }  // namespace headroom::config

@@ -11,8 +11,7 @@ namespace {
 
 using CpusMode = CpusConfig::Mode;
 
-// The entry of headroom.<section>.<key>, or of headroom.<section> where there is no key; null: not
-// told.
+// The entry of headroom.<section>.<key>, or of headroom.<section> if there is no key; null: unset.
 const yaml::Entry* find_key(const yaml::Node& document, std::string_view section,
                             std::string_view key) {
   const yaml::Node* node = &document;

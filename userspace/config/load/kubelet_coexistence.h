@@ -10,15 +10,15 @@
 
 namespace headroom::config {
 
-// Where the configuration tells of a kubelet (headroom.kubernetes.kubelet.url), or one was found
-// running: modes of slices and CPUs that nobody told are observe, and the container_* names are
-// left to its cAdvisor, where two sources would count everything twice. Told to write where the
-// configuration itself tells of a kubelet, they are complained of, in the document's lines; `file`
-// is where these are. Two that keep the same cgroups write over each other, again and again.
+// If a kubelet is configured (headroom.kubernetes.kubelet.url) or was found running, unset modes of
+// slices and CPUs become observe, and the container_* metrics are left to its cAdvisor, because two
+// sources would count everything twice. A mode that writes is an error if the configuration itself
+// names a kubelet, reported at its line of the document (`file` is its name): two programs that
+// keep the same cgroups overwrite each other again and again.
 void apply_kubelet_coexistence(const yaml::Node& document, const std::string& file,
                                bool kubelet_runs, Config& config, Diagnostics& diagnostics);
 
-// What would be complained of, had the configuration told of the kubelet that runs.
+// What would be an error if the running kubelet were configured.
 std::vector<std::string> kubelet_conflict_warnings(const Config& config);
 
 // Marks what was settled so.

@@ -29,7 +29,7 @@
 namespace headroom::config {
 namespace {
 
-// What is put together only when everything has been told.
+// What can be put together only after everything was read.
 struct ParsedSettings {
   EvictionSettings eviction;
   CpusSettings cpus;
@@ -106,7 +106,7 @@ void sort_by_line(Diagnostics& diagnostics) {
 
 }  // namespace
 
-// Who writes it makes a new inode.
+// Writing it creates a new inode.
 std::string configz_version(const std::filesystem::path& file) {
   struct stat info {};
   if (file.empty() || ::stat(file.c_str(), &info) != 0) return "";

@@ -19,7 +19,7 @@ inline constexpr const char* kDefaultFile = "/etc/headroom/headroom.yaml";
 // Where --config-dir names no directory, drop-ins are beside the file: headroom.yaml.d.
 inline constexpr const char* kDropInSuffix = ".d";
 
-// What is around us, for whoever has looked.
+// What was found on this host.
 struct LoadContext {
   bool kubelet_runs = false;
   // Whether headroom.kubernetes.kubelet.configz counts: not where it alone is what is wrong.
@@ -34,7 +34,7 @@ struct LoadResult {
   // in words that change with the file. "": it is not, or not yet.
   std::string configz;
 };
-// What Heard::configz would be of this file.
+// The LoadResult::configz that loading this file would give.
 std::string configz_version(const std::filesystem::path& file);
 LoadResult read(const CommandLine& line, const LoadContext& context = {});
 

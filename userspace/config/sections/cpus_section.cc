@@ -58,14 +58,14 @@ void read_choice(const Section& section, const std::string& file, std::string_vi
   if (settings) *settings = {file, section.line_of(key), {}};
 }
 
-// Unquoted, YAML takes it for a boolean; nobody who writes it means one.
+// YAML reads an unquoted off as a boolean; here it means the word.
 bool is_off(const Section& section) {
   return std::ranges::any_of(section.entries(), [](const yaml::Entry& entry) {
     return entry.key == "mode" && is_boolean(entry.value) && entry.value.text == "off";
   });
 }
 
-// What is wrong with it, whoever reads the reserves says.
+// Errors in it are reported by the code that reads the reservations.
 void read_reserved(const Section& document, CpusConfig& cpus) {
   for (const yaml::Entry& entry : document.entries())
     if (entry.key == "reservedSystemCPUs" && entry.value.is_scalar() && !entry.value.text.empty())
@@ -235,7 +235,7 @@ void read_cpus(const Section& document, const std::string& file, Config& config,
   if (const auto period = document.duration("cpuManagerReconcilePeriod")) {
     if (*period < Duration::zero())
       document.add_error("cpuManagerReconcilePeriod", "must not be negative");
-    // The kubelet cannot tell zero from unset.
+    // The kubelet does not distinguish zero from unset.
     else if (*period > Duration::zero())
       cpus.reconcile_period = *period;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of CPU pinning, from the file's keys and the kubelet's flags.
 //
-// What can only be judged together (the options and the policy they belong to) is judged when all
-// has been told: settle_cpus().
+// What depends on several settings (the options and the policy they belong to) is checked when all
+// have been read: settle_cpus().
 #pragma once
 
 #include "config/config.h"

@@ -25,7 +25,7 @@ void read_pattern(const Section& section, std::string_view key, std::string& pat
     section.add_error(key, error_text + ", found \"" + *text + "\"");
 }
 
-// A pattern that does not tell pods apart would charge each with the files of all.
+// A pattern that does not contain the pod would charge each pod with the files of all.
 void require_distinct(const Section& section, std::string_view key, const std::string& pattern,
                       std::string_view part) {
   if (!section.has(key) || pattern.empty()) return;

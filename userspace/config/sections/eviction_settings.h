@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvictionTold: the eviction settings as the file and the flags tell them, each with its place.
+// EvictionSettings: the eviction settings as the file and the flags have them, each with its place.
 //
-// Thresholds cannot be judged one by one (a soft one needs a grace period that another map or flag
-// holds), so they are gathered first, then handed to the judge's builder; what it objects to is
-// led back to the line it came from.
+// Thresholds cannot be checked one by one (a soft one needs a grace period that another map or flag
+// holds), so they are collected first and then passed to the judge's builder; each of its errors is
+// reported with the line it came from.
 #pragma once
 
 #include "config/yaml/complaint.h"

@@ -87,7 +87,7 @@ void read_pods_cgroup(const Section& section, const std::string& file, ReservedS
   reserves.pods_cgroup = std::move(configured);
 }
 
-// Unquoted, YAML takes it for a boolean; nobody who writes it means one.
+// YAML reads an unquoted off as a boolean; here it means the word.
 bool is_off(const Section& slices) {
   return std::any_of(
       slices.entries().begin(), slices.entries().end(), [](const yaml::Entry& entry) {

@@ -70,7 +70,7 @@ void read_eviction(const Section& document, const std::string& file, Config& con
   if (const auto period = document.duration("evictionPressureTransitionPeriod")) {
     if (*period < Duration::zero())
       document.add_error("evictionPressureTransitionPeriod", "must not be negative");
-    // The kubelet cannot tell zero from unset.
+    // The kubelet does not distinguish zero from unset.
     else if (*period > Duration::zero())
       config.policy.pressure_transition = *period;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The KubeletConfiguration's own keys: those we heed are read, the others are let be.
+// The KubeletConfiguration's own keys: those that headroom uses are read, the others are ignored.
 #pragma once
 
 #include "config/config.h"

@@ -51,7 +51,7 @@ void read_url(const Section& section, std::string& url) {
   url = text->ends_with("/") ? text->substr(0, text->size() - 1) : *text;
 }
 
-// A secret sent in the clear is everybody's.
+// A secret in a URL is sent and logged in the clear.
 void reject_secrets_in_url(const Section& section, const ServerConfig& server) {
   if (!server.url.starts_with("http://")) return;
   for (const std::string_view key : {"tokenFile", "clientCertFile"})

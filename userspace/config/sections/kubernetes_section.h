@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom.kubernetes: where pods come from, and whom to tell of evictions.
+// headroom.kubernetes: where pods come from, and which API server is notified of evictions.
 #pragma once
 
 #include "config/config.h"

@@ -21,7 +21,7 @@ void read_reclaim_step(const Section& reclaim, LadderPolicy& ladder) {
   ladder.reclaim_margin = read_percentage(reclaim, "margin", "5%");
   const auto step = reclaim.quantity("step");
   if (!step) return;
-  // Each is one write, and an interrupted one cannot be told from a finished one.
+  // Each step is one write, and an interrupted one cannot be distinguished from a finished one.
   constexpr std::int64_t kMin = std::int64_t{4} << 20, kMax = std::int64_t{1} << 30;
   if (step->value() >= kMin && step->value() <= kMax)
     ladder.reclaim_step = Bytes{step->value()};

@@ -33,7 +33,7 @@ class SizingReader {
   PodSizingSettings& settings_;
 };
 
-// That it is a map, whoever reads the gates of the CPU manager says.
+// A value that is not a map is reported by the code that reads the gates of the CPU manager.
 std::optional<Section> gates_of(const Section& document) {
   const auto entries = document.entries();
   const bool readable = std::ranges::any_of(entries, [](const yaml::Entry& entry) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SizingTold: what decides about the cgroups of every pod, as the file and the flags tell it.
+// PodSizingSettings: what decides about the cgroups of every pod, as the file and the flags have
+// it.
 #pragma once
 
 #include "config/config.h"
@@ -18,15 +19,16 @@ struct PodSizingSettings {
     std::string file;  // or "--pod-max-pids"
     int line = 0;
   };
-  std::map<std::string, Location> locations;  // by field, of those that were told
+  std::map<std::string, Location> locations;  // by field, for fields that were set
 };
 
 void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings);
 void apply_sizing_flags(const CommandLine& line, PodSizingSettings& settings,
                         Diagnostics& diagnostics);
 
-// Into the configuration, together. Beside a kubelet the values are its own to judge: one of
-// another version may know more of them, and what we make nothing of is as if it were not told.
+// Writes all of them into the configuration. Beside a kubelet the values are the kubelet's to
+// check: another version may accept more of them, and values that are not understood here count as
+// unset.
 void resolve_pod_sizing(const PodSizingSettings& settings, Config& config,
                         Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReservesTold: what is kept back from pods, and where and how that is enforced, as the file and
-// the flags tell it.
+// ReservedSettings: what is reserved from pods, and where and how that is enforced, as the file and
+// the flags have it.
 #pragma once
 
 #include "config/config.h"
@@ -38,9 +38,9 @@ struct Enforcements {
   std::optional<LocatedValue> settings;
 };
 
-// Into the configuration, together. While
-// headroom.slices is off, how reserves are enforced is the kubelet's affair and not judged: it may
-// have been told by a flag that we never see.
+// Writes all of them into the configuration. While headroom.slices is off, how reservations are
+// enforced is the kubelet's business and not checked: a flag may have set it that is not visible
+// here.
 void resolve_reserved_settings(const ReservedSettings& settings, const Enforcements& enforcements,
                                Config& config, Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_path(): a path of the configuration. A daemon's working directory is nobody's business, so a
-// path that depends on it is a mistake.
+// read_path(): a path of the configuration. It must not depend on a daemon's working directory, so
+// a relative path is an error.
 #pragma once
 
 #include "config/yaml/section.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Complaint: one thing wrong in what we were told, where it is, and what would be right.
+// Diagnostic: one error in the input, where it is, and what would be right.
 //
-// Whoever reads a file collects complaints and reads on, so that one run shows every mistake.
+// Readers collect diagnostics and read on, so that one run shows every error.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ void Section::reject_unknown_keys(std::span<const std::string_view> known) const
 std::optional<std::string> Section::string_in(const yaml::Node& node, const std::string& name,
                                               int line) const {
   if (node.is_scalar() && !is_number(node) && !is_boolean(node)) return node.text;
-  // The kubelet refuses these too; the remedy is not obvious to who wrote a bare 500.
+  // The kubelet refuses these too; the message explains what to write instead of a bare 500.
   const bool unquoted = node.is_scalar();
   expected(name, line, unquoted ? "a string (put it in quotes)" : "a string", node);
   return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings: what a host's facts mean to who wants to run headroom there. Pure.
+// Findings: what the facts of a host mean for running headroom there. Pure.
 #pragma once
 
 #include "ctl/check/host_facts.h"

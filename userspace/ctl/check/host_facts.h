@@ -39,7 +39,7 @@ struct DaemonFacts {
   std::int64_t oom_score_adj = 0;
 };
 
-// What headroom-kube has from the kubelet, where the configuration tells of one.
+// What headroom-kube gets from the kubelet, if the configuration has one.
 struct KubeletSource {
   std::string url;
   bool loaded = false;  // headroom-kube has written down how it fares
@@ -59,7 +59,7 @@ struct HostFacts {
   Result<std::uint32_t> kfuncs;  // hr_kfunc bits
   Result<SweepFacts> readings;
   Result<std::vector<ProgramFacts>> programs;
-  std::string clock_source;  // "" where the kernel does not tell
+  std::string clock_source;  // "" if the kernel does not report it
   bool clock_synchronised = false;
   std::uint64_t descriptors = 0;  // the most this process may open
   Result<std::string> systemd;    // its version

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes: who else kills here, and how headroomd's own process stands.
+// Processes: which other programs kill here, and the state of headroomd's own process.
 #include "ctl/check/probe_host.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 
 namespace headroom::ctl {
 
-// Why there is no answer, in words that tell the operator what to look at.
+// Why there is no answer, with what the operator should check.
 struct CallError {
   enum class Kind : std::uint8_t {
     kUnreachable,  // no bus, no daemon, or no answer from it
@@ -34,7 +34,7 @@ CallResult fetch_config();
 // Whether the pods of a manifest would be admitted, as JSON.
 CallResult check_admission(const std::string& manifest);
 
-// Which CPU is whose, as JSON.
+// The owner of each CPU, as JSON.
 CallResult fetch_cpus();
 
 // Repacks exclusive CPUs, or says what that would move, as JSON.

@@ -65,7 +65,7 @@ std::map<std::string, ProgramStatus> programs_of(const Json& json) {
   return programs;
 }
 
-// Of both scopes; absent where neither is told.
+// The sum of both scopes; absent if the document has neither.
 std::optional<std::int64_t> oom_kills_of(const Json& json) {
   const auto limit = integer(json, "limit"), node = integer(json, "node");
   if (!limit || !node) return std::nullopt;

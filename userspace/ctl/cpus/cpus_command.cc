@@ -148,7 +148,7 @@ std::string cpu_quantity(const Json& pool, const char* key) {
   return Quantity::of_milli(pool.at(key).get<std::int64_t>()).canonical();
 }
 
-// Nothing where nobody has CPUs of its own.
+// Empty if no container has exclusive CPUs.
 std::string pool_of(const Json& answer) {
   const Json& pool = answer.at("shared_pool");
   if (pool.is_null()) return "";

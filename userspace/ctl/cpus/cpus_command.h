@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `headroomctl cpus`: which CPU is whose, by socket, NUMA node, cache and core.
+// `headroomctl cpus`: the owner of each CPU, by socket, NUMA node, cache and core.
 #pragma once
 
 #include "ctl/common/cli_command.h"

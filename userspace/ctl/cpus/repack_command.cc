@@ -50,7 +50,7 @@ std::string pod_of(const Json& container) {
                        : space + "/" + printable_field(container, "pod");
 }
 
-// "NUMA nodes 2 -> 1, cores 2 -> 1"; of who was refused before, nothing is less or more.
+// "NUMA nodes 2 -> 1, cores 2 -> 1"; "" for a container that had no CPUs before.
 std::string change_of(const Json& container) {
   if (printable_field(container, "from") == "-") return "was refused";
   std::string text;

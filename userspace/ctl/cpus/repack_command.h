@@ -15,7 +15,7 @@ namespace headroom::ctl {
 // Below `cpus`.
 void add_cpus_repack(CLI::App& cpus, CliCommand& chosen);
 
-// headroomd's answer: who moves, and what is gained.
+// headroomd's answer: which containers move, and what is gained.
 Result<std::string> render_repacking(std::string_view answer, const Screen& screen);
 
 }  // namespace headroom::ctl

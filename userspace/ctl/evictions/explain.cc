@@ -115,7 +115,7 @@ std::vector<std::string> ladder_lines(const Json& record) {
 
 // --- how fresh ---------------------------------------------------------------------------------
 
-// The oldest usage anybody was ranked by.
+// The oldest usage that a pod was ranked by.
 std::optional<double> oldest_usage(const Json& record) {
   std::optional<double> oldest;
   const Json& ranking = at(record, {"ranking"});
@@ -203,7 +203,7 @@ std::optional<std::int64_t> instant(const Json& record, const char* name) {
   return integer(at(record, {"instants_ns", name}));
 }
 
-// A path through a SIGTERM is told by its parts.
+// A kill after a SIGTERM is described by its two steps.
 bool covered_by_other_steps(const Json& record, const Step& step) {
   const std::string_view from = step.from, to = step.to;
   if (from == "decided" && to == "killed") return instant(record, "terminated").has_value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last minute before an eviction, drawn: the signal, and who held what. Pure strings.
+// Draws the last minute before an eviction: the signal, and which pods held how much. Pure strings.
 #pragma once
 
 #include "ctl/common/text_table.h"

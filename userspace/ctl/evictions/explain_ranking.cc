@@ -11,7 +11,7 @@
 namespace headroom::ctl {
 namespace {
 
-// Longer rankings are cut: who came after the chosen by that far is in the record (--json).
+// Longer rankings are cut: pods ranked this far behind the chosen one are in the record (--json).
 constexpr std::size_t kMaxRows = 20;
 
 const Json& candidates(const Json& record) {
@@ -31,7 +31,7 @@ bool by_request(const std::string& signal) {
   return signal != "pid.available";
 }
 
-// What told a pod that was outranked from the chosen one: the first key on which they differ.
+// The first key on which an outranked pod differs from the chosen one.
 std::string difference_from_chosen(const std::string& signal, const Json& candidate,
                                    const Json& chosen) {
   const auto over = integer(at(candidate, {"over"})), over_chosen = integer(at(chosen, {"over"}));

@@ -11,9 +11,9 @@
 
 namespace headroom::ctl {
 
-// The kubelet's rule for what was short. Empty: nobody was ranked.
+// The kubelet's rule for the signal. Empty: no pod was ranked.
 std::vector<std::string> rule_lines(const nlohmann::json& record);
-// First to die first. "": nobody was ranked.
+// First to be evicted first. "": no pod was ranked.
 std::string ranking_table(const nlohmann::json& record, const Screen& screen);
 std::vector<std::string> not_chosen_lines(const nlohmann::json& record);
 

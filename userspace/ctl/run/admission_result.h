@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admitted: headroomd's answer about one pod, as far as who starts it needs it.
+// AdmissionResult: headroomd's answer about one pod, as far as starting it needs it.
 #pragma once
 
 #include "ctl/run/preempt_pods.h"
@@ -16,7 +16,7 @@ namespace headroom::ctl {
 struct AdmissionResult {
   bool admitted = false;
   std::string text;                     // the verdict, for people
-  std::vector<PreemptedPod> preempted;  // who must go first
+  std::vector<PreemptedPod> preempted;  // pods that must be stopped first
   Bytes allocatable_memory{};           // of the node
 };
 

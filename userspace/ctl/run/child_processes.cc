@@ -15,7 +15,7 @@
 namespace headroom::ctl {
 namespace {
 
-// Read in a signal's handler; 0: nobody.
+// Read in a signal handler; 0: unused.
 std::array<std::atomic<pid_t>, kMaxChildren> running_children{};
 
 void forward_signal(int signal) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a pod that is told in words: headroomctl run --request cpu=500m,memory=256Mi.
+// The manifest of a pod from command-line options: headroomctl run --request cpu=500m,memory=256Mi.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct PodOptions {
   std::vector<std::string> command{};
 };
 
-// A v1 Pod in JSON. Errors: everything wrong with the words, at once; what they say of the pod is
-// for whoever reads the manifest to judge.
+// A v1 Pod in JSON. Errors: everything wrong with the options, at once; the values themselves are
+// checked by the manifest reader.
 tl::expected<std::string, std::vector<std::string>> manifest_from_options(const PodOptions& options,
                                                                           const std::string& uid);
 

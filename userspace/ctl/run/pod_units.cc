@@ -19,7 +19,7 @@ std::string unit_of(const Pod& pod, const Container& container) {
                     .container = single ? "" : container.name});
 }
 
-// Where exclusive CPUs are dealt out, who has some is not held back on them.
+// If exclusive CPUs are assigned, a container that has some is not throttled on them.
 Cpus cpus_of(int wanted, const config::Config& config) {
   const bool exclusive_cpus_enabled = config.cpus.mode == config::CpusConfig::Mode::kEnforce &&
                                       config.cpus.policy == config::CpusConfig::Policy::kStatic;

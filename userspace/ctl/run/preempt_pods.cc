@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// systemd kills whoever outlasts his grace; this is for one that cannot die.
+// systemd kills a pod that outlasts its grace; this limit is for one that cannot die.
 constexpr std::chrono::minutes kStopTimeout{5};
 constexpr std::chrono::milliseconds kPollPeriod{50};
 

@@ -21,8 +21,8 @@ struct PreemptedPod {
   QosClass qos = QosClass::kBestEffort;
 };
 
-// Each is said on stderr and in the journal. Error: one could not be stopped, or is still there
-// when its time is long over.
+// Each is reported on stderr and in the journal. Error: one could not be stopped, or still exists
+// long after its time.
 Result<> preempt_pods(const std::vector<PreemptedPod>& pods, const std::string& preemptor,
                       const config::Config& config, const std::filesystem::path& cgroups);
 

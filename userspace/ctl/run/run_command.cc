@@ -107,7 +107,7 @@ OrStatus<Manifest> manifest_of_file(const std::string& file) {
   return manifest;
 }
 
-// Nothing: admitted, and whoever was in the way is gone.
+// Empty: admitted, and the preempted pods are gone.
 std::optional<int> reject_or_preempt(const AdmissionResult& admission, const std::string& name,
                                      const config::Config& config,
                                      const std::filesystem::path& cgroups) {

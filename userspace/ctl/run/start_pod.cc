@@ -23,8 +23,8 @@ namespace {
 
 using Role = Program::Role;
 
-// A name is one pod's at a time: who comes first makes the file. It is locked while open: until all
-// that is in it was started.
+// Only one pod at a time can have a name: the first to create the file. It stays locked until
+// everything in it was started.
 Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path temporary = path.native() + "." + std::to_string(::getpid());
   Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));

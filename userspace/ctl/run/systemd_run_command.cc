@@ -21,8 +21,9 @@ void add_cleanup_of_single_container(const PodUnits& pod, Arguments& arguments) 
   arguments.push_back(exec_stop_post("/bin/systemctl --no-block stop " + pod.slice));
 }
 
-// Who starts the pod holds its manifest locked: a main container's end waits for him; an init
-// container's leaves all to him, who waits for it, unless he is gone.
+// The starter of the pod holds its manifest locked: the end of a main container waits for the lock;
+// an init container leaves the cleanup to the starter, which waits for it, unless the starter is
+// gone.
 constexpr const char* kAfterStart = "if [ -e \"$$0\" ]; then flock \"$$0\" true; fi";
 constexpr const char* kUnlessStarting = "flock --nonblock \"$$0\" true || exit 0";
 

@@ -17,7 +17,7 @@ namespace headroom::ctl {
 enum class Streams : std::uint8_t {
   kPipes,     // our pipes, and it is waited for
   kTerminal,  // a terminal of its own, and it is waited for
-  kNone,      // the journal, and nobody waits
+  kNone,      // to the journal; the command does not wait
 };
 
 // Which of the pod's containers, and its program.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headroom-kube told the API server, in a line of headroomctl status.
+// What headroom-kube has sent to the API server, as a line of headroomctl status.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headroom::ctl {
 
-// `document` is headroomd's status. "" where no API server is told anything.
+// `document` is headroomd's status. "" if no API server is configured.
 std::string api_line(std::string_view document);
 
 }  // namespace headroom::ctl

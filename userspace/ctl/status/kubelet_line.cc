@@ -9,7 +9,7 @@
 namespace headroom::ctl {
 namespace {
 
-// Whoever asks every ten seconds and has not for so long is not there.
+// headroom-kube asks every ten seconds; without an answer for this long it is not running.
 bool is_stale(const Json& kubelet, std::int64_t age) {
   constexpr double kMissedPolls = 3, kDefaultPeriod = 10;
   const Json& period = at(kubelet, {"periodSeconds"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stallers: who waited for memory, and whose fault it was. Pure strings.
+// Tables of waits for memory, by cause. Pure strings.
 #pragma once
 
 #include "ctl/common/status_document.h"
@@ -9,7 +9,7 @@
 
 namespace headroom::ctl {
 
-// "global 1.2s (14)  limit 3m2s (90211)": of all cgroups; "-" where nobody watches.
+// "global 1.2s (14)  limit 3m2s (90211)": the sum of all cgroups; "-" if waits are not watched.
 std::string stall_totals(const Status& status);
 
 // The pods that have waited longest, by cause; "" where none has.

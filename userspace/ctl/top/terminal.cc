@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l", kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H", kEndOfLine = "\x1b[K\r\n", kBelow = "\x1b[J";
 
-// A frame that cannot be written has nobody to see it: the next key or signal ends the view.
+// A frame that cannot be written cannot be seen: the next key or signal ends the view.
 void put(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());

@@ -102,7 +102,7 @@ Result<AuditChunk> read_from(const Open& log, const fs::path& path, Cursor from)
 Cursor end_of(const Open& log) {
   Cursor end{log.inode, log.size};
   while (end.offset > 0 && !ends_a_line(log, end.offset))
-    --end.offset;  // somebody is writing a line
+    --end.offset;  // a line is still being written
   return end;
 }
 

@@ -28,9 +28,9 @@ struct AuditChunk {
 // The most that one call reads: an outage may have left much.
 inline constexpr std::int64_t kMaxReadBytes = 4 << 20;  // bytes
 
-// Without a cursor: from the end of what there is, for what happened before anybody listened was
-// nobody's to tell. A log that was rotated is read to its end first, by its inode, among the files
-// whose names begin as the log's does; one that was cut short is read from its start.
+// Without a cursor it starts at the end of the log: earlier evictions are not reported. A rotated
+// log is first read to its end, found by its inode among the files whose names begin with the
+// log's; a truncated one is read from its start.
 Result<AuditChunk> read_audit_log(const std::filesystem::path& log,
                                   const std::optional<Cursor>& from);
 

@@ -15,7 +15,7 @@
 
 namespace headroom::kube {
 
-// What is told of the node stands in it too: it must be taken back when it is not wanted any more.
+// Includes what was published on the node: it must be removed when it is no longer wanted.
 struct PublishedOnNode {
   bool conditions = false;
   bool taints = false;

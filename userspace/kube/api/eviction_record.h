@@ -10,7 +10,7 @@
 namespace headroom::kube {
 
 struct EvictionRecord {
-  // What upstream's conditions and events tell apart.
+  // The reasons that upstream's conditions and events distinguish.
   enum class Why : std::uint8_t { kThreshold, kLimit, kTaint };
 
   std::string uid;
@@ -24,9 +24,9 @@ struct EvictionRecord {
   friend bool operator==(const EvictionRecord&, const EvictionRecord&) = default;
 };
 
-// Nothing: the line tells of no pod that died. In observe mode nobody did; who vanished or could
-// not be signalled was not evicted; of a part of a pod (a container, a process) the kubelet takes
-// care; and a pod without a name is none of the API server's.
+// Absent: the line is not about a pod that died. In observe mode no pod dies; a pod that vanished
+// or could not be signalled was not evicted; for a part of a pod (a container, a process) the
+// kubelet does the rest; a pod without a name does not exist in the API.
 std::optional<EvictionRecord> parse_eviction(std::string_view line);
 
 }  // namespace headroom::kube

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 constexpr Duration kIdle = seconds(10);  // nothing is due: look all the same, now and then
 constexpr Duration kDaemonCheckPeriod = seconds(20);
-constexpr unsigned kMaxMissedChecks = 3;  // such looks in vain: headroomd does not tell any more
+constexpr unsigned kMaxMissedChecks = 3;  // missed checks after which headroomd counts as stopped
 constexpr mode_t kOwner = 0600;
 
 std::string pod_of(const EvictionRecord& evicted) {
@@ -75,8 +75,8 @@ void EvictionSync::load() {
              options_.state_file.string(), queue.error().what);
 }
 
-// Before and after every step. What cannot be written is still told: twice does no harm, never
-// does.
+// Before and after every step. A failed write does not stop the report: reporting twice is
+// harmless, never reporting is not.
 void EvictionSync::save() {
   std::string text = as_text(queue_);
   if (text == saved_) return;
@@ -117,7 +117,7 @@ bool EvictionSync::read_more() {
 
 void EvictionSync::read_log() {
   if (options_.pending.after == config::ApiConfig::AfterEviction::kNone) {
-    queue_.cursor.reset();  // what happens until it is wanted again is nobody's to tell
+    queue_.cursor.reset();  // evictions until it is wanted again are not reported
     queue_.pending_evictions.clear();
     return;
   }

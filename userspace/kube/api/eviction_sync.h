@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Poster: turns the audit log into requests to the API server, one after the other, on a thread of
-// headroom-kube's own. What is not told yet stands in a file.
+// EvictionSync: turns the audit log into requests to the API server, one after the other, on a
+// thread of headroom-kube. What was not sent yet is kept in a file.
 #pragma once
 
 #include "config/config.h"
@@ -26,7 +26,7 @@ struct EvictionSyncPorts {
   std::function<std::int64_t()> unix_time;   // microseconds
   std::function<double()> chance;            // from [0, 1)
   Exchange exchange;                         // with the API server
-  std::function<bool()> is_headroomd_alive;  // as far as can be told
+  std::function<bool()> is_headroomd_alive;  // as far as is known
   std::function<bool()> stopping;
 };
 
@@ -42,7 +42,8 @@ class EvictionSync {
  public:
   EvictionSync(EvictionSyncOptions options, EvictionSyncPorts world);
 
-  // Reads what is new and tells what is due. How long nothing is due if nothing happens.
+  // Reads what is new and sends what is due. Returns how long nothing will be due if nothing
+  // happens.
   Duration run_once();
 
   nlohmann::ordered_json state() const;

@@ -39,7 +39,7 @@ void FileWaiter::wait(Duration longest) {
   if (::poll(waited.data(), waited.size(), timeout) > 0 && waited[0].revents) drain();
 }
 
-// A directory that was removed or renamed is watched anew when it is there again.
+// A directory that was removed or renamed is watched again when it exists again.
 void FileWaiter::drain() {
   alignas(inotify_event) std::array<char, 4096> buffer;
   for (ssize_t got; (got = ::read(events_.get(), buffer.data(), buffer.size())) > 0;) {

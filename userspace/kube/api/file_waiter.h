@@ -21,7 +21,8 @@ class FileWaiter {
  public:
   explicit FileWaiter(const std::stop_token& stop);
 
-  // The directory of a file: it is renamed, made anew, appended to. Again and again until it works.
+  // Watches the directory of the file, which may be renamed, created again or appended to. Retried
+  // until it works.
   void watch(const std::filesystem::path& file);
 
   // At most `longest`; at most kLookAnyway where something is not watched.

@@ -30,7 +30,7 @@ NodeConditionSync::SyncResult classify_node_response(const Result<HttpResponse>&
 
 }  // namespace
 
-// Something is to be told, or to be taken back.
+// Something has to be published, or removed.
 bool NodeConditionSync::wanted(bool enabled, bool left_behind) const {
   return enabled ? conditions_.has_value() : left_behind;
 }
@@ -42,7 +42,7 @@ std::optional<NodeConditions> NodeConditionSync::desired(bool enabled) const {
 bool NodeConditionSync::is_due(const Part& part, bool enabled, bool left_behind,
                                Instant now) const {
   if (!wanted(enabled, left_behind)) return false;
-  // What changed is told at once, unless the last attempt failed.
+  // A change is sent at once, unless the last attempt failed.
   const bool news = part.failures == 0 && (!part.settled || part.sent != desired(enabled));
   return news || part.next <= now;
 }
@@ -95,7 +95,7 @@ NodeConditionSync::SyncResult NodeConditionSync::run_once(Instant now, const std
   const auto take = [&](Part& part, bool enabled, bool& left_behind, Duration again,
                         SyncResult result) {
     record_response(part, result, enabled, again, now, chance);
-    // From the first attempt on it may be there, whatever was heard of it.
+    // After the first attempt it may exist on the server, whatever the response was.
     left_behind = enabled || result.response_class != ResponseClass::kDone;
     if (all.response_class == ResponseClass::kDone) all = result;
     all.any = true;

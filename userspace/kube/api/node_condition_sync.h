@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeTeller: keeps the node's conditions and taints in the API as headroomd has them: told when
-// they change, and every few minutes that they still hold.
+// NodeConditionSync: keeps the node's conditions and taints in the API equal to headroomd's: sent
+// when they change, and every few minutes as a heartbeat.
 #pragma once
 
 #include "kube/api/eviction_queue.h"
@@ -19,7 +19,7 @@ namespace headroom::kube {
 
 // The kubelet's nodeStatusReportFrequency: what nothing changes in is written this seldom.
 inline constexpr Duration kHeartbeat = std::chrono::minutes(5);
-// Taints are read this often: whoever wrote the list meanwhile may have left ours out.
+// How often taints are read: another writer of the list may have dropped ours.
 inline constexpr Duration kTaintsRecheckPeriod = std::chrono::minutes(1);
 
 // One request and its answer.
@@ -32,11 +32,11 @@ class NodeConditionSync {
     bool conditions = false;
     bool taints = false;
   };
-  // `told`: what former lives left in the API.
+  // `published`: what earlier processes left in the API.
   NodeConditionSync(Options options, PublishedOnNode published)
       : options_(std::move(options)), published_(published) {}
 
-  // As headroomd has them now. Nothing is told before it is known.
+  // headroomd's current conditions. Nothing is sent before they are known.
   void adopt(const NodeConditions& conditions) { conditions_ = conditions; }
 
   // When turn() has something to do; nothing: never, as it is.

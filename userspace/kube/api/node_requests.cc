@@ -78,8 +78,7 @@ Json wanted_taints(const Json& there, const std::optional<NodeConditions>& condi
   return wanted;
 }
 
-// Ours have a timeAdded that the server put there, or an order of another's: what counts is who is
-// there.
+// Ours may have a timeAdded set by the server, or another order: only the set of taints counts.
 bool same_taints(const Json& there, const Json& wanted) {
   const auto keys = [](const Json& taints) {
     std::array<bool, kConditions> found{};
@@ -144,7 +143,7 @@ HttpRequest conditions_apply(const std::string& node_name,
     list.push_back(condition_json(i, (*conditions)[i], heartbeat));
   Json node{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", node_name}}}};
   if (!list.empty()) node["status"] = {{"conditions", std::move(list)}};
-  // Forced: of these types nobody else has a say.
+  // Forced: these condition types have no other owner.
   return {.method = "PATCH",
           .path = node_path(node_name) + "/status?fieldManager=" + std::string(kManager) +
                   "&force=true",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node requests: what the API server is sent about the node itself. Pure.
+// Node requests: the requests to the API server about the node itself. Pure.
 //
-// Conditions are of types of our own, HeadroomMemoryPressure and so on: a kubelet writes its own
-// MemoryPressure with every status, from its own reading, and would undo ours within seconds; what
-// it does not know it leaves alone. They are sent by server-side apply: of the list of conditions,
-// a map by type, we own ours and nobody else's.
+// The conditions have types of their own, HeadroomMemoryPressure and so on: a kubelet writes its
+// own MemoryPressure with every status, from its own reading, and would overwrite ours within
+// seconds; types that it does not know it leaves alone. They are sent by server-side apply: in the
+// list of conditions, a map by type, headroom owns only its own.
 //
-// Taints are a list that has one owner as a whole (listType=atomic), so apply would take those of
-// everybody else: they are read, changed and written back under the resource version they had, as
-// the node controllers do. Their keys are ours too: node.kubernetes.io/memory-pressure is taken off
-// a node whose kubelet reports no pressure.
+// Taints are a list with one owner as a whole (listType=atomic), so apply would remove those of all
+// others: they are read, changed and written back with their resource version, as the node
+// controllers do. Their keys are our own too: node.kubernetes.io/memory-pressure is removed from a
+// node whose kubelet reports no pressure.
 #pragma once
 
 #include "kube/http_client.h"
@@ -25,7 +25,7 @@
 namespace headroom::kube {
 
 struct NodeCondition {
-  std::optional<bool> holds;  // nothing: headroomd does not tell
+  std::optional<bool> holds;  // absent: headroomd does not report
   std::string since;          // RFC 3339
   friend bool operator==(const NodeCondition&, const NodeCondition&) = default;
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posting: what the API server is to be told of one pod that was evicted, and how far that got.
+// PendingEviction: what is to be sent to the API server about one evicted pod, and how far that
+// got.
 //
-// Pure: what to ask next, and what an answer means, are functions of the posting, the terms and the
-// time. Every request may be sent twice and has one effect: the pod is named by its uid, the Event
-// by the eviction. So a crash between an answer and its being written down does no harm.
+// Pure: the next request, and the meaning of a response, are functions of the pending eviction, the
+// options and the time. Every request may be sent twice and has one effect: the pod is named by its
+// uid, the Event by the eviction. So a crash between a response and its recording does no harm.
 #pragma once
 
 #include "config/kubernetes_config.h"
@@ -50,9 +51,9 @@ struct StepState {
 
 struct PendingEviction {
   EvictionRecord evicted;   // the latest
-  std::string first_time;   // and when the first was, of several that were not told yet
+  std::string first_time;   // and the time of the first, of several that were not sent yet
   std::string first_stamp;  // the Event is named by it
-  unsigned count = 1;       // how often the pod was evicted: a kubelet restarts it until told
+  unsigned count = 1;       // how often the pod was evicted: a kubelet restarts it until it knows
   std::array<StepState, kSteps> steps;
   bool event_made = false;
   // Something contradicted us about the pod: is it still the one that was evicted?
@@ -65,14 +66,14 @@ struct PendingEviction {
 };
 
 PendingEviction pending_from(EvictionRecord evicted);
-// It was evicted once more before all was told: all is told again, with one Event for both.
+// The pod was evicted again before everything was sent: all is sent again, with one Event for both.
 void merge_repeated_eviction(PendingEviction& pending, EvictionRecord evicted);
 
 bool wanted(Step step, const PendingEvictionOptions& options);
 bool finished(const PendingEviction& pending, const PendingEvictionOptions& options);
 
-// The step to take now; nothing when it is to wait, or finished. A status that fails holds up the
-// act for a while only: that the pod is replaced matters more than what is said of it.
+// The next step; absent if it is to wait, or finished. A failing status update delays the deletion
+// only for a while: replacing the pod matters more than its status.
 std::optional<Step> next_step(const PendingEviction& pending, const PendingEvictionOptions& options,
                               Instant now);
 inline constexpr unsigned kMaxStatusFailures = 4;  // failures of the status that the act waits for
@@ -87,7 +88,7 @@ enum class ResponseClass : std::uint8_t {
   kDone,
   kGone,         // the pod is not there any more: nothing is left to be done about it
   kRetry,        // this did not work out: later
-  kRefused,      // and will not until somebody helps
+  kRefused,      // and will be refused until an operator changes something
   kServerError,  // the server itself is in trouble, or we are with it: leave it alone as a whole
 };
 inline constexpr std::size_t kResponseClasses = 5;

@@ -26,8 +26,8 @@ HttpRequest request_with_body(std::string method, std::string path, std::string_
           .body = to_json_text(body)};
 }
 
-// A pod over limits of its own has no such condition, as in the kubelet; who leaves for a taint has
-// that of upstream's taint eviction.
+// A pod over limits of its own has no such condition, as in the kubelet; a pod evicted for a taint
+// has that of upstream's taint eviction.
 Json disruption(const EvictionRecord& evicted) {
   if (evicted.why == EvictionRecord::Why::kLimit) return nullptr;
   const bool taint = evicted.why == EvictionRecord::Why::kTaint;

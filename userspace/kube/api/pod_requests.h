@@ -17,7 +17,7 @@ inline constexpr std::string_view kManager = "headroom";
 // touched.
 HttpRequest pod_status_patch(const PendingEviction& pending);
 
-// POST .../eviction, which heeds disruption budgets; policy/v1, or v1beta1 where that is unknown.
+// POST .../eviction, which respects disruption budgets; policy/v1, or v1beta1 if that is unknown.
 HttpRequest pod_eviction(const PendingEviction& pending);
 
 HttpRequest pod_deletion(const PendingEviction& pending);
@@ -33,7 +33,7 @@ HttpRequest pod_get(const PendingEviction& pending);
 HttpRequest event_creation(const PendingEviction& pending, const PendingEvictionOptions& options);
 HttpRequest event_patch(const PendingEviction& pending);
 
-// "/api/v1/namespaces/default/pods/web"; what a manifest of somebody's has for a name is escaped.
+// "/api/v1/namespaces/default/pods/web"; a name that comes from a hand-written manifest is escaped.
 std::string pod_path(const EvictionRecord& evicted);
 // Of one segment of a path.
 std::string escaped(std::string_view segment);

@@ -12,7 +12,7 @@ namespace headroom::kube {
 
 inline constexpr Duration kFirstWait = std::chrono::milliseconds(250);
 inline constexpr Duration kMaxWait = std::chrono::seconds(10);
-// What is refused will be refused again, until somebody changes a role or a version.
+// A refused request will be refused again until a role or a version changes.
 inline constexpr Duration kRefusedRetryWait = std::chrono::minutes(1);
 inline constexpr Duration kMaxRetryAfter = std::chrono::minutes(10);  // of what a server may ask
 

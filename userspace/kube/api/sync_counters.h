@@ -19,7 +19,7 @@ struct SyncCounters {
   std::uint64_t gone = 0;      // of them, those whose pod was gone before it was evicted or deleted
   std::array<std::uint64_t, kSteps> done{};  // by step
   std::array<std::uint64_t, kResponseClasses>
-      response_class{};         // of all requests, by what was heard
+      response_class{};         // of all requests, by the class of the response
   std::uint64_t unwritten = 0;  // times the state could not be written
   // From the decision to evict until the API server had it all.
   double delay_sum = 0, delay_most = 0;  // seconds

@@ -9,10 +9,10 @@
 
 namespace headroom::kube {
 
-// From the answer of /configz, {"kubeletconfig": {...}}, a KubeletConfiguration with those keys
-// that headroom heeds. The others are left out: a kubelet newer than we are has keys we would
-// refuse. registerWithTaints is, too: which taints a registered node has, the API server knows, and
-// one that was taken off it since must not evict anybody.
+// Makes a KubeletConfiguration, with the keys that headroom uses, from the answer of /configz,
+// {"kubeletconfig": {...}}. The others are left out: a newer kubelet has keys that would be
+// refused. So is registerWithTaints: the API server knows which taints a registered node has, and
+// one that was removed since must not evict a pod.
 Result<std::string> configuration_from(std::string_view configz);
 
 }  // namespace headroom::kube

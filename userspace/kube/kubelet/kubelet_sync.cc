@@ -33,7 +33,7 @@
 namespace headroom::kube {
 namespace {
 
-// A kubelet's configuration changes when it is started anew; its pods tell of that sooner.
+// A kubelet's configuration changes only when it restarts; its pods show that sooner.
 constexpr std::chrono::minutes kConfigzPeriod{1};
 constexpr std::chrono::milliseconds kLongestPoll{60'000};
 
@@ -153,7 +153,7 @@ class KubeletSync {
     return {};
   }
 
-  // Each trouble is said once, however long it lasts.
+  // Each error is logged once, however long it lasts.
   void record_poll(const Result<>& polled) {
     if (polled) {
       if (failures_ > 0)

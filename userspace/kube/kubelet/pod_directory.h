@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodDirectory: a directory with one file for each pod, which headroomd watches.
 //
-// A file is written only when it says something else: each write makes headroomd read it. What an
-// earlier run left is taken over, so a restart writes nothing and forgets nobody.
+// A file is written only when its content differs: each write makes headroomd read it. The files of
+// an earlier run are taken over, so a restart writes nothing and forgets no pod.
 #pragma once
 
 #include <headroom/result.h>
@@ -26,7 +26,7 @@ class PodDirectory {
     std::size_t removed = 0;
     std::vector<Error> failed;  // these are tried again the next time
   };
-  // uid → the text of its file; those of everybody else go.
+  // uid → the text of its file; files of other pods are removed.
   Changes sync(const std::map<std::string, std::string>& pods);
 
   std::size_t size() const { return hashes_.size(); }

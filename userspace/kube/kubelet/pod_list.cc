@@ -84,7 +84,7 @@ std::string text(const Json& json, const char* name) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-// A volume's kind and size are heeded, not which secret or claim it is.
+// The kind and size of a volume are used, its secret or claim is not.
 void trim_volumes(Json& spec) {
   if (!spec.is_object() || !spec.contains("volumes")) return;
   for (Json& volume : spec["volumes"]) {
@@ -137,7 +137,7 @@ bool cut_to_limit(Json& metadata, const char* name) {
   return !surplus.empty();
 }
 
-// A Deployment's and a Job's may be let be: only a DaemonSet's pods are told apart.
+// The owners of a Deployment's or a Job's pods are not used: only a DaemonSet's pods differ.
 void trim_owners(Json& metadata) {
   if (!metadata.is_object() || !metadata.contains("ownerReferences")) return;
   for (Json& owner : metadata["ownerReferences"])

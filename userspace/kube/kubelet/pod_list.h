@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodList: what the kubelet's /pods answered, as the files headroomd reads.
+// PodList: the answer of the kubelet's /pods, as the files that headroomd reads.
 //
-// A pod is cut down to what headroomd heeds: it reads faster, holds no environment with its
-// secrets, and its file changes only when something did that matters (a kubelet's statuses change
-// with every probe).
+// A pod is reduced to what headroomd uses: it is read faster, holds no environment with its
+// secrets, and its file changes only when something relevant did (a kubelet's statuses change with
+// every probe).
 #pragma once
 
 #include <headroom/result.h>

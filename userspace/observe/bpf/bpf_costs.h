@@ -22,8 +22,8 @@ class BpfCosts {
   // The programs that are loaded now.
   static BpfCosts of_this_process();
 
-  // Those of them that still are, and have run since counting began: none while nobody counts. Any
-  // thread.
+  // Those that are still loaded and have run since counting began; none while counting is off. On
+  // any thread.
   std::vector<BpfCost> read() const;
 
  private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks: a skeleton's programs, loaded and attached as far as this kernel goes along.
+// BpfLoader: loads and attaches a skeleton's programs as far as this kernel allows.
 //
-// A program can be missing its hook (the kernel has no such function or tracepoint) or be refused
-// by the verifier. Either costs what that program observes and is said; the rest is loaded without
-// it.
+// A program's hook may be missing (no such function or tracepoint) or the verifier may refuse it.
+// Either costs what that program observes, and is logged; the rest is loaded without it.
 #pragma once
 
 #include "observe/bpf/libbpf_log.h"

@@ -144,7 +144,8 @@ Result<> BpfSweep::read_pass() {
 
 Result<std::span<const hr_record>> BpfSweep::sweep() {
   hr_sweep_pass& pass = program_->bss->pass;
-  // The first pass tells whether the program flushes memory.stat itself; a flush too many then.
+  // The first sweep shows whether the program flushes memory.stat itself; until then it is flushed
+  // here too.
   if (memory_stat_ && !(pass.flushed & HR_MEMORY_STAT)) {
     std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it
     (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);

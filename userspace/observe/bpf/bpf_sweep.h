@@ -52,8 +52,8 @@ class BpfSweep final : public CgroupSource {
   // From the next sweep on a cgroup at rest is read whole in one of so many sweeps only, a power of
   // two; in the others its record stays as it is. 1, as at open: every cgroup whole in every sweep.
   void idle_read_period(std::uint32_t sweeps) { idle_mask_ = sweeps - 1; }
-  // At rest is who took no CPU time; closely, whose usage, working set and waits are as they were
-  // besides. As at open, closely.
+  // A cgroup sleeps if it used no CPU time; with `compare_usage`, only if its usage, working set
+  // and waits are unchanged too. On after open.
   void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
   // How many cgroups the last sweep left as they were.
   std::uint32_t idle_skipped() const { return last_.idle_skipped; }
@@ -94,7 +94,7 @@ class BpfSweep final : public CgroupSource {
   std::uint32_t groups_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint64_t lost_ = 0;
-  std::uint32_t idle_mask_ = 0;  // the bits of a running number that tell whose turn it is
+  std::uint32_t idle_mask_ = 0;  // the bits of a running number that select whose turn it is
   bool compare_usage_ = true;
   bool same_ = false;
   hr_sweep_pass last_{};

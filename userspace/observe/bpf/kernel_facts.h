@@ -27,8 +27,8 @@ struct KernelFacts {
   }
 };
 
-// A kernel without BTF gives facts that know nothing. `use_tables` false: as if they were hidden.
-// `log` is told what libbpf would print; without one nobody is.
+// On a kernel without BTF every fact is unknown. `use_tables` false: as if the tables were hidden.
+// `log` gets the lines that libbpf would print; without it they are dropped.
 KernelFacts kernel_facts(bool use_tables = true, LogLine log = {});
 
 }  // namespace headroom::observe

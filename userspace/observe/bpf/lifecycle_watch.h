@@ -38,8 +38,8 @@ class LifecycleWatch {
   // Hands over what is there, on this thread; how many events. Never waits.
   std::size_t drain();
 
-  // Before its processes are killed: their exits are then told. False, and counted, where too many
-  // are dying at once. Allocates nothing.
+  // Call it before the cgroup's processes are killed: their exits are then reported. Returns false,
+  // and counts it, if too many cgroups are watched. Allocates nothing.
   bool watch_exits(CgroupId killed);
   void forget_exits(CgroupId killed);
 

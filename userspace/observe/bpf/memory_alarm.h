@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryAlarm: somebody who watches the node's working set while we sleep.
+// MemoryAlarm: watches the node's working set while the loop sleeps.
 #pragma once
 
 #include <headroom/units.h>

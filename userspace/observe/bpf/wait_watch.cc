@@ -68,7 +68,7 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
     config.stall_source = options.reclaim_only ? HR_STALL_SOURCE_RECLAIM : HR_STALL_SOURCE_MEMSTALL;
     if (const int error = bpf_map__set_max_entries(Program::map(*program), options.capacity); error)
       return errno_failure("size the map", -error);
-    // Each CPU keeps some for itself, so that nobody is dropped in the middle of a wait.
+    // Each CPU keeps some entries for itself, so that no wait is dropped half-way.
     const auto in_flight =
         std::max(8192u, 256u * static_cast<unsigned>(libbpf_num_possible_cpus()));
     if (const int error = bpf_map__set_max_entries(program->maps.waiting, in_flight); error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaitWatch: a BPF program that keeps what cgroups wait for, and its readings: the node's through a
-// mapping, the cgroups' in one batch, so that neither costs a system call per cgroup, and none at
-// all while nobody waits.
+// WaitWatch: a BPF program that records what cgroups wait for, and its readings: the node's through
+// a mapping, the cgroups' in one batch, so that neither costs a system call per cgroup, and none at
+// all while nothing waits.
 #pragma once
 
 #include "observe/bpf/bpf_loader.h"
@@ -50,7 +50,7 @@ class WaitWatch {
   Result<ByCgroup<Value>> read();
   // All together, as of now, for no more than a look into memory.
   const Value& node() const { return *parts_.node; }
-  // Waits that were not charged for want of room.
+  // Waits that were not charged because the map was full.
   std::uint64_t lost() const { return parts_.losses->map; }
   // Programs that are not at work, and what the others observe instead.
   const std::vector<SkippedProgram>& skipped_programs() const { return parts_.skipped_programs; }

@@ -61,8 +61,8 @@ struct Wanted {
   hr_u64* field;
 };
 
-// Fills the fields whose keys the text has; the rest stay as they are. `wanted` is in the kernel's
-// own order, so that what is looked for is nearly always what comes next.
+// Fills the fields whose keys the text has; the others stay as they are. `wanted` is in the
+// kernel's own order, so the next key is nearly always the next field.
 template <std::size_t N>
 void parse_keys(std::string_view text, const Wanted (&wanted)[N]) {
   std::size_t next = 0, found = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inventory: which directory each cgroup id is, held open.
+// CgroupInventory: the directory of each cgroup id, held open.
 //
-// A sweep tells ids; acting needs a directory, and a path can come to mean another cgroup. So the
+// A sweep returns ids; acting needs a directory, and a path can come to mean another cgroup. So the
 // descriptor is resolved once from the id (open_by_handle_at) and its path read back from it; known
-// ids cost nothing on later updates, and a gone id is dropped with its descriptor.
+// ids cost nothing on later updates, and a removed id is dropped with its descriptor.
 #pragma once
 
 #include "base/fd.h"
@@ -26,8 +26,9 @@ struct KnownCgroup {
   CgroupId parent;   // 0 for the root
   std::string path;  // from the cgroup root: "/kubepods.slice/…"; "/" for the root itself
   Fd directory;      // O_PATH | O_DIRECTORY
-  // When it was made, by its directory's times, in nanoseconds of wall time; HR_UNKNOWN: not told.
-  // The kernel dates a directory when it is first looked up, so an idle one may seem younger.
+  // Creation time by the directory's timestamps, in nanoseconds of wall time; HR_UNKNOWN: not
+  // available. The kernel dates a directory when it is first looked up, so an idle one may seem
+  // younger.
   std::uint64_t started_ns = HR_UNKNOWN;
 };
 

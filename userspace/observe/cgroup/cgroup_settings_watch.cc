@@ -10,7 +10,7 @@
 namespace headroom::observe {
 namespace {
 
-// The kernel itself touches *.events, and who runs processes cgroup.procs.
+// The kernel itself changes *.events, and the start of a process changes cgroup.procs.
 bool is_setting(std::string_view file) {
   constexpr std::array<std::string_view, 7> kEnds{".weight", ".max",  ".min",  ".low",
                                                   ".high",   ".cpus", ".group"};

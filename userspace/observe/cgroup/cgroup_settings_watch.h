@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KnobWatch: told, through inotify, when somebody writes a knob of a watched cgroup, or removes it.
+// CgroupSettingsWatch: reports, through inotify, writes to a setting of a watched cgroup, and its
+// removal.
 #pragma once
 
 #include "base/fd.h"
@@ -14,7 +15,7 @@ class CgroupSettingsWatch {
  public:
   explicit CgroupSettingsWatch(std::filesystem::path root);
 
-  int descriptor() const { return inotify_.get(); }  // -1: no inotify, nothing is told
+  int descriptor() const { return inotify_.get(); }  // -1: no inotify, nothing is reported
   // From now on, or from when it is there and this is called again. Cheap if it is watched.
   void watch(const std::string& path);
   // Takes what has happened; true if a knob was written or a cgroup went.

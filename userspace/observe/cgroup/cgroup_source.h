@@ -32,13 +32,14 @@ class CgroupSource {
   virtual ChangeStamps change_stamps() const { return {}; }
   // The last sweep() found the cgroups of the one before, in the same order.
   virtual bool same_cgroups() const { return false; }
-  // From now on: nobody is passed over of whom what ranking uses has changed. As a source is at
-  // first, unless it says otherwise.
+  // From now on no cgroup is skipped if a value that ranking uses has changed. On at first, unless
+  // the source says otherwise.
   virtual void set_compare_usage(bool) {}
 
   virtual std::uint32_t groups() const = 0;   // hr_group bits this source tries to fill
   virtual std::string_view name() const = 0;  // "bpf", "files" or "hybrid"
-  virtual std::uint64_t lost() const = 0;     // cgroups left out for want of room, since open
+  // cgroups left out because the buffer was full, since open
+  virtual std::uint64_t lost() const = 0;
 };
 
 }  // namespace headroom::observe

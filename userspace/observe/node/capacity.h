@@ -19,7 +19,7 @@ std::optional<std::int64_t> online_cpus(const std::filesystem::path& sys = "/sys
 // Those there can be, online or not; empty: not known.
 CpuSet possible_cpus(const std::filesystem::path& sys = "/sys");
 
-// NUMA nodes there can be, the highest number and one; one where the kernel tells nothing of them.
+// The number of possible NUMA nodes: the highest number plus one; one if the kernel reports none.
 std::uint32_t possible_nodes(const std::filesystem::path& sys = "/sys");
 
 // Page size → bytes set aside, of every size this kernel offers.

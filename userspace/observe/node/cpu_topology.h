@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology reader: this machine's CPUs as sysfs tells of them, and what hangs on which NUMA node.
+// Reads this machine's CPU topology from sysfs, and which devices belong to which NUMA node.
 //
-// Odd machines are read as well as they can be: without node directories all CPUs are on node 0,
-// without an L3 the socket stands for it, a CPU that tells nothing of itself is a core of its own.
+// Unusual machines are read as well as possible: without node directories all CPUs are on node 0,
+// without an L3 cache the socket stands for it, and a CPU without topology is a core of its own.
 #pragma once
 
 #include <headroom/cpuset.h>

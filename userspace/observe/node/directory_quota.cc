@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory's usage from its project quota: the filesystem keeps the sum, nobody walks.
+// A directory's usage from its project quota: the filesystem keeps the sum, so no tree is walked.
 #include "base/fd.h"
 #include "observe/node/directory_size.h"
 

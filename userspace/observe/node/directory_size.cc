@@ -102,7 +102,7 @@ class Walk {
     if (stop_.stop_requested()) return failure("stopped", ECANCELED);
     using namespace std::chrono;
     const auto due = began_ + nanoseconds(seen_ * 1'000'000'000 / rate_.entries_per_second);
-    // In slices, so that a stop is heard.
+    // In slices, so that a stop request is noticed.
     while (steady_clock::now() < due && !stop_.stop_requested())
       std::this_thread::sleep_for(
           std::min<nanoseconds>(milliseconds(50), due - steady_clock::now()));

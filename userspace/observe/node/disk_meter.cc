@@ -22,7 +22,8 @@ constexpr Duration kUrgentPeriod = seconds(2);
 constexpr Duration kTick = milliseconds(500);
 constexpr WalkRate kUrgentRate{1'000'000};
 
-// Nobody's disk or CPU is taken for the sake of a number. 1: the calling thread; class 3: idle.
+// A measurement must not take disk time or CPU from any workload. 1: the calling thread; class 3:
+// idle.
 void lower_priority() {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);
   ::syscall(SYS_ioprio_set, 1, 0, 3 << 13);
@@ -93,7 +94,7 @@ class PodMeasurement {
     usage_.volumes.push_back(std::move(entry));
   }
 
-  // Of a pod nobody described, the emptyDirs are those that are there.
+  // For a pod without a manifest, the emptyDirs are those that exist.
   void undeclared_volumes() {
     Volume any;
     any.kind = Volume::Kind::kEmptyDir;
@@ -129,7 +130,7 @@ DiskUsage measure(const DiskTarget& target, WritableLayers& layers, const DiskMe
 DiskMeter::DiskMeter(DiskMeterOptions options)
     : options_(std::move(options)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-// Who is gone is forgotten, and who is described anew is measured anew.
+// Pods that are gone are forgotten; pods that are described anew are measured again.
 void DiskMeter::set_targets(std::vector<DiskTarget> targets) {
   const std::lock_guard lock(mutex_);
   std::unordered_map<std::uint64_t, const QueueEntry*> before;
@@ -185,7 +186,8 @@ Duration DiskMeter::time_until_due(Instant at) const {
   return due ? std::max<Duration>(*due - at, kTick) : options_.period;
 }
 
-// To the end of the queue. One described anew meanwhile has yet to be measured.
+// Moves it to the end of the queue, unless it was described anew meanwhile: then it is still to be
+// measured.
 void DiskMeter::set_measured(const DiskTarget& target, Instant measured) {
   const auto place = std::find_if(queue_.begin(), queue_.end(), [&](const QueueEntry& each) {
     return each.target.cgroup == target.cgroup && each.target.pod == target.pod;

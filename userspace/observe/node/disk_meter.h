@@ -40,7 +40,7 @@ struct DiskMeterOptions {
   Instant (*clock)() = now;
 };
 
-// One pod's parts, each measured anew. A part that cannot be measured is unknown and counted.
+// Measures each part of one pod. A part that cannot be measured is unknown and counted.
 DiskUsage measure(const DiskTarget& target, WritableLayers& layers, const DiskMeterOptions& options,
                   WalkRate rate, const std::stop_token& stop, std::atomic<std::uint64_t>& failed);
 
@@ -55,10 +55,10 @@ class DiskMeter {
 
   // The pods there are from now on; new ones are measured first.
   void set_targets(std::vector<DiskTarget> targets);
-  // Again at once, and faster: somebody is filling a disk. Holds for a few seconds.
+  // Measures again at once, and faster, because a disk is filling. Holds for a few seconds.
   void measure_urgently();
-  // Measured since the last call; who was measured twice is there twice, the latter last. Costs
-  // nothing while there is nothing.
+  // The measurements since the last call; a pod measured twice is listed twice, the latest last.
+  // Costs nothing if there are none.
   std::vector<Measured> take();
 
   // Parts of pods that could not be measured, since the start.
@@ -83,7 +83,7 @@ class DiskMeter {
   std::atomic<bool> has_results_{false};
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  // The rest is guarded too. Whoever was never measured comes first, then who was longest ago.
+  // Guarded too. Pods never measured come first, then those measured longest ago.
   std::list<QueueEntry> queue_;
   std::vector<Measured> results_;
   Instant urgent_until_;

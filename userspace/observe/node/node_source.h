@@ -24,7 +24,8 @@ class NodeSource {
     std::filesystem::path nodefs = "/";                 // any path on the filesystem
     std::optional<std::filesystem::path> imagefs = {};  // absent: no observation
     std::optional<std::filesystem::path> containerfs = {};
-    // Preallocated huge pages are nobody's headroom; the kubelet takes them off since 1.36.
+    // Preallocated huge pages cannot be used by other memory; the kubelet subtracts them since
+    // 1.36.
     bool without_hugepages = true;
     Instant (*clock)() = now;
   };

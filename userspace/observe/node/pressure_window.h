@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PressureWindow: how much of the last moment was lost to the node's own shortage of memory, from
-// totals that only grow. Averages that decay would still tell of pressure long after it is over.
+// PressureWindow: how much of the last moments was lost to the node's own shortage of memory, from
+// totals that only grow. Decaying averages would still report pressure long after it is over.
 #pragma once
 
 #include <headroom/snapshot.h>
@@ -21,9 +21,9 @@ class PressureWindow {
 
   explicit PressureWindow(Duration window, std::int64_t cpus) : window_(window), cpus_(cpus) {}
 
-  // `node` is null where nobody watches: then nothing is known, and what was is forgotten.
-  // Otherwise the time tasks waited for memory because the node was short of it, over at least the
-  // window, as a part of what its CPUs had; absent until a window has passed.
+  // `node` is null if waits are not watched: then the result is unknown, and the past is dropped.
+  // Otherwise the time that tasks waited for memory because the node was short of it, over at least
+  // the window, as a share of its CPUs' time; absent until a window has passed.
   std::optional<Observation> add(Instant at, const hr_stalls* node);
 
  private:

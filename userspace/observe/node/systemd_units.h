@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// systemd's services whose names match a pattern, and how they stand.
+// systemd's services whose names match a pattern, and their states.
 #pragma once
 
 #include <headroom/result.h>

@@ -21,13 +21,13 @@ std::optional<std::string> upper_directory(std::string_view mountinfo);
 // same answer a few times is asked seldom.
 class WritableLayers {
  public:
-  // Of the containers whose cgroups' directories are given, in that order, each layer once. Nothing
-  // where its processes share the host's root.
+  // The writable layers of the containers whose cgroup directories are given, in that order, each
+  // once. Empty if their processes share the host's root.
   std::vector<std::string> of(const std::vector<std::string>& cgroups);
 
  private:
-  // Asked in every call until the answer has been the same so often (to where nobody is somebody
-  // may yet come), then in one call of so many.
+  // A cgroup is asked in every call until the answer was the same this many times (fewer if it has
+  // no process, since one may still start), then in one call of kSettledReadPeriod.
   static constexpr unsigned kSettled = 1, kSettledEmpty = 2, kSettledReadPeriod = 8;
 
   // Which mount a process has for a root.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusetWatch: readable when cgroups come and go where CPUs are dealt out, or somebody writes a
-// cpuset.cpus.
+// CpusetWatch: readable when cgroups are created or removed where CPUs are assigned, or when a
+// cpuset.cpus is written.
 #pragma once
 
 #include "base/fd.h"

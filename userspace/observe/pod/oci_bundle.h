@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// find_container: who a container is, as its runtime wrote down when it made it.
+// find_container(): the identity of a container, as its runtime recorded it.
 //
-// A cgroup named cri-containerd-<id>.scope tells an id alone. containerd and CRI-O keep the OCI
-// configuration of what runs, whose annotations name the pod and the container; docker keeps a
-// description of its own.
+// A cgroup named cri-containerd-<id>.scope contains only an id. containerd and CRI-O keep the OCI
+// configuration of running containers, whose annotations name the pod and the container; docker
+// keeps a description of its own.
 #pragma once
 
 #include <headroom/container.h>

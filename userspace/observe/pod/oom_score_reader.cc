@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kGuaranteed = -997, kPause = -998;
 
-// The beginning, if it is longer: some hundred processes, of which any one tells.
+// Only the beginning of a long list: some hundred processes, any of which will do.
 std::string_view read_text(int directory, const char* file, std::array<char, 4096>& buffer) {
   const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
   if (!fd) return {};

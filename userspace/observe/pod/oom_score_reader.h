@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the oom_score_adj of its processes tells of a pod that is not described yet.
+// What the oom_score_adj of its processes reveals about a pod that is not described yet.
 #pragma once
 
 #include "observe/cgroup/cgroup_inventory.h"

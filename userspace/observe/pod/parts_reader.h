@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PartsReader: what is inside the pods that may be taken in part, or may be stuck at a limit: their
-// containers, the cgroups that die as one, the largest process.
+// PartsReader: reads the insides of pods that may be evicted in part, or may be stuck at a limit:
+// their containers, the cgroups that die as one, the largest process.
 //
-// Of pods nobody asks this about nothing is read. Records and waits come from the pass; what it
-// does not have is read from files: memory.oom.group now and then, and of pods that are taken by
-// the process cgroup.procs and /proc, so that who asks for it bears the cost.
+// For other pods nothing is read. Records and waits come from the sweep; the rest comes from files:
+// memory.oom.group now and then, and cgroup.procs and /proc for pods that are evicted by process,
+// so that only configurations that ask for it pay for it.
 #pragma once
 
 #include "observe/cgroup/cgroup_inventory.h"
@@ -41,7 +41,7 @@ class PartsReader {
 
   struct PartsOptions {
     EvictionUnit unit = EvictionUnit::kPod;  // of pods that do not say
-    bool limits = false;                     // who is stuck at his is asked
+    bool limits = false;                     // which containers are stuck at their limits
     friend bool operator==(const PartsOptions&, const PartsOptions&) = default;
   };
 
@@ -53,7 +53,7 @@ class PartsReader {
   // The set of cgroups or of pods is another.
   void set_targets(std::span<const PodReading> pods, const CgroupInventory& inventory,
                    PodRegistry& registry);
-  // This pass: what retarget() told the registry of is current afterwards.
+  // Reads for this sweep; the parts that retarget() gave to the registry are current afterwards.
   void read(Instant at, const RecordOf& record_of, const Waits& waits);
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodLayout: which cgroups are pods and which are containers, told by their paths alone.
+// PodCgroupPath: which cgroups are pods and which are containers, by their paths alone.
 //
 // The kubelet nests them as root / QoS tier / pod / container and spells the names in one of two
 // ways, by its cgroup driver:
-//   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
-//   cgroupfs  /kubepods/burstable/pod<uid>
+// systemd: /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
+// cgroupfs: /kubepods/burstable/pod<uid>
 // Guaranteed pods have no tier. Under systemd a dash separates slices, so those of the uid become
 // underscores.
 #pragma once
@@ -58,7 +58,7 @@ class PodCgroupParser {
   std::vector<Root> roots_;
 };
 
-// "crio-conmon-<id>.scope": who watches over a container, and is none.
+// "crio-conmon-<id>.scope": the monitor of a container, and no container.
 bool is_conmon(std::string_view name);
 
 // Forms the kubelet gives: a UUID, or the 32 hexadecimal digits of a static pod.

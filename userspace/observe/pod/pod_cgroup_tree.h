@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodTree: the cgroups below the pods' cgroup as far as CPUs are dealt out by them, and what each
-// may run on.
+// PodCgroupTree: the cgroups below the pods' cgroup for which CPUs are set, and the CPUs of each.
 //
-// Guaranteed pods are directly below the root and each has CPUs of its own to be told; everything
-// else there (the tiers, and whatever else) shares, and what is inside it follows.
+// Guaranteed pods are directly below the root and may have exclusive CPUs; everything else there
+// (the tiers, and other cgroups) shares the pool, and so does all inside it.
 #pragma once
 
 #include <headroom/cpuset.h>

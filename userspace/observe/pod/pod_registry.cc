@@ -61,8 +61,8 @@ Pod PodRegistry::pod_of(const Tree& tree) {
   pod.pod_namespace.clear();  // not known
   pod.source = PodSource::kCgroupTree;
   pod.declared_qos = tree.qos;
-  // The kubelet gives static pods a uid without dashes, the API server gives all others a UUID: a
-  // control plane nobody described to us is still not to be evicted.
+  // The kubelet gives static pods a uid without dashes, the API server gives all others a UUID: so
+  // a control plane pod without a manifest is still not evicted.
   pod.is_static = is_static_uid(tree.uid);
 
   Container whole;
@@ -152,7 +152,7 @@ void PodRegistry::set_declared_pods(std::vector<Pod> manifests,
 bool PodRegistry::add_cgroup(CgroupId id, std::string_view path) {
   auto place = layout_.place(path);
   if (!place || place->level != PodCgroupPath::Level::kPod) return false;
-  // An id is never reused, so one seen before is the same cgroup, told of twice.
+  // An id is never reused: an id seen before is the same cgroup, reported twice.
   if (!index_.try_emplace(id, readings_.size()).second) return true;
 
   trees_.push_back({.uid = std::move(place->uid), .qos = place->qos, .disk = nullptr});

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodRegistry: the pods of this node, each beside its cgroup.
+// PodRegistry: the pods of this node, each with its cgroup.
 //
-// Manifests say what a pod is, the cgroup tree says that it is there; the uid in the cgroup's name
-// joins them. A pod-level cgroup without a manifest is a pod all the same, described by what the
-// tree tells of it: a pod nobody described still fills memory.
+// A manifest describes a pod, the cgroup tree shows that it exists; the uid in the cgroup's name
+// joins them. A pod-level cgroup without a manifest is a pod too, described by what the tree shows:
+// it still uses memory.
 //
-// A reload or a new limit replaces a Pod only if it says something else, so pointers may be kept
+// A reload or a new limit replaces a Pod only if its description differs, so pointers may be kept
 // and compared. read() allocates nothing while nothing changes.
 #pragma once
 
@@ -34,10 +34,10 @@ class PodRegistry {
  public:
   explicit PodRegistry(PodCgroupParser layout) : layout_(std::move(layout)) {}
 
-  // All there are from now on, with distinct uids; replaces those of before. Of pods of a kubelet's
-  // what was said last holds until their cgroup is gone: one that was just restarted knows no pods
-  // until it has heard from the API server.
-  // `kubelet_describes`: a pod without a manifest has one that is still to come.
+  // All declared pods, with distinct uids; replaces the earlier ones. For pods of a kubelet the
+  // last description holds until their cgroup is gone: a kubelet that just restarted knows no pods
+  // until the API server has answered it. `kubelet_describes`: a pod without a manifest will get
+  // one.
   void set_declared_pods(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet = {},
                          bool kubelet_describes = false);
 
@@ -71,11 +71,11 @@ class PodRegistry {
   // The pod's processes show that it is Guaranteed or node-critical, or no longer do.
   void show_protected(CgroupId id, bool is_protected);
 
-  // What is inside the pod, from now on; null: nobody asks. It outlives this.
+  // The inside of the pod, from now on; null: not read. It must outlive this.
   void set_parts(CgroupId id, const PodParts* parts);
   // The pod's disk usage, from now on.
   void measured(CgroupId id, std::shared_ptr<const DiskUsage> usage);
-  // The pod whose pod-level cgroup this is; null where it is none.
+  // The pod with this pod-level cgroup; null if there is none.
   std::shared_ptr<const Pod> find(CgroupId id) const {
     const auto found = index_.find(id);
     return found == index_.end() ? nullptr : readings_[found->second].pod;
@@ -89,7 +89,7 @@ class PodRegistry {
   ManifestCounts manifest_counts() const;
 
  private:
-  // What the tree tells of a pod; in step with readings_.
+  // What the tree shows of a pod; same order as readings_.
   struct Tree {
     std::string uid;
     QosClass qos;

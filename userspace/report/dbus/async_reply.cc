@@ -27,7 +27,7 @@ struct PendingReply {
 int call_send_reply(PendingReply& pending) {
   try {
     return pending.send_reply(pending.call.get(), pending.answer.get());
-  } catch (const std::exception&) {  // whoever was to answer is gone
+  } catch (const std::exception&) {  // the thread that was to answer is gone
     return sd_bus_reply_method_errno(pending.call.get(), ECANCELED, nullptr);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answering later: a method of sd-bus whose answer another thread works out. Nothing waits for it
-// here: the event loop looks whether it is there.
+// AsyncReply: the answer to a method of sd-bus that another thread computes. Nothing waits for it:
+// the event loop polls for the result.
 #pragma once
 
 #include <headroom/result.h>

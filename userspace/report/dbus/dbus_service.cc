@@ -28,7 +28,7 @@ struct DbusService::Connection {
 
 namespace {
 
-// Long enough for a busy bus, short enough to give up before anybody wonders.
+// Long enough for a busy bus, short enough for an operator.
 constexpr std::uint64_t kTimeoutUsec = 5'000'000;
 
 // sd-bus is C: no exception may pass through it.
@@ -139,7 +139,7 @@ int handle_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
-// As reply(), of a call that has been answered by nobody yet.
+// As reply(), for a call that has no answer yet.
 int send_async_reply(sd_bus_message* call, const Result<std::string>& answer) {
   if (answer) return sd_bus_reply_method_return(call, "s", answer->c_str());
   return sd_bus_reply_method_errorf(call, kBusRefused, "%s", answer.error().what.c_str());

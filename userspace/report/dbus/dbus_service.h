@@ -30,7 +30,7 @@ inline constexpr const char* kBusInterface = "io.headroom.Headroom1";
 struct DbusSetup {
   std::shared_ptr<const PublishedViews> views;
   QosOf qos_of = nullptr;
-  // What the daemon answers, as JSON or an error to be told as it is; on the service's thread.
+  // The daemon's answers, as JSON, or an error to be returned as it is; on the service's thread.
   // Absent: not supported.
   std::function<Result<std::string>(const std::string& manifest)> admit{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
@@ -40,7 +40,7 @@ struct DbusSetup {
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
   std::function<Result<std::string>()> config{};
   std::filesystem::path kubernetes{};  // headroom-kube's status file
-  uid_t allowed_uid = 0;               // who may change without polkit being asked
+  uid_t allowed_uid = 0;               // the user that may change things without polkit
 };
 
 // Of the text in one call. Any local user may call Admit, a bus passes on messages of 128 MiB, and
@@ -69,7 +69,7 @@ class DbusService {
   DbusService& operator=(const DbusService&) = delete;
 
   Result<> evicted(const EvictedSignal& signal);
-  // PropertiesChanged, for what is not as it was told last.
+  // PropertiesChanged, for properties that differ from what was last sent.
   Result<> emit_properties_changed();
   // False once the bus has gone away: close this and open another.
   bool connected() const;

@@ -16,7 +16,7 @@
 namespace headroom::report {
 namespace {
 
-// How late a property's change is told, at most: nobody wakes this thread for one.
+// How late a changed property may be signalled: the thread is not woken for one.
 constexpr std::uint64_t kPollUsec = 1'000'000;
 
 struct EventUnref {

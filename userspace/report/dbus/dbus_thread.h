@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BusThread: the D-Bus service on a thread of its own, so that neither a bus that hangs nor a
+// DbusThread: the D-Bus service on a thread of its own, so that neither a bus that hangs nor a
 // Status() of a thousand pods costs the daemon's loop any time.
 //
-// No bus, or a bus that restarts, is said once and tried again; the daemon runs without.
+// A missing bus, or one that restarts, is logged once and tried again; the daemon runs without it.
 #pragma once
 
 #include "base/fd.h"
@@ -24,7 +24,7 @@ class DbusThread {
   static constexpr std::size_t kQueueSize = 64;  // notices not yet emitted
   static constexpr std::chrono::milliseconds kRetry{10'000};
 
-  // Fails only for want of a descriptor.
+  // Fails only if no descriptor is left.
   static Result<std::unique_ptr<DbusThread>> start(DbusSetup setup,
                                                    std::chrono::milliseconds retry = kRetry);
   ~DbusThread();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authority: whether the caller of a method may have what it asks for: one user may always, others
-// if polkit says so. Nothing waits while polkit asks somebody for a password.
+// PolkitCheck: whether the caller of a method may call it: one user always may, others if polkit
+// says so. Nothing waits while polkit asks for a password.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audit line: an Eviction as one JSON object: what was read and when, who was ranked and why, what
-// was done, how long it took and what it gave back.
+// Audit line: an Eviction as one JSON object: what was read and when, which pods were ranked and
+// why, what was done, how long it took and how much came back.
 //
-// Instants are nanoseconds of CLOCK_BOOTTIME; null is "did not happen" or "not known", never zero.
+// Times are nanoseconds of CLOCK_BOOTTIME; null means "did not happen" or "unknown", never zero.
 #pragma once
 
 #include "report/eviction/eviction.h"

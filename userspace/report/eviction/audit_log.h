@@ -46,8 +46,8 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // Takes the record by exchanging it with an emptied one, whose buffers the caller reuses;
-  // allocates nothing. False, and counted, when the table is full.
+  // Takes the record by exchanging it with an empty one, whose buffers the caller reuses; allocates
+  // nothing. Returns false, and counts it, when the table is full.
   bool submit(Eviction& eviction);
 
   struct AuditStats {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eviction: the whole story of one, from its first Decision to its end. The audit line, the D-Bus
-// signal and the log lines are told from this one value.
+// Eviction: one eviction from its first Decision to its end. The audit line, the D-Bus signal and
+// the log lines are made from this value.
 #pragma once
 
 #include "report/view/ladder_steps.h"

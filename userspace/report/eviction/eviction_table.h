@@ -9,8 +9,9 @@
 
 namespace headroom::report {
 
-// One pod's eviction as it unfolds. A failed or pretended one stays for a while after it was
-// told: the same decision about the same pod, made again every few milliseconds, is not news.
+// One pod's eviction in progress. A failed one or a dry run stays for a while after it was
+// reported: the same decision about the same pod, made again every few milliseconds, is not
+// reported again.
 struct TrackedEviction {
   Eviction eviction;
   CgroupId cgroup;  // 0: this record is free
@@ -30,11 +31,11 @@ class EvictionTable {
 
   // Null: none. Of a pod, or of a part of it.
   TrackedEviction* find(CgroupId cgroup, const Part& part = {});
-  // A cleared record; the one longest unseen makes way when all are taken, told to be lost through
-  // `overwrote`.
+  // Returns a cleared record. If all are taken, the one not seen for longest is dropped and
+  // reported through `overwrote`.
   TrackedEviction& open(CgroupId cgroup, const Part& part, Instant at);
   void close(TrackedEviction& tracked);
-  // Forgets what was told and has not been seen for `quiet`.
+  // Drops records that were reported and not seen for `retention`.
   void remove_reported(Instant at, Duration retention);
 
   std::uint64_t overwritten() const { return overwritten_; }

@@ -94,7 +94,7 @@ std::optional<KubeletPrediction> predictions(const Turn& turn, CgroupId cgroup) 
   return std::nullopt;
 }
 
-// A farewell to somebody whose decision was another daemon's, before a restart.
+// The end of an eviction that another daemon decided, before a restart.
 void fill_from_eviction_end(const EvictionEnd& eviction_end, Eviction& eviction) {
   eviction.decision.pod = eviction_end.pod;
   eviction.decision.cgroup = eviction_end.cgroup;
@@ -155,7 +155,7 @@ LadderOutcome ladder_outcome_of(const Outcome& outcome) {
   return has_failed(outcome) ? LadderOutcome::kFailed : LadderOutcome::kDone;
 }
 
-// Cache that is not there in full is nobody's fault.
+// Reclaiming less page cache than requested is normal.
 bool is_worth_warning(const Outcome& outcome) {
   return has_failed(outcome) &&
          !(outcome.decision.act == Act::kReclaimCache && outcome.error == EAGAIN);
@@ -206,7 +206,7 @@ void EvictionTracker::handle_outcome(const Outcome& outcome, const Turn& turn, C
       recent_ladder_steps_.record(outcome.decision.act, outcome.at);
     return ladder(outcome, counters);
   }
-  // That a process has exited is the end of a kill, and its farewell tells of it.
+  // That a single process has exited is the end of a kill; its EvictionEnd reports it.
   if (outcome.result == Result::kGone && under_way(outcome.decision)) return;
   if (is_async_action(outcome)) {
     record_async_action(outcome, counters);
@@ -257,7 +257,8 @@ void EvictionTracker::record_not_done(const Outcome& outcome, Ending ending, con
   const bool reported = tracked_eviction && tracked_eviction->reported == ending &&
                         tracked_eviction->reported_error == outcome.error;
   const bool under_way = tracked_eviction && tracked_eviction->reported == Ending::kOpen;
-  // An attempt that fails counts each time; pretending, and finding nobody, only as they are told.
+  // A failed attempt counts each time; dry runs and kills that found no process count only when
+  // reported.
   if (reported || under_way) {
     if (ending == Ending::kFailed) ++counters.eviction_counter(outcome.decision, outcome.result);
     if (under_way && ending == Ending::kFailed && tracked_eviction->reported_error != outcome.error)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chronicle: follows evictions from decision to farewell and tells of them: log, audit, counters.
+// EvictionTracker: follows evictions from decision to end and reports them: log, audit, counters.
 #pragma once
 
 #include "report/eviction/audit_log.h"
@@ -22,7 +22,7 @@ struct Turn {
   const Verdict& verdict;
   std::span<const Outcome> outcomes;
   std::uint64_t kill_path_allocations = 0;
-  const ShadowResult* shadow = nullptr;  // null: nobody looked
+  const ShadowResult* shadow = nullptr;  // null: not computed
 };
 
 struct EvictionTrackerSetup {
@@ -36,7 +36,7 @@ struct EvictionTrackerSetup {
 
 class EvictionTracker {
  public:
-  // A decision that failed or was pretended is told again only after so long without it.
+  // A failed decision or a dry run is reported again only after this long without it.
   static constexpr Duration kRepeatRetention = std::chrono::seconds(60);
 
   explicit EvictionTracker(EvictionTrackerSetup setup) : setup_(std::move(setup)) {}
@@ -44,7 +44,7 @@ class EvictionTracker {
   // True: something worth showing happened.
   bool update(const Turn& turn, Counters& counters);
 
-  // Evictions whose record made way for another's.
+  // Evictions whose record was dropped for another's.
   std::uint64_t overwritten() const { return table_.overwritten(); }
 
  private:

@@ -22,7 +22,7 @@ void fill(SignalSample& reading, const Snapshot& snapshot, const Verdict& verdic
   }
 }
 
-// Keeps its place among those who hold most, or makes way.
+// Inserts the pod among those with the largest working sets, if it is one of them.
 void insert_by_working_set(TopPodsSample& row, const PodReading& reading, Bytes held) {
   if (row.count == TopPodsSample::kMax && row.pods[row.count - 1].working_set >= held) return;
   std::size_t at = row.count < TopPodsSample::kMax ? row.count++ : row.count - 1;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Minute: what the node read in its last minute, in rings made beforehand, and frozen copies of it
-// for the evictions that are decided.
+// FlightRecorder: the node's readings of the last minute, in preallocated rings, and frozen copies
+// of them for the evictions that are decided.
 //
-// Three rings, because each answers another question: a reading a second for the minute, one for
-// each of the latest turns (milliseconds apart when it matters), and who held most, a second apart.
+// Three rings, because each answers another question: a reading per second for the minute, one for
+// each of the latest turns (milliseconds apart when it matters), and the largest pods, a second
+// apart.
 #pragma once
 
 #include "report/view/node_view.h"

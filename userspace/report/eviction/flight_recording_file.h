@@ -20,8 +20,8 @@ inline constexpr const char* kFlightRecordingsDirectory = "minutes";
 // The newest so many are kept.
 inline constexpr std::size_t kMaxFlightRecordings = 64;
 
-// Writes the file of one eviction's minute and removes the oldest; the file's name as the audit
-// record tells it, from the log's directory. By time, then the pod's uid.
+// Writes the flight recording of one eviction and removes the oldest file; returns the file's name
+// for the audit record, relative to the log's directory. Named by time, then the pod's uid.
 Result<std::string> write_flight_recording(const std::filesystem::path& audit_log,
                                            const FlightRecording& flight_recording, const Pod& pod,
                                            WallTime captured_at);

@@ -129,7 +129,7 @@ std::string pod_message(Signal signal, std::optional<Quantity> threshold,
 }
 
 Quantity quantity_of(Signal signal, std::int64_t amount) {
-  // Millionths, told as thousandths of one: "800m".
+  // Millionths, shown as thousandths of one: "800m".
   if (signal == Signal::kMemoryPressure) return Quantity::of_milli(amount / 1000);
   return Quantity::of(
       amount, is_byte_signal(signal) ? Quantity::Format::kBinarySI : Quantity::Format::kDecimalSI);

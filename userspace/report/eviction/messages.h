@@ -44,7 +44,7 @@ std::string_view condition_reason(Condition condition, bool now);
 // "default/hog"
 std::string pod_name(const Pod& pod);
 // "1.2Gi over its request of 0", "100Mi under its request of 200Mi", "usage unknown, request 0";
-// of what nobody requests "5000 tasks", "usage unknown".
+// for resources without requests "5000 tasks", "usage unknown".
 std::string over_request(Signal signal, std::optional<std::int64_t> usage, std::int64_t request);
 // "nodefs.available 52Mi, below its hard threshold of 100Mi"; "emptyDir cache uses 2Gi, over its
 // limit of 1Gi".

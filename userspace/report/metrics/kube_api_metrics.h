@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headroom-kube told the API server, as metrics.
+// What headroom-kube sent to the API server, as metrics.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics: what is shown, as Prometheus families, built when scraped, on the scraper's thread.
+// Metrics: Prometheus families, built when scraped, on the scraper's thread.
 //
-// cAdvisor's and the kubelet's names and labels where the quantity is theirs, headroom_* for what
-// is ours. What is not known has no sample; what is gone has no series. The few families of the
-// node and of the daemon are built as prometheus-cpp's; those of every cgroup never exist as a
+// Names and labels are cAdvisor's and the kubelet's where they have the quantity, headroom_*
+// otherwise. An unknown value has no sample; a removed cgroup has no series. The few families of
+// the node and of the daemon are built as prometheus-cpp's; those of every cgroup never exist as a
 // whole (exposition/page.h).
 #pragma once
 
@@ -30,10 +30,10 @@ void add_slice_families(const SlicesView& slices, Families& families);
 void add_event_families(const NodeView& node, Families& families);
 // Read as of now, on this thread: the daemon's own cost by part, the kernel's OOM kills.
 void add_process_families(Families& families);
-// machine_* and kubelet_node_name, where no kubelet tells them.
+// machine_* and kubelet_node_name, if no kubelet exports them.
 void add_machine_families(const NodeView& node, std::string_view node_name, Families& families);
 
-// headroom_node_stall_*, headroom_node_throttle_* and what the kernel's programs tell.
+// headroom_node_stall_*, headroom_node_throttle_* and what the BPF programs measure.
 void add_wait_families(const NodeView& node, Families& families);
 
 struct MetricsSetup {
@@ -44,7 +44,7 @@ struct MetricsSetup {
   std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
   QosOf qos_of = nullptr;
   std::string node_name = {};
-  // Families others have to tell, asked on the scraper's thread; may be empty.
+  // Families of other parts, collected on the scraper's thread; may be empty.
   std::function<void(Families&)> extra_families = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom_node_*: the node's status, as kube-state-metrics would tell it of a Node.
+// headroom_node_*: the node's status, as kube-state-metrics would export it for a Node.
 #include "judge/admission/taints.h"
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom_stall_*, headroom_throttle_*: who waited, and why. Sums by cgroup and cause, and only
-// for what has waited; how long the waits were, for the node alone: buckets for every cgroup and
-// cause would be a hundred series each. headroomctl has them by pod.
+// headroom_stall_*, headroom_throttle_*: which cgroups waited, and why. Sums by cgroup and cause,
+// only for cgroups that have waited; the distribution of lengths for the node alone, because
+// buckets for every cgroup and cause would be a hundred series each. headroomctl shows them by pod.
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"
 #include "report/view/pod_index.h"
@@ -12,7 +12,7 @@
 namespace headroom::report {
 namespace {
 
-// Every second bucket: factors of four are enough to tell a hiccup from a stall.
+// Every second bucket: factors of four are enough to distinguish a hiccup from a stall.
 Distribution distribution_of(const hr_waits& waits) {
   Distribution found{.buckets = {}, .sum = seconds_of(waits)};
   std::uint64_t so_far = 0;
@@ -62,7 +62,7 @@ void add_programs(const Programs& programs, Families& families) {
   lost.append_to(families);
 }
 
-// Where lives are not watched, nobody knows whom the kernel killed.
+// If lifecycle events are not watched, the kernel's victims are unknown.
 void add_kernel_oom_kills(const NodeView& node, Families& families) {
   const Counters& counters = node.counters;
   const auto watched =

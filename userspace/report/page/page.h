@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page for people who would rather look than read, as the build put it together: one document
-// that needs nothing from elsewhere.
+// The web page, as the build put it together: one document without external resources.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageSite: the page at "/", and what it asks for once a second: the status document and the last
-// evictions; now and then who has which CPUs. All of it is made on the thread that serves.
+// PageRouter: the page at "/", and what it requests once a second: the status document and the last
+// evictions; now and then the owners of CPUs. All of it is made on the thread that serves.
 #pragma once
 
 #include "report/http/http_message.h"

@@ -21,8 +21,8 @@ class TopWaiters {
   // The same table again is nothing new; a pod that was not there before has waited from then on.
   void update(const IndexedCgroupTable& cgroups);
 
-  // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes nobody waited for are
-  // left out.
+  // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes without waits are left
+  // out.
   nlohmann::ordered_json json() const;
 
  private:
@@ -37,7 +37,7 @@ class TopWaiters {
   void compare(const PodRow& row, const Totals& now, Instant at);
 
   Instant at_{};
-  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup, of those who waited
+  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup, of pods that waited
   std::array<TopWaiter, kWaitCauses> top_;
 };
 

@@ -16,7 +16,7 @@ class ResourceMetricsBody final : public ChunkedBody {
  public:
   ResourceMetricsBody(const SummarySetup& setup, Format format);
 
-  // Whose samples a family has.
+  // What the samples of a family describe.
   enum class ResourceScope : std::uint8_t { kNode, kPod, kContainer };
 
  private:

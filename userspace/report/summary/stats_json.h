@@ -36,7 +36,8 @@ Json swap_json(const CgroupReading& reading);     // SwapStats
 Json io_json(const CgroupReading& reading);       // IOStats
 Json process_json(const CgroupReading& reading);  // ProcessStats
 
-// FsStats of a filesystem whose bytes and inodes are two observations, either of them unknown.
+// FsStats of a filesystem whose bytes and inodes are two observations, either of which may be
+// unknown.
 Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
              WallTime time);
 // RlimitStats: the tasks a node may have and those it has.

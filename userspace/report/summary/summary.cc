@@ -43,7 +43,7 @@ Json container_json(std::string_view name, const CgroupReading& reading, bool cp
   return container;
 }
 
-// The root cgroup has no memory.current, so the node's memory is told by the eviction signal: the
+// The root cgroup has no memory.current, so the node's memory comes from the eviction signal: the
 // kubelet's working set and what is available above it.
 void put_node_memory(Json& node, const NodeView& view, WallTime time) {
   const auto& signal = of(view.observations, Signal::kMemoryAvailable);

@@ -16,7 +16,7 @@ namespace headroom::report {
 
 class WorkloadIndex {
  public:
-  // `names` may be null: then manifests and paths alone tell.
+  // `names` may be null: then only manifests and paths are used.
   explicit WorkloadIndex(const CgroupTable& table, ContainerNames* names = nullptr);
 
   // Positions in table.records.

@@ -41,7 +41,7 @@ Json pool_json(const CpusView& view) {
           {"guarded", view.pool_limit_enforced}};
 }
 
-// CPUs that are somebody's: an init container's may be those of a container after it.
+// CPUs in exclusive use: an init container's may be those of a later container.
 CpuSet exclusive(const CpusView& view) {
   CpuSet all;
   for (const ContainerCpuView& container_cpus : view.containers)

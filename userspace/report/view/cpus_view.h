@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusView: who has which CPUs, for headroomctl and the metrics: as JSON and as families.
+// CpusView: which container has which CPUs, for headroomctl and the metrics: as JSON and as
+// families.
 #pragma once
 
 #include "judge/cpuset/shared_pool.h"
@@ -42,10 +43,10 @@ struct CpusView {
   CpuSet isolated{};
   CpuSet nohz_full{};
   std::vector<ContainerCpuView> containers{};
-  // What the shared pool's pods have and requested; absent: nobody has CPUs of its own.
+  // What the shared pool's pods have and requested; absent: no container has exclusive CPUs.
   std::optional<SharedPool> pool{};
-  int pool_unknown = 0;  // pods in it that nobody describes: their requests are not known
-  bool pool_limit_enforced = false;  // who would leave it short is refused
+  int pool_unknown = 0;              // pods in it without a manifest: their requests are unknown
+  bool pool_limit_enforced = false;  // containers that would leave it too small are refused
   std::string error{};               // what keeps it from working, in words; "": nothing
 
   // The kubelet's: containers that were to be pinned, and those that could not be.
@@ -59,7 +60,7 @@ struct CpusView {
   bool unsaved = false;        // the state file is out of date
 };
 
-// The latest view, from whoever deals the CPUs out to whoever shows it. Any thread.
+// The latest view, from the CPU manager to the code that shows it. On any thread.
 class PublishedCpusView {
  public:
   void publish(CpusView view) {

@@ -26,7 +26,7 @@ constexpr std::size_t ladder_step(Act act) {
 
 using LadderStepCounts = std::array<std::uint32_t, kLadderSteps>;
 
-// The steps begun in the last minute, so that an eviction can tell what was tried before.
+// The steps started in the last minute, so that an eviction shows what was tried before.
 class RecentLadderSteps {
  public:
   static constexpr Duration kWindow = std::chrono::seconds(60);

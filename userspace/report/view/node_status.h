@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeStatus: the node as others may plan by it: what it has and can give, whom it holds, what is
-// the matter with it. Told in the shape of a v1 Node.
+// NodeStatus: the node as schedulers see it: its capacity, allocatable resources, pods and
+// conditions. Has the shape of a v1 Node.
 #pragma once
 
 #include "judge/admission/node_state.h"
@@ -26,7 +26,7 @@ struct ConditionStatus {
   Seconds since;  // when it last turned; or when this daemon first looked
 };
 
-// Never changed once made: whoever reads it shares it.
+// Never changed once made: its readers share it.
 struct NodeStatus {
   NodeState state;        // allocatable as counts, the operator's taints, the active pods
   ResourceList capacity;  // what is not known is absent

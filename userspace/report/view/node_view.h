@@ -101,14 +101,14 @@ struct Counters {
   std::uint64_t flight_recordings_lost = 0;  // evictions whose last minute was not frozen
   std::uint64_t log_lost = 0;
   std::uint64_t publications_skipped = 0;
-  std::uint64_t reports_failed = 0;  // tell() gave up half-way: out of memory
+  std::uint64_t reports_failed = 0;  // report_turn() ended early: out of memory
   std::uint64_t evictions_overwritten = 0;
   std::uint64_t cgroups_lost = 0;               // did not fit into a sweep
   std::uint64_t cgroups_unresolved = 0;         // of the last sweep: without a directory
   std::uint64_t dbus_signals_lost = 0;          // D-Bus signals
   std::uint64_t recording_lost = 0;             // turns that should be in a recording
   std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
-  // Where the kernel had all pods to choose from; `agreed`: of whom we would have evicted.
+  // If the kernel could choose from all pods; `agreed`: it chose the pod that headroom would have.
   struct OomKillCounts {
     std::uint64_t kills = 0, same_choice = 0;
   };
@@ -167,10 +167,10 @@ struct NodeView {
   std::array<bool, kConditions> conditions{};
   std::vector<Victim> victims;
   std::vector<MemoryHighOverride> memory_high_overrides;  // memory.high as the ladder has it
-  std::size_t throttled = 0;                              // limits that somebody waits at
+  std::size_t throttled = 0;                              // limits at which tasks wait
   std::vector<TaintTimer> taint_timers;
   NodeStatusRef status;  // null: none yet
-  SlicesRef slices;      // null: none yet, or nobody cares for them
+  SlicesRef slices;      // null: none yet, or slices are not managed
   Instant next_check;
   std::uint64_t cgroups = 0;
   std::optional<Instant> swept_at;
@@ -231,15 +231,15 @@ class CgroupNames {
   virtual std::uint64_t started_ns(CgroupId id) const = 0;
 };
 
-// Who a container is, by its runtime's id for it. Asked on the thread that serves.
+// Identities of containers by their runtime's id. Called on the thread that serves.
 class ContainerNames {
  public:
   virtual ~ContainerNames() = default;
-  // Null: nobody tells. Good until the next call.
+  // Null: unknown. Valid until the next call.
   virtual const ContainerIdentity* find(std::string_view runtime_id) = 0;
 };
 
-// How to tell a pod's QoS class where its status does not: judge/ knows, report/ must not.
+// How to compute a pod's QoS class if its status does not have it: judge/ knows, report/ must not.
 using QosOf = QosClass (*)(const Pod& pod);
 // "" where neither knows.
 std::string_view qos_name(const Pod& pod, QosOf qos_of);

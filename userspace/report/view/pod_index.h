@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity: which pod and container a cgroup belongs to, as far as its place and name tell.
+// PodIndex: which pod and container a cgroup belongs to, as far as its place and name show.
 #pragma once
 
 #include "base/id_table.h"

@@ -14,7 +14,7 @@ class PodWaits {
  public:
   PodWaits(const CgroupTable& table, const PodIndex& pods);
 
-  // Null: it has not waited, or nobody watched.
+  // Null: it has not waited, or waits are not watched.
   const hr_stalls* stalls(CgroupId pod) const;
   const hr_waits* throttles(CgroupId pod) const;
 
@@ -23,7 +23,7 @@ class PodWaits {
   std::unordered_map<std::uint64_t, hr_waits> throttles_;
 };
 
-// A table with what is worked out from it once for whoever asks several things.
+// A table with an index that is built once for several lookups.
 struct IndexedCgroupTable {
   explicit IndexedCgroupTable(const CgroupTable& the_table)
       : table(the_table), index(the_table), waits(the_table, index) {}

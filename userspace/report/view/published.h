@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Published<T>: the hand-over of a T from the loop thread to any readers, through reused buffers.
+// Published<T>: hands a T from the loop thread to any readers, through reused buffers.
 //
-// The writer fills a buffer nobody looks at and then shows it: the mutex is held for an index swap
-// alone, so a reader that is being slow never delays the loop. A buffer that was in use lately is
-// taken before one that rests: while nobody reads for long two of them do, and the others take no
-// memory; once each has grown, publishing allocates nothing. When readers hold every other buffer
-// the publication is skipped and counted: what is shown is then a little older.
+// The writer fills a buffer that has no reader and then publishes it: the mutex is held only to
+// swap an index, so a slow reader never delays the loop. A recently used buffer is preferred to an
+// idle one: while no reader is slow, two of them are used and the others take no memory; once each
+// has grown, publishing allocates nothing. If readers hold every other buffer, the publication is
+// skipped and counted: what is shown is then a little older.
 #pragma once
 
 #include <array>

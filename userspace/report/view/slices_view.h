@@ -22,7 +22,7 @@ namespace headroom::report {
 // How what is in use is brought below a limit that is to be lowered.
 struct LimitLoweringView {
   bool in_progress = false;
-  // It has been tried, and too much is still in use: somebody must go, or use less by himself.
+  // It was tried, and too much is still in use: a pod must end, or use less.
   bool late = false;
   std::uint64_t reached = 0, missed = 0;  // tries that brought it there, and that did not
 };

@@ -164,7 +164,8 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
 
 struct QosGroup {
   std::string_view qos;
-  std::vector<std::pair<std::optional<Bytes>, const PodRow*>> pods;  // what each is over, and who
+  // usage over request, and the pod
+  std::vector<std::pair<std::optional<Bytes>, const PodRow*>> pods;
 };
 
 std::vector<QosGroup> qos_groups_of(const IndexedCgroupTable& cgroups, QosOf qos_of) {
@@ -227,7 +228,7 @@ Json taints_json(const NodeView& node) {
   return taints;
 }
 
-// Who leaves because of them; a time of zero or less is over.
+// The pods that taints evict; a time of zero or less is over.
 Json leaving_json(const NodeView& node, const CgroupTable& cgroups) {
   Json leaving = Json::array();
   for (const TaintTimer& timer : node.taint_timers)
@@ -295,7 +296,7 @@ Json counters_json(const Counters& counters) {
           {"log_lost", counters.log_lost}};
 }
 
-// Of signals whose crossing was foretold; the mean over all forecasts of it.
+// Of signals whose crossing was predicted; the mean over all forecasts of the signal.
 Json forecasts_json(const Counters& counters) {
   Json json = Json::object();
   for (std::size_t i = 0; i < kSignals; ++i) {

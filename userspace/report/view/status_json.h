@@ -19,8 +19,8 @@
 
 namespace headroom::report {
 
-// With `most`, "pods" has of each QoS class no more than so many, those furthest above their
-// requests, and beside them whoever is being killed; "pod_classes" counts all in any case.
+// With `most`, "pods" lists no more than this many of each QoS class, those furthest above their
+// requests, and all that are being killed; "pod_classes" counts all in any case.
 nlohmann::ordered_json status_json(const NodeView& node, const IndexedCgroupTable& cgroups,
                                    QosOf qos_of, std::optional<std::size_t> most = std::nullopt);
 nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,

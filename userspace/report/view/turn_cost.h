@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TickCost: what one turn of the loop took, measured by the engine, told beside its results.
+// TurnCost: the time and allocations of one turn of the loop, measured by the engine.
 #pragma once
 
 #include <headroom/ports.h>

@@ -29,7 +29,7 @@ struct NodeWaits {
   std::optional<hr_waits> throttles;
 };
 
-// An owned ByCgroup, whose buffers are reused.
+// A ByCgroup that owns its values; its buffers are reused.
 template <class Value>
 struct WaitTable {
   std::vector<std::uint64_t> ids;

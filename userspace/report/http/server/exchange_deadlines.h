@@ -24,7 +24,8 @@ class ExchangeDeadlines {
   std::size_t size() const { return since_.size(); }
   bool has_connections() const { return !since_.empty(); }
 
-  // Shuts down those who took longer. Whose answer is cut off sees that it has less than all of it.
+  // Shuts down the connections that took longer. A client whose answer is cut off sees that it is
+  // incomplete.
   void shut_down_expired(Clock::time_point now) const;
 
  private:

@@ -270,8 +270,7 @@ void HttpServer::add_passed() {
   }
 }
 
-// Until the library has something to do; not for long while somebody is connected, for ever where
-// nobody is.
+// Until the library has something to do; briefly while a client is connected, for ever otherwise.
 int HttpServer::poll_timeout_ms(bool has_connections) const {
   constexpr MHD_UNSIGNED_LONG_LONG kMaxPollMs = 500;
   MHD_UNSIGNED_LONG_LONG wait = kMaxPollMs;
@@ -293,7 +292,8 @@ void HttpServer::run() {
     deadlines_.shut_down_expired(ExchangeDeadlines::Clock::now());
     has_connections =
         before ||
-        deadlines_.has_connections();  // who has gone leaves a place, given anew at the next turn
+        deadlines_
+            .has_connections();  // a closed connection frees its slot, reused in the next turn
   }
 }
 

@@ -69,7 +69,7 @@ class HttpServer {
   const HttpLimits limits_;
   Fd listening_;
   int port_ = 0;
-  Fd wake_;         // written to by who stops the thread
+  Fd wake_;         // written to when the thread is to stop
   Fd passed_wake_;  // and to after passed_ grew
   std::mutex mutex_;
   std::deque<Fd> passed_;  // by the gate; under mutex_

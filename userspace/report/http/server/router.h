@@ -12,7 +12,7 @@
 
 namespace headroom::report {
 
-// Asked on one thread: some answers tell what has changed since the last.
+// Called on one thread: some answers contain what has changed since the last.
 class Router {
  public:
   // `page.names`: this host's, beside its addresses and localhost.

@@ -203,7 +203,7 @@ constexpr CgroupFamily kFamilies[] = {
     {"container_pressure_io_stalled_seconds_total", "Time in which all tasks waited for I/O.",
      kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_FULL>},
 
-    // Who waited, and why.
+    // Time that tasks waited, by cause.
     {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
      stall_ns<HR_STALL_GLOBAL>, "cause=\"global\""},
     {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,

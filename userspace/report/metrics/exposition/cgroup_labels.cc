@@ -34,7 +34,7 @@ CadvisorLabels cadvisor_labels_of(std::string_view path, const PodRow* row, Cont
   const Container* container = row ? container_named(*row->pod, path) : nullptr;
   if (container) cadvisor_labels.container = container->name;
   const std::string_view id = runtime_id(path);
-  // cAdvisor tells of containers outside pods too, docker's for one.
+  // cAdvisor reports containers outside pods too, docker's for one.
   const ContainerIdentity* identity = names && !id.empty() ? names->find(id) : nullptr;
   if (row || identity) cadvisor_labels.name = id;
   if (!identity) return cadvisor_labels;

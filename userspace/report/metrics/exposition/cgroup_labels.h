@@ -13,12 +13,13 @@
 
 namespace headroom::report {
 
-// Pods nobody described, by what the runtime says of a container in them: namespace and name.
+// For pods without a manifest: the namespace and name that the runtime reports for one of their
+// containers.
 using RuntimePodNames = std::unordered_map<const PodRow*, std::pair<std::string, std::string>>;
 
 class CgroupLabels {
  public:
-  // `names` may be null: then manifests and paths alone tell.
+  // `names` may be null: then only manifests and paths are used.
   explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
 
   // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; what is not known
@@ -29,11 +30,11 @@ class CgroupLabels {
     return std::string_view(text_).substr(begin, ends_[record] - begin);
   }
 
-  // Inside a pod but no container of it: the pause container, a monitor, what a container made for
-  // itself. Pressure is not shown for those: in the field two thirds of its series were theirs.
+  // Inside a pod but no container of it: the pause container, a monitor, cgroups that a container
+  // created. Pressure is not exported for those: in the field they made two thirds of its series.
   bool is_pod_internal(std::size_t record) const { return is_pod_internal_[record]; }
 
-  // By the runtime's word where no manifest tells; views into this and the table.
+  // From the runtime if there is no manifest; views into this and the table.
   struct PodName {
     std::string_view pod_namespace, name;
   };

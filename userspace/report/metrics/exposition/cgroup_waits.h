@@ -13,7 +13,7 @@ class CgroupWaits {
  public:
   explicit CgroupWaits(const CgroupTable& table);
 
-  // Null: it has not waited, or nobody watched.
+  // Null: it has not waited, or waits are not watched.
   const hr_stalls* stalls(std::size_t record) const { return stalls_[record]; }
   const hr_waits* throttles(std::size_t record) const { return throttles_[record]; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SettingsInForce: the configuration in force, for the bus's thread to tell while the loop goes on.
+// ActiveSettings: the settings in force, which the bus's thread may read while the loop runs.
 #pragma once
 
 #include "config/setting.h"

@@ -24,7 +24,7 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
 Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>& edits,
                                bool overwrite);
 
-// Who has which CPUs; without anybody to deal them out, the machine's alone.
+// Which container has which CPUs; only the machine's CPUs if CPU pinning is off.
 Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view);
 
 }  // namespace headroom::daemon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a node are told, worked out from the configuration and from this host.
+// The options of the daemon's parts, derived from the configuration and from this host.
 #pragma once
 
 #include "act/host_actuator.h"

@@ -48,7 +48,7 @@ Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t r
 // between: some milliseconds each, in which nothing else is done.
 constexpr std::chrono::milliseconds kManifestDelay{50}, kManifestPause{2}, kTimerAccuracy{1};
 constexpr std::size_t kMaxFilesPerTurn = 16;
-// A directory that was removed and made anew is found by looking.
+// A directory that was removed and created again is found by polling.
 constexpr std::chrono::seconds kWatchRetryPeriod{1}, kWatchCheckPeriod{10};
 
 constexpr std::chrono::seconds kRetryPeriod{1};  // after a turn that threw
@@ -108,8 +108,8 @@ Result<> Loop::attach() {
   return watch_events();
 }
 
-// They only bring a look forward: the watch is on time without. Of the node and of all pods, who
-// may come to their own limit: each costs a kernel thread.
+// They only advance the next check: it is on time without them. For the node and for all pods
+// together, which may reach a limit of their own; each costs a kernel thread.
 void Loop::watch_pressure() {
   for (const std::filesystem::path& file :
        {std::filesystem::path("/proc/pressure/memory"), app_->pods_cgroup() / "memory.pressure"}) {
@@ -203,7 +203,7 @@ void Loop::use_configz() {
   const std::string version = config::configz_version(app_->config().kubernetes.configz_file());
   if (version.empty() || version == configz_) return;
   configz_ = version;  // one that is refused is not tried again and again
-  reload_due_ = true;  // not here: it makes the watches anew that told of it
+  reload_due_ = true;  // not here: a reload destroys the watch that called this
   schedule_manifest_read({});
 }
 
@@ -254,7 +254,7 @@ void Loop::reload() {
   configz_ = std::move(loaded.configz);
   app_->reconfigure(std::move(loaded.config));
   watch_directories();
-  logged_manifest_errors_.clear();  // said anew
+  logged_manifest_errors_.clear();  // they are logged again
   read_manifests();
   log::info("reloaded");
 }

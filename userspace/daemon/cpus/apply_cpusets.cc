@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuManager, the other half: from who has what to what the cgroups say.
+// CpuManager, part 2: from the assignment of CPUs to what the cgroups contain.
 #include "base/log/journal.h"
 #include "daemon/cpus/cpu_manager.h"
 #include "observe/pod/pod_cgroup_path.h"
@@ -52,11 +52,11 @@ std::vector<CpuTarget> CpuManager::targets() const {
   std::vector<CpuTarget> targets;
   for (const std::string& path : tree_.sharing)
     targets.push_back({path, {}, shared()});
-  // An empty cgroup that nobody describes is one that is ending: to set anything of its unit would
-  // have systemd keep it.
+  // An empty cgroup without a manifest is one that is ending: setting a property of its unit would
+  // make systemd keep it.
   for (const PresentPod& present : present_)
     if (present.pod || present.cgroup->populated) add_targets(present, targets);
-  // What the pods' cgroup itself may not use, nobody in it can be given.
+  // CPUs that the pods' cgroup may not use cannot be given to a cgroup in it.
   for (const std::string& root : tree_.roots) {
     auto allowed = cpus_of(root);
     if (!allowed) continue;
@@ -95,7 +95,7 @@ void CpuManager::write_cpusets(const std::vector<CpuWrite>& writes,
   for (const CpuWrite& write : writes) {
     ++counts_.writes;
     written_paths_.insert(write.path);
-    // Under the policy none nobody has a limit of his own.
+    // Under the policy none no container has CPUs of its own.
     const auto done = setup_.write(write.path, policy_ ? write.cpus : CpuSet());
     if (done) continue;
     if (!cpus_of(write.path)) continue;  // gone meanwhile

@@ -43,7 +43,7 @@ Result<Topology> managed_topology(const observe::MachineCpus& machine, bool excl
   return Topology::of(std::move(rows), machine.topology.numa().distances);
 }
 
-// A pod that runs on exclusive CPUs although nobody describes it any more keeps them: this stands
+// A pod that runs on exclusive CPUs although it has no manifest any more keeps them: this stands
 // for it.
 Pod placeholder_pod(const std::string& uid, const ContainerCpus& containers) {
   Pod pod;
@@ -156,7 +156,7 @@ Result<> CpuManager::refresh_policy() {
   return {};
 }
 
-// --- who is there ----------------------------------------------------------------------------
+// --- the active pods --------------------------------------------------------------------------
 
 // By container id in the oldest files: the pods' cgroups are named by it.
 act::CpuCheckpoint CpuManager::migrate_v1(act::CpuCheckpoint checkpoint) const {
@@ -207,7 +207,7 @@ std::shared_ptr<const Pod> CpuManager::pod_of(const observe::PodCgroup& cgroup) 
 void CpuManager::update_present_pods() {
   present_.clear();
   std::map<std::string, std::uint64_t, std::less<>> arrivals;
-  // Of those that are new together, who has CPUs already was here before.
+  // Of pods that are new together, those that already have CPUs came first.
   for (const bool known : {true, false})
     for (const observe::PodCgroup& cgroup : tree_.pods) {
       if (state_.entries.contains(cgroup.uid) != known) continue;
@@ -227,8 +227,8 @@ void CpuManager::update_present_pods() {
   record_shared_cpus();
 }
 
-// A pod that nobody describes asks for what nobody knows: it is counted, and keeps none from
-// getting CPUs of their own.
+// The requests of a pod without a manifest are unknown: it is counted, and keeps no container from
+// getting exclusive CPUs.
 void CpuManager::record_shared_cpus() {
   pool_options_ = {.requested = {}, .guarded = options_.cpus.guard_shared_pool};
   unknown_pool_pods_ = static_cast<int>(std::ranges::count_if(
@@ -242,7 +242,8 @@ void CpuManager::record_shared_cpus() {
   }
 }
 
-// For a lost file: every Guaranteed pod's, and where the others run, which is nobody's own.
+// To replace a lost file: the CPUs of every Guaranteed pod, and where the others run, which is
+// exclusive to none.
 std::vector<RunningCpus> CpuManager::running() const {
   std::vector<RunningCpus> running;
   for (const std::string& path : tree_.sharing)
@@ -259,7 +260,7 @@ std::vector<RunningCpus> CpuManager::running() const {
   return running;
 }
 
-// What a pod asks for in vain is said when it comes.
+// What a pod requests in vain is logged when it comes.
 void CpuManager::warn_unknown_devices(const std::string& uid) const {
   const auto pod = manifests_.find(uid);
   if (!policy_ || pod == manifests_.end()) return;
@@ -269,7 +270,7 @@ void CpuManager::warn_unknown_devices(const std::string& uid) const {
                    kNearDevicesAnnotation, device);
 }
 
-// --- who has what ----------------------------------------------------------------------------
+// --- the assignment ---------------------------------------------------------------------------
 
 void CpuManager::reconcile() {
   tree_ = observe::read_pod_tree(setup_.cgroup_root, setup_.pods_cgroup);
@@ -345,8 +346,8 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
   refused_ = std::move(now);
 }
 
-// Nobody can be refused then: who has CPUs of its own had them before the others came, or keeps
-// what an unplug has left.
+// No container can be refused then: those with exclusive CPUs had them before the others came, or
+// keep what CPU hot-unplug left.
 void CpuManager::record_pool(const SharedPool& pool) {
   const bool was_short = pool_ && pool_->is_short();
   pool_ = pool;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuManager: the kubelet's static CPU manager for this host: who is there, who has which CPUs, the
-// state file, and the cgroups. One thread's; it may block (CpuKeeper).
+// CpuManager: the kubelet's static CPU manager for this host: the active pods, the assignment of
+// CPUs, the state file, and the cgroups. Used by one thread; it may block (CpuWorker).
 //
-// Each reconcile() starts from what is really there. The state is written before the cgroups, so
-// that a crash in between leaves a file that is ahead of them and not behind; at the start a
-// running container's CPUs win over the file.
+// Each reconcile() starts from the actual state. The state file is written before the cgroups, so
+// that a crash in between leaves a file that is ahead of them, not behind; at the start a running
+// container's CPUs win over the file.
 #pragma once
 
 #include "act/cpus/cpu_partition.h"
@@ -39,7 +39,7 @@ struct CpuManagerOptions {
   MilliCpu reserved{};  // systemReserved and kubeReserved together
 };
 
-// What the machine objects to in the configuration, as its own file and lines cannot tell.
+// Errors in the configuration that only this machine reveals.
 PolicyErrors machine_config_errors(const CpuManagerOptions& options, const Topology& topology);
 
 class CpuManager {
@@ -60,10 +60,10 @@ class CpuManager {
   void reconfigure(CpuManagerOptions options);
   void set_declared_pods(std::vector<Pod> manifests);
   void reconcile();
-  // Somebody else changed what was applied, or CPUs came or went. A file for each cgroup is read.
+  // Whether another program changed a cpuset, or CPUs came or went. Reads a file for each cgroup.
   bool drifted() const;
-  // Puts what is in pieces together, or says what that would move; after a reconcile(). An error
-  // says why nobody can be moved.
+  // Rearranges CPUs so that each container's are close together, or says what that would move;
+  // after a reconcile(). The error says why nothing can be moved.
   Result<report::RepackView> repack(bool dry_run);
   bool is_off() const { return options_.cpus.mode == config::CpusConfig::Mode::kOff; }
   std::uint64_t repaired() const { return counts_.repaired; }
@@ -132,7 +132,7 @@ class CpuManager {
   observe::PodTree tree_;
   std::vector<PresentPod> present_;  // in the order they came
   SharedPoolOptions pool_options_;   // what pods of the tiers request
-  int unknown_pool_pods_ = 0;        // pods that share and that nobody describes
+  int unknown_pool_pods_ = 0;        // pods in the shared pool without a manifest
   std::optional<SharedPool> pool_;
   CpuState state_;
   std::map<std::string, ContainerRefusal, std::less<>> refused_;  // by uid

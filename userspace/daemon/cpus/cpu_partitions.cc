@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuManager, isolating: the cgroups of pods that have CPUs of their own alone as isolated
-// partitions, so that the kernel balances no load there and nobody else on the machine runs there.
+// CpuManager, part 3: makes the cgroups of pods with only exclusive CPUs isolated partitions, so
+// that the kernel balances no load there and no other task of the machine runs there.
 //
-// The pod's cgroup is the partition, not its containers': a cgroup whose CPUs are all handed down
-// would itself run on everybody else's.
+// The pod's cgroup is the partition, not its containers': a cgroup that passes all its CPUs on
+// would itself run on all other CPUs.
 #include "base/log/journal.h"
 #include "daemon/cpus/cpu_manager.h"
 
@@ -49,9 +49,9 @@ CpuManager::Partitions CpuManager::desired_partitions() const {
   return wanted;
 }
 
-// Before any CPU changes hands: of a partition, the kernel takes no others than it has. A small
-// file is read for each pod also where nobody is to be isolated: what others, or a daemon before,
-// made a partition must not keep its CPUs from anybody.
+// Before any CPU changes owner: the kernel takes no CPUs from a partition. A small file is read for
+// each pod even if no pod is to be isolated: a partition made by another program or an earlier
+// daemon must not keep its CPUs.
 void CpuManager::end_partitions(const Partitions& wanted) {
   for (const observe::PodCgroup& pod : tree_.pods) {
     if (!is_partition(partition_.state(pod.path))) continue;

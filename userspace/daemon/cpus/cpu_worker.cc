@@ -21,8 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Between turns. While somebody undoes every repair the gap grows: two writers at odds must not
-// take a CPU for it, and who is the last to write is put right well within a second.
+// Between turns. While another program undoes every repair, the gap grows: two writers in conflict
+// must not use up a CPU, and the last write is still corrected well within a second.
 constexpr milliseconds kMinGap{10}, kMaxGap{400};
 // How often new watches may ask for another look at once.
 constexpr int kMaxRounds = 4;
@@ -32,7 +32,7 @@ constexpr int kMaxRounds = 4;
 CpuManagerOptions cpu_manager_options_of(const config::Config& config) {
   CpuManagerOptions options{.cpus = config.cpus};
   using Mode = config::CpusConfig::Mode;
-  // Who observes, writes nothing.
+  // In mode observe nothing is written.
   if (config.policy.mode == headroom::Mode::kObserve && options.cpus.mode == Mode::kEnforce)
     options.cpus.mode = Mode::kObserve;
   for (const Reserve* const reserve : {&config.reserved.kube, &config.reserved.system})
@@ -81,7 +81,7 @@ CpuWorker::CpuWorker(const std::filesystem::path& cgroup_root, const std::string
       period_(options.cpus.reconcile_period),
       gap_(kMinGap),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  // Before the first turn: who runs on exclusive CPUs is only kept there if he is known.
+  // Before the first turn: a pod that runs on exclusive CPUs keeps them only if it is known.
   manager_.set_declared_pods(std::move(manifests));
   queue_->open([this] { wake(); });
   thread_ = std::thread([this] { run(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuKeeper: deals out CPUs on a thread of its own: at once when cgroups come and go, when somebody
-// writes a cpuset or the manifests change, within kDriftPeriod whatever else changed, and by the
+// CpuWorker: runs the CPU manager on a thread of its own: at once when cgroups come and go, when a
+// cpuset is written or the manifests change, within kDriftPeriod of any other change, and by the
 // configured period in any case. The loop never waits for it.
 #pragma once
 

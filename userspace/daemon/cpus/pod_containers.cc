@@ -61,7 +61,8 @@ std::multimap<std::string, std::string> containers_of(const Pod& pod,
     else
       unidentified.push_back(&each);
   }
-  // Beside one that is told of, the others are its sandbox, or what it was before it restarted.
+  // If one container is known, the other cgroups are the sandbox, or the container before it
+  // restarted.
   if (found.empty() && is_single(pod))
     for (const observe::ContainerCgroup* each : unidentified)
       found.emplace(pod.containers.front().name, each->path);

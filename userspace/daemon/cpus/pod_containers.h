@@ -18,9 +18,9 @@ namespace headroom::daemon {
 // What a runtime says of a container by its id; null: nothing.
 using IdentifyContainer = std::function<const ContainerIdentity*(std::string_view runtime_id)>;
 
-// Container name → cgroup. By what the runtime tells; else a unit is named by its container
-// ("main.service", "web-main.service", "web.main.service"); else, where the pod has one container
-// alone, all of the pod's cgroups but its sandbox are that one. What is not recognised is left out.
+// Container name → cgroup. By the runtime's names; else by the unit's name ("main.service",
+// "web-main.service", "web.main.service"); else, if the pod has only one container, all of the
+// pod's cgroups but its sandbox are that one. Cgroups that are not recognised are left out.
 std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
                                                       const IdentifyContainer& identify);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuManager, asked to repack: the judge says who goes where, and the cgroups follow as ever.
+// CpuManager, part 4: repacking on request: the judge says which container gets which CPUs, and the
+// cgroups follow as always.
 #include "daemon/cpus/cpu_manager.h"
 #include "judge/cpuset/repack.h"
 
@@ -47,7 +48,7 @@ void CpuManager::read_current_cpus(std::vector<report::RepackedContainer>& conta
     }
 }
 
-// A pod that nobody describes is known by its CPUs alone: it stays where it is.
+// A pod without a manifest is known only by its CPUs: it stays where it is.
 Result<report::RepackView> CpuManager::repack(bool dry_run) {
   if (const char* const why = repack_error(options_.cpus, dry_run)) return failure(why);
   if (!last_error_.empty() || !policy_)

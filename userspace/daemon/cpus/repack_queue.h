@@ -20,7 +20,7 @@ struct RepackRequest {
 
 class RepackQueue {
  public:
-  // Orders not yet served; whoever comes then is told to come again.
+  // Requests not yet served; a further one is refused.
   static constexpr std::size_t kQueueSize = 8;
 
   // Any thread; never waits. The answer is JSON, or why there is none.
@@ -38,7 +38,7 @@ class RepackQueue {
     return result;
   }
 
-  // From now on orders are served by who is woken so.
+  // From now on requests are served by the thread that `wake` wakes.
   void open(std::function<void()> wake) {
     const std::lock_guard lock(mutex_);
     wake_ = std::move(wake);
@@ -60,7 +60,7 @@ class RepackQueue {
   }
 
   std::mutex mutex_;
-  std::function<void()> wake_;  // null: nobody serves
+  std::function<void()> wake_;  // null: requests are not served
   std::vector<RepackRequest> requests_;
 };
 

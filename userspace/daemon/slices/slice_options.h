@@ -7,7 +7,7 @@
 
 namespace headroom::daemon {
 
-// The one in force: who only observes writes nothing here either.
+// The mode in force: in mode observe no slice is written either.
 SlicesMode slices_mode(const config::Config& config);
 
 SliceOptions slice_options(const config::Config& config, const Amounts& capacity,
@@ -16,8 +16,8 @@ SliceOptions slice_options(const config::Config& config, const Amounts& capacity
 // What the node has, read now; may wait for a disk.
 Amounts capacity_now(const config::Config& config);
 
-// What cannot be reserved, because the node has not so much of it; nothing while slices are off,
-// when it is only told.
+// Reservations that exceed what the node has; empty while slices are off, when they are only
+// reported.
 config::Diagnostics reservation_errors(const config::Config& config, const Amounts& capacity);
 
 }  // namespace headroom::daemon

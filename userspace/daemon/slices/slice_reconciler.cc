@@ -130,8 +130,8 @@ void SliceReconciler::inspect_slice(Slice& slice, Instant at) {
   if (!slice.plan.excess_usage) slice.lowering.late = false;
 }
 
-// Pods that are over go by eviction, which measures the distance to the limit: half its threshold
-// is near enough, and leaves those who stay some room. Of the other slices nobody evicts.
+// Pods over the limit are evicted, which watches the distance to the limit: half its threshold is
+// near enough, and leaves the other pods some room. In other slices nothing is evicted.
 std::optional<Bytes> SliceReconciler::step_of(const Slice& slice) const {
   const auto& wanted = slice.wanted.values.memory_max;
   if (!slice.lowering.late || slice.wanted.role != Role::kPods || !wanted || wanted->is_max())
@@ -143,8 +143,8 @@ std::optional<Bytes> SliceReconciler::step_of(const Slice& slice) const {
   return step;
 }
 
-// The limits are there at the next look. Pods have limits of their own, below the tiers: who has
-// the controller himself may yet lack it for them.
+// The limits exist at the next check. Pods have limits of their own, below the tiers: a cgroup that
+// has the controller may not have enabled it for its children yet.
 void SliceReconciler::set_huge_pages(Slice& slice) {
   const bool limited = slice.reading.values && !slice.wanted.values.hugetlb_max.empty();
   if (!limited || !reader_.has_huge_pages()) return;
@@ -226,7 +226,7 @@ void SliceReconciler::begin(Slice& slice) {
               });
 }
 
-// What systemd does not know of it does not write, so nobody else does.
+// systemd does not write settings that it does not know, so there is no other writer.
 void SliceReconciler::write_cgroup_files(const Slice& slice) const {
   if (!slice.reading.values) return;
   for (const CgroupSetting& setting :

@@ -42,7 +42,7 @@ class SliceReconciler {
   static constexpr Duration kLowering = std::chrono::seconds(10);
   static constexpr Duration kLoweringPause = std::chrono::minutes(1);
 
-  // `hasten`: something was done, look again soon.
+  // `check_soon`: something was done, check again soon.
   SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
                   std::unique_ptr<act::LimitLowering> lowering,
                   std::function<void()> request_check);

@@ -100,7 +100,7 @@ class SliceWorker::EventLoop {
     check_by(due ? std::clamp(*due, at + kMinCheckDelay, at + kCheckPeriod) : at + kCheckPeriod);
   }
 
-  // Only who writes needs it.
+  // Only needed in order to write.
   void ensure_bus(Instant at) {
     if (bus_ && bus_->connected() && mode_ == SlicesMode::kEnforce) return;
     if (bus_) close_bus("the system bus closed the connection");

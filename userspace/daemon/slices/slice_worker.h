@@ -18,7 +18,7 @@ namespace headroom::daemon {
 
 class SliceWorker {
  public:
-  // Between two looks where nothing tells of a change.
+  // Between two checks if no event reports a change.
   static constexpr Duration kCheckPeriod = std::chrono::milliseconds(500);
   // Between attempts to reach systemd.
   static constexpr Duration kRetryPeriod = std::chrono::seconds(5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: what the daemon reads cgroups with and hears the kernel's events through, as far as the
-// kernel and the configuration let it; what is missing is said in the log.
+// Opens what the daemon reads cgroups and kernel events with, as far as the kernel and the
+// configuration allow; what is missing is logged.
 #pragma once
 
 #include "config/config.h"
@@ -25,7 +25,7 @@ struct ObserveSources {
 
 Result<ObserveSources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
 
-// Null: nothing is told, and the next pass over the cgroups finds out.
+// Null: no events are reported, and the next sweep finds out.
 std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(config::BpfUse bpf,
                                                          const observe::BestSource& source,
                                                          observe::LifecycleWatch::OnEvent on_event);

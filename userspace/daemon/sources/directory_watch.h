@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DirectoryWatch: told of files that came or went in a directory, which may come later than we, go,
-// and come back: it is another's.
+// DirectoryWatch: reports files that were created or removed in a directory. The directory belongs
+// to another program: it may be created later, removed, and created again.
 #pragma once
 
 #include <headroom/result.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelEvents: what the kernel's events ask of the loop. They bring a look forward and are told;
-// they never decide.
+// KernelEventHandler: what the kernel's events ask of the loop. They advance the next sweep and are
+// reported; they never decide.
 #pragma once
 
 #include <headroom/stall_abi.h>

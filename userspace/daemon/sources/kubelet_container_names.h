@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToldNames: who containers are, as a kubelet's pods tell it: told by the loop, asked by others.
+// KubeletContainerNames: the identities of containers from a kubelet's pods: set by the loop, read
+// by other threads.
 #pragma once
 
 #include "manifest/pod_status.h"

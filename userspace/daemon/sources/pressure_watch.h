@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PressureWatch: told when tasks wait for memory, in the node or in one cgroup, which may come
-// later than we, go, and come back.
+// PressureWatch: reports that tasks wait for memory, in the node or in one cgroup, which may be
+// created later, removed, and created again.
 #pragma once
 
 #include "base/fd.h"

@@ -18,7 +18,7 @@ namespace headroom::daemon {
 
 class RuntimeContainerNames final : public report::ContainerNames {
  public:
-  // `told` comes first: it needs no file. May be null.
+  // `kubelet_names` are asked first: they need no file. May be null.
   explicit RuntimeContainerNames(
       std::shared_ptr<const KubeletContainerNames> kubelet_names = nullptr,
       std::filesystem::path root = "/")

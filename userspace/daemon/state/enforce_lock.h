@@ -28,8 +28,8 @@ class EnforceLock {
   Fd directory_;
 };
 
-// Who has it, for a log line: "headroomd with pid 4711". Absent: nobody, or a process of a pid
-// namespace that cannot be seen from here.
+// The holder, for a log line: "headroomd with pid 4711". Absent: none, or a process in a pid
+// namespace that is not visible from here.
 std::optional<std::string> enforce_lock_holder(const std::filesystem::path& cgroup_root);
 
 }  // namespace headroom::daemon

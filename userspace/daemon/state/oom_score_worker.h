@@ -33,9 +33,10 @@ class OomScoreWorker {
   // CPU.
   static constexpr int kBurst = 100;
   static constexpr std::chrono::milliseconds kPauseBetweenBursts{50};
-  // A pod whose value stays is walked again now and then: a container may have been started since.
+  // A pod whose value stays is walked again at this period: a container may have started since.
   static constexpr std::chrono::seconds kRewritePeriod{30};
-  // A new one sooner: who starts a process may give it a value of its own at the last moment.
+  // A new pod sooner: the program that starts a process may set a value of its own at the last
+  // moment.
   static constexpr std::chrono::seconds kFirstRescan{3};
 
   OomScoreWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir);
@@ -44,7 +45,8 @@ class OomScoreWorker {
   OomScoreWorker(const OomScoreWorker&) = delete;
   OomScoreWorker& operator=(const OomScoreWorker&) = delete;
 
-  // These from now on; who is not among them has what was found. Never waits. Any thread.
+  // The scores from now on; pods that are not listed get their original values back. Never blocks.
+  // On any thread.
   void request(std::vector<OomScoreRequest> requests);
 
   act::OomScoreCounts counters() const { return scores_.counters(); }

@@ -15,7 +15,7 @@ namespace headroom::daemon {
 Result<> write_atomically(const std::filesystem::path& path, const std::string& text,
                           mode_t mode = 0600);
 
-// Tells this boot from another: instants and cgroup ids mean nothing in the next.
+// Identifies this boot: times and cgroup ids mean nothing in another.
 std::string read_boot_id();
 
 // Out of the way, so that nothing is lost and the next start is not stopped by it again.

@@ -36,7 +36,7 @@ class TaintStore {
   // The same, to be pointed to by policies and reasons.
   std::vector<std::shared_ptr<const Taint>> shared_taints() const;
 
-  // Readable once an edit awaits the loop, which then calls heard().
+  // Readable once an edit awaits the loop, which then calls clear_edited().
   int edited_fd() const { return edited_.get(); }
   void clear_edited() const;
 

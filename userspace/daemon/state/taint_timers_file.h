@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimersFile: how long each pod still puts up with the node's taints, on disk, so that a restart of
-// the daemon gives nobody his time anew.
+// TaintTimersFile: how long each pod still tolerates the node's taints, on disk, so that the timers
+// continue after a restart of the daemon.
 #pragma once
 
 #include <headroom/judge.h>

@@ -85,8 +85,8 @@ std::vector<Volume> volumes_from(const json& names) {
   return volumes;
 }
 
-// What the former daemon's threads were at ended with it. Pre-stop commands go on without us: their
-// time is as it was. A removal is begun anew.
+// The actions of the earlier daemon's threads ended with it. Pre-stop commands go on by themselves:
+// their deadline stays. A removal starts again.
 Victim::Phase phase_after_restart(Victim::Phase phase) {
   return phase == Victim::Phase::kRemoving ? Victim::Phase::kKilled : phase;
 }

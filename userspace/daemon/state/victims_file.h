@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VictimsFile: who is in his grace, on disk, so that a restart of the daemon resumes it.
+// VictimsFile: the evictions in progress, on disk, so that a restarted daemon resumes them.
 #pragma once
 
 #include <headroom/judge.h>

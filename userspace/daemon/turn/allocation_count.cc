@@ -18,7 +18,7 @@ std::uint64_t thread_allocation_count() {
 
 }  // namespace headroom::daemon
 
-// As g++ tells it, and as clang does.
+// g++ defines the macro, clang has the feature test.
 #if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WatchingActuator: lets the kernel tell the exits of whoever is killed, and leaves the killing to
-// the actuator it stands before.
+// ExitWatchingActuator: asks the kernel to report the exits of the processes that are killed, and
+// leaves the killing to another actuator.
 #pragma once
 
 #include "daemon/turn/failsafe_list.h"
@@ -14,7 +14,7 @@ namespace headroom::daemon {
 
 class ExitWatchingActuator final : public Actuator {
  public:
-  // `watch` may be null: then nothing is told.
+  // `watch` may be null: then exits are not reported.
   ExitWatchingActuator(Actuator& actuator, observe::LifecycleWatch* watch,
                        FailsafeList& failsafe_list)
       : actuator_(&actuator), watch_(watch), failsafe_list_(&failsafe_list) {}
@@ -24,7 +24,7 @@ class ExitWatchingActuator final : public Actuator {
   }
   // Before the kill, so that the first exit is not missed; the map has its room already.
   Outcome act(const Decision& decision) override {
-    // Of one process its own descriptor tells.
+    // The exit of a single process is noticed by its own pidfd.
     const bool watched = watch_ && decision.part.unit != EvictionUnit::kProcess &&
                          (decision.act == Act::kKill || decision.act == Act::kTerminate);
     const CgroupId cgroup = decision.part.whole() ? decision.cgroup : decision.part.cgroup;

@@ -148,14 +148,13 @@ TEST(KubeletCoexistence, TwoWritersAreRejected) {
       "reservedSystemCPUs: \"0\"\n"
       "headroom:\n slices: {mode: enforce}\n cpus: {mode: enforce}\n oomScoreAdj: mirror\n" +
       std::string(kBeside));
-  EXPECT_EQ(
-      said(config),
-      (Lines{"6: headroom.slices.mode: a kubelet keeps the slices here, and writes over them "
-             "again and again; expected observe or off",
-             "7: headroom.cpus.mode: a kubelet deals out the CPUs here, and does not know who "
-             "has them from us; expected observe or off",
-             "8: headroom.oomScoreAdj: a kubelet gives its pods' processes theirs; expected "
-             "leave"}));
+  EXPECT_EQ(said(config),
+            (Lines{"6: headroom.slices.mode: a kubelet keeps the slices here, and writes over them "
+                   "again and again; expected observe or off",
+                   "7: headroom.cpus.mode: a kubelet assigns the CPUs here and does not know of "
+                   "headroom's assignments; expected observe or off",
+                   "8: headroom.oomScoreAdj: a kubelet sets oom_score_adj of its pods' processes; "
+                   "expected leave"}));
 }
 
 // Nobody told of it: it may be on its way out, or in. It is said, and done as told.

@@ -141,18 +141,19 @@ const Case kCases[] = {
     {"oom_score", [](HostFacts& f) { (*f.daemon)->oom_score_adj = 0; }, "OOM score",
      State::kLimited, "0", "may choose", "OOMScoreAdjust"},
     {"oomd", [](HostFacts& f) { f.conflicting_daemons = std::vector<std::string>{"systemd-oomd"}; },
-     "others who kill", State::kLimited, "systemd-oomd running", "twice", "mask"},
+     "other programs that kill", State::kLimited, "systemd-oomd running", "twice", "mask"},
     {"kubelet",
      [](HostFacts& f) {
        f.conflicting_daemons = std::vector<std::string>{"earlyoom", "kubelet"};
      },
-     "others who kill", State::kLimited, "earlyoom, kubelet", "twice", "; leave the kubelet"},
+     "other programs that kill", State::kLimited, "earlyoom, kubelet", "twice",
+     "; leave the kubelet"},
     {"two_keepers",
      [](HostFacts& f) {
        f.conflicting_daemons = std::vector<std::string>{"kubelet"};
        f.enforced = {"headroom.slices", "headroom.cpus"};
      },
-     "others who set limits", State::kLimited, "headroom.slices, headroom.cpus enforced",
+     "other programs that set limits", State::kLimited, "headroom.slices, headroom.cpus enforced",
      "over each other", "observe"},
     {"no_quota", [](HostFacts& f) { f.project_quota = false; }, "project quota", State::kLimited,
      "/var", "walking", "prjquota"},
@@ -176,10 +177,10 @@ const Case kCases[] = {
 TEST(Check, AKubeletThatOwnsItsSlicesIsNoConflict) {
   HostFacts facts = good_host();
   facts.enforced = {"headroom.slices"};
-  EXPECT_EQ(find(findings(facts), "others who set limits")->state, State::kOk);
+  EXPECT_EQ(find(findings(facts), "other programs that set limits")->state, State::kOk);
   facts.conflicting_daemons = std::vector<std::string>{"kubelet"};
   facts.enforced.clear();
-  EXPECT_EQ(find(findings(facts), "others who set limits")->state, State::kOk);
+  EXPECT_EQ(find(findings(facts), "other programs that set limits")->state, State::kOk);
 }
 
 TEST(Check, AKubeletThatAnswersIsOk) {

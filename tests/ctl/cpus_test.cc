@@ -96,7 +96,8 @@ TEST(Cpus, ARepackListsTheMovedContainers) {
       "cores                                      4 -> 3\n"
       "CPUs free on the freest NUMA node          2 -> 0\n");
   view.containers.clear();
-  EXPECT_EQ(*render_repacking(report::repack_json(view), {}), "nothing to gain: nobody is moved\n");
+  EXPECT_EQ(*render_repacking(report::repack_json(view), {}),
+            "nothing to gain: no container is moved\n");
 }
 
 TEST(Cpus, AnInvalidAnswerIsAnError) {

@@ -69,7 +69,7 @@ spec:
   EXPECT_EQ(lines,
             (Lines{"f:4: spec.containers[0].command: expected the program to run: there is no "
                    "image to say it",
-                   "f:5: spec.containers[1].env[0].valueFrom: nobody here knows it; expected value",
+                   "f:5: spec.containers[1].env[0].valueFrom: not supported here; expected value",
                    "f:5: spec.containers[1].env[1].name: expected the name of a variable",
                    "f:5: spec.containers[1].workingDir: expected an absolute path, found "
                    "\"here\""}));

@@ -103,7 +103,7 @@ TEST(Top, RatesNeedTwoTotalsAndTimeBetween) {
 }
 
 TEST(Model, AnInvalidDocumentIsAnErrorNotACrash) {
-  EXPECT_EQ(parse_status("{}").error().what, "headroomd has not looked at the node yet; try again");
+  EXPECT_EQ(parse_status("{}").error().what, "headroomd has not read the node yet; try again");
   EXPECT_FALSE(parse_status(""));
   EXPECT_FALSE(parse_status("[]"));
   const auto odd = parse_status(

@@ -507,13 +507,12 @@ TEST_F(Host, InObserveModeRepackMovesNoContainer) {
   restart();
   manager_->reconcile();
   EXPECT_TRUE(manager_->repack(true));
-  EXPECT_EQ(manager_->repack(false).error().what,
-            "mode observe moves nobody: ask with --dry-run what would be");
+  EXPECT_EQ(manager_->repack(false).error().what, "mode observe moves no container: use --dry-run");
   options_.cpus.policy = Policy::kNone;
   restart();
   manager_->reconcile();
   EXPECT_EQ(manager_->repack(true).error().what,
-            "cpuManagerPolicy is none: nobody has CPUs of its own");
+            "cpuManagerPolicy is none: no container has exclusive CPUs");
 }
 
 }  // namespace

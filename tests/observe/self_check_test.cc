@@ -112,7 +112,7 @@ TEST(SelfCheck, ADisagreementIsASentence) {
                        .value = 4096,
                        .after = HR_UNKNOWN};
   EXPECT_EQ(to_string(d),
-            "cgroup 7: memory_max is 4096, the files said max before and unknown after");
+            "cgroup 7: memory_max is 4096, the files have max before and unknown after");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ const tests = {
     const first = page.locator("#evictions > li").first();
     for (let i = 0; i < 100 && !await first.evaluate((item) => item.contains(document.activeElement)); ++i) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await first.getByText("first of those who may be evicted").waitFor();
+    await first.getByText("first of the pods that may be evicted").waitFor();
     const proof = await first.innerText();
     assert.match(proof, /was .* of .*, below its (hard|soft) threshold/);
     assert.match(proof, /the reading is judged, the pods are ranked/);

@@ -16,7 +16,7 @@ async function watch(browser) {
   await page.locator("#announce", {hasText: pod}).waitFor({timeout: 150_000});
   const first = page.locator("#evictions > li").first();
   await first.locator("summary").first().press("Enter");
-  await first.getByText("first of those who may be evicted").waitFor();
+  await first.getByText("first of the pods that may be evicted").waitFor();
   assert.match(await first.innerText(), /memory\.available was .* below its hard threshold of 300Mi/);
   await settled(page);
   const card = page.locator(".card", {has: page.getByRole("heading", {name: "memory.available", exact: true})});

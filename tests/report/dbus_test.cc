@@ -429,7 +429,7 @@ TEST_F(Dbus, WithoutADaemonTheClientFails) {
   const auto document = ctl::fetch_status();
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().what,
-            "headroomd is not running (nobody owns io.headroom.Headroom1 on the system bus); see "
+            "headroomd is not running (io.headroom.Headroom1 has no owner on the system bus); see "
             "systemctl status headroomd");
 }
 

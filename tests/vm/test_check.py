@@ -24,7 +24,7 @@ def test_before_the_daemon_runs_all_but_it_is_there(vm):
     assert code == 0, checks
     found = states(checks)
     for subject in ("cgroup v2", "controllers", "cgroup.kill", "pressure (PSI)", "BTF", "kallsyms", "BPF sweep",
-                    "BPF stall", "BPF throttle", "BPF lifecycle", "systemd", "configuration", "others who kill"):
+                    "BPF stall", "BPF throttle", "BPF lifecycle", "systemd", "configuration", "other programs that kill"):
         assert found[subject] == "ok", checks[subject]
     assert checks["headroomd"]["found"] == "not running", checks["headroomd"]
     print(vm.run("headroomctl check", check=True).out)
@@ -56,7 +56,7 @@ def test_another_killer_is_named_and_a_wrong_configuration_fails(vm):
     try:
         vm.wait_until("pgrep -x earlyoom", timeout=10)
         _, checks = check(vm)
-        assert checks["others who kill"]["found"] == "earlyoom running", checks["others who kill"]
+        assert checks["other programs that kill"]["found"] == "earlyoom running", checks["other programs that kill"]
         vm.run("mkdir -p /etc/headroom; printf 'evictionHard: 5\\n' > /etc/headroom/headroom.yaml", check=True)
         code, checks = check(vm)
         assert (code, checks["configuration"]["state"]) == (1, "missing"), checks["configuration"]

@@ -25,7 +25,7 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
         told = vm.run("headroomctl why hog", check=True).out
         print("\n".join(f"    {line}" for line in told.splitlines()))
         for words in ("default/hog (BestEffort, priority 0) was ", "below its hard threshold of 300Mi",
-                      "first of those who may be evicted", "within its request", "SIGKILL is sent", "a mark a second"):
+                      "first of the pods that may be evicted", "within its request", "SIGKILL is sent", "a mark a second"):
             assert words in told, (words, told)
         minute = json.loads(vm.run("headroomctl why --json", check=True).out)["minute"]
         last = minute["turns"][-1]

@@ -132,15 +132,10 @@ std::string bash_completion(const CLI::App& app) {
         else if (flag.takes_value)
           values += fmt::format("    {}:{}) return ;;\n", command.name, name);
   }
-  return "# bash completion of headroomctl; what it leaves open is completed as a file.\n"
-         "_headroomctl() {\n"
-         "  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i "
-         "words=\n"
-         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    [[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }\n"
-         "  done\n"
-         "  case $command in\n"
-         "    '') words='" +
+  return "# bash completion of headroomctl; other words are completed as files.\n_headroomctl() "
+         "{\n  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= "
+         "i words=\n  for ((i = 1; i < COMP_CWORD; i++)); do\n    [[ ${COMP_WORDS[i]} == -* ]] || "
+         "{ command=${COMP_WORDS[i]}; break; }\n  done\n  case $command in\n    '') words='" +
          names_of(flags_of(app)) + names + "' ;;\n" + words +
          "  esac\n"
          "  case $command:$before in\n" +

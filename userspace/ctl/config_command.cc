@@ -86,7 +86,7 @@ void add_config(CLI::App& app, CliCommand& chosen) {
   auto options = std::make_shared<ConfigOptions>();
   auto* config = app.add_subcommand("config", "The configuration in force, each value's origin");
   config->group(kInspectGroup);
-  config->add_flag("--defaults", options->defaults, "What holds where nothing is told");
+  config->add_flag("--defaults", options->defaults, "The defaults of all keys");
   config->add_flag("--json", options->json, "As JSON");
   config->callback([&chosen, options] { chosen = [options] { return run_config(*options); }; });
 }

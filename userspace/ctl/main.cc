@@ -42,10 +42,10 @@ constexpr Entry kCommands[] = {
     {add_check, R"(
   headroomctl check                   what works here, what does not, and what to do about it)"},
     {add_config, R"(
-  headroomctl config                  what is in force, and which file and line says so)"},
+  headroomctl config                  the settings in force, each with its file and line)"},
     {add_cpus, R"(
-  headroomctl cpus                    which CPU is whose, by socket, NUMA node and core
-  headroomctl cpus repack --dry-run   who would move to have his CPUs in one piece)"},
+  headroomctl cpus                    which container has which CPU, by socket, NUMA node and core
+  headroomctl cpus repack --dry-run   which containers would move to have their CPUs together)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},
@@ -69,7 +69,7 @@ constexpr Entry kCommands[] = {
     {add_place, R"(
   headroomctl place -f web.yaml a.json b.json     on which of these nodes does it belong?)"},
     {add_record, R"(
-  headroomctl record --for 5m -o busy.rec         what it reads and decides, for replay)"},
+  headroomctl record --for 5m -o busy.rec         record what headroomd reads and decides, for replay)"},
     {add_replay, R"(
   headroomctl replay busy.rec --config new.yaml   what would another policy have done?)"},
     {add_run, R"(
@@ -84,8 +84,8 @@ constexpr Entry kCommands[] = {
 
 constexpr const char* kStatuses = R"(
 
-Exit status: 0 done or yes, 1 it could not be done or no, 2 asked wrongly; of taint and admit
-3 as well: headroomd does not answer.)";
+Exit status: 0 done or yes, 1 failed or no, 2 usage error; of taint and admit
+also 3: headroomd does not answer.)";
 
 void describe(CLI::App& app, CliCommand& chosen) {
   app.set_version_flag("-V,--version", std::string("headroomctl ") + HEADROOM_VERSION);

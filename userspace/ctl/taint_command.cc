@@ -35,8 +35,7 @@ struct Lists {
 Result<Lists> lists_of(std::string_view status) {
   const Json json = Json::parse(status, nullptr, false);
   if (!json.is_object()) return failure("headroomd's status is not a JSON object");
-  if (!json.contains("taints"))
-    return failure("headroomd has not looked at the node yet; try again");
+  if (!json.contains("taints")) return failure("headroomd has not read the node yet; try again");
   return Lists{json.at("taints"), json.value("leaving", Json::array())};
 }
 

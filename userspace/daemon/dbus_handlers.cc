@@ -80,7 +80,7 @@ std::string join_lines(const std::vector<std::string>& lines) {
 }  // namespace
 
 Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest) {
-  if (!status) return failure("headroomd has not looked at the node yet; try again");
+  if (!status) return failure("headroomd has not read the node yet; try again");
   const observe::Manifests manifests =
       observe::parse_manifests(manifest, "manifest", {.max_pods = kMaxPods});
   std::vector<std::string> diagnostics;

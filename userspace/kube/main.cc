@@ -28,16 +28,12 @@ constexpr int kCannotRun = 1, kInvalidConfiguration = 2;
 
 constexpr std::string_view kHelp =
     "headroom-kube: headroomd's Kubernetes client: pods from the kubelet, evictions to the API "
-    "server\n"
-    "\n"
-    "  --config FILE             headroomd's own configuration (/etc/headroom/headroom.yaml)\n"
-    "  --config-dir DIR          its drop-ins (FILE.d)\n"
-    "  --hostname-override NAME  what the node is called\n"
-    "  --check-config            say what is wrong with the configuration, and end\n"
-    "  --health                  whether the one that runs here still asks the kubelet, and end\n"
-    "  --version, --help\n"
-    "\n"
-    "headroom-kube(8), headroom.yaml(5)\n";
+    "server\n\n  --config FILE             headroomd's own configuration "
+    "(/etc/headroom/headroom.yaml)\n  --config-dir DIR          its drop-ins (FILE.d)\n  "
+    "--hostname-override NAME  the node's name\n  --check-config            report the errors in "
+    "the configuration and exit\n  --health                  check that the running headroom-kube "
+    "still queries the kubelet, and exit\n  --version, --help\n\nheadroom-kube(8), "
+    "headroom.yaml(5)\n";
 
 std::vector<std::jthread> start_workers(const config::Config& config,
                                         kube::HealthFile& health_file) {
@@ -86,7 +82,7 @@ int serve(const config::CommandLine& line, config::Config config) {
     kube::HealthFile health_file(config.kubernetes.status_file());
     std::vector<std::jthread> workers = start_workers(config, health_file);
     if (workers.empty())
-      log::info("headroom.kubernetes tells of no kubelet and of no API server: nothing to do");
+      log::info("headroom.kubernetes names no kubelet and no API server: nothing to do");
     sd_notify(0, "READY=1");
     int signal = 0;
     sigwait(&signals, &signal);

@@ -63,7 +63,7 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
   if (auto root = CgroupFiles::open(AT_FDCWD, options.root.c_str()); root)
     best->root_files_ = std::move(*root);
   if (options.force_files) {
-    best->source_notes_.push_back(group_list(options.force_files) + ": files, as told");
+    best->source_notes_.push_back(group_list(options.force_files) + ": files, as configured");
     if (auto files = best->use_files(options.force_files); !files)
       return tl::make_unexpected(files.error());
   }

@@ -74,7 +74,7 @@ std::string to_string(const Disagreement& d) {
     if (value == HR_NO_LIMIT) return std::string("max");
     return std::to_string(value);
   };
-  return text.append(d.field) + " is " + number(d.value) + ", the files said " + number(d.before) +
+  return text.append(d.field) + " is " + number(d.value) + ", the files have " + number(d.before) +
          " before and " + number(d.after) + " after";
 }
 

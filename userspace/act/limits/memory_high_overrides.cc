@@ -185,7 +185,7 @@ Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes
     if (now && same(*now, high)) return {};
     std::this_thread::sleep_for(kPollPeriod);
   }
-  return failure(file + " is not what systemd was told", ETIMEDOUT);
+  return failure(file + " differs from the value that systemd was given", ETIMEDOUT);
 }
 
 Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<Bytes> high) {

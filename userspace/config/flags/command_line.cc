@@ -64,7 +64,7 @@ constexpr Flag kKubeletFlags[] = {
     {"--topology-manager-policy-options", &CommandLine::topology_manager_policy_options,
      "OPTION=VALUE,...", "prefer-closest-numa-nodes, max-allowable-numa-nodes"},
     {"--topology-manager-scope", &CommandLine::topology_manager_scope, "container|pod",
-     "what is aligned as one"},
+     "which resources are aligned together"},
 
     {"--kube-reserved", &CommandLine::kube_reserved, "NAME=QUANTITY,...",
      "kept back from pods for the node's services: cpu, memory, ephemeral-storage, pid"},
@@ -75,7 +75,7 @@ constexpr Flag kKubeletFlags[] = {
     {"--system-reserved-cgroup", &CommandLine::system_reserved_cgroup, "SLICE",
      "the slice that system-reserved is enforced on"},
     {"--reserved-cpus", &CommandLine::reserved_cpus, "CPUS",
-     "CPUs kept back, such as 0-1; in place of what is reserved of cpu"},
+     "reserved CPUs, such as 0-1; replaces the reservation of cpu"},
     {"--qos-reserved", &CommandLine::qos_reserved, "memory=PERCENT%",
      "share of better classes' memory requests that lesser ones may not use"},
     {"--cgroups-per-qos", &CommandLine::cgroups_per_qos, nullptr,
@@ -113,7 +113,7 @@ void add(CLI::App& app, CommandLine& line, const Flag& flag) {
 
 void add_query_flags(CLI::App& app, CommandLine& line) {
   app.add_flag("--check-config", line.check_config,
-               "read the configuration, report every mistake and exit: 0 if there is none, else 2");
+               "read the configuration, report every error and exit: 0 if there is none, else 2");
   app.add_flag("--version", line.version, "print the version and exit");
   app.set_help_flag();
   app.add_flag("--help", line.help, "print this and exit");

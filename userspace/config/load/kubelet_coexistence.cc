@@ -40,12 +40,12 @@ std::vector<ConflictingWriter> find_conflicting_writers(const Config& config) {
                    "again and again; expected observe or off"});
   if (config.cpus.mode == CpusMode::kEnforce && config.cpus.policy == CpusConfig::Policy::kStatic)
     all.push_back({"cpus", "mode",
-                   "headroom.cpus.mode: a kubelet deals out the CPUs here, and does not know who "
-                   "has them from us; expected observe or off"});
+                   "headroom.cpus.mode: a kubelet assigns the CPUs here and does not know of "
+                   "headroom's assignments; expected observe or off"});
   if (config.mirror_oom_scores)
     all.push_back({"oomScoreAdj", "",
-                   "headroom.oomScoreAdj: a kubelet gives its pods' processes theirs; expected "
-                   "leave"});
+                   "headroom.oomScoreAdj: a kubelet sets oom_score_adj of its pods' processes; "
+                   "expected leave"});
   return all;
 }
 

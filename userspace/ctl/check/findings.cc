@@ -60,11 +60,10 @@ Finding check_psi(const HostFacts& facts) {
 
 Finding check_btf(const HostFacts& facts) {
   if (facts.btf) return {"BTF", State::kOk, "there", "", ""};
-  return {
-      "BTF", State::kLimited, "no /sys/kernel/btf/vmlinux",
-      "no BPF: cgroups are read from files, at tens of times the CPU time; who waited, and why, "
-      "is not known",
-      "take a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are"};
+  return {"BTF", State::kLimited, "no /sys/kernel/btf/vmlinux",
+          "no BPF: cgroups are read from files, at tens of times the CPU time; waits for memory "
+          "and their causes are unknown",
+          "take a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are"};
 }
 
 std::string groups_from(const SweepFacts& readings, std::string_view source) {
@@ -96,7 +95,7 @@ Finding check_bpf_sweep(const HostFacts& facts) {
 }
 
 std::string_view effect_of_missing(std::string_view program) {
-  if (program == "stall") return "who waits for memory, and because of whom, is not known";
+  if (program == "stall") return "waits for memory and their causes are unknown";
   if (program == "throttle") return "how long waits for CPU quota are is not known";
   return "births and deaths of cgroups are noticed at the next pass, up to a second later";
 }
@@ -181,7 +180,7 @@ Finding check_daemon(const HostFacts& facts) {
   if (!facts.daemon) return unknown_finding("headroomd", facts.daemon.error());
   if (*facts.daemon)
     return {"headroomd", State::kOk, "running, mode " + (*facts.daemon)->mode, "", ""};
-  return {"headroomd", State::kLimited, "not running", "nobody keeps this node",
+  return {"headroomd", State::kLimited, "not running", "headroomd does not guard this node",
           "systemctl enable --now headroomd"};
 }
 
@@ -193,11 +192,12 @@ Finding check_descriptors(const HostFacts& facts) {
   const std::uint64_t needed = 1024 + 3 * cgroups;
   const std::string found = fmt::format("{} for {}", most, daemon ? "headroomd" : "this shell");
   if (most >= needed) return {"descriptors", State::kOk, found, "", ""};
-  return {"descriptors", State::kLimited, found,
-          fmt::format("{} would do for {} cgroups; beyond that they are opened anew each time, or "
-                      "not seen",
-                      needed, cgroups),
-          "set LimitNOFILE=65536 in headroomd.service"};
+  return {
+      "descriptors", State::kLimited, found,
+      fmt::format(
+          "{} would do for {} cgroups; beyond that they are opened again each time, or not read",
+          needed, cgroups),
+      "set LimitNOFILE=65536 in headroomd.service"};
 }
 
 Finding check_memory_lock(const DaemonFacts* daemon) {
@@ -224,22 +224,23 @@ bool is_running(const HostFacts& facts, std::string_view program) {
 
 Finding check_conflicting_daemons(const HostFacts& facts) {
   if (!facts.conflicting_daemons)
-    return unknown_finding("others who kill", facts.conflicting_daemons.error());
-  if (facts.conflicting_daemons->empty()) return {"others who kill", State::kOk, "none", "", ""};
+    return unknown_finding("other programs that kill", facts.conflicting_daemons.error());
+  if (facts.conflicting_daemons->empty())
+    return {"other programs that kill", State::kOk, "none", "", ""};
   const bool kubelet = is_running(facts, "kubelet");
   const bool others = facts.conflicting_daemons->size() > (kubelet ? 1u : 0u);
   std::string remedy = others ? "stop and mask them (systemctl mask --now)" : "";
   if (kubelet)
     remedy += std::string(remedy.empty() ? "" : "; ") +
               "leave the kubelet its API, and evictionHard there at values headroom's come before";
-  return {"others who kill", State::kLimited,
+  return {"other programs that kill", State::kLimited,
           fmt::format("{} running", fmt::join(*facts.conflicting_daemons, ", ")),
           "two that act on one shortage kill twice, each by rules of its own", remedy};
 }
 
 // Slices and CPU sets, which a kubelet keeps as well.
 Finding check_limit_writers(const HostFacts& facts) {
-  constexpr std::string_view kSubject = "others who set limits";
+  constexpr std::string_view kSubject = "other programs that set limits";
   if (!facts.conflicting_daemons)
     return unknown_finding(kSubject, facts.conflicting_daemons.error());
   const bool kubelet = is_running(facts, "kubelet") || is_running(facts, "k3s-server");
@@ -255,7 +256,7 @@ Finding check_kubelet_source(const KubeletSource& kubelet) {
   constexpr std::string_view kCost =
       "pods that are not known yet are judged by their cgroups alone, without priority and names";
   if (!kubelet.loaded)
-    return {kSubject, State::kLimited, "headroom-kube has told of none", std::string(kCost),
+    return {kSubject, State::kLimited, "headroom-kube has reported none", std::string(kCost),
             "systemctl enable --now headroom-kube"};
   if (!kubelet.last_poll_ok)
     return {kSubject, State::kLimited, kubelet.error, std::string(kCost),
@@ -269,7 +270,7 @@ Finding check_swap(const HostFacts& facts) {
   if (!facts.swap) return {"swap", State::kOk, "off", "", ""};
   if (facts.swap_threshold) return {"swap", State::kOk, "on, with a threshold", "", ""};
   return {"swap", State::kLimited, "on, and swap.available has no threshold",
-          "memory.available does not fall low before swap is full: nobody is evicted until then",
+          "memory.available does not fall low before swap is full: no pod is evicted until then",
           "set swap.available in evictionHard, such as 10%, or headroom.pressure.memory"};
 }
 
@@ -282,7 +283,7 @@ Finding check_oom_score_mirroring(const HostFacts& facts) {
   const bool kubelet = is_running(facts, "kubelet") || is_running(facts, "k3s-server");
   if (!kubelet) return {kSubject, State::kOk, "mirrors the ranking", "", ""};
   return {kSubject, State::kLimited, "a kubelet is running, and headroom.oomScoreAdj is mirror",
-          "it sets each container's at its start and takes it to stay so: what it set is gone",
+          "it sets each container's value at its start and relies on it: that value is overwritten",
           "headroom.oomScoreAdj: leave"};
 }
 

@@ -135,7 +135,8 @@ HostFacts probe_host() {
   facts.pressure = has_pressure();
   facts.swap = has_swap();
   facts.btf = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-  facts.symbols = facts.root ? shows_symbols() : failure("not root: what it would see is not seen");
+  facts.symbols =
+      facts.root ? shows_symbols() : failure("not root: what headroomd would read cannot be read");
   facts.clock_source =
       first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   facts.clock_synchronised = is_synchronised();

@@ -39,12 +39,12 @@ tl::unexpected<CallError> unreachable(const std::string& doing, int code) {
 CallError call_error_from(const BusError& error, const char* method, int code) {
   if (error.is(SD_BUS_ERROR_SERVICE_UNKNOWN) || error.is(SD_BUS_ERROR_NAME_HAS_NO_OWNER))
     return {Kind::kUnreachable,
-            "headroomd is not running (nobody owns io.headroom.Headroom1 on the system bus); see "
+            "headroomd is not running (io.headroom.Headroom1 has no owner on the system bus); see "
             "systemctl status headroomd"};
   if (error.is(report::kBusRefused)) return {Kind::kRefused, error.error.message};
   if (error.is(SD_BUS_ERROR_ACCESS_DENIED))
     return {Kind::kForbidden,
-            std::string("only root, and whom polkit allows, may ask headroomd for ") + method};
+            std::string("only root, and users whom polkit allows, may call headroomd's ") + method};
   return {Kind::kUnreachable,
           std::string("ask headroomd for ") + method + ": " +
               (error.error.message ? error.error.message : std::strerror(code))};

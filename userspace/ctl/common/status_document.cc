@@ -147,7 +147,7 @@ Status status_of(const Json& json) {
 Result<Status> parse_status(std::string_view document) {
   const Json json = Json::parse(document, nullptr, false);
   if (!json.is_object()) return failure("headroomd's status is not a JSON object");
-  if (json.empty()) return failure("headroomd has not looked at the node yet; try again");
+  if (json.empty()) return failure("headroomd has not read the node yet; try again");
   try {
     return status_of(json);
   } catch (const Json::exception& e) {

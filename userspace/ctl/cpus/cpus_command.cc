@@ -155,10 +155,9 @@ std::string pool_of(const Json& answer) {
   const std::string size = cpu_quantity(pool, "size_millicores"),
                     requested = cpu_quantity(pool, "requested_millicores");
   std::string text =
-      fmt::format("shared pool, without what is reserved: CPU {}, requested {}", size, requested);
+      fmt::format("shared pool without reservations: CPU {}, requested {}", size, requested);
   if (const int unknown = pool.at("unknown_pods"); unknown > 0)
-    text +=
-        fmt::format(", and {} more pod{} that nobody describes", unknown, unknown == 1 ? "" : "s");
+    text += fmt::format(", and {} more pod{} without a manifest", unknown, unknown == 1 ? "" : "s");
   if (!pool.at("guarded").get<bool>()) text += ", not guarded";
   text += '\n';
   if (pool.at("requested_millicores") > pool.at("size_millicores"))
@@ -214,7 +213,7 @@ int run_cpus(bool json) {
 
 void add_cpus(CLI::App& app, CliCommand& chosen) {
   auto json = std::make_shared<bool>();
-  auto* cpus = app.add_subcommand("cpus", "Which CPU is whose");
+  auto* cpus = app.add_subcommand("cpus", "Which container has which CPU");
   cpus->group(kInspectGroup);
   cpus->add_flag("--json", *json, "headroomd's answer as it is");
   add_cpus_repack(*cpus, chosen);

@@ -31,7 +31,7 @@ struct Measure {
 constexpr Measure kSpans[] = {
     {"numa_nodes", "NUMA nodes"}, {"sockets", "sockets"}, {"caches", "caches"}, {"cores", "cores"}};
 constexpr Measure kTotals[] = {{"short_containers", "containers without all they want"},
-                               {"far_from_devices", "containers far from a device of theirs"},
+                               {"far_from_devices", "containers far from one of their devices"},
                                {"numa_nodes", "NUMA nodes that containers span, added up"},
                                {"sockets", "sockets"},
                                {"caches", "caches"},
@@ -100,7 +100,7 @@ Result<std::string> render_repacking(std::string_view answer, const Screen& scre
   try {
     const Json json = Json::parse(answer);
     const Json& containers = json.at("containers");
-    if (containers.empty()) return std::string("nothing to gain: nobody is moved\n");
+    if (containers.empty()) return std::string("nothing to gain: no container is moved\n");
     return fmt::format("{} CPUs {}\n\n{}\n{}", json.at("moved_cpus").get<int>(),
                        json.at("dry_run").get<bool>() ? "would be moved" : "moved",
                        moves_table(containers, screen), totals_table(json, screen));
@@ -131,7 +131,7 @@ int run_repack(const RepackOptions& options) {
 void add_cpus_repack(CLI::App& cpus, CliCommand& chosen) {
   auto options = std::make_shared<RepackOptions>();
   auto* repack = cpus.add_subcommand("repack", "Put exclusive CPUs that lie in pieces together");
-  repack->add_flag("--dry-run", options->dry_run, "Only say who would move, and what for");
+  repack->add_flag("--dry-run", options->dry_run, "Only show which containers would move, and why");
   repack->add_flag("--json", options->json, "headroomd's answer as it is");
   repack->callback([&chosen, options] { chosen = [options] { return run_repack(*options); }; });
 }

@@ -50,7 +50,7 @@ std::string difference_from_chosen(const std::string& signal, const Json& candid
 
 std::string reason_of(const std::string& signal, const Json& candidate, const Json& chosen) {
   const std::string selection = text(at(candidate, {"fate"}));
-  if (selection == "chosen") return "first of those who may be evicted";
+  if (selection == "chosen") return "first of the pods that may be evicted";
   if (selection == "outranked")
     return chosen.is_null() ? "others suffice" : difference_from_chosen(signal, candidate, chosen);
   if (selection == "critical") return "static, mirror or of critical priority: never evicted";
@@ -92,15 +92,15 @@ std::vector<std::string> rule_lines(const Json& record) {
   const std::string signal = text(at(record, {"signal"}));
   if (!by_request(signal))
     return {"The kubelet's for tasks: lower priority first, then more of them.",
-            "Critical pods are never evicted; a pod without a reading only when nobody has one."};
+            "Critical pods are never evicted; a pod without a reading only when no pod has one."};
   const char* what = signal.starts_with("memory") || signal.starts_with("allocatable") ? "memory"
                      : signal.starts_with("swap")     ? "memory and swap"
                      : signal.ends_with("inodesFree") ? "inodes"
                                                       : "local storage";
-  return {
-      fmt::format("The kubelet's for {}: whoever uses more than requested first, then lower", what),
-      "priority, then whoever is furthest over the request. The QoS class does not count.",
-      "Critical pods are never evicted; a pod without a reading only when nobody has one."};
+  return {fmt::format("The kubelet's for {}: pods that use more than requested first, then lower",
+                      what),
+          "priority, then those furthest over their request. The QoS class does not count.",
+          "Critical pods are never evicted; a pod without a reading only when no pod has one."};
 }
 
 std::string ranking_table(const Json& record, const Screen& screen) {

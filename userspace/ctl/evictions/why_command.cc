@@ -115,8 +115,8 @@ int run_why(const WhyOptions& options) {
 
 void add_why(CLI::App& app, CliCommand& chosen) {
   auto options = std::make_shared<WhyOptions>();
-  auto* why =
-      app.add_subcommand("why", "One eviction explained: what led to it, who else, how long");
+  auto* why = app.add_subcommand(
+      "why", "Explain one eviction: its cause, the ranking, the steps and times");
   why->group(kInspectGroup);
   why->add_option("POD", options->query.pod, "NAMESPACE/NAME, NAME or UID (default: any)");
   why->add_option("-n,--back", options->query.nth_from_last, "Which, counted from the last")

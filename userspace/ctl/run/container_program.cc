@@ -26,7 +26,7 @@ void read_environment(const Section& container, Program& program) {
   for (const Section& entry : *entries) {
     const auto name = entry.string("name");
     if (entry.has("valueFrom"))
-      entry.add_error("valueFrom", "nobody here knows it; expected value");
+      entry.add_error("valueFrom", "not supported here; expected value");
     else if (!name || name->empty() || name->find('=') != std::string::npos)
       entry.add_error("name", "expected the name of a variable");
     else

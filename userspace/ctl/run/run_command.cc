@@ -191,16 +191,15 @@ void add_run(CLI::App& app, CliCommand& chosen) {
   exclude_file(run_app->add_option("--namespace", pod_options.pod_namespace, "Its namespace")
                    ->capture_default_str());
   exclude_file(run_app->add_option("--request", pod_options.requests,
-                                   "What it is promised: cpu=500m,memory=256Mi"));
-  exclude_file(run_app->add_option("--limit", pod_options.limits,
-                                   "What it may use at the most: memory=512Mi"));
+                                   "Its requests: cpu=500m,memory=256Mi"));
+  exclude_file(run_app->add_option("--limit", pod_options.limits, "Its limits: memory=512Mi"));
   exclude_file(run_app->add_option("--priority", pod_options.priority, "Its priority")
                    ->capture_default_str());
   exclude_file(run_app->add_option("--grace", pod_options.grace_seconds,
                                    "Seconds between SIGTERM and SIGKILL (30)"));
   run_app->add_flag("--pty", options->pty, "On a terminal of its own, passed through");
   auto* detach = run_app->add_flag("--detach", options->detach, "Do not wait for it");
-  run_app->add_flag("--json", options->json, "With --detach: what it runs as, as JSON")
+  run_app->add_flag("--json", options->json, "With --detach: print its units as JSON")
       ->needs(detach);
   auto* command = run_app->add_option("COMMAND", pod_options.command,
                                       "The command and its arguments, after --");

@@ -36,11 +36,11 @@ std::string kubelet_line(std::string_view document, std::int64_t now) {
     line += fmt::format("  {} pods, {} ago", at(kubelet, {"pods"}).dump(),
                         seconds(static_cast<double>(age)));
   else
-    line += "  not heard of yet";
+    line += "  no answer yet";
   if (at(kubelet, {"good"}) != true)
     line += "; " + string_field("error");
   else if (pods_at > 0 && is_stale(kubelet, age))
-    line += "; not asked since: does headroom-kube run?";
+    line += "; no query since: is headroom-kube running?";
   return line + '\n';
 }
 

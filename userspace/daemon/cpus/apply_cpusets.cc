@@ -85,7 +85,7 @@ void CpuManager::count_drift(const std::vector<CpuTarget>& targets) {
     if (applied == applied_.end() || applied->second != target.wanted) continue;
     if (target.has == target.wanted) continue;
     ++counts_.repaired;
-    log::warning("{}: its CPUs are {} by somebody's doing, and go back to {}", target.path,
+    log::warning("{}: its CPUs were changed to {} by another program; restoring {}", target.path,
                  target.has.format(), target.wanted.format());
   }
 }

@@ -108,9 +108,9 @@ void CpuManager::log_new_error(std::string error) {
   if (error == last_error_) return;
   last_error_ = std::move(error);
   if (last_error_.empty())
-    log::info("CPUs are dealt out again");
+    log::info("CPU pinning works again");
   else
-    log::error("CPU pinning: {}; what is pinned stays so", last_error_);
+    log::error("CPU pinning: {}; pinned containers stay pinned", last_error_);
 }
 
 // --- what the machine is ---------------------------------------------------------------------
@@ -181,7 +181,7 @@ void CpuManager::load() {
   loaded_ = true;
   auto loaded = file_.load();
   if (!loaded) {
-    log::error("{}: who has which CPUs is taken from the cgroups", loaded.error().what);
+    log::error("{}: the assignment of CPUs is taken from the cgroups", loaded.error().what);
     if (!enforces()) return;
     if (const auto moved = file_.move_damaged_file(); !moved) log::error("{}", moved.error().what);
     return;
@@ -266,7 +266,7 @@ void CpuManager::warn_unknown_devices(const std::string& uid) const {
   if (!policy_ || pod == manifests_.end()) return;
   for (const std::string& device : requested_devices(*pod->second))
     if (!policy_->config().devices.contains(device))
-      log::warning("{}: {}: {} is no PCI device here whose NUMA node is known", label(*pod->second),
+      log::warning("{}: {}: no PCI device {} with a known NUMA node", label(*pod->second),
                    kNearDevicesAnnotation, device);
 }
 
@@ -340,7 +340,7 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
     counts_.pinning_requests += count;
     counts_.pinning_errors += count;
     counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
-    log::warning("{} has not the CPUs of its own that it wants ({}): it shares", label(*one.pod),
+    log::warning("{} gets no exclusive CPUs ({}): it runs in the shared pool", label(*one.pod),
                  refusal_text(one.why));
   }
   refused_ = std::move(now);
@@ -364,7 +364,7 @@ void CpuManager::record_pool(const SharedPool& pool) {
 void CpuManager::save() {
   const auto saved = file_.save(std::string(name(options_.cpus.policy)), state_);
   if (!saved && !counts_.unsaved)
-    log::error("{}: after a restart, who has which CPUs is taken from the cgroups",
+    log::error("{}: after a restart, the assignment of CPUs is taken from the cgroups",
                saved.error().what);
   counts_.unsaved = !saved;
 }

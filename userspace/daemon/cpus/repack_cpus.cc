@@ -12,11 +12,11 @@ namespace {
 
 const char* repack_error(const config::CpusConfig& cpus, bool dry_run) {
   using Mode = config::CpusConfig::Mode;
-  if (cpus.mode == Mode::kOff) return "headroom.cpus.mode is off: no CPUs are dealt out";
+  if (cpus.mode == Mode::kOff) return "headroom.cpus.mode is off: no CPUs are assigned";
   if (cpus.policy == config::CpusConfig::Policy::kNone)
-    return "cpuManagerPolicy is none: nobody has CPUs of its own";
+    return "cpuManagerPolicy is none: no container has exclusive CPUs";
   if (cpus.mode == Mode::kObserve && !dry_run)
-    return "mode observe moves nobody: ask with --dry-run what would be";
+    return "mode observe moves no container: use --dry-run";
   return nullptr;
 }
 
@@ -52,7 +52,7 @@ void CpuManager::read_current_cpus(std::vector<report::RepackedContainer>& conta
 Result<report::RepackView> CpuManager::repack(bool dry_run) {
   if (const char* const why = repack_error(options_.cpus, dry_run)) return failure(why);
   if (!last_error_.empty() || !policy_)
-    return failure("CPUs are not dealt out now: " + last_error_);
+    return failure("CPU pinning does not work now: " + last_error_);
   std::vector<const Pod*> movable;
   for (const PresentPod& present : present_)
     if (present.pod && manifests_.contains(present.cgroup->uid))

@@ -29,7 +29,7 @@ class RepackQueue {
     auto result = request.result.get_future();
     const std::lock_guard lock(mutex_);
     if (!wake_)
-      request.result.set_value(failure("headroom.cpus.mode is off: no CPUs are dealt out"));
+      request.result.set_value(failure("headroom.cpus.mode is off: no CPUs are assigned"));
     else if (requests_.size() == kQueueSize)
       request.result.set_value(failure("others are asking for the same: try again"));
     else

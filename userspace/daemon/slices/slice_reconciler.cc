@@ -192,7 +192,7 @@ void SliceReconciler::count_drift(Slice& slice) const {
   for (const std::string& setting : slice.plan.drifted)
     ++slice.drift[setting];
   if (slice.plan.drifted.empty()) return;
-  log::warning("{}: somebody else changed {}{}", slice.wanted.path,
+  log::warning("{}: another program changed {}{}", slice.wanted.path,
                fmt::join(slice.plan.drifted, ", "),
                options_.mode == SlicesMode::kEnforce ? "; putting it right" : "");
 }

@@ -187,7 +187,7 @@ Result<std::unique_ptr<SliceWorker>> SliceWorker::start(observe::SliceReader rea
   if (!wake) return errno_failure("make an eventfd for the slices' thread", errno);
   std::unique_ptr<SliceWorker> worker(
       new SliceWorker(std::move(reader), std::move(possible_cpus), std::move(wake)));
-  worker->publish({.mode = mode, .slices = {}, .error = "the slices have not been looked at yet"});
+  worker->publish({.mode = mode, .slices = {}, .error = "the slices have not been read yet"});
   worker->thread_ = std::thread([raw = worker.get()] { raw->run(); });
   return worker;
 }

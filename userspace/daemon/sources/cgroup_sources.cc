@@ -35,7 +35,7 @@ std::unique_ptr<observe::KernelWaits> watch_waits(log::Level level) {
   if (stalls)
     log_skipped_programs("stalls", (*stalls)->skipped_programs());
   else
-    log::write(level, stalls.error().what + ": who waits for memory, and why, is not known");
+    log::write(level, stalls.error().what + ": waits for memory and their causes are unknown");
   auto throttles = observe::watch_throttles(options);
   if (!throttles)
     log::write(level,

@@ -22,7 +22,9 @@ void OomScoreWorker::resume() {
   if (auto found = file_.load())
     scores_.resume(std::move(*found));
   else
-    log::error("{}: oom_score_adj is put back to what it is now", found.error().what);
+    log::error(
+        "{}: the original values of oom_score_adj are unknown; the current ones will be restored",
+        found.error().what);
 }
 
 void OomScoreWorker::request(std::vector<OomScoreRequest> requests) {

@@ -71,7 +71,7 @@ void EvictionSync::load() {
   }
   std::error_code ignored;
   fs::rename(options_.state_file, options_.state_file.string() + ".damaged", ignored);
-  log::error("read {}: {}; set aside as .damaged: evictions from now on are told",
+  log::error("read {}: {}; set aside as .damaged: only evictions from now on are reported",
              options_.state_file.string(), queue.error().what);
 }
 
@@ -86,8 +86,9 @@ void EvictionSync::save() {
     return;
   }
   if (counters_.unwritten++ == 0)
-    log::error("{}: evictions that the API server was not told of are lost in a restart",
-               written.error().what);
+    log::error(
+        "{}: evictions that were not reported to the API server yet would be lost in a restart",
+        written.error().what);
 }
 
 bool EvictionSync::read_more() {
@@ -132,7 +133,7 @@ void EvictionSync::read_node() {
     next_daemon_check_ = ports_.now() + kDaemonCheckPeriod;
     missed_checks_ = ports_.is_headroomd_alive() ? 0 : missed_checks_ + 1;
     if (missed_checks_ == kMaxMissedChecks) {
-      log::warning("headroomd does not answer: the node's conditions are told to be unknown");
+      log::warning("headroomd does not answer: the node's conditions are set to Unknown");
       node_.adopt(unknown_conditions({}, rfc3339(ports_.unix_time())));
       node_text_.clear();
     }
@@ -154,14 +155,14 @@ void EvictionSync::note_response_class(ResponseClass response_class,
   ++counters_.response_class[static_cast<std::size_t>(response_class)];
   if (response_class != ResponseClass::kServerError) {
     if (server_failures_ > 0)
-      log::info("the API server answers again; {} evictions are to be told",
+      log::info("the API server answers again; {} evictions are to be reported",
                 queue_.pending_evictions.size());
     server_failures_ = 0;
     server_error_.clear();
     return;
   }
   if (server_failures_ == 0)
-    log::warning("the API server: {}; what is to be told is kept, and told later", why);
+    log::warning("the API server: {}; pending reports are kept and sent later", why);
   ++server_failures_;
   server_error_ = why;
   paused_until_ = ports_.now() + wait_after(server_failures_, ports_.chance(), retry_after);
@@ -174,7 +175,7 @@ void EvictionSync::note(const PendingEviction& pending, Step step, const StepRes
   if (result.response_class == ResponseClass::kGone) ++counters_.gone;
   // Of a no, the first time.
   if (result.response_class == ResponseClass::kRefused && pending.at(step).failures == 1)
-    log::error("tell the API server of {} ({}): {}", pod_of(pending.evicted), name(step),
+    log::error("report {} to the API server ({}): {}", pod_of(pending.evicted), name(step),
                result.why);
 }
 
@@ -194,7 +195,7 @@ void EvictionSync::finish(const PendingEviction& pending) {
   counters_.delay_sum += delay;
   counters_.delay_most = std::max(counters_.delay_most, delay);
   log::info(
-      "the API server was told of the eviction of {}, {} after it was decided",
+      "reported the eviction of {} to the API server, {} after it was decided",
       pod_of(pending.evicted),
       report::human(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(delay))));
 }
@@ -216,7 +217,7 @@ void EvictionSync::sync_node() {
   if (!published.any || ports_.stopping()) return;
   note_response_class(published.response_class, published.retry_after, published.why);
   if (published.response_class == ResponseClass::kRefused)
-    log::error("tell the API server of the node's conditions: {}", published.why);
+    log::error("send the node's conditions to the API server: {}", published.why);
   queue_.node = node_.published();
 }
 

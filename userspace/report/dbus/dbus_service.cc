@@ -295,7 +295,7 @@ Result<> DbusService::emit_properties_changed() {
   list.push_back(nullptr);
   const int r =
       sd_bus_emit_properties_changed_strv(connection_->bus, kBusPath, kBusInterface, list.data());
-  if (r < 0) return errno_failure("tell the bus what changed", -r);
+  if (r < 0) return errno_failure("emit PropertiesChanged", -r);
   return {};
 }
 

@@ -41,9 +41,10 @@ int on_polkit_reply(sd_bus_message* answer, void* user, sd_bus_error*) {
   sd_bus_error error = SD_BUS_ERROR_NULL;
   int r = 0;
   try {
-    r = is_authorized(answer) ? pending_check.then(pending_check.call.get(), &error)
-                              : sd_bus_error_set(&error, SD_BUS_ERROR_ACCESS_DENIED,
-                                                 "denied: it is for root, and whom polkit allows");
+    r = is_authorized(answer)
+            ? pending_check.then(pending_check.call.get(), &error)
+            : sd_bus_error_set(&error, SD_BUS_ERROR_ACCESS_DENIED,
+                               "denied: only for root, and for users whom polkit allows");
   } catch (const std::exception&) {
     r = -ENOMEM;
   }

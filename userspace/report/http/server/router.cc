@@ -11,16 +11,12 @@ namespace {
 
 constexpr const char* kPlain = "text/plain; charset=utf-8";
 constexpr const char* kIndex =
-    "headroomd\n"
-    "/                   a page to look at\n"
-    "/api/status         the status document, as headroomctl status --json\n"
-    "/api/cpus           who has which CPUs, as headroomctl cpus --json; null where nobody deals "
-    "them out\n"
-    "/api/evictions      the last audit records; ?last=20\n"
-    "/metrics            Prometheus metrics\n"
-    "/metrics/cadvisor   container_* alone\n"
-    "/metrics/resource   CPU and memory of the node, pods and containers\n"
-    "/stats/summary      the kubelet's Summary API; ?only_cpu_and_memory=true\n";
+    "headroomd\n/                   the web page\n/api/status         the status document, as "
+    "headroomctl status --json\n/api/cpus           which container has which CPUs, as headroomctl "
+    "cpus --json; null if CPU pinning is off\n/api/evictions      the last audit records; "
+    "?last=20\n/metrics            Prometheus metrics\n/metrics/cadvisor   container_* "
+    "alone\n/metrics/resource   CPU and memory of the node, pods and containers\n/stats/summary    "
+    "  the kubelet's Summary API; ?only_cpu_and_memory=true\n";
 
 // As Go's strconv.ParseBool has it.
 bool is_true(std::string_view text) {

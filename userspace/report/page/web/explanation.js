@@ -53,7 +53,7 @@ function toldApart(record, each, chosen) {
 function becauseText(record, each) {
   const chosen = list(record.ranking).find((one) => one.fate === "chosen");
   switch (each.fate) {
-    case "chosen": return "first of those who may be evicted";
+    case "chosen": return "first of the pods that may be evicted";
     case "outranked": return chosen ? toldApart(record, each, chosen) : "others suffice";
     case "critical": return "static, mirror or of critical priority: never evicted";
     case "dying": return "already on its way out";

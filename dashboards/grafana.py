@@ -42,13 +42,16 @@ class Panel:
 DASHBOARDS = {
     "node-pressure": ("headroom / Node pressure", [
         Panel("memory.available and its thresholds",
-              {"available": 'headroom_signal_available{signal="memory.available",@}',
-               "{{kind}} threshold": 'headroom_threshold_limit{signal="memory.available",@}'}, "bytes",
+              {"available": 'headroom_signal_available_bytes{signal="memory.available",@}',
+               "{{kind}} threshold": 'headroom_threshold_bytes{signal="memory.available",@}'}, "bytes",
               about="Below a hard threshold a pod is evicted at once, below a soft one when its grace is over."),
-        Panel("Time to threshold", {"{{signal}} {{kind}}": "headroom_time_to_threshold_seconds{@}"}, "s",
+        Panel("Time to threshold", {"{{signal}} {{kind}}": "headroom_threshold_forecast_seconds{@}"}, "s",
               about="At the present trend. No line while nothing fills."),
         Panel("Room left, as a share",
-              {"{{signal}}": "headroom_signal_available{@} / headroom_signal_capacity{@}"}, "percentunit"),
+              {"{{signal}}": "headroom_signal_available_bytes{@} / headroom_signal_capacity_bytes{@}",
+               "{{signal}} ": "headroom_signal_available_inodes{@} / headroom_signal_capacity_inodes{@}",
+               "{{signal}}  ": "headroom_signal_available_tasks{@} / headroom_signal_capacity_tasks{@}",
+               "{{signal}}   ": "headroom_signal_available_ratio{@}"}, "percentunit"),
         Panel("Node conditions", {"{{condition}}": "headroom_condition{@}"}, limits=[1]),
         Panel("Node: time waiting for memory, CPU and I/O", {
             "memory, some": 'rate(container_pressure_memory_waiting_seconds_total{id="/",@}[$__rate_interval])',
@@ -81,8 +84,8 @@ DASHBOARDS = {
         Panel("Would have evicted (mode observe)",
               {"{{signal}}": "sum by (signal) (increase(headroom_would_evict_total{@}[$__rate_interval]))"}),
         Panel("On their way out", {"pods": "headroom_victims{@}"}),
-        Panel("How they ended", {"{{ending}}": "increase(headroom_farewells_total{@}[$__rate_interval])"}),
-        Panel("Memory that came back", {"bytes": "increase(headroom_memory_returned_bytes_total{@}[$__rate_interval])"},
+        Panel("Completed evictions", {"{{outcome}}": "increase(headroom_eviction_completions_total{@}[$__rate_interval])"}),
+        Panel("Memory returned", {"bytes": "increase(headroom_eviction_memory_returned_bytes_total{@}[$__rate_interval])"},
               "bytes"),
         Panel("How much later the kubelet would have acted", {
             "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_shadow_lead_seconds"),
@@ -96,9 +99,9 @@ DASHBOARDS = {
               about="The mean over the minute before a threshold was crossed."),
         Panel("From crossing to exit, 99th percentile", {
             "last good sample to decision":
-                "histogram_quantile(0.99, sum by (le) (rate(headroom_crossing_to_decide_seconds_bucket{@}[1h])))",
+                "histogram_quantile(0.99, sum by (le) (rate(headroom_crossing_to_decision_seconds_bucket{@}[1h])))",
             "decision to signal":
-                "histogram_quantile(0.99, sum by (le) (rate(headroom_decide_to_signal_seconds_bucket{@}[1h])))",
+                "histogram_quantile(0.99, sum by (le) (rate(headroom_decision_to_signal_seconds_bucket{@}[1h])))",
             "signal to exit":
                 "histogram_quantile(0.99, sum by (le) (rate(headroom_signal_to_exit_seconds_bucket{@}[1h])))"}, "s"),
         Panel("Next to go: furthest above their request", {"{{namespace}}/{{pod}}":
@@ -154,7 +157,7 @@ DASHBOARDS = {
         Panel("Share of a NUMA node's CPUs that is taken", {"node {{numa_node}}":
               "kubelet_cpu_manager_allocation_per_numa{@} / on (instance, numa_node) headroom_numa_cpus{@}"},
               "percentunit"),
-        Panel("Containers with CPUs of their own", {"{{namespace}}/{{pod}} {{container}}": "headroom_container_cpus{@}"},
+        Panel("Containers with exclusive CPUs", {"{{namespace}}/{{pod}} {{container}}": "headroom_container_exclusive_cpus{@}"},
               about="0: it was refused, and shares."),
         Panel("NUMA nodes a container is on", {"{{namespace}}/{{pod}} {{container}}":
               "headroom_container_numa_nodes{@} > 0"}, limits=[2]),
@@ -164,19 +167,19 @@ DASHBOARDS = {
         Panel("Asked for, and refused", {
             "asked": "increase(kubelet_cpu_manager_pinning_requests_total{@}[$__rate_interval])",
             "refused": "increase(kubelet_cpu_manager_pinning_errors_total{@}[$__rate_interval])",
-            "short of CPUs": "headroom_cpus_short_containers{@}"}, limits=[1]),
+            "short of CPUs": "headroom_containers_without_exclusive_cpus{@}"}, limits=[1]),
         Panel("CPU sets written, refused, and put right", {
-            "written": "increase(headroom_cpus_writes_total{@}[$__rate_interval])",
-            "refused": "increase(headroom_cpus_failed_total{@}[$__rate_interval])",
-            "put right": "increase(headroom_cpus_repaired_total{@}[$__rate_interval])"}),
-        Panel("State not saved", {"unsaved": "headroom_cpus_state_unsaved{@}"}, limits=[1]),
+            "written": "increase(headroom_cpuset_writes_total{@}[$__rate_interval])",
+            "refused": "increase(headroom_cpuset_write_failures_total{@}[$__rate_interval])",
+            "restored": "increase(headroom_cpuset_repairs_total{@}[$__rate_interval])"}),
+        Panel("CPU state file", {"stale": "headroom_cpu_state_file_stale{@}"}, limits=[1]),
     ]),
     "reserves": ("headroom / Reserved slices", [
         Panel("Use of the slices headroom keeps, against their share", {"{{slice}} {{resource}}":
               "headroom_slice_usage{@} / on (instance, slice, resource) (headroom_slice_share{@} > 0)"}, "percentunit",
               limits=[0.9, 1]),
-        Panel("Knobs that are not as they should be", {"{{slice}}": "headroom_slice_differing{@}",
-              "changed by others: {{slice}} {{knob}}": "increase(headroom_slice_drift_total{@}[$__rate_interval])"},
+        Panel("Settings that differ from their desired value", {"{{slice}}": "headroom_slice_settings_differing{@}",
+              "changed by another program: {{slice}} {{setting}}": "increase(headroom_slice_setting_drift_total{@}[$__rate_interval])"},
               limits=[1]),
         Panel("Working set of the top-level slices", {"{{id}}":
               'max by (id) (container_memory_working_set_bytes{id=~"/[^/]+[.]slice",@})'}, "bytes", stacked=True),
@@ -196,9 +199,9 @@ DASHBOARDS = {
               'max by (id) (container_threads{id=~"/[^/]+[.]slice",@})'}),
     ]),
     "self": ("headroom / The daemon's own cost", [
-        Panel("CPU by part", {"{{part}}": "sum by (part) (rate(headroom_self_cpu_seconds_total{@}[$__rate_interval]))"},
+        Panel("CPU by thread", {"{{thread}}": "sum by (thread) (rate(headroom_thread_cpu_seconds_total{@}[$__rate_interval]))"},
               "percentunit", stacked=True, about="Of one CPU."),
-        Panel("Resident memory", {"resident": "headroom_self_resident_memory_bytes{@}"}, "bytes"),
+        Panel("Resident memory", {"resident": "process_resident_memory_bytes{@}"}, "bytes"),
         Panel("A pass over every cgroup", {
             "median": SWEEP.replace("SHARE", "0.5"),
             "99th percentile": SWEEP.replace("SHARE", "0.99")},
@@ -207,12 +210,12 @@ DASHBOARDS = {
               about="Longer than sweepPeriod where the loop would take more than cpuBudget."),
         Panel("Cgroups", {"tracked": "headroom_cgroups_tracked{@}", "unresolved": "headroom_cgroups_unresolved{@}"}),
         Panel("Wake-ups", {"{{source}}": "sum by (source) (rate(headroom_wakeups_total{@}[$__rate_interval]))"}, "ops"),
-        Panel("Checks", {"{{depth}}": "sum by (depth) (rate(headroom_checks_total{@}[$__rate_interval]))"}, "ops"),
-        Panel("Age of the readings", {"age": "headroom_stats_staleness_seconds{@}"}, "s", limits=[5, 15]),
+        Panel("Snapshots", {"{{scope}}": "sum by (scope) (rate(headroom_snapshots_total{@}[$__rate_interval]))"}, "ops"),
+        Panel("Age of the readings", {"age": "headroom_sweep_age_seconds{@}"}, "s", limits=[5, 15]),
         Panel("Lost, and not read", {
-            "lost: {{where}}": "increase(headroom_lost_total{@}[$__rate_interval])",
+            "dropped: {{component}}": "increase(headroom_dropped_total{@}[$__rate_interval])",
             "not read": "increase(headroom_missing_readings_total{@}[$__rate_interval])",
-            "scrapes refused": "increase(headroom_http_refused_total{@}[$__rate_interval])"}, limits=[1]),
+            "scrapes refused": "increase(headroom_http_requests_rejected_total{@}[$__rate_interval])"}, limits=[1]),
         Panel("Run time of the BPF programs",
               {"{{program}}": "rate(headroom_bpf_run_seconds_total{@}[$__rate_interval])"}, "percentunit",
               about="While the sysctl kernel.bpf_stats_enabled is set."),

@@ -34,8 +34,8 @@ TEST(Cpus, TheTableHasALineForEachCoreAndOwner) {
   EXPECT_EQ(
       *text,
       "mode enforce  policy static  shared 0,4,7  reserved 0  offline 8\n"
-      "shared pool, without what is reserved: CPU 2, requested 9250m, and 2 more pods that nobody "
-      "describes\n"
+      "shared pool without reservations: CPU 2, requested 9250m, and 2 more pods without a "
+      "manifest\n"
       "trouble: the shared pool has fewer CPUs than its pods requested\n"
       "\n"
       "SOCKET  NUMA  L3  CORE  CPUS  WHOSE\n"
@@ -65,7 +65,7 @@ TEST(Cpus, ThePoolIsShownOnlyWhereKnown) {
   view.pool = SharedPool{{3900}, {1000}};
   EXPECT_EQ(heading(),
             "mode enforce  policy static  shared 0-3  reserved -\n"
-            "shared pool, without what is reserved: CPU 3900m, requested 1, not guarded");
+            "shared pool without reservations: CPU 3900m, requested 1, not guarded");
 }
 
 TEST(Cpus, ARepackListsTheMovedContainers) {

@@ -42,9 +42,9 @@ TEST(CpusView, CountsAllocatedCpusOfEachNumaNode) {
 }
 
 TEST(CpusView, CountsTheNumaNodesOfAContainer) {
-  EXPECT_EQ(values("headroom_container_cpus"), (std::vector<double>{2, 0}));
+  EXPECT_EQ(values("headroom_container_exclusive_cpus"), (std::vector<double>{2, 0}));
   EXPECT_EQ(values("headroom_container_numa_nodes"), (std::vector<double>{2, 0}));
-  EXPECT_EQ(values("headroom_cpus_short_containers"), (std::vector<double>{1}));
+  EXPECT_EQ(values("headroom_containers_without_exclusive_cpus"), (std::vector<double>{1}));
 }
 
 TEST(CpusView, ComparesThePoolWithTheRequestsOfItsPods) {

@@ -31,20 +31,20 @@ TEST(SliceMetrics, HaveDesiredAndActualValues) {
     append_family(text, Format::kText, family);
   for (
       const char* sample :
-      {R"(headroom_slice_desired{knob="memory.max",slice="/kube.slice"} 536870912)",
-       R"(headroom_slice_actual{knob="memory.max",slice="/kube.slice"} +Inf)",
-       R"(headroom_slice_differing{role="kubepods",slice="/kubepods.slice"} 0)",
-       R"(headroom_slice_differing{role="kube-reserved",slice="/kube.slice"} 1)",
-       R"(headroom_slice_differing{role="besteffort",slice="/kubepods.slice/kubepods-besteffort.slice"} 1)",
+      {R"(headroom_slice_setting_desired{setting="memory.max",slice="/kube.slice"} 536870912)",
+       R"(headroom_slice_setting_actual{setting="memory.max",slice="/kube.slice"} +Inf)",
+       R"(headroom_slice_settings_differing{role="kubepods",slice="/kubepods.slice"} 0)",
+       R"(headroom_slice_settings_differing{role="kube-reserved",slice="/kube.slice"} 1)",
+       R"(headroom_slice_settings_differing{role="besteffort",slice="/kubepods.slice/kubepods-besteffort.slice"} 1)",
        R"(headroom_slice_share{resource="cpu",role="kubepods",slice="/kubepods.slice",unit="core"} 1.5)",
        R"(headroom_slice_usage{resource="memory",role="kubepods",slice="/kubepods.slice",unit="byte"} 1073741824)",
        R"(headroom_slice_usage{resource="cpu",role="kubepods",slice="/kubepods.slice",unit="core"} 0.25)",
-       R"(headroom_slice_drift_total{knob="memory.max",slice="/kube.slice"} 2)",
+       R"(headroom_slice_setting_drift_total{setting="memory.max",slice="/kube.slice"} 2)",
        R"(headroom_slice_over_limit_bytes{slice="/kube.slice"} 92274688)",
        R"(headroom_slice_over_limit_bytes{slice="/kubepods.slice"} 0)",
-       R"(headroom_slice_lowerings_total{outcome="missed",slice="/kube.slice"} 1)",
-       R"(headroom_slice_bus_seconds_total 0.25)",
-       R"(headroom_slice_bus_calls_total{outcome="done"} 8)"})
+       R"(headroom_slice_limit_lowerings_total{outcome="failed",slice="/kube.slice"} 1)",
+       R"(headroom_slice_dbus_seconds_total 0.25)",
+       R"(headroom_slice_dbus_calls_total{outcome="done"} 8)"})
     EXPECT_NE(text.find(std::string(sample) + "\n"), std::string::npos) << sample << "\n" << text;
 }
 

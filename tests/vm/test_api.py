@@ -107,7 +107,7 @@ def test_a_killed_pod_is_told_to_the_api_server(vm):
         status = vm.run("headroomctl status", check=True).out
         assert f"API:      https://127.0.0.1:{PORT}  1 evictions told" in status, status
         page = node.metrics()
-        assert "headroom_kube_evictions_told_total 1" in page and "headroom_kube_api_up 1" in page, page[-3000:]
+        assert "headroom_kube_evictions_reported_total 1" in page and "headroom_kube_api_up 1" in page, page[-3000:]
         at = {what: state["began_at"] + when for when, what, whom in state["effects"] if whom == hog.uid}
         decided = seconds_of(record["time"])
         print(f"    decided → dead {record['latency']['signal_to_gone_ms']:.0f} ms; decided → deleted in the API "

@@ -38,7 +38,7 @@ def test_ten_thousand_die_and_none_is_told_of(vm):
             node.run_pod(Pod("web"), "--hold 8M")
             vm.run("sleep 3")
             before, page = node.status(), node.metrics()
-            series, lost = page.count("\n"), sample(page, "headroom_lost_total") + sample(page, "headroom_events_lost_total")
+            series, lost = page.count("\n"), sample(page, "headroom_dropped_total") + sample(page, "headroom_bpf_events_lost_total")
             reads = sample(page, "headroom_sweep_duration_seconds_sum"), sample(page, "headroom_sweep_duration_seconds_count")
             began = time.monotonic()
             vm.run(BURY, timeout=500, check=True)
@@ -59,7 +59,7 @@ def test_ten_thousand_die_and_none_is_told_of(vm):
             assert after["cgroups"] == expected, (before["cgroups"], after["cgroups"])
             assert "dead-" not in page, "a series of a cgroup that is gone"
             assert grown < 4 << 20, f"{grown >> 10} KiB more resident"
-            assert sample(page, "headroom_lost_total") + sample(page, "headroom_events_lost_total") == lost, "something was lost"
+            assert sample(page, "headroom_dropped_total") + sample(page, "headroom_bpf_events_lost_total") == lost, "something was lost"
             assert after["counters"]["missing_readings"] == before["counters"]["missing_readings"], after["counters"]
         finally:
             vm.run(f"rm -rf /dev/shm/headroom-test; find {ROOT} {ROOT}-outside -depth -type d -exec rmdir {{}} +", timeout=120)

@@ -157,7 +157,7 @@ def test_pods_come_and_go_and_no_cpu_has_two_owners(vm):
         metrics = node.metrics()
         exclusive = sum(len(own) for own in entries.values())
         assert f"kubelet_cpu_manager_exclusive_cpu_allocation_count {exclusive}" in metrics, metrics
-        assert f'headroom_container_cpus{{namespace="default"' in metrics or not entries
+        assert f'headroom_container_exclusive_cpus{{namespace="default"' in metrics or not entries
         print(vm.run("headroomctl cpus", check=True).out)
         print(f"    {born} pods in {step + 1} steps; longest until all was as in the file {longest:.2f} s "
               "(watcher's round trip included)")

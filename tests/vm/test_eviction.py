@@ -97,7 +97,7 @@ def test_metrics_carry_the_pods_the_signal_and_the_eviction(vm):
         assert abs(held - current) < 32 << 20, (held, current)
         assert 'kubelet_evictions{eviction_signal="memory.available"} 1' in page
         available = float(next(line for line in page.splitlines()
-                               if line.startswith('headroom_signal_available{signal="memory.available"}')).split()[-1])
+                               if line.startswith('headroom_signal_available_bytes{signal="memory.available"}')).split()[-1])
         assert abs(available - node.memory_available()) < 64 << 20
         assert 'pod="hog"' not in page, "no series for the dead"
 

@@ -37,7 +37,7 @@ def the_one_eviction(node):
 def assert_the_pod_was_not_evicted(node, unit):
     page = node.metrics()
     assert 'kubelet_evictions{eviction_signal="memory.available"} 0' in page
-    assert f'headroom_part_kills_total{{outcome="done",unit="{unit}"}} 1' in page
+    assert f'headroom_partial_evictions_total{{outcome="done",unit="{unit}"}} 1' in page
     assert node.status()["counters"]["parts_killed"] == 1
 
 

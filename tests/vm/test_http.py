@@ -9,7 +9,7 @@ KERNELS = ("6.12",)
 PATIENT = True
 MEMORY = "2G"
 PORT = 9750
-SWEEPS = 'headroom_checks_total{depth="cgroups"}'
+SWEEPS = 'headroom_snapshots_total{scope="cgroups"}'
 CROWD, SECONDS = 1000, 30
 
 

@@ -48,7 +48,7 @@ def test_cold_cache_is_taken_and_nobody_dies(vm):
                   f"available: {node.memory_available() >> 20} MiB")
             assert node.alive(reader) and node.alive(filler)
             assert node.evictions() == [] and node.kernel_oom_kills() == 0
-            assert 'headroom_ladder_steps_total{outcome="begun",step="reclaim"} 0' not in node.metrics()
+            assert 'headroom_ladder_steps_total{outcome="started",step="reclaim"} 0' not in node.metrics()
         finally:
             vm.run(f"rm -f {CACHE}")
 

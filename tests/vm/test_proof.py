@@ -63,6 +63,6 @@ def test_a_recording_is_replayed_with_the_same_decisions_and_another_policy_deci
         killed = [answer for answer in replayed["answers"] if answer["replayed"]]
         assert killed[0]["replayed"][0]["threshold"] == 600 << 20, killed[0]
         assert vm.run("headroomctl replay /etc/hostname").code == 2
-        assert 'headroom_lost_total{where="recording"} 0' in node.metrics()
+        assert 'headroom_dropped_total{component="recording"} 0' in node.metrics()
         # It is root's to ask for: nobody else may make the daemon work for him.
         assert vm.run("setpriv --reuid nobody --regid nogroup --clear-groups headroomctl record -o - --for 1s >/dev/null").code == 1

@@ -78,8 +78,8 @@ def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
         node.start(kubelet_configuration(hard="100Mi"))
         took = [evicted(node, number) for number in range(GOES)]
         assert statistics.median(took) < 1000, took
-        assert metric(node, 'headroom_victims_helped_total{help="uncapped"}') == GOES
-        assert metric(node, "headroom_processes_boosted_total") >= GOES
+        assert metric(node, 'headroom_kill_assists_total{result="limits_lifted"}') == GOES
+        assert metric(node, "headroom_kill_assist_processes_boosted_total") >= GOES
         node.stop()
         print(f"    nine tenths back after {killed_by_hand(node, 'alone')} ms where nobody helps")
 

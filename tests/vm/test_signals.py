@@ -72,7 +72,7 @@ def test_reclaim_comes_before_pods(vm):
         vm.wait_until(f"! test -e {ROOT}/images")
         wait_for_condition(node, "DiskPressure", False)
         assert node.alive(pod) and not node.evictions()
-        assert 'headroom_reclaims_total{outcome="done"} 1' in node.metrics()
+        assert 'headroom_node_reclaims_total{outcome="done"} 1' in node.metrics()
 
 
 def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
@@ -82,7 +82,7 @@ def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
         names, _ = evicted(node, 1)
         assert names == ["hog"]
         assert "failed after" in node.journal()
-        assert 'headroom_reclaims_total{outcome="failed"} 0' not in node.metrics()
+        assert 'headroom_node_reclaims_total{outcome="failed"} 0' not in node.metrics()
 
 
 def test_limits_of_local_storage(vm):

@@ -155,7 +155,7 @@ def test_observing_says_what_differs_and_writes_nothing(vm):
             assert limit["differs"] and limit["actual"] == str(1 << 30), limit
             assert read(vm, PODS, "memory.max") == str(1 << 30) and view["bus_calls"]["made"] == 0, view
             assert vm.run("headroomctl slices").code == 1
-            assert 'headroom_slice_differing{role="kubepods",slice="/kubepods.slice"}' in node.metrics()
+            assert 'headroom_slice_settings_differing{role="kubepods",slice="/kubepods.slice"}' in node.metrics()
             node.stop()
     clear(vm)
 
@@ -215,7 +215,7 @@ def test_drift_is_put_right_within_a_second_and_counted(vm):
         drift = {s: {k["knob"]: k["drift"] for k in view[s]["knobs"]} for s in (PODS, KUBE)}
         assert drift[PODS]["memory.max"] >= 1 and drift[PODS]["cpu.weight"] >= 1, drift
         assert drift[KUBE]["pids.max"] >= 1 and view[KUBE]["removed"] == 1, (drift, view[KUBE])
-        assert f'headroom_slice_drift_total{{knob="slice",slice="{KUBE}"}} 1' in node.metrics()
+        assert f'headroom_slice_setting_drift_total{{setting="slice",slice="{KUBE}"}} 1' in node.metrics()
         assert node.alive(web) and vm.run(f"systemctl show -P MainPID {web.unit}").out == pid, "nothing was killed"
         made = slices(node)["bus_calls"]["made"] - calls
         print(f"    drift {drift}; {made} bus calls")
@@ -294,5 +294,5 @@ def test_a_limit_below_what_is_in_use_is_lowered_without_a_stall_or_a_kernel_kil
               f"kernel OOM kills {node.kernel_oom_kills()}")
         assert evicted == ["hog"] and node.kernel_oom_kills() == 0 and node.alive(keeper) and not node.alive(hog)
         assert "memory.max cannot be lowered yet" in node.journal()
-        assert f'headroom_slice_lowerings_total{{outcome="missed",slice="{PODS}"}}' in node.metrics()
+        assert f'headroom_slice_limit_lowerings_total{{outcome="failed",slice="{PODS}"}}' in node.metrics()
     clear(vm)

@@ -50,7 +50,7 @@ def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
             held = int(vm.run(f"cat {stuck.cgroup}/memory.current", check=True).out)
             print(f"    of 700 MiB he holds {held / MIB:.1f} MiB, and still waits")
             assert held < 20 * MIB and record["memory_returned"] > 600 * MIB, (held, record)
-            assert "headroom_processes_reaped_total 1" in node.metrics()
+            assert "headroom_kill_assist_processes_reaped_total 1" in node.metrics()
             assert node.alive(web) and node.alive(hog) and node.kernel_oom_kills() == 0
         finally:
             thaw(node)

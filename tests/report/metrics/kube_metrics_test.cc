@@ -35,9 +35,9 @@ TEST(Kubernetes, IsShownAsItWasWrittenDown) {
   EXPECT_EQ(all.at("headroom_kube_pods"), 12);
   EXPECT_EQ(all.at("headroom_kube_pods_timestamp_seconds"), 1790000000);
   EXPECT_EQ(all.at("headroom_kube_api_up"), 0);
-  EXPECT_EQ(all.at("headroom_kube_evictions_waiting"), 2);
-  EXPECT_EQ(all.at("headroom_kube_evictions_told_total"), 7);
-  EXPECT_EQ(all.at("headroom_kube_evictions_told_delay_seconds_total"), 3.5);
+  EXPECT_EQ(all.at("headroom_kube_evictions_pending"), 2);
+  EXPECT_EQ(all.at("headroom_kube_evictions_reported_total"), 7);
+  EXPECT_EQ(all.at("headroom_kube_evictions_report_delay_seconds_total"), 3.5);
   EXPECT_EQ(all.at("headroom_kube_api_requests_total"), 4) << "the last of its labels";
 }
 

@@ -62,7 +62,7 @@ TEST(Metrics, BeforeTheFirstPublicationThereAreProcessMetricsOnly) {
   const Metrics none(
       {.views = std::make_shared<PublishedViews>(), .now = [] { return sample_at(0); }});
   const std::string page = text_of(none.all(Format::kOpenMetrics));
-  EXPECT_NE(page.find("headroom_self_cpu_seconds_total{part=\"loop\"} "), std::string::npos);
+  EXPECT_NE(page.find("headroom_thread_cpu_seconds_total{thread=\"loop\"} "), std::string::npos);
   EXPECT_EQ(page.find("headroom_mode"), std::string::npos);
   EXPECT_EQ(page.find("container_"), std::string::npos);
   EXPECT_TRUE(page.ends_with("\n# EOF\n"));

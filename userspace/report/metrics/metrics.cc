@@ -2,6 +2,7 @@
 #include "report/metrics/metrics.h"
 
 #include "report/metrics/exposition/scrape_body.h"
+#include "report/metrics/renamed_metrics.h"
 
 #include <utility>
 
@@ -35,6 +36,7 @@ Families Metrics::own_families() const {
   }
   add_process_families(families);
   if (setup_.extra_families) setup_.extra_families(families);
+  add_old_names(families);
   return families;
 }
 

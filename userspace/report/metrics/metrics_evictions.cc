@@ -21,8 +21,8 @@ std::bitset<kCauses> visible_signals(const NodeView& node) {
 }
 
 void add_kubelet(const NodeView& node, Families& families) {
-  auto evictions =
-      MetricFamilyBuilder::counter("kubelet_evictions", "Pods evicted, by eviction signal.");
+  auto evictions = MetricFamilyBuilder::counter(
+      "kubelet_evictions", "Cumulative number of pod evictions by eviction signal.");
   auto age =
       MetricFamilyBuilder::histogram("kubelet_eviction_stats_age_seconds",
                                      "Age of the stats a pod was evicted by, by eviction signal.");
@@ -51,12 +51,11 @@ void add_other_evictions(const std::array<std::uint64_t, kResults>& counts, std:
 }
 
 void add_evictions(const NodeView& node, Families& families) {
-  auto evictions =
-      MetricFamilyBuilder::counter("headroom_evictions_total",
-                                   "Evictions by how their first act came out; failed attempts "
-                                   "count each.");
+  auto evictions = MetricFamilyBuilder::counter(
+      "headroom_evictions_total",
+      "Evictions by the result of their first action. Each failed attempt counts.");
   auto would = MetricFamilyBuilder::counter("headroom_would_evict_total",
-                                            "Evictions that observe mode only reported.");
+                                            "Evictions that mode observe only reported.");
   const auto visible = visible_signals(node);
   for (std::size_t i = 0; i < kCauses; ++i) {
     if (!visible[i]) continue;
@@ -76,10 +75,9 @@ void add_evictions(const NodeView& node, Families& families) {
 
 // A pod that loses a part is not evicted, so these are in neither of the above.
 void add_part_kills(const Counters& counters, Families& families) {
-  auto kills =
-      MetricFamilyBuilder::counter("headroom_part_kills_total",
-                                   "Containers and processes killed instead of their whole pod, by "
-                                   "how that came out.");
+  auto kills = MetricFamilyBuilder::counter(
+      "headroom_partial_evictions_total",
+      "Containers and processes killed instead of the whole pod, by result.");
   for (const EvictionUnit unit : {EvictionUnit::kContainer, EvictionUnit::kProcess})
     for (std::size_t result = 0; result < kResults; ++result)
       kills.add(counters.part_kills[static_cast<std::size_t>(unit)][result],
@@ -90,129 +88,124 @@ void add_part_kills(const Counters& counters, Families& families) {
 void add_ladder(const NodeView& node, Families& families) {
   auto steps =
       MetricFamilyBuilder::counter("headroom_ladder_steps_total",
-                                   "Steps of the ladder before an eviction, by how each came out; "
-                                   "those begun are all.");
+                                   "Ladder steps before an eviction, by result. \"started\" counts "
+                                   "every step that was not a dry run.");
   for (std::size_t step = 0; step < kLadderSteps; ++step)
     for (std::size_t end = 0; end < kLadderOutcomes; ++end)
       steps.add(node.counters.ladder[step][end],
                 {{"outcome", kLadderOutcomeNames[end]}, {"step", kLadderStepNames[step]}});
   steps.append_to(families);
-  MetricFamilyBuilder::counter("headroom_ladder_reclaim_asked_bytes_total",
-                               "Page cache the ladder asked the kernel to take.")
+  MetricFamilyBuilder::counter("headroom_ladder_reclaim_requested_bytes_total",
+                               "Page cache that the ladder asked the kernel to reclaim.")
       .add(node.counters.ladder_reclaim_requested)
       .append_to(families);
   std::uint64_t squeezed = 0, relaxed = 0;
   for (const MemoryHighOverride& held : node.memory_high_overrides)
     ++(held.relaxed ? relaxed : squeezed);
-  MetricFamilyBuilder::gauge("headroom_ladder_held_limits",
-                             "memory.high that the ladder holds at another value than it found.")
+  MetricFamilyBuilder::gauge("headroom_memory_high_overrides",
+                             "Cgroups whose memory.high is currently overridden by the ladder.")
       .add(squeezed, {{"step", "squeeze"}})
       .add(relaxed, {{"step", "relax"}})
       .append_to(families);
-  MetricFamilyBuilder::gauge("headroom_ladder_throttled_limits",
-                             "memory.high that somebody has come to wait at.")
+  MetricFamilyBuilder::gauge("headroom_memory_high_throttled",
+                             "Cgroups in which tasks are throttled at memory.high.")
       .add(node.throttled)
       .append_to(families);
 }
 
 void add_eviction_ends(const Counters& counters, Families& families) {
   MetricFamilyBuilder::counter(
-      "headroom_farewells_total",
-      "Evictions that ended: no process left, or its time was up with some left.")
-      .add(counters.victims_gone, {{"ending", "gone"}})
-      .add(counters.victims_timed_out, {{"ending", "outlasting"}})
+      "headroom_eviction_completions_total",
+      "Completed evictions: all processes exited, or some were left when the time was up.")
+      .add(counters.victims_gone, {{"outcome", "exited"}})
+      .add(counters.victims_timed_out, {{"outcome", "timed_out"}})
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_memory_returned_bytes_total",
-                               "Working set that evictions gave back.")
+  MetricFamilyBuilder::counter("headroom_eviction_memory_returned_bytes_total",
+                               "Working set returned by evictions.")
       .add(counters.memory_returned)
       .append_to(families);
-  MetricFamilyBuilder::counter(
-      "headroom_memory_predicted_bytes_total",
-      "What those evictions were expected to give back when they were decided.")
+  MetricFamilyBuilder::counter("headroom_eviction_memory_predicted_bytes_total",
+                               "Working set that the same evictions were predicted to return.")
       .add(counters.memory_predicted)
       .append_to(families);
-  MetricFamilyBuilder::counter(
-      "headroom_victims_helped_total",
-      "Killed pods whose cgroups were uncapped so that they die sooner; missed: too many "
-      "at once.")
-      .add(counters.kill_assists_done, {{"help", "uncapped"}})
-      .add(counters.kill_assists_missed, {{"help", "missed"}})
+  MetricFamilyBuilder::counter("headroom_kill_assists_total",
+                               "Killed pods whose cgroup limits were lifted so that they exit "
+                               "sooner. skipped: too many at once.")
+      .add(counters.kill_assists_done, {{"result", "limits_lifted"}})
+      .add(counters.kill_assists_missed, {{"result", "skipped"}})
       .append_to(families);
   MetricFamilyBuilder::counter(
-      "headroom_processes_boosted_total",
-      "Killed processes that were let run before everybody else, by SCHED_RR.")
+      "headroom_kill_assist_processes_boosted_total",
+      "Killed processes that were scheduled with SCHED_RR so that they exit sooner.")
       .add(counters.processes_boosted)
       .append_to(families);
-  MetricFamilyBuilder::counter(
-      "headroom_processes_reaped_total",
-      "Killed processes whose memory was freed for them, by process_mrelease.")
+  MetricFamilyBuilder::counter("headroom_kill_assist_processes_reaped_total",
+                               "Killed processes whose memory was freed with process_mrelease(2).")
       .add(counters.processes_reaped)
       .append_to(families);
-  MetricFamilyBuilder::counter(
-      "headroom_oom_score_adj_writes_total",
-      "Processes of pods that were to have oom_score_adj by the ranking, by how that "
-      "came out; gone: they had ended.")
+  MetricFamilyBuilder::counter("headroom_oom_score_adj_writes_total",
+                               "Writes of oom_score_adj by result. gone: the process had ended.")
       .add(counters.oom_scores_written, {{"outcome", "done"}})
       .add(counters.oom_scores_gone, {{"outcome", "gone"}})
       .add(counters.oom_scores_failed, {{"outcome", "failed"}})
       .append_to(families);
-  MetricFamilyBuilder::counter(
-      "headroom_loop_hangs_total",
-      "Times a turn of the daemon's loop was overdue by more than a second.")
+  MetricFamilyBuilder::counter("headroom_loop_hangs_total",
+                               "Turns of the main loop that were overdue by more than one second.")
       .add(counters.loop_hangs)
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_sentinel_kills_total",
-                               "Pods killed in the loop's place while it was overdue.")
+  MetricFamilyBuilder::counter(
+      "headroom_sentinel_kills_total",
+      "Pods killed by the sentinel thread while the main loop was overdue.")
       .add(counters.sentinel_kills)
       .append_to(families);
   MetricFamilyBuilder::counter(
-      "headroom_reclaims_total",
-      "Rounds of node-level reclaim, by how they ended; those begun are all.")
-      .add(counters.reclaims_started, {{"outcome", "begun"}})
+      "headroom_node_reclaims_total",
+      "Node-level reclaim runs (images and dead containers), by result. \"started\" counts all.")
+      .add(counters.reclaims_started, {{"outcome", "started"}})
       .add(counters.reclaims_done, {{"outcome", "done"}})
       .add(counters.reclaims_failed, {{"outcome", "failed"}})
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_errands_failed_total",
-                               "What an eviction asked for beside its signals and did not get.")
-      .add(counters.pre_stops_failed, {{"errand", "pre_stop"}})
-      .add(counters.removals_failed, {{"errand", "remove_empty_dirs"}})
+  MetricFamilyBuilder::counter("headroom_async_actions_failed_total",
+                               "Failed asynchronous actions of evictions.")
+      .add(counters.pre_stops_failed, {{"action", "pre_stop"}})
+      .add(counters.removals_failed, {{"action", "remove_empty_dirs"}})
       .append_to(families);
-  auto transitions = MetricFamilyBuilder::counter("headroom_condition_transitions_total",
-                                                  "Times a node condition turned, either way.");
+  auto transitions =
+      MetricFamilyBuilder::counter("headroom_condition_transitions_total",
+                                   "Transitions of a node condition in either direction.");
   for (std::size_t i = 0; i < kConditions; ++i)
     transitions.add(counters.transitions[i], {{"condition", kConditionNames[i]}});
   transitions.append_to(families);
 }
 
 void add_latencies(const Counters& counters, Families& families) {
-  MetricFamilyBuilder::histogram(
-      "headroom_crossing_to_decide_seconds",
-      "From the last good sample to the decision: an upper bound of how late a hard "
-      "threshold's crossing was acted on.")
+  MetricFamilyBuilder::histogram("headroom_crossing_to_decision_seconds",
+                                 "Time from the last sample above a hard threshold to the "
+                                 "decision: upper bound of the reaction time.")
       .add(counters.crossing_to_decide)
       .append_to(families);
-  MetricFamilyBuilder::histogram("headroom_detect_to_decide_seconds",
-                                 "From the sample a decision rests on to the decision.")
+  MetricFamilyBuilder::histogram("headroom_sample_to_decision_seconds",
+                                 "Time from the sample that crossed the threshold to the decision.")
       .add(counters.detect_to_decide)
       .append_to(families);
-  MetricFamilyBuilder::histogram("headroom_decide_to_signal_seconds",
-                                 "From the decision to the return of the act that sent the signal.")
+  MetricFamilyBuilder::histogram("headroom_decision_to_signal_seconds",
+                                 "Time from the decision until the signal was sent.")
       .add(counters.decide_to_signal)
       .append_to(families);
   MetricFamilyBuilder::histogram("headroom_signal_to_exit_seconds",
-                                 "From the last signal sent to no process being left.")
+                                 "Time from the last signal until all processes had exited.")
       .add(counters.signal_to_exit)
       .append_to(families);
 }
 
 // Of signals with a threshold, from the start.
 void add_forecasts(const NodeView& node, Families& families) {
-  auto error =
-      MetricFamilyBuilder::histogram("headroom_forecast_error_seconds",
-                                     "How far off forecasts of the minute before a threshold's "
-                                     "crossing were, by signal.");
-  auto unpredicted = MetricFamilyBuilder::counter(
-      "headroom_crossings_unforeseen_total", "Crossings of a threshold that no forecast foretold.");
+  auto error = MetricFamilyBuilder::histogram(
+      "headroom_forecast_error_seconds",
+      "Error of the forecasts made in the minute before a threshold was crossed.");
+  auto unpredicted =
+      MetricFamilyBuilder::counter("headroom_unpredicted_crossings_total",
+                                   "Threshold crossings without a forecast in the minute before.");
   const auto visible = visible_signals(node);
   for (std::size_t i = 0; i < kSignals; ++i) {
     if (!visible[i]) continue;
@@ -224,19 +217,20 @@ void add_forecasts(const NodeView& node, Families& families) {
 }
 
 void add_shadow(const Counters& counters, Families& families) {
-  MetricFamilyBuilder::histogram("headroom_shadow_lead_seconds",
-                                 "How much later the kubelet's ten-second loop would have acted.")
+  MetricFamilyBuilder::histogram(
+      "headroom_shadow_lead_seconds",
+      "How much earlier headroom acted than the modelled 10-second loop of the kubelet.")
       .add(counters.shadow_lead)
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_shadow_choices_total",
-                               "Evictions, by whether the kubelet would have chosen the same pod.")
+  MetricFamilyBuilder::counter(
+      "headroom_shadow_choices_total",
+      "Evictions by whether the modelled kubelet would have chosen the same pod.")
       .add(counters.shadow_same, {{"choice", "same"}})
       .add(counters.shadow_other, {{"choice", "other"}})
       .append_to(families);
-  MetricFamilyBuilder::counter(
-      "headroom_shadow_evictions_total",
-      "Evictions the kubelet would have made of this node; not needed: while one "
-      "here was still giving its memory back.")
+  MetricFamilyBuilder::counter("headroom_shadow_evictions_total",
+                               "Evictions that the modelled kubelet would have made. "
+                               "needed=\"false\": an evicted pod was still returning its memory.")
       .add(counters.shadow_needed, {{"needed", "true"}})
       .add(counters.shadow_unneeded, {{"needed", "false"}})
       .append_to(families);

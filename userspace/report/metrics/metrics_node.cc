@@ -4,6 +4,10 @@
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"
 
+#include <array>
+#include <string>
+#include <vector>
+
 namespace headroom::report {
 namespace {
 
@@ -14,64 +18,113 @@ std::optional<double> seconds(const std::optional<Duration>& duration) {
   return duration ? std::optional(seconds(*duration)) : std::nullopt;
 }
 
+// One unit a family: Prometheus' naming conventions.
+enum Unit : std::size_t { kBytes, kInodes, kTasks, kRatio, kUnits };
+constexpr std::array<std::string_view, kUnits> kUnitSuffixes{"_bytes", "_inodes", "_tasks",
+                                                             "_ratio"};
+
+Unit unit_of(Signal signal) {
+  switch (signal) {
+    case Signal::kNodeFsInodesFree:
+    case Signal::kImageFsInodesFree:
+    case Signal::kContainerFsInodesFree:
+      return kInodes;
+    case Signal::kPidAvailable:
+      return kTasks;
+    case Signal::kMemoryPressure:
+      return kRatio;
+    case Signal::kMemoryAvailable:
+    case Signal::kAllocatableMemoryAvailable:
+    case Signal::kNodeFsAvailable:
+    case Signal::kImageFsAvailable:
+    case Signal::kContainerFsAvailable:
+    case Signal::kSwapAvailable:
+      return kBytes;
+  }
+  return kBytes;
+}
+
+// memory.pressure is observed in millionths.
+double in_unit(Signal signal, std::int64_t amount) {
+  return static_cast<double>(amount) / (unit_of(signal) == kRatio ? 1e6 : 1);
+}
+
+// A gauge for each unit, with the unit in its name.
+class UnitGauges {
+ public:
+  UnitGauges(const std::string& name, const std::string& help) {
+    for (const std::string_view suffix : kUnitSuffixes)
+      gauges_.push_back(MetricFamilyBuilder::gauge(name + std::string(suffix), help));
+  }
+  void add(Signal signal, std::int64_t amount, std::initializer_list<Label> pairs) {
+    gauges_[unit_of(signal)].add(in_unit(signal, amount), labels(pairs));
+  }
+  void append_to(Families& families) {
+    for (MetricFamilyBuilder& gauge : gauges_)
+      gauge.append_to(families);
+  }
+
+ private:
+  std::vector<MetricFamilyBuilder> gauges_;
+};
+
 void add_signals(const NodeView& node, Families& families) {
-  auto available = MetricFamilyBuilder::gauge(
-      "headroom_signal_available",
-      "What the signal reads now, in bytes, inodes, tasks or millionths.");
-  auto capacity = MetricFamilyBuilder::gauge(
-      "headroom_signal_capacity", "What it reads of, in bytes, inodes, tasks or millionths.");
+  UnitGauges available("headroom_signal_available", "Available amount of the eviction signal.");
+  UnitGauges capacity("headroom_signal_capacity", "Capacity of the eviction signal.");
   for (std::size_t i = 0; i < kSignals; ++i) {
     if (!node.observations[i]) continue;
-    available.add(static_cast<double>(node.observations[i]->available),
-                  {{"signal", kSignalNames[i]}});
-    capacity.add(static_cast<double>(node.observations[i]->capacity),
-                 {{"signal", kSignalNames[i]}});
+    const auto signal = static_cast<Signal>(i);
+    available.add(signal, node.observations[i]->available, {{"signal", kSignalNames[i]}});
+    capacity.add(signal, node.observations[i]->capacity, {{"signal", kSignalNames[i]}});
   }
   available.append_to(families);
   capacity.append_to(families);
 }
 
 void add_thresholds(const NodeView& node, Families& families) {
-  auto limit = MetricFamilyBuilder::gauge(
-      "headroom_threshold_limit",
-      "Below this the threshold is crossed, in bytes, inodes, tasks or millionths.");
-  auto below = MetricFamilyBuilder::gauge("headroom_threshold_below",
-                                          "1: the signal is below the threshold.");
-  auto met = MetricFamilyBuilder::gauge("headroom_threshold_met",
-                                        "1: it has been below for the threshold's grace period.");
-  auto time_to =
-      MetricFamilyBuilder::gauge("headroom_time_to_threshold_seconds",
-                                 "Forecast at the present trend; no sample while not filling.");
+  UnitGauges limit("headroom_threshold",
+                   "Eviction threshold: crossed while the signal is below this value.");
+  auto crossed = MetricFamilyBuilder::gauge("headroom_threshold_crossed",
+                                            "1 if the signal is below the threshold.");
+  auto met = MetricFamilyBuilder::gauge(
+      "headroom_threshold_met",
+      "1 if the signal has been below the threshold for the whole grace period.");
+  auto forecast = MetricFamilyBuilder::gauge(
+      "headroom_threshold_forecast_seconds",
+      "Predicted time until the signal crosses the threshold. No sample if it is not falling.");
   for (const ThresholdView& threshold : node.thresholds) {
     const std::string_view signal = name(threshold.signal), kind = kind_name(threshold.hard());
-    limit.add(threshold.limit,
-              {{"grace", human(threshold.grace)}, {"kind", kind}, {"signal", signal}});
-    time_to.add(seconds(threshold.time_to), {{"kind", kind}, {"signal", signal}});
+    if (threshold.limit)
+      limit.add(threshold.signal, *threshold.limit,
+                {{"grace", human(threshold.grace)}, {"kind", kind}, {"signal", signal}});
+    forecast.add(seconds(threshold.time_to), {{"kind", kind}, {"signal", signal}});
     if (!threshold.available) continue;  // unknown is neither below nor above
-    below.add(threshold.below_since ? 1.0 : 0.0, {{"kind", kind}, {"signal", signal}});
+    crossed.add(threshold.below_since ? 1.0 : 0.0, {{"kind", kind}, {"signal", signal}});
     met.add(threshold.met ? 1.0 : 0.0, {{"kind", kind}, {"signal", signal}});
   }
-  for (MetricFamilyBuilder* family : {&limit, &below, &met, &time_to})
+  limit.append_to(families);
+  for (MetricFamilyBuilder* family : {&crossed, &met, &forecast})
     family->append_to(families);
 }
 
 void add_node_state(const NodeView& node, Families& families) {
-  auto condition = MetricFamilyBuilder::gauge("headroom_condition", "1: the node condition holds.");
+  auto condition =
+      MetricFamilyBuilder::gauge("headroom_condition", "1 if the node condition holds.");
   for (std::size_t i = 0; i < kConditions; ++i)
     condition.add(node.conditions[i] ? 1.0 : 0.0, {{"condition", kConditionNames[i]}});
   condition.append_to(families);
-  auto mode = MetricFamilyBuilder::gauge("headroom_mode", "1: the mode in force.");
+  auto mode = MetricFamilyBuilder::gauge("headroom_mode", "1 for the active mode.");
   mode.add(node.mode == Mode::kObserve ? 1.0 : 0.0, {{"mode", "observe"}});
   mode.add(node.mode == Mode::kEnforce ? 1.0 : 0.0, {{"mode", "enforce"}});
   mode.append_to(families);
-  MetricFamilyBuilder::gauge("headroom_victims", "Pods on their way out.")
+  MetricFamilyBuilder::gauge("headroom_victims", "Pods that are being evicted.")
       .add(std::uint64_t{node.victims.size()})
       .append_to(families);
 }
 
 void add_sources(const NodeView& node, Families& families) {
-  auto source = MetricFamilyBuilder::gauge(
-      "headroom_source", "1: where a group of every cgroup's readings comes from.");
+  auto source = MetricFamilyBuilder::gauge("headroom_source",
+                                           "1 for the source of each group of cgroup readings.");
   for (std::size_t i = 0; i < kGroupNames.size(); ++i)
     if (!node.sources[i].empty())
       source.add(1.0, {{"group", kGroupNames[i]}, {"source", node.sources[i]}});
@@ -79,80 +132,79 @@ void add_sources(const NodeView& node, Families& families) {
 }
 
 void add_sweeps(const NodeView& node, Instant now, Families& families) {
-  MetricFamilyBuilder::gauge("headroom_cgroups_tracked", "Cgroups the last sweep met.")
+  MetricFamilyBuilder::gauge("headroom_cgroups_tracked", "Cgroups found by the last sweep.")
       .add(node.cgroups)
       .append_to(families);
-  MetricFamilyBuilder::gauge(
-      "headroom_cgroups_unresolved",
-      "Cgroups of the last sweep whose directory is not held: gone meanwhile, or no "
-      "descriptor left.")
+  MetricFamilyBuilder::gauge("headroom_cgroups_unresolved",
+                             "Cgroups of the last sweep without an open directory: removed since, "
+                             "or no file descriptor left.")
       .add(node.counters.cgroups_unresolved)
       .append_to(families);
   if (node.swept_at)
-    MetricFamilyBuilder::gauge("headroom_stats_staleness_seconds",
-                               "Age of the cgroups' readings shown here.")
+    MetricFamilyBuilder::gauge("headroom_sweep_age_seconds",
+                               "Age of the cgroup readings in this response.")
         .add(seconds(now - *node.swept_at))
         .append_to(families);
   MetricFamilyBuilder::gauge("headroom_sweep_period_seconds",
-                             "Between the latest pass over every cgroup and the next.")
+                             "Time between the latest sweep of all cgroups and the next.")
       .add(seconds(node.process_usage.last_turn.sweep_period))
       .append_to(families);
   MetricFamilyBuilder::histogram("headroom_sweep_duration_seconds",
-                                 "Time a pass over every cgroup took.")
+                                 "Duration of a sweep of all cgroups.")
       .add(node.counters.sweep)
       .append_to(families);
 }
 
 void add_wakeups(const NodeView& node, Families& families) {
-  auto wakeups =
-      MetricFamilyBuilder::counter("headroom_wakeups_total", "Turns of the loop, by what woke it.");
+  auto wakeups = MetricFamilyBuilder::counter("headroom_wakeups_total",
+                                              "Turns of the main loop, by wake-up source.");
   for (std::size_t i = 0; i < kWakeSources; ++i)
     wakeups.add(node.counters.wakeups[i], {{"source", kWakeSourceNames[i]}});
   wakeups.append_to(families);
   auto checks = MetricFamilyBuilder::counter(
-      "headroom_checks_total", "Looks at the node alone, or at every cgroup as well.");
+      "headroom_snapshots_total", "Snapshots taken, of the node only or of every cgroup as well.");
   for (std::size_t i = 0; i < kSnapshotScopes; ++i)
-    checks.add(node.counters.checks[i], {{"depth", kSnapshotScopeNames[i]}});
+    checks.add(node.counters.checks[i], {{"scope", kSnapshotScopeNames[i]}});
   checks.append_to(families);
 }
 
 void add_lost_counters(const Counters& counters, Families& families) {
-  MetricFamilyBuilder::counter("headroom_self_checks_total",
-                               "Comparisons of what BPF says with the files; see headroom_source.")
+  MetricFamilyBuilder::counter(
+      "headroom_bpf_self_checks_total",
+      "Comparisons of BPF readings with cgroup files. headroom_source shows the result.")
       .add(counters.self_checks)
       .append_to(families);
   MetricFamilyBuilder::counter("headroom_missing_readings_total",
-                               "Readings that failed and count as unknown.")
+                               "Failed readings. They count as unknown.")
       .add(counters.missing_readings)
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_lost_total",
-                               "What could not be told, by where it was lost.")
-      .add(counters.audit_lost, {{"where", "audit"}})
-      .add(counters.cgroups_lost, {{"where", "cgroups"}})
-      .add(counters.dbus_signals_lost, {{"where", "dbus"}})
-      .add(counters.evictions_overwritten, {{"where", "evictions"}})
-      .add(counters.log_lost, {{"where", "log"}})
-      .add(counters.flight_recordings_lost, {{"where", "minute"}})
-      .add(counters.publications_skipped, {{"where", "publication"}})
-      .add(counters.recording_lost, {{"where", "recording"}})
-      .add(counters.reports_failed, {{"where", "report"}})
+  MetricFamilyBuilder::counter("headroom_dropped_total", "Items that were dropped, by component.")
+      .add(counters.audit_lost, {{"component", "audit"}})
+      .add(counters.cgroups_lost, {{"component", "cgroups"}})
+      .add(counters.dbus_signals_lost, {{"component", "dbus"}})
+      .add(counters.evictions_overwritten, {{"component", "evictions"}})
+      .add(counters.log_lost, {{"component", "log"}})
+      .add(counters.flight_recordings_lost, {{"component", "flight_recorder"}})
+      .add(counters.publications_skipped, {{"component", "published_view"}})
+      .add(counters.recording_lost, {{"component", "recording"}})
+      .add(counters.reports_failed, {{"component", "report"}})
       .append_to(families);
 }
 
 void add_process_usage(const ProcessUsage& process_usage, Families& families) {
-  MetricFamilyBuilder::gauge("headroom_self_resident_memory_bytes", "Resident memory of headroomd.")
+  MetricFamilyBuilder::gauge("process_resident_memory_bytes", "Resident memory size in bytes.")
       .add(process_usage.resident)
       .append_to(families);
-  MetricFamilyBuilder::gauge("headroom_tick_allocations",
-                             "Heap allocations of the latest turn, from its look to its last act.")
+  MetricFamilyBuilder::gauge("headroom_turn_allocations",
+                             "Heap allocations in the latest turn of the main loop.")
       .add(process_usage.last_turn.allocations)
       .append_to(families);
   MetricFamilyBuilder::gauge(
       "headroom_kill_path_allocations",
-      "Heap allocations between verdict and signal in the latest turn that acted.")
+      "Heap allocations between decision and signal in the latest turn that sent a signal.")
       .add(process_usage.kill_path_allocations)
       .append_to(families);
-  MetricFamilyBuilder::gauge("headroom_build_info", "1: the version that runs.")
+  MetricFamilyBuilder::gauge("headroom_build_info", "1. The version is in the label.")
       .add(1.0, {{"version", HEADROOM_VERSION}})
       .append_to(families);
 }

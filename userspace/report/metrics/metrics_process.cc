@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read when scraped: the daemon's cost by part, the machine's size, the kernel's OOM kills.
+// The families that are read when scraped: the daemon's CPU time by thread, the machine's size.
 #include "base/thread_cpu_time.h"
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"
@@ -7,26 +7,28 @@
 #include <unistd.h>
 
 namespace headroom::report {
-namespace {
-
-// /proc/vmstat: "oom_kill 3"; since the machine started, by a limit or by the node's lack.
-
-}  // namespace
-
 void add_process_families(Families& families) {
-  auto cpu = MetricFamilyBuilder::counter(
-      "headroom_self_cpu_seconds_total",
-      "CPU time headroomd used, by part; what BPF programs use in others' "
-      "time is not in it.");
-  for (const ThreadCpuTime& each : cpu_time_by_thread())
-    cpu.add(std::chrono::duration<double>(each.cpu).count(), {{"part", each.part}});
-  cpu.append_to(families);
+  auto threads = MetricFamilyBuilder::counter(
+      "headroom_thread_cpu_seconds_total",
+      "CPU time used by headroomd, by thread. CPU time of its BPF programs is not included.");
+  double all = 0;
+  for (const ThreadCpuTime& each : cpu_time_by_thread()) {
+    const double used = std::chrono::duration<double>(each.cpu).count();
+    all += used;
+    threads.add(used, {{"thread", each.part}});
+  }
+  threads.append_to(families);
+  if (all > 0)
+    MetricFamilyBuilder::counter("process_cpu_seconds_total",
+                                 "Total user and system CPU time spent in seconds.")
+        .add(all)
+        .append_to(families);
 }
 
 void add_machine_families(const NodeView& node, std::string_view node_name, Families& families) {
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (cores > 0)
-    MetricFamilyBuilder::gauge("machine_cpu_cores", "CPUs online.")
+    MetricFamilyBuilder::gauge("machine_cpu_cores", "Online CPUs.")
         .add(static_cast<double>(cores))
         .append_to(families);
   if (const auto& memory = of(node.observations, Signal::kMemoryAvailable))
@@ -34,7 +36,7 @@ void add_machine_families(const NodeView& node, std::string_view node_name, Fami
         .add(static_cast<double>(memory->capacity))
         .append_to(families);
   if (!node_name.empty())
-    MetricFamilyBuilder::gauge("kubelet_node_name", "1: the node's name.")
+    MetricFamilyBuilder::gauge("kubelet_node_name", "1. The node's name is in the label.")
         .add(1.0, {{"node", node_name}})
         .append_to(families);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom_slice_*: the cgroups between the root and the pods, as they should be and as they are.
+// headroom_slice_*: the cgroups between the root and the pods, desired and actual.
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"
 #include "report/view/slices_view.h"
@@ -10,7 +10,7 @@
 namespace headroom::report {
 namespace {
 
-// What a knob's file says as a number; of cpu.max the quota.
+// The content of a cgroup file as a number; the quota of cpu.max.
 std::optional<double> number(std::string_view text) {
   text = text.substr(0, text.find(' '));
   if (text == "max") return std::numeric_limits<double>::infinity();
@@ -22,7 +22,7 @@ std::optional<double> number(std::string_view text) {
 
 void add_settings(MetricFamilyBuilder& family, const SliceView& slice, const CgroupValues& values) {
   for (const CgroupSetting& setting : cgroup_settings(values))
-    family.add(number(setting.value), {{"knob", setting.file}, {"slice", slice.path}});
+    family.add(number(setting.value), {{"setting", setting.file}, {"slice", slice.path}});
 }
 
 struct Amount {
@@ -60,24 +60,28 @@ std::uint64_t over_limit(const SliceView& slice) {
 }  // namespace
 
 void add_slice_families(const SlicesView& view, Families& families) {
-  auto desired = MetricFamilyBuilder::gauge("headroom_slice_desired",
-                                            "What a knob of the slice should be; +Inf: no limit.");
-  auto actual = MetricFamilyBuilder::gauge("headroom_slice_actual", "What it is.");
-  auto differing = MetricFamilyBuilder::gauge("headroom_slice_differing",
-                                              "Knobs that are not as they should be.");
-  auto share = MetricFamilyBuilder::gauge("headroom_slice_share",
-                                          "What of the node is meant for the slice.");
-  auto usage = MetricFamilyBuilder::gauge("headroom_slice_usage", "What the slice uses.");
-  auto drift = MetricFamilyBuilder::counter(
-      "headroom_slice_drift_total", "Times a knob that was right was changed by somebody else.");
-  auto excess_usage = MetricFamilyBuilder::gauge(
-      "headroom_slice_over_limit_bytes", "In use above the memory.max that the slice is to have.");
+  auto desired = MetricFamilyBuilder::gauge("headroom_slice_setting_desired",
+                                            "Desired value of the cgroup file. +Inf is max.");
+  auto actual = MetricFamilyBuilder::gauge("headroom_slice_setting_actual",
+                                           "Actual value of the cgroup file.");
+  auto differing = MetricFamilyBuilder::gauge(
+      "headroom_slice_settings_differing",
+      "Settings of the slice whose actual value differs from the desired value.");
+  auto share =
+      MetricFamilyBuilder::gauge("headroom_slice_share", "Resources reserved for the slice.");
+  auto usage = MetricFamilyBuilder::gauge("headroom_slice_usage", "Resources used by the slice.");
+  auto drift = MetricFamilyBuilder::counter("headroom_slice_setting_drift_total",
+                                            "Changes of a setting by another program.");
+  auto excess_usage =
+      MetricFamilyBuilder::gauge("headroom_slice_over_limit_bytes",
+                                 "Memory in use above the desired memory.max of the slice.");
   auto lowerings = MetricFamilyBuilder::counter(
-      "headroom_slice_lowerings_total", "Tries to take what is in use above it, by outcome.");
+      "headroom_slice_limit_lowerings_total",
+      "Attempts to reclaim memory so that memory.max of the slice can be lowered.");
   for (const SliceView& slice : view.slices) {
     excess_usage.add(over_limit(slice), {{"slice", slice.path}});
-    lowerings.add(slice.lowering.reached, {{"outcome", "reached"}, {"slice", slice.path}});
-    lowerings.add(slice.lowering.missed, {{"outcome", "missed"}, {"slice", slice.path}});
+    lowerings.add(slice.lowering.reached, {{"outcome", "done"}, {"slice", slice.path}});
+    lowerings.add(slice.lowering.missed, {{"outcome", "failed"}, {"slice", slice.path}});
     add_settings(desired, slice, slice.desired);
     add_settings(actual, slice, slice.actual);
     differing.add(differing_settings(slice), {{"role", name(slice.role)}, {"slice", slice.path}});
@@ -90,18 +94,18 @@ void add_slice_families(const SlicesView& view, Families& families) {
                  {"memory", "byte", count(slice.memory)},
                  {"pids", "integer", count(slice.tasks)}});
     for (const auto& [file, times] : slice.drift)
-      drift.add(times, {{"knob", file}, {"slice", slice.path}});
+      drift.add(times, {{"setting", file}, {"slice", slice.path}});
   }
   for (MetricFamilyBuilder* family :
        {&desired, &actual, &differing, &share, &usage, &drift, &excess_usage, &lowerings})
     family->append_to(families);
-  MetricFamilyBuilder::counter("headroom_slice_bus_calls_total",
-                               "Calls of systemd to put slices right.")
+  MetricFamilyBuilder::counter("headroom_slice_dbus_calls_total",
+                               "D-Bus calls to systemd that set slice properties.")
       .add(view.calls - view.calls_failed, {{"outcome", "done"}})
       .add(view.calls_failed, {{"outcome", "failed"}})
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_slice_bus_seconds_total",
-                               "Time until systemd had answered these.")
+  MetricFamilyBuilder::counter("headroom_slice_dbus_seconds_total",
+                               "Time spent waiting for these D-Bus calls.")
       .add(std::chrono::duration<double>(view.calls_waited).count())
       .append_to(families);
 }

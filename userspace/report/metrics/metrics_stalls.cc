@@ -26,37 +26,33 @@ Distribution distribution_of(const hr_waits& waits) {
 }
 
 void add_node_waits(const NodeWaits& waits, Families& families) {
-  auto stalls =
-      MetricFamilyBuilder::histogram("headroom_node_stall_seconds",
-                                     "How long tasks waited for memory, by cause, all cgroups "
-                                     "together.");
+  auto stalls = MetricFamilyBuilder::histogram(
+      "headroom_node_stall_seconds", "Duration of memory stalls of all cgroups, by cause.");
   if (waits.stalls)
     for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
       stalls.add(distribution_of(waits.stalls->causes[cause]),
                  {{"cause", kStallCauseNames[cause]}});
   stalls.append_to(families);
-  auto throttles = MetricFamilyBuilder::histogram(
-      "headroom_node_throttle_seconds",
-      "How long run queues waited for CPU quota, all cgroups together.");
+  auto throttles = MetricFamilyBuilder::histogram("headroom_node_throttle_seconds",
+                                                  "Duration of CPU throttling of all cgroups.");
   if (waits.throttles) throttles.add(distribution_of(*waits.throttles));
   throttles.append_to(families);
 }
 
 void add_programs(const Programs& programs, Families& families) {
   auto loaded = MetricFamilyBuilder::gauge(
-      "headroom_program_loaded",
-      "1: the BPF program observes, through these hooks; 0: it could not "
-      "be loaded, and what it observes is not known.");
+      "headroom_bpf_program_loaded",
+      "1 if the BPF program is attached to this hook, 0 if it could not be loaded.");
   auto lost = MetricFamilyBuilder::counter(
-      "headroom_events_lost_total",
-      "What a BPF program had no room for, in its map or in its ring.");
+      "headroom_bpf_events_lost_total",
+      "Events for which a BPF program had no space in its map or ring buffer.");
   for (const ProgramView& program : programs) {
     if (program.name.empty()) continue;
     loaded.add(program.hook.empty() ? 0.0 : 1.0,
-               {{"how", program.hook}, {"program", program.name}});
+               {{"hook", program.hook}, {"program", program.name}});
     if (program.hook.empty()) continue;
-    lost.add(program.lost_in_map, {{"program", program.name}, {"where", "map"}});
-    lost.add(program.lost_in_ring, {{"program", program.name}, {"where", "ring"}});
+    lost.add(program.lost_in_map, {{"buffer", "map"}, {"program", program.name}});
+    lost.add(program.lost_in_ring, {{"buffer", "ring"}, {"program", program.name}});
   }
   loaded.append_to(families);
   lost.append_to(families);
@@ -71,9 +67,8 @@ void add_kernel_oom_kills(const NodeView& node, Families& families) {
   if (!watched) return;
   auto kills = MetricFamilyBuilder::counter(
       "headroom_kernel_oom_kills_total",
-      "Processes the kernel's OOM killer chose: at a cgroup's limit, at that of all pods, or "
-      "because "
-      "the node had nothing left (agreed: of the pod headroom would have evicted).");
+      "Processes killed by the kernel's OOM killer, by scope: the limit of one cgroup, the limit "
+      "of all pods, the node. agreed: of the pod that headroom would have evicted.");
   kills.add(counters.kernel_oom_kills_at_limit, {{"scope", "limit"}});
   const auto add = [&](const Counters::OomKillCounts& oom_kills, const char* scope) {
     kills.add(oom_kills.same_choice, {{"agreed", "true"}, {"scope", scope}});
@@ -82,8 +77,7 @@ void add_kernel_oom_kills(const NodeView& node, Families& families) {
   add(counters.kernel_oom_kills_of_node, "node");
   add(counters.kernel_oom_kills_of_pods, "pods");
   kills.append_to(families);
-  MetricFamilyBuilder::counter("headroom_victim_exits_total",
-                               "Processes of evicted pods that have exited.")
+  MetricFamilyBuilder::counter("headroom_victim_exits_total", "Exited processes of evicted pods.")
       .add(counters.victim_exits)
       .append_to(families);
 }

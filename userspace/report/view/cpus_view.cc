@@ -59,9 +59,8 @@ std::map<std::int64_t, CpuSet> by_numa(const CpusView& view) {
 void add_numa_families(const CpusView& view, Families& families) {
   const auto nodes = by_numa(view);
   const CpuSet taken = exclusive(view);
-  auto allocated =
-      MetricFamilyBuilder::gauge("kubelet_cpu_manager_allocation_per_numa",
-                                 "CPUs of the NUMA node that containers have for themselves.");
+  auto allocated = MetricFamilyBuilder::gauge("kubelet_cpu_manager_allocation_per_numa",
+                                              "Exclusively allocated CPUs of the NUMA node.");
   auto all = MetricFamilyBuilder::gauge("headroom_numa_cpus", "CPUs of the NUMA node.");
   for (const auto& [node, cpus] : nodes) {
     const std::string number = std::to_string(node);
@@ -80,10 +79,11 @@ int spread(const CpuSet& cpus, const std::map<std::int64_t, CpuSet>& nodes) {
 
 void add_container_families(const CpusView& view, Families& families) {
   const auto nodes = by_numa(view);
-  auto own = MetricFamilyBuilder::gauge(
-      "headroom_container_cpus", "CPUs that this container has for itself; 0: it was refused.");
+  auto own =
+      MetricFamilyBuilder::gauge("headroom_container_exclusive_cpus",
+                                 "Exclusive CPUs of the container. 0: the request was refused.");
   auto on = MetricFamilyBuilder::gauge("headroom_container_numa_nodes",
-                                       "NUMA nodes on which this container's own CPUs are.");
+                                       "NUMA nodes of the container's exclusive CPUs.");
   for (const ContainerCpuView& container_cpus : view.containers) {
     const Labels container_labels = labels({{"namespace", container_cpus.pod_namespace},
                                             {"pod", container_cpus.pod},
@@ -98,33 +98,33 @@ void add_container_families(const CpusView& view, Families& families) {
 void add_pool_families(const CpusView& view, Families& families) {
   if (view.pool) {
     const auto cpus = [](MilliCpu amount) { return static_cast<double>(amount.count) / 1000.0; };
-    MetricFamilyBuilder::gauge(
-        "headroom_shared_pool_cpus",
-        "CPUs of the pods that have none of their own: without what is reserved.")
+    MetricFamilyBuilder::gauge("headroom_shared_pool_cpus",
+                               "CPUs of the shared pool, without reserved CPUs.")
         .add(cpus(view.pool->size))
         .append_to(families);
-    MetricFamilyBuilder::gauge("headroom_shared_pool_requested_cpus", "What these pods requested.")
+    MetricFamilyBuilder::gauge("headroom_shared_pool_requested_cpus",
+                               "CPUs requested by the pods of the shared pool.")
         .add(cpus(view.pool->requested))
         .append_to(families);
     MetricFamilyBuilder::gauge("headroom_shared_pool_unknown_pods",
-                               "Pods among them whose requests are not known.")
+                               "Pods in the shared pool whose CPU requests are unknown.")
         .add(static_cast<double>(view.pool_unknown))
         .append_to(families);
   }
   MetricFamilyBuilder::counter(
       "headroom_shared_pool_refusals_total",
-      "Pods refused CPUs of their own that the pods of the shared pool requested.")
+      "Requests for exclusive CPUs refused because the shared pool needs them.")
       .add(view.pool_refusals)
       .append_to(families);
 }
 
 void add_kubelet_families(const CpusView& view, Families& families) {
   MetricFamilyBuilder::counter("kubelet_cpu_manager_pinning_requests_total",
-                               "Containers of Guaranteed pods that were to have CPUs of their own.")
+                               "Containers for which exclusive CPUs were requested.")
       .add(view.pinning_requests)
       .append_to(families);
   MetricFamilyBuilder::counter("kubelet_cpu_manager_pinning_errors_total",
-                               "Those of them that could not have them.")
+                               "Containers for which exclusive CPUs could not be allocated.")
       .add(view.pinning_errors)
       .append_to(families);
   const CpuSet pool = view.shared - view.reserved;
@@ -133,7 +133,7 @@ void add_kubelet_families(const CpusView& view, Families& families) {
       .add(pool.size() * 1000.0)
       .append_to(families);
   MetricFamilyBuilder::gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",
-                             "CPUs that containers have for themselves.")
+                             "Exclusively allocated CPUs.")
       .add(static_cast<double>(exclusive(view).size()))
       .append_to(families);
 }
@@ -175,24 +175,23 @@ void add_cpu_families(const CpusView& view, Families& families) {
       std::ranges::count_if(view.containers, [](const ContainerCpuView& container_cpus) {
         return container_cpus.cpus.size() < container_cpus.wanted;
       });
-  MetricFamilyBuilder::gauge("headroom_cpus_short_containers",
-                             "Containers without as many CPUs of their own as they want.")
+  MetricFamilyBuilder::gauge("headroom_containers_without_exclusive_cpus",
+                             "Containers that have fewer exclusive CPUs than requested.")
       .add(static_cast<double>(refused))
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_cpus_writes_total",
-                               "Times a cgroup was told which CPUs it has.")
+  MetricFamilyBuilder::counter("headroom_cpuset_writes_total", "Writes of cpuset.cpus.")
       .add(view.writes)
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_cpus_failed_total",
-                               "Those that were refused or had no effect.")
+  MetricFamilyBuilder::counter("headroom_cpuset_write_failures_total",
+                               "Writes of cpuset.cpus that failed or had no effect.")
       .add(view.failed)
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_cpus_repaired_total",
-                               "CPU sets found changed by others, and put right.")
+  MetricFamilyBuilder::counter("headroom_cpuset_repairs_total",
+                               "CPU sets that another program had changed and headroomd restored.")
       .add(view.repaired)
       .append_to(families);
-  MetricFamilyBuilder::gauge("headroom_cpus_state_unsaved",
-                             "1: the CPU state file is out of date, it could not be written.")
+  MetricFamilyBuilder::gauge("headroom_cpu_state_file_stale",
+                             "1 if the CPU state file could not be written and is out of date.")
       .add(view.unsaved ? 1.0 : 0.0)
       .append_to(families);
 }

@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, kLadderSteps> kLadderStepNames{"re
 // Those begun are all that were tried and not refused at once.
 inline constexpr std::size_t kLadderOutcomes = 4;
 inline constexpr std::array<std::string_view, kLadderOutcomes> kLadderOutcomeNames{
-    "begun", "done", "failed", "pretended"};
+    "started", "done", "failed", "dry_run"};
 enum class LadderOutcome : std::uint8_t { kStarted, kDone, kFailed, kDryRun };
 // Of an act that is_ladder().
 constexpr std::size_t ladder_step(Act act) {

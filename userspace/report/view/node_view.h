@@ -48,7 +48,7 @@ constexpr std::string_view kind_name(bool hard) {
 // How the first act of an eviction came out: the `outcome` label of headroom_evictions_total.
 inline constexpr std::size_t kResults = 4;  // Outcome::Result
 inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "gone", "failed",
-                                                                     "pretended"};
+                                                                     "dry_run"};
 
 // Totals since the daemon started.
 struct Counters {

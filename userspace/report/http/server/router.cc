@@ -29,8 +29,8 @@ MetricsSetup with_rejection_counter(MetricsSetup setup,
   setup.extra_families = [extra_families = std::move(setup.extra_families),
                           &rejected](Families& families) {
     MetricFamilyBuilder::counter(
-        "headroom_http_refused_total",
-        "Requests turned away because as many as may be were being answered.")
+        "headroom_http_requests_rejected_total",
+        "HTTP requests rejected with 503 because too many responses were in progress.")
         .add(rejected.load())
         .append_to(families);
     if (extra_families) extra_families(families);

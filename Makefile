@@ -254,7 +254,7 @@ format: ## format every source file
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
 .PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus
-bench: bench-sweep bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus ## every benchmark; results under build/bench/, a table in the README
+bench: bench-sweep bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

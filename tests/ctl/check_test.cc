@@ -90,7 +90,7 @@ const Case kCases[] = {
        f.mirrors_scores = true;
        f.conflicting_daemons = std::vector<std::string>{"kubelet"};
      },
-     "oom_score_adj", State::kLimited, "kubelet is running", "what it set is gone", "leave"},
+     "oom_score_adj", State::kLimited, "kubelet is running", "that value is overwritten", "leave"},
     {"kill_not_seen", [](HostFacts& f) { f.cgroup_kill = failure("hidden"); }, "cgroup.kill",
      State::kUnknown, "hidden", "", ""},
     {"psi_off", [](HostFacts& f) { f.pressure = false; }, "pressure (PSI)", State::kLimited, "off",
@@ -109,7 +109,7 @@ const Case kCases[] = {
      State::kLimited, "files serve memory_usage", "as well", "report"},
     {"no_stall",
      [](HostFacts& f) { (*f.programs)[0].loaded = failure("no function psi_memstall_enter"); },
-     "BPF stall", State::kLimited, "psi_memstall_enter", "who waits", "FUNCTION_TRACER"},
+     "BPF stall", State::kLimited, "psi_memstall_enter", "waits for memory", "FUNCTION_TRACER"},
     {"no_throttle", [](HostFacts& f) { (*f.programs)[1].loaded = failure("refused"); },
      "BPF throttle", State::kLimited, "refused", "quota", ""},
     {"lifecycle_in_part",
@@ -129,7 +129,7 @@ const Case kCases[] = {
      },
      "configuration", State::kMissing, "a.yaml:3: no (and 2 more)", "refuses", "--check-config"},
     {"no_daemon", [](HostFacts& f) { f.daemon = std::nullopt; }, "headroomd", State::kLimited,
-     "not running", "nobody", "enable"},
+     "not running", "does not guard", "enable"},
     {"daemon_not_seen", [](HostFacts& f) { f.daemon = failure("no bus"); }, "headroomd",
      State::kUnknown, "no bus", "", ""},
     {"few_descriptors", [](HostFacts& f) { (*f.daemon)->descriptors = 1100; }, "descriptors",

@@ -31,25 +31,24 @@ TEST(Cpus, TheTableHasALineForEachCoreAndOwner) {
   view.pool_limit_enforced = true;
   const auto text = render_cpus(report::cpus_json(view), {});
   ASSERT_TRUE(text) << text.error().what;
-  EXPECT_EQ(
-      *text,
-      "mode enforce  policy static  shared 0,4,7  reserved 0  offline 8\n"
-      "shared pool without reservations: CPU 2, requested 9250m, and 2 more pods without a "
-      "manifest\n"
-      "trouble: the shared pool has fewer CPUs than its pods requested\n"
-      "\n"
-      "SOCKET  NUMA  L3  CORE  CPUS  WHOSE\n"
-      "0       0     0   0     0     reserved\n"
-      "0       0     0   0     4     shared\n"
-      "0       0     0   1     1,5   default/web main\n"
-      "1       1     1   2     2,6   default/db main\n"
-      "1       1     1   3     3     left alone\n"
-      "1       1     1   3     7     shared\n"
-      "\n"
-      "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
-      "default/web  main       2      1,5  1,5      \n"
-      "default/db   main       2      2,6  0-7      isolated\n"
-      "default/big  main       9      -    0,4,7    too many\n");
+  EXPECT_EQ(*text,
+            "mode enforce  policy static  shared 0,4,7  reserved 0  offline 8\n"
+            "shared pool without reservations: CPU 2, requested 9250m, and 2 more pods without a "
+            "manifest\n"
+            "trouble: the shared pool has fewer CPUs than its pods requested\n"
+            "\n"
+            "SOCKET  NUMA  L3  CORE  CPUS  WHOSE\n"
+            "0       0     0   0     0     reserved\n"
+            "0       0     0   0     4     shared\n"
+            "0       0     0   1     1,5   default/web main\n"
+            "1       1     1   2     2,6   default/db main\n"
+            "1       1     1   3     3     left alone\n"
+            "1       1     1   3     7     shared\n"
+            "\n"
+            "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
+            "default/web  main       2      1,5  1,5      \n"
+            "default/db   main       2      2,6  0-7      isolated\n"
+            "default/big  main       9      -    0,4,7    too many\n");
 }
 
 TEST(Cpus, ThePoolIsShownOnlyWhereKnown) {

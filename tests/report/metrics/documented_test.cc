@@ -51,6 +51,14 @@ Names served(Router& router, const std::string& path) {
 NodeView full_node() {
   NodeView node = sample_node();
   node.thresholds[2].available = 1;
+  for (const Signal signal :
+       {Signal::kNodeFsInodesFree, Signal::kPidAvailable, Signal::kMemoryPressure}) {
+    node.observations[static_cast<std::size_t>(signal)] = {.available = 1, .capacity = 2};
+    ThresholdView threshold = node.thresholds[0];
+    threshold.signal = signal;
+    threshold.limit = 1;
+    node.thresholds.push_back(threshold);
+  }
   node.waits.throttles.emplace();
   node.status = sample_status();
   node.slices = sample_slices();

@@ -94,7 +94,8 @@ TEST(CpuStateFile, AFullDiskLeavesTheOldFileOnly) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("write "), std::string::npos) << refused.error().what;
   EXPECT_EQ(read(path), kOld);
-  EXPECT_FALSE(std::filesystem::exists(path.string() + ".new"));
+  EXPECT_FALSE(
+      std::filesystem::exists(path.parent_path() / ("." + path.filename().string() + ".new")));
   // It is tried again, not taken for written.
   ASSERT_TRUE(file.save("static", kNew));
   EXPECT_EQ(read(path), kNew);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl config: the daemon's answer, read back.
 #include "ctl/config_command.h"
-#include "daemon/active_settings.h"
+#include "daemon/config/active_settings.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "ctl/status/status_command.h"
 #include "report/golden.h"
 #include "report/sample.h"
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include <sstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers found in cgroup trees as runtimes make them, under both drivers.
-#include "daemon/cpus/pod_containers.h"
+#include "daemon/sources/pod_containers.h"
 
 #include "config/rows.h"
 #include "config/temp_dir.h"

@@ -7,7 +7,7 @@
 #include "kube/in_cluster.h"
 #include "kube/kubelet/configz.h"
 #include "kube/kubelet/pod_directory.h"
-#include "kube/kubelet/poll_backoff.h"
+#include "kube/poll_backoff.h"
 
 #include <sys/stat.h>
 

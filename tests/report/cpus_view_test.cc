@@ -2,6 +2,8 @@
 // Who has which CPUs, as metrics: by NUMA node and by container.
 #include "report/view/cpus_view.h"
 
+#include "report/metrics/metrics_cpus.h"
+
 #include <map>
 #include <string>
 

@@ -6,7 +6,7 @@
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/metrics.h"
 #include "report/sample.h"
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

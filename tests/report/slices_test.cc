@@ -4,8 +4,8 @@
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/metrics.h"
 #include "report/sample.h"
+#include "report/status/status_json.h"
 #include "report/view/slices_view.h"
-#include "report/view/status_json.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status document: what is known, and null for what is not.
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include "report/sample.h"
 

@@ -4,8 +4,8 @@
 #include "act/exec/child_process.h"
 #include "act/exec/pre_stop.h"
 #include "act/kill/cgroup_populated.h"
-#include "act/kill/cgroup_processes.h"
 #include "act/remove_tree.h"
+#include "base/cgroup_processes.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>

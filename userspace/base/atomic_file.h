@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a file atomically: a reader sees the old content or the new.
-//
-// Not synced: meant for /run, whose content is lost with the machine. act::write_durably() is for
-// files that must survive.
+// write_atomically(): replaces a file; a reader sees the old content or the new, never a part.
 #pragma once
 
 #include <headroom/result.h>
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string_view>
 
-namespace headroom::kube {
+namespace headroom {
 
-// By way of a hidden file beside it, which readers of the directory pass over. Mode 0644.
-Result<> write_atomically(const std::filesystem::path& path, std::string_view text);
+// The steps of a write that are done; tests end the process at each.
+enum class WriteStep : std::uint8_t { kCreated, kHalfWritten, kWritten, kSynced, kRenamed };
+using AtStep = std::function<void(WriteStep)>;
 
-}  // namespace headroom::kube
+struct AtomicWrite {
+  mode_t mode = 0600;
+  // Synced to disk, with its directory, so that it survives a crash of the machine. Not needed in
+  // /run, nor for state that is void after a boot.
+  bool durable = false;
+  AtStep at = nullptr;
+};
+
+// Writes a hidden file beside it, ".NAME.new", and renames it. On an error the old file is
+// unchanged and the hidden one is removed.
+Result<> write_atomically(const std::filesystem::path& path, std::string_view text,
+                          const AtomicWrite& options = {});
+
+}  // namespace headroom

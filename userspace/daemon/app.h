@@ -2,7 +2,8 @@
 // App: the daemon's parts, put together for one configuration, and the turn that uses them.
 #pragma once
 
-#include "daemon/running_config.h"
+#include "daemon/background_workers.h"
+#include "daemon/config/running_config.h"
 #include "daemon/servers.h"
 #include "daemon/sources/node_sources.h"
 #include "daemon/state/eviction_state.h"
@@ -11,7 +12,6 @@
 #include "daemon/turn/engine.h"
 #include "daemon/turn/shadow_kubelet.h"
 #include "daemon/turn/turn_recorder.h"
-#include "daemon/workers.h"
 #include "manifest/manifest_reader.h"
 #include "observe/cgroup/cgroup_root.h"
 #include "report/reporter.h"
@@ -74,7 +74,7 @@ class App {
   RunningConfig config_;
   NodeSources sources_;
   const std::shared_ptr<report::PublishedViews> views_ = std::make_shared<report::PublishedViews>();
-  Workers workers_;
+  BackgroundWorkers workers_;
   NodeStatusTracker node_status_;
   KubeletShadow shadow_;
   report::NodeReporter reporter_;

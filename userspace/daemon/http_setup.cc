@@ -7,6 +7,7 @@
 #include "observe/bpf/bpf_costs.h"
 #include "report/metrics/kube_metrics.h"
 #include "report/metrics/metric_family.h"
+#include "report/metrics/metrics_cpus.h"
 
 #include <unistd.h>
 

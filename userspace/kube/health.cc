@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/health.h"
 
-#include "kube/kubelet/poll_backoff.h"
+#include "kube/poll_backoff.h"
 
 #include <sys/stat.h>
 

@@ -16,7 +16,7 @@ void HealthFile::publish(const std::string& part, nlohmann::ordered_json state) 
     whole[name] = shown;
   std::string text = whole.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (text == written_) return;
-  const auto done = write_atomically(file_, text);
+  const auto done = write_atomically(file_, text, {.mode = 0644});
   if (done)
     written_ = std::move(text);
   else if (!unwritten_)

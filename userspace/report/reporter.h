@@ -10,7 +10,7 @@
 #include "report/process_usage.h"
 #include "report/transition_log.h"
 #include "report/view/node_view.h"
-#include "report/view/published.h"
+#include "report/view/published_views.h"
 #include "report/view/turn_cost.h"
 
 #include <headroom/policy.h>
@@ -21,12 +21,6 @@
 #include <memory>
 
 namespace headroom::report {
-
-// What the HTTP and D-Bus threads read. Made first, shared with them, and outliving them.
-struct PublishedViews {
-  Published<NodeView> node;
-  Published<CgroupTable> cgroups;
-};
 
 struct ReporterSetup {
   std::shared_ptr<PublishedViews> views;

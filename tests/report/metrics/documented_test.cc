@@ -4,6 +4,7 @@
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/pod_families.h"
 #include "report/metrics/kube_metrics.h"
+#include "report/metrics/metrics_cpus.h"
 #include "report/sample.h"
 #include "report/view/cpus_view.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "act/cpus/cpu_checkpoint.h"
-#include "act/durable_file.h"
+#include "base/atomic_file.h"
 
 #include <headroom/result.h>
 

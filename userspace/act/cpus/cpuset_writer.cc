@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpus/cpuset_writer.h"
 
-#include "act/limits/write_file_value.h"
 #include "base/bus_message.h"
+#include "base/write_file_value.h"
 
 #include <systemd/sd-bus.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/reaper.h"
 
-#include "act/kill/cgroup_processes.h"
 #include "act/kill/kill_assist.h"
+#include "base/cgroup_processes.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/suspended_limits.h"
 
-#include "act/kill/cgroup_processes.h"
+#include "base/cgroup_processes.h"
 #include "base/fd.h"
 
 #include <fcntl.h>

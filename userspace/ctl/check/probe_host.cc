@@ -6,7 +6,7 @@
 #include "observe/node/filesystems.h"
 #include "observe/node/kubelet_process.h"
 #include "observe/node/project_quota.h"
-#include "report/metrics/kube_metrics.h"
+#include "report/status/kube_status.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

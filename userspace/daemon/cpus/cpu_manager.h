@@ -10,7 +10,7 @@
 #include "act/cpus/cpu_partition.h"
 #include "act/cpus/cpu_state_file.h"
 #include "config/cpus_config.h"
-#include "daemon/cpus/pod_containers.h"
+#include "daemon/sources/pod_containers.h"
 #include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/cpuset_write_order.h"
 #include "judge/cpuset/shared_pool.h"
@@ -53,7 +53,7 @@ class CpuManager {
     std::function<void(const std::string& path)> remove_drop_in;  // the cgroup is gone
     std::function<void()> pause;  // a moment, for a write to take effect
     IdentifyContainer identify;
-    act::AtStep at_step = nullptr;
+    AtStep at_step = nullptr;
   };
   CpuManager(Setup setup, CpuManagerOptions options);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slices/slice_options.h"
 
-#include "daemon/derived_config.h"
+#include "daemon/config/derived_config.h"
 #include "daemon/status/node_options.h"
 #include "judge/allocatable/node_allocatable.h"
 #include "observe/node/node_source.h"

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
-#include "daemon/cpus/pod_containers.h"
-#include "daemon/derived_config.h"
+#include "daemon/config/derived_config.h"
+#include "daemon/sources/pod_containers.h"
 #include "daemon/sources/runtime_container_names.h"
 
 #include <unistd.h>

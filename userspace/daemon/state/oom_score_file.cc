@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/state/oom_score_file.h"
 
+#include "base/atomic_file.h"
 #include "daemon/state/state_file.h"
 
 #include <cstdint>

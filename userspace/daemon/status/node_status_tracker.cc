@@ -110,7 +110,8 @@ bool NodeStatusTracker::is_active_unchanged(std::span<const PodReading> pods) co
 
 bool NodeStatusTracker::update_capacity(const Snapshot& snapshot) {
   bool changed = update_amount(capacity_.memory, capacity_of(snapshot, Signal::kMemoryAvailable));
-  changed |= update_amount(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
+  changed |=
+      update_amount(capacity_.ephemeral_storage, capacity_of(snapshot, Signal::kNodeFsAvailable));
   changed |= update_amount(capacity_.pids, capacity_of(snapshot, Signal::kPidAvailable));
   if (machine_read_at_ && snapshot.at - *machine_read_at_ < kMachinePeriod) return changed;
   machine_read_at_ = snapshot.at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/status/status_file.h"
 
+#include "base/atomic_file.h"
 #include "base/log/journal.h"
-#include "daemon/state/state_file.h"
 
 #include <exception>
 #include <utility>
@@ -51,7 +51,7 @@ void NodeStatusWriter::write(const report::NodeStatus& status) {
     // A name that is no UTF-8 is shown damaged rather than not at all.
     const std::string text =
         node_json(status).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-    result = write_atomically(path_, text + "\n", kReadable);
+    result = write_atomically(path_, text + "\n", {.mode = kReadable});
   } catch (const std::exception& e) {
     result = failure("write " + path_.string() + ": " + e.what());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/eviction_sync.h"
 
-#include "act/durable_file.h"
+#include "base/atomic_file.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
 #include "config/yaml/read_file.h"
@@ -80,7 +80,8 @@ void EvictionSync::load() {
 void EvictionSync::save() {
   std::string text = as_text(queue_);
   if (text == saved_) return;
-  const auto written = act::write_durably(options_.state_file, text, kOwner);
+  const auto written =
+      write_atomically(options_.state_file, text, {.mode = kOwner, .durable = true});
   if (written) {
     saved_ = std::move(text);
     return;

@@ -8,8 +8,8 @@
 #include "kube/kubelet/configz.h"
 #include "kube/kubelet/pod_directory.h"
 #include "kube/kubelet/pod_list.h"
-#include "kube/kubelet/poll_backoff.h"
 #include "kube/pod_cgroup_watch.h"
+#include "kube/poll_backoff.h"
 #include "kube/query_pace.h"
 #include "kube/workers.h"
 
@@ -145,7 +145,8 @@ class KubeletSync {
     const auto text = configuration_from(*answer);
     if (!text) return failure("GET " + client_.server().url + "/configz: " + text.error().what);
     if (*text != configuration_) {
-      if (auto written = write_atomically(config_.configz_file(), *text); !written) return written;
+      if (auto written = write_atomically(config_.configz_file(), *text, {.mode = 0644}); !written)
+        return written;
       log::info("{} is what the kubelet has now", config_.configz_file().native());
       configuration_ = *text;
     }

@@ -46,7 +46,7 @@ PodDirectory::Changes PodDirectory::sync(const std::map<std::string, std::string
     const std::size_t hash = std::hash<std::string_view>{}(text);
     const auto known = hashes_.find(uid);
     if (known != hashes_.end() && known->second == hash) continue;
-    if (auto written = write_atomically(file_of(uid), text); !written) {
+    if (auto written = write_atomically(file_of(uid), text, {.mode = 0644}); !written) {
       changes.failed.push_back(written.error());
       continue;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus/dbus_properties.h"
 
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include "report/dbus/dbus_properties.h"
 #include "report/dbus/polkit_check.h"
 #include "report/eviction/messages.h"
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include <fcntl.h>
 #include <systemd/sd-bus.h>

@@ -4,7 +4,7 @@
 
 #include "report/dbus/async_reply.h"
 #include "report/eviction/eviction.h"
-#include "report/reporter.h"
+#include "report/view/published_views.h"
 
 #include <headroom/result.h>
 

@@ -3,11 +3,10 @@
 
 #include "report/metrics/kube_api_metrics.h"
 #include "report/metrics/metric_family.h"
+#include "report/status/kube_status.h"
 
 #include <cstdint>
-#include <fstream>
 #include <string_view>
-#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -15,8 +14,6 @@ namespace headroom::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::uintmax_t kMaxFileBytes = 1 << 20;  // it is another's: more is none of its
 
 void add_number(const Json& part, const char* key, MetricFamilyBuilder family,
                 std::vector<prometheus::MetricFamily>& families) {
@@ -29,48 +26,34 @@ void add_number(const Json& part, const char* key, MetricFamilyBuilder family,
 void add_kubelet(const Json& part, std::vector<prometheus::MetricFamily>& families) {
   if (const auto last_poll_ok = part.find("good");
       last_poll_ok != part.end() && last_poll_ok->is_boolean()) {
-    auto up = MetricFamilyBuilder::gauge(
-        "headroom_kube_kubelet_up",
-        "1: the kubelet answered headroom-kube the last time it was asked.");
+    auto up = MetricFamilyBuilder::gauge("headroom_kube_kubelet_up",
+                                         "1 if the last poll of the kubelet succeeded.");
     up.add(last_poll_ok->get<bool>() ? 1.0 : 0.0);
     up.append_to(families);
   }
   add_number(
       part, "polls",
-      MetricFamilyBuilder::counter("headroom_kube_polls_total",
-                                   "How often headroom-kube asked the kubelet for its pods."),
+      MetricFamilyBuilder::counter("headroom_kube_polls_total", "Polls of the kubelet's pod list."),
       families);
   add_number(part, "failedPolls",
              MetricFamilyBuilder::counter("headroom_kube_polls_failed_total",
-                                          "Those without an answer that could be used."),
+                                          "Failed polls of the kubelet's pod list."),
              families);
-  add_number(
-      part, "pods",
-      MetricFamilyBuilder::gauge("headroom_kube_pods", "Pods of the kubelet's last good answer."),
-      families);
+  add_number(part, "pods",
+             MetricFamilyBuilder::gauge("headroom_kube_pods", "Pods in the last successful poll."),
+             families);
   if (part.value("podsAt", std::int64_t{0}) > 0)
     add_number(part, "podsAt",
                MetricFamilyBuilder::gauge("headroom_kube_pods_timestamp_seconds",
-                                          "When that answer came, in seconds since 1970."),
+                                          "Unix time of the last successful poll."),
                families);
-  add_number(
-      part, "filesWritten",
-      MetricFamilyBuilder::counter("headroom_kube_pod_files_written_total",
-                                   "Pods' files that were written because something changed."),
-      families);
+  add_number(part, "filesWritten",
+             MetricFamilyBuilder::counter("headroom_kube_pod_files_written_total",
+                                          "Pod files written because a pod changed."),
+             families);
 }
 
 }  // namespace
-
-Json kubernetes_json(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file, error);
-  if (file.empty() || error || size > kMaxFileBytes) return nullptr;
-  std::ifstream in(file);
-  Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return nullptr;
-  return json;
-}
 
 void add_kubernetes_families(const std::filesystem::path& file,
                              std::vector<prometheus::MetricFamily>& families) {

@@ -4,7 +4,7 @@
 #include "report/page/audit_tail.h"
 #include "report/page/host_check.h"
 #include "report/page/page.h"
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include <charconv>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "report/http/http_message.h"
 #include "report/page/top_waiters.h"
-#include "report/reporter.h"
+#include "report/view/published_views.h"
 
 #include <functional>
 #include <memory>

@@ -2,9 +2,10 @@
 // Summary: /stats/summary, the kubelet's Summary API (v1alpha1), written pod by pod.
 #pragma once
 
+#include "report/eviction/audit_line.h"
 #include "report/http/response_body.h"
-#include "report/reporter.h"
 #include "report/summary/workload_index.h"
+#include "report/view/published_views.h"
 
 #include <functional>
 #include <memory>

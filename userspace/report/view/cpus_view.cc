@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/cpus_view.h"
 
-#include "report/metrics/metric_family.h"
-
-#include <algorithm>
-#include <map>
-
 #include <nlohmann/json.hpp>
 
 namespace headroom::report {
@@ -41,103 +36,6 @@ Json pool_json(const CpusView& view) {
           {"guarded", view.pool_limit_enforced}};
 }
 
-// CPUs in exclusive use: an init container's may be those of a later container.
-CpuSet exclusive(const CpusView& view) {
-  CpuSet all;
-  for (const ContainerCpuView& container_cpus : view.containers)
-    all |= container_cpus.cpus;
-  return all;
-}
-
-std::map<std::int64_t, CpuSet> by_numa(const CpusView& view) {
-  std::map<std::int64_t, CpuSet> nodes;
-  for (const CpuLocation& place : view.places)
-    nodes[place.numa].insert(place.cpu);
-  return nodes;
-}
-
-void add_numa_families(const CpusView& view, Families& families) {
-  const auto nodes = by_numa(view);
-  const CpuSet taken = exclusive(view);
-  auto allocated = MetricFamilyBuilder::gauge("kubelet_cpu_manager_allocation_per_numa",
-                                              "Exclusively allocated CPUs of the NUMA node.");
-  auto all = MetricFamilyBuilder::gauge("headroom_numa_cpus", "CPUs of the NUMA node.");
-  for (const auto& [node, cpus] : nodes) {
-    const std::string number = std::to_string(node);
-    allocated.add(double(cpus.overlap(taken)), {{"numa_node", number}});
-    all.add(double(cpus.size()), {{"numa_node", number}});
-  }
-  allocated.append_to(families);
-  all.append_to(families);
-}
-
-// On how many NUMA nodes these CPUs are.
-int spread(const CpuSet& cpus, const std::map<std::int64_t, CpuSet>& nodes) {
-  return static_cast<int>(std::ranges::count_if(
-      nodes, [&](const auto& node) { return cpus.overlap(node.second) > 0; }));
-}
-
-void add_container_families(const CpusView& view, Families& families) {
-  const auto nodes = by_numa(view);
-  auto own =
-      MetricFamilyBuilder::gauge("headroom_container_exclusive_cpus",
-                                 "Exclusive CPUs of the container. 0: the request was refused.");
-  auto on = MetricFamilyBuilder::gauge("headroom_container_numa_nodes",
-                                       "NUMA nodes of the container's exclusive CPUs.");
-  for (const ContainerCpuView& container_cpus : view.containers) {
-    const Labels container_labels = labels({{"namespace", container_cpus.pod_namespace},
-                                            {"pod", container_cpus.pod},
-                                            {"container", container_cpus.container}});
-    own.add(double(container_cpus.cpus.size()), container_labels);
-    on.add(double(spread(container_cpus.cpus, nodes)), container_labels);
-  }
-  own.append_to(families);
-  on.append_to(families);
-}
-
-void add_pool_families(const CpusView& view, Families& families) {
-  if (view.pool) {
-    const auto cpus = [](MilliCpu amount) { return static_cast<double>(amount.count) / 1000.0; };
-    MetricFamilyBuilder::gauge("headroom_shared_pool_cpus",
-                               "CPUs of the shared pool, without reserved CPUs.")
-        .add(cpus(view.pool->size))
-        .append_to(families);
-    MetricFamilyBuilder::gauge("headroom_shared_pool_requested_cpus",
-                               "CPUs requested by the pods of the shared pool.")
-        .add(cpus(view.pool->requested))
-        .append_to(families);
-    MetricFamilyBuilder::gauge("headroom_shared_pool_unknown_pods",
-                               "Pods in the shared pool whose CPU requests are unknown.")
-        .add(static_cast<double>(view.pool_unknown))
-        .append_to(families);
-  }
-  MetricFamilyBuilder::counter(
-      "headroom_shared_pool_refusals_total",
-      "Requests for exclusive CPUs refused because the shared pool needs them.")
-      .add(view.pool_refusals)
-      .append_to(families);
-}
-
-void add_kubelet_families(const CpusView& view, Families& families) {
-  MetricFamilyBuilder::counter("kubelet_cpu_manager_pinning_requests_total",
-                               "Containers for which exclusive CPUs were requested.")
-      .add(view.pinning_requests)
-      .append_to(families);
-  MetricFamilyBuilder::counter("kubelet_cpu_manager_pinning_errors_total",
-                               "Containers for which exclusive CPUs could not be allocated.")
-      .add(view.pinning_errors)
-      .append_to(families);
-  const CpuSet pool = view.shared - view.reserved;
-  MetricFamilyBuilder::gauge("kubelet_cpu_manager_shared_pool_size_millicores",
-                             "The shared pool without reserved CPUs.")
-      .add(pool.size() * 1000.0)
-      .append_to(families);
-  MetricFamilyBuilder::gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",
-                             "Exclusively allocated CPUs.")
-      .add(static_cast<double>(exclusive(view).size()))
-      .append_to(families);
-}
-
 }  // namespace
 
 std::string cpus_json(const CpusView& view) {
@@ -164,36 +62,6 @@ std::string cpus_json(const CpusView& view) {
                   {"unsaved", view.unsaved},
                   {"trouble", view.error}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-void add_cpu_families(const CpusView& view, Families& families) {
-  add_kubelet_families(view, families);
-  add_pool_families(view, families);
-  add_numa_families(view, families);
-  add_container_families(view, families);
-  const auto refused =
-      std::ranges::count_if(view.containers, [](const ContainerCpuView& container_cpus) {
-        return container_cpus.cpus.size() < container_cpus.wanted;
-      });
-  MetricFamilyBuilder::gauge("headroom_containers_without_exclusive_cpus",
-                             "Containers that have fewer exclusive CPUs than requested.")
-      .add(static_cast<double>(refused))
-      .append_to(families);
-  MetricFamilyBuilder::counter("headroom_cpuset_writes_total", "Writes of cpuset.cpus.")
-      .add(view.writes)
-      .append_to(families);
-  MetricFamilyBuilder::counter("headroom_cpuset_write_failures_total",
-                               "Writes of cpuset.cpus that failed or had no effect.")
-      .add(view.failed)
-      .append_to(families);
-  MetricFamilyBuilder::counter("headroom_cpuset_repairs_total",
-                               "CPU sets that another program had changed and headroomd restored.")
-      .add(view.repaired)
-      .append_to(families);
-  MetricFamilyBuilder::gauge("headroom_cpu_state_file_stale",
-                             "1 if the CPU state file could not be written and is out of date.")
-      .add(view.unsaved ? 1.0 : 0.0)
-      .append_to(families);
 }
 
 }  // namespace headroom::report

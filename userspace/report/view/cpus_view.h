@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusView: which container has which CPUs, for headroomctl and the metrics: as JSON and as
-// families.
+// CpusView: which container has which CPUs, for headroomctl (as JSON) and
+// the metrics.
 #pragma once
 
 #include "judge/cpuset/shared_pool.h"
-#include "report/metrics/metrics.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/topology.h>
@@ -68,7 +67,7 @@ class PublishedCpusView {
     const std::lock_guard lock(mutex_);
     view_ = std::move(latest_view);
   }
-  // Null: CPUs are not dealt out.
+  // Null: CPU pinning is off.
   std::shared_ptr<const CpusView> latest() const {
     const std::lock_guard lock(mutex_);
     return view_;
@@ -84,6 +83,5 @@ class PublishedCpusView {
 };
 
 std::string cpus_json(const CpusView& view);
-void add_cpu_families(const CpusView& view, Families& families);
 
 }  // namespace headroom::report

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/running_config.h"
+#include "daemon/config/running_config.h"
 
 #include "base/log/journal.h"
-#include "daemon/derived_config.h"
+#include "daemon/config/derived_config.h"
 #include "observe/node/memory_fill_rate.h"
 
 #include <string>

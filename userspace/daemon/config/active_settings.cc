@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/active_settings.h"
+#include "daemon/config/active_settings.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/view/waits_json.h"
+#include "report/status/waits_json.h"
 
 #include <string>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/view/status_json.h"
+#include "report/status/status_json.h"
 
 #include "judge/admission/taints.h"
-#include "report/metrics/kube_metrics.h"
+#include "report/status/kube_status.h"
+#include "report/status/waits_json.h"
 #include "report/view/pod_index.h"
-#include "report/view/waits_json.h"
 
 #include <algorithm>
 #include <optional>

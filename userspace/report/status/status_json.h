@@ -6,9 +6,9 @@
 // CLOCK_BOOTTIME; counters of cgroups are totals, for the reader to difference. null: not known.
 #pragma once
 
-#include "report/reporter.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_waits.h"
+#include "report/view/published_views.h"
 
 #include <cstddef>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "daemon/active_settings.h"
+#include "daemon/config/active_settings.h"
 #include "daemon/state/enforce_lock.h"
 #include "daemon/state/taint_store.h"
 #include "observe/node/filesystems.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers: the threads that keep slices, CPU sets and OOM scores as configured, and what they share
-// with the servers.
+// BackgroundWorkers: the threads that keep slices, CPU sets and OOM scores as configured, and what
+// they share with the servers.
 #pragma once
 
 #include "config/config.h"
@@ -23,9 +23,9 @@
 
 namespace headroom::daemon {
 
-class Workers {
+class BackgroundWorkers {
  public:
-  explicit Workers(observe::CgroupRoot root) : root_(std::move(root)) {}
+  explicit BackgroundWorkers(observe::CgroupRoot root) : root_(std::move(root)) {}
 
   // Starts the workers that the configuration asks for and are not running yet, and passes the
   // configuration to those that run. A worker that is switched off keeps its thread and does

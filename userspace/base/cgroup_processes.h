@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes: those of a cgroup and of the cgroups below it.
+// The processes of a cgroup and of the cgroups below it.
 #pragma once
 
 #include "base/fd.h"
@@ -12,9 +12,9 @@
 #include <functional>
 #include <vector>
 
-namespace headroom::act {
+namespace headroom {
 
-// The cgroup's own directory, then every one below it. The descriptors are the visit's alone.
+// The cgroup's own directory, then every one below it. A descriptor is valid during its visit.
 void for_each_descendant(int cgroup_directory, const std::function<void(int directory)>& visit);
 
 // The cgroup's own processes, as of now.
@@ -27,4 +27,4 @@ std::vector<Fd> open_pidfds(int cgroup_directory);
 // Signals each process once. Returns how many were signalled.
 Result<std::size_t> signal_processes(int cgroup_directory, int signal);
 
-}  // namespace headroom::act
+}  // namespace headroom

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "act/kill/cgroup_processes.h"
+#include "base/cgroup_processes.h"
 
 #include "base/fd.h"
 
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace headroom::act {
+namespace headroom {
 namespace {
 
 Result<std::string> read_file(int directory, const char* file) {
@@ -101,4 +101,4 @@ Result<std::size_t> signal_processes(int cgroup_directory, int signal) {
   return sent;
 }
 
-}  // namespace headroom::act
+}  // namespace headroom

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_word: a word for a file that is there, such as a cgroup's, in one write.
+// write_file_value(): writes a value to an existing file, such as a cgroup's, in one write.
 #pragma once
 
 #include "base/fd.h"
@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace headroom::act {
+namespace headroom {
 
 inline Result<> write_file_value(const std::string& file, std::string_view text) {
   const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC));
@@ -22,4 +22,4 @@ inline Result<> write_file_value(const std::string& file, std::string_view text)
   return {};
 }
 
-}  // namespace headroom::act
+}  // namespace headroom

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // State files on a file system that takes only a part of the text.
-#include "daemon/state/state_file.h"
+#include "base/atomic_file.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -12,11 +12,11 @@
 
 #include <gtest/gtest.h>
 
-namespace headroom::daemon {
+namespace headroom {
 namespace {
 
 // The first write is short, without an error; the second one says why.
-TEST(StateFile, AShortWriteReturnsItsError) {
+TEST(AtomicFile, AShortWriteReturnsItsError) {
   std::string directory = testing::TempDir() + "headroom-state-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   rlimit before{};
@@ -35,4 +35,4 @@ TEST(StateFile, AShortWriteReturnsItsError) {
 }
 
 }  // namespace
-}  // namespace headroom::daemon
+}  // namespace headroom

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/workers.h"
+#include "daemon/background_workers.h"
 
 #include "base/log/journal.h"
 #include "daemon/slices/slice_options.h"
@@ -18,20 +18,20 @@ bool mirrors_oom_scores(const config::Config& config) {
 
 }  // namespace
 
-Result<> Workers::reconfigure(const config::Config& config) {
+Result<> BackgroundWorkers::reconfigure(const config::Config& config) {
   update_cpus(config);
   update_oom_scores(config);
   return start_slices(config);
 }
 
-void Workers::set_declared_pods(observe::Manifests& manifests) {
+void BackgroundWorkers::set_declared_pods(observe::Manifests& manifests) {
   container_names_->set(std::move(manifests.containers));
   manifests_ = manifests.pods;
   if (cpus_) cpus_->set_declared_pods(manifests.pods);
 }
 
 // Once started it runs until the end: the options of each update say whether it writes.
-Result<> Workers::start_slices(const config::Config& config) {
+Result<> BackgroundWorkers::start_slices(const config::Config& config) {
   const SlicesMode mode = slices_mode(config);
   if (slices_ || mode == SlicesMode::kOff) return {};
   auto worker = SliceWorker::start(observe::SliceReader(root_.mount, root_.controllers),
@@ -41,14 +41,14 @@ Result<> Workers::start_slices(const config::Config& config) {
   return {};
 }
 
-void Workers::update_slices(const config::Config& config, const Amounts& capacity,
-                            const std::vector<std::shared_ptr<const Pod>>& active) {
+void BackgroundWorkers::update_slices(const config::Config& config, const Amounts& capacity,
+                                      const std::vector<std::shared_ptr<const Pod>>& active) {
   if (slices_) slices_->submit(slice_options(config, capacity, active));
 }
 
 // Switched off, the worker stays and does nothing, and containers stay pinned: to destroy it here
 // would be to wait for its thread.
-void Workers::update_cpus(const config::Config& config) {
+void BackgroundWorkers::update_cpus(const config::Config& config) {
   CpuManagerOptions options = cpu_manager_options_of(config);
   if (options.cpus.mode != config.cpus.mode)
     log::warning(
@@ -61,7 +61,7 @@ void Workers::update_cpus(const config::Config& config) {
 }
 
 // Started if oom_score_adj is to be mirrored, or if an earlier daemon left values to restore.
-void Workers::update_oom_scores(const config::Config& config) {
+void BackgroundWorkers::update_oom_scores(const config::Config& config) {
   const bool wanted = mirrors_oom_scores(config);
   if (config.mirror_oom_scores && !wanted)
     log::warning(
@@ -72,9 +72,9 @@ void Workers::update_oom_scores(const config::Config& config) {
   if (oom_score_worker_ && !wanted) oom_score_worker_->request({});
 }
 
-void Workers::mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
-                                std::span<const Decision> ranking,
-                                const report::CgroupNames& names) {
+void BackgroundWorkers::mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
+                                          std::span<const Decision> ranking,
+                                          const report::CgroupNames& names) {
   const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
   if (!mirrors_oom_scores(config) || !memory || memory->capacity <= 0) return;
   std::vector<OomScoreRequest> requests;
@@ -85,7 +85,7 @@ void Workers::mirror_oom_scores(const config::Config& config, const Snapshot& sn
   oom_score_worker_->request(std::move(requests));
 }
 
-void Workers::report_to(report::NodeReporter& reporter) const {
+void BackgroundWorkers::report_to(report::NodeReporter& reporter) const {
   if (slices_) reporter.set_slices(slices_->current());
   if (!oom_score_worker_) return;
   const act::OomScoreCounts counts = oom_score_worker_->counters();

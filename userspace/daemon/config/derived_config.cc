@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/derived_config.h"
+#include "daemon/config/derived_config.h"
 
 #include "base/log/journal.h"
 #include "judge/eviction/threshold/threshold_config.h"

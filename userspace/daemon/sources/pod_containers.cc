@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/cpus/pod_containers.h"
+#include "daemon/sources/pod_containers.h"
 
 #include "observe/pod/pod_cgroup_path.h"
 #include "report/view/pod_index.h"

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status file of headroom-kube. Read on request, never on the loop's thread.
+#pragma once
+
+#include <filesystem>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace headroom::report {
+
+// {"kubelet": {...}, "api": {...}}; null if the file is missing, above 1 MiB, or no JSON object.
+nlohmann::ordered_json kubernetes_json(const std::filesystem::path& file);
+
+}  // namespace headroom::report

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// PublishedViews: what the loop publishes for the threads of HTTP and D-Bus. Created first, shared
+// with them, and outliving them.
+#pragma once
+
+#include "report/view/node_view.h"
+#include "report/view/published.h"
+
+namespace headroom::report {
+
+struct PublishedViews {
+  Published<NodeView> node;
+  Published<CgroupTable> cgroups;
+};
+
+}  // namespace headroom::report

@@ -24,7 +24,7 @@ PREFIX ?= /usr
 VERSION := 0.1.0
 
 PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
-# -isystem: warnings are errors in our code, not in theirs.
+# -isystem: warnings are errors only in our code.
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
 PKG_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 # What is shipped takes in the libraries whose names change from one Debian to the next: yaml-cpp here, fmt and spdlog by

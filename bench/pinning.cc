@@ -4,14 +4,14 @@
 //   pinning [--rounds 12] [--seconds 1] [--noise 3] [--set 768] [--out FILE]
 //
 // The load follows pointers through a set of so many KiB, in random order: every step waits for the
-// cache. Noise threads write through 8 MiB each in bursts and sleep in between, as services do. By
-// turns everybody may run anywhere, as in the shared pool, or the load has the last CPU for itself
+// cache. Noise threads write through 8 MiB each in bursts and sleep in between, as services do. In
+// turns all threads may run anywhere, as in the shared pool, or the load has the last CPU for itself
 // and the noise all others, by sched_setaffinity as the cpusets of headroomd would have it. Only
-// these threads are told where to run: whatever else the machine does meets both alike.
+// these threads are pinned: other work of the machine affects both cases alike.
 //
 // A step's CPU time is the caches' part alone; what a batch of 4,096 steps takes by the clock has
 // waiting for a CPU in it as well. Medians over the rounds, with their quartiles. What else ran on
-// the machine meanwhile is told, as a share of its CPUs: beyond a twentieth the figures say little.
+// the machine is printed, as a share of its CPUs: above a twentieth the figures mean little.
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>

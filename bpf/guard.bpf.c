@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Guard: a timer that looks at the node's working set (anon + file - inactive_file, as the kubelet
- * computes it of the root) and wakes user space once it has grown by as much as it was told.
+ * computes it of the root) and wakes user space once it has grown by the requested amount.
  *
  * It looks again when what is left could be gone at the fastest rate this machine fills memory, as
  * user space does, but a look costs three loads for each NUMA node and no wakeup. The counters are

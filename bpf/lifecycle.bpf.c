@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lifecycle: cgroups born, emptied and gone, the kernel OOM killer's victims, and the exits of
- * those we killed, each told once through the ring.
+ * Lifecycle: cgroups created, emptied and removed, the kernel OOM killer's victims, and the exits
+ * of the processes that headroomd killed, each reported once through the ring.
  *
  * The exit of a process is a frequent event elsewhere: while nothing of ours is dying it costs one
  * load and one compare.

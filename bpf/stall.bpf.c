@@ -11,8 +11,8 @@
  * Where functions cannot be hooked, reclaim's own tracepoints are the brackets (hr_stall_brackets).
  *
  * All of this is on slow paths: a wait for memory costs microseconds at the least. A wait is
- * charged when it ends, to the cgroup of the task that waited; kernel threads, which reclaim so
- * that nobody has to wait, are left out.
+ * charged when it ends, to the cgroup of the task that waited; kernel threads, which reclaim in
+ * the background, are left out.
  */
 #include "kernel.bpf.h"
 #include "waits.bpf.h"
@@ -50,8 +50,8 @@ struct {
 
 struct wait {
   __u64 since;
-  __u64 flags; /* the caller's variable: tells the outermost bracket from those inside it */
-  __u32 cause; /* hr_stall_cause + 1, 0 while nothing tells */
+  __u64 flags; /* the caller's variable: identifies the outermost bracket */
+  __u32 cause; /* hr_stall_cause + 1, 0 while unknown */
   __u32 reserved;
 };
 /*

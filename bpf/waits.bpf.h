@@ -29,5 +29,5 @@ static __always_inline void add_wait(struct hr_waits* waits, hr_u64 ns) {
   __sync_fetch_and_add(&waits->buckets[bucket], 1);
 }
 
-/* The cgroup is in the tree we were told to watch. */
+/* The cgroup is in the watched tree. */
 #define watched(cgrp) ((cgrp)->root->hierarchy_id == config.hierarchy)

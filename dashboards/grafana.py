@@ -91,7 +91,7 @@ DASHBOARDS = {
             "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_shadow_lead_seconds"),
             "90th percentile": QUANTILE.replace("SHARE", "0.9").replace("NAME", "headroom_shadow_lead_seconds")},
               "s", about="A model of its ten-second loop runs beside ours."),
-        Panel("Whom the kubelet would have chosen", {"{{choice}}":
+        Panel("Choice of the modelled kubelet", {"{{choice}}":
               "increase(headroom_shadow_choices_total{@}[$__rate_interval])"}, stacked=True),
         Panel("How far off forecasts were", {"{{signal}}":
               "sum by (signal) (rate(headroom_forecast_error_seconds_sum{@}[1h])) / "

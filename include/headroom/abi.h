@@ -137,7 +137,7 @@ enum hr_stat {
   HR_STAT_REFAULT_FILE,
   HR_STAT_PGFAULT,
   HR_STAT_PGMAJFAULT,
-  HR_STAT_PGSCAN_KSWAPD, /* pgscan and pgsteal are the sums of theirs */
+  HR_STAT_PGSCAN_KSWAPD, /* pgscan and pgsteal are the sums of these */
   HR_STAT_PGSCAN_DIRECT,
   HR_STAT_PGSCAN_KHUGEPAGED, /* since 6.3 */
   HR_STAT_PGSCAN_PROACTIVE,  /* since 6.15 */
@@ -150,7 +150,7 @@ enum hr_stat {
 #define HR_IN_EVENTS (1U << 31)
 #define HR_NO_INDEX (~0U)
 
-/* What user space tells the sweep before it is loaded: the verifier then sees constants. */
+/* Set by user space before the sweep is loaded: the verifier then sees constants. */
 struct hr_sweep_config {
   hr_u32 groups;          /* hr_group bits to read */
   hr_u32 kfuncs;          /* hr_kfunc bits: what this kernel has */
@@ -171,8 +171,8 @@ enum hr_kfunc {
 };
 
 /*
- * Beside each record, and far smaller: what tells whether its cgroup has moved since. Whoever looks
- * for what is new looks here, and passes the records of those who sleep over.
+ * Beside each record, and far smaller: whether its cgroup has changed since. Code that looks for
+ * changes reads this table, and skips the records of sleeping cgroups.
  */
 struct hr_change_stamp {
   hr_u64 serial; /* of the cgroup, never used again (cgroup_subsys_state.serial_nr) */

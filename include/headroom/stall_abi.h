@@ -79,7 +79,7 @@ struct hr_event {
                     killed, which is `cgroup` or above it */
   hr_u32 kind;   /* hr_event_kind */
   hr_u32 pid;    /* OOM_KILL, EXIT: the process */
-  hr_u32 status; /* EXIT: as wait(2) tells it */
+  hr_u32 status; /* EXIT: as wait(2) returns it */
   hr_u32 reserved;
   char comm[16]; /* OOM_KILL, EXIT */
 };

@@ -183,7 +183,7 @@ const tests = {
     await settled(page);
     const shown = await text(page, "#slices-rows");
     assert.match(shown, /kubepods\.slice[\s\S]*512Mi of 1Gi[\s\S]*as it should be/);
-    assert.match(shown, /memory\.max: not as it should be/);
+    assert.match(shown, /memory\.max: differs from the configuration/);
     assert.equal(await page.locator("#slices-rows .too-much").count(), 1);
   },
 

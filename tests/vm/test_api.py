@@ -105,7 +105,7 @@ def test_a_killed_pod_is_told_to_the_api_server(vm):
         # And who asks headroomd.
         node.wait_for(node.told, lambda told: told.get("finished") == 1 and told["waiting"] == 0)
         status = vm.run("headroomctl status", check=True).out
-        assert f"API:      https://127.0.0.1:{PORT}  1 evictions told" in status, status
+        assert f"API:      https://127.0.0.1:{PORT}  1 evictions reported" in status, status
         page = node.metrics()
         assert "headroom_kube_evictions_reported_total 1" in page and "headroom_kube_api_up 1" in page, page[-3000:]
         at = {what: state["began_at"] + when for when, what, whom in state["effects"] if whom == hog.uid}

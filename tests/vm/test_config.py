@@ -77,7 +77,7 @@ def test_another_user_may_read_and_not_change(vm):
         for command in ("status", "config", "pods"):
             vm.run(f"{nobody} headroomctl {command}", check=True)
         refused = vm.run(f"{nobody} headroomctl taint a=b:NoSchedule")
-        assert refused.code == 1 and "only root, and whom polkit allows, may" in refused.out, refused.out
+        assert refused.code == 1 and "only root and users allowed by polkit may" in refused.out, refused.out
         call = "busctl call io.headroom.Headroom1 /io/headroom/Headroom1 io.headroom.Headroom1 Taint asb 1 a=b:NoSchedule 0"
         assert "denied" in vm.run(f"{nobody} {call}").out
         shown = vm.run(f"{nobody} busctl introspect io.headroom.Headroom1 /io/headroom/Headroom1", check=True).out

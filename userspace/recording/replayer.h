@@ -22,7 +22,7 @@ struct ReplayedTurn {
   std::vector<Decision> replayed;
   // The same acts on the same pods, in the same order.
   bool same_acts = true;
-  // And bit for bit the same decisions and farewells.
+  // And bit for bit the same decisions and eviction ends.
   bool identical = true;
 };
 

@@ -44,7 +44,7 @@ CallError call_error_from(const BusError& error, const char* method, int code) {
   if (error.is(report::kBusRefused)) return {Kind::kRefused, error.error.message};
   if (error.is(SD_BUS_ERROR_ACCESS_DENIED))
     return {Kind::kForbidden,
-            std::string("only root, and users whom polkit allows, may call headroomd's ") + method};
+            std::string("only root and users allowed by polkit may call headroomd's ") + method};
   return {Kind::kUnreachable,
           std::string("ask headroomd for ") + method + ": " +
               (error.error.message ? error.error.message : std::strerror(code))};

@@ -172,7 +172,7 @@ std::vector<std::string> kubelet_lines(const Json& record) {
   const bool same = at(kubelet, {"same"}) == true;
   const bool itself = same && at(choice, {"uid"}) == at(record, {"pod", "uid"});
   const std::string kubelet_target =
-      choice.is_null() ? "nobody"
+      choice.is_null() ? "no pod"
       : itself         ? "the same pod"
                : pod_of(Json{{"pod", choice}}) + (same ? ", evicted at the same turn" : " instead");
   return {fmt::format("Its ten-second loop would have acted {} later, by usage {} older, on {}.",

@@ -22,7 +22,7 @@ std::string api_line(std::string_view document) {
   if (!api.is_object()) return "";
   std::string line = "API:      ";
   if (at(api, {"server"}).is_string())
-    line += fmt::format("{}  {} evictions told", text(at(api, {"server"})),
+    line += fmt::format("{}  {} evictions reported", text(at(api, {"server"})),
                         amount(at(api, {"finished"})));
   const auto waiting = integer(at(api, {"waiting"})).value_or(0);
   if (waiting > 0)

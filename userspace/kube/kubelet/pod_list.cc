@@ -43,7 +43,7 @@ bool is_used_key(std::string_view parent, std::string_view key) {
   return true;
 }
 
-// Follows the parser: which key's value is being read. Only the list's own levels are told apart:
+// Follows the parser: which key's value is being read. Only the list's own levels are tracked:
 //   items[] . spec . containers[] . name
 //   2         4      6              (depths of the keys' objects' contents, as the parser counts)
 class Filter {

@@ -44,7 +44,7 @@ int on_polkit_reply(sd_bus_message* answer, void* user, sd_bus_error*) {
     r = is_authorized(answer)
             ? pending_check.then(pending_check.call.get(), &error)
             : sd_bus_error_set(&error, SD_BUS_ERROR_ACCESS_DENIED,
-                               "denied: only for root, and for users whom polkit allows");
+                               "denied: only for root and users allowed by polkit");
   } catch (const std::exception&) {
     r = -ENOMEM;
   }

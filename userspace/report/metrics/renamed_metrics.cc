@@ -46,7 +46,9 @@ constexpr RenamedMetric kRenamed[] = {
      "outcome",
      "outcome",
      {{{"begun", "started"}}}},
-    {"headroom_errands_failed_total", "headroom_async_actions_failed_total", "errand", "action"},
+    {"headroom_errands_failed_total", "headroom_async_actions_failed_total",
+     "errand",  // check: allow-word
+     "action"},
     {"headroom_crossing_to_decide_seconds", "headroom_crossing_to_decision_seconds"},
     {"headroom_detect_to_decide_seconds", "headroom_sample_to_decision_seconds"},
     {"headroom_decide_to_signal_seconds", "headroom_decision_to_signal_seconds"},

@@ -66,7 +66,7 @@ struct Counters {
   LatencyHistogram decide_to_signal;
   LatencyHistogram signal_to_exit;
   LatencyHistogram sweep;
-  // Forecasts of the minute before a crossing, against it; crossings that none foretold.
+  // The error of forecasts in the minute before a crossing; crossings without a forecast.
   std::array<LatencyHistogram, kSignals> forecast_error;
   std::array<std::uint64_t, kSignals> unpredicted_crossings{};
   // The kubelet beside us: how much later, whether it had chosen the same, what it had evicted.

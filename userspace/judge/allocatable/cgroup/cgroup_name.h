@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CgroupName: a cgroup as the kubelet names it, [kubepods, burstable, pod<uid>], whichever way its
-// driver spells it (KUBELET.md 3.2).
+// CgroupName: a cgroup as the kubelet names it, [kubepods, burstable, pod<uid>], in either
+// driver's spelling (KUBELET.md 3.2).
 //   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
 //   cgroupfs  /kubepods/burstable/pod<uid>
 // To systemd a dash is a step down the tree, so dashes within a component become underscores; an
-// underscore of the component's own could not be told from them and is refused.
+// underscore in a component would be ambiguous and is refused.
 #pragma once
 
 #include <headroom/pod.h>

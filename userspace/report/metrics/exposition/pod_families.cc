@@ -47,7 +47,7 @@ std::string info_labels(const PodMetricInput& pod) {
 
 constexpr PodFamily kFamilies[] = {
     {"headroom_pod_info",
-     "1: a pod headroom knows; critical ones are never evicted. source: what told of it.",
+     "1 for each known pod. Critical pods are never evicted. source: manifest or cgroup.",
      always_one, info_labels},
     {"headroom_pod_memory_working_set_bytes", "Working set of the pod.", memory_working_set},
     {"headroom_pod_memory_request_bytes",

@@ -70,7 +70,7 @@ class Cpus {
 
   core(threads, kinds) {
     return make("li", {class: "core"}, ...threads.map(({cpu}) => {
-      const kind = kinds.get(cpu) || {name: "nobody's", of: "nobody"};
+      const kind = kinds.get(cpu) || {name: "unused", of: "unused"};
       return make("span", {class: `cpu ${kind.of}`, title: `CPU ${cpu}: ${kind.name}`}, String(cpu), make("span", {class: "unseen"}, ` ${kind.name}; `));
     }));
   }

@@ -65,7 +65,7 @@ class Keyed {
   }
 }
 
-// A table's row whose cells are told by name: the first is its header.
+// A table's row with cells by name: the first is its header.
 function rowOf(names, classes = {}) {
   const cells = {};
   const element = make("tr");

@@ -45,7 +45,7 @@ class Evictions {
     this.announce(latest);
   }
 
-  // What came while somebody was looking is said once.
+  // Evictions that come while the page is open are announced once.
   announce(latest) {
     const keys = new Set(latest.map(evictionKey));
     const fresh = this.seen ? latest.filter((record) => !this.seen.has(evictionKey(record))) : [];

@@ -39,7 +39,7 @@ function freshText(record) {
   return `${record.signal} was read ${milliseconds(sampled)} before the decision${usage}.`;
 }
 
-// What told a pod that was outranked from the chosen one: the first key on which they differ.
+// The first key on which an outranked pod differs from the chosen one.
 function toldApart(record, each, chosen) {
   const byRequest = record.signal !== "pid.available", known = isNumber(each.over) && isNumber(chosen.over);
   if (byRequest && known && each.over <= 0 && chosen.over > 0) return "within its request";

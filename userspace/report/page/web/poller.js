@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live: asks every three seconds or more while somebody can see it, and not at all while nobody can.
+// Poller: requests every three seconds or more while the page is visible, and not at all while it is hidden.
 
 const kEvery = 3000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
 const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go

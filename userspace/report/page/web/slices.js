@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices: what the cgroups between the root and the pods use of what is meant for them, where
-// headroomd tells.
+// Slices: what the cgroups between the root and the pods use of their shares, if headroomd reports
+// it.
 
 function sliceState(slice) {
   if (slice.trouble) return slice.trouble;
   if (slice.there === false) return "absent";
   const wrong = list(slice.knobs).filter((knob) => knob.differs);
-  if (wrong.length) return `${wrong.map((knob) => knob.knob).join(", ")}: not as it should be`;
-  if (isNumber(slice.over)) return `${bytes(slice.over)} more in use than its limit is to be`;
+  if (wrong.length) return `${wrong.map((knob) => knob.knob).join(", ")}: differs from the configuration`;
+  if (isNumber(slice.over)) return `${bytes(slice.over)} above its configured limit`;
   return "as it should be";
 }
 

@@ -5,9 +5,9 @@
 //
 // The load follows pointers through a set of so many KiB, in random order: every step waits for the
 // cache. Noise threads write through 8 MiB each in bursts and sleep in between, as services do. In
-// turns all threads may run anywhere, as in the shared pool, or the load has the last CPU for itself
-// and the noise all others, by sched_setaffinity as the cpusets of headroomd would have it. Only
-// these threads are pinned: other work of the machine affects both cases alike.
+// turns all threads may run anywhere, as in the shared pool, or the load has the last CPU for
+// itself and the noise all others, by sched_setaffinity as the cpusets of headroomd would have it.
+// Only these threads are pinned: other work of the machine affects both cases alike.
 //
 // A step's CPU time is the caches' part alone; what a batch of 4,096 steps takes by the clock has
 // waiting for a CPU in it as well. Medians over the rounds, with their quartiles. What else ran on

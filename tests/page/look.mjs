@@ -182,7 +182,7 @@ const tests = {
     const page = await open(browser, server.url);
     await settled(page);
     const shown = await text(page, "#slices-rows");
-    assert.match(shown, /kubepods\.slice[\s\S]*512Mi of 1Gi[\s\S]*as it should be/);
+    assert.match(shown, /kubepods\.slice[\s\S]*512Mi of 1Gi[\s\S]*as configured/);
     assert.match(shown, /memory\.max: differs from the configuration/);
     assert.equal(await page.locator("#slices-rows .too-much").count(), 1);
   },

@@ -8,7 +8,7 @@ function sliceState(slice) {
   const wrong = list(slice.knobs).filter((knob) => knob.differs);
   if (wrong.length) return `${wrong.map((knob) => knob.knob).join(", ")}: differs from the configuration`;
   if (isNumber(slice.over)) return `${bytes(slice.over)} above its configured limit`;
-  return "as it should be";
+  return "as configured";
 }
 
 class Slices {
@@ -39,7 +39,7 @@ class Slices {
     setText(cells.cpu, of(use.cpu, share.cpu, cpus));
     setText(cells.tasks, of(use.tasks, share.tasks, number));
     setText(cells.state, state);
-    setClass(cells.state, state === "as it should be" ? "" : "bad");
+    setClass(cells.state, state === "as configured" ? "" : "bad");
     const full = isNumber(share.memory) && use.memory > share.memory;
     setClass(bar.above, full ? "too-much" : "above");
     setWidth(bar.within, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports: what the engine needs of the world. Narrow, so that tests can stand in for it.
+// Observer and Actuator: the interfaces that the engine needs of the host; tests replace them.
 #pragma once
 
 #include <headroom/decision.h>

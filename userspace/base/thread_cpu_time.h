@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SelfThreads: the CPU time of the daemon's threads, by the part of it that each is.
+// The CPU time of the daemon's threads, by the name of each.
 #pragma once
 
 #include <headroom/units.h>

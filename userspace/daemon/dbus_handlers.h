@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions: what headroomctl asks the daemon over the bus and the daemon alone can answer, as
-// JSON. Called on the bus's thread.
+// The D-Bus requests that only the daemon can answer, as JSON. Called on the bus's thread.
 #pragma once
 
 #include "daemon/state/taint_store.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heard_here(): the configuration as it counts on this machine, with all that is wrong with it
-// here.
+// load_config(): the configuration as it applies to this machine, with every error in it.
 #pragma once
 
 #include "config/load/load.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop: the one thread that turns the engine: its timer, signals, the directories pods
-// are described in, and
-// systemd's watchdog, on sd-event.
+// Loop: the thread that runs the turns: its timer, signals, the watched directories of manifests,
+// and systemd's watchdog, on sd-event.
 #pragma once
 
 #include "config/flags/command_line.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preflight: what this process may do here, before anything is started.
+// Checks and sets up what this process may do here, before anything is started.
 #pragma once
 
 #include "observe/cgroup/cgroup_root.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusBoard: how headroom-kube fares, in a file that headroomd shows: each half has a part.
+// HealthFile: the state of headroom-kube, in a file that headroomd shows: each of its two workers
+// has a part.
 #pragma once
 
 #include <filesystem>

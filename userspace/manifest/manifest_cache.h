@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ManifestShelf: the manifests of some directories, each file read once as long as it stays as it
-// is.
+// ManifestCache: the manifests of some directories; a file is read again only when it changes.
 //
-// Reading YAML takes a good part of a millisecond a pod, and a kubelet's pods change a few at a
+// Parsing YAML takes a good part of a millisecond per pod, and a kubelet's pods change a few at a
 // time: the loop reads what changed, and never more than a handful of files at a time.
 #pragma once
 

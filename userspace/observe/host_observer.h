@@ -103,7 +103,7 @@ class HostObserver final : public Observer {
   // The pods' cgroup has a limit of its own, so its signal is read with the node's.
   std::optional<CgroupFiles> pods_files_;
   bool disk_targets_stale_ = true;  // the disk meter knows other pods than there are
-  std::uint32_t order_ = 0;         // SweepNews::order
+  std::uint32_t order_ = 0;         // SweepChanges::order
   std::uint64_t missing_readings_ = 0;
   std::uint64_t passes_ = 0;
   std::string error_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parity: whether a source says the same as the cgroupfs files, field by field.
+// Self-check: whether a source agrees with the cgroupfs files, field by field.
 //
-// The files are read before and after the source, and its value must lie between the two, give or
-// take what the kernel's own batching allows. So a live machine agrees with itself, and a wrong
-// offset or a stale counter does not.
+// The files are read before and after the source, whose value must lie between the two, within what
+// the kernel's own batching allows. So a live machine agrees with itself, and a wrong offset or a
+// stale counter does not.
 #pragma once
 
 #include "observe/cgroup/cgroup_source.h"

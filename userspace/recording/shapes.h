@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes: what of each type goes into a recording, in which order: all of it.
+// The members of each type that go into a recording, in order: all of them.
 //
-// Each takes its value apart by a structured binding, so a member added to a type does not compile
-// until it is recorded as well; kFormat (tape.h) then goes up by one.
+// Each function takes its value apart by a structured binding, so a member added to a type does not
+// compile until it is recorded as well; kFormat (tape.h) then goes up by one.
 #pragma once
 
 #include "recording/wire.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ForecastScore: when a threshold is crossed, how far off the forecasts of the minute before were.
+// ForecastAccuracy: the error of the forecasts of the last minute when a threshold is crossed.
 #pragma once
 
 #include "report/eviction/flight_recorder.h"

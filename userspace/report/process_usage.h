@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SelfCost: what the daemon itself uses, as the kernel counts it.
+// ProcessUsageMeter: the resources that the daemon itself uses, as the kernel counts them.
 #pragma once
 
 #include "base/fd.h"

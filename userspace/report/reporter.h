@@ -28,7 +28,7 @@ struct ReporterSetup {
   std::filesystem::path audit_log;     // empty: none
   const CgroupNames* names = nullptr;  // asked on the loop's thread
   QosOf qos_of = nullptr;              // called on any thread
-  // A pod's eviction has begun. On the loop's thread; must not wait (BusThread::evicted does not).
+  // A pod's eviction has begun. On the loop's thread; must not wait (DbusThread::evicted does not).
   std::function<void(const Eviction&)> on_evicted;
   std::function<WallTime(Instant)> wall_time = wall_time_of;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Armed: the descriptors a kill will need, opened before it is needed.
+// KillFds: the descriptors that a kill will need, opened before it is needed.
 #pragma once
 
 #include "base/fd.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering: memory taken from cgroups until they use no more than they may, before their limit says
-// so. Writing a limit below what is in use would hold up the writer, and have the kernel kill.
+// LimitLowering: reclaims memory from cgroups until they use less than a limit, before the limit is
+// written. Writing a limit below usage would block the writer and let the kernel kill.
 #pragma once
 
 #include <headroom/units.h>

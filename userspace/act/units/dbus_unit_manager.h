@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnitBus: Units over the system bus. Lives on the thread that runs `event`.
+// DbusUnitManager: the UnitManager over the system bus. Lives on the thread that runs `event`.
 #pragma once
 
 #include "act/units/unit_manager.h"

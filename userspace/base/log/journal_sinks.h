@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sinks: the two ends of the log queue, the systemd journal and stderr.
+// The two sinks of the log queue: the systemd journal and stderr.
 #pragma once
 
 #include <mutex>

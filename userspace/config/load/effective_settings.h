@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SettingsTold: the whole configuration as settings: what the command line says, else the files,
-// else the default.
+// The whole configuration as settings: the value of the command line, else of the files, else the
+// default.
 #pragma once
 
 #include "config/flags/command_line.h"

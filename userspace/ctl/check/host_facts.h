@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts: what `headroomctl check` saw of this host. Where it could not look, the error says why.
+// HostFacts: what `headroomctl check` read of this host. A part that could not be read holds the
+// error.
 #pragma once
 
 #include "observe/cgroup/cgroup_root.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paint: columns, colours and amounts for a terminal. Pure strings.
+// Columns, colours and amounts for a terminal. Pure strings.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children: programs we start and wait for, passing on the signals that are to end them.
+// Programs that headroomctl starts and waits for, passing the signals on that should end them.
 #pragma once
 
 #include <headroom/result.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlacedPod: where a pod goes on this node and with which values: its slice, a unit for each of
-// its containers, its manifest.
+// The units of a pod on this node, with their settings: its slice and a service for each container;
+// and its manifest.
 #pragma once
 
 #include "config/config.h"

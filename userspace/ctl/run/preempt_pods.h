@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Displacing: the pods that make room for a critical one are stopped, each with its own grace
-// (KUBELET.md 8, Preempting), and waited for.
+// Stops the pods that make room for a critical one, each with its own grace (KUBELET.md 8,
+// Preempting), and waits for them.
 #pragma once
 
 #include "config/config.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RepackDesk: where repackings are asked for on one thread and done on another.
+// RepackQueue: requests to repack CPUs, made on one thread and served on another.
 #pragma once
 
 #include <headroom/result.h>

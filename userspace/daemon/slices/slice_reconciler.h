@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceCare: looks at the slices, and puts right what is not as it should be; one thread's.
+// SliceReconciler: reads the slices and restores settings that differ from the desired ones. Used
+// by one thread.
 #pragma once
 
 #include "act/limits/limit_lowering.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceKeeper: cares for the slices on a thread of its own, so that neither a bus that hangs nor
-// the reading of files costs the daemon's loop any time.
+// SliceWorker: runs the reconciler of slices on a thread of its own, so that neither a bus that
+// hangs nor the reading of files costs the daemon's loop any time.
 #pragma once
 
 #include "base/fd.h"

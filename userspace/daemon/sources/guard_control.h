@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GuardKeeper: sets the guard between two turns, and says whether it can be relied on.
+// GuardControl: sets the memory guard between two turns, and decides whether it can be relied on.
 //
-// It is relied on while it is seen to look; until then, and from when it is not, the loop looks as
-// often as if there were none.
+// It is relied on while its checks are seen to run; otherwise the loop checks as often as if there
+// were no guard.
 #pragma once
 
 #include "observe/bpf/memory_alarm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// InventoryNames: the inventory's paths, as report/ asks for them.
+// InventoryCgroupNames: the inventory's paths, as report/ needs them.
 #pragma once
 
 #include "observe/cgroup/cgroup_inventory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RuntimeNames: what container runtimes say of their containers, remembered: a container's name
-// never changes, and reading it again at every scrape would cost a file each.
+// RuntimeContainerNames: what container runtimes recorded of their containers, cached: a
+// container's name never changes, and reading it at every scrape would cost a file each.
 #pragma once
 
 #include "daemon/sources/kubelet_container_names.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SweepPace: when the next pass over every cgroup is due, within what the loop may cost.
+// SweepSchedule: when the next sweep of every cgroup is due, within the CPU budget of the loop.
 //
-// Over its budget the loop reads less often; what a decision rests on is read afresh all the same.
+// Over its budget the loop sweeps less often; a decision is always based on a sweep of its own.
 #pragma once
 
 #include <headroom/units.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HighsFile: the memory.high values the ladder found, kept so that they outlive the daemon.
+// MemoryHighFile: the original memory.high values of overridden cgroups, kept for the next daemon.
 #pragma once
 
 #include "act/limits/memory_high_overrides.h"

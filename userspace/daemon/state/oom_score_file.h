@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OomFile: the oom_score_adj values that were found, kept so that they outlive the daemon.
+// OomScoreFile: the original oom_score_adj values, kept for the next daemon.
 #pragma once
 
 #include "act/kill/oom_scores.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OomKeeper: keeps oom_score_adj of the pods' processes as the ranking has it, on a thread of its
-// own: the loop says what it wants and goes on.
+// OomScoreWorker: keeps oom_score_adj of the pods' processes equal to the ranking, on a thread of
+// its own: the loop submits a request and goes on.
 #pragma once
 
 #include "act/kill/oom_scores.h"

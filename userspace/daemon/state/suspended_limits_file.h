@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LiftedFile: the limits that were found on killed cgroups, saved so that they outlive the daemon.
+// SuspendedLimitsFile: the original limits of killed cgroups, kept for the next daemon.
 #pragma once
 
 #include "act/limits/suspended_limits.h"

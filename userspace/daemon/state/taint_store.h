@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaintKeeper: the operator's taints: the configuration's, and what was edited by hand since. An
-// edit is on disk before it is answered, and survives restarts of the daemon until the machine
-// boots again.
+// TaintStore: the operator's taints: those of the configuration, and those edited since. An edit is
+// on disk before it is answered, and survives restarts of the daemon until the machine boots again.
 //
-// Edits come from the bus's thread, the loop takes what is in force: hence the lock.
+// Edits come from the bus's thread, the loop reads the taints in force: hence the mutex.
 #pragma once
 
 #include "base/fd.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusFile: the node's status as a file for others, written by a thread of its own: a disk that
-// hangs costs the loop nothing. The newest status is written, at most once in a while.
+// NodeStatusWriter: writes the node's status to a file, on a thread of its own: a disk that hangs
+// costs the loop nothing. Only the newest status is written, at a bounded rate.
 #pragma once
 
 #include "report/view/node_status.h"

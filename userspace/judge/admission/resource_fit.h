@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fit: whether what a pod asks for is left on a node.
+// Whether a node has enough resources left for a pod.
 #pragma once
 
 #include "judge/admission/node_state.h"

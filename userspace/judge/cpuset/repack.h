@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repacking: a better assignment than the one that came of pods' coming and going.
+// Repacking: finds a better assignment than the one that resulted from pods coming and going.
 //
-// The static policy never moves a container, so what pods leave behind when they end stays in
-// pieces: a container that came to a full machine spans two NUMA nodes long after one of them has
-// room again. Every assignment proposed here is one the policy itself gives; among those that were
-// looked at, the best packed is chosen, and of equals the one that moves the fewest CPUs.
+// The static policy never moves a container, so what ended pods leave free stays fragmented: a
+// container that came to a full machine spans two NUMA nodes long after one of them has room again.
+// Every assignment proposed here is one that the policy itself makes; the best packed of those that
+// were looked at is chosen, and among equals the one that moves the fewest CPUs.
 #pragma once
 
 #include "judge/cpuset/policy/cpu_state.h"

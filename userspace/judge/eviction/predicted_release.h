@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Release: what a death gives back, so that as many die as will do and no more.
+// Predicts what a kill will give back, so that no more pods are killed than needed.
 //
-// Shortages of memory, swap and tasks are sized: as many go as it takes. For pressure and for a
-// disk one goes at a time, as under the kubelet: pods' files are measured now and then, and a
-// writer holds more by now.
+// Shortages of memory, swap and tasks are sized: as many pods go as it takes. For pressure and for
+// a disk one pod goes at a time, as under the kubelet: disk usage is measured only now and then,
+// and a writer holds more by now.
 #pragma once
 
 #include <headroom/judge.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers: what an API server's responses have in common.
+// What all responses of an API server have in common.
 #pragma once
 
 #include "kube/http_client.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PostQueue: the postings that are not finished, and how far the audit log is in it: one value,
-// written as one file, so that no eviction is lost between the two and none is taken twice.
+// EvictionQueue: the pending evictions, and the position in the audit log: one value, written as
+// one file, so that no eviction is lost between the two and none is taken twice.
 #pragma once
 
 #include "kube/api/audit_reader.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waker: waits until a watched directory changes, or it is time, or all is to end.
+// FileWaiter: waits until a watched directory changes, a time is reached, or a stop is requested.
 #pragma once
 
 #include "base/fd.h"

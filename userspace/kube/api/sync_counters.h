@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tally: what came of telling the API server, since the start.
+// SyncCounters: the results of reports to the API server since the start.
 #pragma once
 
 #include "kube/api/pending_eviction.h"

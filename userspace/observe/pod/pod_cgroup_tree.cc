@@ -32,7 +32,7 @@ std::optional<CpuSet> read_effective(const std::string& directory) {
   return *cpus;
 }
 
-// The kubelet's two names stand for each other, as for PodLayout.
+// The kubelet's two names stand for each other, as for PodCgroupParser.
 std::vector<std::string> roots_of(std::string_view pods_cgroup) {
   std::string root = "/";
   root += pods_cgroup;

@@ -60,7 +60,7 @@ struct EvictedSignal {
 EvictedSignal evicted_signal_of(const Eviction& eviction);
 
 // Lives on the thread that runs `event`, and is used from there only. Status() renders the whole
-// table: rather not the daemon's loop (see BusThread).
+// table: rather not the daemon's loop (see DbusThread).
 class DbusService {
  public:
   static Result<std::unique_ptr<DbusService>> open(sd_event* event, DbusSetup setup);

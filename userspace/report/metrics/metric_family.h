@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Family: building prometheus' MetricFamily values without saying everything twice.
+// MetricFamilyBuilder: builds prometheus' MetricFamily values.
 #pragma once
 
 #include "report/view/latency_histogram.h"

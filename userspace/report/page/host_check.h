@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnHost: whether a request's Host header means this host.
+// Whether a request's Host header means this host.
 //
-// A page elsewhere may let its own name resolve to our address (DNS rebinding); to its reader's
-// browser our answers are then its own, and it reads them. The name it must ask for gives it away.
+// A foreign page may let its own name resolve to our address (DNS rebinding); its reader's browser
+// then treats our answers as that page's. The Host header shows it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MostWaiting: of each cause, the pod that waited most since the table before; one thread's.
+// TopWaiters: for each cause, the pod that waited most since the table before. Used by one thread.
 #pragma once
 
 #include "report/view/pod_waits.h"

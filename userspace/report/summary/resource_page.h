@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourcePage: /metrics/resource, the kubelet's resource metrics: CPU and memory of the node, its
-// pods and their containers, each sample with the time it was taken.
+// /metrics/resource, the kubelet's resource metrics: CPU and memory of the node, its pods and their
+// containers, each sample with its time.
 #pragma once
 
 #include "report/http/response_body.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latency: a histogram of durations in fixed buckets; observing one allocates nothing.
+// LatencyHistogram: a histogram of durations in fixed buckets; observing one allocates nothing.
 #pragma once
 
 #include <headroom/units.h>

@@ -202,7 +202,7 @@ struct CgroupIdentities {
 
 struct CgroupTable {
   Instant at;
-  // SweepNews' own: what a sweep wrote since is all that has to be brought up to date.
+  // SweepChanges' own: what a sweep wrote since is all that has to be brought up to date.
   std::uint32_t pass = 0;
   std::uint32_t order = 0;
   std::vector<hr_record> records;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaitsView: what was waited for, as shown, and how well the kernel's programs watch.
+// The waits that are shown, and the state of the BPF programs that observe them.
 #pragma once
 
 #include <headroom/units.h>

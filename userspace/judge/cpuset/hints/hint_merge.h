@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging: one set of NUMA nodes out of what every provider hints at, and whether the topology
+// Merges the hints of all providers into one set of NUMA nodes, and decides whether the topology
 // manager's policy admits it (KUBELET.md 6).
 #pragma once
 

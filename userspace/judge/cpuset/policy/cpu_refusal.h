@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusal: why a container does not get its exclusive CPUs (KUBELET.md 5.3, 6).
+// CpuRefusal: why a container does not get its exclusive CPUs (KUBELET.md 5.3, 6).
 #pragma once
 
 #include "judge/cpuset/allocation/take_cpus.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Span: over how much of the machine a set of CPUs is spread.
+// CpuSpread: over how much of the machine a set of CPUs is spread.
 #pragma once
 
 #include <headroom/cpuset.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standing: every threshold against this instant's readings, with the kubelet's memory of it.
+// Evaluates every threshold against the current readings, with the state that the kubelet keeps.
 //
 // Steps 5 to 14 of the kubelet's synchronize() (pkg/kubelet/eviction/eviction_manager.go, v1.32):
 // met with and without minimum reclaim, first observed, conditions with their transition period,

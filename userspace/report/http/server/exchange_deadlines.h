@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExchangeClock: since when each connection owes its request, or we owe it the rest of an answer.
+// ExchangeDeadlines: how long each connection has been sending its request or reading its answer.
 //
-// A byte every few seconds keeps a connection from being idle for ever; a limit on the whole of an
-// exchange does not. For one thread.
+// A byte every few seconds would keep a connection from ever being idle; a limit on the whole
+// exchange ends it. Used by one thread.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Site: what is served under which path.
+// Router: which path serves what.
 #pragma once
 
 #include "report/http/http_message.h"

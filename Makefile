@@ -199,7 +199,7 @@ test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-all test-programs test-unit test-bpf test-rules test-page test-kube test-vm dashboards
+.PHONY: test-all test-programs test-unit test-bpf test-rules test-image test-page test-kube test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
@@ -207,6 +207,8 @@ test-bpf: $(B)/test/bpf ## the BPF tests alone, on this kernel
 	$(Q)tests/run bpf
 test-rules: ## Prometheus' own tools on the rules and dashboards
 	$(Q)tests/run rules
+test-image: $(PROGRAMS) ## the container image: its programs start in it, skopeo reads it
+	$(Q)tests/run image
 test-page: ## headroomd's page in a headless browser, over a recording
 	$(Q)tests/run page
 test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails; kubectl and published schemas on the manifests
@@ -218,8 +220,8 @@ test-vm: $(B)/payload/.made $(B)/deb/payload/.made ## the VM tests alone; KERNEL
 # an hour of an otherwise quiet machine.
 .PHONY: test-kubernetes
 test-kubernetes: deps
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(PROGRAMS) $(B)/lab/workload
-	$(Q)tests/vm/pack-kubernetes $(B)/kubernetes/payload $(PROGRAMS) $(B)/lab/workload
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(PROGRAMS) $(IMAGE) $(B)/lab/workload
+	$(Q)tests/vm/pack-kubernetes $(B)/kubernetes/payload $(IMAGE) $(PROGRAMS) $(B)/lab/workload
 	$(Q)mkdir -p $(B)/bench
 	$(Q)tests/vm/run --folder tests/vm/kubernetes --kernel 6.1 --payload $(B)/kubernetes/payload
 
@@ -305,6 +307,16 @@ $(B)/deb/payload/.made: $(B)/lab/workload $(PROGRAMS) \
 	$(Q)$(MAKE) --no-print-directory deb >/dev/null
 	$(Q)tests/vm/pack-debs $(B)/deb $(B)/lab/workload
 	$(Q)touch $@
+
+# --- container image ------------------------------------------------------------------------
+# The time of every file in it: the commit's.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+IMAGE := $(B)/image/headroom.tar
+.PHONY: image
+image: deps ## the container image with an SPDX list of its packages, as an OCI archive in build/image
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(IMAGE)
+$(IMAGE): $(PROGRAMS) tools/oci-image
+	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(PROGRAMS)
 
 # --- install --------------------------------------------------------------------------------
 install: all ## install under DESTDIR and PREFIX (default /usr)

@@ -18,7 +18,6 @@ ADDRESS, SERVICE = "10.0.0.2", "10.96.0.1"
 API = f"https://{SERVICE}:443"  # as pods see it; nothing forwards it, so the machine has that address too
 PATH = "/opt/headroom/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 IMAGE, PAUSE = "docker.io/lab/workload:1", "docker.io/lab/pause:1"
-OURS = "docker.io/library/headroom:0.1.0"  # the DaemonSet's, as the manifests have it
 SLOW = 900  # seconds: what is awaited comes, but the machine is emulated
 PERIOD = 3  # seconds between two questions: each is a handshake, and takes the cluster's own processors
 

@@ -4,7 +4,6 @@
 import hashlib
 import io
 import json
-import subprocess
 import tarfile
 from pathlib import Path
 
@@ -12,17 +11,6 @@ from pathlib import Path
 def write(program: Path, file: Path, names: list[str]) -> None:
     """Of one static program."""
     _save(file, names, {program.name: program}, [f"/{program.name}"])
-
-
-def write_with_libraries(programs: dict[str, Path], file: Path, names: list[str]) -> None:
-    """Of programs (where in the image → which), with this machine's loader and libraries in the places they have here."""
-    files = dict(programs)
-    for program in programs.values():
-        for line in subprocess.run(["ldd", program], text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines():
-            path = next((word for word in line.split() if word.startswith("/")), None)  # the kernel's own has none
-            if path:
-                files[path.lstrip("/")] = Path(path)
-    _save(file, names, files, [])
 
 
 def _save(file: Path, names: list[str], files: dict[str, Path], entrypoint: list[str]) -> None:

@@ -32,6 +32,7 @@ struct Threshold {
   std::optional<ThresholdValue> min_reclaim;  // evictionMinimumReclaim
 
   bool hard() const { return grace == Duration::zero(); }
+  friend bool operator==(const Threshold&, const Threshold&) = default;
 };
 
 enum class Mode : std::uint8_t {
@@ -80,6 +81,7 @@ struct Policy {
   Duration check_ceiling = std::chrono::seconds(1);
   // How often every cgroup is read when nothing is near.
   Duration sweep_period = std::chrono::seconds(1);
+  friend bool operator==(const Policy&, const Policy&) = default;
 };
 
 }  // namespace headroom

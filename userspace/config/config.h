@@ -42,6 +42,7 @@ struct ReclaimConfig {
   std::vector<std::string> containers;
   std::vector<std::string> images;
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes
+  friend bool operator==(const ReclaimConfig&, const ReclaimConfig&) = default;
 };
 
 // headroom.slices
@@ -69,6 +70,7 @@ struct Config {
   // kubeletCgroups, systemCgroups, kubeReservedCgroup, systemReservedCgroup, as configured.
   struct SystemCgroups {
     std::string kubelet, misc, kube_reserved, system_reserved;
+    friend bool operator==(const SystemCgroups&, const SystemCgroups&) = default;
   };
   SystemCgroups system_cgroups;
   bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
@@ -100,6 +102,7 @@ struct Config {
   std::string node_name;           // nodeName; "": the host's
   Labels node_labels;              // nodeLabels
   std::filesystem::path node_status = "/run/headroom/node.json";  // nodeStatus; "": no file
+  friend bool operator==(const Config&, const Config&) = default;
 };
 
 }  // namespace headroom::config

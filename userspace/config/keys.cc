@@ -92,7 +92,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      kRestart},
     {"headroom.nodeStatus", kString, R"("/run/headroom/node.json")",
      "The node's status as a v1 Node; empty: no file", "", kRestart},
-    {"headroom.nodeName", kString, R"("")", "What the node is called; empty: the host's name"},
+    {"headroom.nodeName", kString, R"("")", "The node's name; empty: the host's", "", kRestart},
     {"headroom.nodeLabels", kStringMap, "{}", "Labels beside hostname, os and arch"},
     {"headroom.logLevel", kEnum, R"("info")", "What the journal gets", "debug info warning error"},
     {"headroom.hardGrace", kDuration, R"("0s")",
@@ -177,7 +177,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.reclaim.memory", kQuantity, R"("512Mi")", "Most memory for each"},
 
     {"headroom.kubernetes.runDirectory", kString, R"("/run/headroom-kube")",
-     "What headroom-kube writes for headroomd: pods, the kubelet's configuration, its own state"},
+     "What headroom-kube writes for headroomd: pods, the kubelet's configuration, its own state",
+     "", kRestart},
     {"headroom.kubernetes.stateDirectory", kString, R"("/var/lib/headroom-kube")",
      "Which evictions headroom-kube has reported"},
     {"headroom.kubernetes.kubelet.url", kString, R"("")",

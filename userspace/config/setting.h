@@ -15,6 +15,7 @@ struct ConfigSetting {
   // A newer value that takes effect only at the next start; "" if there is none.
   std::string next{};
   std::string next_origin{};
+  friend bool operator==(const ConfigSetting&, const ConfigSetting&) = default;
 };
 using ConfigSettings = std::vector<ConfigSetting>;
 

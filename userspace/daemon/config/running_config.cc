@@ -2,6 +2,7 @@
 #include "daemon/config/running_config.h"
 
 #include "base/log/journal.h"
+#include "config/reload.h"
 #include "daemon/config/derived_config.h"
 #include "observe/node/memory_fill_rate.h"
 
@@ -50,31 +51,11 @@ void RunningConfig::take_lock(config::Config& fresh) {
 void RunningConfig::adopt(config::Config fresh) {
   take_lock(fresh);
   fresh = with_current_taints(complete_config(std::move(fresh), measured_fill_, filesystems_));
-  config_.settings = config::keep_restart_settings(std::move(fresh.settings), config_.settings);
+  config_ = config::adopt_reload(std::move(fresh), config_);
   for (const config::ConfigSetting& setting : config_.settings)
     if (!setting.next.empty())
       log::warning("{}: {} takes effect at the next start", setting.path, setting.next_origin);
   settings_.set(config_.settings);
-  config_.reclaim = std::move(fresh.reclaim);
-  config_.cpus = std::move(fresh.cpus);
-  config_.policy = std::move(fresh.policy);
-  config_.self_check_period = fresh.self_check_period;
-  config_.cpu_budget = fresh.cpu_budget;
-  config_.pod_manifests = std::move(fresh.pod_manifests);
-  config_.kubernetes = std::move(fresh.kubernetes);
-  config_.kubelet_present = fresh.kubelet_present;
-  config_.taints = std::move(fresh.taints);
-  // The sources depend on where the pods' cgroup is: both change at the next start.
-  fresh.reserved.driver = config_.reserved.driver;
-  fresh.reserved.kubepods = config_.reserved.kubepods;
-  config_.reserved = std::move(fresh.reserved);
-  config_.slices = fresh.slices;
-  config_.max_pods = fresh.max_pods;
-  config_.pods_per_core = fresh.pods_per_core;
-  config_.node_name = std::move(fresh.node_name);
-  config_.node_labels = std::move(fresh.node_labels);
-  config_.log_level = fresh.log_level;
-  config_.mirror_oom_scores = fresh.mirror_oom_scores;
 }
 
 void RunningConfig::release_unused_lock() {

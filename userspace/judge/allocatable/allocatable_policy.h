@@ -43,6 +43,7 @@ struct Reserve {
   Amounts amounts{};
   Enforcement enforcement = Enforcement::kNone;
   std::string path{};  // of the cgroup it is written to; never empty if it is enforced
+  friend bool operator==(const Reserve&, const Reserve&) = default;
 };
 
 struct AllocatablePolicy {
@@ -53,6 +54,7 @@ struct AllocatablePolicy {
   std::optional<CgroupName> kubepods{};      // absent: no cgroupsPerQOS, the tree is not ours
   std::optional<int> qos_reserved_memory{};  // per cent
   bool ignore_eviction_threshold = false;
+  friend bool operator==(const AllocatablePolicy&, const AllocatablePolicy&) = default;
 };
 
 // Every error there is, not the first.

@@ -30,6 +30,7 @@ struct PodSizing {
   MemoryQos memory_qos{};                                    // off
   std::optional<SwapBehavior> swap = SwapBehavior::kNoSwap;  // absent: no swap controller
   bool oom_kills_group = true;
+  friend bool operator==(const PodSizing&, const PodSizing&) = default;
 };
 
 // As configured; each comment names the field.

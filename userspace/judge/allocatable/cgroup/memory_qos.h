@@ -25,6 +25,7 @@ struct MemoryQos {
   };
   Reservation reservation = Reservation::kNone;
   std::optional<double> throttling_factor;  // memoryThrottlingFactor: above 0, at most 1
+  friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
 };
 
 // Adds what holds `request` for a pod or container of the class. Zero: nothing to hold.

@@ -28,14 +28,14 @@ headroom:
     logs: /srv/logs/{name}/{container}
     rootfs: /srv/machines/{name}/{container}
     hostPaths: true
-    measureEvery: 30s
+    measurePeriod: 30s
     walkRate: 1000
     removeEmptyDirs: false
   reclaim:
     containers: [/usr/bin/podman, container, prune, --force]
     images: [/usr/bin/podman, image, prune, --all, --force]
     timeout: 5m
-    memory: 1Gi
+    memoryLimit: 1Gi
 )");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->disk, (DiskConfig{.nodefs = "/srv",
@@ -76,13 +76,13 @@ TEST(DiskSection, AllErrorsAreReported) {
     volumes: /srv/{pod}/{volume}
     logs: /var/log/{container}
     rootfs: /srv/{name}
-    measureEvery: 0s
+    measurePeriod: 0s
     walkRate: 0
   reclaim:
     containers: []
     images: [podman, image, prune]
     timeout: -1s
-    memory: 0
+    memoryLimit: 0
 )")),
       (Lines{
           "4: headroom.evictStaticPods: expected never or culprit, found \"always\"",
@@ -93,7 +93,7 @@ TEST(DiskSection, AllErrorsAreReported) {
           "{container}, {volume} and {plugin}, found \"/srv/{pod}/{volume}\"",
           "9: headroom.disk.logs: expected {uid} or {name} in it, else all pods share a path",
           "10: headroom.disk.rootfs: expected {container} in it, else all of a pod's share a path",
-          "11: headroom.disk.measureEvery: must be more than zero",
+          "11: headroom.disk.measurePeriod: must be more than zero",
           "12: headroom.disk.walkRate: expected a whole number from 1 to 9223372036854775807, "
           "found the number 0",
           "14: headroom.reclaim.containers: expected a command and its arguments, found an empty "
@@ -101,7 +101,7 @@ TEST(DiskSection, AllErrorsAreReported) {
           "15: headroom.reclaim.images: expected the command's absolute path first, found "
           "\"podman\"",
           "16: headroom.reclaim.timeout: must be more than zero",
-          "17: headroom.reclaim.memory: must be more than zero bytes"}));
+          "17: headroom.reclaim.memoryLimit: must be more than zero bytes"}));
 }
 
 }  // namespace

@@ -25,10 +25,10 @@ TEST(LadderSection, IsReadCompletely) {
       step: 32Mi
     squeeze:
       margin: 2%
-      longest: 10s
+      maxDuration: 10s
     stuck:
-      after: 1m
-      relaxFor: 2m
+      waitDuration: 1m
+      relaxDuration: 2m
       evict: true
 )");
   ASSERT_TRUE(config);
@@ -58,18 +58,18 @@ TEST(LadderSection, AllErrorsAreReported) {
       margin: 200Mi
       step: 1Mi
     squeeze:
-      longest: 0s
+      maxDuration: 0s
     stuck:
-      relaxFor: -1s
+      relaxDuration: -1s
       evict: true
 )")),
             (Lines{"4: headroom.evictionUnit: expected pod, container or process, found \"thread\"",
                    "7: headroom.ladder.reclaim.margin: expected a percentage between 0% and 100%, "
                    "such as 5%, found \"200Mi\"",
                    "8: headroom.ladder.reclaim.step: must be from 4Mi to 1Gi",
-                   "10: headroom.ladder.squeeze.longest: must be more than zero",
-                   "12: headroom.ladder.stuck.relaxFor: must not be negative",
-                   "13: headroom.ladder.stuck.evict: needs after beside it"}));
+                   "10: headroom.ladder.squeeze.maxDuration: must be more than zero",
+                   "12: headroom.ladder.stuck.relaxDuration: must not be negative",
+                   "13: headroom.ladder.stuck.evict: needs waitDuration beside it"}));
 }
 
 }  // namespace

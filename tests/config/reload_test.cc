@@ -31,7 +31,7 @@ headroom:
   ladder:
     reclaim: {margin: 10%}
     squeeze: {margin: 5%}
-    stuck: {after: 30s}
+    stuck: {waitDuration: 30s}
   reclaim: {images: [/bin/true]}
   kubernetes:
     api: {url: "https://127.0.0.1:6443", afterEviction: status}
@@ -104,9 +104,9 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.ladder.reclaim.margin", "11%"},
     {"headroom.ladder.reclaim.step", "32Mi"},
     {"headroom.ladder.squeeze.margin", "6%"},
-    {"headroom.ladder.squeeze.longest", "31s"},
-    {"headroom.ladder.stuck.after", "31s"},
-    {"headroom.ladder.stuck.relaxFor", "7s"},
+    {"headroom.ladder.squeeze.maxDuration", "31s"},
+    {"headroom.ladder.stuck.waitDuration", "31s"},
+    {"headroom.ladder.stuck.relaxDuration", "7s"},
     {"headroom.ladder.stuck.evict", "true"},
     {"headroom.disk.nodefs", "/tmp"},
     {"headroom.disk.imagefs", "/tmp"},
@@ -115,7 +115,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.disk.logs", "\"/l/{uid}/{container}\""},
     {"headroom.disk.rootfs", "\"/r/{uid}/{container}\""},
     {"headroom.disk.hostPaths", "true"},
-    {"headroom.disk.measureEvery", "61s"},
+    {"headroom.disk.measurePeriod", "61s"},
     {"headroom.disk.walkRate", "777"},
     {"headroom.disk.removeEmptyDirs", "false"},
     {"headroom.cpus.mode", "observe"},
@@ -129,7 +129,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.reclaim.containers", "[/bin/true]"},
     {"headroom.reclaim.images", "[/bin/false]"},
     {"headroom.reclaim.timeout", "1m"},
-    {"headroom.reclaim.memory", "256Mi"},
+    {"headroom.reclaim.memoryLimit", "256Mi"},
     {"headroom.kubernetes.runDirectory", "/run/other"},
     {"headroom.kubernetes.stateDirectory", "/var/lib/other"},
     {"headroom.kubernetes.kubelet.url", "\"https://127.0.0.1:10251\""},

@@ -57,7 +57,7 @@ def test_a_hog_meets_the_steps_and_dies_as_fast(vm):
     """Best-effort is held while it comes near; at the threshold it dies at once; then best-effort is let go."""
     with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="200Mi", ladder={
-            "reclaim": {"margin": "25%"}, "squeeze": {"margin": "25%", "longest": "6s"}}))
+            "reclaim": {"margin": "25%"}, "squeeze": {"margin": "25%", "maxDuration": "6s"}}))
         batch = node.run_pod(Pod("batch"), "--hold 100M")
         vm.wait_until(f"[ $(cat {batch.cgroup}/memory.current) -gt {100 * MIB} ]")
         # Slow until best-effort is held, then as fast as it can.
@@ -82,7 +82,7 @@ def test_a_hog_meets_the_steps_and_dies_as_fast(vm):
 
 
 def held_best_effort(node, **headroom):
-    node.start(kubelet_configuration(hard="60Mi", ladder={"squeeze": {"margin": "25%", "longest": "10m"}}, **headroom))
+    node.start(kubelet_configuration(hard="60Mi", ladder={"squeeze": {"margin": "25%", "maxDuration": "10m"}}, **headroom))
     batch = node.run_pod(Pod("batch"), "--hold 100M")
     node.vm.wait_until(f"[ $(cat {batch.cgroup}/memory.current) -gt {100 * MIB} ]")
     node.run_pod(Pod("web", "burstable", {"memory": "900Mi"}), f"--hold {node.holding_to_leave(200)}M")
@@ -114,7 +114,7 @@ def test_what_is_held_is_put_back_in_any_case(vm):
 def test_the_stuck_is_relaxed_then_evicted(vm):
     with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="60Mi", ladder={
-            "stuck": {"after": "5s", "relaxFor": "20s", "evict": True}}))
+            "stuck": {"waitDuration": "5s", "relaxDuration": "20s", "evict": True}}))
         # One needs a little more than its limit; the other will have ever more.
         eased = node.run_pod(Pod("eased", "burstable", {"memory": "20Mi"}), "--hold 52M", "MemoryHigh=40M")
         hopeless = node.run_pod(Pod("hopeless", "burstable", {"memory": "20Mi"}), "--hold 1M --until 300M",

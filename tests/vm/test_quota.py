@@ -26,7 +26,7 @@ def node_of(vm):
 
 
 def start(node):
-    node.start(configuration({"memory.available": "20Mi"}, disk=node.paths(measureEvery="1s")))
+    node.start(configuration({"memory.available": "20Mi"}, disk=node.paths(measurePeriod="1s")))
 
 
 class TwoContainers(Pod):

@@ -87,7 +87,7 @@ def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
 
 def test_limits_of_local_storage(vm):
     with DiskNode(vm) as node:
-        node.start(configuration({"memory.available": "50Mi"}, disk=node.paths(measureEvery="1s")))
+        node.start(configuration({"memory.available": "50Mi"}, disk=node.paths(measurePeriod="1s")))
         within = node.run_with_volume(Pod("within"), "head -c 10M /dev/zero > file; sync", size_limit="30Mi")
         node.run_with_volume(Pod("volume"), "head -c 40M /dev/zero > file; sync", size_limit="30Mi")
         node.run_with_volume(Pod("whole", limits={"ephemeral-storage": "20Mi"}), "head -c 30M /dev/zero > file; sync")

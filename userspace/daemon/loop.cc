@@ -249,6 +249,8 @@ void Loop::reload() {
     log::error("the configuration is not reloaded: the one in force stays");
     return;
   }
+  for (const std::string& warning : loaded.warnings)
+    log::warning("{}", warning);
   for (const std::string& warning : config::kubelet_conflict_warnings(loaded.config))
     log::warning("{}", warning);
   configz_ = std::move(loaded.configz);

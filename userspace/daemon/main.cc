@@ -36,6 +36,8 @@ int serve(const config::CommandLine& line, config::LoadResult loaded,
           observe::ManifestCache manifest_cache, observe::Manifests manifests) {
   block_signals();
   const log::Logging logging(loaded.config.log_level);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("{}", warning);
   for (const std::string& warning : config::kubelet_conflict_warnings(loaded.config))
     log::warning("{}", warning);
   for (const config::Diagnostic& manifest_warning : manifests.kubelet_complaints)
@@ -71,6 +73,8 @@ int run(int argc, char** argv) {
                             manifests.diagnostics.end());
   if (!loaded.diagnostics.empty()) return print_diagnostics(loaded.diagnostics);
   if (line->check_config) {
+    for (const std::string& warning : loaded.warnings)
+      std::cerr << warning << '\n';
     std::cout << "the configuration is good\n";
     return 0;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load/drop_ins.h"
 
+#include "config/renamed_keys.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -78,6 +80,7 @@ void MergedConfig::add(const std::string& file, const std::string& text, bool dr
   files_.push_back(file);
   Diagnostics file_diagnostics;
   if (auto document = read(file, text, drop_in, file_diagnostics)) {
+    rename_old_keys(*document, file, file_diagnostics, warnings_);
     shift_lines(*document, base);
     merge(document_, std::move(*document));
   }

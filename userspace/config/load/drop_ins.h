@@ -34,10 +34,13 @@ class MergedConfig {
   // What names a line of the document, named by its file's own.
   Diagnostic with_file_and_line(Diagnostic diagnostic) const;
   std::string location(int line) const;  // "/etc/headroom/headroom.yaml:3"
+  // Keys under their old names, one line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   std::vector<std::string> files_;
   yaml::Node document_;
+  std::vector<std::string> warnings_;
 };
 
 // *.yaml, *.yml, *.json and the kubelet's *.conf of a directory, by name; hidden ones and

@@ -124,6 +124,7 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
     result.diagnostics.clear();  // they come up again
     merged = read_config_files(line, base, result.diagnostics);
   }
+  result.warnings = merged.warnings();
   read_document(merged, result.config, parsed, result.diagnostics);
   apply_flags(line, result.config, parsed.eviction, result.diagnostics);
   apply_node_flags(line, result.config, result.diagnostics);

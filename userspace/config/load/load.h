@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -33,6 +34,8 @@ struct LoadResult {
   // The kubelet's own configuration, as headroom-kube wrote it down, is part of it: which one,
   // in words that change with the file. "": it is not, or not yet.
   std::string configz;
+  // Of what is accepted, but should be written otherwise; one line each.
+  std::vector<std::string> warnings;
 };
 // The LoadResult::configz that loading this file would give.
 std::string configz_version(const std::filesystem::path& file);

@@ -10,10 +10,10 @@ namespace headroom::config {
 namespace {
 
 constexpr auto kDiskKeys = std::to_array<std::string_view>(
-    {"nodefs", "imagefs", "containerfs", "volumes", "logs", "rootfs", "hostPaths", "measureEvery",
+    {"nodefs", "imagefs", "containerfs", "volumes", "logs", "rootfs", "hostPaths", "measurePeriod",
      "walkRate", "removeEmptyDirs"});
 constexpr auto kReclaimKeys =
-    std::to_array<std::string_view>({"containers", "images", "timeout", "memory"});
+    std::to_array<std::string_view>({"containers", "images", "timeout", "memoryLimit"});
 
 void read_pattern(const Section& section, std::string_view key, std::string& pattern) {
   const auto text = section.string(key);
@@ -77,7 +77,7 @@ void read_disk(const Section& headroom, Config& config) {
   require_distinct(*section, "logs", disk.paths.logs, "{container}");
   require_distinct(*section, "rootfs", disk.paths.rootfs, "{container}");
   if (const auto count = section->boolean("hostPaths")) disk.host_paths = *count;
-  read_positive_duration(*section, "measureEvery", disk.measure_period);
+  read_positive_duration(*section, "measurePeriod", disk.measure_period);
   if (const auto rate = section->integer("walkRate", 1))
     disk.walk_rate = static_cast<std::uint64_t>(*rate);
   if (const auto remove = section->boolean("removeEmptyDirs"))
@@ -93,11 +93,11 @@ void read_reclaim(const Section& headroom, Config& config) {
   config.policy.can_reclaim_containers = !config.reclaim.containers.empty();
   config.policy.can_reclaim_images = !config.reclaim.images.empty();
   read_positive_duration(*section, "timeout", config.policy.reclaim_timeout);
-  if (const auto memory = section->quantity("memory")) {
+  if (const auto memory = section->quantity("memoryLimit")) {
     if (memory->sign() > 0)
       config.reclaim.memory = static_cast<std::uint64_t>(memory->value());
     else
-      section->add_error("memory", "must be more than zero bytes");
+      section->add_error("memoryLimit", "must be more than zero bytes");
   }
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kSteps{"reclaim", "squeeze", "stuck"};
 constexpr std::array<std::string_view, 2> kReclaimKeys{"margin", "step"};
-constexpr std::array<std::string_view, 2> kLowerMemoryHighKeys{"margin", "longest"};
-constexpr std::array<std::string_view, 3> kStuckKeys{"after", "relaxFor", "evict"};
+constexpr std::array<std::string_view, 2> kLowerMemoryHighKeys{"margin", "maxDuration"};
+constexpr std::array<std::string_view, 3> kStuckKeys{"waitDuration", "relaxDuration", "evict"};
 
 void read_reclaim_step(const Section& reclaim, LadderPolicy& ladder) {
   reclaim.reject_unknown_keys(kReclaimKeys);
@@ -32,26 +32,26 @@ void read_reclaim_step(const Section& reclaim, LadderPolicy& ladder) {
 void read_lower_memory_high(const Section& lower_memory_high, LadderPolicy& ladder) {
   lower_memory_high.reject_unknown_keys(kLowerMemoryHighKeys);
   ladder.lower_high_margin = read_percentage(lower_memory_high, "margin", "3%");
-  read_positive_duration(lower_memory_high, "longest", ladder.lower_high_limit);
+  read_positive_duration(lower_memory_high, "maxDuration", ladder.lower_high_limit);
 }
 
 void read_stuck(const Section& stuck, LadderPolicy& ladder) {
   stuck.reject_unknown_keys(kStuckKeys);
-  if (const auto after = stuck.duration("after")) {
+  if (const auto after = stuck.duration("waitDuration")) {
     if (*after > Duration::zero())
       ladder.stuck_duration = *after;
     else
-      stuck.add_error("after", "must be more than zero");
+      stuck.add_error("waitDuration", "must be more than zero");
   }
-  if (const auto relax = stuck.duration("relaxFor")) {
+  if (const auto relax = stuck.duration("relaxDuration")) {
     if (*relax >= Duration::zero())
       ladder.raise_high_duration = *relax;
     else
-      stuck.add_error("relaxFor", "must not be negative");
+      stuck.add_error("relaxDuration", "must not be negative");
   }
   if (const auto evict = stuck.boolean("evict")) ladder.evict_stuck = *evict;
   if (ladder.evict_stuck && !ladder.stuck_duration)
-    stuck.add_error("evict", "needs after beside it");
+    stuck.add_error("evict", "needs waitDuration beside it");
 }
 
 }  // namespace

@@ -318,6 +318,8 @@ image: deps ## the container image with an SPDX list of its packages, as an OCI 
 $(IMAGE): $(PROGRAMS) tools/oci-image
 	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(PROGRAMS)
 
+include mk/dist.mk
+
 # --- install --------------------------------------------------------------------------------
 install: all ## install under DESTDIR and PREFIX (default /usr)
 	install -D -m 755 $(B)/headroomd $(DESTDIR)$(PREFIX)/sbin/headroomd

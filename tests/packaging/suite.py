@@ -44,7 +44,7 @@ def test_every_component_builds_alone(folder: Path) -> None:
 
 
 def test_no_container_has_a_cpu_limit(folder: Path) -> None:
-    for container in pod(build(folder, "prometheus-operator"))["containers"]:
+    for container in pod(build(folder))["containers"]:
         limits = container["resources"]["limits"]
         assert "memory" in limits and "cpu" not in limits, container["name"]
 
@@ -69,16 +69,6 @@ def test_kubelet_paths_replace_the_host_path_alone(folder: Path) -> None:
         volume, = (each for each in spec["volumes"] if each["name"] == "kubelet")
         mount, = (each for each in spec["containers"][0]["volumeMounts"] if each["name"] == "kubelet")
         assert volume["hostPath"]["path"] == path and mount["mountPath"] == "/var/lib/kubelet", (volume, mount)
-
-
-def test_metrics_leave_the_node_only_through_the_proxy(folder: Path) -> None:
-    objects = build(folder, "prometheus-operator")
-    containers = {each["name"]: each for each in pod(objects)["containers"]}
-    assert all(port["hostIP"] == "127.0.0.1" for port in containers["headroomd"]["ports"])
-    monitor, = (each for each in objects if each["kind"] == "PodMonitor")
-    endpoint, = monitor["spec"]["podMetricsEndpoints"]
-    assert endpoint["scheme"] == "https" and endpoint["bearerTokenSecret"]["key"] == "token", endpoint
-    assert endpoint["port"] in {port["name"] for port in containers["kube-rbac-proxy"]["ports"]}, endpoint
 
 
 def test_openshift_allows_the_capabilities_that_are_added(folder: Path) -> None:

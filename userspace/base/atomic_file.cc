@@ -47,7 +47,8 @@ Result<> write_new(const std::string& file, std::string_view text, const AtomicW
 
 Result<> write_atomically(const fs::path& path, std::string_view text, const AtomicWrite& options) {
   std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);  // otherwise open() reports the reason
+  if (options.make_directory)
+    fs::create_directories(path.parent_path(), ignored);  // open() reports a failure
   const std::string file =
       (path.parent_path() / ("." + path.filename().string() + ".new")).string();
   auto written = write_new(file, text, options);

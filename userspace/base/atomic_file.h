@@ -22,6 +22,7 @@ struct AtomicWrite {
   // Synced to disk, with its directory, so that it survives a crash of the machine. Not needed in
   // /run, nor for state that is void after a boot.
   bool durable = false;
+  bool make_directory = false;  // if it is missing
   AtStep at = nullptr;
 };
 

@@ -31,7 +31,8 @@ Result<> CpuStateFile::save(const std::string& policy, const CpuState& state) {
   std::string text = encode_checkpoint({.policy = policy, .state = state}, version);
   if (text == written_) return {};
   constexpr mode_t kOwner = 0600;
-  if (auto saved = write_atomically(path_, text, {.mode = kOwner, .durable = true, .at = at_});
+  if (auto saved = write_atomically(
+          path_, text, {.mode = kOwner, .durable = true, .make_directory = true, .at = at_});
       !saved)
     return saved;
   written_ = std::move(text);

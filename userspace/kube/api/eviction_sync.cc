@@ -80,8 +80,8 @@ void EvictionSync::load() {
 void EvictionSync::save() {
   std::string text = as_text(queue_);
   if (text == saved_) return;
-  const auto written =
-      write_atomically(options_.state_file, text, {.mode = kOwner, .durable = true});
+  const auto written = write_atomically(options_.state_file, text,
+                                        {.mode = kOwner, .durable = true, .make_directory = true});
   if (written) {
     saved_ = std::move(text);
     return;

@@ -15,7 +15,7 @@ namespace headroom::kube {
 Result<> health(const config::KubernetesConfig& config, std::time_t now) {
   if (config.kubelet.url.empty()) return {};
   constexpr std::chrono::seconds kSpare{15};
-  // Two requests, pods and configz, and the longest wait.
+  // The longest wait, and the timeouts of two requests: pods and configz.
   const Duration longest = std::max<Duration>(config.kubelet.period, Backoff{}.max_wait) +
                            2 * config.kubelet.timeout + kSpare;
   const std::string file = config.status_file().string();

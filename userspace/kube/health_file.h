@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HealthFile: the state of headroom-kube, in a file that headroomd shows: each of its two workers
-// has a part.
+// HealthFile: the state of headroom-kube in a file, with one part for each of its two workers.
+// headroomd shows it in its status.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ class HealthFile {
  public:
   explicit HealthFile(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // On any thread. The file is a map of parts: {"kubelet": {...}, "api": {...}}; a reader sees the
-  // old or the new content. A failing write is logged once.
+  // May be called on any thread. The file is a map of parts: {"kubelet": {...}, "api": {...}}. A
+  // reader sees the old or the new content. A failing write is logged once.
   void publish(const std::string& part, nlohmann::ordered_json state);
 
  private:

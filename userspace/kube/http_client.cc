@@ -56,7 +56,7 @@ std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
   return size;
 }
 
-// Of the last response: a "100 Continue" before it has headers of its own.
+// Keeps the headers of the last response: a "100 Continue" before it has its own headers.
 std::size_t on_header(char* data, std::size_t, std::size_t size, void* context) {
   auto& headers = static_cast<Transfer*>(context)->response.headers;
   const std::string_view line(data, size);
@@ -83,7 +83,7 @@ Result<List> headers_of(const ServerConfig& server, const HttpRequest& request) 
   if (!has_header(request.headers, "Accept")) add(list, "Accept: application/json");
   for (const auto& [name, value] : request.headers)
     add(list, name + ": " + value);
-  // curl would ask leave before a long body and wait a second for it.
+  // Without this, curl sends "Expect: 100-continue" before a long body and waits up to a second.
   add(list, "Expect:");
   if (!server.token_file.empty()) {
     const auto token = config::read_file(server.token_file);
@@ -97,7 +97,7 @@ Result<List> headers_of(const ServerConfig& server, const HttpRequest& request) 
   return list;
 }
 
-// The address stays the URL's; the name that is asked for and checked is another.
+// For tlsServerName: connects to the URL's address, but requests and verifies the other name.
 struct RequestTarget {
   std::string url;
   List connect_to;
@@ -106,7 +106,7 @@ struct RequestTarget {
 RequestTarget resolve_target(const ServerConfig& server, const std::string& path) {
   if (server.tls_name.empty() || !server.url.starts_with("https://"))
     return {server.url + path, nullptr};
-  // A colon before a bracket is of an IPv6 address.
+  // A colon before a bracket is part of an IPv6 address.
   const std::string authority = server.url.substr(8);
   const std::size_t colon = authority.rfind(':');
   const bool has_port =
@@ -132,7 +132,7 @@ void set_trust(CURL* curl, const ServerConfig& server) {
   set(curl, CURLOPT_SSL_VERIFYPEER, server.insecure ? 0L : 1L);
   set(curl, CURLOPT_SSL_VERIFYHOST, server.insecure ? 0L : 2L);
   set_path(curl, CURLOPT_CAINFO, server.ca_file);
-  // Authorities are cached by path for a day; one that is rotated keeps its path.
+  // curl caches CAs by path for a day, but a rotated CA keeps its path.
   set(curl, CURLOPT_CA_CACHE_TIMEOUT, 0L);
   set_path(curl, CURLOPT_SSLCERT, server.client_cert);
   set_path(curl, CURLOPT_SSLKEY,
@@ -195,13 +195,13 @@ Result<HttpResponse> HttpClient::http(const HttpRequest& request, const std::sto
   set(curl, CURLOPT_URL, target.url.c_str());
   if (target.connect_to) set(curl, CURLOPT_CONNECT_TO, target.connect_to.get());
   set(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  set(curl, CURLOPT_NOSIGNAL, 1L);  // there are other threads
-  set(curl, CURLOPT_PROXY, "");     // a node's own kubelet and API server are behind none
+  set(curl, CURLOPT_NOSIGNAL, 1L);  // the process has other threads
+  set(curl, CURLOPT_PROXY, "");     // the kubelet and the API server are reached without a proxy
   set(curl, CURLOPT_TIMEOUT_MS,
       static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(server_.timeout).count()));
   set(curl, CURLOPT_HTTPHEADER, headers->get());
   set(curl, CURLOPT_USERAGENT, "headroom-kube/" HEADROOM_VERSION);
-  set(curl, CURLOPT_ACCEPT_ENCODING, "");  // whatever is built in: a list of pods is repetitive
+  set(curl, CURLOPT_ACCEPT_ENCODING, "");  // every built-in one: a list of pods compresses well
   set_trust(curl, server_);
   set_body(curl, request);
   set(curl, CURLOPT_WRITEFUNCTION, &on_body);
@@ -214,7 +214,7 @@ Result<HttpResponse> HttpClient::http(const HttpRequest& request, const std::sto
   set(curl, CURLOPT_ERRORBUFFER, details);
 
   const CURLcode code = curl_easy_perform(curl);
-  set(curl, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));  // it is gone with us
+  set(curl, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));  // `details` ends with this call
   if (code != CURLE_OK) return tl::make_unexpected(request_error(server_, transfer, code, details));
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &transfer.response.status);
   return std::move(transfer.response);

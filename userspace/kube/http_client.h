@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// http(): one request to a kubelet or an API server, on the calling thread, which waits.
+// http(): one blocking request to a kubelet or an API server.
 //
-// Tokens, certificates and authorities are read from their files for each request, so rotated ones
-// are used at once. Redirects are not followed: a bearer token must not reach another server.
+// Tokens, certificates and CAs are read from their files for each request, so rotated ones are used
+// at once. Redirects are not followed: a bearer token must not reach another server.
 #pragma once
 
 #include "config/kubernetes_config.h"
@@ -26,10 +26,10 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string path;       // "/pods", from the server's url on
-  HttpHeaders headers{};  // beside Authorization, Accept (JSON where none is given) and Host
+  std::string path;       // "/pods"; appended to the server's url
+  HttpHeaders headers{};  // in addition to Authorization, Accept (default: JSON) and Host
   std::string body{};
-  // What more of a response is an error: a server gone mad must not be our end.
+  // A longer response is an error: a faulty server must not exhaust our memory.
   std::size_t max_body = std::size_t{64} << 20;  // bytes
 };
 
@@ -39,17 +39,17 @@ struct HttpResponse {
   std::string body{};
 
   bool good() const { return status >= 200 && status < 300; }
-  const std::string* header(std::string_view name) const;  // lower case; null: not there
+  const std::string* header(std::string_view name) const;  // lower case; null if missing
 };
 
-// Any answer is a response, a 500 too. An error means that there was none: no connection, an
-// untrusted server, a timeout, half an answer, or `stop` was requested (Error::code is ECANCELED).
+// Every complete response is a result, even a 500. An error means that there was none: no
+// connection, an untrusted server, a timeout, a truncated response, or `stop` was requested
+// (Error::code is ECANCELED).
 Result<HttpResponse> http(const config::ServerConfig& server, const HttpRequest& request,
                           const std::stop_token& stop = {});
 
-// One connection is kept between requests of the same Client, as long as the server likes. A new
-// token is sent on it all the same; new certificates count from the next connection on. Of one
-// thread.
+// Keeps one connection open between its requests, as long as the server allows. A new token is used
+// on the open connection; new certificates are used from the next connection on. Not thread-safe.
 class HttpClient {
  public:
   explicit HttpClient(config::ServerConfig server);
@@ -62,7 +62,7 @@ class HttpClient {
 
  private:
   config::ServerConfig server_;
-  void* curl_;  // CURL: curl.h stays in http.cc
+  void* curl_;  // CURL: only http_client.cc includes curl.h
 };
 
 }  // namespace headroom::kube

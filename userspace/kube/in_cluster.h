@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod of the cluster, or a host, knows of itself without configuration: its service account,
-// the API server's address, the node's name.
+// What headroom-kube finds without configuration, in a pod or on the host: the service account, the
+// API server's address, the node's name.
 #pragma once
 
 #include "config/config.h"
@@ -11,13 +11,13 @@
 
 namespace headroom::kube {
 
-// null: not set.
+// Returns the value of an environment variable; null if it is unset.
 using Environment = std::function<const char*(const char*)>;
 
 inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// headroom.nodeName or --hostname-override, else NODE_NAME of the environment (a DaemonSet sets it
-// from spec.nodeName), else the host's name.
+// headroom.nodeName or --hostname-override, else the environment variable NODE_NAME (a DaemonSet
+// sets it from spec.nodeName), else the host's name.
 std::string node_name_of(const config::Config& config, const Environment& environment);
 
 // Fills in what is unset: "{nodeName}" in url and tlsServerName; over https, the service account's
@@ -26,7 +26,7 @@ config::ServerConfig complete_server(
     config::ServerConfig server, const std::string& node_name,
     const std::filesystem::path& service_account = kServiceAccount);
 
-// The API server's, url and all; an empty url: it is not known where it is.
+// The API server with its url. The url is empty if the address is unknown.
 config::ServerConfig api_server(const config::Config& config, const Environment& environment,
                                 const std::filesystem::path& service_account = kServiceAccount);
 

@@ -53,8 +53,8 @@ void stop(std::vector<std::jthread>& workers) {
   workers.clear();  // waits for them
 }
 
-// All or nothing, but without what we wrote ourselves: what is wrong with the kubelet's own
-// configuration must not keep us from asking for the next.
+// Fails if there is any error. The kubelet's configuration that headroom-kube wrote itself is not
+// read: an error in it must not prevent the next query.
 tl::expected<config::Config, config::Diagnostics> load_config(const config::CommandLine& line) {
   config::LoadResult loaded = config::read(line, {.use_configz = false});
   if (loaded.diagnostics.empty()) return std::move(loaded.config);
@@ -93,7 +93,7 @@ int serve(const config::CommandLine& line, config::Config config) {
   }
 }
 
-// For a probe: it reads one file's time, and no more.
+// For a liveness probe: it only reads the time stamp of one file.
 int answer_health(const config::Config& config) {
   const auto health = kube::health(config.kubernetes, std::time(nullptr));
   if (health) return 0;
@@ -147,7 +147,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const std::exception& thrown) {  // a library's: nothing of ours throws
+  } catch (const std::exception& thrown) {  // thrown by a library: our code does not throw
     std::cerr << "headroom-kube: " << thrown.what() << '\n';
     return kCannotRun;
   }

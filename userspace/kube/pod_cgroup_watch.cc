@@ -22,7 +22,7 @@ PodCgroupWatch::PodCgroupWatch(const fs::path& cgroup_root, std::string_view pod
   while (pods_cgroup.starts_with("/"))
     pods_cgroup.remove_prefix(1);
   add(cgroup_root / pods_cgroup);
-  // A configuration is often silent on the kubelet's cgroup driver.
+  // The configuration often does not name the kubelet's cgroup driver, so both names are watched.
   if (pods_cgroup == "kubepods.slice") add(cgroup_root / "kubepods");
   if (pods_cgroup == "kubepods") add(cgroup_root / "kubepods.slice");
 }
@@ -38,8 +38,8 @@ void PodCgroupWatch::add(const fs::path& pods_directory) {
   }
 }
 
-// All directories are tried every time: one that was removed and created again gets a new watch,
-// one that is watched keeps its watch.
+// Every call adds all directories: one that was removed and created again gets a new watch, one
+// that is watched keeps its watch.
 std::size_t PodCgroupWatch::cover() {
   std::size_t count = 0;
   for (const fs::path& directory : directories_)
@@ -55,7 +55,7 @@ bool PodCgroupWatch::take() {
       inotify_event event;
       std::memcpy(&event, buffer.data() + at, sizeof event);
       const char* name = buffer.data() + at + sizeof event;
-      // A queue that overflowed may have lost one.
+      // A queue that overflowed may have lost the event of a new cgroup.
       made = made || (event.mask & IN_Q_OVERFLOW) ||
              (event.len > 0 && (event.mask & IN_ISDIR) && is_pod_cgroup_name(name));
       at += static_cast<ssize_t>(sizeof event + event.len);

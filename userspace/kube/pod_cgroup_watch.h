@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodCgroupWatch: reports that a pod-level cgroup was created, by inotify on the directories in
-// which the kubelet creates them. It names no pod: the kubelet is asked for all of them.
+// which the kubelet creates them. It does not say which pod: the kubelet is asked for all pods.
 #pragma once
 
 #include "base/fd.h"
@@ -14,14 +14,14 @@ namespace headroom::kube {
 
 class PodCgroupWatch {
  public:
-  // `cgroup_root`: "/sys/fs/cgroup"; `pods_cgroup` below it, as the configuration has it.
+  // `cgroup_root`: "/sys/fs/cgroup"; `pods_cgroup`: a path below it, from the configuration.
   PodCgroupWatch(const std::filesystem::path& cgroup_root, std::string_view pods_cgroup);
 
-  // Readable when something happened; -1: the kernel gives no inotify.
+  // Readable when there are events; -1 if the kernel returned no inotify descriptor.
   int descriptor() const { return inotify_.get(); }
-  // Watches what is there by now and is not watched yet. The number of directories watched.
+  // Watches the directories that exist. Returns how many of them are watched.
   std::size_t cover();
-  // Takes all events there are: true if a pod-level cgroup was made.
+  // Reads all pending events. True if a pod-level cgroup was created.
   bool take();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backoff: how long to wait after failures in a row: twice as long each time, and never in step
-// with the other nodes of a cluster.
+// Backoff: how long to wait after failures in a row. The wait doubles each time and is random, so
+// that the nodes of a cluster do not retry at the same moment.
 #pragma once
 
 #include <headroom/units.h>
@@ -15,8 +15,8 @@ struct Backoff {
   Duration first = std::chrono::seconds(1);
   Duration max_wait = std::chrono::seconds(30);
 
-  // After the nth failure in a row (from 1 on); `dice` is any number, each time another. Between
-  // half of the time and all of it.
+  // The wait after the nth failure in a row (from 1). `random_bits` is a new random number for each
+  // call. The result is between half of the wait and all of it.
   Duration after(unsigned failures, std::uint64_t random_bits) const {
     Duration wait = std::min(first, max_wait);
     for (unsigned i = 1; i < failures && wait < max_wait; ++i)

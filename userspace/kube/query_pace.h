@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// QueryPace: how soon the kubelet is asked about a pod cgroup that has just appeared. At once, but
-// no sooner than kShortest after the last query; twice as long after each such query that brought
-// no new pod, up to the ordinary period.
+// QueryPace: how soon the kubelet is asked about a pod cgroup that has just appeared: at once, but
+// not earlier than kShortest after the last query. The gap doubles after each such query that
+// brought no new pod, up to the normal period.
 #pragma once
 
 #include <headroom/units.h>
@@ -18,13 +18,12 @@ class QueryPace {
 
   explicit QueryPace(Duration period) : longest_(std::max(period, kShortest)) {}
 
-  // A query ended. `early`: it was made because of a cgroup; `brought_news`: a pod's file was
-  // written.
+  // A query ended. `early`: a new cgroup was its reason; `brought_news`: a pod's file was written.
   void asked(Time at, bool early, bool brought_news) {
     last_ = at;
     gap_ = early && !brought_news ? std::min(gap_ * 2, longest_) : kShortest;
   }
-  // When to ask about a cgroup that was seen at this time.
+  // When to query the kubelet about a cgroup that was seen at this time.
   Time due(Time seen) const { return std::max(seen, last_ + gap_); }
 
  private:

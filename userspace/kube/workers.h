@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The halves of headroom-kube: each a thread that may wait, until it is asked to stop.
+// The two workers of headroom-kube. Each runs on its own thread, blocks, and returns when a stop is
+// requested.
 #pragma once
 
 #include "config/config.h"
@@ -17,7 +18,7 @@ void sync_from_kubelet(const config::Config& config, HealthFile& health_file,
                        const std::filesystem::path& cgroup_root = "/sys/fs/cgroup");
 
 // Output: evictions and the node's conditions, from headroomd's files to the API server. Runs while
-// headroom.kubernetes.api asks for any of it.
+// headroom.kubernetes.api enables any of it.
 void sync_to_api_server(const config::Config& config, HealthFile& health_file,
                         const std::stop_token& stop);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all responses of an API server have in common.
+// Functions that read the common parts of an API server's responses: status, Retry-After, errors.
 #pragma once
 
 #include "kube/http_client.h"
@@ -13,7 +13,7 @@
 
 namespace headroom::kube {
 
-// A metav1.Status, as far as it was one.
+// The fields used of a metav1.Status; empty if the body was not one.
 struct ApiStatus {
   std::string reason{};  // "NotFound", "Conflict", "AlreadyExists"
   std::string message{};
@@ -21,13 +21,15 @@ struct ApiStatus {
 };
 ApiStatus api_status(const HttpResponse& response);
 
-// Retry-After in seconds; a date, which API servers do not send, is passed over.
+// Retry-After in seconds; absent if the header is missing or a date, which API servers do not send.
 std::optional<Duration> retry_after(const HttpResponse& response);
 
-// The API server itself says that there is no such thing; a proxy's 404 says nothing about it.
+// True if the API server itself reports that the object is missing. A proxy's 404 has no Status
+// with details.kind and does not count.
 bool not_found(const HttpResponse& response);
 
-// 401, 503, 504, and 429 where no disruption budget is asked about: all that is sent fares alike.
+// True for 401, 429, 503 and 504: any other request would fail in the same way. For an eviction,
+// 429 is the answer of a disruption budget; the caller checks that first.
 bool is_server_error(const HttpResponse& response);
 
 // "503 ServiceUnavailable: apiserver is shutting down".

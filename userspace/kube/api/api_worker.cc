@@ -37,7 +37,7 @@ EvictionSyncOptions node_options_of(const config::Config& config) {
           .state_file = config.kubernetes.state_dir / "postings.json"};
 }
 
-// Its own page answers; without one it is taken to live.
+// headroomd is alive if its HTTP server responds; without an HTTP server it counts as alive.
 std::function<bool()> make_liveness_check(const std::string& listen, const std::stop_token& stop) {
   if (listen.empty()) return [] { return true; };
   config::ServerConfig page;
@@ -77,7 +77,7 @@ void sync_to_api_server(const config::Config& config, HealthFile& health_file,
   EvictionSync eviction_sync(options, world_of(config, std::move(server), stop));
   FileWaiter file_waiter(stop);
   while (!stop.stop_requested()) {
-    // Before the reading: what comes after is news.
+    // Watched before reading: a later change wakes the wait below.
     file_waiter.watch(options.audit_log);
     file_waiter.watch(options.node_status);
     const Duration idle = eviction_sync.run_once();

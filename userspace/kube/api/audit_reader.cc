@@ -25,7 +25,7 @@ struct Open {
   std::int64_t size = 0;
 };
 
-// Without a file: an Open without one.
+// If the file is missing, the result has no descriptor.
 Result<Open> open_log(const fs::path& path) {
   Open log{.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW))};
   if (!log.fd && errno == ENOENT) return log;
@@ -37,7 +37,7 @@ Result<Open> open_log(const fs::path& path) {
   return log;
 }
 
-// What the log was renamed to.
+// The file to which the log was renamed; no descriptor if there is none.
 Open find_rotated(const fs::path& path, std::uint64_t inode) {
   const std::string stem = path.filename().string();
   std::error_code ignored;
@@ -49,8 +49,8 @@ Open find_rotated(const fs::path& path, std::uint64_t inode) {
   return {};
 }
 
-// The same inode may be another file's by now, or the file may have been emptied in place: then no
-// line ends where we stopped.
+// Whether a line ends at `offset`. If not, the inode now belongs to another file, or the file was
+// truncated in place.
 bool ends_a_line(const Open& log, std::int64_t offset) {
   if (offset == 0) return true;
   char before = 0;
@@ -65,7 +65,7 @@ Result<std::string> read_at(const Open& log, const fs::path& path, std::int64_t 
   return text;
 }
 
-// Where the line goes on that began before `offset`; nothing while it has no end.
+// The offset after the line that contains `offset`; absent while that line has no end.
 std::optional<std::int64_t> next_line(const Open& log, std::int64_t offset) {
   std::array<char, 1 << 16> block;
   for (ssize_t got; (got = ::pread(log.fd.get(), block.data(), block.size(), offset)) > 0;
@@ -77,7 +77,7 @@ std::optional<std::int64_t> next_line(const Open& log, std::int64_t offset) {
   return std::nullopt;
 }
 
-// A line that is longer than a whole reading is none of ours: it is passed over.
+// headroomd writes no line longer than kMaxReadBytes, so such a line is skipped.
 void take_lines(const Open& log, const std::string& text, AuditChunk& chunk) {
   std::int64_t& offset = chunk.cursor.offset;
   std::size_t begin = 0;

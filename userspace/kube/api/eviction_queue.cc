@@ -97,7 +97,7 @@ Result<EvictionQueue> queue_of(const std::string& text) {
     const Json json = Json::parse(text);
     if (json.at("version") != kVersion) return failure("it is of another version");
     return queue_of_json(json);
-  } catch (const std::exception& thrown) {  // the library's
+  } catch (const std::exception& thrown) {  // thrown by the JSON library
     return failure(thrown.what());
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvictionQueue: the pending evictions, and the position in the audit log: one value, written as
-// one file, so that no eviction is lost between the two and none is taken twice.
+// EvictionQueue: the pending evictions and the position in the audit log. Both are written as one
+// file, so that no eviction is lost between the two and none is taken twice.
 #pragma once
 
 #include "kube/api/audit_reader.h"
@@ -15,7 +15,7 @@
 
 namespace headroom::kube {
 
-// Includes what was published on the node: it must be removed when it is no longer wanted.
+// What was published on the Node object. It must be removed when it is no longer wanted.
 struct PublishedOnNode {
   bool conditions = false;
   bool taints = false;
@@ -29,9 +29,10 @@ struct EvictionQueue {
   friend bool operator==(const EvictionQueue&, const EvictionQueue&) = default;
 };
 
+// Adds an eviction, or merges it with the pending one of the same pod.
 void take(EvictionQueue& queue, EvictionRecord evicted);
 
-// Waits are not kept: after a restart all is due.
+// Retry times are not saved: after a restart every open step is due.
 std::string as_text(const EvictionQueue& queue);
 // An error says what is wrong with the text.
 Result<EvictionQueue> queue_of(const std::string& text);

@@ -19,7 +19,7 @@ bool died(const Json& line) {
   return outcome == "evicted" || outcome == "outlasting";
 }
 
-// A line without a unit is of a daemon that knew of none but pods.
+// Older versions wrote no unit: they evicted whole pods only.
 bool whole_pod(const Json& line) {
   const std::string unit = text_at(line, "unit");
   return unit.empty() || unit == "pod";
@@ -31,7 +31,7 @@ EvictionRecord::Why why_of(const Json& line) {
                                           : EvictionRecord::Why::kThreshold;
 }
 
-// "2026-11-20T22:50:00.123456Z" → microseconds since 1970; nothing if it is not of that shape.
+// "2026-11-20T22:50:00.123456Z" → microseconds since 1970; absent if the text has another format.
 std::optional<std::uint64_t> microseconds_of(const std::string& time) {
   std::tm utc{};
   const char* rest = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);

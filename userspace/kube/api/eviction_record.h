@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evicted: of a line of headroomd's audit log, what an API server is to know.
+// EvictionRecord: the part of one line of headroomd's audit log that is sent to the API server.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct EvictionRecord {
   std::string pod_namespace;
   Why why = Why::kThreshold;
   std::string signal;   // "memory.available"; "taint"
-  std::string message;  // the kubelet's
-  std::string time;     // of the decision, RFC 3339 in whole seconds: all the API server keeps
-  std::string stamp;    // the same to the microsecond, as digits of hexadecimal: 16 of them
+  std::string message;  // in the kubelet's wording
+  std::string time;     // of the decision, RFC 3339 in whole seconds, as the API server keeps it
+  std::string stamp;    // the same in microseconds since 1970, as 16 hexadecimal digits
   friend bool operator==(const EvictionRecord&, const EvictionRecord&) = default;
 };
 
-// Absent: the line is not about a pod that died. In observe mode no pod dies; a pod that vanished
-// or could not be signalled was not evicted; for a part of a pod (a container, a process) the
-// kubelet does the rest; a pod without a name does not exist in the API.
+// Absent if the line is not about a pod that was killed: in observe mode no pod is killed; a pod
+// that vanished or could not be signalled was not evicted; for a part of a pod (a container, a
+// process) the kubelet does the rest; a pod without a name does not exist in the API.
 std::optional<EvictionRecord> parse_eviction(std::string_view line);
 
 }  // namespace headroom::kube

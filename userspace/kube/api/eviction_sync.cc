@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-constexpr Duration kIdle = seconds(10);  // nothing is due: look all the same, now and then
+constexpr Duration kIdle = seconds(10);  // the longest wait, even if nothing is due
 constexpr Duration kDaemonCheckPeriod = seconds(20);
 constexpr unsigned kMaxMissedChecks = 3;  // missed checks after which headroomd counts as stopped
 constexpr mode_t kOwner = 0600;
@@ -75,7 +75,7 @@ void EvictionSync::load() {
              options_.state_file.string(), queue.error().what);
 }
 
-// Before and after every step. A failed write does not stop the report: reporting twice is
+// Called before and after every step. A failed write does not stop the reports: reporting twice is
 // harmless, never reporting is not.
 void EvictionSync::save() {
   std::string text = as_text(queue_);
@@ -119,7 +119,7 @@ bool EvictionSync::read_more() {
 
 void EvictionSync::read_log() {
   if (options_.pending.after == config::ApiConfig::AfterEviction::kNone) {
-    queue_.cursor.reset();  // evictions until it is wanted again are not reported
+    queue_.cursor.reset();  // evictions while afterEviction is None are never reported
     queue_.pending_evictions.clear();
     return;
   }
@@ -127,7 +127,7 @@ void EvictionSync::read_log() {
   }
 }
 
-// Conditions of a daemon that is not there are not known, whatever its last file says.
+// If headroomd does not run, the conditions are unknown, whatever its last status file says.
 void EvictionSync::read_node() {
   if (!options_.node.conditions && !options_.node.taints) return;
   if (ports_.now() >= next_daemon_check_) {
@@ -174,16 +174,16 @@ void EvictionSync::note(const PendingEviction& pending, Step step, const StepRes
   if (result.response_class == ResponseClass::kDone)
     ++counters_.done[static_cast<std::size_t>(step)];
   if (result.response_class == ResponseClass::kGone) ++counters_.gone;
-  // Of a no, the first time.
+  // Only the first refusal in a row is logged.
   if (result.response_class == ResponseClass::kRefused && pending.at(step).failures == 1)
     log::error("report {} to the API server ({}): {}", pod_of(pending.evicted), name(step),
                result.why);
 }
 
-// False: the server is to be left alone.
+// Returns false if no more requests may be sent for now.
 bool EvictionSync::send_step(PendingEviction& pending, Step step) {
   const auto response = ports_.exchange(request_for(pending, step, options_.pending));
-  if (ports_.stopping()) return false;  // what was cut short by ourselves says nothing of it
+  if (ports_.stopping()) return false;  // we aborted the request: its error means nothing
   const StepResult result = record_response(pending, step, response, ports_.now(), ports_.chance());
   note(pending, step, result);
   save();

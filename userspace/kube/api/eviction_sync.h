@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EvictionSync: turns the audit log into requests to the API server, one after the other, on a
-// thread of headroom-kube. What was not sent yet is kept in a file.
+// thread of headroom-kube. Pending requests are kept in a file.
 #pragma once
 
 #include "config/config.h"
@@ -20,13 +20,13 @@
 
 namespace headroom::kube {
 
-// Clocks and chance, for tests to stand in.
+// Clocks, random numbers and the connection. Tests replace them.
 struct EvictionSyncPorts {
   std::function<Instant()> now;              // CLOCK_BOOTTIME
   std::function<std::int64_t()> unix_time;   // microseconds
-  std::function<double()> chance;            // from [0, 1)
+  std::function<double()> chance;            // random, in [0, 1)
   Exchange exchange;                         // with the API server
-  std::function<bool()> is_headroomd_alive;  // as far as is known
+  std::function<bool()> is_headroomd_alive;  // true if that cannot be checked
   std::function<bool()> stopping;
 };
 
@@ -42,8 +42,8 @@ class EvictionSync {
  public:
   EvictionSync(EvictionSyncOptions options, EvictionSyncPorts world);
 
-  // Reads what is new and sends what is due. Returns how long nothing will be due if nothing
-  // happens.
+  // Reads new lines and sends what is due. Returns the time until something is due again, if no
+  // file changes.
   Duration run_once();
 
   nlohmann::ordered_json state() const;
@@ -71,13 +71,13 @@ class EvictionSync {
   std::string saved_;
   SyncCounters counters_;
   NodeConditionSync node_;
-  std::string node_text_;         // of the node's status file, as last read
-  unsigned missed_checks_ = 0;    // looks in a row at which headroomd did not seem alive
-  Instant next_daemon_check_{};   // whether it lives
-  unsigned server_failures_ = 0;  // with the server as a whole, in a row
-  Instant paused_until_{};        // it is left alone
-  std::string server_error_;      // what it was; "" when the last answer was one
-  std::string audit_log_error_;   // with the audit log
+  std::string node_text_;         // the node's status file, as last read
+  unsigned missed_checks_ = 0;    // checks in a row in which headroomd did not answer
+  Instant next_daemon_check_{};   // when headroomd is checked next
+  unsigned server_failures_ = 0;  // failures of the server as a whole, in a row
+  Instant paused_until_{};        // nothing is sent before this time while the server fails
+  std::string server_error_;      // the last failure; "" after a response
+  std::string audit_log_error_;   // the last error of the audit log; "" after a good read
 };
 
 }  // namespace headroom::kube

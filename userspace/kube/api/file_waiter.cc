@@ -17,7 +17,7 @@ FileWaiter::FileWaiter(const std::stop_token& stop)
       ended_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       on_stop_(stop, [this] {
         const std::uint64_t one = 1;
-        static_cast<void>(::write(ended_.get(), &one, sizeof one));  // full is as good
+        static_cast<void>(::write(ended_.get(), &one, sizeof one));  // a full counter wakes too
       }) {}
 
 void FileWaiter::watch(const std::filesystem::path& file) {
@@ -39,7 +39,7 @@ void FileWaiter::wait(Duration longest) {
   if (::poll(waited.data(), waited.size(), timeout) > 0 && waited[0].revents) drain();
 }
 
-// A directory that was removed or renamed is watched again when it exists again.
+// Marks the watches of removed or renamed directories as lost, so that watch() adds them again.
 void FileWaiter::drain() {
   alignas(inotify_event) std::array<char, 4096> buffer;
   for (ssize_t got; (got = ::read(events_.get(), buffer.data(), buffer.size())) > 0;) {

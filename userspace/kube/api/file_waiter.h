@@ -14,25 +14,26 @@
 
 namespace headroom::kube {
 
-// Watches may fail (no directory yet, no watch to be had): then it looks this often.
+// Watches may fail (the directory is missing, or no inotify watch is left): the caller then polls
+// with this period.
 inline constexpr Duration kPollPeriod = std::chrono::seconds(1);
 
 class FileWaiter {
  public:
   explicit FileWaiter(const std::stop_token& stop);
 
-  // Watches the directory of the file, which may be renamed, created again or appended to. Retried
-  // until it works.
+  // Watches the directory of this file, because the file may be renamed, created again or appended
+  // to. Call it again until the watch works.
   void watch(const std::filesystem::path& file);
 
-  // At most `longest`; at most kLookAnyway where something is not watched.
+  // Waits at most `longest`, and at most kPollPeriod if a directory is not watched.
   void wait(Duration longest);
 
  private:
   void drain();
 
   Fd events_, ended_;
-  std::map<std::filesystem::path, int> watches_;  // directory → its watch, or -1
+  std::map<std::filesystem::path, int> watches_;  // directory → watch descriptor, or -1
   std::stop_callback<std::function<void()>> on_stop_;
 };
 

@@ -30,7 +30,7 @@ NodeConditionSync::SyncResult classify_node_response(const Result<HttpResponse>&
 
 }  // namespace
 
-// Something has to be published, or removed.
+// Whether something has to be published or removed.
 bool NodeConditionSync::wanted(bool enabled, bool left_behind) const {
   return enabled ? conditions_.has_value() : left_behind;
 }
@@ -72,7 +72,7 @@ NodeConditionSync::SyncResult NodeConditionSync::patch_taints(const Exchange& ex
   const auto patch = taints_patch(options_.node_name, node->body, desired(options_.taints));
   if (!patch)
     return {.response_class = ResponseClass::kRetry, .why = patch.error().what, .any = true};
-  if (!*patch) return result;  // they are right
+  if (!*patch) return result;  // the taints are correct
   return classify_node_response(exchange(**patch));
 }
 
@@ -95,7 +95,8 @@ NodeConditionSync::SyncResult NodeConditionSync::run_once(Instant now, const std
   const auto take = [&](Part& part, bool enabled, bool& left_behind, Duration again,
                         SyncResult result) {
     record_response(part, result, enabled, again, now, chance);
-    // After the first attempt it may exist on the server, whatever the response was.
+    // After the first attempt the conditions or taints may exist on the server, whatever the
+    // response was.
     left_behind = enabled || result.response_class != ResponseClass::kDone;
     if (all.response_class == ResponseClass::kDone) all = result;
     all.any = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeConditionSync: keeps the node's conditions and taints in the API equal to headroomd's: sent
-// when they change, and every few minutes as a heartbeat.
+// NodeConditionSync: keeps the node's conditions and taints in the API equal to headroomd's. It
+// sends them when they change, and every few minutes as a heartbeat.
 #pragma once
 
 #include "kube/api/eviction_queue.h"
@@ -17,12 +17,12 @@
 
 namespace headroom::kube {
 
-// The kubelet's nodeStatusReportFrequency: what nothing changes in is written this seldom.
+// The kubelet's nodeStatusReportFrequency: unchanged conditions are written this seldom.
 inline constexpr Duration kHeartbeat = std::chrono::minutes(5);
-// How often taints are read: another writer of the list may have dropped ours.
+// How often taints are read: another writer of the list may have removed headroom's taints.
 inline constexpr Duration kTaintsRecheckPeriod = std::chrono::minutes(1);
 
-// One request and its answer.
+// Sends one request and returns its response.
 using Exchange = std::function<Result<HttpResponse>(const HttpRequest&)>;
 
 class NodeConditionSync {
@@ -32,22 +32,22 @@ class NodeConditionSync {
     bool conditions = false;
     bool taints = false;
   };
-  // `published`: what earlier processes left in the API.
+  // `published`: what earlier runs left in the API.
   NodeConditionSync(Options options, PublishedOnNode published)
       : options_(std::move(options)), published_(published) {}
 
-  // headroomd's current conditions. Nothing is sent before they are known.
+  // Sets headroomd's current conditions. Nothing is sent before they are known.
   void adopt(const NodeConditions& conditions) { conditions_ = conditions; }
 
-  // When turn() has something to do; nothing: never, as it is.
+  // When run_once() has something to do; absent if never in the current state.
   std::optional<Instant> due() const;
 
-  // Does what is due; at most three requests.
+  // Does what is due, with at most three requests.
   struct SyncResult {
-    ResponseClass response_class = ResponseClass::kDone;  // the worst of it
+    ResponseClass response_class = ResponseClass::kDone;  // the first that is not kDone
     std::optional<Duration> retry_after{};
     std::string why{};
-    bool any = false;  // anything was asked
+    bool any = false;  // a request was sent
   };
   SyncResult run_once(Instant now, const std::string& heartbeat, double chance,
                       const Exchange& exchange);
@@ -57,7 +57,7 @@ class NodeConditionSync {
  private:
   struct Part {
     std::optional<NodeConditions> sent{};
-    bool settled = false;  // `sent` is what the API has; false: not known
+    bool settled = false;  // true: the API has `sent`; false: unknown
     unsigned failures = 0;
     Instant next{};
   };

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, kConditions> kTaintKeys{
 struct Words {
   std::string_view reason, message;
 };
-// As the kubelet puts it of itself.
+// Worded like the kubelet's own conditions.
 constexpr std::array<Words, kConditions> kBad{
     {{"HeadroomHasInsufficientMemory", "headroomd sees insufficient memory available"},
      {"HeadroomHasDiskPressure", "headroomd sees disk pressure"},
@@ -61,7 +61,7 @@ std::optional<std::size_t> ours(const Json& taint) {
   return std::nullopt;
 }
 
-// Others' as they were, in their order; then ours.
+// Taints of other owners unchanged and in their order, then headroom's.
 Json wanted_taints(const Json& there, const std::optional<NodeConditions>& conditions) {
   Json wanted = Json::array();
   std::array<bool, kConditions> had{};
@@ -78,7 +78,7 @@ Json wanted_taints(const Json& there, const std::optional<NodeConditions>& condi
   return wanted;
 }
 
-// Ours may have a timeAdded set by the server, or another order: only the set of taints counts.
+// The server may have added timeAdded to headroom's taints, or reordered them: only the set counts.
 bool same_taints(const Json& there, const Json& wanted) {
   const auto keys = [](const Json& taints) {
     std::array<bool, kConditions> found{};
@@ -89,7 +89,7 @@ bool same_taints(const Json& there, const Json& wanted) {
   return there.size() == wanted.size() && keys(there) == keys(wanted);
 }
 
-// Throws the library's where the answer is no Node.
+// Throws an exception of the JSON library if the response is not a Node.
 std::optional<HttpRequest> taints_patch_of(const std::string& node_name, const Json& node,
                                            const std::optional<NodeConditions>& conditions) {
   const std::string version = node.at("metadata").at("resourceVersion");
@@ -130,7 +130,7 @@ std::string_view taint_key(Condition condition) {
 Result<NodeConditions> conditions_of(const std::string& node_json) {
   try {
     return conditions_of_json(Json::parse(node_json));
-  } catch (const std::exception& thrown) {  // the library's
+  } catch (const std::exception& thrown) {  // thrown by the JSON library
     return failure(std::string("read the node's status: ") + thrown.what());
   }
 }
@@ -160,7 +160,7 @@ Result<std::optional<HttpRequest>> taints_patch(const std::string& node_name,
                                                 const std::optional<NodeConditions>& conditions) {
   try {
     return taints_patch_of(node_name, Json::parse(node), conditions);
-  } catch (const std::exception& thrown) {  // the library's
+  } catch (const std::exception& thrown) {  // thrown by the JSON library
     return failure(std::string("read the node's taints: ") + thrown.what());
   }
 }

@@ -20,7 +20,7 @@ bool open(const PendingEviction& pending, Step step, const PendingEvictionOption
   return wanted(step, options) && !pending.at(step).done;
 }
 
-// The act waits for the status, within reason.
+// The act waits for the status until it was refused or failed kMaxStatusFailures times.
 bool waits_for_status(const PendingEviction& pending, Step step,
                       const PendingEvictionOptions& options) {
   if (step != Step::kAct || !open(pending, Step::kStatus, options)) return false;
@@ -41,7 +41,7 @@ void schedule_retry(StepState& state, const StepResult& result, Instant now, dou
   state.not_before = now + (state.refused ? std::max(wait, kRefusedRetryWait) : wait);
 }
 
-// Of a GET of the pod, after something contradicted us.
+// Classifies the response to a GET of the pod, sent because the uid is unverified.
 ResponseClass classify_pod_response(PendingEviction& pending, const HttpResponse& response) {
   if (not_found(response)) return ResponseClass::kGone;
   if (!response.good())
@@ -56,7 +56,7 @@ ResponseClass classify_pod_response(PendingEviction& pending, const HttpResponse
 
 ResponseClass classify_event_response(PendingEviction& pending, const HttpResponse& response) {
   const bool made = pending.event_made;
-  // Made by a life of ours that did not come to write it down.
+  // An earlier run created it and ended before it could save that.
   if (!made && response.status == 409 && api_status(response).reason == "AlreadyExists") {
     pending.event_made = true;
     return pending.count > 1 ? ResponseClass::kRetry : ResponseClass::kDone;
@@ -66,32 +66,33 @@ ResponseClass classify_event_response(PendingEviction& pending, const HttpRespon
     return ResponseClass::kDone;
   }
   if (not_found(response)) {
-    if (!made) return ResponseClass::kDone;  // the namespace is gone, and its Events with it
-    pending.event_made = false;              // Events live for an hour
+    if (!made) return ResponseClass::kDone;  // the namespace was deleted with its Events
+    pending.event_made = false;              // the server keeps Events for an hour
     return ResponseClass::kRetry;
   }
   return response.status < 500 && response.status != 409 ? ResponseClass::kRefused
                                                          : ResponseClass::kRetry;
 }
 
-// Of the status and the act.
+// Classifies the response to a status update, an eviction or a deletion.
 ResponseClass classify_change_response(PendingEviction& pending, Step step,
                                        const HttpResponse& response) {
   if (response.good()) return ResponseClass::kDone;
   if (not_found(response)) return ResponseClass::kGone;
-  // Another uid by that name is a conflict or an invalid change, by the server's version.
+  // A pod of this name with another uid is a conflict (409) or an invalid change (422), depending
+  // on the server's version.
   if (response.status == 409 || response.status == 422) {
     pending.uid_unverified = true;
     return ResponseClass::kRetry;
   }
   if (step == Step::kAct && (response.status == 400 || response.status == 404)) {
     pending.old_eviction = !pending.old_eviction;
-    if (pending.old_eviction) return ResponseClass::kRetry;  // in the other words, and at once
+    if (pending.old_eviction) return ResponseClass::kRetry;  // with the other API version
   }
   return response.status < 500 ? ResponseClass::kRefused : ResponseClass::kRetry;
 }
 
-// A disruption budget's no is about this pod alone.
+// The refusal of a disruption budget concerns this pod only.
 bool is_disruption_budget_refusal(Step step, const PendingEviction& pending,
                                   const HttpResponse& response) {
   return step == Step::kAct && !pending.uid_unverified && response.status == 429;
@@ -194,7 +195,7 @@ StepResult record_response(PendingEviction& pending, Step step,
       schedule_retry(pending.at(step), result, now, chance);
       break;
     case ResponseClass::kServerError:
-      break;  // the server as a whole is left alone
+      break;  // all requests wait, so this step needs no wait of its own
   }
   return result;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PendingEviction: what is to be sent to the API server about one evicted pod, and how far that
-// got.
+// PendingEviction: the requests that are sent to the API server about one evicted pod, and their
+// progress.
 //
 // Pure: the next request, and the meaning of a response, are functions of the pending eviction, the
-// options and the time. Every request may be sent twice and has one effect: the pod is named by its
-// uid, the Event by the eviction. So a crash between a response and its recording does no harm.
+// options and the time. Every request is idempotent: the pod is named by its uid, the Event by the
+// eviction. So a crash between a response and its recording does no harm.
 #pragma once
 
 #include "config/kubernetes_config.h"
@@ -28,12 +28,12 @@ struct PendingEvictionOptions {
   std::string node_name;
 };
 
-// In the order in which they are taken. Status first: a pod that has failed is no business of
-// disruption budgets any more, and a pod that is gone has no status.
+// In the order in which they are taken. The status is first: disruption budgets ignore a pod in
+// phase Failed, and a deleted pod has no status.
 enum class Step : std::uint8_t {
   kStatus,  // the pod's status is patched
   kAct,     // it is evicted or deleted
-  kEvent,   // an Event is made, or counts one more
+  kEvent,   // an Event is created, or its count is raised
 };
 inline constexpr std::size_t kSteps = 3;
 constexpr std::string_view name(Step step) {
@@ -44,21 +44,21 @@ constexpr std::string_view name(Step step) {
 struct StepState {
   bool done = false;
   unsigned failures = 0;  // in a row
-  bool refused = false;   // the last failure was a no, not a trouble
+  bool refused = false;   // the last failure was a refusal
   Instant not_before{};
   friend bool operator==(const StepState&, const StepState&) = default;
 };
 
 struct PendingEviction {
-  EvictionRecord evicted;   // the latest
-  std::string first_time;   // and the time of the first, of several that were not sent yet
-  std::string first_stamp;  // the Event is named by it
-  unsigned count = 1;       // how often the pod was evicted: a kubelet restarts it until it knows
+  EvictionRecord evicted;   // the latest eviction of the pod
+  std::string first_time;   // the time of its first eviction that was not sent yet
+  std::string first_stamp;  // the stamp of that eviction; part of the Event's name
+  unsigned count = 1;  // evictions of the pod: a kubelet restarts it until it knows of the eviction
   std::array<StepState, kSteps> steps;
   bool event_made = false;
-  // Something contradicted us about the pod: is it still the one that was evicted?
+  // A response contradicted the uid: the next request checks that this is still the evicted pod.
   bool uid_unverified = false;
-  bool old_eviction = false;  // policy/v1 is unknown to the server: it is older than 1.22
+  bool old_eviction = false;  // the server does not know policy/v1: it is older than 1.22
 
   StepState& at(Step step) { return steps[static_cast<std::size_t>(step)]; }
   const StepState& at(Step step) const { return steps[static_cast<std::size_t>(step)]; }
@@ -66,30 +66,32 @@ struct PendingEviction {
 };
 
 PendingEviction pending_from(EvictionRecord evicted);
-// The pod was evicted again before everything was sent: all is sent again, with one Event for both.
+// The pod was evicted again before everything was sent: every step is repeated, with one Event for
+// both evictions.
 void merge_repeated_eviction(PendingEviction& pending, EvictionRecord evicted);
 
 bool wanted(Step step, const PendingEvictionOptions& options);
 bool finished(const PendingEviction& pending, const PendingEvictionOptions& options);
 
-// The next step; absent if it is to wait, or finished. A failing status update delays the deletion
-// only for a while: replacing the pod matters more than its status.
+// The next step; absent if all steps are done or must wait. A failing status update delays the
+// deletion only for a while: replacing the pod matters more than its status.
 std::optional<Step> next_step(const PendingEviction& pending, const PendingEvictionOptions& options,
                               Instant now);
-inline constexpr unsigned kMaxStatusFailures = 4;  // failures of the status that the act waits for
-// When next_step() has one; nothing when finished.
+// After this many failed status updates, the act no longer waits for the status.
+inline constexpr unsigned kMaxStatusFailures = 4;
+// When next_step() returns a step; absent if all are done.
 std::optional<Instant> due(const PendingEviction& pending, const PendingEvictionOptions& options);
 
-// What to send for it: a question about the pod while that is in doubt.
+// The request of a step; while the pod's uid is unverified, a GET of the pod instead.
 HttpRequest request_for(const PendingEviction& pending, Step step,
                         const PendingEvictionOptions& options);
 
 enum class ResponseClass : std::uint8_t {
   kDone,
-  kGone,         // the pod is not there any more: nothing is left to be done about it
-  kRetry,        // this did not work out: later
-  kRefused,      // and will be refused until an operator changes something
-  kServerError,  // the server itself is in trouble, or we are with it: leave it alone as a whole
+  kGone,         // the pod does not exist any more: nothing is left to do for it
+  kRetry,        // the request failed; it is sent again later
+  kRefused,      // it will be refused until an operator changes something
+  kServerError,  // the server, or the connection to it, fails: all requests wait
 };
 inline constexpr std::size_t kResponseClasses = 5;
 constexpr std::string_view name(ResponseClass response_class) {
@@ -101,14 +103,14 @@ constexpr std::string_view name(ResponseClass response_class) {
 struct StepResult {
   ResponseClass response_class = ResponseClass::kRetry;
   std::optional<Duration> retry_after{};
-  std::string why{};  // "503: apiserver is shutting down"; "" when all is well
+  std::string why{};  // "503: apiserver is shutting down"; "" after a success
 };
 
-// What the answer means, and the posting after it; `chance`: see wait_after().
+// Classifies the response and updates the pending eviction. `chance`: see wait_after().
 StepResult record_response(PendingEviction& pending, Step step,
                            const Result<HttpResponse>& response, Instant now, double chance);
 
-// "web.000643f1d0c0a1b2", as the kubelet names its Events; cut to what a name may be.
+// "web.000643f1d0c0a1b2", as the kubelet names its Events; cut to the maximum length of a name.
 std::string event_name(const PendingEviction& pending);
 
 }  // namespace headroom::kube

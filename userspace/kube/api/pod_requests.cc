@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kStrategic = "application/strategic-merge-patch+json";
 constexpr std::string_view kMerge = "application/merge-patch+json";
-constexpr std::size_t kLongestName = 253;  // of an object: a DNS subdomain
+constexpr std::size_t kLongestName = 253;  // an object's name is a DNS subdomain
 
 HttpRequest request_with_body(std::string method, std::string path, std::string_view type,
                               const Json& body) {
@@ -26,8 +26,8 @@ HttpRequest request_with_body(std::string method, std::string path, std::string_
           .body = to_json_text(body)};
 }
 
-// A pod over limits of its own has no such condition, as in the kubelet; a pod evicted for a taint
-// has that of upstream's taint eviction.
+// The condition DisruptionTarget. A pod that exceeded its own limit gets none, as in the kubelet; a
+// pod that is evicted for a taint gets the reason of the upstream taint eviction controller.
 Json disruption(const EvictionRecord& evicted) {
   if (evicted.why == EvictionRecord::Why::kLimit) return nullptr;
   const bool taint = evicted.why == EvictionRecord::Why::kTaint;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backoff: how long to leave a server alone that did not do what it was asked.
+// wait_after(): how long to wait after failed requests to a server before the next one.
 #pragma once
 
 #include <headroom/units.h>
@@ -12,13 +12,13 @@ namespace headroom::kube {
 
 inline constexpr Duration kFirstWait = std::chrono::milliseconds(250);
 inline constexpr Duration kMaxWait = std::chrono::seconds(10);
-// A refused request will be refused again until a role or a version changes.
+// The least wait after a refusal: a request is refused again until a role or a version changes.
 inline constexpr Duration kRefusedRetryWait = std::chrono::minutes(1);
-inline constexpr Duration kMaxRetryAfter = std::chrono::minutes(10);  // of what a server may ask
+inline constexpr Duration kMaxRetryAfter = std::chrono::minutes(10);  // a longer one is cut to this
 
-// After so many failures (from 1) in a row. `chance` is from [0, 1): thousands of nodes that lost
-// the same server must not come back to it in the same moment. Half of the wait is certain; what
-// the server asked for is waited for in full, and up to a quarter more.
+// The wait after `failures` in a row (from 1). `chance` is random, in [0, 1): thousands of nodes
+// that lost the same server must not return to it at the same moment. The result is between half of
+// the wait and all of it; a Retry-After is waited for in full, and up to a quarter longer.
 constexpr Duration wait_after(unsigned failures, double chance,
                               std::optional<Duration> retry_after = {},
                               Duration longest = kMaxWait) {

@@ -14,14 +14,14 @@ namespace headroom::kube {
 
 struct SyncCounters {
   std::uint64_t taken = 0;     // evictions found in the audit log
-  std::uint64_t unread = 0;    // lines of it that were no JSON, or files that were gone too soon
-  std::uint64_t finished = 0;  // postings of which nothing is left to do
-  std::uint64_t gone = 0;      // of them, those whose pod was gone before it was evicted or deleted
+  std::uint64_t unread = 0;    // its lines that were not JSON, and logs that were gone too soon
+  std::uint64_t finished = 0;  // pending evictions that were completed
+  std::uint64_t gone = 0;      // pods that did not exist any more when they were reported
   std::array<std::uint64_t, kSteps> done{};  // by step
   std::array<std::uint64_t, kResponseClasses>
       response_class{};         // of all requests, by the class of the response
   std::uint64_t unwritten = 0;  // times the state could not be written
-  // From the decision to evict until the API server had it all.
+  // From the decision to evict until the API server had everything.
   double delay_sum = 0, delay_most = 0;  // seconds
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configz: a running kubelet's own configuration, as the file headroomd takes for its base.
+// Configz: turns a running kubelet's configuration into the file that headroomd's configuration is
+// based on.
 #pragma once
 
 #include <headroom/result.h>
@@ -9,10 +10,10 @@
 
 namespace headroom::kube {
 
-// Makes a KubeletConfiguration, with the keys that headroom uses, from the answer of /configz,
-// {"kubeletconfig": {...}}. The others are left out: a newer kubelet has keys that would be
-// refused. So is registerWithTaints: the API server knows which taints a registered node has, and
-// one that was removed since must not evict a pod.
+// Makes a KubeletConfiguration from the response of /configz, {"kubeletconfig": {...}}. It has only
+// the keys that headroom uses, because a newer kubelet has keys that headroomd would refuse. It
+// omits registerWithTaints: the API server knows the taints of a registered node, and a taint that
+// was removed since must not evict a pod.
 Result<std::string> configuration_from(std::string_view configz);
 
 }  // namespace headroom::kube

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half that goes in: asks the kubelet, again and again, and keeps what it last said on file.
+// The input worker: queries the kubelet periodically and keeps its last response in files.
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/log/journal.h"
@@ -37,7 +37,7 @@ namespace {
 constexpr std::chrono::minutes kConfigzPeriod{1};
 constexpr std::chrono::milliseconds kLongestPoll{60'000};
 
-// What to do about an answer that is none, beside its number.
+// What the operator should check for an HTTP status other than 200.
 std::string status_hint(long status, std::string_view path) {
   switch (status) {
     case 401:
@@ -71,7 +71,7 @@ class KubeletSync {
       const std::uint64_t written = written_;
       const auto polled = poll();
       pace_.asked(Clock::now(), early_, written_ > written);
-      if (stop_.stop_requested()) return;  // what was given up is no failure
+      if (stop_.stop_requested()) return;  // an aborted query is no failure
       record_poll(polled);
       wait(polled ? config_.kubelet.period : retry_.after(failures_, dice_()));
     }
@@ -121,7 +121,7 @@ class KubeletSync {
     return {};
   }
 
-  // Once, as long as it is of the same pods.
+  // Logs a warning when the set of these pods changes.
   static void warn_of(std::vector<std::string>& known, std::vector<std::string> pods,
                       std::string_view what) {
     std::ranges::sort(pods);
@@ -136,7 +136,7 @@ class KubeletSync {
     log::warning("{}: {}", what, names);
   }
 
-  // Again after a failure, too: a kubelet that was away may have come back with another.
+  // Also after a failure: a kubelet that was restarted may have another configuration.
   Result<> sync_configz() {
     const auto now = Clock::now();
     if (failures_ == 0 && configz_at_ && now - *configz_at_ < kConfigzPeriod) return {};
@@ -187,14 +187,14 @@ class KubeletSync {
     state["tooLargePods"] = too_large_.size();
     state["filesWritten"] = written_;
     state["filesRemoved"] = removed_;
-    state["podsAt"] = pods_at_;  // seconds since 1970; 0: never yet
+    state["podsAt"] = pods_at_;  // seconds since 1970; 0: no list yet
     state["periodSeconds"] = std::chrono::duration<double>(config_.kubelet.period).count();
     state["configz"] = config_.kubelet.configz;
     health_file_.publish("kubelet", std::move(state));
   }
 
-  // For so long; less where a pod's cgroup appears. After a failure the wait is not cut short: a
-  // kubelet that does not answer is not asked more often for it.
+  // Waits for `length`, or less if a pod's cgroup appears. After a failure the wait is never
+  // shortened: a kubelet that does not answer is not queried more often because of new cgroups.
   void wait(Duration length) {
     early_ = false;
     auto until = Clock::now() + length;
@@ -224,7 +224,7 @@ class KubeletSync {
   const Backoff retry_;
   PodCgroupWatch cgroups_;
   QueryPace pace_;
-  bool early_ = false;  // a pod's cgroup is the reason for this query
+  bool early_ = false;  // a new cgroup of a pod is the reason for this query
   std::minstd_rand dice_{std::random_device{}()};
 
   std::optional<PodDirectory> directory_;

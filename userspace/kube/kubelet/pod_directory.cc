@@ -31,7 +31,7 @@ Result<> PodDirectory::load_existing() {
     const fs::path& path = at->path();
     const std::string name = path.filename().string();
     if (name.starts_with("."))
-      ::unlink(path.c_str());  // half a file of an interrupted process
+      ::unlink(path.c_str());  // a partial file of an interrupted process
     else if (path.extension() == ".json")
       if (const auto text = config::read_file(path))
         hashes_.emplace(path.stem().string(), std::hash<std::string_view>{}(*text));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodDirectory: a directory with one file for each pod, which headroomd watches.
 //
-// A file is written only when its content differs: each write makes headroomd read it. The files of
-// an earlier run are taken over, so a restart writes nothing and forgets no pod.
+// A file is written only when its content changes, because headroomd reads it after each write. The
+// files of an earlier run are kept, so a restart writes nothing and forgets no pod.
 #pragma once
 
 #include <headroom/result.h>
@@ -18,15 +18,15 @@ namespace headroom::kube {
 
 class PodDirectory {
  public:
-  // Makes it where it is not there.
+  // Creates the directory if it is missing.
   static Result<PodDirectory> open(std::filesystem::path directory);
 
   struct Changes {
     std::size_t written = 0;
     std::size_t removed = 0;
-    std::vector<Error> failed;  // these are tried again the next time
+    std::vector<Error> failed;  // retried by the next call
   };
-  // uid → the text of its file; files of other pods are removed.
+  // `pods`: uid → the text of its file. Files of other pods are removed.
   Changes sync(const std::map<std::string, std::string>& pods);
 
   std::size_t size() const { return hashes_.size(); }
@@ -39,7 +39,7 @@ class PodDirectory {
   Result<> load_existing();
 
   std::filesystem::path directory_;
-  std::map<std::string, std::size_t> hashes_;  // uid → its text's hash: the text itself is on file
+  std::map<std::string, std::size_t> hashes_;  // uid → hash of the text of its file
 };
 
 }  // namespace headroom::kube

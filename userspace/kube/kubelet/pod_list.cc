@@ -16,14 +16,14 @@ namespace {
 using Json = nlohmann::json;
 using Keys = std::initializer_list<std::string_view>;
 
-constexpr std::size_t kLongestAnnotation = 1024;  // more is some tool's notebook
+constexpr std::size_t kLongestAnnotation = 1024;  // bytes; a longer one is data of some tool
 
 bool is_among(Keys keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-// The whole of a list may be tens of megabytes, and most of it is what never gets into a file: it
-// is left out while it is read. By where it stands: a label may be called "env".
+// A list may have tens of megabytes, most of which is not needed: unused keys are dropped while the
+// list is parsed. The decision depends on the parent key, because a label may be called "env".
 bool is_used_key(std::string_view parent, std::string_view key) {
   if (parent == "metadata")
     return is_among({"name", "namespace", "uid", "labels", "annotations", "ownerReferences",
@@ -43,9 +43,10 @@ bool is_used_key(std::string_view parent, std::string_view key) {
   return true;
 }
 
-// Follows the parser: which key's value is being read. Only the list's own levels are tracked:
+// Follows the parser: which key's value is being read. Only the levels of the list itself are
+// tracked. Depths of their contents, as the parser counts:
 //   items[] . spec . containers[] . name
-//   2         4      6              (depths of the keys' objects' contents, as the parser counts)
+//   2         4      6
 class Filter {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
@@ -84,7 +85,7 @@ std::string text(const Json& json, const char* name) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-// The kind and size of a volume are used, its secret or claim is not.
+// headroomd uses the kind and the size of a volume, but not its secret or claim.
 void trim_volumes(Json& spec) {
   if (!spec.is_object() || !spec.contains("volumes")) return;
   for (Json& volume : spec["volumes"]) {
@@ -107,7 +108,7 @@ void trim_annotations(Json& metadata) {
   Json& annotations = metadata["annotations"];
   if (!annotations.is_object()) return;
   annotations.erase("kubectl.kubernetes.io/last-applied-configuration");
-  annotations.erase("kubernetes.io/config.seen");  // of every restart of the kubelet
+  annotations.erase("kubernetes.io/config.seen");  // changes with every restart of the kubelet
   for (auto at = annotations.begin(); at != annotations.end();)
     if (at->is_string() && at->get_ref<const std::string&>().size() > kLongestAnnotation)
       at = annotations.erase(at);
@@ -115,13 +116,13 @@ void trim_annotations(Json& metadata) {
       ++at;
 }
 
-// Annotations that headroomd goes by.
+// Annotations that headroomd uses.
 bool is_needed(std::string_view key) {
   return key.starts_with("headroom.io/") || key.starts_with("kubernetes.io/config.");
 }
 
-// Drops what is beyond kMaxLabels, last keys first, but none that headroomd goes by. True: some
-// were dropped.
+// Drops entries beyond kMaxLabels, last keys first, but none that headroomd uses. True if some were
+// dropped.
 bool cut_to_limit(Json& metadata, const char* name) {
   if (!metadata.is_object() || !metadata.contains(name)) return false;
   Json& map = metadata[name];
@@ -137,7 +138,7 @@ bool cut_to_limit(Json& metadata, const char* name) {
   return !surplus.empty();
 }
 
-// The owners of a Deployment's or a Job's pods are not used: only a DaemonSet's pods differ.
+// Reduces each owner to the fields that headroomd uses to recognise the pods of a DaemonSet.
 void trim_owners(Json& metadata) {
   if (!metadata.is_object() || !metadata.contains("ownerReferences")) return;
   for (Json& owner : metadata["ownerReferences"])
@@ -153,7 +154,7 @@ bool has_ended(const Json& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
-// It becomes the name of a file.
+// The uid becomes the name of a file.
 bool could_be_uid(std::string_view uid) {
   constexpr std::size_t kLongest = 128;
   return !uid.empty() && uid.size() <= kLongest &&
@@ -164,7 +165,7 @@ bool could_be_uid(std::string_view uid) {
 std::string as_file(Json& pod) {
   trim_volumes(pod["spec"]);
   trim_owners(pod["metadata"]);
-  pod["apiVersion"] = "v1";  // the items of a list need not say it
+  pod["apiVersion"] = "v1";  // the items of a list may omit it
   pod["kind"] = "Pod";
   return pod.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -18,17 +18,17 @@ struct Flag {
   std::vector<std::string> names;  // "--sort", "-s"
   std::string what;
   bool takes_value = false;
-  std::vector<std::string> words{};  // the values there are; none: any, such as a file
+  std::vector<std::string> words{};  // the allowed values; empty: any, such as a file
 };
 
 struct Known {
   std::string name;
   std::string what;
-  std::vector<Flag> flags;           // and those of what is below it
-  std::vector<std::string> below{};  // "repack" of cpus
+  std::vector<Flag> flags;           // including those of its subcommands
+  std::vector<std::string> below{};  // its subcommands, such as "repack" of cpus
 };
 
-// IsMember says its values in the type's name: "TEXT:{name,over}".
+// CLI::IsMember puts its values into the type's name: "TEXT:{name,over}".
 std::vector<std::string> words_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::size_t open = type.find('{'), close = type.find('}');
@@ -63,7 +63,7 @@ Known known(const CLI::App& command) {
   return all;
 }
 
-// Those --help shows.
+// The commands that --help shows.
 std::vector<Known> commands_of(const CLI::App& app) {
   std::vector<Known> commands;
   for (const CLI::App* command : app.get_subcommands({}))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl completion: what a shell completes, made from the command line's own description.
+// headroomctl completion: makes shell completions from the description of the command line.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -12,7 +12,7 @@ std::string bash_completion(const CLI::App& app);
 std::string zsh_completion(const CLI::App& app);
 std::string fish_completion(const CLI::App& app);
 
-// Hidden: make install calls it. `app` outlives the command.
+// Hidden in --help: make install calls it. `app` must outlive the command.
 void add_completion(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl config: the configuration in force, and where each value came from.
+// headroomctl config: the configuration in force, and the source of each value.
 #pragma once
 
 #include "config/setting.h"
@@ -11,7 +11,7 @@
 
 namespace headroom::ctl {
 
-// headroomd's answer, read back.
+// Parses headroomd's answer.
 Result<config::ConfigSettings> parse_settings(std::string_view answer);
 
 void add_config(CLI::App& app, CliCommand& chosen);

@@ -81,7 +81,7 @@ Json json_of(const Started& run) {
 int list(bool json) {
   const auto units = observe::list_systemd_units(kRunUnitPattern);
   if (!units) return print_error(units.error());
-  // Where it is wrong, the rest of it may still be right.
+  // Errors in the configuration are ignored: podsCgroup may still be correct.
   const observe::PodCgroupParser layout(config::read({}).config.pods_cgroup);
   const std::string text =
       json ? runs_json(*units, layout) + "\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl list: the pods that run has started and that are still there.
+// headroomctl list: the pods that headroomctl run started and that still exist.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -13,7 +13,7 @@
 
 namespace headroom::ctl {
 
-// For people, as of `now`.
+// As a table. `now` is the current time, for ages.
 std::string render_runs(const std::vector<observe::UnitState>& units,
                         const observe::PodCgroupParser& layout, std::time_t now,
                         const Screen& screen);

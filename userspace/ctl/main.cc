@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl: the hand tool. Exit status: 0 done or yes, 1 it could not be done or no, 2 asked
-// wrongly, 3 (where 1 is no) headroomd does not answer.
+// headroomctl: the command-line tool. Exit status: 0 done or yes, 1 failed or no, 2 usage error,
+// 3 headroomd does not answer (for commands in which 1 means no).
 #include "ctl/admit/admit_command.h"
 #include "ctl/admit/place_command.h"
 #include "ctl/check/check_command.h"
@@ -31,7 +31,7 @@ namespace {
 
 using namespace headroom::ctl;
 
-// A command, and what --help shows of its use.
+// A command, and its examples in --help.
 struct Entry {
   void (*add)(CLI::App&, CliCommand&);
   const char* examples;

@@ -39,7 +39,7 @@ std::int64_t stalled(const PodStatus& pod) {
   return ns;
 }
 
-// What the order goes by, the most first but of priorities; absent is last.
+// The sort key: highest first, except priorities, which are negated. Absent keys are last.
 std::optional<std::int64_t> sort_key(const PodStatus& pod, PodOrder order) {
   switch (order) {
     case PodOrder::kName:
@@ -60,7 +60,7 @@ std::optional<std::int64_t> sort_key(const PodStatus& pod, PodOrder order) {
   return std::nullopt;
 }
 
-// Of equals by name. Nothing known is less than any number.
+// Equal keys are sorted by name. An absent key is less than any number.
 Pods sorted(const Status& status, PodOrder order) {
   Pods pods;
   for (const PodStatus& pod : status.pods)
@@ -100,7 +100,7 @@ Row row_of(const PodStatus& pod) {
           {stalls_of(pod)}};
 }
 
-// headroomd's own words for each, in the order asked for.
+// headroomd's JSON of each pod, sorted.
 std::string pods_json(const Json& document, const Status& status, PodOrder order) {
   std::map<std::string, const Json*> by_uid;
   for (const Json& pod : document.at("pods"))

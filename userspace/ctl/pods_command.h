@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl pods: every pod on a line, in the order asked for.
+// headroomctl pods: every pod on one line, sorted.
 #pragma once
 
 #include "ctl/common/cli_command.h"

@@ -29,7 +29,7 @@ struct RecordOptions {
   bool json = false;
 };
 
-// How far it is, on one line of the terminal that is written over; nothing where there is none.
+// Shows the progress on one line of the terminal, which it overwrites; nothing without a terminal.
 class Progress {
  public:
   explicit Progress(std::chrono::seconds length) : length_(length) {}
@@ -65,7 +65,7 @@ Result<Fd> open_output(const std::string& file) {
   return out;
 }
 
-// Until headroomd closes its end.
+// Copies until headroomd closes its end of the pipe. Returns the number of bytes.
 Result<std::size_t> copy(const Fd& from, const Fd& to, Progress& progress) {
   std::array<char, 65536> buffer;
   std::size_t total = 0;
@@ -106,8 +106,8 @@ int run_record(const RecordOptions& options) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(*length);
   if (const auto answer = start_recording(to.get(), seconds); !answer)
     return print_error(answer.error());
-  to.reset();  // headroomd has its own
-  // Now that there will be a recording: one refused must not cost the file of a former.
+  to.reset();  // headroomd has its own descriptor
+  // Opened only now: a refused recording must not truncate the file of an earlier one.
   const auto out = open_output(options.file);
   if (!out) return print_error(out.error());
   const auto size = [&] {

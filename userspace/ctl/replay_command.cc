@@ -34,8 +34,8 @@ Result<std::string> read_whole(const std::string& name) {
   return bytes;
 }
 
-// The configuration's policy on the recorded machine: its speed, its filesystems, and the taints
-// its operator had set.
+// The configuration's policy on the recorded machine: speed, filesystems and the operator's taints
+// are those of the recording.
 recording::PolicyOverride policy_override(const config::Config& config) {
   return [config](const Policy& recorded, ImageStorage images) {
     Policy policy = config.policy;
@@ -68,7 +68,7 @@ int run_replay(const ReplayOptions& options) {
   const auto replayed = recording::replay(*tape, other);
   if (!replayed) return print_usage_error(Error{options.file + ": " + replayed.error().what});
   print(*replayed, tape->header().wall_offset, options.json);
-  // A recording that ended before its time lacks nothing of what it has.
+  // A recording that was cut short may still be the same: only turns lost in between count.
   const bool same =
       options.expect_same ? replayed->identical() && replayed->lost == 0 : replayed->same_acts();
   return same ? kSame : kDifferent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl replay: the judge asked again, over a recording.
+// headroomctl replay: runs the judge again over a recording.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -11,7 +11,7 @@
 
 namespace headroom::ctl {
 
-// The exit status, as of diff(1).
+// Exit statuses, as of diff(1).
 inline constexpr int kSame = 0;
 inline constexpr int kDifferent = 1;
 

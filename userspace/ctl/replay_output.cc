@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replay came to, as a table and as JSON.
+// The result of a replay, as a table and as JSON.
 #include "ctl/replay_command.h"
 #include "report/eviction/audit_line.h"
 #include "report/eviction/messages.h"
@@ -33,7 +33,7 @@ bool contains_act(const std::vector<Decision>& all, const Decision& one) {
                      [&](const Decision& each) { return same_act(each, one); });
 }
 
-// When the other side did the same to the same pod, if it ever did: the first time.
+// When the other side took the same action on the same pod for the first time; absent if never.
 std::optional<Instant> first_time_on_other_side(const Replayed& replayed, const Decision& decision,
                                                 std::vector<Decision> ReplayedTurn::*side) {
   for (const ReplayedTurn& answer : replayed.answers)

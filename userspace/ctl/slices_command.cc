@@ -48,7 +48,7 @@ std::string tasks_text(const Json& amount) {
   return amount.is_number() ? std::to_string(amount.get<std::int64_t>()) : "-";
 }
 
-// As the knob's file has it, but amounts of memory as people say them.
+// The value as in the cgroup file, but bytes with a unit.
 std::string value_of(std::string_view knob, const Json& value) {
   if (!value.is_string()) return "-";
   const auto text = value.get<std::string>();
@@ -90,7 +90,7 @@ Row slice_row(const Json& slice) {
       {tasks_text(use.at("tasks"))}, {tasks_text(of("tasks"))},       state_of(slice)};
 }
 
-// Huge pages are wanted bounded everywhere, and most nodes have not even the controller.
+// Limits of huge pages are desired on every node, but most nodes do not have the controller.
 bool is_absent(const Json& knob) {
   return text_of(knob, "knob").starts_with("hugetlb.") && knob.at("actual").is_null();
 }

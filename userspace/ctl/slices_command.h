@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl slices: the slices of the node, what they should be and what they are.
+// headroomctl slices: the slices of the node, with their desired and current values.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -12,12 +12,12 @@
 
 namespace headroom::ctl {
 
-// Of the status document.
+// The slices in the status document, as tables.
 Result<std::string> render_slices(std::string_view status, const Screen& screen);
-// That part of it alone.
+// The slices in the status document, as JSON.
 Result<std::string> slices_text(std::string_view status);
 
-// Exit status 0: all slices are as configured, or mode off; 1: some are not; 3: no answer.
+// Exit status 0: all slices are as configured, or the mode is off; 1: some are not; 3: no answer.
 void add_slices(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

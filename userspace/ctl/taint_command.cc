@@ -27,7 +27,7 @@ std::string printable_field(const Json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
-// The two lists of a status document; what it does not have is empty.
+// The two lists of a status document; `evicting` is empty if the document has none.
 struct Lists {
   Json taints = Json::array();
   Json evicting = Json::array();

@@ -17,7 +17,7 @@ Result<std::string> render_taints(std::string_view status, const Screen& screen)
 // The same as JSON: {"taints", "leaving"}.
 Result<std::string> taints_json(std::string_view status);
 
-// 0: done; 1: refused; 2: an edit is no edit; 3: no answer.
+// Exit status 0: done; 1: refused; 2: an edit cannot be parsed; 3: no answer.
 void add_taint(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

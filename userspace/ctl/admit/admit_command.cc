@@ -30,7 +30,7 @@ std::string name_of(const Json& pod) {
   return printable_field(pod, "namespace") + "/" + printable_field(pod, "name");
 }
 
-// Messages of the kubelet's end in a blank.
+// The kubelet's messages end with a space.
 std::string trimmed(std::string text) {
   while (text.ends_with(' '))
     text.pop_back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl admit: would these pods be admitted now?
+// headroomctl admit: reports whether pods would be admitted now.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -16,10 +16,10 @@ struct RenderedAdmission {
   std::string text;
   bool all_admitted = false;
 };
-// The daemon's answer, for people.
+// The daemon's answer as text.
 Result<RenderedAdmission> render_admission(std::string_view answer, const Screen& screen);
 
-// 0: all would be admitted; 1: not all; 2: the manifest is wrong; 3: no answer.
+// Exit status 0: all would be admitted; 1: not all; 2: invalid manifest; 3: no answer.
 void add_admit(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -43,7 +43,7 @@ Row score_row(const NodeState& node, const Scores& scores, bool chosen) {
           {std::to_string(scores.node_affinity)}};
 }
 
-// Best first, as they would be tried.
+// Indices of the feasible nodes, best first.
 std::vector<std::size_t> by_total(std::span<const NodeState> nodes, const PlacementResult& places) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < nodes.size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl place: on which node a pod belongs, from files alone.
+// headroomctl place: chooses a node for a pod, from files only.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -16,7 +16,7 @@ std::string render_places(const Pod& pod, std::span<const NodeState> nodes,
 std::string places_json(const Pod& pod, std::span<const NodeState> nodes,
                         const PlacementResult& places);
 
-// 0: a node was chosen; 1: none will do; 2: a file is wrong.
+// Exit status 0: a node was chosen; 1: no node is suitable; 2: a file is invalid.
 void add_place(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

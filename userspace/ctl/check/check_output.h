@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// View of a check: its findings as a table with what to do below it, or as JSON. Pure strings.
+// Prints the findings of a check: as a table with advice below it, or as JSON. Pure: only strings
+// are made.
 #pragma once
 
 #include "ctl/check/findings.h"

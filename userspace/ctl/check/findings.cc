@@ -28,7 +28,7 @@ Finding check_cgroup_v2(const HostFacts& facts) {
   return {"cgroup v2", State::kOk, "unified, at " + root.mount.string(), "", ""};
 }
 
-// What is missing of memory, cpu and pids is in the refusal above.
+// check_cgroup_v2() reports missing controllers memory, cpu and pids.
 Finding check_controllers(const HostFacts& facts) {
   std::string lacking, cost;
   for (const auto& [controller, serves] :
@@ -130,7 +130,7 @@ std::string kfunc_names(std::uint32_t kfuncs) {
   return names;
 }
 
-// None is essential: each release has its own, and the sweep what it needs on each.
+// None is essential: each kernel release has other kfuncs, and the sweep adapts to them.
 Finding check_kfuncs(const HostFacts& facts) {
   if (!facts.kfuncs) return unknown_finding("kfuncs", facts.kfuncs.error());
   const std::string names = kfunc_names(*facts.kfuncs);
@@ -184,7 +184,8 @@ Finding check_daemon(const HostFacts& facts) {
           "systemctl enable --now headroomd"};
 }
 
-// Each armed pod holds four descriptors, each known cgroup one.
+// headroomd keeps four descriptors open for each pod whose kill files it holds, and one for each
+// known cgroup.
 Finding check_descriptors(const HostFacts& facts) {
   const auto* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
   const std::uint64_t most = daemon ? daemon->descriptors : facts.descriptors;
@@ -238,7 +239,7 @@ Finding check_conflicting_daemons(const HostFacts& facts) {
           "two that act on one shortage kill twice, each by rules of its own", remedy};
 }
 
-// Slices and CPU sets, which a kubelet keeps as well.
+// Slices and CPU sets are also written by a kubelet.
 Finding check_limit_writers(const HostFacts& facts) {
   constexpr std::string_view kSubject = "other programs that set limits";
   if (!facts.conflicting_daemons)
@@ -264,8 +265,8 @@ Finding check_kubelet_source(const KubeletSource& kubelet) {
   return {kSubject, State::kOk, fmt::format("{} from {}", kubelet.pods, kubelet.url), "", ""};
 }
 
-// With swap the kernel swaps before memory.available falls low: pods thrash, and no threshold of
-// memory is crossed.
+// With swap, the kernel swaps before memory.available becomes low: pods thrash, and no memory
+// threshold is crossed.
 Finding check_swap(const HostFacts& facts) {
   if (!facts.swap) return {"swap", State::kOk, "off", "", ""};
   if (facts.swap_threshold) return {"swap", State::kOk, "on, with a threshold", "", ""};
@@ -274,7 +275,7 @@ Finding check_swap(const HostFacts& facts) {
           "set swap.available in evictionHard, such as 10%, or headroom.pressure.memory"};
 }
 
-// A kubelet writes oom_score_adj when it starts a container, and never again.
+// A kubelet writes oom_score_adj only when it starts a container.
 Finding check_oom_score_mirroring(const HostFacts& facts) {
   constexpr std::string_view kSubject = "oom_score_adj";
   if (!facts.mirrors_scores) return {kSubject, State::kOk, "left alone", "", ""};

@@ -13,9 +13,9 @@ namespace headroom::ctl::check {
 
 enum class State : std::uint8_t {
   kOk,
-  kLimited,  // headroom works, with less
-  kMissing,  // essential: it does not
-  kUnknown,  // we could not look
+  kLimited,  // headroom works with fewer functions
+  kMissing,  // essential: headroom does not work
+  kUnknown,  // it could not be checked
 };
 std::string_view name(State state);
 
@@ -23,14 +23,14 @@ struct Finding {
   std::string_view subject;
   State state = State::kOk;
   std::string found;
-  // Of what is not ok:
+  // Empty if the state is kOk:
   std::string cost;
   std::string remedy;
 };
 
 std::vector<Finding> findings(const HostFacts& facts);
 
-// Nothing essential is missing.
+// Whether nothing essential is missing.
 bool works(const std::vector<Finding>& findings);
 
 }  // namespace headroom::ctl::check

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostFacts: what `headroomctl check` read of this host. A part that could not be read holds the
+// HostFacts: what `headroomctl check` read from this host. A part that could not be read has the
 // error.
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace headroom::ctl::check {
 
-// The pass over all cgroups, as the daemon would choose its sources.
+// One sweep over all cgroups, with the sources that the daemon would choose.
 struct SweepFacts {
-  bool bpf = false;  // the sweep is at work
+  bool bpf = false;  // the BPF sweep works
   std::array<std::string_view, HR_GROUPS> sources{};
   std::vector<std::string> source_notes;
   std::size_t cgroups = 0;
 };
 
-// What observes through hooks. The error says why it does not.
+// A BPF program that uses hooks. The error says why it was not loaded.
 struct ProgramFacts {
   std::string name;
   Result<> loaded;
@@ -43,7 +43,7 @@ struct DaemonFacts {
 // What headroom-kube gets from the kubelet, if the configuration has one.
 struct KubeletSource {
   std::string url;
-  bool loaded = false;  // headroom-kube has written down how it fares
+  bool loaded = false;  // headroom-kube has written its status file
   bool last_poll_ok = false;
   std::string error;
   std::size_t pods = 0;
@@ -62,18 +62,18 @@ struct HostFacts {
   Result<std::vector<ProgramFacts>> programs;
   std::string clock_source;  // "" if the kernel does not report it
   bool clock_synchronised = false;
-  std::uint64_t descriptors = 0;  // the most this process may open
+  std::uint64_t descriptors = 0;  // the most that this process may open
   Result<std::string> systemd;    // its version
   Result<std::optional<DaemonFacts>> daemon;
   Result<std::vector<std::string>>
-      conflicting_daemons;  // running programs that evict or kill as well
+      conflicting_daemons;  // other running programs that evict or kill
   std::string nodefs;
   Result<bool> project_quota;              // on nodefs
-  std::vector<std::string> configuration;  // complaints
+  std::vector<std::string> configuration;  // its errors
   std::optional<KubeletSource> kubelet;
-  std::vector<std::string> enforced;  // settings by which we write what a kubelet may write
-  bool swap = false;                  // some is on
-  bool swap_threshold = false;        // swap.available has one
+  std::vector<std::string> enforced;  // keys by which headroomd writes what a kubelet may write
+  bool swap = false;                  // swap is on
+  bool swap_threshold = false;        // swap.available has a threshold
   bool mirrors_scores = false;        // headroom.oomScoreAdj: mirror
 };
 

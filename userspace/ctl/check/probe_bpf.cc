@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BPF by trying: each program is loaded as the daemon loads it, and let go.
+// Probes BPF: each program is loaded as the daemon loads it, and unloaded again.
 #include "ctl/check/probe_host.h"
 #include "observe/best_source.h"
 #include "observe/bpf/kernel_facts.h"

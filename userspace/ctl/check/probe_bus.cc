@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system bus: systemd's version, and whether headroomd answers.
+// Probes the system bus: systemd's version, and whether headroomd answers.
 #include "ctl/check/probe_host.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/status_document.h"

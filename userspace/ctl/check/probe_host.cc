@@ -39,7 +39,7 @@ std::string kernel_release() {
   return ::uname(&names) == 0 ? names.release : "";
 }
 
-// The root has none; any child will do.
+// The root cgroup has no cgroup.kill, so any child is checked.
 Result<bool> has_cgroup_kill(const fs::path& mount) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(mount, error))
@@ -48,14 +48,15 @@ Result<bool> has_cgroup_kill(const fs::path& mount) {
                        : "there is no cgroup below the root to look at");
 }
 
-// With psi=0 the file is there and refuses to be opened.
+// With psi=0 the file exists but cannot be opened.
 bool has_pressure() {
   std::ifstream pressure("/proc/pressure/memory");
   std::string line;
   return static_cast<bool>(std::getline(pressure, line));
 }
 
-// Hidden addresses read as zero; where they are not, those of per-CPU variables alone may be.
+// Hidden addresses read as zero. If addresses are shown, only those of per-CPU variables may be
+// zero.
 Result<bool> shows_symbols() {
   std::ifstream symbols("/proc/kallsyms");
   std::string line;

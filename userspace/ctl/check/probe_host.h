@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at this host. Nothing is changed: BPF programs are loaded and let go again.
+// probe_host(): reads the facts of this host. Nothing is changed: BPF programs are loaded and
+// unloaded again.
 #pragma once
 
 #include "ctl/check/host_facts.h"
@@ -8,7 +9,7 @@ namespace headroom::ctl::check {
 
 HostFacts probe_host();
 
-// Its parts, by where they look.
+// The parts of probe_host(), by source.
 void probe_bpf(HostFacts& facts);
 void probe_processes(HostFacts& facts);
 void probe_bus(HostFacts& facts);

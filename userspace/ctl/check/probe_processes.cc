@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes: which other programs kill here, and the state of headroomd's own process.
+// Probes processes: which other programs kill here, and the state of headroomd's process.
 #include "ctl/check/probe_host.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By the names the kernel keeps, 15 letters of them.
+// Names as in /proc/PID/comm: at most 15 characters.
 constexpr std::array<std::string_view, 6> kConflictingDaemons{
     "systemd-oomd", "earlyoom", "oomd", "nohang", "kubelet", "k3s-server"};
 
@@ -24,7 +24,8 @@ std::string name_of(const fs::path& process) {
   return name;
 }
 
-// The number after a label at the start of a line, the last one where `last`.
+// The first number after a label at the start of a line, or the second one if `last`. UINT64_MAX
+// for "unlimited", 0 if the label is missing.
 std::uint64_t number_after(const fs::path& file, std::string_view label, bool last = false) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

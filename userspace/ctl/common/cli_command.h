@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: what is to be run. Each command adds itself to the command line, and chooses itself when
-// it is the one asked for.
+// CliCommand: the function that headroomctl runs. Each command adds itself to the command line, and
+// sets this function if it is the command that was given.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@ class App;
 
 namespace headroom::ctl {
 
-// Returns the exit status; says what failed on stderr.
+// Returns the exit status; prints errors to stderr.
 using CliCommand = std::function<int()>;
 
-// Where a command is listed by --help.
+// The groups of commands in --help.
 inline constexpr const char* kInspectGroup = "Looking";
 inline constexpr const char* kQueryGroup = "Asking";
 inline constexpr const char* kChangeGroup = "Changing";

@@ -52,7 +52,7 @@ CallError call_error_from(const BusError& error, const char* method, int code) {
 
 using Append = std::function<int(sd_bus_message*)>;
 
-// One call of a method that answers with one string.
+// Calls a method that returns one string.
 CallResult call_method(const char* method, const Append& append,
                        std::uint64_t timeout = kTimeoutUsec) {
   sd_bus* opened = nullptr;

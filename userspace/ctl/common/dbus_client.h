@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client: asking headroomd over the system bus.
+// D-Bus client: calls headroomd's methods over the system bus.
 #pragma once
 
 #include <headroom/result.h>
@@ -13,12 +13,12 @@
 
 namespace headroom::ctl {
 
-// Why there is no answer, with what the operator should check.
+// Why a call failed, with what the operator should check.
 struct CallError {
   enum class Kind : std::uint8_t {
     kUnreachable,  // no bus, no daemon, or no answer from it
-    kRefused,      // the daemon says no to what was asked, one line each
-    kForbidden,    // this user may not ask that
+    kRefused,      // the daemon refused the request; one line for each reason
+    kForbidden,    // this user may not call the method
   };
   Kind kind = Kind::kUnreachable;
   std::string what;
@@ -37,13 +37,13 @@ CallResult check_admission(const std::string& manifest);
 // The owner of each CPU, as JSON.
 CallResult fetch_cpus();
 
-// Repacks exclusive CPUs, or says what that would move, as JSON.
+// Repacks exclusive CPUs. Returns the moves, or with `dry_run` those it would make, as JSON.
 CallResult repack_cpus(bool dry_run);
 
-// Edits the node's taints; those in force then, as JSON.
+// Edits the node's taints. Returns the resulting taints as JSON.
 CallResult edit_taints(const std::vector<std::string>& edits, bool overwrite);
 
-// Has headroomd write a recording into a pipe for so long, and close it then.
+// Makes headroomd write a recording into a pipe for `length`, and then close the pipe.
 CallResult start_recording(int pipe, std::chrono::seconds length);
 
 }  // namespace headroom::ctl

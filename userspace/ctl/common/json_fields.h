@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a record as headroomd wrote it: what another version does not write reads as null, and
-// null is "-".
+// Access to the fields of a JSON record of headroomd. A field that another version does not write
+// reads as null, and null is printed as "-".
 #pragma once
 
 #include "ctl/common/text_table.h"

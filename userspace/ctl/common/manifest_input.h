@@ -18,7 +18,7 @@ struct ManifestInput {
   std::vector<Pod> pods;  // at least one
 };
 
-// Or every complaint at once.
+// Reads and parses the file; the error has all diagnostics at once.
 tl::expected<ManifestInput, config::Diagnostics> read_manifest(const std::string& file);
 
 }  // namespace headroom::ctl

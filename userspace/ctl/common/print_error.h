@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How headroomctl fails: one line on stderr and an exit status.
+// print_error(): prints an error to stderr and returns the exit status for it.
 #pragma once
 
 #include "config/yaml/complaint.h"
@@ -15,20 +15,20 @@ namespace headroom::ctl {
 
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
-inline constexpr int kUnreachable = 3;  // where 1 is the answer "no"
+inline constexpr int kUnreachable = 3;  // for commands in which 1 means "no"
 
 inline int print_error(const Error& error) {
   std::fprintf(stderr, "headroomctl: %s\n", error.what.c_str());
   return kFailed;
 }
 
-// Asked for what cannot be: the answer to a wrong command line.
+// For a wrong command line.
 inline int print_usage_error(const Error& error) {
   print_error(error);
   return kUsage;
 }
 
-// Each line under our name.
+// Every line has the prefix "headroomctl: ".
 inline int print_error(const CallError& call_error) {
   std::string_view rest = call_error.what;
   while (!rest.empty()) {
@@ -39,7 +39,7 @@ inline int print_error(const CallError& call_error) {
   return call_error.kind == CallError::Kind::kUnreachable ? kUnreachable : kFailed;
 }
 
-// As compilers do, so that editors find the place.
+// In the format of compilers (file:line: text), so that editors find the place.
 inline int print_error(const config::Diagnostics& diagnostics) {
   for (const config::Diagnostic& diagnostic : diagnostics)
     std::fprintf(stderr, "%s\n", to_string(diagnostic).c_str());

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The field, or null where there is none: documents of other versions have more or fewer.
+// The field, or null if it is missing: documents of other versions have more or fewer fields.
 const Json& at(const Json& object, const char* key) {
   static const Json kNull;
   if (!object.is_object()) return kNull;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model: headroomd's status document, parsed. What the document does not say, or says is not
-// known, is absent.
+// Status: headroomd's status document, parsed. A field that is missing or null in the document is
+// absent.
 #pragma once
 
 #include <headroom/result.h>
@@ -35,7 +35,7 @@ struct ThresholdStatus {
 struct WaitStatus {
   std::int64_t ns = 0;
   std::int64_t count = 0;
-  std::optional<std::int64_t> p99_ns;  // that long or shorter were 99 of 100
+  std::optional<std::int64_t> p99_ns;  // 99th percentile of one wait
 };
 using StallsByCause = std::map<std::string, WaitStatus>;  // by cause
 
@@ -54,7 +54,7 @@ struct PodStatus {
   std::string state;
   std::optional<std::int64_t> working_set;
   std::optional<std::int64_t> request;
-  std::optional<std::int64_t> limit;  // absent: none, or not known
+  std::optional<std::int64_t> limit;  // absent: no limit, or unknown
   std::optional<std::int64_t> over;
   std::optional<std::int64_t> disk;
   // Totals, in nanoseconds.

@@ -44,7 +44,8 @@ std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
   return widths;
 }
 
-// Appends a cell as far as the line has room; `used` counts what is seen, not the colour codes.
+// Appends the part of a cell that fits into the line. `used` counts visible characters, without
+// colour codes.
 void append(std::string& line, std::size_t& used, std::string_view text, Colour colour,
             const Screen& screen) {
   if (screen.columns != 0) text = text.substr(0, screen.columns - std::min(screen.columns, used));

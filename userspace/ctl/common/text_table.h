@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns, colours and amounts for a terminal. Pure strings.
+// Text tables, colours and amounts for a terminal. Pure: only strings are made.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,27 @@ struct Cell {
 using Row = std::vector<Cell>;
 
 struct Screen {
-  std::size_t columns = 0;  // 0: as wide as need be
-  std::size_t rows = 0;     // 0: as many as need be
+  std::size_t columns = 0;  // 0: unlimited
+  std::size_t rows = 0;     // 0: unlimited
   bool colour = false;
 };
 
-// stdout's: its size and, on a tty without NO_COLOR, colours.
+// The screen of stdout: on a terminal its size, and colours unless NO_COLOR is set.
 Screen screen_of_stdout();
 
-// Column widths from the rows themselves; the first `left` columns lean left, the others right.
-// Lines are cut at the screen's width.
+// Columns are as wide as their widest cell. The first `left` columns are aligned left, the others
+// right. Lines are cut at the screen's width.
 std::string table(const std::vector<Row>& rows, std::size_t left, const Screen& screen);
 
 std::string colourise(std::string_view text, Colour colour, const Screen& screen);
 
-// Without control characters: a pod's name must not drive the terminal.
+// Replaces control characters: a pod's name must not control the terminal.
 std::string printable(std::string_view text);
 
-// "-" where not known.
+// These return "-" if the value is absent.
 std::string amount(std::string_view signal, std::optional<std::int64_t> value);
 std::string bytes(std::optional<std::int64_t> value);
-// What a pod uses or requests of what it is ranked by.
+// A pod's usage or request of the resource by which the signal ranks pods.
 std::string used(std::string_view signal, std::optional<std::int64_t> value);
 std::string seconds(std::optional<double> value);
 

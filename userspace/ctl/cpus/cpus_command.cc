@@ -38,7 +38,7 @@ std::string pod_of(const Json& container) {
                        : space + "/" + printable_field(container, "pod");
 }
 
-// Where a core is; cores in this order.
+// The position of a core; cores are sorted by it.
 struct CorePlace {
   std::int64_t socket, numa, uncore, core;
   auto operator<=>(const CorePlace&) const = default;
@@ -80,7 +80,7 @@ class CpuTable {
     return {"left alone", Colour::kDim};
   }
 
-  // One row for the threads of a core that are in the same hands.
+  // One row for the threads of a core that have the same owner.
   void add_core(const CorePlace& place, const std::vector<Cpu>& cpus,
                 std::vector<Row>& rows) const {
     std::vector<std::pair<Cell, CpuSet>> cpus_by_owner;
@@ -112,7 +112,7 @@ std::string cpu_list_text(const CpuSet& cpus) {
   return cpus.empty() ? "-" : cpus.format();
 }
 
-// Why it was refused, or what its partition is where that is not the usual.
+// The reason of a refusal, or the partition type if it is not "member".
 Cell remark(const Json& container) {
   if (std::string refused = printable_field(container, "refused"); !refused.empty())
     return {std::move(refused), Colour::kRed};
@@ -217,7 +217,7 @@ void add_cpus(CLI::App& app, CliCommand& chosen) {
   cpus->group(kInspectGroup);
   cpus->add_flag("--json", *json, "headroomd's answer as it is");
   add_cpus_repack(*cpus, chosen);
-  // A subcommand's callback comes before this one.
+  // A subcommand's callback runs before this one.
   cpus->callback([&chosen, cpus, json] {
     if (cpus->get_subcommands().empty()) chosen = [json] { return run_cpus(*json); };
   });

@@ -14,7 +14,8 @@ namespace headroom::ctl {
 
 void add_cpus(CLI::App& app, CliCommand& chosen);
 
-// headroomd's answer as a map, and the containers that have, or want, CPUs of their own.
+// headroomd's answer as a table of CPUs, and a table of the containers that have or request
+// exclusive CPUs.
 Result<std::string> render_cpus(std::string_view answer, const Screen& screen);
 
 }  // namespace headroom::ctl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `headroomctl cpus repack`: what came to lie in pieces as pods came and went is put together.
+// `headroomctl cpus repack`: moves exclusive CPUs together that became fragmented as pods came and
+// went.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -12,10 +13,10 @@
 
 namespace headroom::ctl {
 
-// Below `cpus`.
+// Adds the subcommand to `cpus`.
 void add_cpus_repack(CLI::App& cpus, CliCommand& chosen);
 
-// headroomd's answer: which containers move, and what is gained.
+// headroomd's answer as text: which containers move, and the gain.
 Result<std::string> render_repacking(std::string_view answer, const Screen& screen);
 
 }  // namespace headroom::ctl

@@ -24,7 +24,7 @@ Result<std::string> file_of_daemon() {
 
 bool exists(const std::string& file) {
   std::error_code code;
-  return std::filesystem::exists(file, code) || code;  // hidden from us is not absent
+  return std::filesystem::exists(file, code) || code;  // after an error it may exist
 }
 
 }  // namespace

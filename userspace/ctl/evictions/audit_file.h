@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AuditFile: where the audit log is, and its last lines.
+// read_audit(): finds the audit log and reads its last lines.
 #pragma once
 
 #include <headroom/result.h>
@@ -16,11 +16,11 @@ struct AuditLines {
   std::deque<std::string> lines;  // oldest first
 };
 
-// `file` empty: headroomd is asked where it is. `last` 0: all. A log that headroomd has not made
-// yet is empty: it makes it at the first eviction.
+// If `file` is empty, headroomd is asked for the path. `last` 0 means all lines. If headroomd's log
+// does not exist there are no lines: headroomd creates it at the first eviction.
 Result<AuditLines> read_audit(const std::string& file, std::size_t last);
 
-// The last lines of a log; a last line without its end is still being written and left out.
+// The last lines of a log. A last line without a newline is still being written and is omitted.
 std::deque<std::string> last_lines(std::istream& log, std::size_t last);
 
 }  // namespace headroom::ctl

@@ -17,7 +17,7 @@ namespace headroom::ctl {
 namespace {
 
 struct EvictionsOptions {
-  std::string file;       // empty: ask headroomd which
+  std::string file;       // empty: ask headroomd
   std::size_t last = 20;  // 0: all
   bool json = false;
 };
@@ -39,14 +39,15 @@ bool frees_memory(const std::string& signal) {
   return known && condition_of(*known) == Condition::kMemoryPressure;
 }
 
-// What the pod used of what was short: bytes, inodes or tasks. Older records know memory alone.
+// The pod's usage of the resource that was short: bytes, inodes or tasks. Older records have only
+// the working set.
 std::string usage_of(const Json& record, const std::string& signal) {
   const Json& usage = at(record, {"usage"});
   if (usage.is_null()) return bytes(integer(at(record, {"working_set"})));
   return used(signal, integer(usage));
 }
 
-// What came back is measured of memory.
+// Returned resources are measured for memory only.
 std::string returned(const Json& record, const std::string& signal) {
   return frees_memory(signal) || signal == "taint" ? bytes(integer(at(record, {"memory_returned"})))
                                                    : "-";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl evictions: the audit log, read back.
+// headroomctl evictions: prints the audit log as a table.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -11,7 +11,7 @@
 
 namespace headroom::ctl {
 
-// One row for each line; `unreadable` counts those that are no record.
+// One row for each line. `unreadable` is increased for each line that is not a record.
 std::string render_evictions(const std::deque<std::string>& lines, const Screen& screen,
                              std::size_t& unreadable);
 

@@ -79,7 +79,8 @@ std::vector<std::string> why_lines(const Json& record) {
   return threshold_lines(record);
 }
 
-// --- how much of it, and what was tried before ---------------------------------------------------
+// --- the part that was killed, and the steps before the eviction
+// -----------------------------------
 
 std::vector<std::string> part_lines(const Json& record) {
   const Json& part = at(record, {"part"});
@@ -113,9 +114,9 @@ std::vector<std::string> ladder_lines(const Json& record) {
   return {fmt::format("In the minute before: {}.", fmt::join(steps, ", "))};
 }
 
-// --- how fresh ---------------------------------------------------------------------------------
+// --- the age of the inputs ---------------------------------------------------------------------
 
-// The oldest usage that a pod was ranked by.
+// The age, in milliseconds, of the oldest usage by which a pod was ranked.
 std::optional<double> oldest_usage(const Json& record) {
   std::optional<double> oldest;
   const Json& ranking = at(record, {"ranking"});
@@ -138,13 +139,13 @@ std::vector<std::string> input_age_lines(const Json& record) {
   return {line + "."};
 }
 
-// --- what was expected, and what came ----------------------------------------------------------
+// --- predicted and returned memory -------------------------------------------------------------
 
 std::vector<std::string> memory_lines(const Json& record) {
   const Json& predicted = at(record, {"predicted"});
   if (!predicted.is_object()) return {};
   const Json& release = at(predicted, {"release"});
-  // Of the other signals it counts tasks, inodes or other bytes.
+  // For the other signals, `release` counts tasks, inodes or bytes of storage.
   const std::string signal = text(at(record, {"signal"}));
   const bool memory_signal = signal == name(Signal::kMemoryAvailable) ||
                              signal == name(Signal::kAllocatableMemoryAvailable) ||
@@ -187,7 +188,7 @@ struct Step {
   const char* to;
   const char* says;
 };
-// Instants of the record, each beside the one before it that is known.
+// Pairs of instants in the record; a pair is printed if both are known.
 constexpr Step kSteps[] = {
     {"last_clear", "first_crossed", "the threshold is crossed, somewhere in between"},
     {"first_crossed", "sampled", "it stays crossed until its grace is over"},
@@ -203,7 +204,7 @@ std::optional<std::int64_t> instant(const Json& record, const char* name) {
   return integer(at(record, {"instants_ns", name}));
 }
 
-// A kill after a SIGTERM is described by its two steps.
+// A kill after a SIGTERM is already described by the steps decided → terminated → killed.
 bool covered_by_other_steps(const Json& record, const Step& step) {
   const std::string_view from = step.from, to = step.to;
   if (from == "decided" && to == "killed") return instant(record, "terminated").has_value();
@@ -216,7 +217,7 @@ std::vector<std::string> step_lines(const Json& record) {
   for (const Step& step : kSteps) {
     const auto from = instant(record, step.from), to = instant(record, step.to);
     if (!from || !to || covered_by_other_steps(record, step)) continue;
-    // A sample may be older than the turn that first saw it below: then nothing was waited for.
+    // The sample may be older than the turn that first saw the signal below: there was no wait.
     if (*from >= *to && std::string_view(step.from) == "first_crossed") continue;
     lines.push_back(
         fmt::format("{:>7}  {}", seconds(static_cast<double>(*to - *from) / 1e9), step.says));
@@ -224,7 +225,7 @@ std::vector<std::string> step_lines(const Json& record) {
   return lines;
 }
 
-// --- put together ------------------------------------------------------------------------------
+// --- the page ----------------------------------------------------------------------------------
 
 void section(std::string& page, std::string_view title, const std::vector<std::string>& lines,
              const Screen& screen) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explain: an eviction's record in plain words. Pure strings.
+// explain(): describes the record of an eviction in plain English. Pure: only strings are made.
 #pragma once
 
 #include "ctl/common/text_table.h"
@@ -10,7 +10,7 @@
 
 namespace headroom::ctl {
 
-// `minute`: the document of its last minute; null: there is none.
+// `flight_recording`: the document of the minute before the eviction; null if there is none.
 std::string explain(const nlohmann::json& record, const nlohmann::json& flight_recording,
                     const Screen& screen);
 

@@ -15,9 +15,9 @@ namespace {
 
 using Values = std::vector<std::optional<std::int64_t>>;
 
-// A line of the terminal takes so many marks.
+// Marks on one line.
 constexpr std::size_t kMarks = 60;
-// So many seconds before the end, in the table of pods.
+// Columns of the table of pods: seconds before the end.
 constexpr std::array<int, 4> kColumns{60, 30, 10, 0};
 
 const Json& list(const Json& flight_recording, const char* key) {
@@ -64,7 +64,7 @@ struct PodMemory {
   std::string name;
 };
 
-// The row nearest to so long before the end, if there is one within two seconds of it.
+// The row nearest to this time before the end, if one is within two seconds of it; else null.
 const Json* row_at(const Json& rows, int seconds_ago) {
   const Json* nearest = nullptr;
   const auto off = [&](const Json& row) { return std::abs(ms_of(row) + seconds_ago * 1e3); };

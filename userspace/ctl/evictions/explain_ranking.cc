@@ -11,7 +11,7 @@
 namespace headroom::ctl {
 namespace {
 
-// Longer rankings are cut: pods ranked this far behind the chosen one are in the record (--json).
+// A longer ranking is cut; the record has all of it (--json).
 constexpr std::size_t kMaxRows = 20;
 
 const Json& candidates(const Json& record) {

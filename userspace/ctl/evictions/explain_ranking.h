@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranking of an eviction's record: the rule, the candidates, and why each was chosen or spared.
+// Describes the ranking in an eviction's record: the rule, the candidates, and why each was chosen
+// or not.
 #pragma once
 
 #include "ctl/common/text_table.h"
@@ -11,9 +12,9 @@
 
 namespace headroom::ctl {
 
-// The kubelet's rule for the signal. Empty: no pod was ranked.
+// The kubelet's rule for the signal. Empty if no pod was ranked.
 std::vector<std::string> rule_lines(const nlohmann::json& record);
-// First to be evicted first. "": no pod was ranked.
+// The candidates, first to be evicted first. "" if no pod was ranked.
 std::string ranking_table(const nlohmann::json& record, const Screen& screen);
 std::vector<std::string> not_chosen_lines(const nlohmann::json& record);
 

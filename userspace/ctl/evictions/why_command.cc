@@ -23,7 +23,7 @@ namespace {
 
 struct WhyOptions {
   EvictionQuery query;
-  std::string file;  // empty: ask headroomd which
+  std::string file;  // empty: ask headroomd
   bool json = false;
 };
 
@@ -42,7 +42,7 @@ std::vector<Json> matching(const std::deque<std::string>& lines, const std::stri
   return found;
 }
 
-// A name alone may be borne in several namespaces; then only a fuller one will do.
+// Pods of several namespaces may have the same name; the namespace is required then.
 std::set<std::string> pods_of(const std::vector<Json>& found) {
   std::set<std::string> pods;
   for (const Json& record : found)
@@ -72,7 +72,7 @@ Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
 
 namespace {
 
-// Null where there is none: it may be older than those that are kept.
+// Null if the recording is missing: only a limited number of recordings is kept.
 Json read_flight_recording(const Json& record, const std::filesystem::path& log) {
   const Json& name = at(record, {"minute"});
   if (!name.is_string()) return nullptr;
@@ -81,7 +81,7 @@ Json read_flight_recording(const Json& record, const std::filesystem::path& log)
   return flight_recording.is_object() ? flight_recording : Json();
 }
 
-// The record, and in it the minute instead of its file's name.
+// The record, in which the flight recording replaces its file's name.
 Json with_flight_recording(const FoundEviction& found) {
   Json record = found.record;
   if (found.flight_recording.is_object()) record["minute"] = found.flight_recording;

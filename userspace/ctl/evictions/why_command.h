@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl why: one eviction of the audit log, explained.
+// headroomctl why: explains one eviction of the audit log.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -14,19 +14,19 @@
 
 namespace headroom::ctl {
 
-// Which one is meant.
+// Selects an eviction.
 struct EvictionQuery {
   std::string pod;                // "namespace/name", name or uid; empty: any
-  std::size_t nth_from_last = 1;  // of them the so-manieth from the end
+  std::size_t nth_from_last = 1;  // 1: the last of the matching evictions
 };
 
 struct FoundEviction {
   nlohmann::json record;
-  nlohmann::json flight_recording{};  // the document of its last minute; null: none
-  std::size_t matches = 0;            // evictions that answer to the name, this one among them
+  nlohmann::json flight_recording{};  // the minute before it; null if there is none
+  std::size_t matches = 0;            // matching evictions, including this one
 };
 
-// The record asked for; an error says what there is instead.
+// Finds the record. An error says what the log has instead.
 Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
                                     const EvictionQuery& query);
 

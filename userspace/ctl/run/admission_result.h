@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdmissionResult: headroomd's answer about one pod, as far as starting it needs it.
+// AdmissionResult: the part of headroomd's answer about one pod that is needed to start it.
 #pragma once
 
 #include "ctl/run/preempt_pods.h"

@@ -15,7 +15,7 @@
 namespace headroom::ctl {
 namespace {
 
-// Read in a signal handler; 0: unused.
+// The signal handler reads this; 0: unused entry.
 std::array<std::atomic<pid_t>, kMaxChildren> running_children{};
 
 void forward_signal(int signal) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that headroomctl starts and waits for, passing the signals on that should end them.
+// Child processes that headroomctl starts and waits for. It forwards terminating signals to them.
 #pragma once
 
 #include <headroom/result.h>
@@ -11,15 +11,16 @@
 
 namespace headroom::ctl {
 
-// At most so many at once.
+// The most children at one time.
 inline constexpr std::size_t kMaxChildren = 64;
 
-// From here on SIGTERM and SIGHUP go to the children; ^C reaches them by itself.
+// From now on SIGTERM and SIGHUP are forwarded to the children. ^C reaches them by itself.
 void forward_signals();
 
 Result<pid_t> spawn(const std::vector<std::string>& arguments);
 
-// Of each its exit status, or 128 and the signal that ended it; the first that is not 0, else 0.
+// Waits for all children. Returns the first status that is not 0, else 0: an exit status, or 128
+// plus the signal that ended the child.
 int wait_for(const std::vector<pid_t>& children);
 
 }  // namespace headroom::ctl

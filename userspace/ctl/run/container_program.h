@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs: what the containers of a pod's manifest run, where there is no image to say it.
+// Program: the command that a container of a pod's manifest runs. There is no image, so the
+// manifest must have it.
 #pragma once
 
 #include "config/yaml/complaint.h"
@@ -15,7 +16,7 @@ namespace headroom::ctl {
 
 struct Program {
   enum class Role : std::uint8_t {
-    kInit,     // must end well before the next is started
+    kInit,     // must succeed before the next one is started
     kSidecar,  // an init container with restartPolicy: Always: runs beside all that come after it
     kMain,
   };
@@ -26,7 +27,7 @@ struct Program {
   std::string directory{};  // workingDir; "": the unit's
 };
 
-// In the order they are started. Complaints: everything that keeps them from being run here.
+// In the order in which they are started. The error has everything that prevents running them here.
 tl::expected<std::vector<Program>, config::Diagnostics> programs_of(const std::string& manifest,
                                                                     const std::string& file);
 

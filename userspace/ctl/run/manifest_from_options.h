@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a pod from command-line options: headroomctl run --request cpu=500m,memory=256Mi.
+// Makes the manifest of a pod from command-line options: headroomctl run --request cpu=500m.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct PodOptions {
   std::vector<std::string> command{};
 };
 
-// A v1 Pod in JSON. Errors: everything wrong with the options, at once; the values themselves are
-// checked by the manifest reader.
+// A v1 Pod in JSON. The error has all errors in the options at once; the manifest reader checks the
+// values.
 tl::expected<std::string, std::vector<std::string>> manifest_from_options(const PodOptions& options,
                                                                           const std::string& uid);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this node has of memory, swap and sizes of huge pages.
+// Reads this node's memory, swap and sizes of huge pages.
 #pragma once
 
 #include "judge/allocatable/pod_cgroup.h"
@@ -8,7 +8,7 @@
 
 namespace headroom::ctl {
 
-// `allocatable` as headroomd works it out; nothing of it: all there is.
+// `allocatable` is headroomd's value; 0 means the whole capacity.
 Result<NodeMemory> node_memory(Bytes allocatable);
 
 }  // namespace headroom::ctl

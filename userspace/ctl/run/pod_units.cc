@@ -11,7 +11,7 @@
 namespace headroom::ctl {
 namespace {
 
-// A pod of one container is known by its own name alone.
+// The unit of a single container is named after the pod only.
 std::string unit_of(const Pod& pod, const Container& container) {
   const bool single = pod.containers.size() == 1 && pod.init_containers.empty();
   return unit_name({.pod_namespace = pod.pod_namespace,
@@ -19,7 +19,7 @@ std::string unit_of(const Pod& pod, const Container& container) {
                     .container = single ? "" : container.name});
 }
 
-// If exclusive CPUs are assigned, a container that has some is not throttled on them.
+// If exclusive CPUs are enforced, a container that gets some has no CPU quota.
 Cpus cpus_of(int wanted, const config::Config& config) {
   const bool exclusive_cpus_enabled = config.cpus.mode == config::CpusConfig::Mode::kEnforce &&
                                       config.cpus.policy == config::CpusConfig::Policy::kStatic;

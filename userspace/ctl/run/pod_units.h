@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of a pod on this node, with their settings: its slice and a service for each container;
-// and its manifest.
+// PodUnits: the systemd units of a pod and their settings: its slice and a service for each
+// container; and the path of its manifest.
 #pragma once
 
 #include "config/config.h"
@@ -31,7 +31,7 @@ struct PodUnits {
   std::filesystem::path manifest;
 };
 
-// Errors: the pods' cgroup is none of systemd's.
+// Error if the pods' cgroup is not a systemd slice.
 Result<PodUnits> make_pod_units(const Pod& pod, const config::Config& config,
                                 const NodeMemory& node);
 

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// systemd kills a pod that outlasts its grace; this limit is for one that cannot die.
+// systemd kills a pod that exceeds its grace period; this limit is for one that cannot be killed.
 constexpr std::chrono::minutes kStopTimeout{5};
 constexpr std::chrono::milliseconds kPollPeriod{50};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stops the pods that make room for a critical one, each with its own grace (KUBELET.md 8,
-// Preempting), and waits for them.
+// Stops the pods that a critical pod preempts, each with its own grace period (KUBELET.md 8,
+// Preempting), and waits until they are gone.
 #pragma once
 
 #include "config/config.h"
@@ -21,8 +21,8 @@ struct PreemptedPod {
   QosClass qos = QosClass::kBestEffort;
 };
 
-// Each is reported on stderr and in the journal. Error: one could not be stopped, or still exists
-// long after its time.
+// Reports each pod on stderr and in the journal. Error if one could not be stopped, or still exists
+// long after its grace period.
 Result<> preempt_pods(const std::vector<PreemptedPod>& pods, const std::string& preemptor,
                       const config::Config& config, const std::filesystem::path& cgroups);
 

@@ -38,7 +38,7 @@ struct RunOptions {
 };
 
 using Json = nlohmann::ordered_json;
-// Or the exit status of what has been complained of.
+// A value, or the exit status after the error was printed.
 template <class T>
 using OrStatus = tl::expected<T, int>;
 
@@ -49,7 +49,7 @@ std::string random_uid() {
   return sd_id128_to_uuid_string(id, text.data());
 }
 
-// The daemon's configuration says where manifests are, where pods live and how they are sized.
+// The daemon's configuration: directory of the manifests, cgroup of the pods, rules for limits.
 Result<config::Config> configuration() {
   config::LoadResult loaded = config::read({});
   if (loaded.diagnostics.empty()) return std::move(loaded.config);
@@ -58,7 +58,7 @@ Result<config::Config> configuration() {
 
 struct Manifest {
   std::string text;
-  std::string name;  // of the file, for complaints
+  std::string name;  // of the file, for error messages
   Pod pod;
 };
 
@@ -75,7 +75,7 @@ OrStatus<Manifest> manifest_of_options(const PodOptions& pod_options) {
   return Manifest{std::move(*text), "the pod", std::move(manifests.pods.front())};
 }
 
-// What becomes part of the names of units and of a file.
+// Checks the names that become part of the names of units and of a file.
 config::Diagnostics invalid_names(const std::string& file, const Pod& pod) {
   config::Diagnostics diagnostics;
   const auto check = [&](const std::string& what, const std::string& name) {
@@ -107,7 +107,7 @@ OrStatus<Manifest> manifest_of_file(const std::string& file) {
   return manifest;
 }
 
-// Empty: admitted, and the preempted pods are gone.
+// Absent if the pod is admitted and the preempted pods are gone; else the exit status.
 std::optional<int> reject_or_preempt(const AdmissionResult& admission, const std::string& name,
                                      const config::Config& config,
                                      const std::filesystem::path& cgroups) {

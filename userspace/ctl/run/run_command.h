@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl run: a command, or the containers of a manifest, as a pod of this node, if it is
+// headroomctl run: runs a command, or the containers of a manifest, as a pod of this node, if it is
 // admitted.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace headroom::ctl {
 
-// Where it waits it ends with the exit status of the first container that failed, like systemd-run;
-// 2 and 3 are its own as well.
+// If it waits, it exits with the status of the first container that failed, like systemd-run. It
+// also uses 2 and 3 itself.
 void add_run(CLI::App& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

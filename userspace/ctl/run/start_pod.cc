@@ -23,8 +23,8 @@ namespace {
 
 using Role = Program::Role;
 
-// Only one pod at a time can have a name: the first to create the file. It stays locked until
-// everything in it was started.
+// Only one pod at a time can have a name: the one that creates the file first. The file stays
+// locked until all containers were started.
 Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path temporary = path.native() + "." + std::to_string(::getpid());
   Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
@@ -40,7 +40,7 @@ Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& 
   return errno_failure("write " + path.native(), code);
 }
 
-// systemd answers before the slice is there.
+// systemd answers before the cgroup of the slice exists.
 bool wait_for_cgroup(const std::filesystem::path& cgroup) {
   for (int tries = 0; tries < 400; ++tries) {
     if (::access(cgroup.c_str(), F_OK) == 0) return true;
@@ -49,7 +49,7 @@ bool wait_for_cgroup(const std::filesystem::path& cgroup) {
   return false;
 }
 
-// What systemd has no property for, where the kernel has the knob.
+// Writes the settings for which systemd has no property, if the kernel supports them.
 Result<> write_other_values(const PodToStart& start) {
   const CgroupValues rest = act::without_systemd_property(start.pod_units.values);
   const std::filesystem::path cgroup = start.cgroups / start.pod_units.path.substr(1);
@@ -88,7 +88,7 @@ class PodStarter {
     return ctl::wait_for({*child});
   }
 
-  // An init container is waited for in any case, a sidecar in none.
+  // headroomctl always waits for an init container, and never for a sidecar.
   Streams streams_of(Role role) const {
     if (role == Role::kSidecar) return Streams::kNone;
     if (role == Role::kInit && streams_ == Streams::kNone) return Streams::kPipes;
@@ -100,7 +100,8 @@ class PodStarter {
   std::vector<pid_t> main_pids_;
 };
 
-// The units did it, unless there were none, or systemd-run was ended before them.
+// Usually the units have already cleaned up. This is for a start that failed before there were
+// units, and for a systemd-run that ended before its unit.
 void clean_up(const PodUnits& pod_units) {
   for (const ContainerUnit& container : pod_units.containers)
     static_cast<void>(act::stop_unit(container.unit));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a placed pod: its manifest, its slice, a unit for each container, in their order; and
-// taking away what is left.
+// start_pod(): writes the manifest of an admitted pod, starts its slice and then a unit for each
+// container in order, and removes what is left at the end.
 #pragma once
 
 #include "base/fd.h"
@@ -19,18 +19,19 @@ namespace headroom::ctl {
 struct PodToStart {
   Pod pod;
   PodUnits pod_units;
-  std::vector<Program> programs;  // as many as it has containers, in their order
-  std::string manifest;           // its text
+  std::vector<Program> programs;  // one for each container, in the same order
+  std::string manifest;           // the text of its manifest
   std::filesystem::path cgroups;  // where cgroup v2 is mounted
 };
 
-// One run at a time from the question for admission until its pod is there to be counted: else two
-// could both be given the same memory. Waits for another; closing it unlocks it.
+// Waits for other runs and takes the lock. A run holds it from asking for admission until
+// headroomd can count its pod; otherwise two runs could be given the same memory. Closing the
+// descriptor unlocks it.
 Result<Fd> lock_admission(const std::filesystem::path& file);
 
-// Waits for the pod unless its streams are kNone; its exit status, or kFailed and said why. With
-// kNone 0 says that everything runs. `admission` is unlocked once the pod's manifest and slice are
-// there.
+// Waits for the pod unless `streams` is kNone. Returns its exit status, or kFailed after printing
+// an error; with kNone, 0 means that all containers were started. `admission` is unlocked as soon
+// as the pod's manifest and slice exist.
 int start_pod(const PodToStart& start, Streams streams, Fd admission);
 
 }  // namespace headroom::ctl

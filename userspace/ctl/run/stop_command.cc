@@ -43,7 +43,7 @@ Result<UnitManager> units_of(const StopOptions& options) {
 int stop(const StopOptions& options) {
   const auto units = units_of(options);
   if (!units) return print_error(units.error());
-  // With the last container that counts the others go by themselves.
+  // When the last main container stops, its unit stops the slice: the other units may be gone then.
   bool any = false;
   for (const std::string& unit : *units) {
     const auto stopped = act::stop_unit(unit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl stop: a pod that run has started, all its containers.
+// headroomctl stop: stops all containers of a pod that headroomctl run started.
 #pragma once
 
 #include "ctl/common/cli_command.h"

@@ -15,19 +15,19 @@ std::string exec_stop_post(const std::string& command) {
   return "--property=ExecStopPost=-" + command;
 }
 
-// Words of ours: letters, digits, dots and dashes, but for the manifest's path.
+// Only the manifest's path is quoted: the slice's name has only letters, digits, dots and dashes.
 void add_cleanup_of_single_container(const PodUnits& pod, Arguments& arguments) {
   arguments.push_back(exec_stop_post("/bin/rm -f \"" + pod.manifest.native() + "\""));
   arguments.push_back(exec_stop_post("/bin/systemctl --no-block stop " + pod.slice));
 }
 
-// The starter of the pod holds its manifest locked: the end of a main container waits for the lock;
-// an init container leaves the cleanup to the starter, which waits for it, unless the starter is
-// gone.
+// headroomctl holds the manifest locked while it starts the pod. The cleanup of a main container
+// waits for the lock. An init container leaves the cleanup to headroomctl, which waits for it,
+// unless headroomctl is gone.
 constexpr const char* kAfterStart = "if [ -e \"$$0\" ]; then flock \"$$0\" true; fi";
 constexpr const char* kUnlessStarting = "flock --nonblock \"$$0\" true || exit 0";
 
-// A dollar sign is doubled: the shell is to have it, not systemd.
+// A dollar sign is doubled so that the shell expands it, not systemd.
 void add_cleanup_after_last_container(const ContainerToStart& unit,
                                       const std::vector<Program>& programs, Arguments& arguments) {
   std::string units;
@@ -67,7 +67,7 @@ Arguments systemd_run_command(const ContainerToStart& unit, const std::vector<Pr
                       "--slice=" + pod_units.slice,
                       "--description=pod " + pod.pod_namespace + "/" + pod.name,
                       fmt::format("--property=OOMScoreAdjust={}", container.oom_score_adj)};
-  // As of a container: its first process is asked to end, and with its end the others are killed.
+  // Like a container: SIGTERM goes to the first process, and when it ends the others are killed.
   arguments.emplace_back("--property=KillMode=mixed");
   if (pod.termination_grace)
     arguments.push_back(

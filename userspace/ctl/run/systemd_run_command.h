@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that make a container a unit: systemd-run makes it, passes terminal or pipes and the
-// exit status through, and waits.
+// systemd_run_command(): the systemd-run command line that starts a container as a unit.
+// systemd-run passes the terminal or pipes and the exit status through, and waits.
 #pragma once
 
 #include "ctl/run/container_program.h"
@@ -15,12 +15,12 @@
 namespace headroom::ctl {
 
 enum class Streams : std::uint8_t {
-  kPipes,     // our pipes, and it is waited for
-  kTerminal,  // a terminal of its own, and it is waited for
-  kNone,      // to the journal; the command does not wait
+  kPipes,     // our standard streams; waits for the container
+  kTerminal,  // its own terminal; waits for the container
+  kNone,      // output to the journal; does not wait
 };
 
-// Which of the pod's containers, and its program.
+// One container of the pod, and its program.
 struct ContainerToStart {
   const Pod& pod;
   const PodUnits& pod_units;
@@ -28,8 +28,8 @@ struct ContainerToStart {
   const Program& program;
 };
 
-// What the pod leaves behind, the unit that ends last takes away, however it ends: slice and
-// manifest. A pod of several containers holds its manifest locked until all of them are started.
+// The unit that ends last removes the slice and the manifest, however it ends. The manifest of a
+// pod with several containers stays locked until all of them are started.
 std::vector<std::string> systemd_run_command(const ContainerToStart& unit,
                                              const std::vector<Program>& programs, Streams streams);
 

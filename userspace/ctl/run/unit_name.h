@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the containers of a pod that headroomctl run starts run as.
+// Unit names of the containers that headroomctl run starts.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,14 @@ struct RunName {
 // "headroom-run-default.web.service", "headroom-run-default.web.main.service"
 std::string unit_name(const RunName& name);
 
-// Absent: it is none of these.
+// Absent if the unit is not such a container.
 std::optional<RunName> run_name(std::string_view unit);
 
-// The pattern of all of them.
+// Matches all these units.
 inline constexpr const char* kRunUnitPattern = "headroom-run-*.service";
 
-// What such a unit's name and a file's can hold, and an API server would take: no dot among it.
+// Whether the text is a DNS label, as an API server requires. It has no dot, so it can be a part of
+// a unit's and a file's name.
 bool is_dns_label(std::string_view text);
 
 }  // namespace headroom::ctl

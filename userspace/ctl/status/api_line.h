@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headroom-kube has sent to the API server, as a line of headroomctl status.
+// api_line(): what headroom-kube has sent to the API server, as a line of headroomctl status.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headroom-kube hears of the kubelet, in a line of headroomctl status.
+// kubelet_line(): what headroom-kube received from the kubelet, as a line of headroomctl status.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace headroom::ctl {
 
-// `document` is headroomd's status, `now` seconds since 1970. "" where there is no kubelet to ask.
+// `document` is headroomd's status, `now` seconds since 1970. "" if no kubelet is configured.
 std::string kubelet_line(std::string_view document, std::int64_t now);
 
 }  // namespace headroom::ctl

@@ -28,7 +28,7 @@ std::string amount_of(const Resources& list, const std::string& resource) {
   return is_bytes(resource) ? bytes(quantity->value()) : quantity->canonical();
 }
 
-// Of what pods may have: more than all of it is overcommitted.
+// The share of allocatable; above 100 % the node is overcommitted.
 Cell share_of(const NodeResources& node, const Resources& list, const std::string& resource) {
   const auto part = quantity_in(list, resource), whole = quantity_in(node.allocatable, resource);
   if (!part || !whole || whole->milli_value() <= 0) return {"-"};

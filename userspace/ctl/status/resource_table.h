@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's resources: what there is, what is kept back, what was promised and what may be used.
+// resource_table_text(): the node's resources: capacity, reserved, allocatable, requests and
+// limits.
 #pragma once
 
 #include "ctl/common/status_document.h"
@@ -9,7 +10,7 @@
 
 namespace headroom::ctl {
 
-// "" where nothing is known.
+// "" if the capacity is unknown.
 std::string resource_table_text(const NodeResources& node, const Screen& screen);
 
 }  // namespace headroom::ctl

@@ -73,7 +73,7 @@ std::string source_line(const Status& status) {
   return line + '\n';
 }
 
-// How far off forecasts were: nothing until one was put to the test.
+// The mean error of the forecasts; "" until a threshold with a forecast was crossed.
 std::string forecast_line(const Status& status) {
   if (status.forecast_errors.empty()) return "";
   std::string line = "forecasts were off by:";
@@ -82,7 +82,7 @@ std::string forecast_line(const Status& status) {
   return line + '\n';
 }
 
-// Most nodes have none.
+// "" on most nodes: they have no taints.
 std::string taint_line(const Status& status) {
   if (status.taints.empty()) return "";
   return "taints:  " + printable(fmt::format("{}", fmt::join(status.taints, ", "))) + '\n';

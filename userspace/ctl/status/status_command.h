@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl status: how the node stands, once.
+// headroomctl status: prints the state of the node once.
 #pragma once
 
 #include "ctl/common/cli_command.h"
@@ -10,7 +10,7 @@
 
 namespace headroom::ctl {
 
-// The parts `top` shows as well.
+// These parts are also shown by `top`.
 std::string heading(const Status& status, const Screen& screen);
 std::string threshold_table(const Status& status, const Screen& screen);
 std::string condition_line(const Status& status, const Screen& screen);

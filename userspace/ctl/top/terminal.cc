@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l", kLeave = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H", kEndOfLine = "\x1b[K\r\n", kBelow = "\x1b[J";
 
-// A frame that cannot be written cannot be seen: the next key or signal ends the view.
+// Write errors are ignored: a terminal that is gone ends the view in wait().
 void put(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
@@ -41,7 +41,7 @@ termios unbuffered(termios mode) {
   return mode;
 }
 
-// Every line but the last ends the line before the next; a trailing newline would scroll.
+// The frame at the top of the screen. The last line has no newline, because that would scroll.
 std::string positioned(std::string_view frame) {
   std::string text(kHome);
   if (frame.ends_with('\n')) frame.remove_suffix(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terminal: the tty while `headroomctl top` has it: the alternate screen, keys unbuffered, put back
-// however the view ends.
+// Terminal: the tty while `headroomctl top` runs: alternate screen and unbuffered keys. The
+// destructor restores it.
 #pragma once
 
 #include "base/fd.h"

@@ -35,7 +35,7 @@ Result<Status> fetch() {
   return parse_status(*document);
 }
 
-// Two samples, because rates need two.
+// Takes two samples, because rates need two.
 int once() {
   const auto before = fetch();
   if (!before) return print_error(before.error());
@@ -57,10 +57,11 @@ int stream_json(bool one) {
   }
 }
 
-// The two statuses a frame is drawn from. The earlier one stays until the daemon has swept again.
+// The two statuses from which a frame is drawn. The earlier one is kept until the daemon has read
+// the pods again.
 class Samples {
  public:
-  // What went wrong, if anything: the view stays, with the last figures.
+  // Returns the error, or "". After an error the last values stay.
   std::string refresh() {
     auto fetched = fetch();
     if (!fetched) return fetched.error().what;
@@ -96,7 +97,7 @@ void watch(const Terminal& terminal, Samples samples) {
   }
 }
 
-// The terminal is taken only once there is something to show, so that an error stays readable.
+// The terminal is set up after the first status arrived, so that an error stays readable.
 int live() {
   auto first = fetch();
   if (!first) return print_error(first.error());

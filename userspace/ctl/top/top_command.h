@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroomctl top: the node, live.
+// headroomctl top: a live view of the node and its pods.
 #pragma once
 
 #include "ctl/common/cli_command.h"

@@ -12,7 +12,7 @@
 namespace headroom::ctl {
 namespace {
 
-// Totals of a cgroup are not strictly monotonic (utime and stime are scaled): never below zero.
+// The result is never negative: totals of a cgroup may decrease (utime and stime are scaled).
 std::optional<double> rate(std::optional<std::int64_t> before, std::optional<std::int64_t> now,
                            double elapsed_seconds) {
   if (!before || !now || elapsed_seconds <= 0) return std::nullopt;
@@ -72,7 +72,7 @@ double elapsed_between(const Status* before, const Status& now) {
   return static_cast<double>(*now.pods_at_ns - *before->pods_at_ns) / 1e9;
 }
 
-// Furthest over its request first, then the largest; what is not known comes last.
+// Furthest over its request first, then the largest; unknown values are last.
 std::vector<const PodStatus*> sorted(const Status& status) {
   std::vector<const PodStatus*> pods;
   for (const PodStatus& pod : status.pods)
@@ -102,7 +102,7 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// Rows left for pods under `above`, their titles and the remark; without a height, all.
+// Rows left for pods below `above`, the titles and the remark; all if the height is unlimited.
 std::size_t room_for_pods(const Screen& screen, const std::string& above) {
   if (screen.rows == 0) return static_cast<std::size_t>(-1);
   const std::size_t taken = lines_of(above) + 2;

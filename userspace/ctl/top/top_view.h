@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top view: one frame of `headroomctl top`, from two statuses and the size of the screen. Pure.
+// render_top(): one frame of `headroomctl top`, from two statuses and the size of the screen. Pure.
 #pragma once
 
 #include "ctl/common/status_document.h"
@@ -10,17 +10,17 @@
 
 namespace headroom::ctl {
 
-// Rates of a pod between two statuses; absent where either total is, or no time lies between.
+// Rates of a pod between two statuses; absent if one of the totals is absent or no time has passed.
 struct Rates {
   std::optional<double> cpus;            // CPU seconds per second
   std::optional<double> throttled;       // seconds per second
   std::optional<double> memory_waiting;  // seconds per second
-  std::string stall = "-";               // what it waited for most, and how much
+  std::string stall = "-";               // the main cause of its waits, and their share
 };
 Rates rates_between(const PodStatus& before, const PodStatus& now, double elapsed_seconds);
 
-// `before` is null on the first frame: rates are not known then. `remark` is shown in the last
-// line, such as an error that has not ended the view.
+// `before` is null in the first frame: rates are unknown then. `remark` is the last line, such as
+// an error that does not end the view.
 std::string render_top(const Status* before, const Status& now, const Screen& screen,
                        const std::string& remark = "");
 

@@ -337,7 +337,7 @@ def test_a_pod_that_names_a_device_runs_beside_it(vm):
             vm.wait_until(f"headroomctl cpus --json | grep -q '\"pod\":\"{pod.name}\"'")
         _, (_, entries, _) = settled(vm)
         assert entries[apart.uid] < {1, 2, 3} and entries[beside.uid] < {4, 5, 6, 7}, (device, entries)
-        assert len(entries[lost.uid]) == 1 and "0000:ff:1f.7 is no PCI device here" in node.journal()
+        assert len(entries[lost.uid]) == 1 and "no PCI device 0000:ff:1f.7 with a known NUMA node" in node.journal()
         print(f"    {device} is on node 1: beside it CPU {text(entries[beside.uid])}, else CPU {text(entries[apart.uid])}")
 
 

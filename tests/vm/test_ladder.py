@@ -101,7 +101,7 @@ def test_what_is_held_is_put_back_in_any_case(vm):
         vm.run("systemctl kill -s KILL headroomd.service", check=True)
         vm.wait_until("systemctl is-active --quiet headroomd.service && headroomctl status >/dev/null", timeout=30)
         has_limit(node, batch.cgroup, "= max")
-        assert "putting back the memory.high of 1 cgroups" in node.journal()
+        assert "restoring memory.high of 1 cgroups" in node.journal()
         assert vm.run("test -e /run/headroom/memory-high.json").code == 1
         node.leave_pods()
         node.stop()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completions, from a small command line; bash's by bash itself.
 #include "config/temp_dir.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/completion_command.h"
 
 #include <array>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
 namespace headroom::ctl {
@@ -17,7 +17,7 @@ class Completion : public testing::Test {
   Completion() {
     auto* pods = app_.add_subcommand("pods", "Every pod's: [all]");
     pods->group("Looking");
-    pods->add_option("-s,--sort", sort_, "By what")->check(CLI::IsMember({"name", "over"}));
+    pods->add_option("-s,--sort", sort_, "By what")->check_member({"name", "over"});
     pods->add_flag("--json", json_, "It's JSON");
     auto* place = app_.add_subcommand("place", "Where");
     place->group("Asking");
@@ -45,7 +45,7 @@ class Completion : public testing::Test {
     return {text.data(), read};
   }
 
-  CLI::App app_{"", "headroomctl"};
+  ArgumentParser app_{"", "headroomctl"};
   CliCommand chosen_;
   std::string sort_;
   bool json_ = false;

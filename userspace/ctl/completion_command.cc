@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/completion_command.h"
 
+#include "ctl/common/argument_parser.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -64,9 +66,9 @@ Known known(const CLI::App& command) {
 }
 
 // The commands that --help shows.
-std::vector<Known> commands_of(const CLI::App& app) {
+std::vector<Known> commands_of(const ArgumentParser& parser) {
   std::vector<Known> commands;
-  for (const CLI::App* command : app.get_subcommands({}))
+  for (const CLI::App* command : parser.app().get_subcommands({}))
     if (!command->get_group().empty()) commands.push_back(known(*command));
   return commands;
 }
@@ -118,7 +120,7 @@ std::string fish_flag(const std::string& command, const Flag& flag) {
 
 }  // namespace
 
-std::string bash_completion(const CLI::App& app) {
+std::string bash_completion(const ArgumentParser& app) {
   std::string names, words, values;
   for (const Known& command : commands_of(app)) {
     names += " " + command.name;
@@ -136,7 +138,7 @@ std::string bash_completion(const CLI::App& app) {
          "{\n  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= "
          "i words=\n  for ((i = 1; i < COMP_CWORD; i++)); do\n    [[ ${COMP_WORDS[i]} == -* ]] || "
          "{ command=${COMP_WORDS[i]}; break; }\n  done\n  case $command in\n    '') words='" +
-         names_of(flags_of(app)) + names + "' ;;\n" + words +
+         names_of(flags_of(app.app())) + names + "' ;;\n" + words +
          "  esac\n"
          "  case $command:$before in\n" +
          values +
@@ -146,7 +148,7 @@ std::string bash_completion(const CLI::App& app) {
          "complete -o bashdefault -o default -F _headroomctl headroomctl\n";
 }
 
-std::string zsh_completion(const CLI::App& app) {
+std::string zsh_completion(const ArgumentParser& app) {
   std::string names, cases;
   for (const Known& command : commands_of(app)) {
     names += fmt::format("    '{}:{}'\n", command.name, quoted(command.what, ":\\"));
@@ -176,9 +178,9 @@ std::string zsh_completion(const CLI::App& app) {
          "_headroomctl \"$@\"\n";
 }
 
-std::string fish_completion(const CLI::App& app) {
+std::string fish_completion(const ArgumentParser& app) {
   std::string text = "# fish completion of headroomctl\n";
-  for (const Flag& flag : flags_of(app))
+  for (const Flag& flag : flags_of(app.app()))
     text += fish_flag("", flag);
   for (const Known& command : commands_of(app)) {
     text += fmt::format("complete -c headroomctl -n __fish_use_subcommand -f -a {} -d '{}'\n",
@@ -192,13 +194,13 @@ std::string fish_completion(const CLI::App& app) {
   return text;
 }
 
-void add_completion(CLI::App& app, CliCommand& chosen) {
+void add_completion(ArgumentParser& app, CliCommand& chosen) {
   auto shell = std::make_shared<std::string>();
   auto* completion = app.add_subcommand("completion", "What a shell completes");
   completion->group("");
   completion->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check_member({"bash", "zsh", "fish"});
   completion->callback([&app, &chosen, shell] {
     chosen = [&app, shell] {
       const std::string text = *shell == "bash"  ? bash_completion(app)

@@ -8,11 +8,11 @@
 
 namespace headroom::ctl {
 
-std::string bash_completion(const CLI::App& app);
-std::string zsh_completion(const CLI::App& app);
-std::string fish_completion(const CLI::App& app);
+std::string bash_completion(const ArgumentParser& app);
+std::string zsh_completion(const ArgumentParser& app);
+std::string fish_completion(const ArgumentParser& app);
 
 // Hidden in --help: make install calls it. `app` must outlive the command.
-void add_completion(CLI::App& app, CliCommand& chosen);
+void add_completion(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -2,6 +2,7 @@
 #include "ctl/config_command.h"
 
 #include "config/load/effective_settings.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "ctl/common/text_table.h"
@@ -9,7 +10,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
@@ -82,7 +82,7 @@ Result<config::ConfigSettings> parse_settings(std::string_view result) {
   }
 }
 
-void add_config(CLI::App& app, CliCommand& chosen) {
+void add_config(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<ConfigOptions>();
   auto* config = app.add_subcommand("config", "The configuration in force, each value's origin");
   config->group(kInspectGroup);

@@ -14,6 +14,6 @@ namespace headroom::ctl {
 // Parses headroomd's answer.
 Result<config::ConfigSettings> parse_settings(std::string_view answer);
 
-void add_config(CLI::App& app, CliCommand& chosen);
+void add_config(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -2,6 +2,7 @@
 #include "ctl/list_command.h"
 
 #include "config/load/load.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/print_error.h"
 #include "ctl/run/unit_name.h"
 #include "report/view/node_status.h"
@@ -12,7 +13,6 @@
 #include <optional>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
@@ -110,7 +110,7 @@ std::string runs_json(const std::vector<UnitState>& units, const observe::PodCgr
   return Json{{"runs", std::move(runs)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void add_list(CLI::App& app, CliCommand& chosen) {
+void add_list(ArgumentParser& app, CliCommand& chosen) {
   const auto json = std::make_shared<bool>();
   auto* list_app = app.add_subcommand("list", "The pods that run has started");
   list_app->group(kInspectGroup);

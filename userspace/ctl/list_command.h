@@ -21,6 +21,6 @@ std::string render_runs(const std::vector<observe::UnitState>& units,
 std::string runs_json(const std::vector<observe::UnitState>& units,
                       const observe::PodCgroupParser& layout);
 
-void add_list(CLI::App& app, CliCommand& chosen);
+void add_list(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -4,6 +4,7 @@
 #include "ctl/admit/admit_command.h"
 #include "ctl/admit/place_command.h"
 #include "ctl/check/check_command.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/cli_command.h"
 #include "ctl/common/print_error.h"
 #include "ctl/completion_command.h"
@@ -23,9 +24,8 @@
 #include "ctl/top/top_command.h"
 
 #include <exception>
+#include <optional>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 namespace {
 
@@ -33,7 +33,7 @@ using namespace headroom::ctl;
 
 // A command, and its examples in --help.
 struct Entry {
-  void (*add)(CLI::App&, CliCommand&);
+  void (*add)(ArgumentParser&, CliCommand&);
   const char* examples;
 };
 
@@ -87,9 +87,9 @@ constexpr const char* kStatuses = R"(
 Exit status: 0 done or yes, 1 failed or no, 2 usage error; of taint and admit
 also 3: headroomd does not answer.)";
 
-void describe(CLI::App& app, CliCommand& chosen) {
-  app.set_version_flag("-V,--version", std::string("headroomctl ") + HEADROOM_VERSION);
-  app.require_subcommand(1);
+void describe(ArgumentParser& app, CliCommand& chosen) {
+  app.version(std::string("headroomctl ") + HEADROOM_VERSION);
+  app.require_subcommand();
   std::string footer = "Examples:";
   for (const Entry& entry : kCommands) {
     entry.add(app, chosen);
@@ -102,13 +102,11 @@ void describe(CLI::App& app, CliCommand& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What headroomd sees and does on this node.", "headroomctl");
+  ArgumentParser app("What headroomd sees and does on this node.", "headroomctl");
   CliCommand chosen;
   try {
     describe(app, chosen);
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : kUsage;
+    if (const std::optional<int> ended = app.parse(argc, argv)) return *ended == 0 ? 0 : kUsage;
   } catch (const std::exception& e) {
     return print_error({e.what()});
   }

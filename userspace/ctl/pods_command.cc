@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/pods_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 
@@ -9,7 +10,6 @@
 #include <map>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -137,7 +137,7 @@ std::string render_pods(const Status& status, PodOrder order, const Screen& scre
   return rows.size() == 1 ? "no pods\n" : table(rows, 3, screen);
 }
 
-void add_pods(CLI::App& app, CliCommand& chosen) {
+void add_pods(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<PodsOptions>();
   auto* pods = app.add_subcommand("pods", "Every pod: memory, waits, throttling, disk");
   pods->group(kInspectGroup);
@@ -145,7 +145,7 @@ void add_pods(CLI::App& app, CliCommand& chosen) {
   for (const auto& [word, order] : kOrders)
     words.push_back(word);
   pods->add_option("-s,--sort", options->sort, "By what")
-      ->check(CLI::IsMember(words))
+      ->check_member(words)
       ->capture_default_str();
   pods->add_flag("--json", options->json, "headroomd's own words for each, sorted");
   pods->callback([&chosen, options] { chosen = [options] { return run_pods(*options); }; });

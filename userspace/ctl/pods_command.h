@@ -23,6 +23,6 @@ enum class PodOrder : std::uint8_t {
 
 std::string render_pods(const Status& status, PodOrder order, const Screen& screen);
 
-void add_pods(CLI::App& app, CliCommand& chosen);
+void add_pods(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/human_readable.h"
 #include "base/write_all.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "judge/resources/go_duration.h"
@@ -17,7 +18,6 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
@@ -121,7 +121,7 @@ int run_record(const RecordOptions& options) {
 
 }  // namespace
 
-void add_record(CLI::App& app, CliCommand& chosen) {
+void add_record(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<RecordOptions>();
   auto* record = app.add_subcommand("record", "What headroomd reads and decides, into a file");
   record->group(kQueryGroup);

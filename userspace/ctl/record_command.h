@@ -6,6 +6,6 @@
 
 namespace headroom::ctl {
 
-void add_record(CLI::App& app, CliCommand& chosen);
+void add_record(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

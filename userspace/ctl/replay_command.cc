@@ -2,6 +2,7 @@
 #include "ctl/replay_command.h"
 
 #include "config/load/load.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/print_error.h"
 #include "judge/eviction/threshold/threshold_config.h"
 
@@ -13,8 +14,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <CLI/CLI.hpp>
 
 namespace headroom::ctl {
 namespace {
@@ -76,7 +75,7 @@ int run_replay(const ReplayOptions& options) {
 
 }  // namespace
 
-void add_replay(CLI::App& app, CliCommand& chosen) {
+void add_replay(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<ReplayOptions>();
   auto* replay = app.add_subcommand("replay", "Judge a recording again, by its policy or another");
   replay->group(kQueryGroup);

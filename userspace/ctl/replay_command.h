@@ -20,6 +20,6 @@ std::string render_replay(const recording::Replayed& replayed, std::int64_t wall
                           const Screen& screen);
 std::string replay_json(const recording::Replayed& replayed, std::int64_t wall_offset);
 
-void add_replay(CLI::App& app, CliCommand& chosen);
+void add_replay(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/slices_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -180,7 +180,7 @@ int run(bool json) {
 
 }  // namespace
 
-void add_slices(CLI::App& app, CliCommand& chosen) {
+void add_slices(ArgumentParser& app, CliCommand& chosen) {
   const auto json = std::make_shared<bool>(false);
   auto* slices = app.add_subcommand("slices", "The node's slices: as they should be, as they are");
   slices->group(kInspectGroup);

@@ -18,6 +18,6 @@ Result<std::string> render_slices(std::string_view status, const Screen& screen)
 Result<std::string> slices_text(std::string_view status);
 
 // Exit status 0: all slices are as configured, or the mode is off; 1: some are not; 3: no answer.
-void add_slices(CLI::App& app, CliCommand& chosen);
+void add_slices(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

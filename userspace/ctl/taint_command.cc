@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/taint_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "judge/admission/taint_edit.h"
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -104,7 +104,7 @@ int run_taint(const TaintOptions& options) {
 
 }  // namespace
 
-void add_taint(CLI::App& app, CliCommand& chosen) {
+void add_taint(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<TaintOptions>();
   auto* taint = app.add_subcommand("taint", "The node's taints: list, add and remove");
   taint->group(kChangeGroup);

@@ -18,6 +18,6 @@ Result<std::string> render_taints(std::string_view status, const Screen& screen)
 Result<std::string> taints_json(std::string_view status);
 
 // Exit status 0: done; 1: refused; 2: an edit cannot be parsed; 3: no answer.
-void add_taint(CLI::App& app, CliCommand& chosen);
+void add_taint(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/admit/admit_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/manifest_input.h"
 #include "ctl/common/print_error.h"
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -101,7 +101,7 @@ int run_admit(const AdmitOptions& options) {
 
 }  // namespace
 
-void add_admit(CLI::App& app, CliCommand& chosen) {
+void add_admit(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<AdmitOptions>();
   auto* admit = app.add_subcommand("admit", "Would these pods be admitted now?");
   admit->group(kQueryGroup);

@@ -20,6 +20,6 @@ struct RenderedAdmission {
 Result<RenderedAdmission> render_admission(std::string_view answer, const Screen& screen);
 
 // Exit status 0: all would be admitted; 1: not all; 2: invalid manifest; 3: no answer.
-void add_admit(CLI::App& app, CliCommand& chosen);
+void add_admit(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/admit/place_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/manifest_input.h"
 #include "ctl/common/print_error.h"
 #include "manifest/node_manifest.h"
@@ -11,7 +12,6 @@
 #include <map>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -144,7 +144,7 @@ int run_place(const PlaceOptions& options) {
 
 }  // namespace
 
-void add_place(CLI::App& app, CliCommand& chosen) {
+void add_place(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<PlaceOptions>();
   auto* select_node = app.add_subcommand("place", "On which of several nodes a pod belongs");
   select_node->group(kQueryGroup);

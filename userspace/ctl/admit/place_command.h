@@ -17,6 +17,6 @@ std::string places_json(const Pod& pod, std::span<const NodeState> nodes,
                         const PlacementResult& places);
 
 // Exit status 0: a node was chosen; 1: no node is suitable; 2: a file is invalid.
-void add_place(CLI::App& app, CliCommand& chosen);
+void add_place(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

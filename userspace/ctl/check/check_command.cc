@@ -3,12 +3,11 @@
 
 #include "ctl/check/check_output.h"
 #include "ctl/check/probe_host.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/print_error.h"
 
 #include <cstdio>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 namespace headroom::ctl {
 namespace {
@@ -25,7 +24,7 @@ int run_check(bool json) {
 
 }  // namespace
 
-void add_check(CLI::App& app, CliCommand& chosen) {
+void add_check(ArgumentParser& app, CliCommand& chosen) {
   auto json = std::make_shared<bool>();
   auto* check = app.add_subcommand("check", "Does headroom work on this host?");
   check->group(kInspectGroup);

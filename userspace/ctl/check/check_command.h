@@ -7,6 +7,6 @@
 namespace headroom::ctl {
 
 // Exit status 0: it works; 1: something essential is missing.
-void add_check(CLI::App& app, CliCommand& chosen);
+void add_check(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

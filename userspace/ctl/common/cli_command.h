@@ -5,11 +5,9 @@
 
 #include <functional>
 
-namespace CLI {
-class App;
-}
-
 namespace headroom::ctl {
+
+class ArgumentParser;
 
 // Returns the exit status; prints errors to stderr.
 using CliCommand = std::function<int()>;

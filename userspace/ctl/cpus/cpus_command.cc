@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/cpus/cpus_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "ctl/cpus/repack_command.h"
@@ -15,7 +16,6 @@
 #include <tuple>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -211,7 +211,7 @@ int run_cpus(bool json) {
 
 }  // namespace
 
-void add_cpus(CLI::App& app, CliCommand& chosen) {
+void add_cpus(ArgumentParser& app, CliCommand& chosen) {
   auto json = std::make_shared<bool>();
   auto* cpus = app.add_subcommand("cpus", "Which container has which CPU");
   cpus->group(kInspectGroup);
@@ -219,7 +219,7 @@ void add_cpus(CLI::App& app, CliCommand& chosen) {
   add_cpus_repack(*cpus, chosen);
   // A subcommand's callback runs before this one.
   cpus->callback([&chosen, cpus, json] {
-    if (cpus->get_subcommands().empty()) chosen = [json] { return run_cpus(*json); };
+    if (!cpus->subcommand_given()) chosen = [json] { return run_cpus(*json); };
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace headroom::ctl {
 
-void add_cpus(CLI::App& app, CliCommand& chosen);
+void add_cpus(ArgumentParser& app, CliCommand& chosen);
 
 // headroomd's answer as a table of CPUs, and a table of the containers that have or request
 // exclusive CPUs.

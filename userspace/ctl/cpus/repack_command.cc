@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/cpus/repack_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 
@@ -10,7 +11,6 @@
 #include <memory>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -128,7 +128,7 @@ int run_repack(const RepackOptions& options) {
 
 }  // namespace
 
-void add_cpus_repack(CLI::App& cpus, CliCommand& chosen) {
+void add_cpus_repack(ArgumentParser& cpus, CliCommand& chosen) {
   auto options = std::make_shared<RepackOptions>();
   auto* repack = cpus.add_subcommand("repack", "Put exclusive CPUs that lie in pieces together");
   repack->add_flag("--dry-run", options->dry_run, "Only show which containers would move, and why");

@@ -14,7 +14,7 @@
 namespace headroom::ctl {
 
 // Adds the subcommand to `cpus`.
-void add_cpus_repack(CLI::App& cpus, CliCommand& chosen);
+void add_cpus_repack(ArgumentParser& cpus, CliCommand& chosen);
 
 // headroomd's answer as text: which containers move, and the gain.
 Result<std::string> render_repacking(std::string_view answer, const Screen& screen);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/evictions/evictions_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/json_fields.h"
 #include "ctl/common/print_error.h"
 #include "ctl/evictions/audit_file.h"
@@ -10,8 +11,6 @@
 #include <cstdio>
 #include <memory>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 namespace headroom::ctl {
 namespace {
@@ -119,7 +118,7 @@ int run_evictions(const EvictionsOptions& options) {
 
 }  // namespace
 
-void add_evictions(CLI::App& app, CliCommand& chosen) {
+void add_evictions(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<EvictionsOptions>();
   auto* evictions = app.add_subcommand("evictions", "The evictions on record, oldest first");
   evictions->group(kInspectGroup);

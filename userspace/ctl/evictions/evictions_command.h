@@ -15,6 +15,6 @@ namespace headroom::ctl {
 std::string render_evictions(const std::deque<std::string>& lines, const Screen& screen,
                              std::size_t& unreadable);
 
-void add_evictions(CLI::App& app, CliCommand& chosen);
+void add_evictions(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

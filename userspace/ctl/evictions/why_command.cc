@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/evictions/why_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/json_fields.h"
 #include "ctl/common/print_error.h"
 #include "ctl/evictions/audit_file.h"
@@ -14,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -113,7 +113,7 @@ int run_why(const WhyOptions& options) {
 
 }  // namespace
 
-void add_why(CLI::App& app, CliCommand& chosen) {
+void add_why(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<WhyOptions>();
   auto* why = app.add_subcommand(
       "why", "Explain one eviction: its cause, the ranking, the steps and times");
@@ -121,7 +121,7 @@ void add_why(CLI::App& app, CliCommand& chosen) {
   why->add_option("POD", options->query.pod, "NAMESPACE/NAME, NAME or UID (default: any)");
   why->add_option("-n,--back", options->query.nth_from_last, "Which, counted from the last")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check_positive();
   why->add_option("--file", options->file, "The audit log to read (default: headroomd's)");
   why->add_flag("--json", options->json, "The record as it is");
   why->callback([&chosen, options] { chosen = [options] { return run_why(*options); }; });

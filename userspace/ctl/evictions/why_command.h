@@ -30,6 +30,6 @@ struct FoundEviction {
 Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
                                     const EvictionQuery& query);
 
-void add_why(CLI::App& app, CliCommand& chosen);
+void add_why(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

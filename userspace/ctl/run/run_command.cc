@@ -4,6 +4,7 @@
 #include "config/load/load.h"
 #include "config/run_paths.h"
 #include "ctl/admit/admit_command.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/manifest_input.h"
 #include "ctl/common/print_error.h"
@@ -23,7 +24,6 @@
 #include <memory>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
@@ -178,14 +178,14 @@ int run(const RunOptions& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, CliCommand& chosen) {
+void add_run(ArgumentParser& app, CliCommand& chosen) {
   const auto options = std::make_shared<RunOptions>();
   PodOptions& pod_options = options->pod_options;
   auto* run_app = app.add_subcommand("run", "Run a command or a manifest as a pod, if admitted");
   run_app->group(kChangeGroup);
   auto* file = run_app->add_option("-f,--file", options->file,
                                    "A v1 Pod whose containers have a command; - is standard input");
-  const auto exclude_file = [&](CLI::Option* option) { file->excludes(option); };
+  const auto exclude_file = [&](const Argument* option) { file->excludes(option); };
   auto* name = run_app->add_option("--name", pod_options.name, "The pod's name");
   exclude_file(name);
   exclude_file(run_app->add_option("--namespace", pod_options.pod_namespace, "Its namespace")
@@ -206,7 +206,7 @@ void add_run(CLI::App& app, CliCommand& chosen) {
   exclude_file(command);
   run_app->callback([&chosen, options, file, name, command] {
     if (file->empty() && (name->empty() || command->empty()))
-      throw CLI::RequiredError("--name and COMMAND, or --file");
+      throw_missing("--name and COMMAND, or --file");
     chosen = [options] { return run(*options); };
   });
 }

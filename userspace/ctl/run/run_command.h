@@ -9,6 +9,6 @@ namespace headroom::ctl {
 
 // If it waits, it exits with the status of the first container that failed, like systemd-run. It
 // also uses 2 and 3 itself.
-void add_run(CLI::App& app, CliCommand& chosen);
+void add_run(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -2,6 +2,7 @@
 #include "ctl/run/stop_command.h"
 
 #include "act/units/transient_slice.h"
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/print_error.h"
 #include "ctl/run/unit_name.h"
 #include "observe/node/systemd_units.h"
@@ -11,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
@@ -60,7 +60,7 @@ int stop(const StopOptions& options) {
 
 }  // namespace
 
-void add_stop(CLI::App& app, CliCommand& chosen) {
+void add_stop(ArgumentParser& app, CliCommand& chosen) {
   const auto options = std::make_shared<StopOptions>();
   auto* stop_app = app.add_subcommand("stop", "Stop a pod that run has started");
   stop_app->group(kChangeGroup);

@@ -6,6 +6,6 @@
 
 namespace headroom::ctl {
 
-void add_stop(CLI::App& app, CliCommand& chosen);
+void add_stop(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

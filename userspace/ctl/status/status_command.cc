@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/status/status_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "ctl/status/api_line.h"
@@ -12,7 +13,6 @@
 #include <ctime>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -156,7 +156,7 @@ int run_status(bool json) {
 
 }  // namespace
 
-void add_status(CLI::App& app, CliCommand& chosen) {
+void add_status(ArgumentParser& app, CliCommand& chosen) {
   auto json = std::make_shared<bool>();
   auto* status = app.add_subcommand("status", "How the node stands: signals against thresholds");
   status->group(kInspectGroup);

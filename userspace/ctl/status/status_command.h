@@ -17,6 +17,6 @@ std::string condition_line(const Status& status, const Screen& screen);
 
 std::string render_status(const Status& status, const Screen& screen);
 
-void add_status(CLI::App& app, CliCommand& chosen);
+void add_status(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/top/top_command.h"
 
+#include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "ctl/top/terminal.h"
@@ -14,8 +15,6 @@
 #include <optional>
 #include <thread>
 #include <utility>
-
-#include <CLI/CLI.hpp>
 
 namespace headroom::ctl {
 namespace {
@@ -115,7 +114,7 @@ int run_top(const TopOptions& options) {
 
 }  // namespace
 
-void add_top(CLI::App& app, CliCommand& chosen) {
+void add_top(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<TopOptions>();
   auto* top = app.add_subcommand("top", "A live view of the node and its pods");
   top->group(kInspectGroup);

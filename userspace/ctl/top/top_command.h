@@ -6,6 +6,6 @@
 
 namespace headroom::ctl {
 
-void add_top(CLI::App& app, CliCommand& chosen);
+void add_top(ArgumentParser& app, CliCommand& chosen);
 
 }  // namespace headroom::ctl

@@ -24,7 +24,7 @@ Json counts_json(const ResourceCounts& counts) {
   return json;
 }
 
-Json labels_json(const Labels& labels) {
+Json labels_json(const headroom::Labels& labels) {
   Json json = Json::object();
   for (const auto& [key, value] : labels)
     json[key] = value;

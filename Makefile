@@ -17,8 +17,14 @@ export CCACHE_SLOPPINESS := time_macros,pch_defines
 # A precompiled header is known by what went into it: the file itself has this tree's path in it.
 export CCACHE_PCH_EXTSUM := 1
 CCACHE := $(shell command -v ccache)
-CXX := $(CCACHE) g++
-CLANG := clang
+# The builder's: CXX CPPFLAGS CXXFLAGS LDFLAGS, from the environment or the command line, are for the programs. The BPF
+# programs are CLANG's; the tests are clang++'s with flags of their own. There is no C for the host: CC is not used.
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+COMPILE = $(if $(findstring ccache,$(CXX)),,$(CCACHE) )$(CXX)
+CLANG ?= clang
+CLANGXX ?= clang++
 BPFTOOL := $(shell PATH=$$PATH:/usr/sbin command -v bpftool)
 PREFIX ?= /usr
 VERSION := 0.1.0
@@ -32,14 +38,30 @@ PKG_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(PKG_CFLAGS))
 PKG_LIBS := $(patsubst -lyaml-cpp,-l:libyaml-cpp.a,$(filter-out -lspdlog -lfmt,$(PKG_LIBS)))
 
-WARN := -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
-LANGUAGE := -std=c++20 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf -pthread -DHEADROOM_VERSION='"$(VERSION)"' -MMD -MP
+# WERROR=1: a warning is an error. CI and the tests say so; a compiler newer than ours may know more warnings.
+WERROR ?=
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor
+STRICT = $(if $(WERROR),-Werror)
+# What a file was compiled from is named relative to the tree: the same commit gives the same bytes in any folder.
+RELATIVE := -ffile-prefix-map=$(CURDIR)=.
+LANGUAGE := -std=c++20 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf -I$(B)/page -pthread -DHEADROOM_VERSION='"$(VERSION)"' -MMD -MP
+# Hardened, where the builder does not choose a value of its own.
+HARDEN_CPP = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CXXFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDEN_CXX := -fPIE -fstack-protector-strong -fstack-clash-protection $(if $(filter x86_64,$(shell uname -m)),-fcf-protection)
+HARDEN_LD := -pie -Wl,-z,relro,-z,now
+# Of a batch a program takes only what it calls.
+HARDEN_CXX += -ffunction-sections -fdata-sections
+HARDEN_LD += -Wl,--gc-sections -Wl,--as-needed
+# Not the builder's: what runs once for a person need not be fast.
 OPTIMIZE := -O2
-CXXFLAGS = $(LANGUAGE) -g1 $(OPTIMIZE) $(PKG_CFLAGS)
+ifeq ($(origin CXXFLAGS),undefined)
+CXXFLAGS = -g1 $(OPTIMIZE)
+endif
+ALL_CXXFLAGS = $(LANGUAGE) $(STRICT) $(RELATIVE) $(HARDEN_CPP) $(HARDEN_CXX) $(PKG_CFLAGS) $(CPPFLAGS) $(CXXFLAGS)
 LDLIBS = $(PKG_LIBS) -pthread
 # The tests are clang's: on what is mostly headers it needs a quarter of g++'s time to put the sanitizers in.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-TESTFLAGS = $(LANGUAGE) -Wno-sign-conversion -g1 -O0 $(PKG_CFLAGS) -Itests
+TESTFLAGS = $(LANGUAGE) $(STRICT) $(RELATIVE) -Wno-sign-conversion -g1 -O0 $(PKG_CFLAGS) -Itests
 
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
@@ -62,7 +84,17 @@ FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB
             userspace/observe/cgroup/slice_reader.cc userspace/observe/pod/parts_reader.cc \
             userspace/observe/node/cpu_topology.cc $(filter userspace/manifest/%_parser.cc,$(LIB_SRC))
 
-obj  = $(patsubst %.cc,$(B)/obj/%.o,$(1))
+# A small file costs what its headers cost: the files of a folder are compiled as a few batches, each of which reads its
+# headers once. BATCH= compiles each file alone.
+BATCH ?= 1
+ifneq ($(BATCH),)
+include $(B)/batch/batches.mk
+endif
+$(B)/batch/batches.mk: tools/batch-sources $(LIB_SRC)
+	@tools/batch-sources --out $(@D) --files 16 --lines 2500 $(LIB_SRC)
+LIB_UNITS = $(if $(BATCH),$(BATCHES),$(LIB_SRC))
+
+obj  = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst $(B)/%,%,$(1)))
 aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))
 
 PROGRAMS := $(B)/headroomd $(B)/headroomctl $(B)/headroom-kube
@@ -79,11 +111,13 @@ all: $(PROGRAMS) ## build headroomd, headroomctl and headroom-kube
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_x86 -mcpu=v3 -g -O2 -Wall -Werror -Iinclude -Ibpf \
+	$(Q)$(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_x86 -mcpu=v3 -g -O2 -Wall $(STRICT) -Iinclude -Ibpf $(RELATIVE) \
 	  -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
+# Without DWARF, which BPF loaders do not read: BTF says what they need.
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(Q)llvm-strip -g $< -o $(@:.skel.h=.stripped.o)
+	$(Q)$(BPFTOOL) gen skeleton $(@:.skel.h=.stripped.o) name $*_bpf > $@
 
 # --- the page --------------------------------------------------------------------------------
 PAGE := userspace/report/page
@@ -92,22 +126,28 @@ $(B)/page/page.inc: $(WEB)/assemble $(wildcard $(WEB)/*.html $(WEB)/*.css $(WEB)
 	$(call say,PAGE,$@)
 	@mkdir -p $(@D)
 	$(Q)$(WEB)/assemble $(@D)
-$(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
-$(B)/obj/$(PAGE)/page.o $(B)/asan/$(PAGE)/page.o: LANGUAGE += -I$(B)/page
+$(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
 
 # --- C++ -------------------------------------------------------------------------------------
-$(B)/obj/%.o: %.cc | $(BPF_SKEL)
+GENERATED := $(BPF_SKEL) $(B)/page/page.inc
+compile = $(COMPILE) $(ALL_CXXFLAGS)
+$(B)/obj/%.o: %.cc | $(GENERATED)
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
-# The hand tool waits for people.
-$(B)/obj/userspace/ctl/%.o: OPTIMIZE := -O1
+	$(Q)$(compile) -c $< -o $@
+# A type of a .cc file may have a member of a type that is that file's own: g++ takes every included file for a header.
+$(B)/obj/batch/%.o: $(B)/batch/%.cc | $(GENERATED)
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(Q)$(compile) -I. -Wno-subobject-linkage -c $< -o $@
+$(B)/batch/%.cc: $(B)/batch/batches.mk ;
+$(B)/obj/userspace/ctl/%.o $(B)/obj/userspace/kube/%.o $(B)/obj/batch/ctl-%.o $(B)/obj/batch/kube-%.o: OPTIMIZE := -O1
 
 # The sanitizers are in the library that is tested, not in the tests' own tables.
 $(B)/asan/%.o: %.cc $(B)/asan/userspace.pch $(B)/asan/tests.pch | $(BPF_SKEL)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) clang++ $(TESTFLAGS) $(if $(filter tests/%,$<),-include-pch $(B)/asan/tests.pch,$(SANITIZE) -include-pch $(B)/asan/userspace.pch) \
+	$(Q)$(CCACHE) $(CLANGXX) $(TESTFLAGS) $(if $(filter tests/%,$<),-include-pch $(B)/asan/tests.pch,$(SANITIZE) -include-pch $(B)/asan/userspace.pch) \
 	  -c $< -o $@
 
 # What most files read first, and the tests' framework: read once.
@@ -115,11 +155,11 @@ $(B)/asan/userspace.pch: TESTFLAGS += $(SANITIZE)
 $(B)/asan/%.pch: tests/support/precompiled/%.h
 	$(call say,PCH,$<)
 	@mkdir -p $(@D)
-	$(Q)clang++ $(filter-out -MMD -MP,$(TESTFLAGS)) -E -x c++-header $< | sha256sum > $@.sum
-	$(Q)clang++ $(TESTFLAGS) -MF $(@:.pch=.d) -MT $@ -fpch-instantiate-templates -x c++-header $< -o $@
+	$(Q)$(CLANGXX) $(filter-out -MMD -MP,$(TESTFLAGS)) -E -x c++-header $< | sha256sum > $@.sum
+	$(Q)$(CLANGXX) $(TESTFLAGS) -MF $(@:.pch=.d) -MT $@ -fpch-instantiate-templates -x c++-header $< -o $@
 
-$(B)/libheadroom.a: $(call obj,$(LIB_SRC))
-	$(Q)rm -f $@ && ar rcs $@ $^
+$(B)/libheadroom.a: $(call obj,$(LIB_UNITS))
+	$(Q)rm -f $@ && ar rcsD $@ $^
 $(B)/libheadroom-asan.a: $(call aobj,$(LIB_SRC))
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -130,12 +170,12 @@ $(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
 $(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl
 $(PROGRAMS):
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $^ -o $@ $(LDLIBS)
+	$(Q)$(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
 $(B)/bench/%: $(B)/obj/bench/%.o $(B)/libheadroom.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $^ -o $@ $(LDLIBS) -lbenchmark
+	$(Q)$(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
 
 $(B)/test/unit: $(call aobj,$(UNIT_SRC)) $(B)/libheadroom-asan.a
 $(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a
@@ -143,26 +183,26 @@ $(B)/test/vectors: $(call aobj,$(VECTOR_SRC)) $(B)/libheadroom-asan.a
 $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)clang++ $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
+	$(Q)$(CLANGXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
 
 # g++ has no libFuzzer.
 FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w
 $(B)/fuzz/obj/%.o: %.cc
 	$(call say,CXX-fuzz,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) clang++ $(TESTFLAGS) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
+	$(Q)$(CCACHE) $(CLANGXX) $(TESTFLAGS) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
 $(B)/fuzz/libparsers.a: $(FUZZ_LIB:%.cc=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
 $(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a
 	$(call say,LINK,$@)
-	$(Q)clang++ -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS)
+	$(Q)$(CLANGXX) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS)
 
 # --- programs of the lab: they run in guests, so they bring nothing but libc --------------------
 $(B)/lab/%: tests/vm/workload/%.cc
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++20 -O2 $(WARN) -static $< -o $@
+	$(Q)$(COMPILE) -std=c++20 -O2 $(WARN) $(STRICT) -static $< -o $@
 
 # What a guest gets: our programs with the libraries they need, and the files we install.
 PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
@@ -249,7 +289,7 @@ check: check-deps ## formatting, layering, clang-tidy, shellcheck
 
 .PHONY: print-cxxflags
 print-cxxflags:
-	@echo '$(filter-out -MMD -MP -g1,$(CXXFLAGS)) -I$(B)/page'
+	@echo '$(filter-out -MMD -MP -g1 -ffile-prefix-map=%,$(ALL_CXXFLAGS))'
 
 format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

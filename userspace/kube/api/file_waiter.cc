@@ -17,7 +17,8 @@ FileWaiter::FileWaiter(const std::stop_token& stop)
       ended_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       on_stop_(stop, [this] {
         const std::uint64_t one = 1;
-        static_cast<void>(::write(ended_.get(), &one, sizeof one));  // a full counter wakes too
+        // If the counter is full, the reader is woken as well.
+        [[maybe_unused]] const ssize_t written = ::write(ended_.get(), &one, sizeof one);
       }) {}
 
 void FileWaiter::watch(const std::filesystem::path& file) {

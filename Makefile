@@ -7,7 +7,11 @@ MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/bash
 
 Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
+# [12/87], where the number of steps is known: tools/build-with-progress.
+say = $(if $(V),,@$(if $(TOTAL),echo >> $(B)/.steps; printf '  [%d/%d] %-8s %s\n' "$$(wc -l < $(B)/.steps)" $(TOTAL) $(1) $(2),\
+  printf '  %-8s %s\n' $(1) $(2)))
+# A step of the build: what it says, or in one line that the disk is full.
+STEP = tools/build-step $@
 
 B := build
 # ccache, where there is one, makes a fresh clone's build cheap: paths inside the tree are relative to it.
@@ -93,7 +97,7 @@ ifneq ($(BATCH),)
 include $(B)/batch/batches.mk
 endif
 $(B)/batch/batches.mk: tools/batch-sources $(LIB_SRC)
-	@tools/batch-sources --out $(@D) --files 16 --lines 2500 $(LIB_SRC)
+	@tools/build-step $@ tools/batch-sources --out $(@D) --files 16 --lines 2500 $(LIB_SRC)
 LIB_UNITS = $(if $(BATCH),$(BATCHES),$(LIB_SRC))
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst $(B)/%,%,$(1)))
@@ -109,17 +113,31 @@ help: ## list the targets
 
 all: $(PROGRAMS) ## build headroomd, headroomctl and headroom-kube
 
+# --- what building needs --------------------------------------------------------------------
+# One line for the first thing that is missing, before anything is built.
+need = $(if $(shell PATH=$$PATH:/usr/sbin command -v $(1)),,$(error headroom: $(1) is not found: install $(2), or run make deps as root))
+.PHONY: tools-ready
+tools-ready:
+	$(call need,$(firstword $(filter-out %ccache,$(CXX))),a C++20 compiler such as g++)
+	$(call need,$(CLANG),clang)
+	$(call need,llvm-strip,llvm)
+	$(call need,bpftool,bpftool)
+	$(call need,pkg-config,pkg-config)
+	$(if $(shell pkg-config --exists $(PACKAGES) || echo no),$(error headroom: pkg-config does not find all of $(PACKAGES): \
+	  run make deps as root))
+
 # --- BPF -------------------------------------------------------------------------------------
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c | tools-ready
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_x86 -mcpu=v3 -g -O2 -Wall $(STRICT) -Iinclude -Ibpf $(RELATIVE) \
+	$(Q)$(STEP) $(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_x86 -mcpu=v3 -g -O2 -Wall $(STRICT) -Iinclude -Ibpf $(RELATIVE) \
 	  -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
 # Without DWARF, which BPF loaders do not read: BTF says what they need.
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
-	$(Q)llvm-strip -g $< -o $(@:.skel.h=.stripped.o)
-	$(Q)$(BPFTOOL) gen skeleton $(@:.skel.h=.stripped.o) name $*_bpf > $@
+	$(Q)$(STEP) llvm-strip -g $< -o $(@:.skel.h=.stripped.o)
+	$(Q)$(STEP) bash -c '$(BPFTOOL) gen skeleton $(@:.skel.h=.stripped.o) name $*_bpf > $@ && tail -n1 $@ | grep -q endif || \
+	  { echo "write $@: No space left on device" >&2; exit 1; }'
 
 # --- the page --------------------------------------------------------------------------------
 PAGE := userspace/report/page
@@ -127,21 +145,21 @@ WEB := $(PAGE)/web
 $(B)/page/page.inc: $(WEB)/assemble $(wildcard $(WEB)/*.html $(WEB)/*.css $(WEB)/*.js)
 	$(call say,PAGE,$@)
 	@mkdir -p $(@D)
-	$(Q)$(WEB)/assemble $(@D)
+	$(Q)$(STEP) $(WEB)/assemble $(@D)
 $(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
 
 # --- C++ -------------------------------------------------------------------------------------
 GENERATED := $(BPF_SKEL) $(B)/page/page.inc
 compile = $(COMPILE) $(ALL_CXXFLAGS)
-$(B)/obj/%.o: %.cc | $(GENERATED)
+$(B)/obj/%.o: %.cc | tools-ready $(GENERATED)
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(compile) -c $< -o $@
+	$(Q)$(STEP) $(compile) -c $< -o $@
 # A type of a .cc file may have a member of a type that is that file's own: g++ takes every included file for a header.
-$(B)/obj/batch/%.o: $(B)/batch/%.cc | $(GENERATED)
+$(B)/obj/batch/%.o: $(B)/batch/%.cc | tools-ready $(GENERATED)
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(compile) -I. -Wno-subobject-linkage -c $< -o $@
+	$(Q)$(STEP) $(compile) -I. -Wno-subobject-linkage -c $< -o $@
 $(B)/batch/%.cc: $(B)/batch/batches.mk ;
 $(B)/obj/userspace/ctl/%.o $(B)/obj/userspace/kube/%.o $(B)/obj/batch/ctl-%.o $(B)/obj/batch/kube-%.o: OPTIMIZE := -O1
 
@@ -149,7 +167,7 @@ $(B)/obj/userspace/ctl/%.o $(B)/obj/userspace/kube/%.o $(B)/obj/batch/ctl-%.o $(
 $(B)/asan/%.o: %.cc $(B)/asan/userspace.pch $(B)/asan/tests.pch | $(BPF_SKEL)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CLANGXX) $(TESTFLAGS) $(if $(filter tests/%,$<),-include-pch $(B)/asan/tests.pch,$(SANITIZE) -include-pch $(B)/asan/userspace.pch) \
+	$(Q)$(STEP) $(CCACHE) $(CLANGXX) $(TESTFLAGS) $(if $(filter tests/%,$<),-include-pch $(B)/asan/tests.pch,$(SANITIZE) -include-pch $(B)/asan/userspace.pch) \
 	  -c $< -o $@
 
 # What most files read first, and the tests' framework: read once.
@@ -158,12 +176,12 @@ $(B)/asan/%.pch: tests/support/precompiled/%.h
 	$(call say,PCH,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANGXX) $(filter-out -MMD -MP,$(TESTFLAGS)) -E -x c++-header $< | sha256sum > $@.sum
-	$(Q)$(CLANGXX) $(TESTFLAGS) -MF $(@:.pch=.d) -MT $@ -fpch-instantiate-templates -x c++-header $< -o $@
+	$(Q)$(STEP) $(CLANGXX) $(TESTFLAGS) -MF $(@:.pch=.d) -MT $@ -fpch-instantiate-templates -x c++-header $< -o $@
 
 $(B)/libheadroom.a: $(call obj,$(LIB_UNITS))
-	$(Q)rm -f $@ && ar rcsD $@ $^
+	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
 $(B)/libheadroom-asan.a: $(call aobj,$(LIB_SRC))
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
 
 $(B)/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
 $(B)/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
@@ -172,12 +190,12 @@ $(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
 $(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl
 $(PROGRAMS):
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+	$(Q)$(STEP) $(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
 $(B)/bench/%: $(B)/obj/bench/%.o $(B)/libheadroom.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
+	$(Q)$(STEP) $(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
 
 $(B)/test/unit: $(call aobj,$(UNIT_SRC)) $(B)/libheadroom-asan.a
 $(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a
@@ -185,26 +203,26 @@ $(B)/test/vectors: $(call aobj,$(VECTOR_SRC) $(VECTOR_LIB))
 $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANGXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
+	$(Q)$(STEP) $(CLANGXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
 
 # g++ has no libFuzzer.
 FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w
 $(B)/fuzz/obj/%.o: %.cc
 	$(call say,CXX-fuzz,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CLANGXX) $(TESTFLAGS) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
+	$(Q)$(STEP) $(CCACHE) $(CLANGXX) $(TESTFLAGS) $(FUZZ_FLAGS) -Itests/fuzz -c $< -o $@
 $(B)/fuzz/libparsers.a: $(FUZZ_LIB:%.cc=$(B)/fuzz/obj/%.o)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
 $(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a
 	$(call say,LINK,$@)
-	$(Q)$(CLANGXX) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS)
+	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS)
 
 # --- programs of the lab: they run in guests, so they bring nothing but libc --------------------
 $(B)/lab/%: tests/vm/workload/%.cc
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -std=c++20 -O2 $(WARN) $(STRICT) -static $< -o $@
+	$(Q)$(STEP) $(COMPILE) -std=c++20 -O2 $(WARN) $(STRICT) -static $< -o $@
 
 # What a guest gets: our programs with the libraries they need, and the files we install.
 PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
@@ -229,24 +247,43 @@ check-deps:
 # --- run, test, check -----------------------------------------------------------------------
 .PHONY: run test vectors lab check bench bench-sweep bench-scrape install clean format
 # Through a second make, so that what deps installed (pkg-config, bpftool) is seen.
-run: deps ## install what is missing, build, run the main job: here, or in the lab
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(B)/lab/workload $(B)/payload/.made
+KERNEL_OR_DEFAULT = $(or $(KERNEL),6.12)
+progress = $(Q)MAKE='$(MAKE)' tools/build-with-progress
+run: ## install what is missing, build, run the main job: here, or in the lab. KERNEL=6.1|6.12|newest
+	$(Q)play/run --check
+	$(Q)$(MAKE) --no-print-directory deps
+	$(progress) --then $$(play/run --seconds) all $$(play/run --targets)
 	$(Q)play/run
 
+# In the lab the main job needs no more than this.
+PLAY_PROGRAMS = $(PROGRAMS) $(B)/lab/workload
+$(B)/play/payload/.made: $(PLAY_PROGRAMS) $(wildcard systemd/* play/* tests/vm/machine/payload.py)
+	$(call say,PAYLOAD,$(@D))
+	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PLAY_PROGRAMS)
+	$(Q)cp -r systemd play $(@D)/
+	$(Q)touch $@
+# The lab's image is mostly waiting for the mirror: beside the compiler.
+.PHONY: lab-image
+lab-image:
+	$(call say,IMAGE,$(KERNEL_OR_DEFAULT))
+	$(Q)tests/vm/build-image $(KERNEL_OR_DEFAULT) >/dev/null
+
 test: test-deps ## install what is missing, run the tests that every change must pass; of the lab's the main job's
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/test/unit $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
+	$(progress) --then 900 'run the tests' WERROR=1 $(B)/test/unit $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-all test-programs test-unit test-bpf test-rules test-image test-page test-kube test-vm dashboards
+.PHONY: test-all test-programs test-unit test-bpf test-build test-rules test-image test-page test-kube test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
 test-bpf: $(B)/test/bpf ## the BPF tests alone, on this kernel
 	$(Q)tests/run bpf
+test-build: $(PROGRAMS) ## the build: the builder's flags, hardening, a missing compiler, a full disk
+	$(Q)tests/run build
 test-rules: ## Prometheus' own tools on the rules and dashboards
 	$(Q)tests/run rules
 test-image: $(PROGRAMS) ## the container image: its programs start in it, skopeo reads it
@@ -275,7 +312,7 @@ fuzz: deps ## fuzz every parser for FUZZ_SECONDS (600) each; what is new stays i
 	$(Q)tests/fuzz/run --seconds $(FUZZ_SECONDS) --keep $(FUZZERS)
 
 vectors: deps ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/test/vectors
+	$(progress) --then 6 'run the vectors' $(B)/test/vectors
 	$(Q)tests/run vectors
 
 dashboards: ## check rules and dashboards, then a Prometheus with them; TARGET=HOST:PORT of a headroomd
@@ -288,6 +325,12 @@ lab: deps ## a shell in a lab VM; KERNEL=6.1|6.12|newest
 check: check-deps ## formatting, layering, clang-tidy, shellcheck
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(BPF_SKEL) $(B)/page/page.inc
 	$(Q)tools/check $(if $(TIDY),--tidy)
+
+.PHONY: check-reproducible bench-build
+check-reproducible: $(B)/headroomd ## build the daemon again, from clean in another folder: the bytes must be the same
+	$(Q)tools/check-reproducible $(B)/headroomd
+bench-build: deps ## seconds of CPU of each target from clean, and the dearest headers, into build/bench/build.json
+	$(Q)bench/build --out $(B)/bench/build.json
 
 .PHONY: print-cxxflags
 print-cxxflags:
@@ -363,32 +406,37 @@ $(IMAGE): $(PROGRAMS) tools/oci-image
 include mk/dist.mk
 
 # --- install --------------------------------------------------------------------------------
-install: all ## install under DESTDIR and PREFIX (default /usr)
-	install -D -m 755 $(B)/headroomd $(DESTDIR)$(PREFIX)/sbin/headroomd
-	install -D -m 755 $(B)/headroom-kube $(DESTDIR)$(PREFIX)/sbin/headroom-kube
-	install -D -m 755 $(B)/headroomctl $(DESTDIR)$(PREFIX)/bin/headroomctl
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
-	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(B)/headroomctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/headroomctl
-	$(B)/headroomctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
-	$(B)/headroomctl completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
-	install -D -m 644 -t $(DESTDIR)/lib/systemd/system systemd/headroomd.service systemd/headroom-kube.service \
+# Into a folder first: either all of it is installed, or nothing.
+STAGE := $(B)/stage
+.PHONY: stage
+install: stage ## install under DESTDIR and PREFIX (default /usr)
+	$(Q)tools/install-tree $(STAGE) '$(DESTDIR)'
+stage: all
+	$(Q)rm -rf $(STAGE)
+	$(Q)install -D -m 755 $(B)/headroomd $(STAGE)$(PREFIX)/sbin/headroomd
+	$(Q)install -D -m 755 $(B)/headroom-kube $(STAGE)$(PREFIX)/sbin/headroom-kube
+	$(Q)install -D -m 755 $(B)/headroomctl $(STAGE)$(PREFIX)/bin/headroomctl
+	$(Q)install -d $(STAGE)$(PREFIX)/share/bash-completion/completions $(STAGE)$(PREFIX)/share/zsh/vendor-completions \
+	  $(STAGE)$(PREFIX)/share/fish/vendor_completions.d
+	$(Q)$(B)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
+	$(Q)$(B)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
+	$(Q)$(B)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
+	$(Q)install -D -m 644 -t $(STAGE)/lib/systemd/system systemd/headroomd.service systemd/headroom-kube.service \
 	  systemd/headroom.slice
-	install -D -m 644 systemd/io.headroom.Headroom1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
-	install -D -m 644 systemd/io.headroom.Headroom1.policy \
-	  $(DESTDIR)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy
-	install -D -m 644 docs/headroomd.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroomd.8
-	install -D -m 644 docs/headroom-kube.8 $(DESTDIR)$(PREFIX)/share/man/man8/headroom-kube.8
-	install -D -m 644 docs/headroomctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/headroomctl.1
-	install -D -m 644 docs/headroom.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/headroom.yaml.5
-	install -D -m 644 docs/io.headroom.Headroom1.5 $(DESTDIR)$(PREFIX)/share/man/man5/io.headroom.Headroom1.5
-	install -D -m 644 docs/headroom-metrics.7 $(DESTDIR)$(PREFIX)/share/man/man7/headroom-metrics.7
-	install -D -m 644 docs/headroom.schema.json $(DESTDIR)$(PREFIX)/share/headroom/headroom.schema.json
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/headroom/grafana dashboards/grafana/*.json
-	install -d $(DESTDIR)/etc/headroom/headroom.yaml.d $(DESTDIR)/etc/headroom/manifests
-	[ -e $(DESTDIR)/etc/headroom/headroom.yaml ] || \
-	  install -D -m 644 systemd/headroom.yaml $(DESTDIR)/etc/headroom/headroom.yaml
+	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.conf $(STAGE)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
+	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.policy \
+	  $(STAGE)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy
+	$(Q)install -D -m 644 docs/headroomd.8 $(STAGE)$(PREFIX)/share/man/man8/headroomd.8
+	$(Q)install -D -m 644 docs/headroom-kube.8 $(STAGE)$(PREFIX)/share/man/man8/headroom-kube.8
+	$(Q)install -D -m 644 docs/headroomctl.1 $(STAGE)$(PREFIX)/share/man/man1/headroomctl.1
+	$(Q)install -D -m 644 docs/headroom.yaml.5 $(STAGE)$(PREFIX)/share/man/man5/headroom.yaml.5
+	$(Q)install -D -m 644 docs/io.headroom.Headroom1.5 $(STAGE)$(PREFIX)/share/man/man5/io.headroom.Headroom1.5
+	$(Q)install -D -m 644 docs/headroom-metrics.7 $(STAGE)$(PREFIX)/share/man/man7/headroom-metrics.7
+	$(Q)install -D -m 644 docs/headroom.schema.json $(STAGE)$(PREFIX)/share/headroom/headroom.schema.json
+	$(Q)install -D -m 644 -t $(STAGE)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml
+	$(Q)install -D -m 644 -t $(STAGE)$(PREFIX)/share/headroom/grafana dashboards/grafana/*.json
+	$(Q)install -d $(STAGE)/etc/headroom/headroom.yaml.d $(STAGE)/etc/headroom/manifests
+	$(Q)install -D -m 644 systemd/headroom.yaml $(STAGE)/etc/headroom/headroom.yaml
 
 clean: ## remove build/
 	rm -rf $(B)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The build itself: batches, the builder's flags, hardening, and what goes wrong for a user: one clear line, nothing half done."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ("headroomd", "headroomctl", "headroom-kube")
+
+
+class Skip(Exception):
+    """Says why a test cannot run here."""
+
+
+def command(*words, **environment) -> subprocess.CompletedProcess:
+    clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "TOTAL")}
+    return subprocess.run([str(word) for word in words], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**clean, **environment}, timeout=600)
+
+
+def lines_of_ours(output: str) -> list[str]:
+    return [line for line in output.splitlines() if "headroom: " in line]
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str):
+    """A tmpfs of that size."""
+    if os.geteuid():
+        raise Skip("only root may mount a small disk")
+    folder.mkdir(parents=True)
+    done = command("mount", "-t", "tmpfs", "-o", f"size={size}", "headroom-test", folder)
+    if done.returncode:
+        raise Skip(f"mounting is not permitted here: {done.stdout.strip()}")
+    try:
+        yield folder
+    finally:
+        command("umount", "-l", folder)
+
+
+def batches(folder: Path, files: dict[str, str]) -> list[set[str]]:
+    module = SourceFileLoader("batch_sources", str(ROOT / "tools/batch-sources")).load_module()
+    sources = []
+    for name, text in files.items():
+        (folder / name).write_text(text)
+        sources.append(module.Source(str(folder / name)))
+    return [{Path(source.path).name for source in batch} for batch in module.batches_of(sources, 16, 2500)]
+
+
+def test_files_that_share_no_name_are_one_batch(folder: Path) -> None:
+    assert batches(folder, {"a.cc": "namespace {\nint first() { return 1; }\n}\nint a() { return first(); }\n",
+                            "b.cc": "namespace {\nint second() { return 2; }\n}\nint b() { return second(); }\n"}) \
+        == [{"a.cc", "b.cc"}]
+
+
+def test_a_name_that_two_files_define_separates_them(folder: Path) -> None:
+    for own in ("int same() { return 1; }", "constexpr int same = 1;", "struct same { int x; };", "using same = int;",
+                "template <class T> T same(T t) { return t; }", "enum class same { kOne };", "int same[2] = {1, 2};",
+                "const std::map<int, std::vector<int>> same{{1, {2}}};"):
+        other = "namespace {\nint same() { return 2; }\n}\n"
+        assert len(batches(folder, {"a.cc": "namespace {\n" + own + "\n}\n", "b.cc": other})) == 2, own
+
+
+def test_a_name_that_would_mean_something_else_separates_them(folder: Path) -> None:
+    hides = "namespace {\nconstexpr int seconds = 1;\n}\n"
+    assert len(batches(folder, {"a.cc": hides, "b.cc": "#include <chrono>\nauto b() { return seconds(1); }\n"})) == 2
+    assert len(batches(folder, {"a.cc": hides, "b.cc": "int b(X x) { return x.seconds + std::seconds; }\n"})) == 1
+    assert len(batches(folder, {"a.cc": hides, "b.cc": "// seconds\nconst char* b = \"seconds\";\n"})) == 1
+
+
+def test_an_alias_of_the_same_text_may_be_shared(folder: Path) -> None:
+    text = "namespace {\nusing Json = nlohmann::json;\n}\nJson %s();\n"
+    assert len(batches(folder, {"a.cc": text % "a", "b.cc": text % "b"})) == 1
+    assert len(batches(folder, {"a.cc": text % "a", "b.cc": (text % "b").replace("::json", "::ordered_json")})) == 2
+
+
+def test_a_file_with_macros_is_alone(folder: Path) -> None:
+    assert len(batches(folder, {"a.cc": "#define A 1\nint a();\n", "b.cc": "int b();\n"})) == 2
+
+
+def test_every_file_is_in_one_batch(_folder: Path) -> None:
+    files = [line for batch in (ROOT / "build/batch").glob("*.cc")
+             for line in re.findall(r'^#include "(userspace/.*\.cc)"', batch.read_text(), re.M)]
+    every = {str(path.relative_to(ROOT)) for path in (ROOT / "userspace").rglob("*.cc") if path.name != "main.cc"}
+    assert len(files) == len(set(files)) and set(files) == every, set(files) ^ every
+
+
+def test_the_builders_flags_are_honoured(folder: Path) -> None:
+    printed = command("make", "-n", f"B={folder}/b", "all", "V=1", "CXX=c++", "CPPFLAGS=-DTHEIRS", "CXXFLAGS=-O3 -g3",
+                      "LDFLAGS=-Wl,--theirs").stdout
+    compiles = [line for line in printed.splitlines() if " -c userspace/" in line or f" -c {folder}/b/batch" in line]
+    links = [line for line in printed.splitlines() if re.search(r"-o \S+/headroom(d|ctl|-kube) ", line)]
+    assert len(compiles) > 40 and len(links) == 3, printed[-2000:]
+    for line in compiles:
+        assert " c++ " in line and " -DTHEIRS -O3 -g3 " in line and "-O2" not in line and "-Werror" not in line, line
+    assert all(" c++ " in line and " -Wl,--theirs " in line for line in links), links
+
+
+def test_they_come_from_the_environment_too(folder: Path) -> None:
+    printed = command("make", "-n", f"B={folder}/b", "all", CXX="c++", CXXFLAGS="-Og", LDFLAGS="-Wl,--theirs").stdout
+    assert " c++ " in printed and " -Og " in printed and "-Wl,--theirs" in printed, printed[-2000:]
+
+
+def test_warnings_are_errors_only_on_request(folder: Path) -> None:
+    for words, count in (((), 0), (("WERROR=1",), 1)):
+        printed = command("make", "-n", f"B={folder}/b", "all", *words).stdout
+        assert bool(printed.count(" -Werror ")) == bool(count), words
+
+
+def test_the_programs_are_hardened(_folder: Path) -> None:
+    for program in PROGRAMS:
+        dynamic = command("readelf", "-dW", ROOT / "build" / program).stdout
+        headers = command("readelf", "-hlW", ROOT / "build" / program).stdout
+        symbols = command("readelf", "-sW", "--dyn-syms", ROOT / "build" / program).stdout
+        assert "BIND_NOW" in dynamic and " PIE" in dynamic and "GNU_RELRO" in headers and "DYN" in headers, program
+        assert "__stack_chk_fail" in symbols and re.search(r"__\w+_chk@", symbols), program
+        assert not re.search(r"GNU_STACK.*RWE", headers), program
+
+
+def test_no_path_of_the_builder_is_in_them(_folder: Path) -> None:
+    for program in PROGRAMS:
+        assert str(ROOT).encode() not in (ROOT / "build" / program).read_bytes(), program
+
+
+def test_the_daemon_links_no_network_library(_folder: Path) -> None:
+    needed = command("readelf", "-dW", ROOT / "build/headroomd").stdout
+    assert "libcurl" not in needed and "libspdlog" not in needed and "libyaml-cpp" not in needed, needed
+
+
+def test_without_a_compiler_one_line_says_so(folder: Path) -> None:
+    for words, name in ((["CXX=missing-g++"], "missing-g++"), (["CLANG=missing-clang"], "missing-clang")):
+        done = command("make", f"B={folder}/b", "all", *words)
+        assert done.returncode != 0, done.stdout
+        assert len(lines_of_ours(done.stdout)) == 1 and f"{name} is not found" in done.stdout, done.stdout
+        assert not list(folder.rglob("*.o")), "nothing is built before"
+
+
+def test_a_full_disk_in_mid_build_is_one_line_and_leaves_nothing_half_written(folder: Path) -> None:
+    with small_disk(folder / "disk", "1200k") as disk:
+        done = command("make", f"B={disk}/b", "all")
+        assert done.returncode != 0 and "no space left" in done.stdout, done.stdout
+        assert len(lines_of_ours(done.stdout)) == 1, done.stdout
+        failed = re.search(r"no space left for (\S+),", done.stdout)[1]
+        assert not Path(failed).exists(), failed
+
+
+def test_a_full_disk_installs_nothing(folder: Path) -> None:
+    with small_disk(folder / "disk", "4m") as disk:
+        stage = folder / "stage"
+        for name, size in (("etc/headroom/headroom.yaml", 100), ("usr/sbin/large", 8 << 20), ("usr/bin/small", 10)):
+            (stage / name).parent.mkdir(parents=True, exist_ok=True)
+            (stage / name).write_bytes(b"x" * size)
+        done = command("tools/install-tree", stage, disk)
+        assert done.returncode == 1 and len(lines_of_ours(done.stdout)) == 1, done.stdout
+        assert "nothing is installed" in done.stdout and "No space left" in done.stdout, done.stdout
+        assert not list(disk.iterdir()), list(disk.rglob("*"))
+
+
+def test_installing_keeps_the_configuration_and_replaces_the_rest(folder: Path) -> None:
+    stage, root = folder / "stage", folder / "root"
+    for place in (stage, root):
+        (place / "etc/headroom").mkdir(parents=True)
+        (place / "etc/headroom/headroom.yaml").write_text(place.name)
+        (place / "program").write_text(place.name)
+    done = command("tools/install-tree", stage, root)
+    assert done.returncode == 0, done.stdout
+    assert (root / "etc/headroom/headroom.yaml").read_text() == "root" and (root / "program").read_text() == "stage"
+    assert not list(root.rglob("*.headroom-new"))
+
+
+def test_make_run_refuses_an_unknown_kernel_before_it_builds(folder: Path) -> None:
+    done = command("make", "run", f"B={folder}/b", KERNEL="4.19", HEADROOM_LAB="1")
+    assert done.returncode != 0 and len(lines_of_ours(done.stdout)) == 1, done.stdout
+    assert "no kernel 4.19" in done.stdout and not (folder / "b/bpf").exists(), done.stdout
+
+
+def test_progress_is_numbered(folder: Path) -> None:
+    done = command("tools/build-with-progress", "--then", "60", "do-it", f"B={folder}/b", f"{folder}/b/page/page.inc")
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"headroom: 1 steps? to build, about \d+ s on \d+ CPUs?; then do it, about 60 s", done.stdout), done.stdout
+    assert "[1/1] PAGE" in done.stdout, done.stdout
+
+
+def run() -> list[tuple[str, str, str]]:
+    rows = []
+    (ROOT / "build/test").mkdir(parents=True, exist_ok=True)
+    for name, test in {name: test for name, test in globals().items() if name.startswith("test_")}.items():
+        own = Path(tempfile.mkdtemp(prefix="build-", dir=ROOT / "build/test"))
+        try:
+            test(own)
+            rows.append((name, "passed", ""))
+        except Skip as reason:
+            rows.append((name, "skipped", str(reason)))
+        except Exception as error:  # a failed assertion, or a tool that is missing
+            rows.append((name, "failed", f"{type(error).__name__}: {error}"))
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
+        print(f"{rows[-1][1]:6} {name}", file=sys.stderr)
+    return rows

@@ -43,10 +43,10 @@ TEST(AdmitOutput, EveryReasonAndPreemptedPods) {
             "default/hog: refused\n"
             "  Evicted   The node had condition: [A].\n"
             "  OutOfcpu  Node didn't have enough\n"
-            "default/dns: admitted, displacing 1 pod\n"
+            "default/dns: admitted, preempting 1 pod\n"
             "  OutOfpods  too many\n"
-            "  displaces default/web (BestEffort, priority 7)\n"
-            "  rather elsewhere: it does not tolerate a:PreferNoSchedule\n");
+            "  preempts default/web (BestEffort, priority 7)\n"
+            "  another node is preferred: it does not tolerate a:PreferNoSchedule\n");
 }
 
 TEST(AdmitOutput, TrueOnlyIfAllAreAdmitted) {
@@ -67,7 +67,7 @@ TEST(PlaceOutput, ScoresBestFirstAndReasonsOfTheOthers) {
             "idle    475               75       100     100         0\n"
             "busy    425               25       100     100         0\n"
             "tainted: node(s) had untolerated taint {dedicated: gpu}\n"
-            "default/web belongs on idle\n");
+            "default/web: the best node is idle\n");
   const json told = json::parse(places_json(pod, nodes, places));
   EXPECT_EQ(told["node"], "idle");
   EXPECT_EQ(told["nodes"][1]["scores"]["total"], 475);
@@ -95,8 +95,8 @@ TEST(TaintOutput, TheOriginOfEachAndTheLeavingPods) {
             "TAINT                    FROM\n"
             "dedicated=gpu:NoExecute  operator\n"
             "memory:NoSchedule        condition\n"
-            "default/web leaves in 12s\n"
-            "default/late its time is over\n");
+            "default/web is evicted in 12s\n"
+            "default/late is evicted now\n");
   EXPECT_EQ(json::parse(taints_json(status.dump()).value())["taints"].size(), 2u);
   EXPECT_EQ(render_taints(R"({"taints": []})", {}).value(), "no taints\n");
   EXPECT_FALSE(render_taints("{}", {})) << "not looked yet";

@@ -78,7 +78,7 @@ const Case kCases[] = {
      },
      "controllers", State::kLimited, "no io", "disks", "cgroup_disable="},
     {"no_kill", [](HostFacts& f) { f.cgroup_kill = false; }, "cgroup.kill", State::kMissing,
-     "not there", "no pod", "5.14"},
+     "missing", "no pod", "5.14"},
     {"swap_without_a_threshold", [](HostFacts& f) { f.swap = true; }, "swap", State::kLimited,
      "no threshold", "does not fall low", "swap.available"},
     {"swap_with_one", [](HostFacts& f) { f.swap = f.swap_threshold = true; }, "swap", State::kOk,
@@ -133,7 +133,7 @@ const Case kCases[] = {
     {"daemon_not_seen", [](HostFacts& f) { f.daemon = failure("no bus"); }, "headroomd",
      State::kUnknown, "no bus", "", ""},
     {"few_descriptors", [](HostFacts& f) { (*f.daemon)->descriptors = 1100; }, "descriptors",
-     State::kLimited, "1100 for headroomd", "1144 would do", "LimitNOFILE"},
+     State::kLimited, "1100 for headroomd", "1144 are enough", "LimitNOFILE"},
     {"few_in_this_shell", [](HostFacts& f) { f.daemon = std::nullopt; }, "descriptors",
      State::kLimited, "1024 for this shell", "1144", "LimitNOFILE"},
     {"not_locked", [](HostFacts& f) { (*f.daemon)->locked_bytes = 0; }, "memory lock",
@@ -147,14 +147,14 @@ const Case kCases[] = {
        f.conflicting_daemons = std::vector<std::string>{"earlyoom", "kubelet"};
      },
      "other programs that kill", State::kLimited, "earlyoom, kubelet", "twice",
-     "; leave the kubelet"},
+     "; keep the kubelet"},
     {"two_keepers",
      [](HostFacts& f) {
        f.conflicting_daemons = std::vector<std::string>{"kubelet"};
        f.enforced = {"headroom.slices", "headroom.cpus"};
      },
      "other programs that set limits", State::kLimited, "headroom.slices, headroom.cpus enforced",
-     "over each other", "observe"},
+     "overwrite each other's values", "observe"},
     {"no_quota", [](HostFacts& f) { f.project_quota = false; }, "project quota", State::kLimited,
      "/var", "walking", "prjquota"},
     {"kubelet_unheard_of",

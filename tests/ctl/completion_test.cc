@@ -17,7 +17,7 @@ class Completion : public testing::Test {
   Completion() {
     auto* pods = app_.add_subcommand("pods", "Every pod's: [all]");
     pods->group("Looking");
-    pods->add_option("-s,--sort", sort_, "By what")->check_member({"name", "over"});
+    pods->add_option("-s,--sort", sort_, "The sort key")->check_member({"name", "over"});
     pods->add_flag("--json", json_, "It's JSON");
     auto* place = app_.add_subcommand("place", "Where");
     place->group("Asking");
@@ -64,7 +64,8 @@ TEST_F(Completion, OfBash) {
 
 TEST_F(Completion, OfZshAndFishSayEveryCommandAndFlag) {
   const std::string zsh = zsh_completion(app_), fish = fish_completion(app_);
-  EXPECT_NE(zsh.find("'(--sort -s)'{--sort,-s}'[By what]:value:(name over)'"), std::string::npos)
+  EXPECT_NE(zsh.find("'(--sort -s)'{--sort,-s}'[The sort key]:value:(name over)'"),
+            std::string::npos)
       << zsh;
   EXPECT_NE(zsh.find("'pods:Every pod'\\''s\\: [all]'"), std::string::npos) << zsh;
   EXPECT_NE(zsh.find("--json'[It'\\''s JSON]'"), std::string::npos) << zsh;

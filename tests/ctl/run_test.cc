@@ -67,8 +67,8 @@ spec:
   for (const config::Diagnostic& diagnostic : programs.error())
     lines.push_back(to_string(diagnostic));
   EXPECT_EQ(lines,
-            (Lines{"f:4: spec.containers[0].command: expected the program to run: there is no "
-                   "image to say it",
+            (Lines{"f:4: spec.containers[0].command: expected the program to run: images are "
+                   "not supported here",
                    "f:5: spec.containers[1].env[0].valueFrom: not supported here; expected value",
                    "f:5: spec.containers[1].env[1].name: expected the name of a variable",
                    "f:5: spec.containers[1].workingDir: expected an absolute path, found "

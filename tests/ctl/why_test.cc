@@ -93,8 +93,8 @@ TEST(Why, AContainerKillHasItsLadderSteps) {
   EXPECT_NE(page.find("was killed"), page.npos) << page;
   EXPECT_NE(page.find("Its largest process was killed, not the pod: 4711 (java)."), page.npos)
       << page;
-  EXPECT_NE(page.find("In the minute before: page cache was taken (3×), BestEffort pods were held "
-                      "at what they used (1×)."),
+  EXPECT_NE(page.find("In the minute before: page cache was reclaimed (3×), BestEffort pods were "
+                      "limited to their usage (1×)."),
             page.npos)
       << page;
 }
@@ -151,15 +151,15 @@ TEST_P(WhyTest, FindsTheRecordOrListsTheOthers) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, WhyTest,
-    testing::Values(
-        QueryCase{"", 1, "uid-4"}, QueryCase{"", 4, "uid-1"}, QueryCase{"web", 1, "uid-2"},
-        QueryCase{"default/web", 2, "uid-1"}, QueryCase{"uid-3", 1, "uid-3"},
-        QueryCase{"shop/db", 1, "uid-3"},
-        QueryCase{"db", 1, "db may be any of shop/db, test/db: name its namespace as well"},
-        QueryCase{"nobody", 1,
-                  "no eviction of nobody is on record; headroomctl evictions lists them"},
-        QueryCase{"web", 3, "only 2 evictions of web are on record"},
-        QueryCase{"", 5, "only 4 evictions are on record"}));
+    testing::Values(QueryCase{"", 1, "uid-4"}, QueryCase{"", 4, "uid-1"},
+                    QueryCase{"web", 1, "uid-2"}, QueryCase{"default/web", 2, "uid-1"},
+                    QueryCase{"uid-3", 1, "uid-3"}, QueryCase{"shop/db", 1, "uid-3"},
+                    QueryCase{"db", 1, "db is ambiguous: shop/db, test/db; give the namespace too"},
+                    QueryCase{
+                        "nobody", 1,
+                        "no eviction of nobody is on record; headroomctl evictions lists them"},
+                    QueryCase{"web", 3, "only 2 evictions of web are on record"},
+                    QueryCase{"", 5, "only 4 evictions are on record"}));
 
 TEST(Why, AnEmptyLogAndAnInvalidLogAreErrors) {
   EXPECT_EQ(find_eviction({}, {}).error().what, "no eviction is on record");

@@ -152,9 +152,9 @@ struct Bad {
 TEST(PodList, NothingIsKnownFromNonsense) {
   const std::string whole = answer();
   const Bad rows[] = {
-      {"empty", "", "no JSON"},
-      {"half", whole.substr(0, whole.size() / 2), "no JSON"},
-      {"words", "Unauthorized", "no JSON"},
+      {"empty", "", "not JSON"},
+      {"half", whole.substr(0, whole.size() / 2), "not JSON"},
+      {"words", "Unauthorized", "not JSON"},
       {"a list", "[]", "PodList"},
       {"null", "null", "PodList"},
       {"a status", R"({"kind":"Status","apiVersion":"v1","code":403})", "PodList"},

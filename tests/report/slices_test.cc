@@ -74,7 +74,7 @@ TEST(SlicesOutput, AreATableOfSlicesAndOneOfKnobs) {
 SLICE                                      ROLE            CPU    OF  MEMORY     OF  TASKS    OF           STATE
 /kubepods.slice                            kubepods       0.25  1.50     1Gi    3Gi     12  1000              ok
 /kube.slice                                kube-reserved     -  0.50   600Mi  512Mi      -     -  over its limit
-/kubepods.slice/kubepods-besteffort.slice  besteffort        -     -       -      -      -     -       not there
+/kubepods.slice/kubepods-besteffort.slice  besteffort        -     -       -      -      -     -         missing
 
 SLICE                                      KNOB        DESIRED  ACTUAL  DRIFT
 /kubepods.slice                            cpu.weight       59      59      0
@@ -83,7 +83,7 @@ SLICE                                      KNOB        DESIRED  ACTUAL  DRIFT
 /kube.slice                                memory.max    512Mi     max      2
 /kubepods.slice/kubepods-besteffort.slice  cpu.weight        1       -      0
 
-/kube.slice: 600Mi in use; memory.max is lowered when less is: it could not be had so far
+/kube.slice: 600Mi in use; memory.max is lowered when usage is lower: reclaim has not succeeded so far
 /kube.slice: was removed 1 time
 /kubepods.slice/kubepods-besteffort.slice: reach systemd on the system bus: gone
 )");

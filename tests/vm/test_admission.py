@@ -152,7 +152,7 @@ def test_the_status_file_is_a_node_that_place_reads(vm):
         assert status["status"]["capacity"]["memory"] == f"{total}Ki", status
         assert status["status"]["allocatable"]["memory"] == f"{total - (356 << 10)}Ki", "less 256Mi and 100Mi"
         place = vm.run(f"headroomctl place -f {small} {NODE_FILE}")
-        assert place.code == 0 and f"belongs on {status['metadata']['name']}" in place.out, place.out
+        assert place.code == 0 and f"the best node is {status['metadata']['name']}" in place.out, place.out
         place = vm.run(f"headroomctl place -f {large} {NODE_FILE}")
         assert place.code == 1 and "Insufficient memory" in place.out, place.out
         vm.put(b"kind: Pod\nspec: 7\n", "/tmp/bad.yaml")

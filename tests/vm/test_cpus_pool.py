@@ -47,7 +47,7 @@ def test_who_would_leave_the_pool_short_is_refused(vm):
         web = sleep_in(node, web)
         wait_for_pool(vm, 3000, 3500)
         assert settled(vm)[1][1] == {big.uid: own}
-        assert "trouble: the shared pool has fewer CPUs" in vm.run("headroomctl cpus", check=True).out
+        assert "error: the shared pool has fewer CPUs" in vm.run("headroomctl cpus", check=True).out
         assert "the shared pool has 3 CPUs for pods that requested 3500m" in node.journal()
 
         # What is unplugged of it is not replaced from there.

@@ -56,7 +56,7 @@ def test_whatever_the_kubelet_does_the_last_that_is_known_holds(vm):
         node.run_pod(KubePod("web", "burstable", {"memory": "64Mi"}), "--hold 8M")
         node.wait_for(node.known, lambda pods: "shop/web" in pods)
         for mode, said in (("401", "tokenFile"), ("403", "nodes/pods"), ("500", "500"), ("half", "GET"), ("reset", "GET"),
-                           ("garbage", "no JSON"), ("slow", "timed out")):
+                           ("garbage", "not JSON"), ("slow", "timed out")):
             node.do(mode)
             bad = node.wait_for(node.kube_status, lambda status: not status.get("good") and said in status.get("error", ""))
             assert "shop/web" in node.known(), (mode, bad)

@@ -56,7 +56,7 @@ def test_a_pod_has_the_values_of_its_class_and_the_daemon_knows_it(vm):
         assert int(adj) == max(3, 1000 - 1000 * 64 * MIB // total), adj
         vm.wait_until("grep -qx 20 /sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpu.weight")
         twice = vm.run("headroomctl run --name web -- true")
-        assert twice.code == 1 and "runs already" in twice.out, twice.out
+        assert twice.code == 1 and "is already running" in twice.out, twice.out
         assert vm.run("systemctl is-active headroom-run-default.web.service").code == 0
         assert json.loads(vm.run("headroomctl stop --json web", check=True).out)["name"] == "web"
         wait_clean(vm)
@@ -106,7 +106,7 @@ def test_a_manifests_containers_run_and_all_of_it_goes(vm):
         del PARTS["spec"]["containers"][0]["command"], PARTS["spec"]["containers"][1]["command"]
         vm.put(json.dumps(PARTS).encode(), "/tmp/parts.yaml")
         wrong = vm.run("headroomctl run -f /tmp/parts.yaml")
-        assert wrong.code == 2 and wrong.out.count("there is no image to say it") == 2, wrong.out
+        assert wrong.code == 2 and wrong.out.count("images are not supported here") == 2, wrong.out
         assert vm.run("headroomctl run -f /tmp/parts.yaml --name x -- true").code == 2
         assert vm.run("headroomctl run --name x").code == 2
 
@@ -128,12 +128,12 @@ def test_a_critical_pod_displaces_others_with_their_grace(vm):
         ran = vm.run("headroomctl run --name dns --priority 2000000000 --request cpu=1 -- echo running")
         took = time.monotonic() - began
         assert ran.code == 0 and "running" in ran.out, ran.out
-        assert "displacing default/large: Preempted in order to admit critical pod default/dns" in ran.out, ran.out
+        assert "preempting default/large: Preempted in order to admit critical pod default/dns" in ran.out, ran.out
         assert vm.run("test -e /tmp/said-large").code == 0, "it had its grace"
         names = [each["name"] for each in json.loads(vm.run("headroomctl list --json", check=True).out)["runs"]]
         assert names == ["small"], names
         said = vm.run("journalctl -o cat HEADROOM_REASON=Preempting").out
-        assert said.startswith("displacing default/large"), said
+        assert said.startswith("preempting default/large"), said
         print(f"    displaced, gone and started in {took:.1f} s")
         vm.run("headroomctl stop small; rm -f /tmp/said-* /tmp/up-*")
         wait_clean(vm)

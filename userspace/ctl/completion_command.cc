@@ -92,7 +92,7 @@ std::string quoted(std::string_view text, std::string_view hazards) {
   return out;
 }
 
-// "'(-s --sort)'{-s,--sort}'[By what]:value:(a b)'"
+// "'(-s --sort)'{-s,--sort}'[The sort key]:value:(a b)'"
 std::string zsh_flag(const Flag& flag) {
   std::string spec;
   if (flag.names.size() == 1)
@@ -196,7 +196,7 @@ std::string fish_completion(const ArgumentParser& app) {
 
 void add_completion(ArgumentParser& app, CliCommand& chosen) {
   auto shell = std::make_shared<std::string>();
-  auto* completion = app.add_subcommand("completion", "What a shell completes");
+  auto* completion = app.add_subcommand("completion", "Print the completions of a shell");
   completion->group("");
   completion->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()

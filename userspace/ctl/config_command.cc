@@ -84,7 +84,8 @@ Result<config::ConfigSettings> parse_settings(std::string_view result) {
 
 void add_config(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<ConfigOptions>();
-  auto* config = app.add_subcommand("config", "The configuration in force, each value's origin");
+  auto* config =
+      app.add_subcommand("config", "The configuration in force, and the source of each value");
   config->group(kInspectGroup);
   config->add_flag("--defaults", options->defaults, "The defaults of all keys");
   config->add_flag("--json", options->json, "As JSON");

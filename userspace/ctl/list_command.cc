@@ -99,8 +99,7 @@ std::string render_runs(const std::vector<UnitState>& units, const observe::PodC
     rows.front().push_back({title, Colour::kBold});
   for (const Started& run : started(units, layout))
     rows.push_back(row_of(run, now));
-  return rows.size() == 1 ? "headroomctl run has started none that is still there\n"
-                          : table(rows, 5, screen);
+  return rows.size() == 1 ? "no pods started by headroomctl run\n" : table(rows, 5, screen);
 }
 
 std::string runs_json(const std::vector<UnitState>& units, const observe::PodCgroupParser& layout) {
@@ -112,7 +111,7 @@ std::string runs_json(const std::vector<UnitState>& units, const observe::PodCgr
 
 void add_list(ArgumentParser& app, CliCommand& chosen) {
   const auto json = std::make_shared<bool>();
-  auto* list_app = app.add_subcommand("list", "The pods that run has started");
+  auto* list_app = app.add_subcommand("list", "The pods that headroomctl run started");
   list_app->group(kInspectGroup);
   list_app->add_flag("--json", *json, "As JSON");
   list_app->callback([&chosen, json] { chosen = [json] { return list(*json); }; });

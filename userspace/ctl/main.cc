@@ -40,21 +40,21 @@ struct Entry {
 // By group, then by name, as --help lists them.
 constexpr Entry kCommands[] = {
     {add_check, R"(
-  headroomctl check                   what works here, what does not, and what to do about it)"},
+  headroomctl check                   what works on this host, what does not, and what to do)"},
     {add_config, R"(
   headroomctl config                  the settings in force, each with its file and line)"},
     {add_cpus, R"(
-  headroomctl cpus                    which container has which CPU, by socket, NUMA node and core
-  headroomctl cpus repack --dry-run   which containers would move to have their CPUs together)"},
+  headroomctl cpus                    the owner of each CPU, by socket, NUMA node and core
+  headroomctl cpus repack --dry-run   which containers would move to less fragmented CPUs)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},
     {add_list, R"(
-  headroomctl list                    the pods that headroomctl run has started)"},
+  headroomctl list                    the pods that headroomctl run started)"},
     {add_pods, R"(
-  headroomctl pods --sort stalls      every pod, by how long it waited for memory)"},
+  headroomctl pods --sort stalls      every pod, sorted by its waits for memory)"},
     {add_slices, R"(
-  headroomctl slices                  the node's slices: shares, use, values, drift)"},
+  headroomctl slices                  the node's slices: shares, usage, values, drift)"},
     {add_status, R"(
   headroomctl status                  signals, thresholds and conditions, once
   headroomctl status --json | jq .thresholds)"},
@@ -65,9 +65,9 @@ constexpr Entry kCommands[] = {
   headroomctl why                     the last eviction, explained
   headroomctl why default/web -n 2    the one before the last of this pod's)"},
     {add_admit, R"(
-  headroomctl admit -f web.yaml   would this pod be admitted now? else every reason why not)"},
+  headroomctl admit -f web.yaml   would this pod be admitted now, and why not?)"},
     {add_place, R"(
-  headroomctl place -f web.yaml a.json b.json     on which of these nodes does it belong?)"},
+  headroomctl place -f web.yaml a.json b.json     which of these nodes is the best?)"},
     {add_record, R"(
   headroomctl record --for 5m -o busy.rec         record what headroomd reads and decides, for replay)"},
     {add_replay, R"(
@@ -78,8 +78,8 @@ constexpr Entry kCommands[] = {
     {add_stop, R"(
   headroomctl stop web            stop it again)"},
     {add_taint, R"(
-  headroomctl taint dedicated=gpu:NoExecute       pods that do not tolerate it leave
-  headroomctl taint dedicated-    take it away again)"},
+  headroomctl taint dedicated=gpu:NoExecute       pods that do not tolerate it are evicted
+  headroomctl taint dedicated-    remove it again)"},
 };
 
 constexpr const char* kStatuses = R"(
@@ -102,7 +102,7 @@ void describe(ArgumentParser& app, CliCommand& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ArgumentParser app("What headroomd sees and does on this node.", "headroomctl");
+  ArgumentParser app("Inspect and control headroomd on this node.", "headroomctl");
   CliCommand chosen;
   try {
     describe(app, chosen);

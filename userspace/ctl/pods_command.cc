@@ -144,10 +144,10 @@ void add_pods(ArgumentParser& app, CliCommand& chosen) {
   std::vector<std::string> words;
   for (const auto& [word, order] : kOrders)
     words.push_back(word);
-  pods->add_option("-s,--sort", options->sort, "By what")
+  pods->add_option("-s,--sort", options->sort, "The sort key")
       ->check_member(words)
       ->capture_default_str();
-  pods->add_flag("--json", options->json, "headroomd's own words for each, sorted");
+  pods->add_flag("--json", options->json, "headroomd's JSON of each pod, sorted");
   pods->callback([&chosen, options] { chosen = [options] { return run_pods(*options); }; });
 }
 

@@ -95,10 +95,10 @@ int run_record(const RecordOptions& options) {
   const auto length = parse_go_duration(options.length);
   if (!length || *length < std::chrono::seconds(1))
     return print_usage_error(
-        Error{"--for " + options.length + ": at least a second, such as 90s or 5m"});
+        Error{"--for " + options.length + ": expected at least one second, such as 90s or 5m"});
   if (options.json && options.file == "-")
     return print_usage_error(
-        Error{"--json: standard output has the recording; name a file by --output"});
+        Error{"--json: the recording goes to standard output; name a file with --output"});
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return print_error(Error{std::string("make a pipe: ") + std::strerror(errno), errno});
@@ -123,11 +123,11 @@ int run_record(const RecordOptions& options) {
 
 void add_record(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<RecordOptions>();
-  auto* record = app.add_subcommand("record", "What headroomd reads and decides, into a file");
+  auto* record = app.add_subcommand("record", "Record what headroomd reads and decides");
   record->group(kQueryGroup);
   record->add_option("-o,--output", options->file, "The file; - is standard output")
       ->capture_default_str();
-  record->add_option("--for", options->length, "How long: 90s, 5m; interrupt it to stop sooner")
+  record->add_option("--for", options->length, "How long: 90s, 5m; an interrupt ends it early")
       ->capture_default_str();
   record->add_flag("--json", options->json, "The file's name and size, as JSON");
   record->callback([&chosen, options] { chosen = [options] { return run_record(*options); }; });

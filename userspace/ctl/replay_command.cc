@@ -77,13 +77,12 @@ int run_replay(const ReplayOptions& options) {
 
 void add_replay(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<ReplayOptions>();
-  auto* replay = app.add_subcommand("replay", "Judge a recording again, by its policy or another");
+  auto* replay = app.add_subcommand("replay", "Replay a recording, with its policy or another");
   replay->group(kQueryGroup);
-  replay->add_option("FILE", options->file, "What headroomctl record wrote")->required();
-  replay->add_option("--config", options->config, "Judge by this configuration instead");
-  replay->add_flag(
-      "--expect-same", options->expect_same,
-      "Differ in any number, or lack a turn between others, and it counts as different");
+  replay->add_option("FILE", options->file, "A file that headroomctl record wrote")->required();
+  replay->add_option("--config", options->config, "Use the policy of this configuration");
+  replay->add_flag("--expect-same", options->expect_same,
+                   "Every number must be equal, and no turn may be missing between others");
   replay->add_flag("--json", options->json, "As JSON");
   replay->callback([&chosen, options] { chosen = [options] { return run_replay(*options); }; });
 }

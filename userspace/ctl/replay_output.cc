@@ -75,10 +75,10 @@ void add_rows(const Replayed& replayed, const ReplayedTurn& answer, std::vector<
     rows.push_back(row(
         replayed, answer, both ? (answer.identical ? "=" : "~") : "+",
         both ? Colour::kNone : Colour::kGreen, decision,
-        both ? (answer.identical ? "" : "but not in every number")
+        both ? (answer.identical ? "" : "some numbers differ")
              : time_difference(
                    answer.at, first_time_on_other_side(replayed, decision, &ReplayedTurn::recorded),
-                   "on record")));
+                   "in the recording")));
   }
 }
 
@@ -89,15 +89,15 @@ std::string heading(const Replayed& replayed, std::int64_t wall_offset) {
       fmt::format("recorded {} for {}: {} turns, {} lost\n", report::rfc3339(begun).substr(0, 19),
                   seconds(std::chrono::duration<double>(replayed.last - replayed.first).count()),
                   replayed.turns, replayed.lost);
-  if (replayed.cut_short) line += "the recording was cut short: what came after is not known\n";
+  if (replayed.cut_short) line += "the recording was cut short: later turns are unknown\n";
   return line;
 }
 
 std::string summary(const Replayed& replayed, bool any) {
-  if (!any) return "nothing was decided, then or now\n";
-  if (replayed.identical()) return "the same, bit for bit\n";
-  if (replayed.same_acts()) return "the same acts at the same turns; some numbers differ (~)\n";
-  return "different: - on record alone, + in the replay alone\n";
+  if (!any) return "no decisions, neither in the recording nor in the replay\n";
+  if (replayed.identical()) return "identical\n";
+  if (replayed.same_acts()) return "the same actions in the same turns; some numbers differ (~)\n";
+  return "different: - only in the recording, + only in the replay\n";
 }
 
 Json decision_json(const Decision& decision) {
@@ -131,7 +131,7 @@ std::string render_replay(const Replayed& replayed, std::int64_t wall_offset,
   if (!rows.empty()) text += '\n' + table(rows, 4, screen) + '\n';
   if (replayed.extra_sweeps > 0)
     text +=
-        fmt::format("{} times the pods were ranked by the latest pass on record, not a new one\n",
+        fmt::format("{} times the pods were ranked by the latest recorded sweep, not a new one\n",
                     replayed.extra_sweeps);
   return text + summary(replayed, !replayed.answers.empty());
 }

@@ -72,7 +72,7 @@ bool is_as_desired(const Json& slice) {
 }
 
 Cell state_of(const Json& slice) {
-  if (!slice.at("there").get<bool>()) return {"not there", Colour::kRed};
+  if (!slice.at("there").get<bool>()) return {"missing", Colour::kRed};
   if (!slice.at("over").is_null()) return {"over its limit", Colour::kRed};
   if (const std::size_t count = differing(slice); count > 0)
     return {fmt::format("{} differ", count), Colour::kYellow};
@@ -107,8 +107,8 @@ Row setting_row(const Json& slice, const Json& knob) {
 
 std::string lowering(const Json& slice) {
   const Json state = slice.value("lowering", Json::object());
-  if (state.value("under_way", false)) return ": taking memory";
-  return state.value("late", false) ? ": it could not be had so far" : "";
+  if (state.value("under_way", false)) return ": reclaiming memory";
+  return state.value("late", false) ? ": reclaim has not succeeded so far" : "";
 }
 
 std::string problem_lines(const Json& slices) {
@@ -119,7 +119,7 @@ std::string problem_lines(const Json& slices) {
     if (const auto error = text_of(slice, "trouble"); !error.empty())
       text += fmt::format("{}: {}\n", path, error);
     if (!slice.at("over").is_null())
-      text += fmt::format("{}: {} in use; memory.max is lowered when less is{}\n", path,
+      text += fmt::format("{}: {} in use; memory.max is lowered when usage is lower{}\n", path,
                           memory_text(slice.at("over")), lowering(slice));
     if (const auto removed = slice.at("removed").get<std::int64_t>(); removed > 0)
       text += fmt::format("{}: was removed {} time{}\n", path, removed, removed == 1 ? "" : "s");
@@ -182,7 +182,7 @@ int run(bool json) {
 
 void add_slices(ArgumentParser& app, CliCommand& chosen) {
   const auto json = std::make_shared<bool>(false);
-  auto* slices = app.add_subcommand("slices", "The node's slices: as they should be, as they are");
+  auto* slices = app.add_subcommand("slices", "The node's slices: desired and actual values");
   slices->group(kInspectGroup);
   slices->add_flag("--json", *json, "As JSON");
   slices->callback([json, &chosen] { chosen = [json] { return run(*json); }; });

@@ -41,7 +41,7 @@ Result<Lists> lists_of(std::string_view status) {
 
 std::string time_left_text(const Json& pod) {
   const double left = pod.at("seconds").get<double>();
-  return left > 0 ? "leaves in " + seconds(left) : "its time is over";
+  return left > 0 ? "is evicted in " + seconds(left) : "is evicted now";
 }
 
 int edit(const TaintOptions& options) {
@@ -108,8 +108,9 @@ void add_taint(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<TaintOptions>();
   auto* taint = app.add_subcommand("taint", "The node's taints: list, add and remove");
   taint->group(kChangeGroup);
-  taint->add_option("EDIT", options->edits,
-                    "KEY=VALUE:EFFECT or KEY:EFFECT adds, KEY:EFFECT- or KEY- removes; none lists");
+  taint->add_option(
+      "EDIT", options->edits,
+      "KEY=VALUE:EFFECT or KEY:EFFECT adds, KEY:EFFECT- or KEY- removes; no EDIT: list");
   taint->add_flag("--overwrite", options->overwrite, "Replace another value of the same taint");
   taint->add_flag("--json", options->json, "As JSON");
   taint->callback([&chosen, options] { chosen = [options] { return run_taint(*options); }; });

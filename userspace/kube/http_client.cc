@@ -156,7 +156,7 @@ Error request_error(const ServerConfig& server, const Transfer& transfer, CURLco
   if (transfer.too_long)
     return {doing + ": the answer is longer than " + std::to_string(transfer.request.max_body) +
             " bytes"};
-  if (code == CURLE_ABORTED_BY_CALLBACK) return {doing + ": given up", ECANCELED};
+  if (code == CURLE_ABORTED_BY_CALLBACK) return {doing + ": aborted", ECANCELED};
   return {doing + ": " + (*details ? details : curl_easy_strerror(code))};
 }
 

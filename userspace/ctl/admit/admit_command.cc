@@ -50,7 +50,7 @@ std::string heading(const Json& pod, const Screen& screen) {
   const std::size_t preempted = pod.at("preempts").size();
   std::string verdict = admitted ? "admitted" : "refused";
   if (preempted > 0)
-    verdict += fmt::format(", displacing {} pod{}", preempted, preempted == 1 ? "" : "s");
+    verdict += fmt::format(", preempting {} pod{}", preempted, preempted == 1 ? "" : "s");
   return name_of(pod) + ": " +
          colourise(verdict, admitted ? Colour::kGreen : Colour::kRed, screen) + "\n";
 }
@@ -60,10 +60,10 @@ std::string render_pod(const Json& pod, const Screen& screen) {
   text += refusals(pod.at("refusals"), screen);
   text += refusals(pod.at("overcome"), screen);
   for (const Json& other : pod.at("preempts"))
-    text += fmt::format("  displaces {} ({}, priority {})\n", name_of(other),
+    text += fmt::format("  preempts {} ({}, priority {})\n", name_of(other),
                         printable_field(other, "qos"), other.at("priority").get<std::int64_t>());
   for (const Json& taint : pod.at("unwelcome"))
-    text += fmt::format("  rather elsewhere: it does not tolerate {}\n",
+    text += fmt::format("  another node is preferred: it does not tolerate {}\n",
                         printable(taint.get<std::string>()));
   return text;
 }
@@ -107,7 +107,7 @@ void add_admit(ArgumentParser& app, CliCommand& chosen) {
   admit->group(kQueryGroup);
   admit->add_option("-f,--file", options->file, "A v1 Pod manifest; - is standard input")
       ->required();
-  admit->add_flag("--json", options->json, "headroomd's answer as it is");
+  admit->add_flag("--json", options->json, "Print headroomd's answer as JSON");
   admit->callback([&chosen, options] { chosen = [options] { return run_admit(*options); }; });
 }
 

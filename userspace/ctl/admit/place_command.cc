@@ -101,7 +101,8 @@ std::string render_places(const Pod& pod, std::span<const NodeState> nodes,
                           printable(fmt::format("{}", fmt::join(places.nodes[i].reasons, "; "))));
   const std::string name = printable(pod.pod_namespace + "/" + pod.name);
   if (places.chosen)
-    return text + fmt::format("{} belongs on {}\n", name, printable(nodes[*places.chosen].name));
+    return text +
+           fmt::format("{}: the best node is {}\n", name, printable(nodes[*places.chosen].name));
   return text + fmt::format("{}: 0/{} nodes are available\n", name, nodes.size());
 }
 
@@ -146,7 +147,7 @@ int run_place(const PlaceOptions& options) {
 
 void add_place(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<PlaceOptions>();
-  auto* select_node = app.add_subcommand("place", "On which of several nodes a pod belongs");
+  auto* select_node = app.add_subcommand("place", "Choose the best of several nodes for a pod");
   select_node->group(kQueryGroup);
   select_node->add_option("-f,--file", options->file, "A v1 Pod manifest; - is standard input")
       ->required();

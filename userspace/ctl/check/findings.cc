@@ -32,8 +32,8 @@ Finding check_cgroup_v2(const HostFacts& facts) {
 Finding check_controllers(const HostFacts& facts) {
   std::string lacking, cost;
   for (const auto& [controller, serves] :
-       {std::pair{"io", "bytes and operations of disks are not known"},
-        std::pair{"cpuset", "pods cannot have CPUs of their own"}})
+       {std::pair{"io", "bytes and operations of disks are unknown"},
+        std::pair{"cpuset", "pods cannot have exclusive CPUs"}})
     if (!facts.cgroups.has(controller)) {
       lacking += std::string(lacking.empty() ? "" : ", ") + controller;
       cost += std::string(cost.empty() ? "" : "; ") + serves;
@@ -41,29 +41,29 @@ Finding check_controllers(const HostFacts& facts) {
   const std::string list = fmt::format("{}", fmt::join(facts.cgroups.controllers, " "));
   if (lacking.empty()) return {"controllers", State::kOk, list, "", ""};
   return {"controllers", State::kLimited, "no " + lacking + " among: " + list, cost,
-          "remove cgroup_disable= from the kernel's command line, or take a kernel that has them"};
+          "remove cgroup_disable= from the kernel's command line, or use a kernel that has them"};
 }
 
 Finding check_cgroup_kill(const HostFacts& facts) {
   if (!facts.cgroup_kill) return unknown_finding("cgroup.kill", facts.cgroup_kill.error());
-  if (*facts.cgroup_kill) return {"cgroup.kill", State::kOk, "there", "", ""};
-  return {"cgroup.kill", State::kMissing, "not there", "no pod can be killed as a whole",
-          "take a kernel of 5.14 or later"};
+  if (*facts.cgroup_kill) return {"cgroup.kill", State::kOk, "present", "", ""};
+  return {"cgroup.kill", State::kMissing, "missing", "no pod can be killed as a whole",
+          "use Linux 5.14 or later"};
 }
 
 Finding check_psi(const HostFacts& facts) {
   if (facts.pressure) return {"pressure (PSI)", State::kOk, "on", "", ""};
   return {"pressure (PSI)", State::kLimited, "off",
-          "how long tasks waited for CPU, memory and disks is not known; evictions do not need it",
+          "how long tasks waited for CPU, memory and disks is unknown; evictions do not need it",
           "boot with psi=1"};
 }
 
 Finding check_btf(const HostFacts& facts) {
-  if (facts.btf) return {"BTF", State::kOk, "there", "", ""};
+  if (facts.btf) return {"BTF", State::kOk, "present", "", ""};
   return {"BTF", State::kLimited, "no /sys/kernel/btf/vmlinux",
           "no BPF: cgroups are read from files, at tens of times the CPU time; waits for memory "
           "and their causes are unknown",
-          "take a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are"};
+          "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are"};
 }
 
 std::string groups_from(const SweepFacts& readings, std::string_view source) {
@@ -79,7 +79,7 @@ Finding check_bpf_sweep(const HostFacts& facts) {
   const std::string why = fmt::format("{}", fmt::join(readings.source_notes, "; "));
   if (!readings.bpf)
     return {
-        "BPF sweep", State::kLimited, "not at work: " + why,
+        "BPF sweep", State::kLimited, "not working: " + why,
         fmt::format("{} cgroups are read from files: the same decisions, at tens of times the "
                     "CPU time",
                     readings.cgroups),
@@ -96,8 +96,8 @@ Finding check_bpf_sweep(const HostFacts& facts) {
 
 std::string_view effect_of_missing(std::string_view program) {
   if (program == "stall") return "waits for memory and their causes are unknown";
-  if (program == "throttle") return "how long waits for CPU quota are is not known";
-  return "births and deaths of cgroups are noticed at the next pass, up to a second later";
+  if (program == "throttle") return "the duration of waits for CPU quota is unknown";
+  return "new and removed cgroups are noticed at the next sweep, up to a second later";
 }
 
 Finding check_bpf_program(const ProgramFacts& program, std::string_view subject) {
@@ -109,7 +109,7 @@ Finding check_bpf_program(const ProgramFacts& program, std::string_view subject)
   if (!skipped_programs.empty())
     return {subject, State::kLimited, "in part: " + skipped_programs,
             "in part: " + std::string(effect_of_missing(program.name)),
-            "take a kernel that has these hooks"};
+            "use a kernel that has these hooks"};
   return {subject, State::kOk, "loads", "", ""};
 }
 
@@ -149,12 +149,13 @@ Finding check_clock(const HostFacts& facts) {
   const bool slow = facts.clock_source == "hpet" || facts.clock_source == "acpi_pm";
   const std::string source = facts.clock_source.empty() ? "unknown" : facts.clock_source;
   if (slow)
-    return {"clock", State::kLimited, source + ": read through the bus",
-            "each look at the time takes a microsecond or more, and the BPF programs take many",
-            "find out why the kernel distrusts the TSC (dmesg | grep -i tsc)"};
+    return {
+        "clock", State::kLimited, source + ": read through the bus",
+        "each read of the clock takes a microsecond or more, and the BPF programs read it often",
+        "find out why the kernel distrusts the TSC (dmesg | grep -i tsc)"};
   if (!facts.clock_synchronised)
     return {"clock", State::kLimited, source + ", not synchronised",
-            "times in records may be off; intervals are right all the same",
+            "times in records may be wrong; intervals are still right",
             "run systemd-timesyncd or chrony"};
   return {"clock", State::kOk, source + ", synchronised", "", ""};
 }
@@ -162,18 +163,18 @@ Finding check_clock(const HostFacts& facts) {
 Finding check_systemd(const HostFacts& facts) {
   if (facts.systemd) return {"systemd", State::kOk, *facts.systemd + ", on the bus", "", ""};
   return {"systemd", State::kLimited, facts.systemd.error().what,
-          "headroomctl cannot reach headroomd, and slices cannot be kept",
+          "headroomctl cannot reach headroomd, and slices cannot be managed",
           "run systemd and dbus-daemon or dbus-broker"};
 }
 
 Finding check_configuration(const HostFacts& facts) {
-  if (facts.configuration.empty()) return {"configuration", State::kOk, "good", "", ""};
+  if (facts.configuration.empty()) return {"configuration", State::kOk, "valid", "", ""};
   return {"configuration", State::kMissing,
           fmt::format("{}{}", facts.configuration.front(),
                       facts.configuration.size() > 1
                           ? fmt::format(" (and {} more)", facts.configuration.size() - 1)
                           : ""),
-          "headroomd refuses to start, or keeps the one in force", "headroomd --check-config"};
+          "headroomd refuses to start, or keeps the old configuration", "headroomd --check-config"};
 }
 
 Finding check_daemon(const HostFacts& facts) {
@@ -193,19 +194,18 @@ Finding check_descriptors(const HostFacts& facts) {
   const std::uint64_t needed = 1024 + 3 * cgroups;
   const std::string found = fmt::format("{} for {}", most, daemon ? "headroomd" : "this shell");
   if (most >= needed) return {"descriptors", State::kOk, found, "", ""};
-  return {
-      "descriptors", State::kLimited, found,
-      fmt::format(
-          "{} would do for {} cgroups; beyond that they are opened again each time, or not read",
-          needed, cgroups),
-      "set LimitNOFILE=65536 in headroomd.service"};
+  return {"descriptors", State::kLimited, found,
+          fmt::format(
+              "{} are enough for {} cgroups; beyond that, files are opened each time, or not read",
+              needed, cgroups),
+          "set LimitNOFILE=65536 in headroomd.service"};
 }
 
 Finding check_memory_lock(const DaemonFacts* daemon) {
   if (!daemon) return unknown_finding("memory lock", {std::string(kNoDaemon)});
   if (daemon->locked_bytes > 0) return {"memory lock", State::kOk, "held", "", ""};
   return {"memory lock", State::kLimited, "not held",
-          "under pressure headroomd may be paged out just when it is needed",
+          "under memory pressure headroomd may be paged out when it is needed",
           "set LimitMEMLOCK=infinity in headroomd.service, and leave it CAP_IPC_LOCK"};
 }
 
@@ -233,10 +233,10 @@ Finding check_conflicting_daemons(const HostFacts& facts) {
   std::string remedy = others ? "stop and mask them (systemctl mask --now)" : "";
   if (kubelet)
     remedy += std::string(remedy.empty() ? "" : "; ") +
-              "leave the kubelet its API, and evictionHard there at values headroom's come before";
+              "keep the kubelet, with evictionHard values that are reached after headroom's";
   return {"other programs that kill", State::kLimited,
           fmt::format("{} running", fmt::join(*facts.conflicting_daemons, ", ")),
-          "two that act on one shortage kill twice, each by rules of its own", remedy};
+          "two programs that act on the same shortage kill twice, each by its own rules", remedy};
 }
 
 // Slices and CPU sets are also written by a kubelet.
@@ -246,16 +246,18 @@ Finding check_limit_writers(const HostFacts& facts) {
     return unknown_finding(kSubject, facts.conflicting_daemons.error());
   const bool kubelet = is_running(facts, "kubelet") || is_running(facts, "k3s-server");
   if (!kubelet || facts.enforced.empty()) return {kSubject, State::kOk, "none", "", ""};
-  return {kSubject, State::kLimited,
-          fmt::format("a kubelet is running, and {} enforced", fmt::join(facts.enforced, ", ")),
-          "two that keep the same cgroups write over each other, again and again",
-          "mode: observe here, or cgroupsPerQOS: false and cpuManagerPolicy: none there"};
+  return {
+      kSubject, State::kLimited,
+      fmt::format("a kubelet is running, and {} enforced", fmt::join(facts.enforced, ", ")),
+      "two programs that manage the same cgroups overwrite each other's values repeatedly",
+      "set mode: observe for headroom, or cgroupsPerQOS: false and cpuManagerPolicy: none for the "
+      "kubelet"};
 }
 
 Finding check_kubelet_source(const KubeletSource& kubelet) {
   constexpr std::string_view kSubject = "kubelet's pods";
   constexpr std::string_view kCost =
-      "pods that are not known yet are judged by their cgroups alone, without priority and names";
+      "unknown pods are ranked by their cgroups alone, without priorities and names";
   if (!kubelet.loaded)
     return {kSubject, State::kLimited, "headroom-kube has reported none", std::string(kCost),
             "systemctl enable --now headroom-kube"};
@@ -284,7 +286,7 @@ Finding check_oom_score_mirroring(const HostFacts& facts) {
   const bool kubelet = is_running(facts, "kubelet") || is_running(facts, "k3s-server");
   if (!kubelet) return {kSubject, State::kOk, "mirrors the ranking", "", ""};
   return {kSubject, State::kLimited, "a kubelet is running, and headroom.oomScoreAdj is mirror",
-          "it sets each container's value at its start and relies on it: that value is overwritten",
+          "the kubelet sets a container's value at its start only: that value is overwritten",
           "headroom.oomScoreAdj: leave"};
 }
 

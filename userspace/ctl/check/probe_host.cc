@@ -45,7 +45,7 @@ Result<bool> has_cgroup_kill(const fs::path& mount) {
   for (const auto& entry : fs::directory_iterator(mount, error))
     if (entry.is_directory(error)) return fs::exists(entry.path() / "cgroup.kill", error);
   return failure(error ? "list " + mount.string() + ": " + error.message()
-                       : "there is no cgroup below the root to look at");
+                       : "there is no cgroup below the root");
 }
 
 // With psi=0 the file exists but cannot be opened.
@@ -136,8 +136,8 @@ HostFacts probe_host() {
   facts.pressure = has_pressure();
   facts.swap = has_swap();
   facts.btf = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-  facts.symbols =
-      facts.root ? shows_symbols() : failure("not root: what headroomd would read cannot be read");
+  facts.symbols = facts.root ? shows_symbols()
+                             : failure("not root: only root can check what headroomd can read");
   facts.clock_source =
       first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   facts.clock_synchronised = is_synchronised();

@@ -13,8 +13,8 @@ class ArgumentParser;
 using CliCommand = std::function<int()>;
 
 // The groups of commands in --help.
-inline constexpr const char* kInspectGroup = "Looking";
-inline constexpr const char* kQueryGroup = "Asking";
-inline constexpr const char* kChangeGroup = "Changing";
+inline constexpr const char* kInspectGroup = "Inspect";
+inline constexpr const char* kQueryGroup = "Query";
+inline constexpr const char* kChangeGroup = "Change";
 
 }  // namespace headroom::ctl

@@ -64,7 +64,7 @@ CallResult call_method(const char* method, const Append& append,
                                          report::kBusInterface, method);
   const Message request(made);
   if (r >= 0) r = append(made);
-  if (r < 0) return unreachable("put the question to headroomd", -r);
+  if (r < 0) return unreachable("build the request to headroomd", -r);
   BusError error;
   sd_bus_message* answered = nullptr;
   sd_bus_message_set_allow_interactive_authorization(made, 1);

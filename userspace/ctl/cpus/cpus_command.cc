@@ -65,7 +65,7 @@ class CpuTable {
                            {"L3", Colour::kBold},
                            {"CORE", Colour::kBold},
                            {"CPUS", Colour::kBold},
-                           {"WHOSE", Colour::kBold}}};
+                           {"OWNER", Colour::kBold}}};
     for (const auto& [place, cpus] : cores_)
       add_core(place, cpus, rows);
     return table(rows, rows.front().size(), screen);
@@ -161,7 +161,7 @@ std::string pool_of(const Json& answer) {
   if (!pool.at("guarded").get<bool>()) text += ", not guarded";
   text += '\n';
   if (pool.at("requested_millicores") > pool.at("size_millicores"))
-    text += "trouble: the shared pool has fewer CPUs than its pods requested\n";
+    text += "error: the shared pool has fewer CPUs than its pods requested\n";
   return text;
 }
 
@@ -175,8 +175,8 @@ std::string heading(const Json& answer) {
       text += fmt::format("  {} {}", kind, cpus.format());
   text += '\n' + pool_of(answer);
   if (const std::string error = printable_field(answer, "trouble"); !error.empty())
-    text += "trouble: " + error + '\n';
-  if (answer.at("unsaved").get<bool>()) text += "trouble: the state file could not be written\n";
+    text += "error: " + error + '\n';
+  if (answer.at("unsaved").get<bool>()) text += "error: the state file could not be written\n";
   return text;
 }
 
@@ -213,9 +213,9 @@ int run_cpus(bool json) {
 
 void add_cpus(ArgumentParser& app, CliCommand& chosen) {
   auto json = std::make_shared<bool>();
-  auto* cpus = app.add_subcommand("cpus", "Which container has which CPU");
+  auto* cpus = app.add_subcommand("cpus", "The owner of each CPU");
   cpus->group(kInspectGroup);
-  cpus->add_flag("--json", *json, "headroomd's answer as it is");
+  cpus->add_flag("--json", *json, "Print headroomd's answer as JSON");
   add_cpus_repack(*cpus, chosen);
   // A subcommand's callback runs before this one.
   cpus->callback([&chosen, cpus, json] {

@@ -30,7 +30,7 @@ struct Measure {
 };
 constexpr Measure kSpans[] = {
     {"numa_nodes", "NUMA nodes"}, {"sockets", "sockets"}, {"caches", "caches"}, {"cores", "cores"}};
-constexpr Measure kTotals[] = {{"short_containers", "containers without all they want"},
+constexpr Measure kTotals[] = {{"short_containers", "containers with fewer CPUs than requested"},
                                {"far_from_devices", "containers far from one of their devices"},
                                {"numa_nodes", "NUMA nodes that containers span, added up"},
                                {"sockets", "sockets"},
@@ -130,9 +130,9 @@ int run_repack(const RepackOptions& options) {
 
 void add_cpus_repack(ArgumentParser& cpus, CliCommand& chosen) {
   auto options = std::make_shared<RepackOptions>();
-  auto* repack = cpus.add_subcommand("repack", "Put exclusive CPUs that lie in pieces together");
+  auto* repack = cpus.add_subcommand("repack", "Move fragmented exclusive CPUs together");
   repack->add_flag("--dry-run", options->dry_run, "Only show which containers would move, and why");
-  repack->add_flag("--json", options->json, "headroomd's answer as it is");
+  repack->add_flag("--json", options->json, "Print headroomd's answer as JSON");
   repack->callback([&chosen, options] { chosen = [options] { return run_repack(*options); }; });
 }
 

@@ -86,7 +86,7 @@ void print_table(const std::deque<std::string>& lines) {
   const Screen screen{.colour = screen_of_stdout().colour};
   std::fputs(render_evictions(lines, screen, unreadable).c_str(), stdout);
   if (unreadable > 0)
-    std::fprintf(stderr, "headroomctl: %zu lines are no eviction records\n", unreadable);
+    std::fprintf(stderr, "headroomctl: %zu lines are not eviction records\n", unreadable);
 }
 
 }  // namespace
@@ -120,11 +120,11 @@ int run_evictions(const EvictionsOptions& options) {
 
 void add_evictions(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<EvictionsOptions>();
-  auto* evictions = app.add_subcommand("evictions", "The evictions on record, oldest first");
+  auto* evictions = app.add_subcommand("evictions", "The recorded evictions, oldest first");
   evictions->group(kInspectGroup);
   evictions->add_option("-n,--last", options->last, "How many; 0 is all")->capture_default_str();
   evictions->add_option("--file", options->file, "The audit log to read (default: headroomd's)");
-  evictions->add_flag("--json", options->json, "The records as they are, a line each");
+  evictions->add_flag("--json", options->json, "The records as JSON, one per line");
   evictions->callback(
       [&chosen, options] { chosen = [options] { return run_evictions(*options); }; });
 }

@@ -88,8 +88,8 @@ std::vector<std::string> part_lines(const Json& record) {
   std::string what = "One container of the pod was killed, not the pod";
   if (at(part, {"oom_group"}) == true)
     what =
-        "One cgroup of the pod was killed whole: it dies as one, by its memory.oom.group or as "
-        "one pid namespace";
+        "One cgroup of the pod was killed as a whole, because of its memory.oom.group or because "
+        "it is one pid namespace";
   if (const auto pid = integer(at(part, {"pid"})))
     what = fmt::format("Its largest process was killed, not the pod: {} ({})", *pid,
                        text(at(part, {"comm"})));
@@ -107,10 +107,10 @@ std::vector<std::string> ladder_lines(const Json& record) {
     if (const auto times = integer(at(ladder, {step})))
       steps.push_back(fmt::format("{} ({}×)", says, *times));
   };
-  add_step("reclaim", "page cache was taken");
-  add_step("squeeze", "BestEffort pods were held at what they used");
+  add_step("reclaim", "page cache was reclaimed");
+  add_step("squeeze", "BestEffort pods were limited to their usage");
   add_step("relax", "a memory.high was raised");
-  add_step("restore", "one was put back");
+  add_step("restore", "a memory.high was restored");
   return {fmt::format("In the minute before: {}.", fmt::join(steps, ", "))};
 }
 
@@ -161,8 +161,8 @@ std::vector<std::string> memory_lines(const Json& record) {
   else
     lines.push_back(fmt::format("expected {} of memory, after a grace of at most {}", memory,
                                 milliseconds(at(predicted, {"grace_ms"}))));
-  lines.push_back(took == "-" ? fmt::format("came     {}", returned)
-                              : fmt::format("came     {} in {}", returned, took));
+  lines.push_back(took == "-" ? fmt::format("returned {}", returned)
+                              : fmt::format("returned {} in {}", returned, took));
   return lines;
 }
 
@@ -175,8 +175,8 @@ std::vector<std::string> kubelet_lines(const Json& record) {
   const std::string kubelet_target =
       choice.is_null() ? "no pod"
       : itself         ? "the same pod"
-               : pod_of(Json{{"pod", choice}}) + (same ? ", evicted at the same turn" : " instead");
-  return {fmt::format("Its ten-second loop would have acted {} later, by usage {} older, on {}.",
+               : pod_of(Json{{"pod", choice}}) + (same ? ", evicted in the same turn" : " instead");
+  return {fmt::format("Its ten-second loop would have acted {} later, with usage {} older, on {}.",
                       milliseconds(at(kubelet, {"lead_ms"})),
                       milliseconds(at(kubelet, {"samples_age_ms"})), kubelet_target)};
 }

@@ -45,7 +45,7 @@ bool any(const Values& values) {
                      [](const auto& value) { return value.has_value(); });
 }
 
-// "memory.available, a mark a second: 2.1Gi ▇▆▅▃▁ 52Mi"
+// "one mark per second: 2.1Gi ▇▆▅▃▁ 52Mi"
 std::string sparkline_line(std::string_view signal, std::string_view over, const Values& values) {
   return fmt::format("{}: {} {} {}\n", over, amount(signal, values.front()), sparkline(values),
                      amount(signal, values.back()));
@@ -105,7 +105,7 @@ std::string pod_table(const Json& rows, const Screen& screen) {
   });
   if (pods.size() > 5) pods.resize(5);
   std::vector<Row> table_rows{{}};
-  for (const char* title : {"HELD MOST", "60s BEFORE", "30s", "10s", "THEN", "STALLED"})
+  for (const char* title : {"LARGEST PODS", "60s BEFORE", "30s", "10s", "AT THE END", "STALLED"})
     table_rows[0].push_back({title, Colour::kBold});
   for (const PodMemory& pod_memory : pods) {
     Row row{{pod_memory.name}};
@@ -150,7 +150,7 @@ std::string render_flight_recording(const Json& flight_recording, std::string_vi
   if (!any(slow) && !any(fast)) return "";
   std::string page =
       colourise("The last minute", Colour::kBold, screen) + " of " + std::string(signal) + '\n';
-  if (any(slow)) page += sparkline_line(signal, "a mark a second", slow);
+  if (any(slow)) page += sparkline_line(signal, "one mark per second", slow);
   if (any(fast))
     page += sparkline_line(
         signal,

@@ -56,7 +56,7 @@ std::string reason_of(const std::string& signal, const Json& candidate, const Js
   if (selection == "critical") return "static, mirror or of critical priority: never evicted";
   if (selection == "dying") return "already on its way out";
   if (selection == "empty") return "no process left in it";
-  if (selection == "futile") return "its death would free next to nothing: page cache stays";
+  if (selection == "futile") return "killing it would free almost nothing: page cache stays";
   if (selection == "unknown") return "no reading: passed over while others have one";
   return "";
 }
@@ -91,7 +91,7 @@ std::vector<std::string> rule_lines(const Json& record) {
   if (candidates(record).empty()) return {};
   const std::string signal = text(at(record, {"signal"}));
   if (!by_request(signal))
-    return {"The kubelet's for tasks: lower priority first, then more of them.",
+    return {"The kubelet's for tasks: lower priority first, then more tasks.",
             "Critical pods are never evicted; a pod without a reading only when no pod has one."};
   const char* what = signal.starts_with("memory") || signal.starts_with("allocatable") ? "memory"
                      : signal.starts_with("swap")     ? "memory and swap"

@@ -61,8 +61,8 @@ Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
                                      : "no eviction of " + printable(query.pod) +
                                            " is on record; headroomctl evictions lists them");
   if (const auto pods = pods_of(found); !query.pod.empty() && pods.size() > 1)
-    return failure(fmt::format("{} may be any of {}: name its namespace as well",
-                               printable(query.pod), fmt::join(pods, ", ")));
+    return failure(fmt::format("{} is ambiguous: {}; give the namespace too", printable(query.pod),
+                               fmt::join(pods, ", ")));
   if (query.nth_from_last > found.size())
     return failure(fmt::format("only {} evictions{} are on record", found.size(),
                                query.pod.empty() ? "" : " of " + printable(query.pod)));
@@ -119,11 +119,11 @@ void add_why(ArgumentParser& app, CliCommand& chosen) {
       "why", "Explain one eviction: its cause, the ranking, the steps and times");
   why->group(kInspectGroup);
   why->add_option("POD", options->query.pod, "NAMESPACE/NAME, NAME or UID (default: any)");
-  why->add_option("-n,--back", options->query.nth_from_last, "Which, counted from the last")
+  why->add_option("-n,--back", options->query.nth_from_last, "Which one, counted from the last")
       ->capture_default_str()
       ->check_positive();
   why->add_option("--file", options->file, "The audit log to read (default: headroomd's)");
-  why->add_flag("--json", options->json, "The record as it is");
+  why->add_flag("--json", options->json, "Print the record as JSON");
   why->callback([&chosen, options] { chosen = [options] { return run_why(*options); }; });
 }
 

@@ -68,7 +68,7 @@ Result<pid_t> spawn(const std::vector<std::string>& arguments) {
   if (add_running_child(child)) return child;
   ::kill(child, SIGTERM);
   wait_for(child);
-  return failure("run " + arguments.front() + ": too many at once");
+  return failure("run " + arguments.front() + ": too many child processes");
 }
 
 int wait_for(const std::vector<pid_t>& children) {

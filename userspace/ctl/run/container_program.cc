@@ -42,7 +42,7 @@ Program read_program(const Section& container, Role role) {
                   .directory = container.string("workingDir").value_or("")};
   append_strings(container, "command", program.command);
   if (program.command.empty())
-    container.add_error("command", "expected the program to run: there is no image to say it");
+    container.add_error("command", "expected the program to run: images are not supported here");
   append_strings(container, "args", program.command);
   read_environment(container, program);
   if (!program.directory.empty() && program.directory[0] != '/')
@@ -76,7 +76,7 @@ tl::expected<std::vector<Program>, Diagnostics> programs_of(const std::string& m
     if (const auto spec = object.map("spec")) programs = read_programs(*spec);
   }
   if (diagnostics.empty() && programs.empty())
-    diagnostics.push_back({file, 0, "expected one Pod, and no list"});
+    diagnostics.push_back({file, 0, "expected one Pod, not a list"});
   if (!diagnostics.empty()) return tl::make_unexpected(std::move(diagnostics));
   return programs;
 }

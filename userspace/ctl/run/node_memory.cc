@@ -9,7 +9,7 @@ namespace headroom::ctl {
 Result<NodeMemory> node_memory(Bytes allocatable) {
   observe::NodeSource source({});
   const auto capacity = source.memory_capacity();
-  if (!capacity) return failure("read MemTotal of /proc/meminfo: it is not there");
+  if (!capacity) return failure("read MemTotal of /proc/meminfo: it is missing");
   NodeMemory node{.capacity = *capacity,
                   .swap = {},
                   .allocatable = allocatable > Bytes{0} ? allocatable : *capacity,

@@ -32,7 +32,7 @@ Result<PodUnits> make_pod_units(const Pod& pod, const config::Config& config,
                                 const NodeMemory& node) {
   const auto kubepods = CgroupName::parse(CgroupDriver::kSystemd, config.pods_cgroup);
   if (!kubepods)
-    return failure("the pods' cgroup is no slice of systemd: " + kubepods.error().what());
+    return failure("the pods' cgroup is not a systemd slice: " + kubepods.error().what());
   const auto name = pod_name(*kubepods, qos_class(pod), pod.uid);
   if (!name) return failure(name.error().what());
   PodUnits pod_units{

@@ -38,7 +38,7 @@ Result<PodUnit> pod_unit_of(const PreemptedPod& pod, const config::Config& confi
 void log_preemption(const PreemptedPod& pod, const std::string& preemptor) {
   const std::string name = pod.pod_namespace + "/" + pod.name;
   const std::string what =
-      "displacing " + name + ": Preempted in order to admit critical pod " + preemptor;
+      "preempting " + name + ": Preempted in order to admit critical pod " + preemptor;
   std::fprintf(stderr, "headroomctl: %s\n", what.c_str());
   sd_journal_send("MESSAGE=%s", what.c_str(), "PRIORITY=%i", LOG_NOTICE,
                   "SYSLOG_IDENTIFIER=headroomctl", "HEADROOM_POD=%s", name.c_str(),
@@ -47,7 +47,7 @@ void log_preemption(const PreemptedPod& pod, const std::string& preemptor) {
 
 Result<> wait_until_gone(const PodUnit& pod_unit, Clock::time_point until) {
   while (::access(pod_unit.cgroup.c_str(), F_OK) == 0) {
-    if (Clock::now() > until) return failure(pod_unit.unit + " was stopped and is still there");
+    if (Clock::now() > until) return failure(pod_unit.unit + " was stopped but still exists");
     std::this_thread::sleep_for(kPollPeriod);
   }
   return {};

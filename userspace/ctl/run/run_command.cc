@@ -53,7 +53,8 @@ std::string random_uid() {
 Result<config::Config> configuration() {
   config::LoadResult loaded = config::read({});
   if (loaded.diagnostics.empty()) return std::move(loaded.config);
-  return failure(to_string(loaded.diagnostics.front()) + "; headroomd --check-config says all");
+  return failure(to_string(loaded.diagnostics.front()) +
+                 "; headroomd --check-config prints all errors");
 }
 
 struct Manifest {
@@ -197,7 +198,7 @@ void add_run(ArgumentParser& app, CliCommand& chosen) {
                    ->capture_default_str());
   exclude_file(run_app->add_option("--grace", pod_options.grace_seconds,
                                    "Seconds between SIGTERM and SIGKILL (30)"));
-  run_app->add_flag("--pty", options->pty, "On a terminal of its own, passed through");
+  run_app->add_flag("--pty", options->pty, "Give it its own terminal, passed through");
   auto* detach = run_app->add_flag("--detach", options->detach, "Do not wait for it");
   run_app->add_flag("--json", options->json, "With --detach: print its units as JSON")
       ->needs(detach);

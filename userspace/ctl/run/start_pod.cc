@@ -36,7 +36,7 @@ Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& 
   if (code == 0) return file;
   if (code == EEXIST)
     return failure(path.native() +
-                   " is there: a pod of this name runs already, see headroomctl list and stop");
+                   " exists: a pod of this name is already running, see headroomctl list and stop");
   return errno_failure("write " + path.native(), code);
 }
 

@@ -35,8 +35,8 @@ Result<UnitManager> units_of(const StopOptions& options) {
         name && name->pod_namespace == options.pod_namespace && name->pod == options.name)
       found.push_back(unit.unit);
   if (found.empty())
-    return failure("headroomctl run has started no pod " + options.pod_namespace + "/" +
-                   options.name + " that is still there; headroomctl list shows them");
+    return failure("headroomctl run started no pod " + options.pod_namespace + "/" + options.name +
+                   ", or it has ended; see headroomctl list");
   return found;
 }
 
@@ -62,12 +62,12 @@ int stop(const StopOptions& options) {
 
 void add_stop(ArgumentParser& app, CliCommand& chosen) {
   const auto options = std::make_shared<StopOptions>();
-  auto* stop_app = app.add_subcommand("stop", "Stop a pod that run has started");
+  auto* stop_app = app.add_subcommand("stop", "Stop a pod that headroomctl run started");
   stop_app->group(kChangeGroup);
   stop_app->add_option("NAME", options->name, "The pod's name")->required();
   stop_app->add_option("--namespace", options->pod_namespace, "Its namespace")
       ->capture_default_str();
-  stop_app->add_flag("--json", options->json, "What was stopped, as JSON");
+  stop_app->add_flag("--json", options->json, "Print what was stopped, as JSON");
   stop_app->callback([&chosen, options] { chosen = [options] { return stop(*options); }; });
 }
 

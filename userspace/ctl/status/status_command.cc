@@ -158,9 +158,9 @@ int run_status(bool json) {
 
 void add_status(ArgumentParser& app, CliCommand& chosen) {
   auto json = std::make_shared<bool>();
-  auto* status = app.add_subcommand("status", "How the node stands: signals against thresholds");
+  auto* status = app.add_subcommand("status", "The node's signals, thresholds and conditions");
   status->group(kInspectGroup);
-  status->add_flag("--json", *json, "headroomd's status document as it is");
+  status->add_flag("--json", *json, "Print headroomd's status document as JSON");
   status->callback([&chosen, json] { chosen = [json] { return run_status(*json); }; });
 }
 

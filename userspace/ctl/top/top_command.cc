@@ -118,8 +118,8 @@ void add_top(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<TopOptions>();
   auto* top = app.add_subcommand("top", "A live view of the node and its pods");
   top->group(kInspectGroup);
-  top->add_flag("--once", options->once, "One frame, and no more (takes a second)");
-  top->add_flag("--json", options->json, "The status document, a line each second");
+  top->add_flag("--once", options->once, "Print one frame and exit (takes a second)");
+  top->add_flag("--json", options->json, "The status document as JSON, a line each second");
   top->callback([&chosen, options] { chosen = [options] { return run_top(*options); }; });
 }
 

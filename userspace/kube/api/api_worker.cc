@@ -67,11 +67,11 @@ void sync_to_api_server(const config::Config& config, HealthFile& health_file,
                         const std::stop_token& stop) {
   config::ServerConfig server = api_server(config, ::getenv);
   if (server.url.empty()) {
-    log::error("it is not known where the API server is: headroom.kubernetes.api.url");
-    health_file.publish("api", {{"trouble", "it is not known where the API server is"}});
+    log::error("the address of the API server is unknown: set headroom.kubernetes.api.url");
+    health_file.publish("api", {{"trouble", "the address of the API server is unknown"}});
     return;
   }
-  log::info("telling the API server at {}", server.url);
+  log::info("reporting to the API server at {}", server.url);
   const std::string url = server.url;
   const EvictionSyncOptions options = node_options_of(config);
   EvictionSync eviction_sync(options, world_of(config, std::move(server), stop));

@@ -95,7 +95,7 @@ std::string as_text(const EvictionQueue& queue) {
 Result<EvictionQueue> queue_of(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("version") != kVersion) return failure("it is of another version");
+    if (json.at("version") != kVersion) return failure("it has another version");
     return queue_of_json(json);
   } catch (const std::exception& thrown) {  // thrown by the JSON library
     return failure(thrown.what());

@@ -88,7 +88,7 @@ void EvictionSync::save() {
   }
   if (counters_.unwritten++ == 0)
     log::error(
-        "{}: evictions that were not reported to the API server yet would be lost in a restart",
+        "{}: a restart would lose the evictions that were not yet reported to the API server",
         written.error().what);
 }
 

@@ -31,7 +31,7 @@ constexpr std::array<Words, kConditions> kGood{
     {{"HeadroomHasSufficientMemory", "headroomd sees sufficient memory available"},
      {"HeadroomHasNoDiskPressure", "headroomd sees no disk pressure"},
      {"HeadroomHasSufficientPID", "headroomd sees sufficient PID available"}}};
-constexpr Words kUnknown{"HeadroomStatusUnknown", "headroomd stopped telling of the node"};
+constexpr Words kUnknown{"HeadroomStatusUnknown", "headroomd stopped reporting node status"};
 
 std::string node_path(const std::string& node_name) {
   return "/api/v1/nodes/" + escaped(node_name);

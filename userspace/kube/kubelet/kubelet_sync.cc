@@ -41,12 +41,12 @@ constexpr std::chrono::milliseconds kLongestPoll{60'000};
 std::string status_hint(long status, std::string_view path) {
   switch (status) {
     case 401:
-      return ": the kubelet does not know us: see tokenFile";
+      return ": the kubelet did not accept our credentials: see tokenFile";
     case 403:
-      return ": we may not ask: the service account needs get of nodes/proxy, or of nodes/" +
+      return ": not allowed: the service account needs get of nodes/proxy, or of nodes/" +
              std::string(path == "/configz" ? "configz" : "pods");
     case 404:
-      return ": it has no such page: see enableDebuggingHandlers and readOnlyPort of the kubelet";
+      return ": not found: see enableDebuggingHandlers and readOnlyPort of the kubelet";
     default:
       return "";
   }
@@ -66,7 +66,7 @@ class KubeletSync {
         pace_(config_.kubelet.period) {}
 
   void run() {
-    log::info("pods are the kubelet's at {}", client_.server().url);
+    log::info("reading pods from the kubelet at {}", client_.server().url);
     while (!stop_.stop_requested()) {
       const std::uint64_t written = written_;
       const auto polled = poll();
@@ -109,7 +109,7 @@ class KubeletSync {
         cut_, files->cut,
         "labels or annotations beyond " + std::to_string(kMaxLabels) + " are dropped from pods");
     warn_of(too_large_, files->too_large,
-            "pods are left out, as their files would be larger than headroomd reads");
+            "pods are omitted, because their files would be larger than headroomd reads");
     const PodDirectory::Changes changes = directory_->sync(files->pods);
     pods_ = files->pods.size();
     ended_ = files->ended;
@@ -147,7 +147,7 @@ class KubeletSync {
     if (*text != configuration_) {
       if (auto written = write_atomically(config_.configz_file(), *text, {.mode = 0644}); !written)
         return written;
-      log::info("{} is what the kubelet has now", config_.configz_file().native());
+      log::info("wrote the kubelet's current configuration to {}", config_.configz_file().native());
       configuration_ = *text;
     }
     configz_at_ = now;
@@ -165,7 +165,7 @@ class KubeletSync {
       ++failures_;
       ++failed_;
       if (polled.error().what != last_error_)
-        log::warning("{}; the pods stay as they were", polled.error().what);
+        log::warning("{}; the last known pods stay", polled.error().what);
       last_error_ = polled.error().what;
     }
     publish();

@@ -194,7 +194,7 @@ Result<PodFiles> pod_files(std::string_view answer) {
         return filter(depth, event, parsed);
       },
       /*allow_exceptions=*/false);
-  if (list.is_discarded()) return failure("the answer is no JSON, or cut short");
+  if (list.is_discarded()) return failure("the response is not JSON, or it is truncated");
   if (text(list, "kind") != "PodList")
     return failure("expected a PodList, found kind \"" + text(list, "kind") + "\"");
   PodFiles files;

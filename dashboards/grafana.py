@@ -61,10 +61,10 @@ DASHBOARDS = {
             "io, all": 'rate(container_pressure_io_stalled_seconds_total{id="/",@}[$__rate_interval])'},
               "percentunit", about="A limited or throttled pod waits too: see whose waits they are below."),
         Panel("Waits for memory, by cause", {"{{cause}}":
-              "sum by (cause) (rate(headroom_node_stall_seconds_sum{@}[$__rate_interval]))"}, "percentunit", stacked=True,
+              "sum by (cause) (rate(headroom_node_memory_stall_seconds_sum{@}[$__rate_interval]))"}, "percentunit", stacked=True,
               about="global is the node's own shortage; limit and high are a pod's own limits; refault is thrash."),
         Panel("A wait for memory, 99th percentile", {"{{cause}}":
-              "histogram_quantile(0.99, sum by (le, cause) (rate(headroom_node_stall_seconds_bucket{@}[5m]))) > 0"}, "s"),
+              "histogram_quantile(0.99, sum by (le, cause) (rate(headroom_node_memory_stall_seconds_bucket{@}[5m]))) > 0"}, "s"),
         Panel("Pods waiting for memory", {"{{namespace}}/{{pod}}":
               'topk(10, max by (namespace, pod) (rate(container_pressure_memory_waiting_seconds_total'
               '{pod!="",container="",@}[$__rate_interval])))'}, "percentunit"),
@@ -122,7 +122,7 @@ DASHBOARDS = {
               'topk(10, rate(container_pressure_memory_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
               "percentunit"),
         Panel("Top stallers: waiting for memory, by cause", {"{{id}} {{cause}}":
-              "topk(10, rate(headroom_stall_seconds_total{@}[$__rate_interval]) > 0)"}, "percentunit",
+              "topk(10, rate(headroom_memory_stall_seconds_total{@}[$__rate_interval]) > 0)"}, "percentunit",
               about="A cgroup's own tasks; several at a time add up."),
         Panel("Top stallers: waiting for I/O", {"{{id}}":
               'topk(10, rate(container_pressure_io_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
@@ -142,8 +142,8 @@ DASHBOARDS = {
         Panel("Throttled: share of quota periods", {"{{id}}":
               'topk(10, headroom:container_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
         Panel("A wait for CPU quota", {
-            "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_node_throttle_seconds"),
-            "99th percentile": QUANTILE.replace("SHARE", "0.99").replace("NAME", "headroom_node_throttle_seconds")}, "s"),
+            "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_node_cpu_throttle_seconds"),
+            "99th percentile": QUANTILE.replace("SHARE", "0.99").replace("NAME", "headroom_node_cpu_throttle_seconds")}, "s"),
         Panel("Throttled: time", {"{{id}}":
               'topk(10, rate(container_cpu_cfs_throttled_seconds_total{@}[$__rate_interval]) > 0)'}, "s"),
         Panel("Swap by pod", {"{{namespace}}/{{pod}}":

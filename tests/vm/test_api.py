@@ -118,7 +118,7 @@ def pace(node) -> dict[str, float]:
     """Of headroomd: passes, and the seconds they took."""
     page = node.metrics()
     found = {name: float(re.search(rf"^headroom_sweep_duration_seconds_{name} (\S+)", page, re.M)[1]) for name in ("sum", "count")}
-    found["hangs"] = float(re.search(r"^headroom_loop_hangs_total (\S+)", page, re.M)[1])
+    found["hangs"] = float(re.search(r"^headroom_loop_stalls_total (\S+)", page, re.M)[1])
     found["at"] = float(node.vm.run("cut -d' ' -f1 /proc/uptime", check=True).out)
     return found
 

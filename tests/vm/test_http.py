@@ -48,5 +48,5 @@ def test_a_thousand_hostile_clients_are_not_felt(vm):
         assert most > 200 and shut_out > 200, (most, shut_out)
         assert record["pod"]["name"] == "hog" and took < 100, record
         assert sweeps >= SECONDS, "a sweep a second"
-        assert value(after, "headroom_loop_hangs_total") == 0
+        assert value(after, "headroom_loop_stalls_total") == 0
         vm.wait_until(f"[ $(ls /proc/{pid}/fd | wc -l) -le {files + 32} ]", timeout=30)  # the pod is watched, too

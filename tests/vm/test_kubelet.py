@@ -159,7 +159,7 @@ def test_five_hundred_pods_are_written_once(vm):
         assert node.kube_status()["filesWritten"] == 500, "nothing was written twice"
         files = int(vm.run(f"cat {RUN}/pods/* | wc -c", check=True).out)
         # In the loop: a flood of files is read a few at a time.
-        hangs = re.search(r"^headroom_loop_hangs_total (\S+)", node.metrics(), re.M)[1]
+        hangs = re.search(r"^headroom_loop_stalls_total (\S+)", node.metrics(), re.M)[1]
         print(f"    500 pods, a list of {size >> 10} KiB: {spent / polls * 1000:.1f} ms of CPU a poll (emulated), "
               f"{kube.rss_mib():.1f} MiB ({first:.1f} at first); {files >> 10} KiB of files")
         assert polls >= 2, "it asks on"

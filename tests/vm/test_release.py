@@ -205,7 +205,7 @@ def test_the_sentinel_acts_while_the_loop_hangs(vm):
         vm.run(f"systemctl stop {halt}", check=True)
         record, = node.wait_for_evictions(1, timeout=30)
         assert record["pod"]["name"] == "hog", record
-        assert metric(node, "headroom_sentinel_kills_total") == 1 and metric(node, "headroom_loop_hangs_total") >= 1
+        assert metric(node, "headroom_sentinel_kills_total") == 1 and metric(node, "headroom_loop_stalls_total") >= 1
         # The loop turned again, and has nothing to add.
         time.sleep(2)
         assert len(node.evictions()) == 1 and node.alive(web)

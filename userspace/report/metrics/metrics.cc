@@ -45,6 +45,7 @@ std::unique_ptr<ResponseBody> Metrics::all(Format format) const {
   scrape.format = format;
   scrape.own_families = own_families();
   scrape.cadvisor_families = setup_.container_names;
+  scrape.aliases = old_cgroup_names();
   return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
 }
 

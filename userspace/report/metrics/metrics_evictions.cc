@@ -149,7 +149,7 @@ void add_eviction_ends(const Counters& counters, Families& families) {
       .add(counters.oom_scores_gone, {{"outcome", "gone"}})
       .add(counters.oom_scores_failed, {{"outcome", "failed"}})
       .append_to(families);
-  MetricFamilyBuilder::counter("headroom_loop_hangs_total",
+  MetricFamilyBuilder::counter("headroom_loop_stalls_total",
                                "Turns of the main loop that were overdue by more than one second.")
       .add(counters.loop_hangs)
       .append_to(families);

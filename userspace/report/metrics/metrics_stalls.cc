@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom_stall_*, headroom_throttle_*: which cgroups waited, and why. Sums by cgroup and cause,
-// only for cgroups that have waited; the distribution of lengths for the node alone, because
-// buckets for every cgroup and cause would be a hundred series each. headroomctl shows them by pod.
+// headroom_memory_stall_*, headroom_cpu_throttle_*: which cgroups waited, and why. Sums by cgroup
+// and cause, only for cgroups that have waited; the distribution of lengths for the node alone,
+// because buckets for every cgroup and cause would be a hundred series each. headroomctl shows them
+// by pod.
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"
 #include "report/view/pod_index.h"
@@ -27,13 +28,13 @@ Distribution distribution_of(const hr_waits& waits) {
 
 void add_node_waits(const NodeWaits& waits, Families& families) {
   auto stalls = MetricFamilyBuilder::histogram(
-      "headroom_node_stall_seconds", "Duration of memory stalls of all cgroups, by cause.");
+      "headroom_node_memory_stall_seconds", "Duration of memory stalls of all cgroups, by cause.");
   if (waits.stalls)
     for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
       stalls.add(distribution_of(waits.stalls->causes[cause]),
                  {{"cause", kStallCauseNames[cause]}});
   stalls.append_to(families);
-  auto throttles = MetricFamilyBuilder::histogram("headroom_node_throttle_seconds",
+  auto throttles = MetricFamilyBuilder::histogram("headroom_node_cpu_throttle_seconds",
                                                   "Duration of CPU throttling of all cgroups.");
   if (waits.throttles) throttles.add(distribution_of(*waits.throttles));
   throttles.append_to(families);

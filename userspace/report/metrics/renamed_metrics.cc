@@ -23,7 +23,11 @@ constexpr RenamedMetric kRenamed[] = {
      "where",
      "component",
      {{{"minute", "flight_recorder"}, {"publication", "published_view"}}}},
-    {"headroom_part_kills_total", "headroom_partial_evictions_total"},
+    {"headroom_part_kills_total",
+     "headroom_partial_evictions_total",
+     "outcome",
+     "outcome",
+     {{{"pretended", "dry_run"}}}},
     {"headroom_ladder_reclaim_asked_bytes_total", "headroom_ladder_reclaim_requested_bytes_total"},
     {"headroom_ladder_held_limits", "headroom_memory_high_overrides"},
     {"headroom_ladder_throttled_limits", "headroom_memory_high_throttled"},
@@ -46,6 +50,7 @@ constexpr RenamedMetric kRenamed[] = {
      "outcome",
      "outcome",
      {{{"begun", "started"}}}},
+    {"headroom_loop_hangs_total", "headroom_loop_stalls_total"},
     {"headroom_errands_failed_total", "headroom_async_actions_failed_total",
      "errand",  // check: allow-word
      "action"},
@@ -55,6 +60,8 @@ constexpr RenamedMetric kRenamed[] = {
     {"headroom_crossings_unforeseen_total", "headroom_unpredicted_crossings_total"},
     {"headroom_program_loaded", "headroom_bpf_program_loaded", "how", "hook"},
     {"headroom_events_lost_total", "headroom_bpf_events_lost_total", "where", "buffer"},
+    {"headroom_node_stall_seconds", "headroom_node_memory_stall_seconds"},
+    {"headroom_node_throttle_seconds", "headroom_node_cpu_throttle_seconds"},
     {"headroom_slice_desired", "headroom_slice_setting_desired", "knob", "setting"},
     {"headroom_slice_actual", "headroom_slice_setting_actual", "knob", "setting"},
     {"headroom_slice_differing", "headroom_slice_settings_differing"},
@@ -93,6 +100,18 @@ constexpr RenamedMetric kRenamed[] = {
     {"headroom_threshold_limit", "headroom_threshold_ratio", "", "", {}, 1e6},
 };
 
+// These keep their labels.
+constexpr RenamedMetric kRenamedOfCgroups[] = {
+    {"headroom_stall_seconds_total", "headroom_memory_stall_seconds_total"},
+    {"headroom_stalls_total", "headroom_memory_stalls_total"},
+    {"headroom_throttle_seconds_total", "headroom_cpu_throttle_seconds_total"},
+    {"headroom_throttles_total", "headroom_cpu_throttles_total"},
+};
+
+std::string deprecated(std::string_view new_name) {
+  return "Deprecated: renamed to " + std::string(new_name) + ".";
+}
+
 void restore_label(prometheus::ClientMetric& sample, const RenamedMetric& renamed) {
   for (prometheus::ClientMetric::Label& label : sample.label) {
     if (label.name != renamed.new_label) continue;
@@ -109,7 +128,7 @@ prometheus::MetricFamily& old_family(Families& families, std::size_t first_old,
   if (families.size() > first_old && families.back().name == renamed.old_name)
     return families.back();
   families.push_back({.name = std::string(renamed.old_name),
-                      .help = "Deprecated: renamed to " + current.name + ".",
+                      .help = deprecated(current.name),
                       .type = current.type,
                       .metric = {}});
   return families.back();
@@ -136,6 +155,15 @@ void add_old_names(Families& families) {
       old.metric.push_back(std::move(sample));
     }
   }
+}
+
+std::vector<CgroupFamilyAlias> old_cgroup_names() {
+  std::vector<CgroupFamilyAlias> aliases;
+  for (const RenamedMetric& renamed : kRenamedOfCgroups)
+    aliases.push_back({.family = renamed.new_name,
+                       .name = renamed.old_name,
+                       .help = deprecated(renamed.new_name)});
+  return aliases;
 }
 
 }  // namespace headroom::report

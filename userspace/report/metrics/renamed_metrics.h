@@ -2,11 +2,13 @@
 // The metrics that were renamed in 0.1, which answer under their old names as well until 0.2.
 #pragma once
 
+#include "report/metrics/exposition/scrape_body.h"
 #include "report/metrics/metrics.h"
 
 #include <array>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace headroom::report {
 
@@ -26,5 +28,8 @@ std::span<const RenamedMetric> renamed_metrics();
 
 // Appends the old families, made from the new ones. Their help says that they are deprecated.
 void add_old_names(Families& families);
+
+// The renamed families of cgroups: their series are written row by row, never as one family.
+std::vector<CgroupFamilyAlias> old_cgroup_names();
 
 }  // namespace headroom::report

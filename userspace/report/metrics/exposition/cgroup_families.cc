@@ -53,8 +53,8 @@ constexpr double kUnscaled = 1;
 constexpr double kNanoseconds = 1e9;
 
 constexpr std::string_view kStallTimeHelp =
-    "Time its own tasks waited for memory, by whose fault it was.";
-constexpr std::string_view kStallCountHelp = "How many such waits there were.";
+    "Time that tasks of the cgroup were stalled on memory, by cause.";
+constexpr std::string_view kStallCountHelp = "Memory stalls, by cause.";
 
 constexpr CgroupFamily kFamilies[] = {
     // Memory.
@@ -204,30 +204,31 @@ constexpr CgroupFamily kFamilies[] = {
      kCounter, HR_PSI, kNanoseconds, psi<HR_PSI_IO, HR_PSI_FULL>},
 
     // Time that tasks waited, by cause.
-    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+    {"headroom_memory_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
      stall_ns<HR_STALL_GLOBAL>, "cause=\"global\""},
-    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+    {"headroom_memory_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
      stall_ns<HR_STALL_LIMIT>, "cause=\"limit\""},
-    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+    {"headroom_memory_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
      stall_ns<HR_STALL_HIGH>, "cause=\"high\""},
-    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+    {"headroom_memory_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
      stall_ns<HR_STALL_REFAULT>, "cause=\"refault\""},
-    {"headroom_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
+    {"headroom_memory_stall_seconds_total", kStallTimeHelp, kCounter, 0, kNanoseconds,
      stall_ns<HR_STALL_COMPACTION>, "cause=\"compaction\""},
-    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled, stall_count<HR_STALL_GLOBAL>,
-     "cause=\"global\""},
-    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled, stall_count<HR_STALL_LIMIT>,
-     "cause=\"limit\""},
-    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled, stall_count<HR_STALL_HIGH>,
-     "cause=\"high\""},
-    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+    {"headroom_memory_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+     stall_count<HR_STALL_GLOBAL>, "cause=\"global\""},
+    {"headroom_memory_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+     stall_count<HR_STALL_LIMIT>, "cause=\"limit\""},
+    {"headroom_memory_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+     stall_count<HR_STALL_HIGH>, "cause=\"high\""},
+    {"headroom_memory_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
      stall_count<HR_STALL_REFAULT>, "cause=\"refault\""},
-    {"headroom_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
+    {"headroom_memory_stalls_total", kStallCountHelp, kCounter, 0, kUnscaled,
      stall_count<HR_STALL_COMPACTION>, "cause=\"compaction\""},
-    {"headroom_throttle_seconds_total", "Time its run queues waited for CPU quota.", kCounter, 0,
+    {"headroom_cpu_throttle_seconds_total",
+     "Time that run queues of the cgroup were throttled by the CPU quota.", kCounter, 0,
      kNanoseconds, throttle_ns},
-    {"headroom_throttles_total", "How many such waits there were.", kCounter, 0, kUnscaled,
-     throttle_count},
+    {"headroom_cpu_throttles_total", "Throttle periods of the run queues of the cgroup.", kCounter,
+     0, kUnscaled, throttle_count},
 
     // Tasks, and the cgroup itself.
     {"container_threads", "Tasks (pids.current).", kGauge, HR_PIDS, kUnscaled,

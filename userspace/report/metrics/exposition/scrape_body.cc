@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/metrics/exposition/scrape_body.h"
 
-#include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/exposition/pod_families.h"
 
@@ -40,11 +39,19 @@ ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
   labels_.emplace(*setup_.cgroups, setup_.names);
   index_.emplace(*setup_.cgroups);
   waits_.emplace(*setup_.cgroups);
+  select_families();
 }
 
-bool ScrapeBody::wanted(std::size_t family) const {
-  return cgroup_families()[family].is_cadvisor_metric() ? setup_.cadvisor_families
-                                                        : setup_.headroom_families;
+void ScrapeBody::select_families() {
+  const auto wanted = [&](const CgroupFamily& family) {
+    return family.is_cadvisor_metric() ? setup_.cadvisor_families : setup_.headroom_families;
+  };
+  for (const CgroupFamily& family : cgroup_families())
+    if (wanted(family)) families_.push_back({family, family.name, family.help});
+  for (const CgroupFamilyAlias& alias : setup_.aliases)
+    for (const CgroupFamily& family : cgroup_families())
+      if (family.name == alias.family && wanted(family))
+        families_.push_back({family, alias.name, alias.help});
 }
 
 bool ScrapeBody::append_own(std::string& out) {
@@ -54,23 +61,20 @@ bool ScrapeBody::append_own(std::string& out) {
 }
 
 bool ScrapeBody::append_cgroups(std::string& out) {
-  while (cgroup_family_ < cgroup_families().size() && !wanted(cgroup_family_))
-    ++cgroup_family_;
-  if (!setup_.cgroups || cgroup_family_ == cgroup_families().size()) return false;
+  if (cgroup_family_ == families_.size()) return false;
   append_records(out);
   if (record_ < setup_.cgroups->records.size()) return true;
-  const std::string_view current = cgroup_families()[cgroup_family_++].name;
+  const std::string_view current = families_[cgroup_family_++].name;
   record_ = 0;
   // Rows of one name that differ in their labels are one family.
-  header_written_ &= cgroup_family_ < cgroup_families().size() &&
-                     cgroup_families()[cgroup_family_].name == current;
+  header_written_ &= cgroup_family_ < families_.size() && families_[cgroup_family_].name == current;
   return true;
 }
 
 // Some records of the present family.
 void ScrapeBody::append_records(std::string& out) {
   const CgroupTable& table = *setup_.cgroups;
-  const CgroupFamily& family = cgroup_families()[cgroup_family_];
+  const auto& [family, name, help] = families_[cgroup_family_];
   const std::size_t end = std::min(record_ + kRecordsPerChunk, table.records.size());
   for (; record_ < end; ++record_) {
     const std::string_view labels = labels_->of(record_);
@@ -82,9 +86,9 @@ void ScrapeBody::append_records(std::string& out) {
                                      .stalls = waits_->stalls(record_),
                                      .throttles = waits_->throttles(record_)});
     if (!value) continue;
-    if (!header_written_) append_header(out, setup_.format, family.name, family.help, family.type);
+    if (!header_written_) append_header(out, setup_.format, name, help, family.type);
     header_written_ = true;
-    append_sample(out, family.name, labels, family.extra_labels, *value);
+    append_sample(out, name, labels, family.extra_labels, *value);
   }
 }
 

@@ -31,14 +31,16 @@ using Names = std::set<std::string>;
 // Those of the headroom section as its readers know them.
 Names read_by_headroom() {
   Names names;
-  const std::set<std::string_view> maps{"disk",     "reclaim",    "cpus",  "slices",
-                                        "pressure", "kubernetes", "ladder"};
+  const std::set<std::string_view> maps{"disk",     "reclaim",    "cpus",   "slices",
+                                        "pressure", "kubernetes", "ladder", "metrics"};
   for (const std::string_view key : headroom_keys())
     if (!maps.contains(key)) names.insert("headroom." + std::string(key));
   for (const std::string_view key : disk_keys())
     names.insert("headroom.disk." + std::string(key));
   for (const std::string_view key : headroom_cpus_keys())
     names.insert("headroom.cpus." + std::string(key));
+  for (const std::string_view key : metrics_keys())
+    names.insert("headroom.metrics." + std::string(key));
   for (const std::string_view key : slices_keys())
     names.insert("headroom.slices." + std::string(key));
   for (const std::string_view key : memory_pressure_keys())

@@ -79,6 +79,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.mode", "enforce"},
     {"headroom.listen", "\"127.0.0.1:9751\""},
     {"headroom.compatibilityMetrics", "false"},
+    {"headroom.metrics.oldNames", "false"},
     {"headroom.podManifests", "/etc/other"},
     {"headroom.podsCgroup", "other.slice"},
     {"headroom.auditLog", "/var/log/other.jsonl"},

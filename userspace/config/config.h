@@ -74,6 +74,7 @@ struct Config {
   };
   SystemCgroups system_cgroups;
   bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
+  bool old_metric_names = true;                        // metrics.oldNames: of renamed metrics
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
   BpfUse bpf = BpfUse::kAll;
   float cpu_budget = 0.1F;         // cpuBudget: of one CPU, for the loop

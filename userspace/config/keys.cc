@@ -82,6 +82,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      kRestart},
     {"headroom.compatibilityMetrics", kBoolean, "true", "Serve container_* names in /metrics", "",
      kRestart},
+    {"headroom.metrics.oldNames", kBoolean, "true",
+     "Serve renamed metrics under their old names too, until release 0.2", "", kRestart},
     {"headroom.podManifests", kString, R"("/etc/headroom/manifests")", "Directory of v1 Pods"},
     {"headroom.podsCgroup", kString, kNone,
      "The pods' cgroup, below the cgroup root; else from cgroupDriver and cgroupRoot", "",

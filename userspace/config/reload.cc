@@ -11,6 +11,7 @@ Config adopt_reload(Config loaded, const Config& running) {
   adopted.settings = keep_restart_settings(std::move(adopted.settings), running.settings);
   adopted.listen = running.listen;
   adopted.compatibility_metrics = running.compatibility_metrics;
+  adopted.old_metric_names = running.old_metric_names;
   adopted.audit_log = running.audit_log;
   adopted.state_dir = running.state_dir;
   adopted.node_status = running.node_status;

@@ -25,10 +25,10 @@ std::string host_name() {
 void add_program_families(const observe::BpfCosts& programs, report::Families& families) {
   auto run = report::MetricFamilyBuilder::counter(
       "headroom_bpf_run_seconds_total",
-      "Run time of headroomd's BPF programs, in whosever time they "
-      "ran; counted while kernel.bpf_stats_enabled is set.");
+      "Run time of headroomd's BPF programs, counted while kernel.bpf_stats_enabled is set.");
   auto runs = report::MetricFamilyBuilder::counter(
-      "headroom_bpf_runs_total", "Runs of headroomd's BPF programs, counted likewise.");
+      "headroom_bpf_runs_total",
+      "Runs of headroomd's BPF programs, counted while kernel.bpf_stats_enabled is set.");
   for (const observe::BpfCost& each : programs.read()) {
     run.add(std::chrono::duration<double>(each.run).count(), {{"program", each.program}});
     runs.add(each.runs, {{"program", each.program}});
@@ -76,6 +76,7 @@ std::shared_ptr<report::Router> make_router(
       report::MetricsSetup{
           .views = views,
           .container_names = config.compatibility_metrics,
+          .old_names = config.old_metric_names,
           .now = &observe::now,
           .names = names,
           .qos_of = &qos_class,

@@ -30,12 +30,13 @@ std::string text_of(std::unique_ptr<ResponseBody> body) {
   return text;
 }
 
-Metrics metrics(bool container_names) {
+Metrics metrics(bool container_names, bool old_names = true) {
   auto views = std::make_shared<PublishedViews>();
   views->node.publish([](NodeView& next, const NodeView*) { next = sample_node(); });
   views->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
   return Metrics({.views = views,
                   .container_names = container_names,
+                  .old_names = old_names,
                   .now = [] { return sample_at(10'250); },
                   .wall_time = [](Instant at) { return WallTime(at.time_since_epoch()); }});
 }
@@ -76,6 +77,32 @@ TEST(Metrics, CompatibilityNamesCanBeTurnedOff) {
   EXPECT_EQ(without.find("container_"), std::string::npos);
   EXPECT_NE(without.find("headroom_mode"), std::string::npos);
   EXPECT_NE(without.find("headroom_cgroup_memory_high_bytes{"), std::string::npos);
+}
+
+std::set<std::string> families_of(const std::string& text) {
+  std::set<std::string> names;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("# TYPE ")) names.insert(line.substr(7, line.find(' ', 7) - 7));
+  return names;
+}
+
+TEST(Metrics, OldNamesCanBeTurnedOff) {
+  const auto with = families_of(text_of(metrics(true).all(Format::kText)));
+  const auto without = families_of(text_of(metrics(true, false).all(Format::kText)));
+  std::size_t old_names = 0;
+  for (const std::string& name : with)
+    if (!without.contains(name)) ++old_names;
+  EXPECT_GT(old_names, 20u);
+  EXPECT_EQ(with.size(), without.size() + old_names) << "no other family depends on the switch";
+  const auto both = {"headroom_threshold_below", "headroom_farewells_total",
+                     "headroom_stall_seconds_total"};
+  for (const char* name : both) {
+    EXPECT_TRUE(with.contains(name)) << name;
+    EXPECT_FALSE(without.contains(name)) << name;
+  }
+  EXPECT_TRUE(without.contains("headroom_threshold_crossed"));
+  EXPECT_TRUE(without.contains("headroom_memory_stall_seconds_total"));
 }
 
 TEST(Metrics, TheCadvisorPageHasThemWhateverTheSwitchSays) {

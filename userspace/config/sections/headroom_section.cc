@@ -26,6 +26,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "stateDirectory",
     "podsCgroup",
     "compatibilityMetrics",
+    "metrics",
     "logLevel",
     "hardGrace",
     "fastestFill",
@@ -56,6 +57,7 @@ constexpr std::array<Choice<SlicesMode>, 3> kSlicesModes{{{"off", SlicesMode::kO
                                                           {"observe", SlicesMode::kObserve},
                                                           {"enforce", SlicesMode::kEnforce}}};
 constexpr auto kSlicesKeys = std::to_array<std::string_view>({"mode", "persistent", "weights"});
+constexpr auto kMetricsKeys = std::to_array<std::string_view>({"oldNames"});
 constexpr std::array<Choice<WeightFormula>, 2> kWeights{
     {{"linear", WeightFormula::kLinear}, {"quadratic", WeightFormula::kQuadratic}}};
 constexpr std::array<Choice<BpfUse>, 3> kBpfUses{
@@ -111,6 +113,13 @@ void read_slices(const Section& headroom, const std::string& file, Config& confi
     config.slices.weights = *weights;
 }
 
+void read_metrics(const Section& headroom, Config& config) {
+  const auto section = headroom.map("metrics");
+  if (!section) return;
+  section->reject_unknown_keys(kMetricsKeys);
+  if (const auto wanted = section->boolean("oldNames")) config.old_metric_names = *wanted;
+}
+
 void read_endpoints(const Section& section, Config& config) {
   if (const auto listen = section.string("listen")) {
     if (const auto error_text = listen_error(*listen))
@@ -123,6 +132,7 @@ void read_endpoints(const Section& section, Config& config) {
   read_absolute_path(section, "stateDirectory", config.state_dir);
   if (const auto wanted = section.boolean("compatibilityMetrics"))
     config.compatibility_metrics = *wanted;
+  read_metrics(section, config);
   if (const auto level = section.choice<std::string_view>("logLevel", kLogLevels))
     config.log_level = *level;
 }
@@ -161,6 +171,10 @@ void read_check_settings(const Section& section, Config& config) {
 
 std::span<const std::string_view> headroom_keys() {
   return kKeys;
+}
+
+std::span<const std::string_view> metrics_keys() {
+  return kMetricsKeys;
 }
 
 std::span<const std::string_view> slices_keys() {

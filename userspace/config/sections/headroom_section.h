@@ -14,6 +14,7 @@
 namespace headroom::config {
 
 std::span<const std::string_view> headroom_keys();
+std::span<const std::string_view> metrics_keys();
 std::span<const std::string_view> slices_keys();
 
 void read_headroom(const Section& section, const std::string& file, Config& config,

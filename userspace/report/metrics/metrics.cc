@@ -36,7 +36,7 @@ Families Metrics::own_families() const {
   }
   add_process_families(families);
   if (setup_.extra_families) setup_.extra_families(families);
-  add_old_names(families);
+  if (setup_.old_names) add_old_names(families);
   return families;
 }
 
@@ -45,7 +45,7 @@ std::unique_ptr<ResponseBody> Metrics::all(Format format) const {
   scrape.format = format;
   scrape.own_families = own_families();
   scrape.cadvisor_families = setup_.container_names;
-  scrape.aliases = old_cgroup_names();
+  if (setup_.old_names) scrape.aliases = old_cgroup_names();
   return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
 }
 

@@ -39,6 +39,7 @@ void add_wait_families(const NodeView& node, Families& families);
 struct MetricsSetup {
   std::shared_ptr<PublishedViews> views = {};
   bool container_names = true;  // Config.compatibility_metrics
+  bool old_names = true;        // Config.old_metric_names
   std::function<Instant()> now = {};
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null

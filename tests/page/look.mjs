@@ -159,8 +159,8 @@ const tests = {
     assert.match(await page.locator("#cpus-map [title^='CPU 5:']").getAttribute("title"), /shop\/db\/main/);
     assert.match(await text(page, "#cpus-map"), /0\s*reserved;/);
     assert.match(await text(page, "#cpus-legend"), /reserved[\s\S]*shared/);
-    assert.match(await text(page, "#cpus-note"), /shared pool has 7 CPUs besides what is reserved, of which 2\.50 are requested/);
-    assert.match(await text(page, "#cpus-rows"), /shop\/db\/main\s+4-5,12-13\s+4\s+runs there[\s\S]*shop\/late\/main\s+–\s+6\s+not enough/);
+    assert.match(await text(page, "#cpus-note"), /shared pool has 7 CPUs without the reserved ones; 2\.50 are requested/);
+    assert.match(await text(page, "#cpus-rows"), /shop\/db\/main\s+4-5,12-13\s+4\s+as assigned[\s\S]*shop\/late\/main\s+–\s+6\s+not enough/);
     assert.deepEqual(await accessibilityFaults(page), []);
     assert.deepEqual(page.complaints, []);
   },
@@ -249,7 +249,7 @@ const tests = {
   async "a silent headroomd is told, and waited for"() {
     server.status = {};
     const page = await open(browser, server.url);
-    await page.locator("#link.lost", {hasText: "has read nothing yet"}).waitFor();
+    await page.locator("#link.lost", {hasText: "has no readings yet"}).waitFor();
     server.status = null;
     await settled(page);
     server.down = 503;

@@ -17,7 +17,7 @@ class ForecastAccuracy {
   static constexpr Duration kStep = std::chrono::seconds(1);
 
   void update(const Policy& policy, const Verdict& verdict, Instant at, Counters& counters);
-  // The thresholds are others from now on.
+  // The thresholds have changed.
   void reset() { thresholds_.clear(); }
 
  private:
@@ -27,7 +27,7 @@ class ForecastAccuracy {
   };
   struct ThresholdForecasts {
     Ring<Forecast, kMaxForecasts> forecasts;
-    bool below = true;  // until seen above: what was so at the start was not forecast
+    bool below = true;  // until seen above: a threshold crossed at the start was not forecast
   };
   static void score(ThresholdForecasts& threshold_forecasts, Signal signal, Instant crossed_at,
                     Counters& counters);

@@ -15,7 +15,7 @@
 namespace headroom::report {
 namespace {
 
-// Of connections that sent nothing yet; one more, and the oldest is closed.
+// Limit of connections that sent nothing yet; beyond it the oldest is closed.
 constexpr std::size_t kMostSilent = 256;
 
 bool asks_for(std::string_view request, std::string_view path) {
@@ -33,7 +33,7 @@ void send_answer(const Fd& fd, bool good, const std::string& body, bool with_bod
   text += "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n";
   text += "Connection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   if (with_body) text += body;
-  // It is less than any socket buffer holds; a client that has gone is no failure.
+  // The answer fits into any socket buffer; a client that disconnected is not an error.
   static_cast<void>(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
@@ -95,7 +95,7 @@ bool HealthGate::answer(const Fd& fd, std::string_view request) const {
   return true;
 }
 
-// Something came: ours, or the server's. What is not whole yet is the server's as well.
+// Data arrived: a health request, or one for the server. An incomplete request goes to the server.
 void HealthGate::take(Fd fd) {
   std::array<char, 2048> buffer;
   const ssize_t length = ::recv(fd.get(), buffer.data(), buffer.size(), MSG_PEEK | MSG_DONTWAIT);

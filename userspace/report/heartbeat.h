@@ -11,9 +11,9 @@ namespace headroom::report {
 
 class Heartbeat {
  public:
-  // Half as long again as the unit's WatchdogSec: systemd, where it watches, acts first.
+  // 1.5 times the unit's WatchdogSec: if systemd's watchdog is active, it acts first.
   static constexpr Duration kLongest = std::chrono::seconds(15);
-  // How often the loop beats at least, with nothing else to do.
+  // The longest time between two beats of an idle loop.
   static constexpr Duration kPeriod = std::chrono::seconds(3);
 
   // The loop has until kLongest from here for its first beat.

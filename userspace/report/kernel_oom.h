@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelOomKill: the kernel's OOM killer chose a process: headroom came too late, or a cgroup hit
-// its own limit.
+// KernelOomKill: a kill by the kernel's OOM killer: headroom was too late, or a cgroup hit its own
+// limit.
 #pragma once
 
 #include <headroom/pod.h>
@@ -16,8 +16,8 @@ namespace headroom::report {
 
 struct KernelOomKill {
   CgroupId cgroup;                 // the victim's
-  std::string path;                // its name; "" where it is not known
-  std::shared_ptr<const Pod> pod;  // null: in none
+  std::string path;                // "" if unknown
+  std::shared_ptr<const Pod> pod;  // null: in no pod
   std::uint32_t pid = 0;
   std::string comm;
   std::optional<CgroupId> limit_of;  // the cgroup whose limit was hit; absent: the node ran out

@@ -10,7 +10,7 @@ namespace headroom::report {
 class ProcessUsageMeter {
  public:
   ProcessUsageMeter();
-  // Fills `cpu`, `resident` and `real_time`; what cannot be read is absent.
+  // Fills `cpu`, `resident` and `real_time`; a value that cannot be read is absent.
   void read(ProcessUsage& cost) const;
 
  private:

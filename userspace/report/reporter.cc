@@ -14,7 +14,7 @@ bool due(const std::optional<Instant>& last, Instant at, bool changed) {
   return changed || !last || at - *last >= NodeReporter::kPublishPeriod;
 }
 
-// Sent to processes: the way to it is the kill path.
+// These acts send signals, so allocations before them are on the kill path.
 bool is_signal(const Outcome& outcome) {
   return outcome.decision.act == Act::kKill || outcome.decision.act == Act::kTerminate;
 }
@@ -72,8 +72,8 @@ void NodeReporter::record_kernel_oom(const KernelOomKill& kill) {
 
 void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
                                std::span<const Outcome> outcomes) {
-  // The sweep failed: there is no verdict to show. What was done before is recorded all the same,
-  // because an outcome is reported once.
+  // The sweep failed, so there is no verdict to publish. Outcomes are recorded nevertheless,
+  // because each is reported only once.
   if (verdict.needs_cgroups && outcomes.empty()) return;
   if (!verdict.needs_cgroups) flight_recorder_.record(snapshot, verdict);
   try {
@@ -90,11 +90,11 @@ void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
     if (verdict.needs_cgroups) return;
     forecast_accuracy_.update(policy_, verdict, snapshot.at, counters_);
     const bool condition_changed = transition_log_.update(policy_, verdict, snapshot.at, counters_);
-    // Cgroups that are gone have no series from now on.
+    // Removed cgroups lose their series.
     publish_cgroups(snapshot, outcome_recorded || snapshot.cgroups_changed);
     publish_node(snapshot, verdict, outcome_recorded || condition_changed);
   } catch (const std::exception&) {
-    // Out of memory, in all likelihood: then this is no moment to say more than a number.
+    // Most likely out of memory, so only a counter is increased.
     ++counters_.reports_failed;
   }
 }

@@ -28,7 +28,8 @@ struct ReporterSetup {
   std::filesystem::path audit_log;     // empty: none
   const CgroupNames* names = nullptr;  // asked on the loop's thread
   QosOf qos_of = nullptr;              // called on any thread
-  // A pod's eviction has begun. On the loop's thread; must not wait (DbusThread::evicted does not).
+  // A pod's eviction began. Called on the loop's thread; must not block (DbusThread::evicted does
+  // not).
   std::function<void(const Eviction&)> on_evicted;
   std::function<WallTime(Instant)> wall_time = wall_time_of;
 };
@@ -44,7 +45,7 @@ class NodeReporter {
   void record(const TurnCost& cost);
   // The observer's total of readings that failed.
   void set_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
-  // What others lost, as totals; `unresolved` as of now.
+  // Losses of other components, as totals; `unresolved` is the current number.
   struct Losses {
     std::uint64_t cgroups = 0, unresolved = 0, notices = 0, recorded = 0;
   };
@@ -54,7 +55,9 @@ class NodeReporter {
     counters_.dbus_signals_lost = losses.notices;
     counters_.recording_lost = losses.recorded;
   }
-  // What other threads did: to have memory back sooner, and in the loop's place; as totals.
+  // Totals of other threads: the reaper, which frees memory sooner, and the sentinel, which acts
+  // for
+  // an overdue loop.
   struct KillAssists {
     std::uint64_t limits_lifted = 0, boosted = 0, missed = 0, reaped = 0, hangs = 0,
                   sentinel_kills = 0;
@@ -76,16 +79,16 @@ class NodeReporter {
     counters_.oom_scores_gone = scores.gone;
     counters_.oom_scores_failed = scores.failed;
   }
-  // Where the groups come from, after each self-check.
+  // The source of each group, after each self-check.
   void set_sources(const Sources& sources) {
     sources_ = sources;
     ++counters_.self_checks;
   }
-  // The node's status, shown from now on.
+  // The node's new status.
   void set_status(NodeStatusRef status);
   void set_slices(SlicesRef slices) { slices_ = std::move(slices); }
   void set_programs(const Programs& programs) { programs_ = programs; }
-  // The kernel's OOM killer chose a process; one of an evicted pod has exited.
+  // A kill by the kernel's OOM killer; the exit of a process of an evicted pod.
   void record_kernel_oom(const KernelOomKill& kill);
   void count_victim_exit() { ++counters_.victim_exits; }
   // What the kubelet would have done in the turn that is reported next.

@@ -32,7 +32,8 @@ int call_send_reply(PendingReply& pending) {
   }
 }
 
-// The loop's own reference is the last: without it the source goes, and `forget` frees the rest.
+// The loop holds the last reference: when it drops it, sd-event frees the source and `forget`
+// frees the rest.
 int poll_future(sd_event_source* source, std::uint64_t, void* user) {
   auto& pending = *static_cast<PendingReply*>(user);
   if (pending.answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
@@ -59,7 +60,7 @@ int reply_async(sd_bus_message* call, FutureReply answer, SendReply send_reply) 
                                          pending.get());
       r < 0)
     return r;
-  pending.release();  // the source's now, which is the loop's
+  pending.release();  // owned by the source, which the loop owns
   sd_event_source_set_destroy_callback(source, delete_pending);
   sd_event_source_set_floating(source, 1);
   sd_event_source_unref(source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BusProperties: what the bus shows of the node, and which of it is no longer so. Pure.
+// BusProperties: the properties of the node on the bus, and which of them changed. Pure.
 #pragma once
 
 #include "report/view/node_view.h"
@@ -13,7 +13,7 @@ namespace headroom::report {
 struct BusProperties {
   std::string_view mode;
   std::array<bool, kConditions> conditions{};
-  // What cgroups are read through: "bpf", "files", both: "hybrid"; "" while nothing is.
+  // The source of cgroup readings: "bpf", "files", both: "hybrid"; "" before the first.
   std::string_view source;
   friend bool operator==(const BusProperties&, const BusProperties&) = default;
 };

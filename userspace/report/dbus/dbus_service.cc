@@ -53,7 +53,7 @@ int handle_status(sd_bus_message* call, void* user, sd_bus_error*) {
   });
 }
 
-// The answer, or why not: refused is what was asked, not the call.
+// The answer, or an error that refuses the request; the D-Bus call itself succeeded.
 int reply(sd_bus_message* call, const Result<std::string>& answer, sd_bus_error* error) {
   if (!answer) return sd_bus_error_set(error, kBusRefused, answer.error().what.c_str());
   return sd_bus_reply_method_return(call, "s", answer->c_str());
@@ -92,8 +92,8 @@ int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
   return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-// Whether the list of strings that comes next is within kMaxRequestBytes; nothing of it is copied
-// or kept, and the message is read from its start again afterwards.
+// Whether the next list of strings is within kMaxRequestBytes. Copies nothing; afterwards the
+// message is read from its start again.
 int strings_fit(sd_bus_message* message, bool& fit) {
   constexpr std::size_t kOverhead = sizeof(std::string);  // of an empty one, too
   std::size_t bytes = 0;
@@ -226,7 +226,7 @@ const sd_bus_vtable kVtable[] = {
                             SD_BUS_RESULT("s", json), handle_taint, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Repack", SD_BUS_ARGS("b", dry_run), SD_BUS_RESULT("s", json),
                             handle_repack, SD_BUS_VTABLE_UNPRIVILEGED),
-    // Not unprivileged: the bus's policy keeps others out, and so does sd-bus.
+    // Without SD_BUS_VTABLE_UNPRIVILEGED: the bus's policy and sd-bus refuse other users.
     SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
                             SD_BUS_RESULT("s", json), handle_record, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

@@ -36,20 +36,20 @@ struct DbusSetup {
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
   std::function<FutureReply(bool dry_run)> repack{};
-  // Takes the descriptor over.
+  // Takes ownership of the descriptor.
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};
   std::function<Result<std::string>()> config{};
   std::filesystem::path kubernetes{};  // headroom-kube's status file
   uid_t allowed_uid = 0;               // the user that may change things without polkit
 };
 
-// Of the text in one call. Any local user may call Admit, a bus passes on messages of 128 MiB, and
-// what is made of the text takes many times its size in locked memory.
+// Limit of the text in one call. Any local user may call Admit, the bus passes on messages of up to
+// 128 MiB, and parsing takes many times the size of the text in locked memory.
 inline constexpr std::size_t kMaxRequestBytes = 1u << 20;
 
 inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";
 
-// What the Evicted signal says.
+// The arguments of the signal Evicted.
 struct EvictedSignal {
   std::string pod;      // "default/hog"
   std::string uid;      //
@@ -60,7 +60,7 @@ struct EvictedSignal {
 EvictedSignal evicted_signal_of(const Eviction& eviction);
 
 // Lives on the thread that runs `event`, and is used from there only. Status() renders the whole
-// table: rather not the daemon's loop (see DbusThread).
+// table, so it should not run on the daemon's loop (see DbusThread).
 class DbusService {
  public:
   static Result<std::unique_ptr<DbusService>> open(sd_event* event, DbusSetup setup);
@@ -71,7 +71,7 @@ class DbusService {
   Result<> evicted(const EvictedSignal& signal);
   // PropertiesChanged, for properties that differ from what was last sent.
   Result<> emit_properties_changed();
-  // False once the bus has gone away: close this and open another.
+  // False after the bus disconnected: close this and open another.
   bool connected() const;
 
  private:

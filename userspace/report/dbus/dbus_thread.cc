@@ -29,7 +29,7 @@ void drain(int eventfd) {
   [[maybe_unused]] const ssize_t read = ::read(eventfd, &count, sizeof(count));
 }
 
-// Its only work is to end the sleep; what to do is looked up afterwards.
+// Only ends the sleep; the thread then looks up what to do.
 int on_wakeup(sd_event_source*, int fd, std::uint32_t, void*) {
   drain(fd);
   return 0;
@@ -101,7 +101,7 @@ void DbusThread::run() {
   }
 }
 
-// Until stopped, or until the bus has gone.
+// Until stopped, or until the bus disconnects.
 Result<> DbusThread::serve() {
   auto event = event_with(wake_.get());
   if (!event) return tl::make_unexpected(std::move(event.error()));
@@ -113,7 +113,7 @@ Result<> DbusThread::serve() {
     if (int r = sd_event_run(event->get(), kPollUsec); r < 0)
       return errno_failure("run the D-Bus event loop", -r);
     emit_queued(**service);
-    // A bus that has gone is noticed by the loop's own condition.
+    // The condition of the loop detects a bus that disconnected.
     if (auto emitted = (*service)->emit_properties_changed(); !emitted)
       log::debug("{}", emitted.error().what);
   }

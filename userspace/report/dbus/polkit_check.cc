@@ -11,7 +11,7 @@
 namespace headroom::report {
 namespace {
 
-// A password takes its time.
+// Long enough to type a password.
 constexpr std::uint64_t kPolkitTimeoutUsec = 120'000'000;
 
 // A call that waits for polkit's answer.
@@ -28,7 +28,7 @@ int sender_uid(sd_bus_message* call, uid_t& uid) {
   return r;
 }
 
-// (is_authorized, is_challenge, details); an error, such as that there is no polkit, is a no.
+// (is_authorized, is_challenge, details); an error, such as a missing polkit, denies.
 bool is_authorized(sd_bus_message* answer) {
   int authorized = 0;
   return !sd_bus_message_is_method_error(answer, nullptr) &&
@@ -86,7 +86,7 @@ int require_authorization(sd_bus_message* call, uid_t allowed_uid, const char* a
   const int r = sd_bus_call_async(sd_bus_message_get_bus(call), &slot, request.get(),
                                   on_polkit_reply, pending_check.get(), kPolkitTimeoutUsec);
   if (r < 0) return r;
-  pending_check.release();  // the slot's now, which is the bus's
+  pending_check.release();  // owned by the slot, which the bus owns
   sd_bus_slot_set_destroy_callback(slot, delete_pending);
   sd_bus_slot_set_floating(slot, 1);
   sd_bus_slot_unref(slot);

@@ -10,10 +10,10 @@
 
 namespace headroom::report {
 
-// Answers the call, once its caller may; like a method of sd-bus, negative where it could not.
+// Answers the call after it was authorized; like a method of sd-bus, negative on failure.
 using AuthorizedCall = std::function<int(sd_bus_message* call, sd_bus_error* error)>;
 
-// As a method of sd-bus. Where there is no polkit it says no.
+// As a method of sd-bus. Denies if polkit is missing.
 int require_authorization(sd_bus_message* call, uid_t allowed_uid, const char* action,
                           AuthorizedCall then, sd_bus_error* error);
 

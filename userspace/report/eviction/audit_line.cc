@@ -59,7 +59,7 @@ Json reason_json(const Reason& reason) {
           {"capacity", of_a_limit ? Json(nullptr) : Json(reason.capacity)}};
 }
 
-// What of the pod was taken; null: all of it.
+// The part of the pod that was killed; null: the whole pod.
 Json part_json(const Part& part) {
   if (part.whole()) return nullptr;
   Json json{{"cgroup", part.cgroup.value}, {"oom_group", part.group}};
@@ -70,7 +70,7 @@ Json part_json(const Part& part) {
   return json;
 }
 
-// What was tried in the minute before; null: nothing.
+// Ladder steps of the minute before; null: none.
 Json ladder_json(const LadderStepCounts& ladder) {
   Json json = Json::object();
   for (std::size_t i = 0; i < ladder.size(); ++i)
@@ -101,7 +101,7 @@ Json latencies_json(const Eviction& eviction) {
       {"kill_to_gone_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
 }
 
-// What the decision counted on; what came of it stands in `latency` and `memory_returned`.
+// The prediction at the decision; `latency` and `memory_returned` have the result.
 Json predicted_json(const Decision& decision) {
   const Json until = ms(decision.decided_at, decision.deadline);
   const bool kill = decision.act == Act::kKill;

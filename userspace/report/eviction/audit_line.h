@@ -19,10 +19,10 @@ using WallTime = std::chrono::system_clock::time_point;
 
 // "2026-11-20T22:50:00.123456Z"
 std::string rfc3339(WallTime time);
-// The wall time of an instant, by what both clocks say now.
+// The wall time of an instant, computed from the current values of both clocks.
 WallTime wall_time_of(Instant instant);
 
-// `minute`: the file of its last minute, from the log's directory; empty: none.
+// `minute`: the file of the flight recording, relative to the log's directory; empty: none.
 nlohmann::ordered_json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
                                   const std::string& flight_recording = {});
 // The same as one line, newline included; names that are not UTF-8 are repaired, not refused.

@@ -18,7 +18,7 @@
 namespace headroom::report {
 namespace {
 
-// Half a line would spoil the file for every reader: take it back.
+// A partial line would break every reader of the file, so it is removed.
 Result<> truncate_partial_line(const Fd& fd, const std::string& action, off_t size) {
   if (::ftruncate(fd.get(), size) != 0) return errno_failure("truncate after " + action, errno);
   return failure(action + ": written in part", ENOSPC);
@@ -98,7 +98,8 @@ bool AuditLog::await_work(std::unique_lock<std::mutex>& lock) {
   return !stop_;
 }
 
-// With its minute written beside it. Without one where that fails: the line matters more.
+// Also writes the flight recording. If that fails, the line is written without one: it matters
+// more.
 std::string AuditLog::format_record(Eviction& eviction) {
   std::string file;
   if (const auto flight_recording = std::exchange(eviction.flight_recording, nullptr)) {
@@ -128,7 +129,7 @@ void AuditLog::format_queued(std::unique_lock<std::mutex>& lock) {
       log::error("format an audit record: {}", e.what());
     }
     lock.lock();
-    // Swap back, so that the buffers return to the table; only now is its place free.
+    // Swap back, so that the buffers return to the table; only then is the place free.
     std::swap(eviction, queue_[first_]);
     first_ = (first_ + 1) % kQueueSize;
     --count_;
@@ -159,7 +160,7 @@ void AuditLog::write_unwritten(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Says once that it fails and once that it works again.
+// Logs once that it fails and once that it works again.
 void AuditLog::log_write_state(const Result<>& result) {
   if (!result && !failing_)
     log::error("{}; keeping the last {} evictions in memory and trying again", result.error().what,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AuditLog: the file of evictions, one JSON line each, written on a thread of its own.
 //
-// A node under memory pressure is exactly where a write() to disk can take seconds, so the loop
-// only hands records over, through a fixed table. What cannot be written is kept in memory and
-// tried again; what cannot be kept is counted.
+// Under memory pressure a write() to disk can take seconds, so the loop only passes records to this
+// thread, through a fixed table. A line that cannot be written stays in memory and is retried; one
+// that does not fit is counted.
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -23,8 +23,9 @@
 
 namespace headroom::report {
 
-// Appends `lines` with one write(); makes the directory if need be; takes back a line written in
-// part. The file is opened each time: evictions are rare, and log rotation needs no signal then.
+// Appends `lines` with one write(); creates a missing directory; removes a line that was written
+// partially. The file is opened each time: evictions are rare, and log rotation needs no signal
+// then.
 Result<> append_lines(const std::filesystem::path& file, const std::string& lines);
 
 struct AuditSetup {

@@ -22,8 +22,8 @@ namespace headroom::report {
 enum class Ending : std::uint8_t {
   kOpen,         // under way
   kEvicted,      // no process left
-  kTimedOut,     // its time was up and processes were left
-  kAlreadyGone,  // it was gone before it could be signalled
+  kTimedOut,     // processes were left when its time was up
+  kAlreadyGone,  // it had ended before it could be signalled
   kFailed,       // the act failed: see `error`
   kWouldEvict,   // observe mode: nothing was done
 };
@@ -94,7 +94,7 @@ struct Ranked {
   std::int32_t priority = 0;
   Candidate::Selection selection = Candidate::Selection::kOutranked;
   Duration age{0};                          // of the usage, when it was ranked by it
-  std::optional<std::int64_t> predicted{};  // what its death should give back, in that unit
+  std::optional<std::int64_t> predicted{};  // what it should return after its end, in that unit
 };
 
 struct FlightRecording;
@@ -112,7 +112,7 @@ struct Eviction {
   int error = 0;  // errno of a failed act
   std::optional<Bytes> memory_returned;
   std::uint64_t allocations = 0;             // on the way from the verdict to the first act
-  std::optional<KubeletPrediction> kubelet;  // what it would have done
+  std::optional<KubeletPrediction> kubelet;  // what the kubelet would have done
   // Steps of the ladder begun in the minute before the decision.
   LadderStepCounts ladder{};
   std::shared_ptr<const FlightRecording> flight_recording;  // up to the decision; null: not kept

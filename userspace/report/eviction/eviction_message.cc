@@ -11,8 +11,8 @@
 namespace headroom::report {
 namespace {
 
-// As configured ("1G" stays "1G") where the threshold still is; a percentage prints resolved, as
-// the kubelet does.
+// As configured ("1G" stays "1G") if the threshold is still in the policy; a percentage is printed
+// as the resolved amount, as the kubelet does.
 Quantity threshold_quantity(const Reason& reason, const Policy& policy) {
   for (const Threshold& threshold : policy.thresholds) {
     const auto* configured = std::get_if<Quantity>(&threshold.value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eviction message: the kubelet's message for a Decision, its figures found in the snapshot.
+// Eviction message: the kubelet's message for a Decision, with figures from the snapshot.
 #pragma once
 
 #include "report/view/node_view.h"

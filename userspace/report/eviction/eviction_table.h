@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvictionTable: the evictions under way, in a fixed number of records made beforehand.
+// EvictionTable: the evictions in progress, in a fixed number of preallocated records.
 #pragma once
 
 #include "report/eviction/eviction.h"
@@ -29,7 +29,7 @@ class EvictionTable {
 
   EvictionTable();
 
-  // Null: none. Of a pod, or of a part of it.
+  // The eviction of a pod or of a part of it; null: none.
   TrackedEviction* find(CgroupId cgroup, const Part& part = {});
   // Returns a cleared record. If all are taken, the one not seen for longest is dropped and
   // reported through `overwrote`.

@@ -36,7 +36,7 @@ void write(log::Level level, const std::string& line, const Pod& pod, CgroupId c
 }
 
 void mark_signalled(Eviction& eviction, const Outcome& outcome) {
-  if (outcome.decision.act == Act::kPreStop) return;  // commands are no signal
+  if (outcome.decision.act == Act::kPreStop) return;  // commands are not a signal
   if (eviction.signalled_at == Instant{}) eviction.signalled_at = outcome.at;
   switch (outcome.decision.act) {
     case Act::kTerminate:
@@ -56,7 +56,7 @@ void mark_signalled(Eviction& eviction, const Outcome& outcome) {
   }
 }
 
-// Files are measured now and then; all else is read on the pass that is judged.
+// Disk usage is measured periodically; everything else is read in the sweep that is judged.
 Duration age_of_usage(const PodReading& reading, Signal signal, Instant at) {
   const bool of_files = condition_of(signal) == Condition::kDiskPressure;
   return of_files && reading.disk ? at - reading.disk->at : Duration::zero();
@@ -164,11 +164,11 @@ bool is_worth_warning(const Outcome& outcome) {
 void ladder(const Outcome& outcome, Counters& counters) {
   const Decision& decision = outcome.decision;
   const LadderOutcome end = ladder_outcome_of(outcome);
-  if (outcome.result == Result::kGone) return;  // with what was done to it
+  if (outcome.result == Result::kGone) return;  // reported with the eviction
   ++counters.ladder[ladder_step(decision.act)][static_cast<std::size_t>(end)];
   if (decision.act == Act::kReclaimCache && end == LadderOutcome::kStarted)
     counters.ladder_reclaim_requested += static_cast<std::uint64_t>(decision.bytes->count);
-  // Many takings make one story: they are counted, and seen at debug.
+  // Reclaim comes in many small steps: they are counted, and logged at level debug.
   const bool is_frequent = decision.act == Act::kReclaimCache && end != LadderOutcome::kDryRun;
   const auto level = is_worth_warning(outcome)                    ? log::Level::warn
                      : is_frequent || end == LadderOutcome::kDone ? log::Level::debug
@@ -180,7 +180,7 @@ void ladder(const Outcome& outcome, Counters& counters) {
               {"HEADROOM_LADDER", kLadderStepNames[ladder_step(decision.act)]}});
 }
 
-// The end of pre-stop commands, and all of a removal: nothing that decides a pod's lot.
+// The end of pre-stop commands and of removals: these do not change the pod's outcome.
 bool is_async_action(const Outcome& outcome) {
   const Act act = outcome.decision.act;
   return act == Act::kRemove ||
@@ -246,7 +246,7 @@ void EvictionTracker::record_done(const Outcome& outcome, const Turn& turn, Coun
   }
   TrackedEviction& tracked = start_record(outcome, turn, counters);
   mark_signalled(tracked.eviction, outcome);
-  // A pod that loses a part stays where it is.
+  // A pod that loses only a part keeps running.
   if (setup_.on_evicted && outcome.decision.part.whole()) setup_.on_evicted(tracked.eviction);
 }
 
@@ -296,7 +296,7 @@ void EvictionTracker::record_end(const EvictionEnd& eviction_end, Counters& coun
 TrackedEviction& EvictionTracker::start_record(const Outcome& outcome, const Turn& turn,
                                                Counters& counters) {
   const Decision& decision = outcome.decision;
-  // A started one is done so far as the pod's lot goes.
+  // A started one counts as done for the pod.
   const auto result =
       outcome.result == Outcome::Result::kStarted ? Outcome::Result::kDone : outcome.result;
   ++counters.eviction_counter(decision, result);
@@ -320,7 +320,7 @@ TrackedEviction& EvictionTracker::start_record(const Outcome& outcome, const Tur
   return tracked;
 }
 
-// The record keeps its place, emptied, so that the same again is known for what it is.
+// The emptied record stays in the table, so that a repeated decision is recognized.
 void EvictionTracker::submit_record(TrackedEviction& tracked, Ending ending, Instant at) {
   tracked.eviction.ending = ending;
   tracked.reported = ending;

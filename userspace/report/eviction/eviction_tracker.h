@@ -30,7 +30,7 @@ struct EvictionTrackerSetup {
   const CgroupNames* names = nullptr;
   QosOf qos_of = nullptr;
   FlightRecorder* flight_recording = nullptr;
-  // A pod's eviction has begun: its first signal is sent. On the loop's thread; must not wait.
+  // A pod's eviction began: its first signal was sent. Called on the loop's thread; must not block.
   std::function<void(const Eviction&)> on_evicted;
 };
 
@@ -41,10 +41,10 @@ class EvictionTracker {
 
   explicit EvictionTracker(EvictionTrackerSetup setup) : setup_(std::move(setup)) {}
 
-  // True: something worth showing happened.
+  // True: something happened that should be published.
   bool update(const Turn& turn, Counters& counters);
 
-  // Evictions whose record was dropped for another's.
+  // Evictions whose record was dropped because the table was full.
   std::uint64_t overwritten() const { return table_.overwritten(); }
 
  private:

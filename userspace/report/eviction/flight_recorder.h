@@ -2,8 +2,8 @@
 // FlightRecorder: the node's readings of the last minute, in preallocated rings, and frozen copies
 // of them for the evictions that are decided.
 //
-// Three rings, because each answers another question: a reading per second for the minute, one for
-// each of the latest turns (milliseconds apart when it matters), and the largest pods, a second
+// Three rings, because each answers a different question: a reading per second for the minute, one
+// for each of the latest turns (milliseconds apart when it matters), and the largest pods, a second
 // apart.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace headroom::report {
 
-// The latest kPlaces values, oldest first; the oldest makes way.
+// The latest kPlaces values, oldest first; a new value replaces the oldest.
 template <class T, std::size_t kCapacity>
 class Ring {
  public:
@@ -43,7 +43,7 @@ class Ring {
   std::size_t size_ = 0;
 };
 
-// The signals at one instant, and how the thresholds stood: bit i is the i-th threshold's.
+// The signals at one instant, and the state of the thresholds: bit i is the i-th threshold.
 struct SignalSample {
   Instant at;
   std::array<std::optional<std::int64_t>, kSignals> available{};
@@ -57,7 +57,7 @@ struct PodMemorySample {
   std::uint64_t stalled_ns = HR_UNKNOWN;  // some, for memory; since the cgroup was made
 };
 
-// The pods that held most memory, most first.
+// The pods that used most memory, largest first.
 struct TopPodsSample {
   static constexpr std::size_t kMax = 8;
   Instant at;
@@ -80,7 +80,7 @@ struct FlightRecording {
 class FlightRecorder {
  public:
   static constexpr std::size_t kMaxHeld = 3;  // held at once by evictions not yet written
-  // An eviction this close behind another shares its minute.
+  // An eviction this soon after another shares its flight recording.
   static constexpr Duration kShareWindow = std::chrono::seconds(1);
 
   FlightRecorder();

@@ -58,7 +58,7 @@ Json pods_json(const TopPodsSample& row, Instant end) {
 template <class T, std::size_t kCapacity, class Row>
 Json ring_json(const Ring<T, kCapacity>& ring, Instant end, Row row) {
   Json list = Json::array();
-  // Rings are older than the minute where the node was left alone for a while.
+  // Rings may hold values older than a minute, if the node was idle for a while.
   for (std::size_t i = 0; i < ring.size(); ++i)
     if (end - ring[i].at <= std::chrono::seconds(60)) list.push_back(row(ring[i], end));
   return list;
@@ -70,7 +70,7 @@ Json threshold_json(const ThresholdView& threshold) {
           {"limit", threshold.limit ? Json(*threshold.limit) : Json(nullptr)}};
 }
 
-// A uid comes from a manifest: nothing of it may leave the directory.
+// A uid comes from a manifest: it must not lead out of the directory.
 std::string file_name(const Pod& pod, WallTime at) {
   constexpr std::size_t kMaxUidLength = 64;
   std::string name = rfc3339(at) + "-" + pod.uid.substr(0, kMaxUidLength);
@@ -87,7 +87,7 @@ Result<> write_file(const fs::path& path, const std::string& text) {
   if (!fd) return errno_failure(doing, errno);
   const int code = write_all(fd.get(), text);
   if (code == 0) return {};
-  ::unlink(path.c_str());  // half of it is none
+  ::unlink(path.c_str());  // a partial file is useless
   return errno_failure(doing, code);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frozen minute as JSON, and the files of such minutes beside the audit log.
+// Flight recordings as JSON, and their files beside the audit log.
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -17,7 +17,7 @@ std::string flight_recording_json(const FlightRecording& flight_recording, WallT
 
 // The files' directory, in the audit log's.
 inline constexpr const char* kFlightRecordingsDirectory = "minutes";
-// The newest so many are kept.
+// Number of files that are kept, the newest.
 inline constexpr std::size_t kMaxFlightRecordings = 64;
 
 // Writes the flight recording of one eviction and removes the oldest file; returns the file's name

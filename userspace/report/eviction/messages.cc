@@ -55,7 +55,7 @@ std::string part_prefix(const Part& part) {
 std::string pod_with_usage(const Decision& decision, std::string_view qos) {
   const RankInfo& rank_info = decision.rank_info;
   const Reason& reason = decision.reason;
-  // Of a resumed eviction only what it held is known.
+  // Of a resumed eviction only the usage is known.
   const bool of_memory = wants_memory(reason.signal) || !rank_info.usage;
   std::string over;
   if (reason.limit == StorageLimit::kNone)
@@ -255,7 +255,7 @@ std::string ladder_action_text(const Decision& decision) {
   return "";
 }
 
-// What a step was taken for.
+// The reason of a step.
 std::string ladder_reason_text(const Decision& decision) {
   const Reason& reason = decision.reason;
   if (decision.act == Act::kRestoreMemoryHigh) return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: what headroom says, in the kubelet's words where it has some. Pure strings.
+// The texts of log lines and events, in the kubelet's words where it has them. Pure functions.
 #pragma once
 
 #include "report/eviction/eviction.h"
@@ -51,7 +51,7 @@ std::string over_request(Signal signal, std::optional<std::int64_t> usage, std::
 std::string reason_text(const Reason& reason, const Pod* pod);
 // Node-level reclaim: "reclaiming dead containers and unused images: nodefs.available …"
 std::string reclaim_line(const Outcome& outcome);
-// An act of some length that an eviction needs: "the pre-stop commands of default/db ended".
+// An asynchronous action of an eviction: "the pre-stop commands of default/db ended".
 std::string async_action_line(const Outcome& outcome);
 
 // A step of the ladder: "ladder: take 64Mi of page cache from default/web: memory.available …"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request and Answer: what a client asks of the site, and what it gets.
+// Request and Answer: what a client requests, and what it gets.
 #pragma once
 
 #include "report/http/response_body.h"
@@ -14,10 +14,10 @@ namespace headroom::report {
 
 struct HttpRequest {
   std::string_view path = {};
-  std::string_view host = {};           // the header; "" without
-  std::string_view accept = {};         // likewise
-  std::string_view if_none_match = {};  // If-None-Match, likewise
-  // The value of ?name=value, "" without one.
+  std::string_view host = {};           // the header; "" if missing
+  std::string_view accept = {};         // Accept; "" if missing
+  std::string_view if_none_match = {};  // If-None-Match; "" if missing
+  // The value of ?name=value; "" if missing.
   std::function<std::string_view(const char* name)> argument = [](const char*) {
     return std::string_view();
   };
@@ -32,7 +32,7 @@ struct HttpResponse {
   unsigned status = 200;
   std::string content_type;
   std::unique_ptr<ResponseBody> body;
-  std::vector<HttpHeader> headers = {};  // beside the content's type
+  std::vector<HttpHeader> headers = {};  // in addition to Content-Type
 };
 
 }  // namespace headroom::report

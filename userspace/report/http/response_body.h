@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Body: an answer that is written as fast as its reader takes it, and never held as a whole.
+// ResponseBody: an answer that is written as fast as its reader takes it, and never held as a
+// whole.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +13,17 @@ namespace headroom::report {
 class ResponseBody {
  public:
   virtual ~ResponseBody() = default;
-  // Writes the next bytes; 0: that was all. On one thread, which is not the loop's.
+  // Writes the next bytes; 0: the end. Called on one thread, not the loop's.
   virtual std::size_t read(std::span<char> room) = 0;
 };
 
-// A Body made piece by piece.
+// A body that is made in chunks.
 class ChunkedBody : public ResponseBody {
  public:
   std::size_t read(std::span<char> room) final;
 
  protected:
-  // Appends the next piece, of a few kilobytes; false: there is none.
+  // Appends the next chunk, of a few kilobytes; false: there is none.
   virtual bool append_chunk(std::string& out) = 0;
 
  private:

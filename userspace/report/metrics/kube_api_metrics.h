@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headroom-kube sent to the API server, as metrics.
+// Metrics of what headroom-kube reported to the API server.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace headroom::report {
 
-// `part` is "api" of the status file, an object; what is not in it has no family.
+// `part` is "api" of the status file, an object; a missing value has no family.
 void add_api_families(const nlohmann::ordered_json& part,
                       std::vector<prometheus::MetricFamily>& families);
 

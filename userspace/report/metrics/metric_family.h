@@ -50,7 +50,7 @@ class MetricFamilyBuilder {
     return value ? add(static_cast<double>(*value), pairs) : *this;
   }
 
-  // Moves it to the end of `families`; a family without samples says nothing.
+  // Moves it to the end of `families`; a family without samples is dropped.
   void append_to(std::vector<prometheus::MetricFamily>& families);
 
  private:

@@ -3,8 +3,8 @@
 //
 // Names and labels are cAdvisor's and the kubelet's where they have the quantity, headroom_*
 // otherwise. An unknown value has no sample; a removed cgroup has no series. The few families of
-// the node and of the daemon are built as prometheus-cpp's; those of every cgroup never exist as a
-// whole (exposition/page.h).
+// the node and of the daemon are built as prometheus-cpp's; those of cgroups are written row by
+// row (exposition/scrape_body.h).
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -28,7 +28,7 @@ void add_node_families(const NodeView& node, Instant now, Families& families);
 void add_status_families(const NodeStatus& status, Families& families);
 void add_slice_families(const SlicesView& slices, Families& families);
 void add_event_families(const NodeView& node, Families& families);
-// Read as of now, on this thread: the daemon's own cost by part, the kernel's OOM kills.
+// Read on the calling thread: the daemon's CPU time by thread.
 void add_process_families(Families& families);
 // machine_* and kubelet_node_name, if no kubelet exports them.
 void add_machine_families(const NodeView& node, std::string_view node_name, Families& families);

@@ -9,7 +9,7 @@
 namespace headroom::report {
 namespace {
 
-// CPUs in exclusive use: an init container's may be those of a later container.
+// CPUs in exclusive use. An init container and a later container may have the same CPUs.
 CpuSet exclusive(const CpusView& view) {
   CpuSet all;
   for (const ContainerCpuView& container_cpus : view.containers)
@@ -97,7 +97,7 @@ void add_kubelet_families(const CpusView& view, Families& families) {
       .append_to(families);
   const CpuSet pool = view.shared - view.reserved;
   MetricFamilyBuilder::gauge("kubelet_cpu_manager_shared_pool_size_millicores",
-                             "The shared pool without reserved CPUs.")
+                             "Size of the shared pool in millicores, without reserved CPUs.")
       .add(pool.size() * 1000.0)
       .append_to(families);
   MetricFamilyBuilder::gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",

@@ -36,7 +36,7 @@ void add_kubelet(const NodeView& node, Families& families) {
   age.append_to(families);
 }
 
-// Only once there were any: most nodes have no such taint, and no stuck container.
+// Only after the first: most nodes have no such taint and no stuck container.
 void add_other_evictions(const std::array<std::uint64_t, kResults>& counts, std::string_view signal,
                          MetricFamilyBuilder& evictions, MetricFamilyBuilder& would) {
   for (std::size_t result = 0; result < kResults; ++result) {
@@ -73,7 +73,7 @@ void add_evictions(const NodeView& node, Families& families) {
   would.append_to(families);
 }
 
-// A pod that loses a part is not evicted, so these are in neither of the above.
+// A pod that loses a part is not evicted, so the families above do not count it.
 void add_part_kills(const Counters& counters, Families& families) {
   auto kills = MetricFamilyBuilder::counter(
       "headroom_partial_evictions_total",
@@ -198,7 +198,7 @@ void add_latencies(const Counters& counters, Families& families) {
       .append_to(families);
 }
 
-// Of signals with a threshold, from the start.
+// Signals with a threshold have series from the start.
 void add_forecasts(const NodeView& node, Families& families) {
   auto error = MetricFamilyBuilder::histogram(
       "headroom_forecast_error_seconds",

@@ -20,7 +20,7 @@ struct LineRange {
 };
 
 // Looks for newlines from the end: the one that ends the last whole line, and the one before the
-// first line wanted. What lies farther back than `kFarthest` is as if it were not there.
+// first line wanted. Bytes farther back than the limit are ignored.
 LineRange last_lines(std::ifstream& log, std::int64_t size, std::size_t last) {
   std::array<char, 1 << 16> block;
   const std::int64_t stop = std::max<std::int64_t>(0, size - AuditTail::kMaxBytesFromEnd);
@@ -29,7 +29,7 @@ LineRange last_lines(std::ifstream& log, std::int64_t size, std::size_t last) {
   for (std::int64_t end = size; end > stop;) {
     const std::int64_t begin = std::max(stop, end - static_cast<std::int64_t>(block.size()));
     log.seekg(begin);
-    if (!log.read(block.data(), end - begin)) return {};  // it was cut meanwhile
+    if (!log.read(block.data(), end - begin)) return {};  // it was truncated meanwhile
     for (std::int64_t at = end; at-- > begin;) {
       if (block[static_cast<std::size_t>(at - begin)] != '\n') continue;
       if (ends++ == 0) line_range.to = at + 1;
@@ -38,11 +38,11 @@ LineRange last_lines(std::ifstream& log, std::int64_t size, std::size_t last) {
     }
     end = begin;
   }
-  if (stop == 0) line_range.from = 0;  // else the line there is not seen as a whole
+  if (stop == 0) line_range.from = 0;  // otherwise its first line may be incomplete
   return ends == 0 ? LineRange{} : line_range;
 }
 
-// A line half written before the machine went down must not spoil the list.
+// A line that was partially written before a crash must not break the list.
 bool is_record(const std::string& line) {
   return line.starts_with('{') && nlohmann::json::accept(line);
 }

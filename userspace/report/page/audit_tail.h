@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AuditTail: the last records of the audit log as one JSON array, oldest first, read line by line
-// as its reader takes them.
+// while the client reads the answer.
 #pragma once
 
 #include "report/http/response_body.h"
@@ -20,7 +20,7 @@ class AuditTail final : public ChunkedBody {
   static constexpr std::size_t kMax = 100;                   // records
   static constexpr std::int64_t kMaxBytesFromEnd = 8 << 20;  // bytes back from the end of the log
 
-  // A log that is not there is an empty list: it is made at the first eviction.
+  // A missing log is an empty list: the file is created at the first eviction.
   static Result<std::unique_ptr<AuditTail>> open(const std::string& file, std::size_t last);
 
  private:
@@ -33,7 +33,7 @@ class AuditTail final : public ChunkedBody {
   bool had_record_ = false;
 };
 
-// Changes whenever the log does; "" without a log.
+// Changes whenever the log does; "" if the log is missing.
 std::string audit_etag(const std::string& file);
 
 }  // namespace headroom::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The web page, as the build put it together: one document without external resources.
+// The web page, assembled by the build: one document without external resources.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 namespace headroom::report {
 
 std::string_view page_html();
-// Its Content-Security-Policy: its own style and script by their hashes, its own server, no more.
+// Its Content-Security-Policy: allows only its own style and script, by hash, and its own server.
 std::string_view page_policy();
 
 }  // namespace headroom::report

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxPods = 10'000;
 
 using Json = nlohmann::ordered_json;
 
-// No type is guessed, no other site learns where its reader came from, and none may embed it.
+// No MIME sniffing, no Referer to other sites, no embedding in other sites.
 std::vector<HttpHeader> with_security_headers(std::vector<HttpHeader> headers) {
   headers.push_back({"X-Content-Type-Options", "nosniff"});
   headers.push_back({"Referrer-Policy", "no-referrer"});
@@ -40,7 +40,7 @@ HttpResponse error_response(unsigned status, std::string why) {
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
-// A whole number from 1 to `most`; absent: it is no such number.
+// An integer from 1 to `most`; absent: anything else.
 std::optional<std::size_t> number(std::string_view text, std::size_t most) {
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);

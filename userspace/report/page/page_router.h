@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PageRouter: the page at "/", and what it requests once a second: the status document and the last
-// evictions; now and then the owners of CPUs. All of it is made on the thread that serves.
+// evictions; less often the owners of CPUs. Answers are made on the serving thread.
 #pragma once
 
 #include "report/http/http_message.h"
@@ -18,7 +18,7 @@ namespace headroom::report {
 
 struct PageRouterSetup {
   std::vector<std::string> names = {};     // the host's
-  std::function<std::string()> cpus = {};  // as JSON, or "null": they are not dealt out
+  std::function<std::string()> cpus = {};  // as JSON; "null" if CPU pinning is off
 };
 
 class PageRouter {

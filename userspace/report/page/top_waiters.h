@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopWaiters: for each cause, the pod that waited most since the table before. Used by one thread.
+// TopWaiters: for each cause, the pod that waited most since the previous table. Used by one
+// thread.
 #pragma once
 
 #include "report/view/pod_waits.h"
@@ -18,7 +19,7 @@ namespace headroom::report {
 
 class TopWaiters {
  public:
-  // The same table again is nothing new; a pod that was not there before has waited from then on.
+  // The same table again changes nothing; waits of a new pod count from the previous table on.
   void update(const IndexedCgroupTable& cgroups);
 
   // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes without waits are left

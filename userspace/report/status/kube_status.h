@@ -8,7 +8,8 @@
 
 namespace headroom::report {
 
-// {"kubelet": {...}, "api": {...}}; null if the file is missing, above 1 MiB, or no JSON object.
+// {"kubelet": {...}, "api": {...}}; null if the file is missing, larger than 1 MiB, or not a JSON
+// object.
 nlohmann::ordered_json kubernetes_json(const std::filesystem::path& file);
 
 }  // namespace headroom::report

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As cgroupfs would read back: text, for "max" is one of the values.
+// As text in the format of cgroupfs, because "max" is one of the values.
 std::map<std::string, std::string> by_file(const CgroupValues& values) {
   std::map<std::string, std::string> map;
   for (CgroupSetting& setting : cgroup_settings(values))

@@ -125,7 +125,7 @@ std::string_view state_of(const PodRow& row, const hr_record* record, const Phas
   return row.critical ? "critical" : "running";
 }
 
-// What a pod holds above its request; absent: not known.
+// A pod's usage above its request; absent: unknown.
 std::optional<Bytes> over(const PodRow& row, const hr_record* record) {
   const auto used = record ? working_set(*record) : std::nullopt;
   if (!used) return std::nullopt;
@@ -217,7 +217,7 @@ Json pods_json(const NodeView& node, const IndexedCgroupTable& cgroups,
   return pods;
 }
 
-// The operator's, and those that follow from a condition; null: no status yet.
+// Taints of the operator and of conditions; null: no status yet.
 Json taints_json(const NodeView& node) {
   if (!node.status) return nullptr;
   Json taints = Json::array();
@@ -310,7 +310,7 @@ Json forecasts_json(const Counters& counters) {
   return json;
 }
 
-// What the ladder has done, and what it holds at another value than it found.
+// The steps of the ladder, and the memory.high values that it overrides.
 Json ladder_json(const NodeView& node) {
   Json steps = Json::object();
   for (std::size_t i = 0; i < kLadderSteps; ++i)

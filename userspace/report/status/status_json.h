@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status JSON: what is shown, as one document: the answer of D-Bus Status() and what headroomctl
-// prints with --json.
+// Status JSON: everything that is published, as one document: the answer of the D-Bus method
+// Status() and the output of headroomctl --json.
 //
 // Amounts are in bytes, inodes, tasks or millionths, times in seconds or, with _ns, nanoseconds of
-// CLOCK_BOOTTIME; counters of cgroups are totals, for the reader to difference. null: not known.
+// CLOCK_BOOTTIME; counters of cgroups are totals, so a reader computes differences. null: unknown.
 #pragma once
 
 #include "report/view/node_view.h"
@@ -26,8 +26,8 @@ nlohmann::ordered_json status_json(const NodeView& node, const IndexedCgroupTabl
 nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
                                    std::optional<std::size_t> most = std::nullopt);
 
-// The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before there
-// is one. Any thread but the loop's.
+// The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before the
+// first. Any thread except the loop's.
 std::string status_text(const PublishedViews& views, QosOf qos_of,
                         const std::filesystem::path& kubernetes = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status document's part about waits, and about the programs that see them.
+// The parts of the status document about waits and about the BPF programs that observe them.
 #pragma once
 
 #include "report/view/node_view.h"
@@ -9,7 +9,7 @@
 
 namespace headroom::report {
 
-// {"global": {"ns": …, "count": …, "p99_ns": …}, …}; causes that never were are left out.
+// {"global": {"ns": …, "count": …, "p99_ns": …}, …}; causes that never occurred are left out.
 nlohmann::ordered_json stalls_json(const hr_stalls& stalls);
 nlohmann::ordered_json waits_json(const hr_waits& waits);
 // {"stalls": …, "throttled": …} of all cgroups together; null: not watched.

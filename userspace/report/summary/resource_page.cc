@@ -90,7 +90,8 @@ ResourceMetricsBody::ResourceMetricsBody(const SummarySetup& setup, Format forma
   if (!cgroups_) return;
   time_ = setup.wall_time(cgroups_->at);
   const WorkloadIndex index(*cgroups_, setup.names.get());
-  std::set<std::string> seen;  // a pod and its successor have the same labels: the first has them
+  std::set<std::string>
+      seen;  // a pod and its successor have the same labels: only the first is written
   const auto add = [&](std::vector<Subject>& subjects, std::size_t record, std::string labels) {
     if (seen.insert(labels).second) subjects.push_back({record, std::move(labels)});
   };
@@ -102,7 +103,7 @@ ResourceMetricsBody::ResourceMetricsBody(const SummarySetup& setup, Format forma
   }
 }
 
-// The older format has milliseconds, OpenMetrics seconds.
+// Timestamps: milliseconds in the text format, seconds in OpenMetrics.
 std::string ResourceMetricsBody::timestamp(WallTime time) const {
   const auto ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
@@ -131,7 +132,7 @@ void ResourceMetricsBody::append_family(std::string& out, std::size_t family) co
   }
 }
 
-// By the eviction signal: the root cgroup has no memory.current.
+// From the eviction signal, because the root cgroup has no memory.current.
 void ResourceMetricsBody::append_node_memory(std::string& out) const {
   if (!node_) return;
   const auto& signal = of(node_->observations, Signal::kMemoryAvailable);

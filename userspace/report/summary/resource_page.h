@@ -22,7 +22,7 @@ class ResourceMetricsBody final : public ChunkedBody {
  private:
   struct Subject {
     std::size_t record = 0;
-    std::string labels;  // ready to be written; "" of the node
+    std::string labels;  // ready to be written; "" for the node
   };
   bool append_chunk(std::string& out) override;
   void append_family(std::string& out, std::size_t family) const;

@@ -9,7 +9,7 @@
 namespace headroom::report {
 namespace {
 
-// Known, and a number: the Summary API has no word for "no limit".
+// Known and finite: the Summary API has no value for "no limit".
 bool is_known(const hr_record& record, hr_u32 group, hr_u64 value) {
   return (record.valid & group) && value != HR_UNKNOWN && value != HR_NO_LIMIT;
 }
@@ -19,7 +19,7 @@ void put_field(Json& object, const char* name, const hr_record& record, hr_u32 g
   if (is_known(record, group, value)) object[name] = value;
 }
 
-// Only totals: the averages of the kernel are as old as its last averaging, and are not read.
+// Only totals. The averages of the kernel may be out of date and are not read.
 Json psi_json(const hr_record& record, hr_psi_resource resource) {
   Json psi;
   const auto kind = [&](const char* name, hr_psi_kind which) {
@@ -31,7 +31,7 @@ Json psi_json(const hr_record& record, hr_psi_resource resource) {
   return psi;
 }
 
-// The time comes first, and alone it says nothing.
+// The first member is the time; without others the object is empty.
 Json with_time(WallTime time, Json fields) {
   if (fields.empty()) return nullptr;
   Json result{{"time", metav1_time(time)}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Summary API's small objects (k8s.io/kubelet/pkg/apis/stats/v1alpha1): its field names and
-// units. What is not known is left out, as its omitempty does.
+// units. Unknown values are left out, as with omitempty.
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 // A metav1.Time: RFC 3339 in UTC, whole seconds.
 std::string metav1_time(WallTime time);
 
-// A cgroup of the table, as the Summary API looks at one.
+// A cgroup of the table, as input of the Summary API.
 struct CgroupReading {
   const hr_record& record;
   std::uint64_t started_ns = HR_UNKNOWN;
@@ -40,7 +40,7 @@ Json process_json(const CgroupReading& reading);  // ProcessStats
 // unknown.
 Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
              WallTime time);
-// RlimitStats: the tasks a node may have and those it has.
+// RlimitStats: maximum and current number of tasks of the node.
 Json rlimit_json(const std::optional<Observation>& pids, WallTime time);
 
 // Adds `value` unless it is null.

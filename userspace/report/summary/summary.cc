@@ -9,7 +9,7 @@ namespace headroom::report {
 namespace {
 
 std::string to_json_text(const Json& json) {
-  // Names come from manifests and directories: what is no UTF-8 must not spoil the answer.
+  // Names come from manifests and directories: invalid UTF-8 must not make the answer invalid.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

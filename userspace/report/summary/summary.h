@@ -15,8 +15,8 @@
 
 namespace headroom::report {
 
-// A part of the node, by the Summary API's name for it ("kubelet", "runtime", "misc", "pods") and
-// the cgroup it is: the first of these that there is.
+// A system container: its name in the Summary API ("kubelet", "runtime", "misc", "pods") and its
+// cgroup, the first of these paths that exists.
 struct SystemContainer {
   std::string name;
   std::vector<std::string> paths;  // "/kube.slice"
@@ -32,7 +32,7 @@ struct SummarySetup {
 
 class SummaryBody final : public ChunkedBody {
  public:
-  // `cpu_and_memory`: nothing else, as ?only_cpu_and_memory=true asks.
+  // `cpu_and_memory`: only CPU and memory, for ?only_cpu_and_memory=true.
   SummaryBody(const SummarySetup& setup, bool cpu_and_memory);
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusView: which container has which CPUs, for headroomctl (as JSON) and
-// the metrics.
+// CpusView: the CPUs of each container, for headroomctl (as JSON) and the metrics.
 #pragma once
 
 #include "judge/cpuset/shared_pool.h"
@@ -21,14 +20,14 @@ namespace headroom::report {
 
 struct ContainerCpuView {
   std::string pod_namespace;  // "": not known
-  std::string pod;            // its name, or its uid where it is not known
+  std::string pod;            // its name; its uid if the name is unknown
   std::string uid;
   std::string container;
   int wanted = 0;
-  CpuSet cpus{};          // its own; fewer than wanted where some are gone; none: refused
-  CpuSet runs_on{};       // as its cgroup says; empty: it has none (yet)
-  std::string refusal{};  // it was refused
-  // Its pod's cpuset.cpus.partition, or why that is not isolated although it was to be.
+  CpuSet cpus{};          // exclusive; fewer than wanted if some are offline; none: refused
+  CpuSet runs_on{};       // cpuset of its cgroup; empty: no cgroup (yet)
+  std::string refusal{};  // the reason; "": not refused
+  // cpuset.cpus.partition of its pod, or why it is not isolated as configured.
   std::string partition = "member";
 };
 
@@ -42,20 +41,21 @@ struct CpusView {
   CpuSet isolated{};
   CpuSet nohz_full{};
   std::vector<ContainerCpuView> containers{};
-  // What the shared pool's pods have and requested; absent: no container has exclusive CPUs.
+  // CPUs and requests of the shared pool; absent: no container has exclusive CPUs.
   std::optional<SharedPool> pool{};
   int pool_unknown = 0;              // pods in it without a manifest: their requests are unknown
   bool pool_limit_enforced = false;  // containers that would leave it too small are refused
-  std::string error{};               // what keeps it from working, in words; "": nothing
+  std::string error{};               // why CPU pinning does not work; "": it works
 
-  // The kubelet's: containers that were to be pinned, and those that could not be.
+  // As the kubelet counts: containers to be pinned, and those that could not be.
   std::uint64_t pinning_requests = 0;
   std::uint64_t pinning_errors = 0;
-  std::uint64_t pool_refusals = 0;  // pods refused CPUs of their own for the shared pool's sake
-  // Ours.
-  std::uint64_t writes = 0;    // of a cgroup's CPUs
+  std::uint64_t pool_refusals =
+      0;  // pods refused exclusive CPUs because the shared pool needs them
+  // headroom's own counters.
+  std::uint64_t writes = 0;    // of cpuset.cpus
   std::uint64_t failed = 0;    // writes that were refused or had no effect
-  std::uint64_t repaired = 0;  // CPU sets that others had changed
+  std::uint64_t repaired = 0;  // CPU sets that another program had changed
   bool unsaved = false;        // the state file is out of date
 };
 

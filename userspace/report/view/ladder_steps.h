@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ladder's acts by the names they are counted under, and how each came out.
+// The names of ladder steps and of their outcomes, and the steps of the last minute.
 #pragma once
 
 #include <headroom/decision.h>
@@ -14,7 +14,7 @@ namespace headroom::report {
 inline constexpr std::size_t kLadderSteps = 4;
 inline constexpr std::array<std::string_view, kLadderSteps> kLadderStepNames{"reclaim", "squeeze",
                                                                              "relax", "restore"};
-// Those begun are all that were tried and not refused at once.
+// "started" counts every step that was not refused immediately.
 inline constexpr std::size_t kLadderOutcomes = 4;
 inline constexpr std::array<std::string_view, kLadderOutcomes> kLadderOutcomeNames{
     "started", "done", "failed", "dry_run"};
@@ -30,7 +30,7 @@ using LadderStepCounts = std::array<std::uint32_t, kLadderSteps>;
 class RecentLadderSteps {
  public:
   static constexpr Duration kWindow = std::chrono::seconds(60);
-  static constexpr std::size_t kMax = 256;  // beyond that the oldest are forgotten
+  static constexpr std::size_t kMax = 256;  // beyond that the oldest are dropped
 
   void record(Act act, Instant at) { steps_[next_++ % kMax] = {act, at}; }
   LadderStepCounts before(Instant at) const {

@@ -23,20 +23,20 @@ using Seconds = std::chrono::sys_seconds;
 
 struct ConditionStatus {
   bool holds = false;
-  Seconds since;  // when it last turned; or when this daemon first looked
+  Seconds since;  // last transition, or the first check by this daemon
 };
 
-// Never changed once made: its readers share it.
+// Immutable: readers share it.
 struct NodeStatus {
   NodeState state;        // allocatable as counts, the operator's taints, the active pods
-  ResourceList capacity;  // what is not known is absent
+  ResourceList capacity;  // unknown values are absent
   ResourceList allocatable;
-  ResourceList reserved;   // what of the capacity is kept from pods
+  ResourceList reserved;   // the part of the capacity that is not for pods
   ResourceList requested;  // of the active pods, their number as "pods"
-  ResourceList limits;     // of the active pods, as far as they have any
+  ResourceList limits;     // of the active pods that have limits
   std::array<ConditionStatus, kConditions> conditions{};
-  std::string error;  // why allocatable is not known; "" if it is
-  Seconds at;         // when this was put together
+  std::string error;  // why allocatable is unknown; "": it is known
+  Seconds at;         // creation time
 };
 using NodeStatusRef = std::shared_ptr<const NodeStatus>;
 
@@ -51,8 +51,8 @@ ConditionText kubelet_condition_text(Condition condition, bool holds);
 // "2026-11-21T09:30:00Z"
 std::string rfc3339(Seconds at);
 
-// A v1 Node with one section more, `headroom`: the active pods with their requests, which a Node
-// says nothing about.
+// A v1 Node with an additional section `headroom`: the active pods with their requests, which a
+// Node does not contain.
 nlohmann::ordered_json node_json(const NodeStatus& status);
 
 }  // namespace headroom::report

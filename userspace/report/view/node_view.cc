@@ -33,7 +33,7 @@ bool same_order(const CgroupTable& table, const SweepChanges& changes) {
          table.records.size() == changes.change_stamps.size();
 }
 
-// What was written since: all there is to copy, where the cgroups are still in their places.
+// If the cgroups are at the same positions, only records written since then must be copied.
 void copy_changed_records(std::span<const hr_record> from, const SweepChanges& changes,
                           CgroupTable& table) {
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -77,10 +77,10 @@ std::uint64_t nanocores(const hr_record& before, const hr_record& now, Duration 
   return static_cast<std::uint64_t>(used * 1e9 / static_cast<double>(interval.count()));
 }
 
-// Over less than this a rate is noise; that of the table before still holds.
+// Over a shorter time a rate is noise; the rate of the previous table is kept.
 constexpr Duration kMinInterval = std::chrono::milliseconds(100);
 
-// Of a record that no sweep since has written: that of a sleeper.
+// Of a record that no sweep wrote since then: an idle cgroup.
 std::uint64_t idle_cpu_usage(const hr_record& record, std::uint64_t before) {
   return before == HR_UNKNOWN && !(record.valid & HR_CPU) ? HR_UNKNOWN : 0;
 }
@@ -133,8 +133,7 @@ std::optional<Bytes> disk_total(const DiskUsage& usage) {
   return sum;
 }
 
-// A row that says the same already is left alone: a reference to a pod costs two locked
-// instructions.
+// An equal row is not written again: copying a reference to a pod costs two locked instructions.
 void update_pod_rows(std::span<const PodReading> pods, std::vector<PodRow>& rows) {
   rows.resize(pods.size());
   for (std::size_t i = 0; i < pods.size(); ++i) {
@@ -183,7 +182,7 @@ void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,
                      const Verdict& verdict) {
   views.clear();
   for (const ThresholdReading& reading : verdict.thresholds) {
-    // A verdict of an older policy may name a threshold that is no more.
+    // A verdict of an older policy may name a threshold that no longer exists.
     if (reading.index >= policy.thresholds.size()) continue;
     const Threshold& threshold = policy.thresholds[reading.index];
     views.push_back(ThresholdView{.signal = threshold.signal,

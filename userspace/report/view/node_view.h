@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeView and CgroupTable: what is worth showing of an instant, owned; the metrics, the JSON
-// status and so the live view all render from these two.
+// NodeView and CgroupTable: copies of the state at one instant. The metrics, the JSON status and
+// the web page are made from these two.
 //
-// Two, because they age differently: the node's view changes with every act, the table of
-// thousands of cgroups only with a sweep, and copying it on every check would cost the loop.
+// They are separate because the node's view changes with every act, but the table of thousands of
+// cgroups only with a sweep; copying it at every check would cost the loop too much.
 #pragma once
 
 #include "report/view/ladder_steps.h"
@@ -29,7 +29,7 @@
 
 namespace headroom::report {
 
-// A threshold as configured and as it stands.
+// A threshold: configuration and state.
 struct ThresholdView {
   Signal signal = Signal::kMemoryAvailable;
   Duration grace{0};
@@ -45,7 +45,7 @@ constexpr std::string_view kind_name(bool hard) {
   return hard ? "hard" : "soft";
 }
 
-// How the first act of an eviction came out: the `outcome` label of headroom_evictions_total.
+// Results of the first act of an eviction: the `outcome` label of headroom_evictions_total.
 inline constexpr std::size_t kResults = 4;  // Outcome::Result
 inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "gone", "failed",
                                                                      "dry_run"};
@@ -55,12 +55,13 @@ struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
   std::array<std::uint64_t, kResults> taint_evictions{};
   std::array<std::uint64_t, kResults> stuck_evictions{};
-  // Kills of a part of a pod, which stays; by EvictionUnit, that of whole pods unused.
+  // Kills of a part of a pod, which keeps running; by EvictionUnit, kPod is unused.
   std::array<std::array<std::uint64_t, kResults>, kEvictionUnitNames.size()> part_kills{};
   std::array<std::array<std::uint64_t, kLadderOutcomes>, kLadderSteps> ladder{};
-  std::uint64_t ladder_reclaim_requested = 0;  // bytes of page cache, of the takings that began
+  std::uint64_t ladder_reclaim_requested =
+      0;  // bytes of page cache, of the steps that were started
   std::array<LatencyHistogram, kCauses> stats_age;  // age of the sample a decision rests on
-  LatencyHistogram detect_to_decide;  // from the sample that tripped the threshold to the decision
+  LatencyHistogram detect_to_decide;  // from the sample that crossed the threshold to the decision
   LatencyHistogram
       crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
   LatencyHistogram decide_to_signal;
@@ -69,7 +70,7 @@ struct Counters {
   // The error of forecasts in the minute before a crossing; crossings without a forecast.
   std::array<LatencyHistogram, kSignals> forecast_error;
   std::array<std::uint64_t, kSignals> unpredicted_crossings{};
-  // The kubelet beside us: how much later, whether it had chosen the same, what it had evicted.
+  // The modelled kubelet: how much later it acts, whether it chooses the same pod, what it evicts.
   LatencyHistogram shadow_lead;
   std::uint64_t shadow_same = 0;
   std::uint64_t shadow_other = 0;
@@ -79,24 +80,24 @@ struct Counters {
   std::array<std::uint64_t, kSnapshotScopes> checks{};
   std::array<std::uint64_t, kConditions> transitions{};
   std::uint64_t victims_gone = 0;
-  std::uint64_t victims_timed_out = 0;  // their time was up and processes were left
+  std::uint64_t victims_timed_out = 0;  // processes were left when the time was up
   std::uint64_t memory_returned = 0;    // bytes
-  std::uint64_t memory_predicted = 0;   // bytes; what the same victims should have given back
-  // Of the killed: helped on their way.
+  std::uint64_t memory_predicted = 0;   // bytes; the prediction for the same victims
+  // Assistance for killed pods.
   std::uint64_t kill_assists_done = 0;
   std::uint64_t processes_boosted = 0;
   std::uint64_t kill_assists_missed = 0;  // too many at once
   std::uint64_t processes_reaped = 0;
   std::uint64_t loop_hangs = 0;  // a turn of the loop was overdue by more than a second
   std::uint64_t sentinel_kills = 0;
-  // Node-level reclaim: rounds begun, and how they ended.
+  // Node-level reclaim: runs started, and their results.
   std::uint64_t reclaims_started = 0;
   std::uint64_t reclaims_done = 0;
-  std::uint64_t reclaims_failed = 0;   // could not begin, or a command failed
-  std::uint64_t pre_stops_failed = 0;  // the same, of pre-stop commands
+  std::uint64_t reclaims_failed = 0;   // could not start, or a command failed
+  std::uint64_t pre_stops_failed = 0;  // pre-stop commands, likewise
   std::uint64_t removals_failed = 0;   // of emptyDirs
   std::uint64_t missing_readings = 0;
-  std::uint64_t self_checks = 0;  // BPF against the files, the one at the start among them
+  std::uint64_t self_checks = 0;  // BPF compared with the files, including the one at the start
   std::uint64_t audit_lost = 0;
   std::uint64_t flight_recordings_lost = 0;  // evictions whose last minute was not frozen
   std::uint64_t log_lost = 0;
@@ -107,8 +108,9 @@ struct Counters {
   std::uint64_t cgroups_unresolved = 0;         // of the last sweep: without a directory
   std::uint64_t dbus_signals_lost = 0;          // D-Bus signals
   std::uint64_t recording_lost = 0;             // turns that should be in a recording
-  std::uint64_t kernel_oom_kills_at_limit = 0;  // a cgroup's, or one's above it
-  // If the kernel could choose from all pods; `agreed`: it chose the pod that headroom would have.
+  std::uint64_t kernel_oom_kills_at_limit = 0;  // of the cgroup or of one above it
+  // The kernel could choose from all pods; `same_choice`: it chose the pod that headroom would
+  // have.
   struct OomKillCounts {
     std::uint64_t kills = 0, same_choice = 0;
   };
@@ -152,10 +154,10 @@ struct ProcessUsage {
   std::optional<std::uint64_t> resident;  // bytes
   TurnCost last_turn;
   std::uint64_t kill_path_allocations = 0;  // of the latest turn that acted
-  bool real_time = false;                   // the loop's thread is scheduled before all others
+  bool real_time = false;                   // the loop's thread has real-time scheduling
 };
 
-// Which source serves each group ("bpf", "files"); "" while nothing does. Literals: views are
+// The source of each group ("bpf", "files"); "" before the first. Literals, because views are
 // copied by value.
 using Sources = std::array<std::string_view, HR_GROUPS>;
 
@@ -166,8 +168,9 @@ struct NodeView {
   std::vector<ThresholdView> thresholds;
   std::array<bool, kConditions> conditions{};
   std::vector<Victim> victims;
-  std::vector<MemoryHighOverride> memory_high_overrides;  // memory.high as the ladder has it
-  std::size_t throttled = 0;                              // limits at which tasks wait
+  std::vector<MemoryHighOverride>
+      memory_high_overrides;  // memory.high values that the ladder overrides
+  std::size_t throttled = 0;  // cgroups whose tasks wait at memory.high
   std::vector<TaintTimer> taint_timers;
   NodeStatusRef status;  // null: none yet
   SlicesRef slices;      // null: none yet, or slices are not managed
@@ -187,11 +190,12 @@ struct PodRow {
   CgroupId cgroup;
   Bytes memory_request;
   bool critical = false;
-  std::optional<Bytes> disk{};  // what is measured of it; absent: nothing yet
+  std::optional<Bytes> disk{};  // measured disk usage; absent: not measured yet
   std::uint32_t measured = 0;   // PodReading's
 };
 
-// What does not change of cgroups. Tables of the same cgroups share it, so that a turn copies none.
+// Constant properties of cgroups. Tables of the same cgroups share it, so that a turn does not copy
+// it.
 struct CgroupIdentities {
   // Paths, one after another in one buffer: no string of its own per cgroup.
   std::string paths;
@@ -202,7 +206,7 @@ struct CgroupIdentities {
 
 struct CgroupTable {
   Instant at;
-  // SweepChanges' own: what a sweep wrote since is all that has to be brought up to date.
+  // From SweepChanges: only records that a sweep wrote since then must be updated.
   std::uint32_t pass = 0;
   std::uint32_t order = 0;
   std::vector<hr_record> records;
@@ -211,7 +215,7 @@ struct CgroupTable {
   WaitTable<hr_waits> throttles;  // and for CPU quota
   // Of `records`; never null.
   std::shared_ptr<CgroupIdentities> identities = std::make_shared<CgroupIdentities>();
-  // CPU in use, in billionths of one, since the table before this; HR_UNKNOWN: not in that.
+  // CPU usage since the previous table, in billionths of a CPU; HR_UNKNOWN: not in that table.
   std::vector<std::uint64_t> usage_nanocores;
 
   std::string_view path(std::size_t record) const {
@@ -227,7 +231,7 @@ class CgroupNames {
  public:
   virtual ~CgroupNames() = default;
   virtual std::string_view path_of(CgroupId id) const = 0;
-  // When it was made, in nanoseconds of wall time, or HR_UNKNOWN.
+  // Creation time in nanoseconds of wall time, or HR_UNKNOWN.
   virtual std::uint64_t started_ns(CgroupId id) const = 0;
 };
 
@@ -241,12 +245,12 @@ class ContainerNames {
 
 // How to compute a pod's QoS class if its status does not have it: judge/ knows, report/ must not.
 using QosOf = QosClass (*)(const Pod& pod);
-// "" where neither knows.
+// "" if unknown to both.
 std::string_view qos_name(const Pod& pod, QosOf qos_of);
 
-// Brings a buffer that held an older publication up to date; allocates only to grow it. What the
-// sweeps since did not write is left as it is. `shown` is the table on show: paths are shared with
-// it when the cgroups are still the same.
+// Updates a buffer that holds an older publication; allocates only to grow it. Records that no
+// sweep wrote since then are kept. `shown` is the published table: paths are shared with it if the
+// cgroups are still the same.
 void fill(CgroupTable& table, const CgroupTable* previous, const Snapshot& snapshot,
           const CgroupNames* names);
 void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,

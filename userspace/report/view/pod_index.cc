@@ -38,7 +38,8 @@ const Container* container_named(const Pod& pod, std::string_view path) {
 std::string_view runtime_id(std::string_view path) {
   constexpr std::size_t kIdLength = 64;
   std::string_view id = unit_stem(path);
-  // A container's monitor bears the container's id, and is none (CRI-O, podman).
+  // The cgroup of a container's monitor has the container's id but is not the container (CRI-O,
+  // podman).
   if (id.starts_with("crio-conmon-") || id.starts_with("libpod-conmon-")) return "";
   id.remove_prefix(id.rfind('-') + 1);
   return id.size() == kIdLength && std::all_of(id.begin(), id.end(), is_hex) ? id : "";
@@ -53,7 +54,7 @@ PodIndex::PodIndex(const CgroupTable& table)
 }
 
 const PodRow* PodIndex::pod_of(const hr_record& record) const {
-  constexpr int kMaxDepth = 64;  // a table of two instants could hold a circle
+  constexpr int kMaxDepth = 64;  // a table that mixes two instants could contain a cycle
   const hr_record* at = &record;
   for (int depth = 0; at && depth < kMaxDepth; ++depth) {
     if (const auto pod = pods_.find(at->id)) return &table_->pods[*pod];

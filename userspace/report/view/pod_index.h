@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodIndex: which pod and container a cgroup belongs to, as far as its place and name show.
+// PodIndex: the pod and container that a cgroup belongs to, found by its position and name.
 #pragma once
 
 #include "base/id_table.h"
@@ -15,18 +15,18 @@ namespace headroom::report {
 // suffix.
 std::string_view unit_stem(std::string_view path);
 
-// The pod's container that the cgroup is named after; null when it is named otherwise.
+// The container of the pod that the cgroup is named after; null: none.
 const Container* container_named(const Pod& pod, std::string_view path);
 
 // The container id that runtimes end their scopes with ("cri-containerd-<64 hex>.scope"), which
 // cAdvisor puts into `name`; "" for any other name.
 std::string_view runtime_id(std::string_view path);
 
-// Finds the pod a cgroup lies in, however deep; of a table that stays where it is.
+// Finds the pod of a cgroup at any depth below it. The table must not move.
 class PodIndex {
  public:
   explicit PodIndex(const CgroupTable& table);
-  // Null: in no pod. The row is of the table given.
+  // Null: in no pod. Points into the given table.
   const PodRow* pod_of(const hr_record& record) const;
   const hr_record* record_of(CgroupId id) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodWaits: what each pod waited for, all of its cgroups together.
+// PodWaits: the waits of each pod, summed over its cgroups.
 #pragma once
 
 #include "report/view/node_view.h"
@@ -14,7 +14,7 @@ class PodWaits {
  public:
   PodWaits(const CgroupTable& table, const PodIndex& pods);
 
-  // Null: it has not waited, or waits are not watched.
+  // Null: no waits, or not watched.
   const hr_stalls* stalls(CgroupId pod) const;
   const hr_waits* throttles(CgroupId pod) const;
 
@@ -23,7 +23,7 @@ class PodWaits {
   std::unordered_map<std::uint64_t, hr_waits> throttles_;
 };
 
-// A table with an index that is built once for several lookups.
+// A table with an index, built once for several lookups.
 struct IndexedCgroupTable {
   explicit IndexedCgroupTable(const CgroupTable& the_table)
       : table(the_table), index(the_table), waits(the_table, index) {}

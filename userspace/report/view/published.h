@@ -5,7 +5,7 @@
 // swap an index, so a slow reader never delays the loop. A recently used buffer is preferred to an
 // idle one: while no reader is slow, two of them are used and the others take no memory; once each
 // has grown, publishing allocates nothing. If readers hold every other buffer, the publication is
-// skipped and counted: what is shown is then a little older.
+// skipped and counted: readers then see slightly older values.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace headroom::report {
 
-// Four: the one on show, the one being written, and two more for readers slower than the loop.
+// Four: the published one, the one being written, and two for readers slower than the loop.
 template <class T, std::size_t kSlots = 4>
 class Published {
  public:
@@ -60,8 +60,7 @@ class Published {
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
 
-  // What was shown last; empty before the first publication. Any thread. The Reading must not
-  // outlive this.
+  // The latest publication; empty before the first. Any thread. The guard must not outlive this.
   ReadGuard latest() const {
     const std::lock_guard lock(mutex_);
     if (!current_) return {};
@@ -69,8 +68,8 @@ class Published {
     return ReadGuard(this, *current_);
   }
 
-  // Calls fill(T& next, const T* shown), then shows `next`, which still holds some older
-  // publication: overwrite all of it. One writer thread only.
+  // Calls fill(T& next, const T* shown), then publishes `next`. It still holds an older
+  // publication: fill() must overwrite all of it. One writer thread only.
   template <class Fill>
   bool publish(Fill&& fill) {
     const auto slot = free_slot();
@@ -85,11 +84,11 @@ class Published {
     return true;
   }
 
-  // Publications given up because readers held every buffer. The writer's thread.
+  // Publications skipped because readers held every buffer. Writer's thread only.
   std::uint64_t skipped() const { return skipped_; }
 
  private:
-  // The first free one: the same two by turns, until readers hold them.
+  // The first free one, so that the same two alternate until readers hold them.
   std::optional<std::size_t> free_slot() {
     const std::lock_guard lock(mutex_);
     for (std::size_t slot = 0; slot < kSlots; ++slot)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RepackView: what a repacking of exclusive CPUs moves, or would move, and what is gained: as JSON.
+// RepackView: the moves of a repacking of exclusive CPUs and their benefit, as JSON.
 #pragma once
 
 #include "judge/cpuset/repack.h"
@@ -13,12 +13,12 @@ namespace headroom::report {
 
 struct RepackedContainer {
   std::string pod_namespace;  // "": not known
-  std::string pod;            // its name, or its uid where it is not known
+  std::string pod;            // its name; its uid if the name is unknown
   std::string uid;
   std::string container;
-  CpuSet from{};  // empty: it shared
+  CpuSet from{};  // empty: it used the shared pool
   CpuSet to{};
-  CpuSet runs_on{};  // as its cgroup says afterwards; empty: it has none, or nothing was done
+  CpuSet runs_on{};  // cpuset of its cgroup afterwards; empty: no cgroup, or nothing was done
   CpuSpread before{}, after{};
 };
 

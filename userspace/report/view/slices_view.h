@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlicesView: the cgroups between the root and the pods, as they should be and as they are.
+// SlicesView: desired and actual settings of the cgroups between the root and the pods.
 #pragma once
 
 #include "judge/allocatable/amounts.h"
@@ -19,38 +19,38 @@
 
 namespace headroom::report {
 
-// How what is in use is brought below a limit that is to be lowered.
+// Progress of reclaiming memory so that a limit can be lowered below current usage.
 struct LimitLoweringView {
   bool in_progress = false;
-  // It was tried, and too much is still in use: a pod must end, or use less.
+  // Reclaim was tried and usage is still too high: a pod must end or use less.
   bool late = false;
-  std::uint64_t reached = 0, missed = 0;  // tries that brought it there, and that did not
+  std::uint64_t reached = 0, missed = 0;  // attempts that succeeded, and that failed
 };
 
 struct SliceView {
   NodeCgroup::Role role = NodeCgroup::Role::kPods;
   std::string path{};  // below the cgroup root: "/kubepods.slice"
-  Amounts share{};     // of the node's resources, meant for it; empty for a tier
+  Amounts share{};     // of the node's resources; empty for a QoS class
   bool exists = false;
-  std::vector<std::string> missing_controllers{};  // controllers
+  std::vector<std::string> missing_controllers{};
   CgroupValues desired{};
-  CgroupValues actual{};   // of the knobs that are desired
-  CgroupValues differs{};  // desired, of those that are otherwise
+  CgroupValues actual{};   // of the settings that are desired
+  CgroupValues differs{};  // desired values of settings that differ
   std::optional<Bytes> memory{};
   std::optional<Tasks> tasks{};
-  std::optional<double> cpus{};  // in use, since the look before
-  // In use, more than its memory.max is to be: it is set when less is.
+  std::optional<double> cpus{};  // in use, since the previous check
+  // Usage above the desired memory.max, which is set after usage falls below it.
   std::optional<Bytes> excess_usage{};
   LimitLoweringView lowering{};
-  std::map<std::string, std::uint64_t> drift{};  // knob, or "slice" → how often it was otherwise
-  std::string error{};                           // why it is not put right; "" if it is
+  std::map<std::string, std::uint64_t> drift{};  // setting, or "slice" → how often it differed
+  std::string error{};                           // why it is not corrected; "": it is
 };
 
-// Never changed once made.
+// Immutable.
 struct SlicesView {
   SlicesMode mode = SlicesMode::kOff;  // in force
   std::vector<SliceView> slices{};
-  std::string error{};  // why none is put right
+  std::string error{};  // why none is corrected
   std::uint64_t calls = 0, calls_failed = 0;
   std::chrono::nanoseconds calls_waited{0};  // for systemd's answers
 };

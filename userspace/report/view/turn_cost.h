@@ -23,12 +23,12 @@ inline constexpr std::array<std::string_view, kSnapshotScopes> kSnapshotScopeNam
 
 struct TurnCost {
   WakeSource wake = WakeSource::kTimer;
-  SnapshotScope scope = SnapshotScope::kNode;  // the deepest look of this turn
+  SnapshotScope scope = SnapshotScope::kNode;  // the largest scope of this turn
   Duration snapshot{0};
   Duration judge{0};
   Duration act{0};
-  Duration sweep_period{0};                 // from the latest pass to the next
-  std::uint64_t allocations = 0;            // by the loop thread, from the look to the last act
+  Duration sweep_period{0};                 // from the latest sweep to the next
+  std::uint64_t allocations = 0;            // by the loop thread, from the snapshot to the last act
   std::uint64_t kill_path_allocations = 0;  // of those: from the verdict to the last act
 };
 

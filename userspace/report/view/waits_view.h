@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waits that are shown, and the state of the BPF programs that observe them.
+// Published waits, and the state of the BPF programs that observe them.
 #pragma once
 
 #include <headroom/units.h>
@@ -13,10 +13,10 @@
 
 namespace headroom::report {
 
-// The BPF programs, and what each has lost. Literals: views are copied by value.
+// The BPF programs and their losses. Literals, because views are copied by value.
 struct ProgramView {
   std::string_view name;
-  std::string_view hook;  // what it hooks into; "" while it is not loaded
+  std::string_view hook;  // the attachment; "": not loaded
   std::uint64_t lost_in_map = 0;
   std::uint64_t lost_in_ring = 0;
 };
@@ -52,12 +52,12 @@ inline double seconds_of(const hr_waits& waits) {
   return static_cast<double>(waits.ns) / 1e9;
 }
 
-// What a wait counted in this bucket stayed below; the last one has no bound.
+// Upper bound of the bucket; the last one has no bound.
 constexpr double bucket_bound_seconds(std::size_t bucket) {
   return static_cast<double>(std::uint64_t{1} << bucket) / 1e6;
 }
 
-// That share of the waits (0.99) took no longer than this, to a power of two; absent without any.
+// The quantile (0.99) of the waits, rounded up to a power of two; absent: no waits.
 std::optional<Duration> quantile(const hr_waits& waits, double share);
 
 void add(const hr_waits& waits, hr_waits& to);

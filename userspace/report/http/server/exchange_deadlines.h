@@ -17,7 +17,7 @@ class ExchangeDeadlines {
 
   explicit ExchangeDeadlines(std::chrono::seconds limit) : limit_(limit) {}
 
-  // A connection is there, its request is here, its answer was taken: the next half begins.
+  // Connected, request received, answer sent: each begins the next phase.
   void begin(int socket) { since_[socket] = Clock::now(); }
   void remove(int socket) { since_.erase(socket); }
 

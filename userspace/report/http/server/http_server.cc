@@ -97,7 +97,7 @@ MHD_Result reject(MHD_Connection* connection, unsigned status, const char* name,
 
 }  // namespace
 
-// One answer under way. libmicrohttpd calls into it from its thread, and frees it.
+// One answer in progress. libmicrohttpd calls into it from its thread, and frees it.
 struct HttpServer::Exchange {
   Exchange(HttpServer& http, std::unique_ptr<ResponseBody> answer)
       : owner(http), body(std::move(answer)) {
@@ -127,7 +127,7 @@ struct HttpServer::Exchange {
       *seen = &headers_seen;
       return MHD_YES;
     }
-    if (*upload > 0) {  // whatever a client sends is dropped
+    if (*upload > 0) {  // the body of a request is dropped
       *upload = 0;
       return MHD_YES;
     }
@@ -174,7 +174,7 @@ struct HttpServer::Exchange {
     Response response(::MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, owner.limits_.memory,
                                                           &read, exchange.get(), &free),
                       &::MHD_destroy_response);
-    if (response) exchange.release();  // the response's now
+    if (response) exchange.release();  // owned by the response
     for (const HttpHeader& each : made.headers)
       ::MHD_add_response_header(response.get(), each.name, each.value.c_str());
     return queue_response(connection, made.status, "Content-Type", made.content_type.c_str(),
@@ -249,7 +249,7 @@ void HttpServer::pass(Fd connection) {
   ::eventfd_write(passed_wake_.get(), 1);
 }
 
-// As many as there are places for.
+// As many as there are free slots.
 void HttpServer::add_passed() {
   eventfd_t count = 0;
   ::eventfd_read(passed_wake_.get(), &count);
@@ -264,13 +264,13 @@ void HttpServer::add_passed() {
     sockaddr_storage address{};
     socklen_t length = sizeof(address);
     auto* const peer = reinterpret_cast<sockaddr*>(&address);
-    if (::getpeername(connection.get(), peer, &length) != 0) continue;  // it has gone
+    if (::getpeername(connection.get(), peer, &length) != 0) continue;  // it disconnected
     // The library closes it, whatever it returns.
     ::MHD_add_connection(daemon_.get(), connection.release(), peer, length);
   }
 }
 
-// Until the library has something to do; briefly while a client is connected, for ever otherwise.
+// Waits until the library has work; briefly while a client is connected, without limit otherwise.
 int HttpServer::poll_timeout_ms(bool has_connections) const {
   constexpr MHD_UNSIGNED_LONG_LONG kMaxPollMs = 500;
   MHD_UNSIGNED_LONG_LONG wait = kMaxPollMs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Http: the endpoint Prometheus scrapes, on one thread of its own (libmicrohttpd).
+// HttpServer: the endpoint Prometheus scrapes, on one thread of its own (libmicrohttpd).
 //
 // Nothing a client does reaches the loop: connections, their memory and their time are bounded, and
 // an answer is made as fast as its client takes it. It holds a published buffer meanwhile, so only
@@ -27,9 +27,9 @@ struct MHD_Daemon;
 namespace headroom::report {
 
 struct HttpLimits {
-  unsigned connections = 256;  // more wait; of those the oldest are closed beyond as many
+  unsigned connections = 256;  // as many more wait; beyond that the oldest are closed
   unsigned idle_seconds = 5;   // without a byte moved, a connection is closed
-  // A request not sent by then, or an answer not taken, is cut off, however it dribbles.
+  // Limit for sending a request and for reading an answer, however slowly bytes arrive.
   std::chrono::seconds exchange{20};
   std::size_t memory = 32 * 1024;  // per connection: its headers, and a chunk of the answer
 };

@@ -18,7 +18,7 @@ constexpr const char* kIndex =
     "alone\n/metrics/resource   CPU and memory of the node, pods and containers\n/stats/summary    "
     "  the kubelet's Summary API; ?only_cpu_and_memory=true\n";
 
-// As Go's strconv.ParseBool has it.
+// The words that Go's strconv.ParseBool accepts.
 bool is_true(std::string_view text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
          text == "True";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Router: which path serves what.
+// Router: maps request paths to responses.
 #pragma once
 
 #include "report/http/http_message.h"
@@ -19,9 +19,9 @@ class Router {
   Router(MetricsSetup metrics, SummarySetup summary, PageRouterSetup page = {});
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
-  // Not after this is gone: bodies refer to it.
+  // Must not be called after this is destroyed: bodies refer to it.
   HttpResponse answer(const HttpRequest& request);
-  // A request was turned away: too many at a time.
+  // A request was rejected: too many at a time.
   void count_rejected() { ++rejected_; }
   std::uint64_t rejected() const { return rejected_; }
 

@@ -24,7 +24,7 @@ std::uint64_t working_set_or_unknown(const CgroupMetricInput& row) {
 std::uint64_t quota_if_any(const CgroupMetricInput& row) {
   return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
 }
-// A cause that never was has no series.
+// A cause that never occurred has no series.
 template <hr_stall_cause Cause>
 std::uint64_t stall_ns(const CgroupMetricInput& row) {
   return row.stalls && row.stalls->causes[Cause].count ? row.stalls->causes[Cause].ns : HR_UNKNOWN;
@@ -61,7 +61,7 @@ constexpr CgroupFamily kFamilies[] = {
     {"container_memory_usage_bytes", "Memory in use, page cache included (memory.current).", kGauge,
      HR_MEMORY_USAGE, kUnscaled, field<&hr_record::memory_usage>},
     {"container_memory_working_set_bytes",
-     "Memory in use less inactive file pages: what evictions are decided by.", kGauge,
+     "Memory in use minus inactive file pages: evictions are based on it.", kGauge,
      HR_MEMORY_USAGE | HR_MEMORY_STAT, kUnscaled, working_set_or_unknown},
     {"container_memory_rss", "Anonymous memory in bytes (memory.stat anon).", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::anon>},
@@ -75,13 +75,13 @@ constexpr CgroupFamily kFamilies[] = {
      kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::inactive_file>},
     {"headroom_cgroup_memory_active_anon_bytes", "Anonymous memory in active use.", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::active_anon>},
-    {"headroom_cgroup_memory_inactive_anon_bytes", "Anonymous memory not touched for a while.",
+    {"headroom_cgroup_memory_inactive_anon_bytes", "Anonymous memory that was not used recently.",
      kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::inactive_anon>},
     {"headroom_cgroup_memory_unevictable_bytes", "Memory that is locked.", kGauge, HR_MEMORY_STAT,
      kUnscaled, field<&hr_record::unevictable>},
     {"headroom_cgroup_memory_shmem_bytes", "Shared memory and tmpfs, swapped out or not.", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::shmem>},
-    {"container_memory_max_usage_bytes", "The most that was ever in use (memory.peak).", kGauge,
+    {"container_memory_max_usage_bytes", "Maximum memory usage recorded (memory.peak).", kGauge,
      HR_MEMORY_USAGE, kUnscaled, field<&hr_record::memory_peak>},
     {"container_memory_mapped_file", "File pages that are mapped, in bytes.", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::file_mapped>},
@@ -93,7 +93,7 @@ constexpr CgroupFamily kFamilies[] = {
      kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::slab_reclaimable>},
     {"headroom_cgroup_memory_slab_unreclaimable_bytes", "Kernel objects that reclaim cannot free.",
      kGauge, HR_MEMORY_STAT, kUnscaled, field<&hr_record::slab_unreclaimable>},
-    {"headroom_cgroup_memory_zswap_bytes", "Memory that compressed pages take.", kGauge,
+    {"headroom_cgroup_memory_zswap_bytes", "Memory used by compressed pages.", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::zswap>},
     {"headroom_cgroup_memory_zswapped_bytes", "Memory that was compressed.", kGauge, HR_MEMORY_STAT,
      kUnscaled, field<&hr_record::zswapped>},
@@ -104,40 +104,40 @@ constexpr CgroupFamily kFamilies[] = {
     {"headroom_cgroup_memory_shmem_thp_bytes", "Shared memory in transparent huge pages.", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::shmem_thp>},
 
-    // Its limits.
+    // Memory limits.
     {"container_spec_memory_limit_bytes", "Memory limit (memory.max); 0 is no limit.", kGauge,
      HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_max>},
     {"container_spec_memory_reservation_limit_bytes",
-     "Memory protected while others have some to give (memory.low).", kGauge, HR_MEMORY_LIMITS,
-     kUnscaled, field<&hr_record::memory_low>},
+     "Memory protected while unprotected memory can be reclaimed (memory.low).", kGauge,
+     HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_low>},
     {"container_spec_memory_swap_limit_bytes", "Swap limit (memory.swap.max); 0 is no limit.",
      kGauge, HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::swap_max>},
     {"headroom_cgroup_memory_min_bytes", "Memory that is never reclaimed (memory.min).", kGauge,
      HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_min>},
     {"headroom_cgroup_memory_high_bytes",
-     "Memory above which it is throttled into reclaim (memory.high); +Inf is no limit.", kGauge,
+     "Memory above which the cgroup is throttled (memory.high); +Inf is no limit.", kGauge,
      HR_MEMORY_LIMITS, kUnscaled, field<&hr_record::memory_high>},
 
-    // What befell its memory.
+    // Memory events.
     {"container_memory_events_high_total",
-     "Times memory.high was exceeded and the cgroup throttled into reclaim.", kCounter,
-     HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_high>},
+     "Times memory.high was exceeded and the cgroup was throttled.", kCounter, HR_MEMORY_EVENTS,
+     kUnscaled, field<&hr_record::events_high>},
     {"container_memory_events_max_total", "Times memory.max was about to be exceeded.", kCounter,
      HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_max>},
     {"container_oom_events_total", "Processes killed by the kernel's OOM killer.", kCounter,
      HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_oom_kill>},
     {"headroom_cgroup_memory_events_low_total",
-     "Times it was reclaimed although below memory.low: the protection was overcommitted.",
-     kCounter, HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_low>},
+     "Times memory was reclaimed below memory.low: the protection was overcommitted.", kCounter,
+     HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_low>},
     {"headroom_cgroup_memory_events_oom_total",
      "Times memory.max was reached and an allocation was about to fail.", kCounter,
      HR_MEMORY_EVENTS, kUnscaled, field<&hr_record::events_oom>},
 
-    // Reclaim and faults, its own and of all below it.
-    {"container_memory_failures_total", "Page faults; pgmajfault: those that waited for a disk.",
+    // Reclaim and page faults, of the cgroup and its descendants.
+    {"container_memory_failures_total", "Page faults; pgmajfault: faults that waited for a disk.",
      kCounter, HR_RECLAIM, kUnscaled, field<&hr_record::pgfault>,
      "failure_type=\"pgfault\",scope=\"hierarchy\""},
-    {"container_memory_failures_total", "Page faults; pgmajfault: those that waited for a disk.",
+    {"container_memory_failures_total", "Page faults; pgmajfault: faults that waited for a disk.",
      kCounter, HR_RECLAIM, kUnscaled, field<&hr_record::pgmajfault>,
      "failure_type=\"pgmajfault\",scope=\"hierarchy\""},
     {"container_memory_pgscan_total", "Pages that reclaim looked at.", kCounter, HR_RECLAIM,
@@ -160,16 +160,18 @@ constexpr CgroupFamily kFamilies[] = {
      kNanoseconds, field<&hr_record::cpu_system_ns>},
     {"container_cpu_cfs_periods_total", "CPU quota periods that passed.", kCounter, HR_THROTTLE,
      kUnscaled, field<&hr_record::nr_periods>},
-    {"container_cpu_cfs_throttled_periods_total", "CPU quota periods in which it was throttled.",
-     kCounter, HR_THROTTLE, kUnscaled, field<&hr_record::nr_throttled>},
-    {"container_cpu_cfs_throttled_seconds_total", "Time it was throttled by its CPU quota.",
+    {"container_cpu_cfs_throttled_periods_total",
+     "CPU quota periods in which the cgroup was throttled.", kCounter, HR_THROTTLE, kUnscaled,
+     field<&hr_record::nr_throttled>},
+    {"container_cpu_cfs_throttled_seconds_total", "Time the cgroup was throttled by its CPU quota.",
      kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::throttled_ns>},
-    {"headroom_cgroup_cpu_bursts_total", "CPU quota periods in which it used what it had saved.",
+    {"headroom_cgroup_cpu_bursts_total", "CPU quota periods in which accumulated quota was used.",
      kCounter, HR_THROTTLE, kUnscaled, field<&hr_record::nr_bursts>},
-    {"headroom_cgroup_cpu_burst_seconds_total", "CPU time above the quota, from what it had saved.",
-     kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::burst_ns>},
+    {"headroom_cgroup_cpu_burst_seconds_total",
+     "CPU time used above the quota from accumulated quota.", kCounter, HR_THROTTLE, kNanoseconds,
+     field<&hr_record::burst_ns>},
     {"headroom_cgroup_cpu_weight",
-     "Share of CPU where there is not enough (cpu.weight, 1 to 10000; 0 is idle).", kGauge,
+     "Share of CPU time under contention (cpu.weight, 1 to 10000; 0 is idle).", kGauge,
      HR_CPU_LIMITS, kUnscaled, field<&hr_record::cpu_weight>},
     {"container_spec_cpu_quota",
      "CPU time allowed in each period, in microseconds; absent without a limit.", kGauge,
@@ -178,14 +180,14 @@ constexpr CgroupFamily kFamilies[] = {
      HR_CPU_LIMITS, kUnscaled, field<&hr_record::cpu_period_us>},
 
     // Disks.
-    {"container_fs_reads_bytes_total", "Bytes read from block devices, all of them together.",
-     kCounter, HR_IO, kUnscaled, field<&hr_record::io_rbytes>, "device=\"\""},
-    {"container_fs_writes_bytes_total", "Bytes written to block devices, all of them together.",
-     kCounter, HR_IO, kUnscaled, field<&hr_record::io_wbytes>, "device=\"\""},
-    {"container_fs_reads_total", "Read operations on block devices, all of them together.",
-     kCounter, HR_IO, kUnscaled, field<&hr_record::io_rios>, "device=\"\""},
-    {"container_fs_writes_total", "Write operations on block devices, all of them together.",
-     kCounter, HR_IO, kUnscaled, field<&hr_record::io_wios>, "device=\"\""},
+    {"container_fs_reads_bytes_total", "Bytes read from block devices, all devices.", kCounter,
+     HR_IO, kUnscaled, field<&hr_record::io_rbytes>, "device=\"\""},
+    {"container_fs_writes_bytes_total", "Bytes written to block devices, all devices.", kCounter,
+     HR_IO, kUnscaled, field<&hr_record::io_wbytes>, "device=\"\""},
+    {"container_fs_reads_total", "Read operations on block devices, all devices.", kCounter, HR_IO,
+     kUnscaled, field<&hr_record::io_rios>, "device=\"\""},
+    {"container_fs_writes_total", "Write operations on block devices, all devices.", kCounter,
+     HR_IO, kUnscaled, field<&hr_record::io_wios>, "device=\"\""},
 
     // Pressure.
     {"container_pressure_cpu_waiting_seconds_total", "Time in which some task waited for CPU.",
@@ -235,10 +237,9 @@ constexpr CgroupFamily kFamilies[] = {
      field<&hr_record::pids_current>},
     {"container_threads_max", "Tasks allowed (pids.max); 0 is no limit.", kGauge, HR_PIDS,
      kUnscaled, field<&hr_record::pids_max>},
-    {"container_start_time_seconds", "When the cgroup was made, in Unix time.", kGauge, 0,
+    {"container_start_time_seconds", "Unix time at which the cgroup was created.", kGauge, 0,
      kNanoseconds, started},
-    {"container_last_seen", "When these readings were taken, in Unix time.", kGauge, 0,
-     kNanoseconds, read_at},
+    {"container_last_seen", "Unix time of these readings.", kGauge, 0, kNanoseconds, read_at},
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 // hr_record is to add a row to the table in the .cc, and to headroom-metrics(7).
 //
 // container_* are cAdvisor's names, labels and units, where the quantity is cAdvisor's;
-// headroom_cgroup_* are ours.
+// headroom_cgroup_* are headroom's own.
 #pragma once
 
 #include <headroom/abi.h>
@@ -21,13 +21,13 @@ namespace headroom::report {
 // A cgroup as the table reads it.
 struct CgroupMetricInput {
   const hr_record& record;
-  std::uint64_t started_ns = HR_UNKNOWN;  // of wall time
+  std::uint64_t started_ns = HR_UNKNOWN;  // wall time
   std::uint64_t read_at_ns = HR_UNKNOWN;
-  const hr_stalls* stalls = nullptr;    // null: it has not waited for memory, or is not watched
-  const hr_waits* throttles = nullptr;  // the same for CPU quota
+  const hr_stalls* stalls = nullptr;    // null: no waits for memory, or not watched
+  const hr_waits* throttles = nullptr;  // null: no waits for CPU quota, or not watched
 };
 
-// Neighbours of one name are one family: they differ in `more`.
+// Adjacent rows with one name are one family: they differ in `extra_labels`.
 struct CgroupFamily {
   std::string_view name;
   std::string_view help;
@@ -35,10 +35,10 @@ struct CgroupFamily {
   hr_u32 groups;   // all of these must be valid
   double divisor;  // units of the record in one of the metric's
   std::uint64_t (*read)(const CgroupMetricInput&);
-  std::string_view extra_labels = "";  // labels it has beside the cgroup's, ready to be written
+  std::string_view extra_labels = "";  // in addition to the cgroup's, ready to be written
 
   bool is_cadvisor_metric() const { return name.starts_with("container_"); }
-  // No sample where it is not known. No limit is 0 under cAdvisor's names, +Inf under ours.
+  // Absent if unknown. No limit is 0 under cAdvisor's names, +Inf under headroom's.
   std::optional<double> value(const CgroupMetricInput& row) const;
 };
 

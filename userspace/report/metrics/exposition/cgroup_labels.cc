@@ -7,7 +7,7 @@
 namespace headroom::report {
 namespace {
 
-// What cAdvisor's labels say of one cgroup.
+// The values of cAdvisor's labels for one cgroup.
 struct CadvisorLabels {
   std::string_view container = {}, image = {}, name = {}, pod_namespace = {}, pod = {};
 };

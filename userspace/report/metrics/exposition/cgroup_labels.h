@@ -23,15 +23,16 @@ class CgroupLabels {
   explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
 
   // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; what is not known
-  // is "", as cAdvisor has it. "" as a whole: the cgroup has no name, and no series, for two
-  // series with the same labels spoil a scrape.
+  // is "", as cAdvisor has it. An empty result: the cgroup has no name and gets no series,
+  // because two series with the same labels make a scrape invalid.
   std::string_view of(std::size_t record) const {
     const std::uint32_t begin = record == 0 ? 0 : ends_[record - 1];
     return std::string_view(text_).substr(begin, ends_[record] - begin);
   }
 
   // Inside a pod but no container of it: the pause container, a monitor, cgroups that a container
-  // created. Pressure is not exported for those: in the field they made two thirds of its series.
+  // created. Pressure is not exported for those: measured on real nodes, these were two thirds of
+  // its series.
   bool is_pod_internal(std::size_t record) const { return is_pod_internal_[record]; }
 
   // From the runtime if there is no manifest; views into this and the table.

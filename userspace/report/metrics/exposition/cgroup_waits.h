@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CgroupWaits: what each record of a table has waited for: few have, and these are found by id
+// CgroupWaits: the waits of each record of a table. Few cgroups have any; these are looked up by id
 // once.
 #pragma once
 
@@ -13,7 +13,7 @@ class CgroupWaits {
  public:
   explicit CgroupWaits(const CgroupTable& table);
 
-  // Null: it has not waited, or waits are not watched.
+  // Null: no waits, or not watched.
   const hr_stalls* stalls(std::size_t record) const { return stalls_[record]; }
   const hr_waits* throttles(std::size_t record) const { return throttles_[record]; }
 

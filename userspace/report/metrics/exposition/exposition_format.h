@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: the two languages of a scrape, and which of them a scraper wants.
+// Format: the two text formats of a scrape, and which of them a scraper wants.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ enum class Format : std::uint8_t {
 
 std::string_view content_type(Format format);
 
-// By the Accept header: OpenMetrics where it is asked for by name and liked no less than plain
-// text; else, and for whatever cannot be understood, plain text.
+// Chosen by the Accept header: OpenMetrics if it is named with at least the quality of plain text;
+// otherwise, and for an invalid header, plain text.
 Format negotiate_format(std::string_view accept);
 
 }  // namespace headroom::report

@@ -43,12 +43,12 @@ std::string_view type_name(MetricType type) {
 }
 
 struct Head {
-  std::string_view name;  // as samples begin
+  std::string_view name;  // the name that samples begin with
   std::string_view type;
 };
 
-// OpenMetrics names a counter without its _total, and knows no counter without one (the kubelet's
-// kubelet_evictions): that is a metric of unknown type, by its own name.
+// OpenMetrics names a counter without its _total, and does not allow a counter without one (the
+// kubelet's kubelet_evictions): it is written as type unknown, under its own name.
 Head head_of(Format format, std::string_view name, MetricType type) {
   if (format == Format::kText) return {name, type_name(type)};
   if (type == MetricType::Untyped) return {name, "unknown"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exposition text, appended piece by piece: what prometheus-cpp's serializer writes through a
-// stream and a locale, at a twentieth of the cost, and OpenMetrics besides.
+// Appends exposition text to a string: the output of prometheus-cpp's serializer without its stream
+// and locale, at a twentieth of the cost, and OpenMetrics as well.
 #pragma once
 
 #include "report/metrics/exposition/exposition_format.h"
@@ -12,7 +12,7 @@
 
 namespace headroom::report {
 
-// A value as both formats have it: "17", "0.25", "+Inf", "NaN"; 16 significant digits.
+// A value, the same in both formats: "17", "0.25", "+Inf", "NaN"; 16 significant digits.
 void append_number(std::string& out, double value);
 // name="value", escaped.
 void append_label(std::string& out, std::string_view name, std::string_view value);
@@ -21,7 +21,7 @@ void append_header(std::string& out, Format format, std::string_view name, std::
                    prometheus::MetricType type);
 // A whole family: header and samples.
 void append_family(std::string& out, Format format, const prometheus::MetricFamily& family);
-// What a page ends with.
+// The end of a response.
 std::string_view exposition_end(Format format);
 
 }  // namespace headroom::report

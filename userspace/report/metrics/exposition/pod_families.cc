@@ -50,10 +50,8 @@ constexpr PodFamily kFamilies[] = {
      "1 for each known pod. Critical pods are never evicted. source: manifest or cgroup.",
      always_one, info_labels},
     {"headroom_pod_memory_working_set_bytes", "Working set of the pod.", memory_working_set},
-    {"headroom_pod_memory_request_bytes",
-     "Memory the pod requests: what it may use before others do not outrank it.", requested},
-    {"headroom_pod_priority", "Priority of the pod: the lower, the sooner it is evicted.",
-     priority},
+    {"headroom_pod_memory_request_bytes", "Memory request of the pod.", requested},
+    {"headroom_pod_priority", "Priority of the pod. Lower priority is evicted first.", priority},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace headroom::report {
 // A pod as the table reads it.
 struct PodMetricInput {
   const PodRow& row;
-  const hr_record* record = nullptr;  // of its own cgroup; null: none this time
+  const hr_record* record = nullptr;  // of the pod's own cgroup; null: missing in this table
   QosOf qos_of = nullptr;
 };
 

@@ -21,7 +21,7 @@ void append_sample(std::string& out, std::string_view name, std::string_view lab
   out.push_back('\n');
 }
 
-// With the uid: a pod on its way out and its successor have the same name.
+// With the uid: a terminating pod and its successor may have the same name.
 std::string labels_of(CgroupLabels::PodName name, const Pod& pod) {
   std::string labels;
   append_label(labels, "namespace", name.pod_namespace);
@@ -71,7 +71,7 @@ bool ScrapeBody::append_cgroups(std::string& out) {
   return true;
 }
 
-// Some records of the present family.
+// Appends some records of the current family.
 void ScrapeBody::append_records(std::string& out) {
   const CgroupTable& table = *setup_.cgroups;
   const auto& [family, name, help] = families_[cgroup_family_];

@@ -32,10 +32,10 @@ struct CgroupFamilyAlias {
 struct ScrapeSetup {
   Format format = Format::kText;
   std::vector<prometheus::MetricFamily> own_families;
-  Published<CgroupTable>::ReadGuard cgroups;    // may be empty: none shown yet
+  Published<CgroupTable>::ReadGuard cgroups;    // may be empty: none published yet
   bool cadvisor_families = true;                // container_*
   bool headroom_families = true;                // headroom_cgroup_*, headroom_pod_*
-  std::uint64_t read_at_ns = HR_UNKNOWN;        // the table's instant, in wall time
+  std::uint64_t read_at_ns = HR_UNKNOWN;        // the time of the table, as wall time
   std::vector<CgroupFamilyAlias> aliases = {};  // written after the families themselves
   ContainerNames* names = nullptr;
   QosOf qos_of = nullptr;
@@ -65,10 +65,10 @@ class ScrapeBody final : public ChunkedBody {
   std::optional<PodIndex> index_;
   std::optional<CgroupWaits> waits_;
   std::size_t next_own_ = 0;
-  std::vector<NamedFamily> families_;  // what is written for each cgroup
+  std::vector<NamedFamily> families_;  // those that are written
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
-  bool header_written_ = false;  // the present family has had a sample, and so its header
+  bool header_written_ = false;  // the current family had a sample, so its header is written
   std::size_t pod_family_ = 0;
   bool ended_ = false;
 };

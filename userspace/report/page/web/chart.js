@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chart: one signal over the last minutes, its thresholds and the forecast. Drawn into a box of fixed
-// units that the browser stretches, so nothing here asks for a size.
+// Chart: one signal over the last minutes, its thresholds and the forecast. The browser scales a box
+// of fixed units, so the code never measures a size.
 
-const kHigh = 100;  // and across, a unit is a second
-// Seconds back and ahead: what was seen so far fills the chart, up to five minutes.
+const kHigh = 100;  // in x, a unit is a second
+// Seconds back and ahead: the values so far fill the chart, up to five minutes.
 const kSpans = [[60, 30, "1 min ago", "+30 s"], [120, 40, "2 min ago", "+40 s"], [kPast, 60, "5 min ago", "+1 min"]];
 const spanSince = (seconds) => kSpans.find(([back]) => seconds <= back) || kSpans[kSpans.length - 1];
 
 class Chart {
   constructor(name) {
     this.svg = drawn("svg", {preserveAspectRatio: "none", role: "img",
-      "aria-label": `${name} over the last minutes against its thresholds, and the forecast; the same stands in the list and the table below`});
+      "aria-label": `${name} over the last minutes against its thresholds, with the forecast; the list and the table below have the same data`});
     this.thresholds = drawn("g");
     this.marks = drawn("g");
     this.now = drawn("line", {class: "now", y1: 0, y2: kHigh});
@@ -75,7 +75,7 @@ class Chart {
     });
   }
 
-  // To the threshold that is reached last, as far as the chart goes.
+  // Up to the threshold that is reached last, within the chart.
   showForecast(limits, past, y, [back, space]) {
     const from = past.values[past.values.length - 1];
     const ahead = limits.filter((each) => isNumber(each.forecast_seconds) && each.forecast_seconds > 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU map: by socket, NUMA node and core, who has which, where headroomd deals CPUs out.
+// The CPU map: the owner of each CPU, by socket, NUMA node and core, if CPU pinning is on.
 
 // "0-3,8" as [0, 1, 2, 3, 8].
 function cpuList(text) {
@@ -9,14 +9,14 @@ function cpuList(text) {
   });
 }
 
-// [[key, those of that key], …], in the keys' order.
+// [[key, items of that key], …], ordered by key.
 function grouped(items, key) {
   const groups = new Map();
   for (const item of items) groups.set(item[key], [...(groups.get(item[key]) || []), item]);
   return [...groups].sort(([a], [b]) => a - b);
 }
 
-const kColours = 6;  // .owner0 to .owner5; neighbours differ, and each says its name besides
+const kColours = 6;  // .owner0 to .owner5; neighbours differ, and each has a label too
 
 class Cpus {
   constructor() {
@@ -31,7 +31,7 @@ class Cpus {
     if (!places.length) return;
     this.owners = list(answer.containers).map((owner, i) => ({...owner, name: `${owner.namespace}/${owner.pod}/${owner.container}`, colour: i % kColours}));
     setText(byId("cpus-note"), this.note(answer));
-    // A map is drawn anew only when it is another.
+    // The map is redrawn only if it changed.
     const is = JSON.stringify([places, answer.reserved, answer.shared, answer.offline, answer.isolated, this.owners]);
     if (is !== this.drawn) this.draw(places, answer);
     this.drawn = is;
@@ -43,7 +43,7 @@ class Cpus {
     const pool = table(answer.shared_pool);
     const milli = (count) => (count / 1000).toFixed(count % 1000 ? 2 : 0);
     const shared = isNumber(pool.size_millicores)
-      ? ` The shared pool has ${milli(pool.size_millicores)} CPUs besides what is reserved, of which ${milli(pool.requested_millicores)} are requested.` : "";
+      ? ` The shared pool has ${milli(pool.size_millicores)} CPUs without the reserved ones; ${milli(pool.requested_millicores)} are requested.` : "";
     return `Mode ${answer.mode}, policy ${answer.policy}.${shared}${answer.trouble ? ` ${answer.trouble}` : ""}`;
   }
 
@@ -76,12 +76,12 @@ class Cpus {
   }
 
   showOwner(cells, owner) {
-    const short = owner.cpus ? "" : owner.refused || "none of its own yet";
+    const short = owner.cpus ? "" : owner.refused || "no exclusive CPUs yet";
     const strays = owner.cpus && owner.runs_on && owner.runs_on !== owner.cpus ? `runs on ${owner.runs_on}` : "";
     setText(cells.container, owner.name);
     setText(cells.cpus, owner.cpus || "–");
     setText(cells.wanted, owner.wanted);
-    setText(cells.state, short || strays || (owner.runs_on ? "runs there" : "has no cgroup yet"));
+    setText(cells.state, short || strays || (owner.runs_on ? "as assigned" : "no cgroup yet"));
     setClass(cells.state, short || strays ? "bad" : "");
   }
 }

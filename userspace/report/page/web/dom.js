@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document, touched only where it changes. Whatever a node says is text, never markup.
+// Helpers that change the document only where needed. Data of the node is text, never markup.
 
 const byId = (id) => document.getElementById(id);
 
@@ -40,8 +40,8 @@ function drawn(name, attributes = {}, ...children) {
   return element;
 }
 
-// Rows that stay while their key does, below a head that may be there: made once, updated in place,
-// moved only when the order is another.
+// Rows identified by key, below an optional head: created once, updated in place, moved only if the
+// order changed.
 class Keyed {
   constructor(parent, makeRow, updateRow) {
     Object.assign(this, {parent, makeRow, updateRow, rows: new Map(), head: parent.lastElementChild});

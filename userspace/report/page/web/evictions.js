@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evictions: the timeline, the latest first. A proof is made when it is opened.
+// Evictions: the timeline, latest first. An explanation is made when it is opened.
 
 const evictionKey = (record) => `${record.time} ${record.boot_ns} ${table(record.pod).uid}`;
 
@@ -10,7 +10,7 @@ function causeText(record) {
   return `${record.signal} ${record.kind}${reading}`;
 }
 
-// The record's time is UTC; here it is this reader's.
+// The record's time is UTC; the page shows local time.
 function whenText(record) {
   const when = new Date(record.time);
   return Number.isNaN(when.getTime()) ? String(record.time) : when.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "medium"});
@@ -40,12 +40,12 @@ class Evictions {
     this.items.show(latest, evictionKey);
     this.at = latest.map((record) => secondsOf(record.boot_ns)).filter(isNumber);
     setText(byId("evictions-note"), latest.length
-      ? `${many(latest.length, "record")}, the latest first. Each opens to its proof: what was read, who was ranked where and why.`
-      : "None on record.");
+      ? `${many(latest.length, "record")}, latest first. Open one to see its explanation: readings, ranking and reasons.`
+      : "No evictions recorded.");
     this.announce(latest);
   }
 
-  // Evictions that come while the page is open are announced once.
+  // Evictions that happen while the page is open are announced once.
   announce(latest) {
     const keys = new Set(latest.map(evictionKey));
     const fresh = this.seen ? latest.filter((record) => !this.seen.has(evictionKey(record))) : [];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: one audit record, explained: what headroomctl why says of it.
+// Explanation of one audit record, as headroomctl why prints it.
 
 const kFateOf = {
   evicted: "was evicted", outlasting: "was to be evicted and still has processes",
@@ -95,7 +95,7 @@ function rankingTable(record) {
     body.append(row);
   });
   const head = make("tr");
-  for (const title of ["#", "Pod", "Fate", "Because", "Usage", "Request", "Priority", "Age of usage"])
+  for (const title of ["#", "Pod", "Result", "Reason", "Usage", "Request", "Priority", "Age of usage"])
     head.append(make("th", {scope: "col", ...(/#|Usage|Request|Priority|Age/.test(title) && {class: "num"})}, title));
   return make("div", {class: "scroll", role: "group", "aria-label": `Ranking for ${podName(record.pod)}`, tabindex: "0"},
     make("table", {}, make("thead", {}, head), body));
@@ -105,8 +105,8 @@ function proofOf(record) {
   const proof = make("div", {class: "proof"});
   const part = (title, ...content) => proof.append(make("h3", {}, title), ...content);
   part("Why", make("p", {}, whyText(record)));
-  if (freshText(record)) part("How fresh", make("p", {}, freshText(record)));
-  if (list(record.ranking).length) part("Who was ranked where, and why", rankingTable(record));
+  if (freshText(record)) part("Age of the readings", make("p", {}, freshText(record)));
+  if (list(record.ranking).length) part("Ranking", rankingTable(record));
   const steps = stepsOf(record);
   if (steps.length) part("Steps", make("dl", {class: "steps"}, ...steps));
   if (memoryText(record)) part("Memory", make("p", {}, memoryText(record)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Amounts and durations as a person reads them: what headroomctl prints.
+// Amounts and durations in the format of headroomctl.
 
 function twoDigits(value, unit) {
   const text = value < 9.95 ? value.toFixed(1).replace(/\.0$/, "") : value.toFixed(0);
@@ -20,12 +20,12 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const bytes = (count) => isNumber(count) ? humanBytes(count) : "–";
 const number = (count) => isNumber(count) ? String(count).replace("-", "−") : "–";
 
-// Of a signal: bytes, or inodes and tasks, which are counted, or millionths of the time.
+// The amount of a signal: bytes, a number of inodes or tasks, or millionths of the time.
 function amount(signal, count) {
   if (signal === "memory.pressure") return isNumber(count) ? `${(count / 1e4).toFixed(1)}%` : "–";
   return /inodesFree|^pid\./.test(signal) ? number(count) : bytes(count);
 }
-// What a pod uses of what a signal ranks by.
+// The usage of a pod by which a signal ranks.
 const used = (signal, count) => signal === "memory.pressure" ? bytes(count) : amount(signal, count);
 
 function duration(seconds) {
@@ -44,7 +44,7 @@ function duration(seconds) {
 
 const milliseconds = (count) => isNumber(count) ? duration(count / 1e3) : "–";
 const nanoseconds = (count) => isNumber(count) ? duration(count / 1e9) : "–";
-// Since boot; null: not known.
+// Since boot; null: unknown.
 const secondsOf = (ns) => isNumber(ns) ? ns / 1e9 : null;
 const many = (count, one, more = one + "s") => `${count} ${count === 1 ? one : more}`;
 // "default/web"; a pod without a manifest has no name, only a uid.

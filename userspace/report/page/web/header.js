@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The head of the page: the state of the node in one sentence, and a few facts.
 
-const kNear = 120;  // seconds; what is farther ahead is no more than a trend
+const kNear = 120;  // seconds; a forecast farther ahead is only a trend
 
-// The worst of what is now, then the nearest of what is to come: [class, sentence].
+// The worst current state, otherwise the nearest forecast: [class, sentence].
 function verdictOf(status) {
   const leaving = list(status.pods).filter((pod) => /terminating|killed|outlasting|pre_stop|removing/.test(pod.state));
   if (leaving.length) return ["now", `Evicting ${leaving.map(podName).slice(0, 3).join(", ")}${leaving.length > 3 ? " and more" : ""}.`];
@@ -12,13 +12,13 @@ function verdictOf(status) {
   const met = thresholds.find((each) => each.met);
   if (met) return ["now", `${name(met)} threshold is met: ${amount(met.signal, met.available)} left, threshold ${amount(met.signal, met.limit)}.`];
   const below = thresholds.find((each) => isNumber(each.below_for_seconds));
-  if (below) return ["near", `${name(below)} threshold is crossed, for ${duration(below.below_for_seconds)} of ${duration(below.grace_seconds)}.`];
+  if (below) return ["near", `${name(below)} threshold has been crossed for ${duration(below.below_for_seconds)}, grace period ${duration(below.grace_seconds)}.`];
   const ahead = thresholds.filter((each) => isNumber(each.forecast_seconds) && each.forecast_seconds <= kNear).sort((a, b) => a.forecast_seconds - b.forecast_seconds)[0];
-  if (ahead) return ["near", `${name(ahead)} threshold will be reached in ${duration(ahead.forecast_seconds)} if it goes on like this.`];
+  if (ahead) return ["near", `${name(ahead)} threshold will be reached in ${duration(ahead.forecast_seconds)} if the trend continues.`];
   const known = thresholds.filter((each) => isNumber(each.available) && isNumber(each.limit));
-  if (!known.length) return ["", "No threshold's signal is known."];
+  if (!known.length) return ["", "No signal with a threshold is known."];
   const near = known.reduce((a, b) => (a.available - a.limit) / (a.limit || 1) < (b.available - b.limit) / (b.limit || 1) ? a : b);
-  return ["calm", `All is well. The nearest threshold is ${name(near)}: ${amount(near.signal, near.available - near.limit)} above it.`];
+  return ["calm", `No threshold is crossed. The nearest threshold is ${name(near)}: ${amount(near.signal, near.available - near.limit)} above it.`];
 }
 
 function factsOf(status) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods: by QoS class, those first that hold most above their requests.
+// Pods by QoS class, ordered by memory above the request.
 
 const kTiers = ["BestEffort", "Burstable", "Guaranteed", ""];
 const kPodsShown = 25;
@@ -14,7 +14,7 @@ class Tier {
     this.qos = qos;
     this.sums = make("small");
     this.element = make("tbody", {}, make("tr", {class: "tier"},
-      make("th", {scope: "rowgroup", colspan: "8"}, qos || "QoS class not known", " ", this.sums)));
+      make("th", {scope: "rowgroup", colspan: "8"}, qos || "QoS class unknown", " ", this.sums)));
     this.rows = new Keyed(this.element, () => this.makeRow(), (row, pod) => this.showPod(row, pod));
   }
 
@@ -61,7 +61,7 @@ class Pods {
   }
 
   whole() { return this.all.getAttribute("aria-pressed") === "true"; }
-  // What there is to ask for: no more than is shown.
+  // The query: no more pods than are shown.
   wanted() { return this.whole() ? "" : `?pods=${kPodsShown}`; }
 
   show(status) {

@@ -3,7 +3,7 @@
 
 const kEvery = 3000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
 const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go
-// Much to show costs who makes it and who shows it: of all pods of a full node every ten seconds.
+// A large document costs both daemon and browser, so it is requested less often.
 const kCharactersASecond = 10 << 10;
 
 async function ask(path, headers = {}) {
@@ -40,7 +40,7 @@ class Live {
     if (!document.hidden) this.timer = setTimeout(() => this.look(), Math.min(kSlowest, pause));
   }
 
-  // The records come only when the log is another than before.
+  // Records are transferred only if the log changed.
   async askEvictions() {
     const answer = await ask("/api/evictions?last=20", this.tag ? {"If-None-Match": this.tag} : {});
     if (answer.status === 304) return;
@@ -53,7 +53,7 @@ class Live {
     const text = await (await ask(`/api/status${this.pods.wanted()}`)).text();
     this.length = text.length;
     const status = JSON.parse(text);
-    if (!isNumber(table(status).at_ns)) throw new Error("headroomd has read nothing yet");
+    if (!isNumber(table(status).at_ns)) throw new Error("headroomd has no readings yet");
     this.head.show(status);
     this.signals.show(status, this.evictions.at);
     this.pods.show(status);
@@ -66,7 +66,7 @@ class Live {
     const link = byId("link");
     setClass(link, failures ? "link lost" : "link");
     setText(link, failures
-      ? `No answer (${error.name === "TypeError" ? "headroomd cannot be reached" : error.name === "TimeoutError" ? "it takes too long" : error.message})${this.answered ? `; this is from ${clock(this.answered)}` : ""}. Trying again.`
+      ? `No answer (${error.name === "TypeError" ? "headroomd cannot be reached" : error.name === "TimeoutError" ? "timeout" : error.message})${this.answered ? `; data from ${clock(this.answered)}` : ""}. Retrying.`
       : "Live");
     if (failures === 3) announce("headroomd does not answer");
     if (failures === 0 && this.failures >= 3) announce("headroomd answers again");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals: a card for each that has a threshold; the others in a table.
 
-const kTold = 600;  // seconds: a forecast for later than that says nothing
+const kTold = 600;  // seconds: a later forecast is not shown
 
 function thresholdText(signal, each) {
   const grace = each.kind === "soft" ? ` for ${duration(each.grace_seconds)}` : "";
@@ -70,7 +70,7 @@ class Signals {
 
   show(status, evictedAt) {
     const now = secondsOf(status.at_ns);
-    if (!(this.began <= now)) this.began = now;  // the first look, or the node was booted again
+    if (!(this.began <= now)) this.began = now;  // the first update, or the node was rebooted
     this.time = {now, span: spanSince(now - this.began)};
     this.evictedAt = evictedAt;
     const seen = new Map(list(status.signals).map((each) => [each.signal, each]));

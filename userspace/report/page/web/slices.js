@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices: what the cgroups between the root and the pods use of their shares, if headroomd reports
-// it.
+// Slices: usage of the cgroups between the root and the pods against their shares, if headroomd
+// reports it.
 
 function sliceState(slice) {
   if (slice.trouble) return slice.trouble;
@@ -25,7 +25,7 @@ class Slices {
     const each = list(table(slices).slices);
     setHidden(byId("slices-section"), each.length === 0);
     if (!each.length) return;
-    setText(byId("slices-note"), `Mode ${slices.mode}. In a bar: what is in use of what is meant for it.${slices.trouble ? ` ${slices.trouble}` : ""}`);
+    setText(byId("slices-note"), `Mode ${slices.mode}. Bars: usage of the reserved amount.${slices.trouble ? ` ${slices.trouble}` : ""}`);
     this.rows.show(each, (slice) => slice.slice);
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Past: what this page has seen of a quantity, five minutes of it, by the node's own clock.
+// Past: the values of a quantity over the last five minutes, by the node's clock.
 
 const kPast = 300;  // seconds
-const kGap = 15;    // more than that between two readings is a hole, not a line
+const kGap = 15;    // a longer time between two readings is a gap in the line
 
 class Past {
   constructor() {
@@ -13,7 +13,7 @@ class Past {
   add(at, value) {
     const last = this.times.length - 1;
     if (!isNumber(at) || !isNumber(value) || at === this.times[last]) return;
-    if (at < this.times[last]) this.clear();  // the node was booted again
+    if (at < this.times[last]) this.clear();  // the node was rebooted
     this.times.push(at);
     this.values.push(value);
     let old = 0;
@@ -55,7 +55,7 @@ class Past {
   }
 }
 
-// A counter's growth per second.
+// The growth of a counter per second.
 class Rate {
   constructor() {
     this.past = new Past();
@@ -65,7 +65,7 @@ class Rate {
   add(at, total) {
     if (isNumber(at) && isNumber(total)) {
       if (isNumber(this.total) && at > this.at) {
-        const grown = total - this.total;  // less than nothing: it was started anew
+        const grown = total - this.total;  // negative: the counter was restarted
         this.now = grown < 0 ? null : grown / (at - this.at);
         if (this.now !== null) this.past.add(at, this.now);
       }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pressure: who waited for memory or CPU, by whose fault it was.
+// Pressure: waits for memory and CPU, by cause.
 
 const kCauses = [
-  ["global", "global: the node ran short"],
-  ["refault", "refault: read back what was just evicted"],
+  ["global", "global: the node is short of memory"],
+  ["refault", "refault: reading back pages that were just reclaimed"],
   ["limit", "limit: a cgroup's own memory.max"],
   ["high", "high: a cgroup's own memory.high"],
-  ["compaction", "compaction: not in one piece"],
+  ["compaction", "compaction: no contiguous memory"],
   ["throttled", "throttled: a CPU quota"],
 ];
 
@@ -22,7 +22,7 @@ class CauseRow {
     setText(this.cells.cause, says);
     this.path = drawn("path");
     this.cells.spark.append(drawn("svg", {class: "spark", viewBox: `0 0 ${kPast} 20`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `Waits by the cause ${cause} over five minutes; the most is in the cell before`}, this.path));
+      "aria-label": `Waits by the cause ${cause} over five minutes; the maximum is in the previous cell`}, this.path));
   }
 
   show(status) {
@@ -41,7 +41,7 @@ class CauseRow {
     setText(this.cells.pod, this.mostOf(status));
   }
 
-  // The pod that waited most since the last look.
+  // The pod that waited most since the last update.
   mostOf(status) {
     const most = table(status.most_waiting)[this.cause];
     if (!most) return "–";

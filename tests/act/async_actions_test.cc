@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acts that take their time: commands, removals, and how they are told to be over.
+// Actions that take time: commands, removals, and how their end is reported.
 #include "act/async_actions.h"
 
 #include "act/exec/child_process.h"
@@ -68,7 +68,7 @@ TEST(Command, IsKilledWithItsChildrenAtTheDeadline) {
             ETIMEDOUT);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   const int child = std::stoi(text_of(pid));
-  for (int i = 0; i < 100 && ::kill(child, 0) == 0; ++i)  // a zombie of whoever reaps orphans
+  for (int i = 0; i < 100 && ::kill(child, 0) == 0; ++i)  // a zombie until reaped
     std::this_thread::sleep_for(20ms);
   const std::string status = text_of("/proc/" + std::to_string(child) + "/stat");
   EXPECT_TRUE(status.empty() || status.find(") Z") != std::string::npos) << status;
@@ -272,7 +272,7 @@ TEST(AsyncActions, EndWithAnOutcomeOfTheirDecision) {
   EXPECT_EQ(ended[0].error, 5);
   EXPECT_EQ(ended[0].decision.act, Act::kReclaim);
   async_actions.collect(ended);
-  EXPECT_TRUE(ended.empty()) << "told once";
+  EXPECT_TRUE(ended.empty()) << "reported once";
 }
 
 TEST(AsyncActions, AreBoundedAndStopWithTheirOwner) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cgroups are systemd's, how it is told of CPUs, and what is written where it does not rule.
+// Which cgroups are systemd's, how CPUs are set through systemd, and what is written elsewhere.
 #include "act/cpus/cpuset_writer.h"
 
 #include "config/temp_dir.h"

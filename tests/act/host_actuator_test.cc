@@ -186,7 +186,7 @@ TEST_F(HostActuatorTest, OneProcessIsKilledAndItsExitIsReported) {
   EXPECT_EQ(ended[0].result, Outcome::Result::kGone);
   EXPECT_TRUE(ended[0].decision.part.is(decision.part));
   two.actuator.collect(ended);
-  EXPECT_TRUE(ended.empty()) << "told once";
+  EXPECT_TRUE(ended.empty()) << "reported once";
   EXPECT_FALSE(wait_for(neighbour, 50));
   EXPECT_FALSE(wait_for(two.in_sidecar, 50));
 }

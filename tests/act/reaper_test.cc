@@ -109,7 +109,7 @@ TEST_F(ReaperTest, LivingProcessesAreNeverReaped) {
   reaper.assist(pod.directory());
   EXPECT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
   std::this_thread::sleep_for(Reaper::kReapDelay * 4);
-  EXPECT_EQ(reaper.counters().reaped, 0u) << "the kernel refuses: nobody sent it SIGKILL";
+  EXPECT_EQ(reaper.counters().reaped, 0u) << "the kernel refuses: it was sent no SIGKILL";
 }
 
 TEST_F(ReaperTest, EveryThreadOfAKilledProcessHasRealTimePriority) {

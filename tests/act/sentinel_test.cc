@@ -73,7 +73,7 @@ TEST_F(SentinelTest, KillsTheFirstOfTheListWhenTheLoopIsOverdue) {
   EXPECT_EQ(ended[0].decision.reason.threshold, kLimit);
   EXPECT_EQ(ended[0].decision.reason.available, kLimit - 1);
   EXPECT_EQ(sentinel.hangs(), 1u);
-  EXPECT_TRUE(outcomes(sentinel).empty()) << "told once";
+  EXPECT_TRUE(outcomes(sentinel).empty()) << "reported once";
   EXPECT_EQ(wait_for(spared, 100).has_value(), ended.size() > 1) << "one at a time";
 }
 

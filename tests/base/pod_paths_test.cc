@@ -22,7 +22,7 @@ Volume volume(Volume::Kind kind, std::string name = "data") {
   return volume;
 }
 
-TEST(PodPaths, AreTheKubeletsUnlessTold) {
+TEST(PodPaths, AreTheKubeletsUnlessConfigured) {
   const PodPaths paths;
   EXPECT_EQ(volume_path(paths, pod(), volume(Volume::Kind::kEmptyDir)),
             "/var/lib/kubelet/pods/u-1/volumes/kubernetes.io~empty-dir/data");

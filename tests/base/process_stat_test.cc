@@ -56,7 +56,7 @@ TEST(ProcessStat, IsReadWhateverTheProcessCallsItself) {
   }
 }
 
-TEST(ProcessStat, OfNobodyNothingIsKnown) {
+TEST(ProcessStat, OfAnAbsentProcessNothingIsKnown) {
   EXPECT_FALSE(process_stat(0x3fffffff));
   EXPECT_EQ(open_process({0x3fffffff, 1}), -1);
 }

@@ -30,7 +30,7 @@ class Lifecycle : public ::testing::Test {
         LifecycleWatch::open({}, [this](const hr_event& event) { events_.push_back(event); });
     if (!opened) GTEST_SKIP() << opened.error().what;
     watch_ = std::move(*opened);
-    // Functions cannot be hooked everywhere; the lab has an OOM kill told on every kernel.
+    // Functions cannot be hooked everywhere; the lab has an OOM kill reported on every kernel.
     for (const SkippedProgram& each : watch_->skipped_programs())
       EXPECT_TRUE(each.program.starts_with("oom_")) << each.program << ": " << each.why;
   }
@@ -116,7 +116,7 @@ TEST_F(Lifecycle, MoreKillsThanItCanFollowAreCounted) {
 }
 
 TEST_F(Lifecycle, AFullRingIsCounted) {
-  // 256 KiB of 64 bytes an event, and nobody reads.
+  // 256 KiB of 64 bytes an event, without a reader.
   TestCgroup parent("full-ring");
   for (int i = 0; i < 2500; ++i)
     TestCgroup(parent, "child").remove();

@@ -214,13 +214,13 @@ TEST_F(Sweep, TheTreeAtOnceIsTheSameTree) {
   for (int pass = 0; pass < 3; ++pass) {
     ASSERT_TRUE((*css_iter)->sweep() && (*stepwise)->sweep());
     const auto records = (*css_iter)->records();
-    ASSERT_EQ(records.size(), 4u) << "the dead one has its place, but is not told";
+    ASSERT_EQ(records.size(), 4u) << "the dead one has its place, but is not reported";
     EXPECT_EQ(std::memcmp(records.data(), (*stepwise)->records().data(), records.size_bytes()), 0)
         << pass;
   }
 }
 
-TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
+TEST_F(Sweep, ACgroupAtRestIsLeftAsItWas) {
   TestCgroup parent("rest");
   TestCgroup asleep(parent, "asleep");
   TestCgroup busy(parent, "busy");
@@ -245,14 +245,14 @@ TEST_F(Sweep, WhoIsAtRestIsLeftAsHeWas) {
     idle_skipped += (*resting)->idle_skipped();
     pass_time(20);
   }
-  // At its turn it is read: in two of nine, or three. The first sweep knew nobody.
+  // At its turn it is read: in two of nine sweeps, or three. The first sweep knew no cgroup.
   EXPECT_GE(idle_skipped, 5u);
   EXPECT_LE(idle_skipped, 8u);
   auto whole = BpfSweep::open({.root = parent.path(), .capacity = 16});
   ASSERT_TRUE(whole && (*whole)->sweep());
   EXPECT_EQ(std::memcmp(&(*whole)->records()[1], &(*resting)->records()[1], sizeof(hr_record)), 0);
 
-  // Another one in its place is nobody who rested there.
+  // A new cgroup in its place has no history of rest.
   asleep.remove();
   ASSERT_TRUE((*resting)->sweep());
   ASSERT_EQ((*resting)->records().size(), 2u);
@@ -273,7 +273,7 @@ TEST_F(Sweep, MarksTellWhatAPassWrote) {
   (*resting)->idle_read_period(4);
   (*resting)->set_compare_usage(false);
   ASSERT_TRUE((*resting)->sweep());
-  EXPECT_FALSE((*resting)->same_cgroups()) << "nobody was known before";
+  EXPECT_FALSE((*resting)->same_cgroups()) << "no cgroup was known before";
   std::vector<hr_record> copy((*resting)->records().begin(), (*resting)->records().end());
   std::uint32_t seen = (*resting)->change_stamps().pass;
   unsigned left_alone = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stall and throttle programs on the kernel at hand: whose wait, for what, how long; and that a
 // gone cgroup leaves nothing behind. On a host whose controllers are on cgroup v1 the limits are
-// theirs, and stalls are charged to the v2 cgroup all the same.
+// v1's, and stalls are charged to the v2 cgroup all the same.
 #include "observe/bpf/wait_watch.h"
 #include "support/test_cgroup.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom.disk, headroom.reclaim and what else evictions for disks are told.
+// headroom.disk, headroom.reclaim and the other settings of evictions for disks.
 #include "config/files.h"
 #include "config/load/load.h"
 

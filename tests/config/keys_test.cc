@@ -61,7 +61,7 @@ TEST(KeyTable, HasExactlyTheHeadroomKeys) {
   EXPECT_EQ(names, read_by_headroom()) << "config/described.cc and the key tables differ";
 }
 
-// A value that fits no type is complained of exactly where somebody reads the key.
+// A value that fits no type is reported exactly where the key is read.
 TEST(KeyTable, HasEveryKubeletKeyThatIsRead) {
   for (const std::string_view key : kubelet_keys()) {
     if (key == "apiVersion" || key == "kind") continue;
@@ -104,7 +104,7 @@ TEST(KeyTable, ExactlyTheEnumValuesAreAccepted) {
   }
 }
 
-// A value of another type is refused: the types told are those that are read.
+// A value of another type is refused: the message names the types that are read.
 TEST(KeyTable, TypesMatchTheReaders) {
   for (const KeyDescription& key : all_keys()) {
     const bool list = key.type == ConfigKeyType::kStrings || key.type == ConfigKeyType::kTaints;

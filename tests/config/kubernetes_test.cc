@@ -157,7 +157,7 @@ TEST(KubeletCoexistence, TwoWritersAreRejected) {
                    "expected leave"}));
 }
 
-// Nobody told of it: it may be on its way out, or in. It is said, and done as told.
+// The key is not described: it may be obsolete, or new. A warning is given, and the value used.
 TEST(KubeletCoexistence, ADetectedKubeletIsAWarning) {
   test::TempDir dir;
   CommandLine line;

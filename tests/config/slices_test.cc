@@ -87,7 +87,7 @@ TEST(SlicesConfig, FlagsWithoutAFileReserveToo) {
   EXPECT_EQ(config->pods_cgroup, "kubepods");
 }
 
-// The kubelet may have been told its cgroup by a flag we never see.
+// The kubelet may have its cgroup from a flag that is not seen here.
 TEST(SlicesConfig, OffDoesNotCheckReservations) {
   const auto config = load_text(
       "enforceNodeAllocatable: [pods, kube-reserved]\nkubeReservedCgroup: /kubelet/x\n"

@@ -68,11 +68,11 @@ TEST(PlaceOutput, ScoresBestFirstAndReasonsOfTheOthers) {
             "busy    425               25       100     100         0\n"
             "tainted: node(s) had untolerated taint {dedicated: gpu}\n"
             "default/web: the best node is idle\n");
-  const json told = json::parse(places_json(pod, nodes, places));
-  EXPECT_EQ(told["node"], "idle");
-  EXPECT_EQ(told["nodes"][1]["scores"]["total"], 475);
-  EXPECT_FALSE(told["nodes"][2]["feasible"]);
-  EXPECT_TRUE(told["nodes"][2]["scores"].is_null());
+  const json document = json::parse(places_json(pod, nodes, places));
+  EXPECT_EQ(document["node"], "idle");
+  EXPECT_EQ(document["nodes"][1]["scores"]["total"], 475);
+  EXPECT_FALSE(document["nodes"][2]["feasible"]);
+  EXPECT_TRUE(document["nodes"][2]["scores"].is_null());
 }
 
 TEST(PlaceOutput, NoFeasibleNode) {

@@ -26,7 +26,7 @@ TEST(ApiLine, Says) {
        "API:      https://a  3 evictions reported, 2 waiting since T; 503\n"},
       {"the log cannot be read", R"({"api":{"server":"https://a","auditTrouble":"no"}})",
        "API:      https://a  ? evictions reported; no\n"},
-      {"nobody to tell", R"({"api":{"trouble":"it is not known where"}})",
+      {"no address", R"({"api":{"trouble":"it is not known where"}})",
        "API:      it is not known where\n"},
   };
   for (const Row& row : rows)

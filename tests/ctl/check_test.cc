@@ -185,7 +185,7 @@ TEST(Check, AKubeletThatOwnsItsSlicesIsNoConflict) {
 
 TEST(Check, AKubeletThatAnswersIsOk) {
   HostFacts facts = good_host();
-  EXPECT_EQ(find(findings(facts), "kubelet's pods"), nullptr) << "nobody told of one";
+  EXPECT_EQ(find(findings(facts), "kubelet's pods"), nullptr) << "none is configured";
   facts.kubelet = KubeletSource{
       .url = "https://h", .loaded = true, .last_poll_ok = true, .error = "", .pods = 7};
   EXPECT_EQ(find(findings(facts), "kubelet's pods")->found, "7 from https://h");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod told in words, as the manifest it becomes, and where it goes.
+// The manifest that command-line options become, and where it goes.
 #include "ctl/run/manifest_from_options.h"
 
 #include "ctl/run/pod_units.h"

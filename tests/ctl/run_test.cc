@@ -165,11 +165,11 @@ TEST(Runs, AreListedWithTheirPods) {
             "NAMESPACE  NAME  CONTAINER  QOS        STATE             FOR  PID\n"
             "default    web   -          Burstable  active/running  1m30s   42\n"
             "shop       db    main       -          failed/failed       -    -\n");
-  const json told = json::parse(runs_json(units, layout));
-  EXPECT_EQ(told["runs"][0]["uid"], "u");
-  EXPECT_EQ(told["runs"][0]["since"], "2001-09-09T01:46:40Z");
-  EXPECT_EQ(told["runs"][1]["container"], "main");
-  EXPECT_TRUE(told["runs"][1]["pid"].is_null());
+  const json document = json::parse(runs_json(units, layout));
+  EXPECT_EQ(document["runs"][0]["uid"], "u");
+  EXPECT_EQ(document["runs"][0]["since"], "2001-09-09T01:46:40Z");
+  EXPECT_EQ(document["runs"][1]["container"], "main");
+  EXPECT_TRUE(document["runs"][1]["pid"].is_null());
   EXPECT_NE(render_runs({}, layout, 0, {}), "");
 }
 

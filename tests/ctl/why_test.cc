@@ -25,7 +25,7 @@ std::string line_of(const report::Eviction& eviction) {
   return line;
 }
 
-// Everybody's fate is in it.
+// It holds the selection of every pod.
 report::Eviction eviction_with_many_candidates() {
   report::Eviction eviction = test::sample_eviction();
   const auto add = [&](const char* name, std::optional<std::int64_t> usage, Bytes request,
@@ -156,8 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
                     QueryCase{"uid-3", 1, "uid-3"}, QueryCase{"shop/db", 1, "uid-3"},
                     QueryCase{"db", 1, "db is ambiguous: shop/db, test/db; give the namespace too"},
                     QueryCase{
-                        "nobody", 1,
-                        "no eviction of nobody is on record; headroomctl evictions lists them"},
+                        "absent", 1,
+                        "no eviction of absent is on record; headroomctl evictions lists them"},
                     QueryCase{"web", 3, "only 2 evictions of web are on record"},
                     QueryCase{"", 5, "only 4 evictions are on record"}));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU manager on a tree of plain files: a machine of eight CPUs, and a hand that writes what it
-// is told, as the kernel would follow.
+// is given, as the kernel would do.
 #include "daemon/cpus/cpu_manager.h"
 
 #include "judge/cpuset/cpuset_pods.h"
@@ -198,7 +198,7 @@ TEST_F(Host, ALostStateFileIsRebuiltFromRunningContainers) {
     restart();
     manager_->reconcile();
     EXPECT_EQ(saved(), before) << text;
-    EXPECT_EQ(writes_, "") << "nobody was moved";
+    EXPECT_EQ(writes_, "") << "nothing was moved";
   }
   EXPECT_TRUE(fs::exists(options_.cpus.state_file.string() + ".damaged"));
 }
@@ -249,7 +249,7 @@ TEST_F(Host, UnderThePolicyNoneAllCpusAreReleased) {
   writes_.clear();
   set("/kubepods/burstable", "1");
   manager_->reconcile();
-  EXPECT_EQ(writes_, "") << "what others set then is theirs";
+  EXPECT_EQ(writes_, "") << "what others set then stays";
 }
 
 TEST_F(Host, ACpuThatIsUnpluggedIsReplaced) {
@@ -312,7 +312,7 @@ TEST_F(Host, PodsWithOnlyExclusiveCpusAreIsolated) {
   ASSERT_EQ(manager_->view().containers.size(), 2U);
   EXPECT_EQ(manager_->view().containers[0].partition, "isolated");
 
-  std::ofstream(knob("/kubepods/poda", "partition")) << "isolated invalid (by somebody)\n";
+  std::ofstream(knob("/kubepods/poda", "partition")) << "isolated invalid (by another)\n";
   EXPECT_TRUE(manager_->drifted());
   manager_->reconcile();
   EXPECT_EQ(text("/kubepods/poda", "partition"), "isolated");
@@ -412,7 +412,7 @@ TEST_F(Host, CpusRequestedByTheSharedPoolAreNotAssigned) {
   EXPECT_EQ(view.containers[0].cpus.size(), 4) << "who came first stays";
   EXPECT_EQ(view.pool, (SharedPool{{3000}, {3500}}));
   EXPECT_TRUE(view.pool->is_short());
-  EXPECT_EQ(view.pool_unknown, 1) << "podx is nobody's";
+  EXPECT_EQ(view.pool_unknown, 1) << "podx has no pool";
 
   set_declared_pods({shares, pinned("a", "6")});
   manager_->reconcile();

@@ -24,7 +24,7 @@ struct FakeObserver final : Observer {
   Story& story;
   std::int64_t ms = 0;
   std::optional<Bytes> available = 2_GiB;
-  bool changed = false;  // the tree, as told once
+  bool changed = false;  // the tree, as reported once
   void measure_disks() override { ++asked; }
   std::vector<SnapshotScope> depths;
   int asked = 0;
@@ -151,7 +151,7 @@ TEST_F(EngineTest, RecordsAndReportsTheEndOfAsyncActions) {
   EXPECT_GT(engine.history().disk_settles_at, at_ms(400)) << "it was learnt";
   EXPECT_EQ(received, 1u);
   turn(600, 2_GiB);
-  EXPECT_EQ(received, 1u) << "told once";
+  EXPECT_EQ(received, 1u) << "reported once";
   EXPECT_EQ(observer.asked, 0) << "no disk is short";
 }
 

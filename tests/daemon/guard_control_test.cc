@@ -35,7 +35,7 @@ class GuardControllerTest : public testing::Test {
 };
 
 TEST_F(GuardControllerTest, IsTrustedAfterItsFirstCheck) {
-  EXPECT_FALSE(set(0ms, 800_MiB)) << "nobody has seen it look";
+  EXPECT_FALSE(set(0ms, 800_MiB)) << "its looks are not known yet";
   EXPECT_EQ(alarm_.armed_at, 700_MiB) << "an eighth before the end";
   EXPECT_EQ(alarm_.pace.bytes_per_second, 16 * policy_.fastest_fill);
   EXPECT_EQ(alarm_.pace.floor, policy_.check_floor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the site is told of this host.
+// What the site is given about this host.
 #include "daemon/http_setup.h"
 
 #include "config/temp_dir.h"

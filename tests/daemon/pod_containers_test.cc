@@ -113,7 +113,7 @@ TEST(ContainersOf, OfASingleContainerTheSandboxIsExcluded) {
   EXPECT_EQ(found.begin()->second, "/" + kSlice + "crio-" + kMain + ".scope");
 }
 
-// The kubelet tells of a container when it runs; the daemon may have looked before.
+// The kubelet reports a container when it runs; the daemon may have looked before.
 TEST(RuntimeContainerNames, AContainerReportedLaterIsKnownThen) {
   TempDir dir;
   const auto kubelet_names = std::make_shared<KubeletContainerNames>();

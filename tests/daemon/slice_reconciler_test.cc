@@ -23,7 +23,7 @@ using namespace test;
 using act::UnitProperties;
 using Lines = std::vector<std::string>;
 
-// Answers when told to.
+// Answers when released.
 class Systemd final : public act::UnitManager {
  public:
   void set(const std::string& unit, const UnitProperties& properties, act::Persistence persistence,
@@ -51,7 +51,7 @@ class Systemd final : public act::UnitManager {
   std::vector<Done> waiting;
 };
 
-// Ends when told to.
+// Ends when released.
 class FakeMemoryLowering final : public act::LimitLowering {
  public:
   explicit FakeMemoryLowering(std::vector<End>& ended) : ended_(&ended) {}
@@ -236,7 +236,7 @@ std::string to(Bytes limit) {
   return "MemoryMax=" + std::to_string(limit.count);
 }
 
-// Eviction sees how far the limit is, so it comes near; of a reserve nobody is evicted.
+// Eviction sees how far the limit is, so it comes near; no pod is evicted for a reserve.
 TEST_F(SliceReconcilerTest, LowersTheLimitInStepsWhenPodsKeepTheirMemory) {
   options.policy.kube = {};
   options.policy.kubepods = *kubepods_name("/");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder passes on, to whom, and what it does with a reader who does not read.
+// What the recorder passes on, to which reader, and what it does with a reader that does not read.
 #include "daemon/turn/turn_recorder.h"
 
 #include "recording/replayer.h"
@@ -130,7 +130,7 @@ TEST_F(TurnRecorderTest, AClosedPipeEndsItAndAnotherMayStart) {
 TEST_F(TurnRecorderTest, LostTurnsAreCountedAndFollowedByANewBaseline) {
   for (int i = 0; i < 1'000; ++i)
     story.pod("pod" + std::to_string(i), 1_MiB);
-  Pipe pipe;  // nobody reads yet
+  Pipe pipe;  // without a reader yet
   ASSERT_TRUE(recorder.start(std::move(pipe.to), 1000s));
   std::int64_t ms = 0;
   for (; recorder.lost() == 0 && ms < 100'000; ms += 10) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// v1 Pod manifests, whoever wrote them.
+// v1 Pod manifests of any origin.
 #include "fuzz.h"
 #include "manifest/manifest_reader.h"
 

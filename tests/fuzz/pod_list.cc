@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kubelet answers, or somebody in its place: files that headroomd's own reader takes, named
+// Answers of a kubelet, or of an impostor: files that headroomd's own reader takes, named
 // by nothing but letters, digits and dashes.
 #include "kube/kubelet/pod_list.h"
 

@@ -140,8 +140,8 @@ class Cluster:
                                 "spec": {}, "status": {"conditions": []}}
             self.owners[name] = {}
 
-    def note(self, what, whom):
-        self.effects.append((round(time.monotonic() - self.began, 3), what, whom))
+    def note(self, what, uid):
+        self.effects.append((round(time.monotonic() - self.began, 3), what, uid))
 
     def pod(self, namespace, name, uid=None):
         pod = self.pods.get((namespace, name))
@@ -181,7 +181,7 @@ class Cluster:
             raise Refusal(400, "BadRequest", 'no kind "Eviction" is registered for version "policy/v1"')
         assert (body["metadata"]["namespace"], body["metadata"]["name"]) == where
         pod = self.pod(*where, body["deleteOptions"]["preconditions"]["uid"])
-        # Budgets are not heeded for who has failed already.
+        # A pod that has failed already is outside its budget.
         refused = self.budgets.get("/".join(where), 0)
         if refused and pod["status"]["phase"] != "Failed":
             self.budgets["/".join(where)] = refused - 1
@@ -359,7 +359,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 api.complain(f"{self.command} {self.path}: {'; '.join(wrong)}")
                 raise Refusal(400, "BadRequest", "; ".join(wrong))
             return getattr(api.cluster, handler), found.groups(), body
-        api.complain(f"{self.command} {self.path}: nobody may ask that")
+        api.complain(f"{self.command} {self.path}: no client may ask that")
         raise Refusal(404, "NotFound", "the server could not find the requested resource")
 
     def send(self, code, data, headers, half=False):
@@ -421,9 +421,9 @@ class ApiServer:
         self.rotate("token-1")
         self.listener = None
 
-    def rotate(self, token: str, tell: bool = True) -> None:
+    def rotate(self, token: str, write_file: bool = True) -> None:
         self.token = token
-        if tell:
+        if write_file:
             fresh = self.token_file.with_suffix(".new")
             fresh.write_text(token + "\n")
             fresh.rename(self.token_file)
@@ -439,7 +439,7 @@ class ApiServer:
         return self
 
     def stop(self) -> None:
-        """As a server that dies: nobody listens, and connections break."""
+        """As a server that dies: nothing listens, and connections break."""
         if not self.listener:
             return
         self.listener.shutdown()
@@ -462,7 +462,7 @@ class ApiServer:
 
     def effects(self, what: str) -> list[str]:
         with self.cluster.lock:
-            return [whom for _, done, whom in self.cluster.effects if done == what]
+            return [uid for _, done, uid in self.cluster.effects if done == what]
 
     def state(self) -> dict:
         with self.cluster.lock:
@@ -479,10 +479,10 @@ def main():
     options = parser.parse_args()
     pem = options.folder / "apiserver.pem"
     api = ApiServer(options.folder, options.port, pem if pem.exists() else None)
-    told = json.loads((options.folder / "cluster.json").read_text())
-    for pod in told["pods"]:
+    cluster_file = json.loads((options.folder / "cluster.json").read_text())
+    for pod in cluster_file["pods"]:
         api.cluster.add_pod(pod["namespace"], pod["name"], pod["uid"])
-    for node in told["nodes"]:
+    for node in cluster_file["nodes"]:
         api.cluster.add_node(node)
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
@@ -495,7 +495,7 @@ def main():
                 fresh.write_text(json.dumps(api.state()))
                 fresh.rename(options.folder / "state.json")
                 written = seen
-            outage = options.folder / "down"  # while it is there, nobody listens
+            outage = options.folder / "down"  # while it is there, nothing listens
             if outage.exists() and api.listener:
                 api.stop()
             elif not outage.exists() and not api.listener:

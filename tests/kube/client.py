@@ -17,7 +17,7 @@ NODE = "n1"
 class Client:
     """One node's: `evict()` is a line of the audit log, `start()` and `kill()` lives of the program."""
 
-    def __init__(self, folder: Path, api, after="delete", timeout="1s", **told):
+    def __init__(self, folder: Path, api, after="delete", timeout="1s", **settings):
         self.folder, self.api, self.process = folder, api, None
         self.log, self.node_status = folder / "log/evictions.jsonl", folder / "node.json"
         self.status_file, self.postings = folder / "run/status.json", folder / "state/postings.json"
@@ -28,7 +28,7 @@ class Client:
             "listen": "", "auditLog": str(self.log), "nodeName": NODE, "nodeStatus": str(self.node_status),
             "kubernetes": {"runDirectory": str(folder / "run"), "stateDirectory": str(folder / "state"),
                            "api": {"url": api.url, "caFile": str(api.ca), "tokenFile": str(api.token_file),
-                                   "timeout": timeout, "afterEviction": after, **told}}}}
+                                   "timeout": timeout, "afterEviction": after, **settings}}}}
         (folder / "headroom.yaml").write_text(json.dumps(config))
         self.output = open(folder / "headroom-kube.log", "ab")
 
@@ -86,7 +86,7 @@ class Client:
             return {}
 
     def waiting(self) -> int:
-        """Evictions taken from the log that are not told yet, as its durable state has it."""
+        """Evictions taken from the log that are not reported yet, as its durable state has it."""
         return len(json.loads(self.postings.read_text())["postings"])
 
     def wait(self, done, seconds, what):

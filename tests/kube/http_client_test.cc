@@ -27,7 +27,7 @@ bool has(const std::string& request, const std::string& line) {
   return request.find("\r\n" + line + "\r\n") != std::string::npos;
 }
 
-TEST(Http, SendsWhatItIsToldAndReadsTheAnswer) {
+TEST(Http, SendsTheRequestAndReadsTheAnswer) {
   SmallServer server([](const std::string&) {
     return SmallServer::answer(429, "{\"later\":1}", "Retry-After: 7\r\nX-Two:  words here \r\n");
   });
@@ -55,9 +55,9 @@ TEST(Http, SendsWhatItIsToldAndReadsTheAnswer) {
 TEST(Http, ReadsTheTokenForEachRequest) {
   SmallServer server([](const std::string&) { return SmallServer::answer(200, "{}"); });
   TempDir dir;
-  auto told = at(server.url());
-  told.token_file = dir.write("token", "first\n");
-  HttpClient client(told);
+  auto server_config = at(server.url());
+  server_config.token_file = dir.write("token", "first\n");
+  HttpClient client(server_config);
   ASSERT_TRUE(client.http({.path = "/pods"}));
   dir.write("token", "second");
   ASSERT_TRUE(client.http({.path = "/pods"}));
@@ -74,13 +74,13 @@ struct BadToken {
 TEST(Http, ATokenThatIsNoneIsNotSent) {
   SmallServer server([](const std::string&) { return SmallServer::answer(200, "{}"); });
   TempDir dir;
-  auto told = at(server.url());
-  told.token_file = dir.path() / "absent";
-  EXPECT_FALSE(http(told, {.path = "/"}));
+  auto server_config = at(server.url());
+  server_config.token_file = dir.path() / "absent";
+  EXPECT_FALSE(http(server_config, {.path = "/"}));
   for (const BadToken row : {BadToken{"empty", " \n"}, BadToken{"two", "one\r\nX-Evil: two"},
                              BadToken{"binary", "\x01\x02"}}) {
-    told.token_file = dir.write(row.name, row.text);
-    const auto response = http(told, {.path = "/"});
+    server_config.token_file = dir.write(row.name, row.text);
+    const auto response = http(server_config, {.path = "/"});
     ASSERT_FALSE(response) << row.name;
     EXPECT_NE(response.error().what.find("token"), std::string::npos) << response.error().what;
   }
@@ -104,9 +104,9 @@ TEST(Http, HalfAnAnswerIsNone) {
   };
   for (const Failure& row : rows) {
     SmallServer server([&](const std::string&) { return row.act; });
-    auto told = at(server.url());
-    told.timeout = 500ms;
-    const auto response = http(told, {.path = "/pods"});
+    auto server_config = at(server.url());
+    server_config.timeout = 500ms;
+    const auto response = http(server_config, {.path = "/pods"});
     ASSERT_FALSE(response) << row.name << ": " << response->body;
     EXPECT_TRUE(response.error().what.starts_with("GET " + server.url() + "/pods: "))
         << response.error().what;
@@ -122,13 +122,13 @@ TEST(Http, MoreThanIsAskedForIsAnError) {
   EXPECT_TRUE(http(at(server.url()), {.path = "/", .max_body = 5000}));
 }
 
-TEST(Http, NobodyThereIsAnErrorThatSaysWhere) {
+TEST(Http, NoServerIsAnErrorThatSaysWhere) {
   const auto response = http(at("http://127.0.0.1:1"), {.path = "/pods"});
   ASSERT_FALSE(response);
   EXPECT_NE(response.error().what.find("127.0.0.1"), std::string::npos) << response.error().what;
 }
 
-// A bearer token is for whom it was meant.
+// A bearer token goes to the server it was meant for, and to no other.
 TEST(Http, GoesNowhereElse) {
   SmallServer other([](const std::string&) { return SmallServer::answer(200, "{}"); });
   SmallServer server([&](const std::string&) {
@@ -143,15 +143,15 @@ TEST(Http, GoesNowhereElse) {
 TEST(Http, IsGivenUpWhenAskedTo) {
   SmallServer server(
       [](const std::string&) { return SmallServer::Act{.bytes = "", .delay = 20s}; });
-  auto told = at(server.url());
-  told.timeout = 30s;
+  auto server_config = at(server.url());
+  server_config.timeout = 30s;
   std::stop_source stop;
   std::jthread later([&] {
     std::this_thread::sleep_for(200ms);
     stop.request_stop();
   });
   const auto begun = std::chrono::steady_clock::now();
-  const auto response = http(told, {.path = "/"}, stop.get_token());
+  const auto response = http(server_config, {.path = "/"}, stop.get_token());
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, ECANCELED);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What headroom-kube writes: pods' files, the kubelet's configuration, how it fares; and what it
-// knows without being told.
+// knows by itself.
 #include "config/files.h"
 #include "config/temp_dir.h"
 #include "kube/health_file.h"
@@ -174,15 +174,15 @@ config::ServerConfig server_at(const char* url) {
   return server;
 }
 
-TEST(Whereabouts, TheNodesNameIsToldOrFound) {
+TEST(Whereabouts, TheNodesNameIsGivenOrFound) {
   config::Config config;
   EXPECT_FALSE(node_name_of(config, &nothing).empty()) << "the host's";
   EXPECT_EQ(node_name_of(config, &in_a_pod), "node-7");
-  config.node_name = "told";
-  EXPECT_EQ(node_name_of(config, &in_a_pod), "told");
+  config.node_name = "given";
+  EXPECT_EQ(node_name_of(config, &in_a_pod), "given");
 }
 
-TEST(Whereabouts, AServiceAccountIsFoundWhereNothingElseWasTold) {
+TEST(Whereabouts, AServiceAccountIsFoundWhereNothingElseWasGiven) {
   TempDir dir;
   const fs::path account = dir.path() / "account";
   fs::create_directory(account);
@@ -198,8 +198,8 @@ TEST(Whereabouts, AServiceAccountIsFoundWhereNothingElseWasTold) {
   EXPECT_EQ(found.ca_file, account / "ca.crt");
   server.client_cert = "/c.pem";
   server.insecure = true;
-  const auto told = complete_server(server, "n1", account);
-  EXPECT_TRUE(told.token_file.empty() && told.ca_file.empty());
+  const auto completed = complete_server(server, "n1", account);
+  EXPECT_TRUE(completed.token_file.empty() && completed.ca_file.empty());
   EXPECT_TRUE(
       complete_server(server_at("http://127.0.0.1:10255"), "n1", account).token_file.empty())
       << "nothing secret in the clear";

@@ -21,10 +21,10 @@ import time
 from pathlib import Path
 
 directory, port = Path(sys.argv[1]), int(sys.argv[2])
-SLOW = 20  # seconds: longer than anybody waits
+SLOW = 20  # seconds: longer than any client waits
 
 
-def told(name: str, default: str = "") -> str:
+def setting(name: str, default: str = "") -> str:
     try:
         return (directory / name).read_text().strip()
     except FileNotFoundError:
@@ -43,8 +43,8 @@ class Kubelet(http.server.BaseHTTPRequestHandler):
         super().setup()
 
     def do_GET(self):
-        mode = told("mode", "ok")
-        if self.headers.get("Authorization") != f"Bearer {told('token')}":
+        mode = setting("mode", "ok")
+        if self.headers.get("Authorization") != f"Bearer {setting('token')}":
             return self.answer(401, b"Unauthorized")
         if mode.isdigit():
             return self.answer(int(mode), b"no")

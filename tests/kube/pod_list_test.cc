@@ -103,11 +103,11 @@ TEST(PodList, AMirrorPodIsTheStaticOne) {
   EXPECT_TRUE(mirror.is_static);
 }
 
-TEST(PodList, WhoAskedForADeletionSaysTheGrace) {
+TEST(PodList, TheDeletionRequestSaysTheGrace) {
   EXPECT_EQ(pod(kLeaving).termination_grace, std::chrono::seconds(7));
 }
 
-TEST(PodList, TellsWhoContainersAre) {
+TEST(PodList, NamesTheContainers) {
   const auto files = pod_files(answer());
   ASSERT_TRUE(files);
   const auto read = observe::parse_manifests(files->pods.at(kWeb), "f");

@@ -123,8 +123,8 @@ class Watch:
             link = self.api.link()
             link.request("GET", f"{SHOP}/pods?watch=1")
             for line in link.getresponse():
-                told = json.loads(line)
-                self.seen.append((time.time(), told["type"], told["object"]))
+                event = json.loads(line)
+                self.seen.append((time.time(), event["type"], event["object"]))
 
     def first(self, holds) -> float | None:
         return next((at for at, what, pod in self.seen if holds(what, pod)), None)
@@ -203,7 +203,7 @@ def evict_and_follow(api: RealApi, watch: Watch, client, after: str) -> dict:
         times["gone"] = wait(lambda: watch.first(lambda what, seen: what == "DELETED" and seen["metadata"]["uid"] == uid), 30,
                              f"it is not gone; {client.state()}")
     wait(lambda: client.waiting() == 0, 30, f"something is left to tell; {client.state()}")
-    assert times["status"], "its status was not told"
+    assert times["status"], "its status was not reported"
     return {what: round(at - began, 3) for what, at in times.items()}
 
 
@@ -212,13 +212,13 @@ def watch_time(watch: Watch, pod: dict) -> float:
 
 
 def follow_evictions(api: RealApi) -> dict:
-    watch, told = Watch(api), {}
+    watch, times = Watch(api), {}
     for after in ("status", "evict", "delete"):
         with tempfile.TemporaryDirectory(prefix="headroom-kube-") as folder:
             with clients.Client(Path(folder), api, after=after, timeout="10s") as client:
-                told[after] = evict_and_follow(api, watch, client, after)
-        print(f"    {after}: seconds from the record to {', '.join(f'{what} {at}' for what, at in told[after].items())}")
-    return told
+                times[after] = evict_and_follow(api, watch, client, after)
+        print(f"    {after}: seconds from the record to {', '.join(f'{what} {at}' for what, at in times[after].items())}")
+    return times
 
 
 def tell_of_the_node(api: RealApi) -> None:

@@ -21,12 +21,12 @@ said = []  # requests that were granted: the published schemas and the roles jud
 
 
 @contextlib.contextmanager
-def cluster(**told):
+def cluster(**settings):
     with tempfile.TemporaryDirectory(prefix="headroom-kube-") as place:
         folder = Path(place)
         with ApiServer(folder, pem=make_certificate(folder)) as api:
             api.cluster.add_node(NODE)
-            client = Client(folder, api, **told)
+            client = Client(folder, api, **settings)
             try:
                 yield api, client
             finally:
@@ -36,15 +36,15 @@ def cluster(**told):
         assert not api.complaints, api.complaints
 
 
-def told_all(api, client, uids, seconds, what):
-    """Every one of them is gone from the API, and nothing is left to tell."""
+def wait_for_all_reported(api, client, uids, seconds, what):
+    """Every one of them is gone from the API, and nothing is left to report."""
     def done():
         return set(api.effects("gone")) >= set(uids) and client.waiting() == 0
     client.wait(done, seconds, what)
 
 
 def each_once(api, uids, status=True):
-    """None lost, none twice, and nobody else."""
+    """None lost, none twice, and no other pod."""
     for what in (["status"] if status else []) + ["gone", "event"]:
         counts = collections.Counter(api.effects(what))
         assert set(counts) <= set(uids), (what, set(counts) - set(uids))
@@ -66,7 +66,7 @@ def test_each_way_of_telling_takes_its_steps():
             client.start()
             began = time.monotonic()
             client.evict("shop", "web", "u-web")
-            client.wait(lambda: api.effects("event"), 10, "nothing was told")
+            client.wait(lambda: api.effects("event"), 10, "nothing was reported")
             took = time.monotonic() - began
             client.wait(lambda: client.waiting() == 0, 10, "not finished")
             assert paths(api) == wanted, (after, paths(api))
@@ -74,17 +74,17 @@ def test_each_way_of_telling_takes_its_steps():
                 pod = api.cluster.pods["shop", "web"]
                 assert pod["status"]["phase"] == "Failed" and pod["status"]["reason"] == "Evicted", pod
                 assert {each["type"] for each in pod["status"]["conditions"]} == {"Ready", "DisruptionTarget"}, pod
-        print(f"    {after}: told in {took * 1000:.0f} ms after the record")
+        print(f"    {after}: reported in {took * 1000:.0f} ms after the record")
 
 
-def test_who_was_not_killed_is_not_told():
+def test_a_pod_that_was_not_killed_is_not_reported():
     with cluster() as (api, client):
         client.start()
         client.evict("shop", "a", "u-a", outcome="would_evict")
         client.evict("shop", "b", "u-b", outcome="vanished")
         client.evict("shop", "c", "u-c", unit="container")
         client.evict("shop", "last", "u-last")
-        client.wait(lambda: api.effects("event") == ["u-last"], 10, "the last was not told")
+        client.wait(lambda: api.effects("event") == ["u-last"], 10, "the last was not reported")
         assert all("/last" in entry["path"] or "u-last" in entry["body"] for entry in api.journal), api.journal
 
 
@@ -144,11 +144,11 @@ def test_an_outage_loses_nothing_and_tells_nothing_twice():
         time.sleep(max(0.0, 12 - (time.monotonic() - began)))
         api.start()
         back = time.monotonic()
-        told_all(api, client, uids, 90, "not all were told")
+        wait_for_all_reported(api, client, uids, 90, "not all were reported")
         each_once(api, uids)
-        print(f"    60 evictions in an outage of {back - began:.0f} s and one kill -9: all told "
+        print(f"    60 evictions in an outage of {back - began:.0f} s and one kill -9: all reported "
               f"{time.monotonic() - back:.1f} s after it, {len(api.journal)} requests")
-        client.wait(lambda: "trouble" not in client.state(), 10, "it still tells of trouble")
+        client.wait(lambda: "trouble" not in client.state(), 10, "it still reports an error")
 
 
 def test_every_fault_at_once_loses_nothing_and_tells_nothing_twice():
@@ -175,7 +175,7 @@ def test_every_fault_at_once_loses_nothing_and_tells_nothing_twice():
                 kills += 1
                 client.start()
             if i in (40, 80):
-                api.rotate(f"token-{i}", tell=False)  # the file comes later, as a kubelet's does
+                api.rotate(f"token-{i}", write_file=False)  # the file comes later, as a kubelet's does
                 time.sleep(0.5)
                 api.rotate(f"token-{i}")
             if i in (55, 100):
@@ -184,9 +184,9 @@ def test_every_fault_at_once_loses_nothing_and_tells_nothing_twice():
             if dice.random() < 0.05:
                 time.sleep(0.3)
         api.faults.chance = 0.25
-        told_all(api, client, uids, 240, "not all were told")
+        wait_for_all_reported(api, client, uids, 240, "not all were reported")
         took = time.monotonic() - began
-        # A pod that was deleted before its status could be told of has none: its Event tells.
+        # A pod that was deleted before its status could be written has none: there is its Event.
         each_once(api, uids, status=True)
         left = {pod["metadata"]["uid"] for pod in api.cluster.pods.values()}
         assert left == {f"{uid}-next" for uid in uids} | {f"quiet-{i}" for i in range(20)}
@@ -202,15 +202,15 @@ def test_what_it_cannot_write_down_it_tells_all_the_same():
         api.cluster.add_pod("shop", "web", "u-web")
         client.start()
         client.evict("shop", "web", "u-web")
-        client.wait(lambda: api.effects("event"), 10, "nothing was told")
+        client.wait(lambda: api.effects("event"), 10, "nothing was reported")
         client.wait(lambda: client.waiting() == 0, 10, "not finished")
-        # A damaged state is set aside, and what comes then is told.
+        # A damaged state is set aside, and what comes then is reported.
         client.kill()
         client.postings.write_text("{")
         api.cluster.add_pod("shop", "next", "u-next")
         client.start()
         client.evict("shop", "next", "u-next")
-        client.wait(lambda: api.effects("gone") == ["u-web", "u-next"], 10, "the next was not told")
+        client.wait(lambda: api.effects("gone") == ["u-web", "u-next"], 10, "the next was not reported")
         assert client.postings.with_suffix(".json.damaged").exists()
 
 
@@ -241,12 +241,12 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         api.cluster.write_as_kubelet(NODE, ready)
         client.write_node()
         client.start()
-        client.wait(lambda: conditions(api).get("HeadroomMemoryPressure") == "False", 10, "no conditions were told")
+        client.wait(lambda: conditions(api).get("HeadroomMemoryPressure") == "False", 10, "no conditions were reported")
         client.write_node(MemoryPressure=True)
-        # Somebody else changes the node between our reading and our writing: we read again.
+        # Another client changes the node between our reading and our writing: we read again.
         api.faults.next = [None, None, "409"]
         began = time.monotonic()
-        client.wait(lambda: conditions(api)["HeadroomMemoryPressure"] == "True", 10, "the change was not told")
+        client.wait(lambda: conditions(api)["HeadroomMemoryPressure"] == "True", 10, "the change was not reported")
         took = time.monotonic() - began
         client.wait(lambda: len(node["spec"]["taints"]) == 2, 15, "no taint was put")
         for _ in range(20):
@@ -259,7 +259,7 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         assert [taint["key"] for taint in node["spec"]["taints"]] == ["dedicated", "headroom.io/memory-pressure"]
         client.write_node()
         client.wait(lambda: len(node["spec"]["taints"]) == 1, 15, "the taint was not taken off")
-        print(f"    a change was told in {took * 1000:.0f} ms; beside 20 statuses of a kubelet's {writes} writes of ours")
+        print(f"    a change reported in {took * 1000:.0f} ms; beside 20 statuses of a kubelet's {writes} writes of ours")
         # Switched off, it takes back what is its own.
         client.kill()
         config = json.loads((client.folder / "headroom.yaml").read_text())
@@ -269,7 +269,7 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         client.wait(lambda: set(conditions(api)) == {"Ready", "MemoryPressure"}, 10, "ours were not taken back")
 
 
-def test_a_server_that_is_not_trusted_is_told_nothing():
+def test_a_server_that_is_not_trusted_gets_nothing():
     with cluster() as (api, client):
         other = client.folder / "other"
         other.mkdir()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads [{where, schema, value}] and writes [{where, wrong: […]}]: values against the schemas Kubernetes publishes.
-// The validators pass over keys they do not know, so each value is watched while it is validated: a key that nobody
-// asked for is not in the schema.
+// The validators pass over keys they do not know, so each value is watched while it is validated: a key that was not
+// read is not in the schema.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';

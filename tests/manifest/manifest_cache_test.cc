@@ -20,9 +20,9 @@ std::string pod(const std::string& name, const std::string& uid, const std::stri
          "}\nspec: {containers: [{name: main}]}\n" + more;
 }
 
-class ManifestShelfTest : public ::testing::Test {
+class ManifestCacheTest : public ::testing::Test {
  protected:
-  ManifestShelfTest() {
+  ManifestCacheTest() {
     fs::create_directory(kubelet());
     fs::create_directory(ours());
   }
@@ -49,7 +49,7 @@ class ManifestShelfTest : public ::testing::Test {
   ManifestCache shelf_;
 };
 
-TEST_F(ManifestShelfTest, FollowsWhatIsThere) {
+TEST_F(ManifestCacheTest, FollowsWhatIsThere) {
   write(kubelet() / "a.json", pod("a", "u1"));
   write(ours() / "b.yaml", pod("b", "u2"));
   EXPECT_EQ(names(read()), (Names{"a", "b"}));
@@ -58,7 +58,7 @@ TEST_F(ManifestShelfTest, FollowsWhatIsThere) {
   EXPECT_EQ(names(read()), Names{"a2"});
 }
 
-TEST_F(ManifestShelfTest, TheFirstPlaceKnowsBetterAndTheOtherIsTold) {
+TEST_F(ManifestCacheTest, TheFirstPlaceWinsAndTheOtherIsReported) {
   write(kubelet() / "a.json", pod("a", "u1"));
   write(ours() / "mine.yaml", pod("mine", "u1"));
   const auto seen = read();
@@ -70,7 +70,7 @@ TEST_F(ManifestShelfTest, TheFirstPlaceKnowsBetterAndTheOtherIsTold) {
 }
 
 // A directory of thousands is read in pieces, and what is known is not forgotten meanwhile.
-TEST_F(ManifestShelfTest, ReadsOnlySoMuchAtATime) {
+TEST_F(ManifestCacheTest, ReadsOnlySoMuchAtATime) {
   for (int i = 0; i < 10; ++i)
     write(kubelet() / (std::to_string(i) + ".json"),
           pod("p" + std::to_string(i), "u" + std::to_string(i)));
@@ -93,7 +93,7 @@ TEST_F(ManifestShelfTest, ReadsOnlySoMuchAtATime) {
   EXPECT_TRUE(read(0).complete) << "nothing is read that stays as it is";
 }
 
-TEST_F(ManifestShelfTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) {
+TEST_F(ManifestCacheTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) {
   write(kubelet() / "bad.json", "{\"kind\": \"Pod\"");
   write(kubelet() / "good.json", pod("good", "u1"));
   write(ours() / "bad.yaml", "kind: Pod\napiVersion: v2\n");
@@ -105,7 +105,7 @@ TEST_F(ManifestShelfTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) 
 }
 
 // It runs: left out, it would be a pod of priority 0 without requests, and evicted first.
-TEST_F(ManifestShelfTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
+TEST_F(ManifestCacheTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
   const std::string odd =
       "apiVersion: v1\nkind: Pod\n"
       "metadata:\n  name: a\n  uid: u1\n"
@@ -134,7 +134,7 @@ TEST_F(ManifestShelfTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
 }
 
 // The commands of a kubelet's pods are the kubelet's to run, in the container, through the runtime.
-TEST_F(ManifestShelfTest, APreStopCommandOfAKubeletsPodIsNotKept) {
+TEST_F(ManifestCacheTest, APreStopCommandOfAKubeletsPodIsNotKept) {
   const std::string text =
       "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
       "spec: {containers: [{name: main, lifecycle: {preStop: {exec: {command: [sync]}}}}]}\n";
@@ -150,7 +150,7 @@ TEST_F(ManifestShelfTest, APreStopCommandOfAKubeletsPodIsNotKept) {
 }
 
 // Nothing to rank it by: its cgroup alone counts, and its description is awaited.
-TEST_F(ManifestShelfTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
+TEST_F(ManifestCacheTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
   write(kubelet() / "a.json",
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
         "spec: {priority: high, containers: [{name: main}]}\n");
@@ -159,13 +159,13 @@ TEST_F(ManifestShelfTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
   EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 1u);
 }
 
-TEST_F(ManifestShelfTest, APodThatEndedIsNotThere) {
+TEST_F(ManifestCacheTest, APodThatEndedIsNotThere) {
   write(kubelet() / "a.json", pod("a", "u1", "status: {phase: Failed}\n"));
   write(kubelet() / "b.json", pod("b", "u2", "status: {phase: Pending}\n"));
   EXPECT_EQ(names(read()), Names{"b"});
 }
 
-TEST_F(ManifestShelfTest, ADirectoryThatIsNotThereHoldsNothing) {
+TEST_F(ManifestCacheTest, ADirectoryThatIsNotThereHoldsNothing) {
   fs::remove(kubelet());
   write(ours() / "b.yaml", pod("b", "u2"));
   const auto seen = read();

@@ -53,7 +53,7 @@ spec:
   EXPECT_EQ(pod.logs_path, "/srv/log/{name}/{container}");
 }
 
-TEST(Volumes, MistakesAreToldWithTheirLines) {
+TEST(Volumes, MistakesAreReportedWithTheirLines) {
   const Manifests manifests = parse_manifests(R"(apiVersion: v1
 kind: Pod
 metadata:

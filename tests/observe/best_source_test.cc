@@ -12,7 +12,7 @@ namespace {
 using test::FakeCgroupfs;
 using test::full_cgroup;
 
-TEST(BestSource, FilesAloneWhenToldSo) {
+TEST(BestSource, FilesAloneWhenConfiguredSo) {
   FakeCgroupfs tree({.name = "", .files = {}, .children = {full_cgroup("a")}});
   auto best = BestSource::open(
       {.root = tree.root(), .groups = kAllGroups & ~static_cast<unsigned>(HR_PIDS), .bpf = false});

@@ -27,7 +27,7 @@ using Partition = std::set<std::string>;
 
 struct Captured {
   test::FakeSysfs sys;
-  std::map<std::string, Partition> told;  // by lscpu's name of the column
+  std::map<std::string, Partition> lscpu_says;  // by lscpu's name of the column
 };
 
 std::vector<std::string> split(const std::string& line, char by) {
@@ -63,7 +63,7 @@ void load(const fs::path& file, Captured& captured) {
       groups[columns[i]][row[i]].insert(std::stol(row[0]));
   }
   for (const auto& [column, of] : groups)
-    captured.told[column] = partition_of(of);
+    captured.lscpu_says[column] = partition_of(of);
 }
 
 Partition partition_at(const Topology& topology, Level level) {
@@ -112,8 +112,8 @@ TEST_P(CapturedTopology, IsWhatLscpuMakesOfIt) {
                                             {"Socket", Level::kSocket},
                                             {"Node", Level::kNuma},
                                             {"L3", Level::kUncore}};
-  ASSERT_FALSE(captured_.told.empty());
-  for (const auto& [column, partition] : captured_.told)
+  ASSERT_FALSE(captured_.lscpu_says.empty());
+  for (const auto& [column, partition] : captured_.lscpu_says)
     EXPECT_EQ(partition_at(*topology_, levels.at(column)), partition) << column;
   const Expected& expected = GetParam();
   EXPECT_EQ(topology_->cpus().size(), expected.cpus);
@@ -153,7 +153,7 @@ TEST_P(CapturedTopology, IsDealtOutToTheLastCpu) {
     }
     EXPECT_EQ(given | state.default_set, topology_->cpus());
     EXPECT_LT((topology_->cpus() - given - policy->reserved()).size(), std::max(step, 1) + step - 1)
-        << "what is left is less than anybody asks for";
+        << "what is left is less than any pod asks for";
   }
 }
 

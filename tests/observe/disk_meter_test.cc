@@ -79,7 +79,7 @@ TEST(DiskMeasure, TellsThePartsApart) {
   EXPECT_EQ(failed, 0u);
 }
 
-TEST(DiskMeasure, FindsTheVolumesOfAPodNobodyDescribed) {
+TEST(DiskMeasure, FindsTheVolumesOfAnUndescribedPod) {
   World world;
   world.fill("pods/u/empty-dir/cache/file", 100'000);
   auto pod = std::make_shared<Pod>();
@@ -109,7 +109,7 @@ TEST(DiskMeasure, HostPathsOnlyWhenAskedFor) {
   EXPECT_GE(usage.volumes[0].usage.used->count, 100'000);
 }
 
-TEST(DiskMeter, MeasuresWhoIsNewAtOnceAndAgainWhenHurried) {
+TEST(DiskMeter, MeasuresANewPodAtOnceAndAgainWhenHurried) {
   World world;
   world.fill("pods/u/empty-dir/data/file", 100'000);
   DiskMeter meter(world.options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions as containerd, CRI-O and docker leave them, and as nobody should.
+// Descriptions as containerd, CRI-O and docker leave them, and as none should.
 #include "observe/pod/oci_bundle.h"
 
 #include "config/temp_dir.h"

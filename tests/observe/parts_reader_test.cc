@@ -102,7 +102,7 @@ class PartsReaderTest : public testing::Test {
   std::unique_ptr<TestCgroup> pods_, pod_, app_, worker_, side_;
 };
 
-TEST_F(PartsReaderTest, NobodyAsksSoNothingIsRead) {
+TEST_F(PartsReaderTest, NothingIsReadUnasked) {
   make();
   EXPECT_TRUE(read(EvictionUnit::kPod).parts.empty());
 }
@@ -113,7 +113,7 @@ TEST_F(PartsReaderTest, ContainersAreTheCgroupsBelowThePod) {
   ASSERT_EQ(parts.parts.size(), 2u);
   EXPECT_EQ(parts.parts[0].cgroup, app_->id());
   EXPECT_EQ(parts.parts[1].cgroup, side_->id());
-  EXPECT_FALSE(parts.largest) << "nobody asks for it";
+  EXPECT_FALSE(parts.largest) << "it is not asked for";
 }
 
 TEST_F(PartsReaderTest, TheLargestProcessIsFoundHoweverDeep) {

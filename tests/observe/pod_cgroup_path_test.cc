@@ -36,7 +36,7 @@ void PrintTo(const Row& row, std::ostream* out) {
 
 class Place : public testing::TestWithParam<Row> {};
 
-TEST_P(Place, IsTold) {
+TEST_P(Place, IsParsed) {
   EXPECT_EQ(as_text(PodCgroupParser(GetParam().root).place(GetParam().path)), GetParam().place);
 }
 
@@ -125,7 +125,7 @@ const Row kOthers[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Others, Place, testing::ValuesIn(kOthers), RowName{});
 
-TEST(Uid, FormsAreToldApart) {
+TEST(Uid, FormsAreDistinguished) {
   EXPECT_TRUE(is_uuid(kUid));
   EXPECT_FALSE(is_uuid(kStatic));
   EXPECT_TRUE(is_static_uid(kStatic));

@@ -174,7 +174,7 @@ TEST_F(Registry, AManifestsRequestIsNotTheTreesToSay) {
   EXPECT_EQ(only().memory_request, 1_MiB);
 }
 
-TEST_F(Registry, AReloadKeepsWhoIsUnchanged) {
+TEST_F(Registry, AReloadKeepsUnchangedPods) {
   registry.set_declared_pods({manifest(kUid, 64_MiB), manifest("b", 1_MiB)});
   registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   registry.add_cgroup({8}, "/kubepods/burstable/podb");
@@ -185,7 +185,7 @@ TEST_F(Registry, AReloadKeepsWhoIsUnchanged) {
   EXPECT_EQ(after[0].pod, before[0].pod);
   EXPECT_NE(after[1].pod, before[1].pod);
   EXPECT_EQ(after[1].memory_request, 2_MiB);
-  EXPECT_EQ(after[2].pod, before[2].pod);  // nobody described it, then or now
+  EXPECT_EQ(after[2].pod, before[2].pod);  // it had no description, then or now
 }
 
 TEST_F(Registry, ACriticalPriorityIsSeen) {
@@ -196,7 +196,7 @@ TEST_F(Registry, ACriticalPriorityIsSeen) {
   EXPECT_TRUE(only().critical);
 }
 
-// Of whom it is true, nobody looks any more whether he is over a limit.
+// Once known, whether it is over a limit is not looked up again.
 TEST_F(Registry, StorageIsUnlimitedWhereNothingOfAPodLimitsIt) {
   registry.add_cgroup({7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_TRUE(only().storage_is_unlimited);
@@ -238,7 +238,7 @@ TEST_F(Registry, APodBornAgainIsAnotherCgroup) {
   EXPECT_EQ(only().cgroup, CgroupId{2});
 }
 
-TEST_F(Registry, NewsToldTwiceIsOnePod) {
+TEST_F(Registry, APodReportedTwiceIsOnePod) {
   registry.add_cgroup({1}, "/kubepods/burstable/pod" + kUid);
   EXPECT_TRUE(registry.add_cgroup({1}, "/kubepods/burstable/pod" + kUid));
   EXPECT_EQ(read().size(), 1u);
@@ -274,7 +274,7 @@ TEST_F(Registry, ReadAgainItLooksAtWhatIsNewAlone) {
   EXPECT_EQ(readings[1].memory_request, 128_MiB);
 }
 
-TEST_F(Registry, CountsWhoIsWho) {
+TEST_F(Registry, CountsPodsByClass) {
   registry.set_declared_pods({manifest("a", 1_MiB), manifest("b", 1_MiB)});
   registry.add_cgroup({1}, "/kubepods/burstable/poda");
   registry.add_cgroup({2}, "/kubepods/burstable/podc");
@@ -307,7 +307,7 @@ TEST_F(Registry, WithoutAKubeletNoDescriptionIsAwaited) {
   registry.add_cgroup(CgroupId{7}, "/kubepods/burstable/pod" + kUid);
   EXPECT_EQ(only().description, PodDescription::kComplete);
   registry.set_declared_pods({}, {}, true);
-  EXPECT_EQ(only().description, PodDescription::kAwaited) << "the configuration now tells of one";
+  EXPECT_EQ(only().description, PodDescription::kAwaited) << "the configuration now names one";
   registry.set_declared_pods({}, {}, false);
   EXPECT_EQ(only().description, PodDescription::kComplete);
 }

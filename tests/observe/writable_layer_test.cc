@@ -45,18 +45,18 @@ class Container {
   explicit Container(const std::string& place) {
     std::array<int, 2> ready{};
     EXPECT_EQ(::pipe2(ready.data(), O_CLOEXEC), 0);
-    Fd told(ready[0]);
-    Fd tell(ready[1]);
+    Fd read_end(ready[0]);
+    Fd write_end(ready[1]);
     pid_ = ::fork();
     if (pid_ == 0) {
       const int step = become_container(place);
       const std::array<int, 2> answer{step, errno};
-      (void)!::write(tell.get(), answer.data(), sizeof answer);
+      (void)!::write(write_end.get(), answer.data(), sizeof answer);
       for (;;)
         ::pause();
     }
     std::array<int, 2> answer{-1, 0};
-    EXPECT_EQ(::read(told.get(), answer.data(), sizeof answer), ssize_t{sizeof answer});
+    EXPECT_EQ(::read(read_end.get(), answer.data(), sizeof answer), ssize_t{sizeof answer});
     EXPECT_EQ(answer[0], 0) << "step " << answer[0] << ": " << std::strerror(answer[1]);
   }
   Container(const Container&) = delete;
@@ -107,7 +107,7 @@ TEST_F(WritableLayersTest, AreThoseOfTheProcessesThatRunNow) {
   EXPECT_EQ(layers.of({world.at("other")}), std::vector{world.at("a/upper")});
 }
 
-TEST_F(WritableLayersTest, OneRootSharedByTwoCgroupsIsToldOnce) {
+TEST_F(WritableLayersTest, OneRootSharedByTwoCgroupsIsReportedOnce) {
   World world;
   const Container container(world.at("a"));
   world.runs_in("cgroup", container.pid() + "\n");
@@ -133,7 +133,7 @@ TEST_F(WritableLayersTest, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
   EXPECT_EQ(ask(), std::vector{world.at("b/upper")});
 }
 
-TEST_F(WritableLayersTest, AreFoundWhereNobodyHasBeenForLong) {
+TEST_F(WritableLayersTest, AreFoundAfterALongRest) {
   World world;
   WritableLayers layers;
   const auto ask = [&] { return layers.of({world.at("cgroup")}); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the page as people do. Told by its environment: PAGE_BUILT, PAGE_MODULES, PAGE_BROWSER, PAGE_SHOTS (a folder
+// Looks at the page as people do. Its environment: PAGE_BUILT, PAGE_MODULES, PAGE_BROWSER, PAGE_SHOTS (a folder
 // for screenshots, or nothing). Writes [{name, status, reason}] to standard output.
 import assert from "node:assert/strict";
 import {statSync} from "node:fs";
@@ -165,7 +165,7 @@ const tests = {
     assert.deepEqual(page.complaints, []);
   },
 
-  async "where nobody deals CPUs out there is no map"() {
+  async "without a CPU manager there is no map"() {
     const page = await open(browser, server.url);
     await settled(page);
     await turns(page, 1);
@@ -227,7 +227,7 @@ const tests = {
     assert.equal(await layouts(), before);
   },
 
-  async "nothing is asked while nobody looks"() {
+  async "nothing is asked while the page is hidden"() {
     const page = await open(browser, server.url, {before: () => {
       globalThis.away = false;
       Object.defineProperty(Document.prototype, "hidden", {get: () => globalThis.away});
@@ -246,7 +246,7 @@ const tests = {
     await turns(page, 2);
   },
 
-  async "a silent headroomd is told, and waited for"() {
+  async "a silent headroomd is reported, and waited for"() {
     server.status = {};
     const page = await open(browser, server.url);
     await page.locator("#link.lost", {hasText: "has no readings yet"}).waitFor();

@@ -5,8 +5,8 @@ import {readFileSync} from "node:fs";
 import {createServer} from "node:http";
 import {join} from "node:path";
 
-// As headroomd tells it: all pods counted by class, and of each class the foremost.
-function told(status, most) {
+// As headroomd reports it: all pods counted by class, and of each class the foremost.
+function limited(status, most) {
   if (!Array.isArray(status.pods)) return status;
   const classes = new Map();
   for (const pod of status.pods) classes.set(pod.qos, [...classes.get(pod.qos) || [], pod]);
@@ -66,7 +66,7 @@ export class Server {
     };
     if (path === "/") return send(200, "text/html; charset=utf-8", this.page, {"Content-Security-Policy": this.policy});
     if (this.down) return send(this.down, "text/plain", "");
-    if (path === "/api/status") return send(200, "application/json", JSON.stringify(told(this.nextStatus(), Number(new URLSearchParams(query).get("pods") || Infinity))));
+    if (path === "/api/status") return send(200, "application/json", JSON.stringify(limited(this.nextStatus(), Number(new URLSearchParams(query).get("pods") || Infinity))));
     if (path === "/api/cpus") return send(200, "application/json", JSON.stringify(this.cpus));
     if (path !== "/api/evictions") return send(404, "text/plain", "");
     const tag = `"${this.tag}"`;

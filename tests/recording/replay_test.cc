@@ -36,7 +36,7 @@ PolicyOverride by(const Policy& policy) {
   return [policy](const Policy&, ImageStorage) { return policy; };
 }
 
-// A hog takes 100 MiB a second of a node until he is killed at 10 s; web stays as it is.
+// A hog takes 100 MiB a second of a node until it is killed at 10 s; web stays as it is.
 void fill_until_killed(Story& story) {
   const auto hog = story.pod("hog", 0_B);
   story.pod("web", 300_MiB, 500_MiB);
@@ -58,7 +58,7 @@ TEST(Replay, TheSamePolicyDecidesTheSame) {
   const Replayed result = replayed(story.recorded());
   EXPECT_TRUE(result.identical());
   EXPECT_EQ(result.turns, 31u);
-  ASSERT_EQ(result.answers.size(), 2u) << "the kill, the farewell";
+  ASSERT_EQ(result.answers.size(), 2u) << "the kill, the end of the eviction";
   EXPECT_EQ(result.answers[0].at, at_ms(10'000));
 }
 
@@ -85,7 +85,7 @@ TEST(Replay, ALowerThresholdSparesAndTheMemoryStaysTaken) {
   ASSERT_FALSE(result.answers.empty());
   EXPECT_EQ(result.answers[0].recorded.size(), 1u);
   for (const ReplayedTurn& answer : result.answers)
-    EXPECT_TRUE(answer.replayed.empty()) << "spared, he stays as he was: 100 MiB are left";
+    EXPECT_TRUE(answer.replayed.empty()) << "spared, it stays as it was: 100 MiB are left";
 }
 
 TEST(Replay, ObserveInsteadOfEnforcePretends) {

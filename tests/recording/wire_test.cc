@@ -56,7 +56,7 @@ TEST(Wire, QuantitiesSurviveExactly) {
   }
 }
 
-TEST(Wire, ASharedPodIsToldOnceAndStaysOne) {
+TEST(Wire, ASharedPodIsWrittenOnceAndStaysOne) {
   auto pod = std::make_shared<Pod>();
   pod->name = "web";
   pod->containers.emplace_back().requests["memory"] = *Quantity::parse("1Gi");
@@ -69,11 +69,11 @@ TEST(Wire, ASharedPodIsToldOnceAndStaysOne) {
   Writer(bytes, written, {})(shared);
   EXPECT_EQ(bytes.size(), once + 1);
   Reader reader(bytes, read, {});
-  std::shared_ptr<const Pod> first, nobody = shared, again;
-  reader(first, nobody, again);
+  std::shared_ptr<const Pod> first, null_pod = shared, again;
+  reader(first, null_pod, again);
   ASSERT_TRUE(reader.good() && reader.at_end());
   EXPECT_EQ(first, again);
-  EXPECT_EQ(nobody, nullptr);
+  EXPECT_EQ(null_pod, nullptr);
   EXPECT_EQ(first->name, "web");
   EXPECT_EQ(first->containers[0].requests.at("memory"), *Quantity::parse("1Gi"));
   EXPECT_EQ(first->placement, pod->placement);

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace literals;
 
-// Four cgroups swept again and again, of which a pass writes those it is told to.
+// Four cgroups swept again and again, of which a pass writes those that are asked for.
 class FakeSweeper {
  public:
   FakeSweeper() {

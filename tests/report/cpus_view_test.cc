@@ -26,14 +26,14 @@ CpusView two_nodes() {
   return view;
 }
 
-// The values of a family, in the order of its samples; none: it is not told.
+// The values of a family, in the order of its samples; none: it is not exported.
 std::vector<double> values(std::string_view family) {
   Families families;
   add_cpu_families(two_nodes(), families);
   std::vector<double> values;
-  for (const auto& told : families)
-    if (told.name == family)
-      for (const auto& metric : told.metric)
+  for (const auto& each : families)
+    if (each.name == family)
+      for (const auto& metric : each.metric)
         values.push_back(metric.gauge.value);
   return values;
 }
@@ -50,20 +50,20 @@ TEST(CpusView, CountsTheNumaNodesOfAContainer) {
 }
 
 TEST(CpusView, ComparesThePoolWithTheRequestsOfItsPods) {
-  EXPECT_TRUE(values("headroom_shared_pool_cpus").empty()) << "nobody is pinned: there is none";
+  EXPECT_TRUE(values("headroom_shared_pool_cpus").empty()) << "nothing is pinned: there is none";
   CpusView view = two_nodes();
   view.pool = SharedPool{{1900}, {2500}};
   view.pool_unknown = 3;
   Families families;
   add_cpu_families(view, families);
-  std::map<std::string, double> told;
+  std::map<std::string, double> exported;
   for (const auto& family : families)
     if (family.name.starts_with("headroom_shared_pool"))
-      told[family.name] = family.metric.front().gauge.value;
-  EXPECT_EQ(told, (std::map<std::string, double>{{"headroom_shared_pool_cpus", 1.9},
-                                                 {"headroom_shared_pool_requested_cpus", 2.5},
-                                                 {"headroom_shared_pool_unknown_pods", 3},
-                                                 {"headroom_shared_pool_refusals_total", 0}}));
+      exported[family.name] = family.metric.front().gauge.value;
+  EXPECT_EQ(exported, (std::map<std::string, double>{{"headroom_shared_pool_cpus", 1.9},
+                                                     {"headroom_shared_pool_requested_cpus", 2.5},
+                                                     {"headroom_shared_pool_unknown_pods", 3},
+                                                     {"headroom_shared_pool_refusals_total", 0}}));
 }
 
 }  // namespace

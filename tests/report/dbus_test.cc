@@ -142,7 +142,7 @@ TEST_F(Dbus, ChangedPropertiesAreSignalled) {
     while (sd_bus_process(client, nullptr) > 0) {
     }
   };
-  // What it starts with is told as well; then only what changes.
+  // Its first state is announced as well; then only what changes.
   std::this_thread::sleep_for(1500ms);
   on_signal();
   names.clear();
@@ -180,7 +180,7 @@ TEST(BusProperties, NameTheChangedProperties) {
   EXPECT_STREQ(names[3], "Source");
 }
 
-// What polkit would say of everybody, and what it was asked.
+// What polkit would say of every caller, and what it was asked.
 class FakePolkit {
  public:
   explicit FakePolkit(bool yes) : yes_(yes) {
@@ -285,12 +285,12 @@ TEST_F(Dbus, AnAsyncReplyBlocksNoOtherCall) {
   EXPECT_EQ(ctl::check_admission("meanwhile").value(), "yes");
   moved.set_value("done");
   EXPECT_EQ(asked.get().value(), "done");
-  refused.set_value(failure("nobody has any"));
+  refused.set_value(failure("there is none"));
   const auto no = ctl::repack_cpus(true);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().kind, ctl::CallError::Kind::kRefused);
-  EXPECT_EQ(no.error().what, "nobody has any");
-  // Who is still asked when the service ends is left without an answer, and nothing with him.
+  EXPECT_EQ(no.error().what, "there is none");
+  // A caller that still waits when the service ends gets no answer, and no other harm.
   auto last = std::async(std::launch::async, [] { return ctl::repack_cpus(true); });
   EXPECT_TRUE(eventually([&] { return next.empty(); }));
   thread->reset();

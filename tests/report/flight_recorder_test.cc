@@ -81,7 +81,7 @@ TEST_F(FlightRecorderTest, RecordsWhichThresholdsWereBelowAndMet) {
 TEST_F(FlightRecorderTest, TheEightLargestPodsAreRecordedLargestFirst) {
   for (int i = 0; i < 12; ++i)
     story.pod("pod" + std::to_string(i), Bytes{(i * 7 % 12) << 20});
-  story.record(3).valid = 0;  // 9 MiB, but nobody knows
+  story.record(3).valid = 0;  // 9 MiB, but the value is unknown
   record(0, 2_GiB);
   record(500, 2_GiB, false);
   const auto flight_recording = capture(500);
@@ -134,9 +134,9 @@ TEST_F(FlightRecorderTest, ReadsAsJsonWithTimesBeforeItsEnd) {
   EXPECT_EQ(json["thresholds"][1]["kind"], "soft");
   EXPECT_EQ(json["pods"][1]["pods"][0]["working_set"], 1 << 30);
   EXPECT_EQ(json["pods"][1]["pods"][0]["stalled_ns"], nullptr);
-  const std::string told = ctl::render_flight_recording(json, "memory.available", {});
-  EXPECT_NE(told.find("900Mi █▁ 100Mi"), told.npos) << told;
-  EXPECT_NE(told.find("default/hog"), told.npos) << told;
+  const std::string rendered = ctl::render_flight_recording(json, "memory.available", {});
+  EXPECT_NE(rendered.find("900Mi █▁ 100Mi"), rendered.npos) << rendered;
+  EXPECT_NE(rendered.find("default/hog"), rendered.npos) << rendered;
   EXPECT_EQ(ctl::render_flight_recording(json, "pid.available", {}), "");
 }
 

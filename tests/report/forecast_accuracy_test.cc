@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forecasts, scored when what they foretold has happened.
+// Forecasts, scored when what they predicted has happened.
 #include "report/forecast_accuracy.h"
 
 #include "support/story.h"

@@ -37,7 +37,7 @@ TEST(KernelOom, NamesTheNodeWhenNoLimitWasHit) {
 TEST(KernelOom, NamesThePodHeadroomWouldHaveEvicted) {
   KernelOomKill kill = sample();
   kill.would_evict = test::sample_pod("other", QosClass::kBestEffort);
-  EXPECT_EQ(kernel_oom_line(kill).find("other"), std::string::npos) << "at a limit nobody chooses";
+  EXPECT_EQ(kernel_oom_line(kill).find("other"), std::string::npos) << "no choice at a limit";
   kill.limit_of.reset();
   EXPECT_FALSE(kill.same_choice());
   EXPECT_TRUE(kernel_oom_line(kill).ends_with(

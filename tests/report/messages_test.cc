@@ -64,13 +64,13 @@ TEST(Messages, PodMessageIsTheKubelets) {
        "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 1Gi. "
        "Container app was using 5Gi, request is 1Gi, has larger consumption of "
        "ephemeral-storage. "},
-      {"inodes list nobody",
+      {"inodes list no user",
        Signal::kNodeFsInodesFree,
        quantity("1k"),
        quantity("10"),
        {{"app", quantity("5k"), quantity("0")}},
        "The node was low on resource: inodes. Threshold quantity: 1k, available: 10. "},
-      {"pids list nobody",
+      {"pids list no user",
        Signal::kPidAvailable,
        {},
        {},

@@ -32,7 +32,7 @@ Policy policy_with(Duration grace) {
   return policy;
 }
 
-// A story told to a reporter, turn by turn, as the engine tells it.
+// A story given to a reporter, turn by turn, as the engine does.
 class ReporterFixture {
  public:
   explicit ReporterFixture(Policy policy = policy_with(0s))
@@ -127,7 +127,7 @@ TEST(Reporter, APodThatLosesAPartIsNotEvicted) {
   EXPECT_EQ(fixture.counters().evicted(Signal::kMemoryAvailable), 0u);
   EXPECT_EQ(fixture.counters().part_kills[static_cast<std::size_t>(EvictionUnit::kContainer)][0],
             1u);
-  EXPECT_TRUE(fixture.evicted_messages.empty()) << "nobody is told that the pod must go";
+  EXPECT_TRUE(fixture.evicted_messages.empty()) << "no message says that the pod must go";
   fixture.story.parts(0).parts[0].populated = false;
   fixture.turn(100, 1_GiB);
   const auto records = fixture.audited();

@@ -34,7 +34,7 @@ std::string_view SampleNames::path_of(CgroupId id) const {
   return it == paths.end() ? std::string_view() : it->second;
 }
 
-// Nothing is known of it but that somebody lives there.
+// Nothing is known of it but that it has a process.
 static hr_record silent_record(std::uint64_t id, std::uint64_t parent) {
   hr_record record = unknown_record(id, parent);
   record.populated = 1;

@@ -39,7 +39,7 @@ hr_waits sample_waits(std::uint64_t ns, hr_u32 brief, hr_u32 longer);
 CgroupTable sample_cgroups();
 NodeView sample_node();
 report::NodeStatusRef sample_status();
-// kubepods as it should be; the kube reserve changed by somebody; besteffort not there.
+// kubepods as it should be; the kube reserve changed by another writer; besteffort not there.
 report::SlicesRef sample_slices();
 Eviction sample_eviction();
 

@@ -50,7 +50,7 @@ TEST(StatusJson, APodsStallsAreThoseOfItsCgroupsByCause) {
   EXPECT_EQ(hog["throttle_waits"], nullptr);
   EXPECT_EQ(status["pods"][1]["throttle_waits"]["count"], 8);
   EXPECT_EQ(status["pods"][2]["stalls"], Json::object());
-  EXPECT_EQ(status["waits"]["throttled"], nullptr) << "nobody watches";
+  EXPECT_EQ(status["waits"]["throttled"], nullptr) << "the watch is off";
   EXPECT_EQ(status["programs"]["throttle"]["loaded"], false);
   EXPECT_EQ(status["counters"]["kernel_oom_kills"]["limit"], 2);
 }

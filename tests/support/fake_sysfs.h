@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeSysfs: as much of /sys as tells of CPUs, written from a short description.
+// FakeSysfs: the part of /sys that describes CPUs, written from a short description.
 #pragma once
 
 #include "config/temp_dir.h"

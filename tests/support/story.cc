@@ -113,7 +113,7 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
   return snapshot;
 }
 
-// What a test has set by hand, the tape is told as a baseline.
+// What a test has set by hand goes to the recording as a baseline.
 void Story::sync_tape(Instant at) {
   if (state_at_last_turn_ == bytes_of(policy, history)) return;
   if (recorded_.empty()) recording::TapeWriter::header(recorded_, {});

@@ -85,7 +85,7 @@ class Story {
   std::vector<hr_record> records_;
   std::vector<PodReading> readings_;
   std::vector<std::shared_ptr<DiskUsage>> disks_;  // null: not measured
-  std::vector<std::shared_ptr<PodParts>> parts_;   // null: nobody asks
+  std::vector<std::shared_ptr<PodParts>> parts_;   // null: not asked for
   std::vector<Decision> started_;
   void sync_tape(Instant at);
 

@@ -2,7 +2,7 @@
 """Twenty pinned pods at once come and go, some together, while headroomd is killed and its state file lost, at any moment.
 
 Two watchers share no code with headroomd. One runs in the guest all the time, as fast as it can: no two pods that are
-confined to as many CPUs as they ask for have one in common, and nobody may run nowhere. The other looks after every step,
+confined to as many CPUs as they ask for have one in common, and each must have a CPU. The other looks after every step,
 once all has settled: what each process may run on is what the state file says, and who ran on CPUs of its own before and
 still runs has them still.
 """
@@ -25,7 +25,7 @@ SHAPE = {"memory": MEMORY, "cpus": CPUS, "topology": TOPOLOGY, "numa": NUMA}
 
 # CPU 0 is reserved: who runs on it shares, however many CPUs it has. Three programs a look; mawk would wait for a full
 # buffer of input. A pid is one of a pod's by the look's own list. A look takes its time, and a CPU may change hands in it:
-# whom it finds together is looked at again, the one before and after the other.
+# what it finds together is looked at again, the one before and after the other.
 WATCHER = r"""
 while :; do
     grep -sHo '"uid": "[^"]*"\|"cpu": "[0-9]*"' /etc/headroom/manifests/*.yaml

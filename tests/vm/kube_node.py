@@ -88,7 +88,7 @@ class KubeNode(Node):
         self.give_token(token)
         self.serve(authority)
         self.vm.put(token.encode(), f"{KUBELET}/token")
-        self.tell()
+        self.write_pods()
         self.vm.put((FIXTURES / "configz.json").read_bytes(), f"{KUBELET}/configz.json")
         self.run_kubelet()
 
@@ -103,7 +103,7 @@ class KubeNode(Node):
         self.vm.put(authority.certificate, f"{ETC}/kubelet-ca.crt")
 
     def give_token(self, token: str) -> None:
-        """As root has it: nobody else may read it."""
+        """Readable by root alone."""
         self.vm.put(token.encode() + b"\n", f"{ETC}/token", mode="0600")
 
     def serve(self, authority: Authority) -> None:
@@ -112,7 +112,7 @@ class KubeNode(Node):
     def start_kube(self) -> None:
         self.vm.run("systemctl start headroom-kube.service || { journalctl -u headroom-kube -n 30 -o cat; exit 1; }", check=True)
 
-    def tell(self, entries=None) -> None:
+    def write_pods(self, entries=None) -> None:
         """What /pods answers from now on; whole at every instant."""
         self.entries = self.entries if entries is None else entries
         pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": self.entries}
@@ -124,7 +124,7 @@ class KubeNode(Node):
 
     def run_script(self, pod: Pod, script: str, *properties: str) -> Pod:
         """The kubelet knows it first; then its container comes to life."""
-        self.tell([*self.entries, pod.entry()])
+        self.write_pods([*self.entries, pod.entry()])
         words = " ".join(f"--property={each}" for each in properties)
         self.vm.spawn(f"exec systemd-run --quiet --scope --collect --unit={pod.unit} --slice={pod.slice} {words} "
                       f"/bin/sh -c '{script}'", unit=f"runner-{pod.name}.service")
@@ -136,7 +136,7 @@ class KubeNode(Node):
         """Its containers have ended, and the kubelet forgets it."""
         self.vm.run(f"systemctl stop {pod.unit} {pod.slice}; true", timeout=60)
         self.pods.remove(pod)
-        self.tell([each for each in self.entries if each["metadata"]["uid"] != pod.uid])
+        self.write_pods([each for each in self.entries if each["metadata"]["uid"] != pod.uid])
 
     def known(self) -> dict[str, dict]:
         """namespace/name → what headroomctl knows of it."""

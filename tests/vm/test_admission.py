@@ -19,7 +19,7 @@ def configuration(hard="100Mi", soft=None, **keys):
 
 
 def put_pod(vm, name, **resources):
-    """A manifest nobody runs; returns its path."""
+    """A manifest that is not run; returns its path."""
     path = f"/tmp/{name}.yaml"
     spec = {"containers": [{"name": "main", "resources": {"requests": resources}}]}
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
@@ -96,7 +96,7 @@ class DaemonSetPod(Pod):
         return json.dumps(pod)
 
 
-def test_tolerations_nobody_wrote_are_there_all_the_same(vm):
+def test_default_tolerations_are_added(vm):
     with Node(vm) as node:
         node.start(configuration(soft="700Mi", evictionPressureTransitionPeriod="5s"))
         agent = node.run_pod(DaemonSetPod("agent"), "--hold 8M")
@@ -126,11 +126,11 @@ def test_only_root_edits_taints_and_everybody_may_ask(vm):
         idle = put_pod(vm, "idle")
         node.start(configuration())
         vm.wait_until(f"[ -s {NODE_FILE} ]")
-        nobody = "setpriv --reuid nobody --regid nogroup --clear-groups"
-        refused = vm.run(f"{nobody} headroomctl taint a:NoExecute")
+        unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        refused = vm.run(f"{unprivileged} headroomctl taint a:NoExecute")
         assert refused.code == 1 and "only root" in refused.out, refused.out
         assert taints(node) == []
-        vm.run(f"{nobody} headroomctl taint && {nobody} headroomctl admit -f {idle} && {nobody} cat {NODE_FILE}",
+        vm.run(f"{unprivileged} headroomctl taint && {unprivileged} headroomctl admit -f {idle} && {unprivileged} cat {NODE_FILE}",
                check=True)
         node.stop()
         gone = vm.run(f"headroomctl admit -f {idle}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kill, and the API server is told: at once, through an outage, and without headroomd noticing any of it."""
+"""A kill, and the API server knows of it: at once, through an outage, and without headroomd noticing any of it."""
 
 import json
 import re
@@ -32,14 +32,14 @@ class ApiNode(KubeNode):
             make_certificate(Path(place))
             for name in ("apiserver.pem", "apiserver.crt"):
                 self.vm.put(Path(place, name), f"{API}/{name}")
-        told = {"pods": [{"namespace": pod.namespace, "name": pod.name, "uid": pod.uid} for pod in pods], "nodes": [self.name]}
-        self.vm.put(json.dumps(told).encode(), f"{API}/cluster.json")
+        cluster = {"pods": [{"namespace": pod.namespace, "name": pod.name, "uid": pod.uid} for pod in pods], "nodes": [self.name]}
+        self.vm.put(json.dumps(cluster).encode(), f"{API}/cluster.json")
         self.vm.spawn(f"exec /opt/headroom/bin/python3 /opt/headroom/bin/apiserver_double.py --port {PORT} --folder {API}",
                       unit="api-double.service")
         self.vm.wait_until(f"test -e {API}/state.json && test -e {API}/token")
 
-    def configuration(self, after="delete", **told) -> str:
-        config = json.loads(super().configuration(**told))
+    def configuration(self, after="delete", **settings) -> str:
+        config = json.loads(super().configuration(**settings))
         config["headroom"]["kubernetes"]["api"] = {
             "url": f"https://127.0.0.1:{PORT}", "caFile": f"{API}/apiserver.crt", "tokenFile": f"{API}/token",
             "timeout": "2s", "afterEviction": after, "conditions": True, "taints": True}
@@ -48,11 +48,11 @@ class ApiNode(KubeNode):
     def api(self) -> dict:
         return json.loads(self.vm.run(f"cat {API}/state.json", check=True).out)
 
-    def whom(self, what: str) -> list[str]:
-        """The uids of those to whom that happened in the API."""
-        return [whom for _, done, whom in self.api()["effects"] if done == what]
+    def pods_with(self, what: str) -> list[str]:
+        """The uids of the pods to which that happened in the API."""
+        return [uid for _, done, uid in self.api()["effects"] if done == what]
 
-    def told(self) -> dict:
+    def report_status(self) -> dict:
         return (self.status().get("kubernetes") or {}).get("api") or {}
 
     def leave(self) -> None:
@@ -61,7 +61,7 @@ class ApiNode(KubeNode):
 
 
 def grow(node, pod, rate: str) -> KubePod:
-    """It fills memory once headroomd knows who it is: one that is killed before has no name to be told by."""
+    """It fills memory once headroomd knows who it is: one that is killed before has no name to be reported by."""
     go = f"/run/go-{pod.name}"
     node.run_script(pod, f"until test -e {go}; do sleep 0.2; done; exec /opt/headroom/bin/workload --hold 1M --rate {rate} --until 4G")
     node.wait_for(node.known, lambda pods: f"shop/{pod.name}" in pods, timeout=90)
@@ -73,7 +73,7 @@ def seconds_of(time_of_record: str) -> float:
     return datetime.fromisoformat(time_of_record.replace("Z", "+00:00")).timestamp()
 
 
-def test_a_killed_pod_is_told_to_the_api_server(vm):
+def test_a_killed_pod_is_reported_to_the_api_server(vm):
     with ApiNode(vm) as node:
         web, hog = KubePod("web", "burstable", {"memory": "200Mi"}), KubePod("hog")
         node.start_kubelet(Authority("first"))
@@ -84,9 +84,9 @@ def test_a_killed_pod_is_told_to_the_api_server(vm):
         grow(node, hog, "250M")
         record, = node.wait_for_evictions(1, timeout=120)
         assert record["pod"]["name"] == "hog", record
-        node.wait_for(lambda: node.whom("event"), lambda uids: uids == [hog.uid])
+        node.wait_for(lambda: node.pods_with("event"), lambda uids: uids == [hog.uid])
         state = node.api()
-        effects = [(what, whom) for _, what, whom in state["effects"] if whom == hog.uid]
+        effects = [(what, uid) for _, what, uid in state["effects"] if uid == hog.uid]
         assert effects == [("status", hog.uid), ("gone", hog.uid), ("event", hog.uid)], state["effects"]
         assert not state["complaints"], state["complaints"]
         event, = state["events"]
@@ -103,12 +103,12 @@ def test_a_killed_pod_is_told_to_the_api_server(vm):
                       [taint["key"] for taint in taints] == ["headroom.io/memory-pressure"])
 
         # And who asks headroomd.
-        node.wait_for(node.told, lambda told: told.get("finished") == 1 and told["waiting"] == 0)
+        node.wait_for(node.report_status, lambda status: status.get("finished") == 1 and status["waiting"] == 0)
         status = vm.run("headroomctl status", check=True).out
         assert f"API:      https://127.0.0.1:{PORT}  1 evictions reported" in status, status
         page = node.metrics()
         assert "headroom_kube_evictions_reported_total 1" in page and "headroom_kube_api_up 1" in page, page[-3000:]
-        at = {what: state["began_at"] + when for when, what, whom in state["effects"] if whom == hog.uid}
+        at = {what: state["began_at"] + when for when, what, uid in state["effects"] if uid == hog.uid}
         decided = seconds_of(record["time"])
         print(f"    decided → dead {record['latency']['signal_to_gone_ms']:.0f} ms; decided → deleted in the API "
               f"{(at['gone'] - decided) * 1000:.0f} ms, Event {(at['event'] - decided) * 1000:.0f} ms")
@@ -146,7 +146,7 @@ def test_an_outage_of_twenty_seconds_loses_nothing_and_the_loop_does_not_notice(
         node.wait_for(node.known, lambda pods: "shop/web" in pods)
         calm = pace(node)
         evict_another(node, 0, 0)
-        node.wait_for(lambda: node.whom("event"), lambda uids: uids == [hogs[0].uid])
+        node.wait_for(lambda: node.pods_with("event"), lambda uids: uids == [hogs[0].uid])
         reachable = pace(node)
 
         vm.run(f"touch {API}/down", check=True)
@@ -156,28 +156,28 @@ def test_an_outage_of_twenty_seconds_loses_nothing_and_the_loop_does_not_notice(
             evict_another(node, number, number)
             if number == 2:
                 vm.run("systemctl kill -s KILL headroom-kube", check=True)
-        node.wait_for(node.told, lambda told: told.get("waiting") == 3 and "trouble" in told)
+        node.wait_for(node.report_status, lambda status: status.get("waiting") == 3 and "trouble" in status)
         status = vm.run("headroomctl status", check=True).out
         assert "3 waiting since" in status, status
         time.sleep(max(0.0, 20 - (time.monotonic() - went)))
         ended = pace(node)
-        assert node.whom("gone") == [hogs[0].uid]
+        assert node.pods_with("gone") == [hogs[0].uid]
 
         vm.run(f"rm {API}/down", check=True)
         back, uids = time.monotonic(), [hog.uid for hog in hogs]
-        node.wait_for(lambda: node.whom("event"), lambda told: sorted(told) == sorted(uids), timeout=60)
+        node.wait_for(lambda: node.pods_with("event"), lambda found: sorted(found) == sorted(uids), timeout=60)
         took = time.monotonic() - back
         state = node.api()
         assert not state["complaints"], state["complaints"]
         for what in ("status", "gone", "event"):
-            assert sorted(node.whom(what)) == sorted(uids), f"{what}: each once"
-        node.wait_for(node.told, lambda told: told["waiting"] == 0 and "trouble" not in told)
+            assert sorted(node.pods_with(what)) == sorted(uids), f"{what}: each once"
+        node.wait_for(node.report_status, lambda status: status["waiting"] == 0 and "trouble" not in status)
 
         crossings = [record["latency"]["crossing_to_decision_ms"] for record in node.evictions()]
         without, within = between(calm, reachable), between(began, ended)
         assert ended["hangs"] == calm["hangs"], (calm, ended)
         assert within[1] < 3 * without[1] + 5, f"a pass took {without[1]:.2f} ms before, {within[1]:.2f} ms in the outage"
         assert all(ms < 250 for ms in crossings), crossings
-        print(f"    down {back - went:.0f} s, three evictions in it and one kill -9: told {took:.1f} s after; "
+        print(f"    down {back - went:.0f} s, three evictions in it and one kill -9: reported {took:.1f} s after; "
               f"passes/s and ms each: {without[0]:.1f} of {without[1]:.2f} before, {within[0]:.1f} of {within[1]:.2f} in the outage; "
               f"crossing → decision: {crossings[0]:.1f} ms before, {', '.join(f'{ms:.1f}' for ms in crossings[1:])} in it")

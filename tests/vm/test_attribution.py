@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waited, and why: each kind of wait under its own cause, on stock kernels; and who was born, who is gone, and whom
+"""Which pod waited, and why: each kind of wait under its own cause, on stock kernels; births, ends, and what
 the kernel killed."""
 
 import json
@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 
 def started(node, mode="enforce", hard="40Mi", **headroom):
-    """With a threshold on memory.pressure as well, quicker than anybody would set it."""
+    """With a threshold on memory.pressure as well, quicker than any operator would set it."""
     pressure = {"memory": {"threshold": "20%", "grace": "3s"}}
     node.start(kubelet_configuration(hard=hard, mode=mode, pressure=pressure, **headroom))
     programs = node.status()["programs"]
@@ -34,14 +34,14 @@ def stall_seconds(stalls):
     return {cause: waits["ns"] / SECOND for cause, waits in stalls.items()}
 
 
-def told(label, stalls):
+def print_stalls(label, stalls):
     print(f"    {label}: " + ", ".join(
         f"{cause} {waits['ns'] / SECOND:.2f} s in {waits['count']} (99% below {waits['p99_ns'] / 1e6:.1f} ms)"
         for cause, waits in stalls.items()))
 
 
 def assert_quiet(node):
-    """Nobody is evicted, nothing would have been, no condition holds."""
+    """Nothing is evicted, nothing would have been, no condition holds."""
     status = node.status()
     assert not any(status["conditions"].values()), status["conditions"]
     assert status["counters"]["evicted"] == 0 and status["counters"]["would_evict"] == 0, status["counters"]
@@ -55,7 +55,7 @@ def test_a_pod_at_its_own_limit_waits_at_its_own_limit(vm):
         pod = node.run_script(Pod("looper"), READ_IT, "MemoryMax=32M")
         vm.run("sleep 10")
         stalls = pod_status(node, "looper")["stalls"]
-        told("at memory.max", stalls)
+        print_stalls("at memory.max", stalls)
         seconds = stall_seconds(stalls)
         assert seconds["limit"] > 0.2, seconds
         assert sum(seconds.values()) - seconds["limit"] < seconds["limit"] / 10, seconds
@@ -71,20 +71,20 @@ def test_a_limit_above_it_is_a_limit_all_the_same(vm):
         vm.run(f"systemctl set-property --runtime {pod.slice} MemoryMax=32M", check=True)
         vm.run("sleep 12")
         stalls = pod_status(node, "below")["stalls"]
-        told("at the pod's memory.max", stalls)
+        print_stalls("at the pod's memory.max", stalls)
         seconds = stall_seconds(stalls)
         assert seconds["limit"] > 0.2, seconds
         assert seconds.get("global", 0) + seconds.get("refault", 0) < seconds["limit"] / 10, seconds
         assert_quiet(node)
 
 
-def test_memory_high_is_told_apart_from_memory_max(vm):
+def test_memory_high_is_distinguished_from_memory_max(vm):
     with Node(vm) as node:
         started(node)
         node.run_pod(Pod("high"), "--hold 60M --churn", "MemoryHigh=40M")
         vm.run("sleep 10")
         stalls = pod_status(node, "high")["stalls"]
-        told("above memory.high", stalls)
+        print_stalls("above memory.high", stalls)
         seconds = stall_seconds(stalls)
         assert seconds["high"] > 1, seconds
         assert sum(seconds.values()) - seconds["high"] < seconds["high"] / 4, seconds
@@ -110,7 +110,7 @@ def test_a_throttled_pod_waits_for_its_quota_and_for_no_memory(vm):
 
 
 def test_a_reader_of_twice_the_memory_is_no_pressure(vm):
-    """Page cache is there to be used up: it costs its reader some reclaim, and nobody else anything."""
+    """Page cache is there to be used up: it costs its reader some reclaim, and no other pod anything."""
     with Node(vm) as node:
         started(node)
         bank = node.run_pod(Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "1"}, {"memory": "64Mi", "cpu": "1"}),
@@ -118,8 +118,8 @@ def test_a_reader_of_twice_the_memory_is_no_pressure(vm):
         reader = node.run_script(Pod("reader"), READ_IT)
         vm.run("sleep 25")
         status = node.status()
-        told("the reader", pod_status(node, "reader")["stalls"])
-        told("the node", status["waits"]["stalls"])
+        print_stalls("the reader", pod_status(node, "reader")["stalls"])
+        print_stalls("the node", status["waits"]["stalls"])
         bystander = stall_seconds(pod_status(node, "bank")["stalls"])
         assert sum(bystander.values()) < 0.5, bystander
         assert node.alive(reader) and node.alive(bank)
@@ -132,7 +132,7 @@ def test_what_the_node_has_not_is_the_nodes_fault(vm):
         node.run_pod(Pod("hog"), f"--hold {node.holding_to_leave(0) + 250}M --churn")
         vm.run("sleep 20", timeout=120)
         stalls = pod_status(node, "hog")["stalls"]
-        told("the hog", stalls)
+        print_stalls("the hog", stalls)
         seconds = stall_seconds(stalls)
         assert seconds["global"] > 0.5, seconds
         assert seconds.get("limit", 0) + seconds.get("high", 0) < seconds["global"] / 10, seconds
@@ -153,7 +153,7 @@ def test_a_cgroup_is_shown_when_born_and_forgotten_when_gone(vm):
         print(f"    {wakeups}")
 
 
-def test_an_oom_kill_of_the_kernel_is_told_with_pod_and_cgroup(vm):
+def test_an_oom_kill_of_the_kernel_is_reported_with_pod_and_cgroup(vm):
     with Node(vm) as node:
         started(node)
         pod = node.run_pod(Pod("greedy"), "--hold 1M --after 1 --until 300M", "MemoryMax=32M", "MemorySwapMax=0")
@@ -169,7 +169,7 @@ def test_an_oom_kill_of_the_kernel_is_told_with_pod_and_cgroup(vm):
 
 
 def test_a_kill_of_the_kernel_for_the_node_is_held_against_our_ranking(vm):
-    """Who is over his request by most goes first with us; with the kernel, who was told to."""
+    """The pod over its request by most goes first with us; with the kernel, the one with the highest score."""
     with Node(vm) as node:
         started(node, mode="observe")
         node.run_pod(Pod("meek", "burstable", {"memory": "64Mi"}), "--hold 8M", "OOMScoreAdjust=1000")

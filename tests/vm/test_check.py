@@ -11,8 +11,8 @@ PATIENT = True
 
 def check(vm, prefix=""):
     result = vm.run(f"{prefix} headroomctl check --json", timeout=60)
-    told = json.loads(result.out)
-    return result.code, {each["check"]: each for each in told["checks"]}
+    document = json.loads(result.out)
+    return result.code, {each["check"]: each for each in document["checks"]}
 
 
 def states(checks):
@@ -41,7 +41,7 @@ def test_with_the_daemon_its_process_is_looked_at(vm):
         assert (found["memory lock"], found["OOM score"]) == ("ok", "ok"), checks
 
 
-def test_another_user_is_told_what_was_not_looked_at(vm):
+def test_another_user_sees_what_was_not_checked(vm):
     code, checks = check(vm, "setpriv --reuid=65534 --regid=65534 --clear-groups")
     assert code == 0, checks
     found = states(checks)

@@ -30,7 +30,7 @@ def dying(vm):
     return int(vm.run("awk '/^nr_dying_descendants/ {print $2}' /sys/fs/cgroup/cgroup.stat", check=True).out)
 
 
-def test_ten_thousand_die_and_none_is_told_of(vm):
+def test_ten_thousand_die_and_none_is_reported(vm):
     """Many more than twenty a second; and on kernels where a dead cgroup is kept by its pages, ten thousand of those."""
     with Node(vm) as node:
         try:

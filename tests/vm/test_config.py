@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What headroomd was told and what is in force: drop-ins, reload, and headroomctl config and pods."""
+"""What headroomd's files say and what is in force: drop-ins, reload, and headroomctl config and pods."""
 
 import json
 
@@ -12,8 +12,8 @@ DROP_IN = "headroom:\n  mode: observe\n  checkFloor: 4ms\n"
 
 
 def settings(vm):
-    told = json.loads(vm.run("headroomctl config --json", check=True).out)["settings"]
-    return {each["path"] + ("/" + each["entry"] if "entry" in each else ""): each for each in told}
+    settings = json.loads(vm.run("headroomctl config --json", check=True).out)["settings"]
+    return {each["path"] + ("/" + each["entry"] if "entry" in each else ""): each for each in settings}
 
 
 def test_drop_ins_win_and_what_waits_for_a_restart_says_so(vm):
@@ -73,14 +73,14 @@ def test_pods_are_listed_in_the_order_asked_for(vm):
 def test_another_user_may_read_and_not_change(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration("1Mi", mode="observe"))
-        nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         for command in ("status", "config", "pods"):
-            vm.run(f"{nobody} headroomctl {command}", check=True)
-        refused = vm.run(f"{nobody} headroomctl taint a=b:NoSchedule")
+            vm.run(f"{unprivileged} headroomctl {command}", check=True)
+        refused = vm.run(f"{unprivileged} headroomctl taint a=b:NoSchedule")
         assert refused.code == 1 and "only root and users allowed by polkit may" in refused.out, refused.out
         call = "busctl call io.headroom.Headroom1 /io/headroom/Headroom1 io.headroom.Headroom1 Taint asb 1 a=b:NoSchedule 0"
-        assert "denied" in vm.run(f"{nobody} {call}").out
-        shown = vm.run(f"{nobody} busctl introspect io.headroom.Headroom1 /io/headroom/Headroom1", check=True).out
+        assert "denied" in vm.run(f"{unprivileged} {call}").out
+        shown = vm.run(f"{unprivileged} busctl introspect io.headroom.Headroom1 /io/headroom/Headroom1", check=True).out
         for name in (".MemoryPressure", ".Source", ".Evicted", ".Config"):
             assert name in shown, shown
         assert node.status()["taints"] == [], node.status()["taints"]

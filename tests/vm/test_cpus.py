@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU pinning on two sockets and two NUMA nodes with SMT: who may run where, seen by the kernel and by nobody else.
+"""CPU pinning on two sockets and two NUMA nodes with SMT: what may run where, as the kernel alone sees it.
 
 The watcher below reads what each process may run on (Cpus_allowed_list) and the state file; it shares no code with
 headroomd.
@@ -165,7 +165,7 @@ def test_pods_come_and_go_and_no_cpu_has_two_owners(vm):
         vm.wait_until(f"[ $(ls /run/systemd/system.control | grep -c pod) -eq {len(running) + 1} ]", timeout=5)
 
 
-def test_a_killed_daemon_and_a_lost_or_damaged_file_cost_nobody_his_cpus(vm):
+def test_a_killed_daemon_and_a_lost_or_damaged_file_cost_no_pod_its_cpus(vm):
     with Node(vm) as node:
         node.start(configuration())
         for name, count in (("a", 2), ("b", 1), ("c", 2)):
@@ -255,9 +255,9 @@ def test_what_is_in_pieces_is_put_together_on_demand(vm):
         assert set(before) == {small[4].uid, large.uid}, before
         plan = json.loads(vm.run("headroomctl cpus repack --dry-run --json", check=True).out)
         assert plan["dry_run"] and plan["moved_cpus"] > 0, plan
-        assert settled(vm)[1][1] == before, "a dry run moves nobody"
-        told = vm.run("headroomctl cpus repack", check=True).out
-        print("    " + told.replace("\n", "\n    "))
+        assert settled(vm)[1][1] == before, "a dry run moves nothing"
+        figures_line = vm.run("headroomctl cpus repack", check=True).out
+        print("    " + figures_line.replace("\n", "\n    "))
         _, (_, after, shared) = settled(vm)
         moved = sum(len(after[uid] - before[uid]) for uid in before)
         assert moved == plan["moved_cpus"] and {uid: len(own) for uid, own in after.items()} == \
@@ -268,8 +268,8 @@ def test_what_is_in_pieces_is_put_together_on_demand(vm):
         assert after[large.uid] == {4, 5, 6, 7}, after
         again = json.loads(vm.run("headroomctl cpus repack --json", check=True).out)
         assert again["containers"] == [] and again["moved_cpus"] == 0, again
-        nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-        assert vm.run(f"{nobody} headroomctl cpus repack --dry-run").code == 1, "it is for root"
+        unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        assert vm.run(f"{unprivileged} headroomctl cpus repack --dry-run").code == 1, "it is for root"
 
 
 def partition(vm, pod):
@@ -294,7 +294,7 @@ def test_pods_with_cpus_of_their_own_are_isolated_where_the_kernel_can(vm):
         wait_for_isolated(vm, own)
         vm.wait_until("[ $(headroomctl cpus --json | grep -o '\"partition\":\"isolated\"' | wc -l) -eq 2 ]", timeout=5)
         others = cpus(read(vm, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective"))
-        assert others == ALL - own, "nobody else on the machine runs there"
+        assert others == ALL - own, "nothing else on the machine runs there"
         vm.run("systemctl kill -s KILL headroomd.service; sleep 1.5; systemctl start headroomd.service", check=True)
         _, (_, after, _) = settled(vm)
         assert after == before, (before, after)
@@ -358,7 +358,7 @@ def load_figures(vm, pod, seconds=6):
     return {name: value - before[name] for name, value in look().items()}
 
 
-def told(figures):
+def figures_line(figures):
     return (f"throttled in {figures['nr_throttled']} of {figures['nr_periods']} periods for "
             f"{figures['throttled_usec'] / 1e6:.2f} s, ready but waiting "
             f"{figures['delay_ns'] / 1e9:.2f} s, moved {figures['moves']} times, {figures['usage_usec'] / 1e6:.2f} s of CPU")
@@ -376,7 +376,7 @@ def test_a_load_with_more_threads_than_cpus_is_throttled_no_more_once_pinned(vm)
         vm.run("systemctl reload headroomd.service", check=True)
         settled(vm)
         after = load_figures(vm, load)
-        print(f"    anywhere: {told(before)}\n    pinned:   {told(after)}")
+        print(f"    anywhere: {figures_line(before)}\n    pinned:   {figures_line(after)}")
         # At a quota of just what its CPUs give it is stopped at the end of a period, but not for long.
         assert before["nr_throttled"] > before["nr_periods"] / 2, before
         assert after["throttled_usec"] < before["throttled_usec"] / 4, (before, after)

@@ -21,7 +21,7 @@ def wait_for_pool(vm, size, requested):
                   timeout=5)
 
 
-def test_who_would_leave_the_pool_short_is_refused(vm):
+def test_a_pod_that_would_leave_the_pool_short_is_refused(vm):
     with Node(vm) as node:
         node.start(configuration())
         web = sleep_in(node, Pod("web", "burstable", {"cpu": "3500m"}))
@@ -39,7 +39,7 @@ def test_who_would_leave_the_pool_short_is_refused(vm):
         assert small.uid not in settled(vm)[1][1], "big shares as well, and requested four"
         end(node, small)
 
-        # Whom nothing keeps any more is served; who comes then finds the pool short, and that is told.
+        # A pod that nothing holds back any more is served; the next finds the pool short, and that is reported.
         end(node, web)
         wait_for_pool(vm, 3000, 0)
         own = settled(vm)[1][1][big.uid]
@@ -79,7 +79,7 @@ class Starting(Pod):
 
 
 def run_container(node, pod, name):
-    """As it is told apart: a unit that is named by its container."""
+    """As it is recognised: a unit that is named by its container."""
     unit = f"headroom-test-{pod.name}-{name}.service"
     node.vm.spawn("exec sleep 600", unit=unit, slice=pod.slice)
     return f"{pod.cgroup}/{unit}", unit

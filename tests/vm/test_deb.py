@@ -84,9 +84,9 @@ def test_it_is_looked_after(vm):
     policies = vm.run(f"chrt --all-tasks --pid {main_pid(vm)} | grep policy", check=True).out.splitlines()
     first = [line for line in policies if "SCHED_FIFO" in line]
     assert len(first) == 1 and str(main_pid(vm)) in first[0] and len(policies) > 3, policies
-    # And after it whoever takes the memory of the dying.
+    # After it comes whatever takes the memory of the dying.
     assert sum("SCHED_RR" in line for line in policies) == 1, policies
-    # However often it dies: no limit after which nobody guards.
+    # However often it dies: no limit after which the node is unguarded.
     for _ in range(7):
         before = main_pid(vm)
         vm.run("systemctl kill -s KILL headroomd", check=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filesystems apart, each with its own signals: of those who fill the one that is short the right ones go, in order, and
-nobody who fills another."""
+"""Filesystems apart, each with its own signals: of the pods that fill the one that is short the right
+ones go, in order, and none that fills another."""
 
 from disk_node import ROOT, Disk, DiskNode, configuration, evicted, expect_fresh_pod_lives, wait_for_condition
 from node import Pod
@@ -86,10 +86,10 @@ def now(vm):
     return float(vm.run("cut -d' ' -f1 /proc/uptime", check=True).out)
 
 
-def the_worst_two_go(vm, signal, filled, elsewhere, told=None, layers="containers"):
+def the_worst_two_go(vm, signal, filled, elsewhere, expected=None, layers="containers"):
     """Three pods fill the filesystem that is short, one of them within its request or of a higher priority; another fills
-    another filesystem more than these. The larger of the others goes, then, that not being enough, the smaller. TOLD: the
-    signal whose threshold this one's follows."""
+    another filesystem more than these. The larger of the others goes, then, that not being enough, the smaller.
+    EXPECTED: the signal whose threshold this one's follows."""
     in_bytes = signal.endswith(".available")
     fill = write if in_bytes else make
     big, small, asked, other = (50, 35, 20, 80) if in_bytes else (4000, 2500, 1500, 6000)
@@ -98,11 +98,11 @@ def the_worst_two_go(vm, signal, filled, elsewhere, told=None, layers="container
         limit = node.left(in_bytes) - asked - small // 2
         node.start(node.with_thresholds({"memory.available": "10Mi"}))
         kept = Pod("kept", "burstable", {"ephemeral-storage": "60Mi", "memory": "8Mi"}) if in_bytes else \
-            Pod("kept", priority=10)  # of inodes nobody can request any
+            Pod("kept", priority=10)  # inodes cannot be requested
         stay = [node.run_on(elsewhere, Pod("elsewhere"), fill(other)), node.run_on(filled, kept, fill(asked))]
         node.run_on(filled, Pod("small"), fill(small))
         node.run_on(filled, Pod("big"), fill(big))
-        node.reload(node.with_thresholds({told or signal: f"{limit}Mi" if in_bytes else str(limit)}))
+        node.reload(node.with_thresholds({expected or signal: f"{limit}Mi" if in_bytes else str(limit)}))
         wait_for_condition(node, "DiskPressure", True, timeout=5)
         assert refused(vm)
         names, records = evicted(node, 2)
@@ -129,11 +129,11 @@ def test_inodes_of_nodefs(vm):
 
 
 def test_bytes_of_containerfs(vm):
-    the_worst_two_go(vm, "containerfs.available", filled="containers", elsewhere="node", told="nodefs.available")
+    the_worst_two_go(vm, "containerfs.available", filled="containers", elsewhere="node", expected="nodefs.available")
 
 
 def test_inodes_of_containerfs(vm):
-    the_worst_two_go(vm, "containerfs.inodesFree", filled="containers", elsewhere="node", told="nodefs.inodesFree")
+    the_worst_two_go(vm, "containerfs.inodesFree", filled="containers", elsewhere="node", expected="nodefs.inodesFree")
 
 
 def test_bytes_of_imagefs(vm):
@@ -145,7 +145,7 @@ def test_inodes_of_imagefs(vm):
 
 
 def images_alone(vm, signal, junk):
-    """Images have their filesystem to themselves: nobody dies for it. It is freed, and the condition goes."""
+    """Images have their filesystem to themselves: no pod dies for it. It is freed, and the condition goes."""
     in_bytes = signal.endswith(".available")
     with ApartNode(vm, "images") as node:
         limit = node.left(in_bytes) - 20

@@ -11,7 +11,7 @@ METRICS_PORT = 9750
 
 
 def bystanders(node):
-    """Three pods nobody may touch: Guaranteed, Burstable within its request, BestEffort but small."""
+    """Three pods that must stay: Guaranteed, Burstable within its request, BestEffort but small."""
     return [
         node.run_pod(Pod("bank", "guaranteed", {"memory": "256Mi", "cpu": "100m"}, {"memory": "256Mi", "cpu": "100m"}),
                      "--hold 160M", "MemoryMax=256M"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on a real node: the deaf, the vanished, the killed daemon. Nobody else may die of it."""
+"""What goes wrong on a real node: deaf pods, vanished pods, a killed daemon. No other pod may die of it."""
 
 from node import AUDIT, Node, Pod, kubelet_configuration
 
@@ -72,7 +72,7 @@ def test_the_daemon_killed_during_a_pre_stop_command_does_not_run_it_again(vm):
         print(f"    SIGTERM {terminated - began:.1f} s and SIGKILL {killed - began:.1f} s after the command began, over a restart")
 
 
-def test_a_victim_that_vanishes_between_judging_and_killing_costs_nobody_else(vm):
+def test_a_victim_that_vanishes_between_judging_and_killing_costs_no_other_pod(vm):
     """The hog ends by itself within a moment of crossing the threshold, ten times over."""
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="800Mi"))

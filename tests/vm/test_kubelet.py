@@ -44,7 +44,7 @@ def test_a_kubelets_pods_are_known_and_judged_by_what_it_says(vm):
         node.wait_for(node.known, lambda pods: "shop/hog" not in pods and "shop/web" in pods)
         vm.wait_until(f"! test -e {RUN}/pods/{hog.uid}.json")
         ended = [pod | ({"status": {"phase": "Failed"}} if pod["metadata"]["name"] == "web" else {}) for pod in node.entries]
-        node.tell(ended)
+        node.write_pods(ended)
         vm.wait_until(f"! test -e {RUN}/pods/{web.uid}.json")
 
 
@@ -63,7 +63,7 @@ def test_whatever_the_kubelet_does_the_last_that_is_known_holds(vm):
             assert "headroom_kube_kubelet_up 0" in node.metrics()
             node.do("ok")
             node.wait_for(node.kube_status, lambda status: status.get("good"))
-        # Nobody there at all; and headroom-kube, then headroomd, restarted meanwhile.
+        # No kubelet at all; and headroom-kube, then headroomd, restarted meanwhile.
         vm.stop("kubelet-double.service")
         node.wait_for(node.kube_status, lambda status: not status.get("good"))
         vm.run("systemctl restart headroom-kube && systemctl restart headroomd", check=True, timeout=240)
@@ -72,7 +72,7 @@ def test_whatever_the_kubelet_does_the_last_that_is_known_holds(vm):
         vm.run("systemctl stop headroom-kube", check=True)
         assert vm.run(f"ls {RUN}/pods/", check=True).out.strip().endswith(".json")
         assert "shop/web" in node.known()
-        # A kubelet that has just come back knows nobody yet: what it said of a pod that runs is remembered.
+        # A kubelet that has just come back knows no pod yet: what it said of a pod that runs is remembered.
         node.entries = []
         node.start_kubelet(Authority("again"))
         node.start_kube()
@@ -120,10 +120,10 @@ def test_thresholds_need_not_be_said_twice(vm):
         def in_force():
             return vm.run("headroomctl config", check=True).out
 
-        told = node.wait_for(in_force, lambda text: 'memory.available: "350Mi"' in text)
-        assert re.search(rf'memory.available: "350Mi" +# {RUN}/kubelet.yaml:\d+', told), told
-        assert re.search(r'nodefs.available: "3%" +# /etc/headroom/headroom.yaml:\d+', told), "ours wins"
-        assert re.search(r'mode: "observe" +# beside a kubelet', told), told
+        settings = node.wait_for(in_force, lambda text: 'memory.available: "350Mi"' in text)
+        assert re.search(rf'memory.available: "350Mi" +# {RUN}/kubelet.yaml:\d+', settings), settings
+        assert re.search(r'nodefs.available: "3%" +# /etc/headroom/headroom.yaml:\d+', settings), "ours wins"
+        assert re.search(r'mode: "observe" +# beside a kubelet', settings), settings
         # Another kubelet, restarted with another configuration.
         answer = json.loads((FIXTURES / "configz.json").read_text())
         answer["kubeletconfig"]["evictionHard"]["memory.available"] = "400Mi"
@@ -139,7 +139,7 @@ def test_thresholds_need_not_be_said_twice(vm):
 
 
 def test_five_hundred_pods_are_written_once(vm):
-    """What a poll costs is told, not judged: an emulator's CPU time is the host's mood."""
+    """What a poll costs is printed, not judged: an emulator's CPU time depends on the host."""
     with KubeNode(vm) as node:
         node.start_kubelet(Authority("first"))
         web = json.loads((FIXTURES / "pods.json").read_text())["items"][0]
@@ -147,7 +147,7 @@ def test_five_hundred_pods_are_written_once(vm):
                 for i in range(500)]
         size = len(json.dumps(many))
         node.start(node.configuration(period="1s"))
-        node.tell(many)
+        node.write_pods(many)
         node.start_kube()
         vm.wait_until(f"[ $(ls {RUN}/pods | wc -l) -eq 500 ]", timeout=240)
         kube = Daemon(vm, "headroom-kube")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ladder: cache is taken before anybody dies, best-effort is held and let go, whoever is stuck is helped, and a hard
+"""The ladder: cache is taken before a pod dies, best-effort is held and let go, a stuck pod is helped, and a hard
 threshold waits for none of it."""
 
 from node import Node, Pod, kubelet_configuration
@@ -21,7 +21,7 @@ def has_limit(node, path, test, timeout=30):
 
 
 def cold_cache(node, mebibytes):
-    """A best-effort pod that has mapped a file, and sleeps: its cache is active, and nobody's any more."""
+    """A best-effort pod that has mapped a file, and sleeps: its cache is active, and no longer used."""
     node.vm.run(f"truncate -s {mebibytes}M {CACHE}", check=True)
     pod = node.run_pod(Pod("reader"), f"--map {CACHE}")
     node.vm.wait_until(f"[ $(awk '/^file /{{print $2}}' {pod.cgroup}/memory.stat) -gt {mebibytes * MIB * 9 // 10} ]",
@@ -34,7 +34,7 @@ def cached(node, pod):
     return int(node.vm.run(f"awk '/^file /{{print $2}}' {pod.cgroup}/memory.stat", check=True).out)
 
 
-def test_cold_cache_is_taken_and_nobody_dies(vm):
+def test_cold_cache_is_taken_and_no_pod_dies(vm):
     with Node(vm, replayed=True) as node:
         try:
             reader = cold_cache(node, 300)

@@ -45,15 +45,15 @@ PANELS = {
 
 def jobs(target: str, node: str) -> list[dict]:
     """The example's, with a static target in the cluster's stead."""
-    told = yaml.safe_load(JOBS.read_text())
-    for job in told:
+    jobs = yaml.safe_load(JOBS.read_text())
+    for job in jobs:
         del job["kubernetes_sd_configs"]
         job["static_configs"] = [{"targets": [target], "labels": {"__meta_kubernetes_node_name": node,
                                                                   "__meta_kubernetes_node_address_InternalIP": "10.0.0.7"}}]
         address, *others = job["relabel_configs"]
         assert address["target_label"] == "__address__" and address["replacement"] == "${1}:9750", address
         job["relabel_configs"] = others
-    return told
+    return jobs
 
 
 def test_the_mixins_alerts_and_panels_have_answers(vm):
@@ -68,7 +68,7 @@ def test_the_mixins_alerts_and_panels_have_answers(vm):
             node.wait_for(node.known, lambda pods: {"shop/web", "shop/busy"} <= set(pods))
             time.sleep(26)
             answers = {name: prom.query(expression) for name, expression in (PANELS | ALERTS).items()}
-            assert not answers.pop("KubeNodeEviction"), "nobody was evicted yet"
+            assert not answers.pop("KubeNodeEviction"), "nothing was evicted yet"
             silent = [name for name, answer in answers.items() if not answer]
             assert not silent, f"no answer: {silent}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranking in oom_score_adj: the kernel, when it must kill, takes whom headroom would have evicted."""
+"""The ranking in oom_score_adj: the kernel, when it must kill, takes the pod that headroom would have evicted."""
 
 from node import Node, Pod, kubelet_configuration
 
@@ -44,10 +44,10 @@ def test_the_kernel_takes_the_first_of_the_ranking(vm):
         try:
             has_score(node, small, 1000)
             has_score(node, big, 625)
-            assert score(node, bank) == 0, "a Guaranteed pod's is nobody's to change"
+            assert score(node, bank) == 0, "a Guaranteed pod's is not to be changed"
             vm.run("systemctl set-property --runtime kubepods.slice MemoryMax=700M && touch /run/go", check=True)
-            told = 'headroom_kernel_oom_kills_total{agreed="true",scope="pods"} 1'
-            vm.wait_until(f"curl -sS http://127.0.0.1:9750/metrics | grep -qF '{told}'", timeout=60)
+            sample = 'headroom_kernel_oom_kills_total{agreed="true",scope="pods"} 1'
+            vm.wait_until(f"curl -sS http://127.0.0.1:9750/metrics | grep -qF '{sample}'", timeout=60)
             assert not node.alive(small) and node.alive(big) and node.alive(bank)
             page = node.metrics()
             assert 'headroom_kernel_oom_kills_total{agreed="false",scope="pods"} 0' in page
@@ -69,7 +69,7 @@ def test_what_was_found_is_put_back(vm):
         spared = node.run_pod(Pod("spared", priority=-100), "--hold 20M", "OOMScoreAdjust=-500")
         has_score(node, small, 625)
         has_score(node, big, 531)
-        assert score(node, spared) == -500, "somebody protects it"
+        assert score(node, spared) == -500, "its owner protects it"
         node.configure(leave)
         vm.run("systemctl reload headroomd.service", check=True)
         has_score(node, small, 200)

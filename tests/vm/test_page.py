@@ -31,7 +31,7 @@ class Watcher(threading.Thread):
     def run(self):
         try:
             self.rows = browser.look("watch.mjs", self.url, self.pod, str(self.ready), timeout=240)
-        except Exception as error:  # told by the test's own thread
+        except Exception as error:  # reported by the test's own thread
             self.error = error
 
     def wait_until_it_looks(self):
@@ -62,6 +62,6 @@ def test_an_eviction_is_seen_as_it_happens(vm):
         recorded_at = time.monotonic()
         assert record["pod"]["name"] == "hog", record
         rows = watcher.finish()
-        print(f"    the page had told it {time.monotonic() - recorded_at:.1f} s after the record, proof read and browser ended")
+        print(f"    shown on the page {time.monotonic() - recorded_at:.1f} s after the record, proof read and browser ended")
         faults = [row for row in rows if row["status"] != "passed"]
         assert len(rows) == 1 and not faults, faults

@@ -78,8 +78,8 @@ def run(vm, name):
     cpu_request, cpu_limit, memory_request, memory_limit = PODS[name]
     words = [f"--request {amounts(cpu_request, memory_request)}"] * bool(cpu_request or memory_request)
     words += [f"--limit {amounts(cpu_limit, memory_limit)}"] * bool(cpu_limit or memory_limit)
-    told = vm.run(f"headroomctl run --detach --json --name {name} {' '.join(words)} -- sleep 1000", check=True).out
-    return json.loads(told)
+    started = vm.run(f"headroomctl run --detach --json --name {name} {' '.join(words)} -- sleep 1000", check=True).out
+    return json.loads(started)
 
 
 def wrong(vm, cgroup, knobs):
@@ -113,10 +113,10 @@ def test_every_value_of_every_pod_is_the_kubelets(vm):
             node.start(configuration(keys))
             vm.wait_until("headroomctl slices > /dev/null", timeout=30)
             for name in PODS:
-                told = run(vm, name)
-                slice = f"/kubepods.slice{TIERS[name]}/{told['slice']}"
+                started = run(vm, name)
+                slice = f"/kubepods.slice{TIERS[name]}/{started['slice']}"
                 of_slice, of_service = expected(name, keys, {"total": total, "swap": swap})
-                for cgroup, knobs in ((slice, of_slice), (f"{slice}/{told['units'][0]}", of_service)):
+                for cgroup, knobs in ((slice, of_slice), (f"{slice}/{started['units'][0]}", of_service)):
                     differs = wrong(vm, cgroup, knobs)
                     assert not differs, f"{keys}: {name}: {cgroup}: {differs} (has, should have)"
                     read += len(knobs)
@@ -146,8 +146,8 @@ def test_a_manifest_with_pod_level_resources_is_sized_as_one(vm):
     with Node(vm) as node:
         node.start(configuration(EVERY))
         vm.put(json.dumps(WHOLE).encode(), "/tmp/whole.json")
-        told = json.loads(vm.run("headroomctl run --detach --json -f /tmp/whole.json", check=True).out.splitlines()[-1])
-        slice = f"/kubepods.slice/kubepods-burstable.slice/{told['slice']}"
+        started = json.loads(vm.run("headroomctl run --detach --json -f /tmp/whole.json", check=True).out.splitlines()[-1])
+        slice = f"/kubepods.slice/kubepods-burstable.slice/{started['slice']}"
         both = {"cpu.max": "100000 100000", "memory.max": str(96 * MIB)}
         for cgroup, knobs in ((slice, both | {"cpu.weight": weight(300), "memory.min": str(48 * MIB)}),
                               (f"{slice}/headroom-run-default.whole.a.service", both),
@@ -178,8 +178,8 @@ def test_huge_pages_are_counted_and_limited(vm):
             vm.wait_until(f"grep -qx {16 * MIB} {ROOT}/kubepods.slice/{knob}", timeout=20)
             assert node.status()["node"]["allocatable"]["hugepages-2Mi"] == "16Mi", node.status()["node"]
             vm.put(json.dumps(HUGE).encode(), "/tmp/huge.json")
-            told = json.loads(vm.run("headroomctl run --detach --json -f /tmp/huge.json", check=True).out)
-            assert not wrong(vm, f"/kubepods.slice/{told['slice']}", {knob: str(4 * MIB)})
+            started = json.loads(vm.run("headroomctl run --detach --json -f /tmp/huge.json", check=True).out)
+            assert not wrong(vm, f"/kubepods.slice/{started['slice']}", {knob: str(4 * MIB)})
             idle = run(vm, "idle")
             assert not wrong(vm, f"/kubepods.slice{TIERS['idle']}/{idle['slice']}", {knob: "0"})
             vm.run("echo 4 > /proc/sys/vm/nr_hugepages", check=True)

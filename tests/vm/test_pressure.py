@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""memory.pressure without swap: who thrashes over his request goes, and nobody else; and nobody at all for what one does to
-himself. (With swap, and cause by cause: test_attribution.)"""
+"""memory.pressure without swap: the pod that thrashes over its request goes, and no other; and none at all for
+what one does to itself. (With swap, and cause by cause: test_attribution.)"""
 
 from disk_node import wait_for_condition
 from node import Node, Pod, kubelet_configuration, small_bystanders
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def started(node, mode="enforce"):
-    """Memory itself is no reason to evict; and pressure is, sooner than anybody would set it."""
+    """Memory itself is no reason to evict; and pressure is, sooner than any operator would set it."""
     node.vm.run(f"head -c 300M /dev/urandom > {FILE}; sync; swapon --show | grep . && exit 1; "
                 "echo 3 > /proc/sys/vm/drop_caches", check=True, timeout=120)
     config = kubelet_configuration(hard="1Mi", mode=mode, pressure={"memory": {"threshold": "20%", "grace": "3s"}})
@@ -30,7 +30,7 @@ def lost(node):
                 if signal["signal"] == "memory.pressure")
 
 
-def test_who_thrashes_over_his_request_goes(vm):
+def test_a_pod_that_thrashes_over_its_request_goes(vm):
     """Eight read 300 MiB by chance, again and again, and there is room for most of it, but not for all."""
     with Node(vm) as node:
         started(node)
@@ -55,8 +55,8 @@ def test_who_thrashes_over_his_request_goes(vm):
         assert "memory.pressure" in said and "80.0%" in said, said
 
 
-def test_what_one_does_to_himself_is_no_pressure(vm):
-    """The same text read again and again below a limit of his own; a quota that is used up; a file read once after another."""
+def test_waits_at_a_pods_own_limit_are_no_pressure(vm):
+    """The same text read again and again below its own limit; a quota that is used up; a file read once after another."""
     with Node(vm) as node:
         started(node)
         pods = small_bystanders(node)
@@ -71,7 +71,7 @@ def test_what_one_does_to_himself_is_no_pressure(vm):
         status = node.status()
         limited = next(pod for pod in status["pods"] if pod["name"] == "limited")
         stalls = {cause: waits["ns"] / 1e9 for cause, waits in limited["stalls"].items()}
-        print(f"    at most {most:.1f}% lost; the one at his limit waited {stalls}")
-        assert sum(stalls.values()) > 0.2, "he waits, and it is his own affair"
+        print(f"    at most {most:.1f}% lost; the one at its limit waited {stalls}")
+        assert sum(stalls.values()) > 0.2, "it waits, and it is its own affair"
         assert most < 20 and not any(status["conditions"].values()) and not node.evictions()
         assert all(node.alive(pod) for pod in pods)

@@ -50,7 +50,7 @@ def run_pinned_pod(node):
 
 def load(node):
     """Everything the panels are about: use, limits, throttling, an OOM at a limit, a reserve, CPUs of one's own, a slice
-    that somebody else changed, and an eviction."""
+    that another writer changed, and an eviction."""
     vm = node.vm
     vm.run("sysctl -q kernel.bpf_stats_enabled=1; systemctl start reserved.slice; systemctl set-property --runtime "
            "reserved.slice MemoryMin=16M MemoryHigh=500M MemoryMax=600M", check=True)

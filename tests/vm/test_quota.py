@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of local storage where the filesystem keeps project quotas, and where it does not.
 
-What is unlinked and held open is on the disk and in no directory: a quota counts it and a walk cannot. So who is evicted
-tells which of the two was asked.
+What is unlinked and held open is on the disk and in no directory: a quota counts it and a walk cannot. So the victim
+shows which of the two was asked.
 """
 
 import json

@@ -41,7 +41,7 @@ def starve(node, number):
 
 
 def killed_by_hand(node, number):
-    """Milliseconds from SIGKILL until nine tenths are back, where nobody helps; no more than half a minute."""
+    """Milliseconds from SIGKILL until nine tenths are back, where nothing helps; no more than half a minute."""
     victim, busy = starve(node, number)
     took = node.vm.run(f"""cd {victim.cgroup}/{victim.unit}; tenth=$(($(cat memory.current) / 10)); began=$(date +%s%3N)
         echo 1 > cgroup.kill
@@ -81,7 +81,7 @@ def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
         assert metric(node, 'headroom_kill_assists_total{result="limits_lifted"}') == GOES
         assert metric(node, "headroom_kill_assist_processes_boosted_total") >= GOES
         node.stop()
-        print(f"    nine tenths back after {killed_by_hand(node, 'alone')} ms where nobody helps")
+        print(f"    nine tenths back after {killed_by_hand(node, 'alone')} ms where nothing helps")
 
 
 def test_limits_of_a_slice_that_outlives_the_kill_are_restored(vm):

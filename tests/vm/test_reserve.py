@@ -26,8 +26,8 @@ def configuration():
 
 def probe(vm, slice):
     """p50, p99 and worst time from due to done in milliseconds, and pages read again."""
-    told = vm.run(f"systemd-run --quiet --wait --pipe --collect --slice={slice} {PROBE}", timeout=90, check=True).out
-    p50, p99, worst, faults = (float(word) for word in told.split())
+    found = vm.run(f"systemd-run --quiet --wait --pipe --collect --slice={slice} {PROBE}", timeout=90, check=True).out
+    p50, p99, worst, faults = (float(word) for word in found.split())
     return {"p50": p50, "p99": p99, "worst": worst, "faults": int(faults)}
 
 
@@ -57,9 +57,9 @@ def test_a_service_in_the_reserve_keeps_its_pace_and_its_pages(vm):
         vm.run("sleep 5")
         without = probe(vm, "system.slice")
         vm.stop(*others)
-    for name, told in (("alone", alone), ("beside pods, in the reserve", enforced), ("beside them, without slices", without)):
-        print(f"    {name}: p50 {told['p50']:.1f} ms, p99 {told['p99']:.1f} ms, worst {told['worst']:.1f} ms, "
-              f"{told['faults']} pages read again")
+    for name, figures in (("alone", alone), ("beside pods, in the reserve", enforced), ("beside them, without slices", without)):
+        print(f"    {name}: p50 {figures['p50']:.1f} ms, p99 {figures['p99']:.1f} ms, worst {figures['worst']:.1f} ms, "
+              f"{figures['faults']} pages read again")
     assert evicted == [] and node.kernel_oom_kills() == 0
     assert enforced["p99"] < without["p99"] / 5, "it falls behind without, and keeps its pace with the reserve"
     assert enforced["faults"] <= alone["faults"] + 50, "its pages stay"

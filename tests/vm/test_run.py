@@ -42,9 +42,9 @@ def test_output_and_exit_status_pass_through_and_nothing_is_left(vm):
 def test_a_pod_has_the_values_of_its_class_and_the_daemon_knows_it(vm):
     with Node(vm) as node:
         node.start(configuration())
-        told = vm.run("headroomctl run --detach --json --name web --request cpu=500m,memory=64Mi "
+        started = vm.run("headroomctl run --detach --json --name web --request cpu=500m,memory=64Mi "
                       "--limit memory=128Mi,cpu=1 --priority 1000 --grace 5 -- sleep 1000", check=True).out
-        assert json.loads(told)["units"] == ["headroom-run-default.web.service"], told
+        assert json.loads(started)["units"] == ["headroom-run-default.web.service"], started
         vm.wait_until("headroomctl status --json | grep -q '\"name\":\"web\"'")
         pod, = (p for p in node.status()["pods"] if p["name"] == "web")
         assert (pod["qos"], pod["priority"], pod["request"]) == ("Burstable", 1000, 64 * MIB), pod
@@ -63,7 +63,7 @@ def test_a_pod_has_the_values_of_its_class_and_the_daemon_knows_it(vm):
         assert vm.run("headroomctl stop web").code == 1
 
 
-def test_who_is_not_admitted_or_told_nonsense_does_not_run(vm):
+def test_a_pod_that_is_refused_or_invalid_does_not_run(vm):
     with Node(vm) as node:
         node.start(configuration())
         vm.run("sleep 1")
@@ -93,7 +93,7 @@ def test_a_manifests_containers_run_and_all_of_it_goes(vm):
         assert ran.code == 4 and set(ran.out.split()) == {"fetched", "main", "side"}, ran.out
         wait_clean(vm)
         assert left_behind(vm) == "", left_behind(vm)
-        # Nobody waits: the container that ends last tidies up.
+        # Nothing waits: the container that ends last tidies up.
         vm.run("headroomctl run --detach -f /tmp/parts.yaml", check=True)
         units = [each["unit"] for each in json.loads(vm.run("headroomctl list --json", check=True).out)["runs"]]
         assert "headroom-run-shop.parts.log.service" in units, units

@@ -75,7 +75,7 @@ def test_reclaim_comes_before_pods(vm):
         assert 'headroom_node_reclaims_total{outcome="done"} 1' in node.metrics()
 
 
-def test_reclaim_that_fails_is_told_and_a_pod_goes(vm):
+def test_reclaim_that_fails_is_reported_and_a_pod_goes(vm):
     with DiskNode(vm) as node:
         node.start(configuration({"nodefs.available": "150Mi"}, disk=node.paths(), reclaim={"images": ["/bin/false"]}))
         node.run_with_volume(Pod("hog"), "head -c 350M /dev/zero > file; sync")
@@ -134,7 +134,7 @@ def test_pre_stop_runs_in_the_pod_and_is_part_of_its_grace(vm):
         assert not instants["killed"], "it obeyed SIGTERM"
 
 
-def test_what_is_no_pressure_evicts_nobody(vm):
+def test_what_is_no_pressure_evicts_no_pod(vm):
     with Node(vm, replayed=True) as node:
         node.start(configuration({"memory.available": "500Mi", "pid.available": "10%"}))
         pods = [
@@ -236,7 +236,7 @@ def test_swap(vm):
             vm.run("swapoff -a")
 
 
-def test_swap_that_comes_and_goes_is_known_or_not_and_nobody_goes_for_it(vm):
+def test_swap_that_comes_and_goes_is_known_or_not_and_no_pod_goes_for_it(vm):
     def free_swap():
         return [signal["available"] for signal in node.status()["signals"] if signal["signal"] == "swap.available"]
 

@@ -101,8 +101,8 @@ def test_the_tree_and_every_value_are_the_kubelets(vm):
     with Node(vm) as node:
         for keys in TABLE:
             clear(vm)
-            told = {key: value for key, value in keys.items() if key != "enforce"}
-            node.start(configuration(enforce=keys["enforce"], **told))
+            settings = {key: value for key, value in keys.items() if key != "enforce"}
+            node.start(configuration(enforce=keys["enforce"], **settings))
             settled(vm)
             for slice, knobs in expected_tree(total, keys).items():
                 has = values(vm, slice, knobs)
@@ -175,7 +175,7 @@ def test_what_cannot_be_is_refused_with_every_reason(vm):
             assert reason in checked.out, (reason, checked.out)
 
 
-# What somebody else does, the slice and knob that shows it, and the knob it is counted by.
+# What another writer does, the slice and setting that shows it, and the setting it is counted by.
 DRIFT = [
     ("set-property of a limit", "systemctl set-property --runtime kubepods.slice MemoryMax=infinity", PODS, "memory.max"),
     ("a write to the file", f"echo 5000 > {ROOT}{PODS}/cpu.weight", PODS, "cpu.weight"),
@@ -274,7 +274,7 @@ def test_a_limit_below_what_is_in_use_is_lowered_without_a_stall_or_a_kernel_kil
         took = vm.run(f"echo $(( ($(date +%s%N) - {began.strip()}) / 1000000 ))").out.strip()
         lowering(vm, "reached")
         assert node.alive(reader), slices(node)
-        print(f"    500 MiB of cache were taken and memory.max lowered to 300 MiB in {took} ms, nobody killed")
+        print(f"    500 MiB of cache were taken and memory.max lowered to 300 MiB in {took} ms, nothing killed")
         vm.stop(reader.unit)
         vm.run("rm -f /root/filler")
         node.stop()
@@ -290,7 +290,7 @@ def test_a_limit_below_what_is_in_use_is_lowered_without_a_stall_or_a_kernel_kil
         lowering(vm, "missed")
         view = slices(node)["slices"][0]
         evicted = [record["pod"]["name"] for record in node.evictions()]
-        print(f"    500 MiB that nobody gives back: tried {view['lowering']}, evicted {evicted}, "
+        print(f"    500 MiB that are not given back: tried {view['lowering']}, evicted {evicted}, "
               f"kernel OOM kills {node.kernel_oom_kills()}")
         assert evicted == ["hog"] and node.kernel_oom_kills() == 0 and node.alive(keeper) and not node.alive(hog)
         assert "memory.max cannot be lowered yet" in node.journal()

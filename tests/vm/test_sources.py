@@ -36,7 +36,7 @@ def test_the_same_pod_goes_whatever_the_node_is_read_with(vm):
 
 
 def test_pressure_brings_a_look_forward(vm):
-    """Thrash far above the threshold: nobody goes, and the loop was woken for it."""
+    """Thrash far above the threshold: no pod goes, and the loop was woken for it."""
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="50Mi", bpf="none"))
         pod = node.run_script(Pod("reader"), "while :; do dd if=/dev/nvme0n1 of=/dev/null bs=1M 2>/dev/null; done", "MemoryMax=32M")

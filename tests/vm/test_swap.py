@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that runs out while there is swap: on a disk, compressed in memory, and given to the machine on the way. The kernel
-swaps before memory.available is low, so that it is swap.available which tells."""
+swaps before memory.available is low, so that it is swap.available which shows it."""
 
 from disk_node import configuration
 from node import Node, Pod, small_bystanders
@@ -16,7 +16,7 @@ RAMP = "--random --rate 100M --until 4G"
 
 def expect_the_hog_alone(node, others):
     record, = node.wait_for_evictions(1, timeout=120)
-    print(f"    {record['signal']}: he used {record['usage'] >> 20} MiB, {record['memory_returned'] >> 20} MiB came back")
+    print(f"    {record['signal']}: {record['usage'] >> 20} MiB used, {record['memory_returned'] >> 20} MiB came back")
     assert record["pod"]["name"] == "hog" and record["outcome"] == "evicted", record
     node.vm.run("sleep 2")
     assert len(node.evictions()) == 1 and all(node.alive(pod) for pod in others)

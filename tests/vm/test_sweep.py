@@ -32,8 +32,8 @@ def test_the_daemon_reads_through_bpf_and_says_so(vm):
         assert set(sources.values()) == {"bpf"}, (sources, node.journal())
 
 
-def test_what_changes_for_one_who_sleeps_is_seen(vm):
-    """He is read whole in one of sixteen sweeps: a limit that is set from outside is no event for him."""
+def test_what_changes_for_a_sleeping_pod_is_seen(vm):
+    """It is read whole in one of sixteen sweeps: a limit that is set from outside is no event for it."""
     def limit(node):
         return [line.rsplit(" ", 1)[1] for line in node.metrics().splitlines()
                 if line.startswith("container_spec_memory_limit_bytes") and 'pod="web"' in line]

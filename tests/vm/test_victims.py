@@ -32,7 +32,7 @@ def thaw(node):
     node.vm.run("umount /mnt/frozen; rm -f /run/frozen.img")
 
 
-def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
+def test_the_memory_of_a_process_that_cannot_end_is_taken(vm):
     """One thread waits for a filesystem that is frozen, so nothing of its process goes: process_mrelease() takes the memory."""
     with Node(vm, replayed=True) as node:
         vm.run(FREEZE, check=True)
@@ -48,7 +48,7 @@ def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
             assert (record["pod"]["name"], record["outcome"]) == ("stuck", "outlasting"), record
             vm.run(asleep, check=True)
             held = int(vm.run(f"cat {stuck.cgroup}/memory.current", check=True).out)
-            print(f"    of 700 MiB he holds {held / MIB:.1f} MiB, and still waits")
+            print(f"    of 700 MiB it holds {held / MIB:.1f} MiB, and still waits")
             assert held < 20 * MIB and record["memory_returned"] > 600 * MIB, (held, record)
             assert "headroom_kill_assist_processes_reaped_total 1" in node.metrics()
             assert node.alive(web) and node.alive(hog) and node.kernel_oom_kills() == 0
@@ -56,7 +56,7 @@ def test_the_memory_of_one_who_cannot_end_is_taken_from_him(vm):
             thaw(node)
 
 
-def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_alive(vm):
+def test_a_victim_in_uninterruptible_sleep_is_reported_and_does_not_keep_the_next_alive(vm):
     """A write to a filesystem that is frozen ends for no signal."""
     with Node(vm, replayed=True) as node:
         vm.run(FREEZE, check=True)
@@ -71,7 +71,7 @@ def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_aliv
             node.run_pod(Pod("hog"), f"--hold {node.holding_to_leave(200)}M")
             record, = node.wait_for_evictions(1)
             assert (record["pod"]["name"], record["outcome"]) == ("stuck", "outlasting"), record
-            # What it held is back, all but one process; the next shortage is somebody else's end.
+            # What it held is back, all but one process; the next shortage ends another pod.
             node.run_pod(Pod("second"), "--rate 400M --until 4G")
             records = node.wait_for_evictions(3, timeout=90)[1:]
             came = {each["pod"]["name"]: each["outcome"] for each in records}
@@ -84,7 +84,7 @@ def test_one_in_uninterruptible_sleep_is_told_of_and_does_not_keep_the_next_aliv
             thaw(node)
 
 
-def test_who_comes_back_under_the_same_name_is_somebody_else(vm):
+def test_a_pod_that_comes_back_under_the_same_name_is_another(vm):
     """Between SIGTERM and the end of its grace the victim goes, and another is started at the very same path."""
     with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(**SOFT, max_pod_grace=6))
@@ -116,7 +116,7 @@ def test_a_clock_that_jumps_moves_no_deadline(vm):
         assert status["mode"] == "enforce" and uptime(vm) > 0, status
 
 
-def test_who_writes_to_the_dying_at_the_same_time_changes_nothing(vm):
+def test_writes_to_a_dying_cgroup_change_nothing(vm):
     """Limits that are lifted so that it dies fast are put back by another program, over and over."""
     with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="300Mi"))

@@ -487,7 +487,7 @@ TEST(AdmissionProperty, NeverExceedsAllocatableAndRejectsOnlyWithAReason) {
       ++admitted;
       preempting += admission.preempted.empty() ? 0 : 1;
       ASSERT_TRUE(within_allocatable(drawn.node, wanted, admission.preempted)) << round;
-      ASSERT_EQ(fits, admission.preempted.empty()) << round << ": nobody is displaced for nothing";
+      ASSERT_EQ(fits, admission.preempted.empty()) << round << ": nothing is preempted needlessly";
     } else {
       ASSERT_FALSE(fits) << round;
     }

@@ -230,7 +230,7 @@ TEST(NodeTree, AProtectionEndsWithItsPods) {
   EXPECT_EQ(values_of(all, Role::kBurstable).memory_min, Limit<Bytes>(0_B));
 }
 
-// Whatever pods ask for, and whoever else is protected, no more memory is promised than there is.
+// Whatever pods request, and whatever else is protected, no more memory is promised than there is.
 TEST(NodeTree, ProtectionsNeverExceedCapacity) {
   for (const Reservation reservation : {Reservation::kEvery, Reservation::kTiered})
     for (const Bytes burstable : {0_B, 2_GiB, 13_GiB, Bytes{INT64_MAX}})

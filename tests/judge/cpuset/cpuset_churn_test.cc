@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods come and go on any machine under any options: nobody shares what is his, nothing is lost.
+// Pods come and go on any machine under any options: no exclusive CPU is shared, none is lost.
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
@@ -19,7 +19,7 @@ namespace headroom {
 namespace {
 
 // No CPU has two owners, but for an ordinary init container and those of its pod after it; shared
-// and exclusive CPUs are together what the policy manages, and reserved ones are nobody's.
+// and exclusive CPUs are together what the policy manages, and reserved ones have no owner.
 void expect_sound(const StaticPolicy& policy, const CpuState& state,
                   const std::map<std::string, Pod>& pods) {
   std::map<Cpu, std::string> owner;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared pool is never left with less than its pods requested: who is refused for it, who is
-// not, and who keeps what he has.
+// The shared pool is never left with less than its pods requested: which pods are refused,
+// which are admitted, and which pods keep what they have.
 #include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
@@ -165,7 +165,7 @@ TEST_P(SharedPoolGuard, LeavesRequestedCpusInThePool) {
   EXPECT_TRUE(policy_.find_faults(arrangement.state).empty());
 }
 
-// As the kubelet does; what was asked of the pool is told all the same.
+// As the kubelet does; the CPUs that were requested of the pool are reported all the same.
 TEST_P(SharedPoolGuard, WithoutTheGuardNoPodIsRejected) {
   const CpuAssignment arrangement = assigned(false);
   for (const PodRefusal& each : arrangement.refused)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What repacking moves, what it leaves, and that nobody loses by it on any machine.
+// What repacking moves, what it leaves, and that no container loses by it on any machine.
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
@@ -188,7 +188,7 @@ class Chance {
   std::mt19937 random_;
 };
 
-// Two pods never have the same CPU, reserved ones are nobody's, and each CPU is somewhere.
+// Two pods never have the same CPU, reserved ones have no owner, and each CPU is somewhere.
 void expect_sound(const StaticPolicy& policy, const CpuState& state) {
   // Under strict reservation all may be given away.
   EXPECT_TRUE(state.default_set.empty() || policy.find_faults(state).empty());

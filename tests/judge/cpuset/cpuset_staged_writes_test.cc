@@ -75,7 +75,7 @@ TEST(StagedWritesTest, AContainerMovesWithItsPod) {
   EXPECT_EQ(text_of(next_writes(targets, cpus("0-1"))), "/p/a 0-1");
 }
 
-// Owners of CPUs 2-15 change hands at random, 0-1 are shared: at no instant is anybody without a
+// Owners of CPUs 2-15 change at random, 0-1 are shared: at no instant is a container without a
 // CPU, does a newcomer get what another still has, or take more than a few rounds.
 TEST(StagedWritesTest, EveryTransitionIsSafe) {
   std::mt19937 random(7);
@@ -85,7 +85,7 @@ TEST(StagedWritesTest, EveryTransitionIsSafe) {
     for (Cpu cpu = 2; cpu < 16; ++cpu)
       hands[random() % kOwners].insert(cpu);
     for (CpuSet& hand : hands)
-      if (hand.empty()) hand = cpus("0-1");  // without one of his own: shared
+      if (hand.empty()) hand = cpus("0-1");  // without one of its own: shared
     return hands;
   };
   for (int round = 0; round < 500; ++round) {

@@ -89,7 +89,7 @@ TEST(HardThreshold, KillsTheNextAfterTheFirstIsGoneWhenOneWasNotEnough) {
   story.remove_pod(0);
   story.step(10, 150_MiB);
   EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
-  EXPECT_EQ(story.decided(), kNothing) << "what he gave back may not be in this sample yet";
+  EXPECT_EQ(story.decided(), kNothing) << "what it gave back may not be in this sample yet";
   EXPECT_LE(story.verdict.next_check, at_ms(15));
   story.step(15, 150_MiB);
   EXPECT_EQ(story.decided(), Lines{"kill web"});
@@ -139,7 +139,7 @@ TEST(HardThreshold, AVictimThatStillRunsIsWaitedFor) {
     EXPECT_EQ(story.decided(), kNothing) << ms;
   }
   story.step(5501, 100_MiB);
-  EXPECT_EQ(story.decided(), Lines{"kill web"}) << "he is stuck";
+  EXPECT_EQ(story.decided(), Lines{"kill web"}) << "the victim is stuck";
 }
 
 TEST(HardThreshold, ADelayedLoopTreatsNoVictimAsStuck) {
@@ -301,7 +301,7 @@ TEST(SoftThreshold, ATerminatingVictimIsKilledEvenIfMemoryRecovered) {
   story.step(0, 400_MiB);
   story.step(30'000, 400_MiB);
   story.step(40'000, 2_GiB);
-  EXPECT_EQ(story.decided(), Lines{"kill deaf"}) << "half-dead pods help nobody";
+  EXPECT_EQ(story.decided(), Lines{"kill deaf"}) << "half-dead pods are of no use";
 }
 
 TEST(SoftThreshold, OnePodAtATime) {

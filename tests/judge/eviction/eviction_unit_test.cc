@@ -74,7 +74,7 @@ TEST(EvictionUnit, TheLargestProcessIsKilledByItsIdentity) {
   story.step(10, 480_MiB);
   ASSERT_EQ(story.verdict.eviction_ends.size(), 1u);
   EXPECT_TRUE(story.verdict.eviction_ends[0].gone);
-  EXPECT_EQ(story.verdict.eviction_ends[0].ended_at, at_ms(8)) << "as its exit was told";
+  EXPECT_EQ(story.verdict.eviction_ends[0].ended_at, at_ms(8)) << "when its exit was reported";
   EXPECT_TRUE(story.history.victims.empty());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ladder: cache first, then best-effort is held, then nobody is spared; and who is stuck.
+// The ladder: cache first, then limits on best-effort pods, then evictions; and stuck pods.
 #include "support/story.h"
 
 #include <cerrno>
@@ -85,7 +85,7 @@ TEST(Ladder, ACgroupThatReleasedLessIsSkippedForLonger) {
   EXPECT_EQ(story.decided(), Lines{"take cache of small"});
   story.ended(Act::kReclaimCache, 60, EAGAIN);
   story.step(100, 390_MiB);
-  EXPECT_EQ(story.decided(), kNothing) << "nobody is left";
+  EXPECT_EQ(story.decided(), kNothing) << "no pod is left";
   story.step(31'000, 390_MiB);
   EXPECT_EQ(story.decided(), Lines{"take cache of cache"});
 }

@@ -109,7 +109,7 @@ TEST(Fewest, TerminatingPodsAreWaitedForIfTheyAreEnough) {
   story.step(0, 150_MiB);
   EXPECT_EQ(story.decided(), Lines{"kill hog"});
   story.record(hog).anon = 300 << 20;  // the rest came back
-  story.step(50, 10_MiB);              // and somebody else took it, and more
+  story.step(50, 10_MiB);              // and another pod took it, and more
   EXPECT_EQ(story.decided(), kNothing) << "the older reading of what is due counts";
   story.step(55, 10_MiB);
   EXPECT_EQ(story.decided(), kNothing) << "300 MiB are still to come, 190 are missing";
@@ -159,7 +159,7 @@ TEST(NothingToFree, APodWithEnoughToReleaseIsNotFutile) {
   Story story(short_below(200_MiB));
   cache(story, "reader", 2_GiB, 8_MiB);
   anonymous(story, "web", 512_MiB);
-  story.step(0, 195_MiB);  // 5 MiB will do, and he ranks first
+  story.step(0, 195_MiB);  // 5 MiB will do, and it ranks first
   EXPECT_EQ(story.decided(), Lines{"kill reader"});
 }
 
@@ -170,7 +170,8 @@ TEST(NothingToFree, TheOnlyCandidateIsChosenAnyway) {
   EXPECT_EQ(story.decided(), Lines{"kill reader"});
 }
 
-// Nobody can tell a tmpfs others see from memory its processes share: the first death shows it.
+// A tmpfs that others see cannot be distinguished from shared memory of its
+// processes: the first death shows it.
 TEST(NothingToFree, AKillThatFreedNothingIsFollowedByTheNext) {
   Story story(short_below(200_MiB));
   const auto hog = anonymous(story, "tmpfs-hog", 1_GiB);

@@ -84,7 +84,7 @@ TEST_F(Pressure, UnknownPressureTripsNothing) {
     EXPECT_EQ(at(second, std::nullopt), kNothing);
   EXPECT_FALSE(condition());
   at(31, 60);
-  EXPECT_EQ(at(50, std::nullopt), kNothing) << "past its grace, but nobody knows";
+  EXPECT_EQ(at(50, std::nullopt), kNothing) << "past its grace, but the value is unknown";
 }
 
 TEST_F(Pressure, AfterAnEvictionTheGraceRestarts) {
@@ -103,7 +103,7 @@ TEST_F(Pressure, OnePodIsEvictedAtATime) {
   for (int second = 0; second <= 9; ++second)
     at(second, 60);
   EXPECT_EQ(at(10, 60), Lines{"kill hog"});
-  EXPECT_EQ(at(11, 60), kNothing) << "he is waited for";
+  EXPECT_EQ(at(11, 60), kNothing) << "the victim is waited for";
 }
 
 TEST_F(Pressure, MemoryFreedByItsVictimCounts) {

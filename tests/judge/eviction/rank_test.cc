@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranking: who comes before whom and why, and that it is an order at all.
+// Ranking: which pod comes before which and why, and that it is a strict order.
 #include "judge/eviction/rank/rank.h"
 
 #include "judge/resources/pod_resources.h"
@@ -195,7 +195,7 @@ TEST(Rank, CountsUsageOnTheFilesystemOfTheSignal) {
   }
 }
 
-// The live path reads records and measurements; the vectors' path is told. They must agree.
+// The live path reads records and measurements; the vectors' path gets values. They must agree.
 TEST(Rank, UsesTheUnitOfTheSignal) {
   auto pod = std::make_shared<Pod>();
   hr_record record;

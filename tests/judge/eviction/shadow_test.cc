@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kubelet's ten-second loop beside ours: how much later, whom, and what for nothing.
+// The kubelet's ten-second loop beside ours: how much later, which victim, and what needlessly.
 #include "support/story.h"
 
 #include <headroom/shadow.h>

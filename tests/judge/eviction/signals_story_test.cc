@@ -176,7 +176,7 @@ TEST(Disk, ASampleFromBeforeTheEvictionEndIsIgnored) {
   story.remove_pod(0);
   story.step(100, {{kNodeFs, kGiB / 2}});
   ASSERT_EQ(story.verdict.eviction_ends.size(), 1U);
-  EXPECT_EQ(story.decided(), kNothing) << "what he held may not show yet";
+  EXPECT_EQ(story.decided(), kNothing) << "what it held may not show yet";
   story.step(1'100, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), kNothing);
   story.step(1'101, {{kNodeFs, kGiB / 2}});
@@ -211,7 +211,7 @@ TEST(Disk, AnEvictedPodsEmptyDirsAreRemovedBeforeAnotherIsChosen) {
   story.ended(Act::kRemove, 9'500);
   story.step(9'600, {{kNodeFs, 3 * kGiB}});
   EXPECT_EQ(story.verdict.eviction_ends.size(), 1U);
-  EXPECT_EQ(story.verdict.eviction_ends[0].ended_at, at_ms(100)) << "when nobody was left";
+  EXPECT_EQ(story.verdict.eviction_ends[0].ended_at, at_ms(100)) << "when no process was left";
   story.step(20'000, {{kNodeFs, 3 * kGiB}});
   EXPECT_EQ(story.decided(), kNothing) << "one was enough";
 }
@@ -226,13 +226,13 @@ TEST(Disk, AStuckVictimIsWaitedFor30SecondsAndItsFilesRemovedOnExit) {
   }
   story.step(1, {{kNodeFs, kGiB / 2}});
   story.step(30'000, {{kNodeFs, kGiB / 2}});
-  EXPECT_EQ(story.decided(), kNothing) << "he writes to a disk that is full";
+  EXPECT_EQ(story.decided(), kNothing) << "it writes to a disk that is full";
   story.step(30'001, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), Lines{"kill next"});
   story.remove_pod(0);
   story.step(33'000, {{kNodeFs, kGiB / 2}});
   EXPECT_EQ(story.decided(), Lines{"remove stuck"});
-  EXPECT_TRUE(story.verdict.eviction_ends.empty()) << "he was told of before";
+  EXPECT_TRUE(story.verdict.eviction_ends.empty()) << "its end was reported before";
 }
 
 TEST(Disk, ARemovalDoesNotHoldUpMemory) {
@@ -260,7 +260,7 @@ TEST(Disk, NoEvictionForADedicatedImageFilesystem) {
   EXPECT_EQ(story.decided(), kNothing);
   EXPECT_TRUE(raised(story, Condition::kDiskPressure));
   story.step(100, {{kImageFs, kGiB / 2}, {kPids, 10, 32'768}, {kNodeFs, 2 * kGiB}});
-  EXPECT_EQ(story.decided(), Lines{"kill web"}) << "and nobody else waits for it";
+  EXPECT_EQ(story.decided(), Lines{"kill web"}) << "and no other pod waits for it";
 }
 
 TEST(Disk, ThreeFilesystemsEachHaveTheirOwn) {
@@ -488,7 +488,7 @@ TEST(PreStop, IfTooLongLeavesTwoSecondsForSigterm) {
   EXPECT_EQ(story.decided(), kNothing);
   story.step(9'000, 400_MiB);
   EXPECT_EQ(story.decided(), Lines{"terminate db"});
-  story.ended(Act::kPreStop, 11'500);  // told late: changes nothing
+  story.ended(Act::kPreStop, 11'500);  // reported late: changes nothing
   story.step(11'600, 400_MiB);
   EXPECT_EQ(story.decided(), Lines{"kill db"});
 }

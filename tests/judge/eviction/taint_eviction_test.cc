@@ -140,7 +140,7 @@ TEST(NoExecute, ARunningTimerIsKept) {
   node.policy.taints = {no_execute("b"), no_execute("c")};
   EXPECT_EQ(node.at(10'000), kNothing);
   node.change(web, [](Pod& pod) { pod.placement.tolerations[0].seconds = seconds(5); });
-  EXPECT_EQ(node.at(20'000), kNothing) << "a shorter time does not hasten it";
+  EXPECT_EQ(node.at(20'000), kNothing) << "a shorter time does not bring it forward";
   node.change(web, [](Pod& pod) { pod.placement.tolerations[0].seconds = seconds(500); });
   EXPECT_EQ(node.at(29'999), kNothing);
   EXPECT_EQ(node.at(30'000), Lines{"kill web"}) << "nor a longer one put it off";

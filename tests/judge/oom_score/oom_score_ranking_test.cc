@@ -18,7 +18,7 @@ using test::Story;
 
 class OomScoreRankingTest : public testing::Test {
  protected:
-  // A pod as a manifest tells of it: of this class, with one container.
+  // A pod as a manifest describes it: of this class, with one container.
   std::size_t pod(const std::string& name, QosClass qos, Bytes holds, Bytes request = {},
                   std::int32_t priority = 0) {
     const std::size_t index = story.pod(name, holds, request, priority);

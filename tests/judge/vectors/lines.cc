@@ -8,8 +8,8 @@ namespace headroom::vectors {
 namespace {
 
 std::string folder() {
-  const char* const told = std::getenv("HEADROOM_VECTORS");
-  return told && *told ? told : "tests/fixtures/vectors";
+  const char* const directory = std::getenv("HEADROOM_VECTORS");
+  return directory && *directory ? directory : "tests/fixtures/vectors";
 }
 
 std::set<std::string>& asked_for() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order pods are evicted, signal by signal: as told, and as the daemon reads it.
+// In which order pods are evicted, signal by signal: as given, and as the daemon reads it.
 #include "judge/eviction/rank/rank.h"
 #include "judge/resources/pod_resources.h"
 #include "judge/vectors/lines.h"

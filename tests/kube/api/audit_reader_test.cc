@@ -123,7 +123,7 @@ TEST_F(Follow, MoreThanOneReadingIsReadInSeveral) {
   EXPECT_EQ(all().size(), 9000U);
 }
 
-TEST_F(Follow, ALineLongerThanAReadingHoldsNobodyUp) {
+TEST_F(Follow, ALineLongerThanAReadBlocksNothing) {
   append("");
   news();
   append("before\n" + std::string(9 << 20, 'x'));

@@ -38,14 +38,14 @@ TEST(EvictedOf, ALineIsReadForWhatTheApiServerIsToKnow) {
 struct Case {
   const char* name;
   Json change;  // merged into the line
-  bool told;
+  bool reported;
 };
 
-TEST(EvictedOf, OnlyWhoDiedAsAWholePodIsTold) {
+TEST(EvictedOf, OnlyAPodThatDiedWholeIsReported) {
   const Case cases[] = {
       {"as it is", Json::object(), true},
       {"its time was up and processes were left", {{"outcome", "outlasting"}}, true},
-      {"nobody was killed in observe mode", {{"outcome", "would_evict"}}, false},
+      {"nothing was killed in observe mode", {{"outcome", "would_evict"}}, false},
       {"it ended by itself", {{"outcome", "vanished"}}, false},
       {"the act failed", {{"outcome", "failed"}}, false},
       {"it is under way", {{"outcome", "open"}}, false},
@@ -61,7 +61,7 @@ TEST(EvictedOf, OnlyWhoDiedAsAWholePodIsTold) {
   for (const Case& row : cases) {
     Json changed = line();
     changed.merge_patch(row.change);
-    EXPECT_EQ(parse_eviction(changed.dump()).has_value(), row.told) << row.name;
+    EXPECT_EQ(parse_eviction(changed.dump()).has_value(), row.reported) << row.name;
   }
   for (const char* text : {"", "{", "[]", "null", "{\"outcome\":\"evicted\"}"})
     EXPECT_FALSE(parse_eviction(text)) << text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log, told to an API server that is away, in trouble, or contrary, over restarts.
+// The audit log, reported to an API server that is away, failing, or contrary, over restarts.
 #include "kube/api/eviction_sync.h"
 
 #include "config/temp_dir.h"
@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 using AfterEviction = config::ApiConfig::AfterEviction;
 using Json = nlohmann::json;
 
-class PosterStory : public ::testing::Test {
+class EvictionSyncStory : public ::testing::Test {
  protected:
-  PosterStory() { std::ofstream(dir_.path() / "evictions.jsonl"); }
+  EvictionSyncStory() { std::ofstream(dir_.path() / "evictions.jsonl"); }
 
   void evict(const std::string& name) {
     const Json line{{"time", "2026-11-20T22:50:00.000001Z"},
@@ -82,7 +82,7 @@ class PosterStory : public ::testing::Test {
   std::vector<std::string> asked_, bodies_;
 };
 
-TEST_F(PosterStory, AnEvictionIsToldOnTheTurnThatReadsIt) {
+TEST_F(EvictionSyncStory, AnEvictionIsReportedOnTheTurnThatReadsIt) {
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   evict("web");
@@ -97,14 +97,14 @@ TEST_F(PosterStory, AnEvictionIsToldOnTheTurnThatReadsIt) {
   EXPECT_EQ(asked_.size(), 3U);
 }
 
-TEST_F(PosterStory, WhatHappenedBeforeAnybodyListenedIsNotTold) {
+TEST_F(EvictionSyncStory, WhatHappenedBeforeTheStartIsNotReported) {
   evict("old");
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   EXPECT_EQ(requests_, 0U);
 }
 
-TEST_F(PosterStory, AnOutageAndARestartLoseNothingAndTellNothingTwice) {
+TEST_F(EvictionSyncStory, AnOutageAndARestartLoseNothingAndTellNothingTwice) {
   away_ = true;
   {
     EvictionSync eviction_sync = start();
@@ -130,7 +130,7 @@ TEST_F(PosterStory, AnOutageAndARestartLoseNothingAndTellNothingTwice) {
   EXPECT_FALSE(eviction_sync.state().contains("trouble"));
 }
 
-TEST_F(PosterStory, EveryFaultIsSurvived) {
+TEST_F(EvictionSyncStory, EveryFaultIsSurvived) {
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   faults_ = {500, 503, 429, 401, 500, 502, 504, 408, 418};
@@ -140,7 +140,7 @@ TEST_F(PosterStory, EveryFaultIsSurvived) {
   EXPECT_EQ(deletions(), 1U);
 }
 
-TEST_F(PosterStory, OneThatIsRefusedHoldsUpNobodyElse) {
+TEST_F(EvictionSyncStory, ARefusedOneBlocksNoOther) {
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   evict("first");
@@ -151,7 +151,7 @@ TEST_F(PosterStory, OneThatIsRefusedHoldsUpNobodyElse) {
   EXPECT_EQ(deletions(), 1U);
 }
 
-TEST_F(PosterStory, AStateThatIsDamagedIsSetAsideAndSaid) {
+TEST_F(EvictionSyncStory, AStateThatIsDamagedIsSetAsideAndSaid) {
   dir_.write("postings.json", "{\"version\":");
   evict("old");
   EvictionSync eviction_sync = start();
@@ -163,7 +163,7 @@ TEST_F(PosterStory, AStateThatIsDamagedIsSetAsideAndSaid) {
   EXPECT_EQ(deletions(), 1U);
 }
 
-TEST_F(PosterStory, AStateThatCannotBeWrittenDoesNotKeepItFromTelling) {
+TEST_F(EvictionSyncStory, AStateThatCannotBeWrittenDoesNotKeepItFromTelling) {
   std::filesystem::create_directory(dir_.path() / "postings.json");
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
@@ -173,7 +173,7 @@ TEST_F(PosterStory, AStateThatCannotBeWrittenDoesNotKeepItFromTelling) {
   EXPECT_GT(eviction_sync.counters().unwritten, 0U);
 }
 
-TEST_F(PosterStory, LinesThatAreNoneAreCountedAndPassedOver) {
+TEST_F(EvictionSyncStory, LinesThatAreNoneAreCountedAndPassedOver) {
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   std::ofstream(dir_.path() / "evictions.jsonl", std::ios::app) << "half a li\n";
@@ -183,7 +183,7 @@ TEST_F(PosterStory, LinesThatAreNoneAreCountedAndPassedOver) {
   EXPECT_EQ(eviction_sync.counters().unread, 1U);
 }
 
-TEST_F(PosterStory, ConditionsOfADaemonThatIsGoneAreUnknown) {
+TEST_F(EvictionSyncStory, ConditionsOfADaemonThatIsGoneAreUnknown) {
   conditions_ = true;
   const Json node{
       {"status",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's conditions and taints in the API: ours, and nobody else's.
+// The node's conditions and taints in the API: ours, and no others.
 #include "kube/api/node_condition_sync.h"
 
 #include "kube/api/node_requests.h"
@@ -36,7 +36,7 @@ TEST(NodeRequests, WhatHeadroomdWroteDownIsRead) {
   ASSERT_TRUE(conditions);
   EXPECT_EQ((*conditions)[0], (NodeCondition{true, kSince}));
   EXPECT_EQ((*conditions)[1], (NodeCondition{false, kSince}));
-  EXPECT_EQ((*conditions)[2].holds, std::nullopt) << "not told is not false";
+  EXPECT_EQ((*conditions)[2].holds, std::nullopt) << "absent is not false";
   for (const char* text : {"", "{}", "[]", "{\"status\":7}"})
     EXPECT_FALSE(conditions_of(text)) << text;
 }
@@ -105,7 +105,7 @@ TEST(NodeRequests, TaintsArePutRightUnderTheVersionTheyHad) {
 }
 
 // An API server that has what it was last sent.
-class Teller : public ::testing::Test {
+class NodeConditionSyncTest : public ::testing::Test {
  protected:
   NodeConditionSync teller(bool conditions, bool taints, PublishedOnNode published = {}) {
     return NodeConditionSync({.node_name = "n1", .conditions = conditions, .taints = taints},
@@ -129,14 +129,14 @@ class Teller : public ::testing::Test {
   std::vector<std::string> asked_;
 };
 
-TEST_F(Teller, NothingIsToldBeforeItIsKnown) {
+TEST_F(NodeConditionSyncTest, NothingIsReportedBeforeItIsKnown) {
   NodeConditionSync node = teller(true, true);
   EXPECT_FALSE(node.due());
   run_once(node);
   EXPECT_EQ(asked(), Asked{});
 }
 
-TEST_F(Teller, WhatChangedIsToldAtOnceAndWhatDidNotNowAndThen) {
+TEST_F(NodeConditionSyncTest, WhatChangedIsReportedAtOnceAndWhatDidNotNowAndThen) {
   NodeConditionSync node = teller(true, false);
   node.adopt(calm());
   run_once(node);
@@ -154,7 +154,7 @@ TEST_F(Teller, WhatChangedIsToldAtOnceAndWhatDidNotNowAndThen) {
   EXPECT_EQ(asked(), Asked{"PATCH"});
 }
 
-TEST_F(Teller, TaintsThatAreRightAreOnlyRead) {
+TEST_F(NodeConditionSyncTest, TaintsThatAreRightAreOnlyRead) {
   NodeConditionSync node = teller(false, true);
   node.adopt(calm());
   run_once(node);
@@ -164,10 +164,10 @@ TEST_F(Teller, TaintsThatAreRightAreOnlyRead) {
   EXPECT_EQ(asked(), (Asked{"GET", "PATCH"}));
   now_ += kTaintsRecheckPeriod;
   run_once(node);
-  EXPECT_EQ(asked(), (Asked{"GET", "PATCH"})) << "somebody took it off";
+  EXPECT_EQ(asked(), (Asked{"GET", "PATCH"})) << "another client took it off";
 }
 
-TEST_F(Teller, AFailureIsTriedAgainAfterAWhile) {
+TEST_F(NodeConditionSyncTest, AFailureIsTriedAgainAfterAWhile) {
   NodeConditionSync node = teller(true, false);
   node.adopt(pressed());
   for (const long status : {409L, 500L, 403L, 503L}) {
@@ -185,7 +185,7 @@ TEST_F(Teller, AFailureIsTriedAgainAfterAWhile) {
   EXPECT_TRUE(node.published().conditions);
 }
 
-TEST_F(Teller, WhatAFormerLifeLeftIsTakenBackOnce) {
+TEST_F(NodeConditionSyncTest, WhatAFormerLifeLeftIsTakenBackOnce) {
   NodeConditionSync node = teller(false, false, {.conditions = true, .taints = true});
   status_ = 500;
   node_ = node_with(Json::array({kOurs})).dump();

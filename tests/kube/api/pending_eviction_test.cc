@@ -35,7 +35,7 @@ PendingEvictionOptions options(AfterEviction after, bool events = true) {
 HttpResponse answer(long status, const Json& body = Json::object(), HttpHeaders headers = {}) {
   return {.status = status, .headers = std::move(headers), .body = body.dump()};
 }
-HttpResponse told(long status, const char* reason, const char* kind = "pods") {
+HttpResponse api_status(long status, const char* reason, const char* kind = "pods") {
   return answer(status, {{"kind", "Status"},
                          {"reason", reason},
                          {"message", "because"},
@@ -160,13 +160,13 @@ TEST(PendingEviction, NamesOfOthersDoNotBecomePaths) {
 
 TEST(PendingEviction, APodThatIsGoneIsDoneButForItsEvent) {
   Walk walk(options(AfterEviction::kDelete));
-  walk.ask(told(404, "NotFound"));
+  walk.ask(api_status(404, "NotFound"));
   EXPECT_EQ(walk.answered.response_class, ResponseClass::kGone);
   EXPECT_EQ(walk.ask(answer(201)), "POST " + kEvents + "?fieldManager=headroom");
   EXPECT_TRUE(walk.finished());
 }
 
-TEST(PendingEviction, ANotFoundOfSomebodyElseIsNotTakenForOne) {
+TEST(PendingEviction, ANotFoundOfAnotherServerIsNotTakenForOne) {
   Walk walk(options(AfterEviction::kDelete));
   walk.ask(answer(404, "<html>no such page</html>"));
   EXPECT_EQ(walk.answered.response_class, ResponseClass::kRefused);
@@ -176,7 +176,7 @@ TEST(PendingEviction, ANotFoundOfSomebodyElseIsNotTakenForOne) {
 TEST(PendingEviction, AnotherPodByThatNameIsLeftAlone) {
   for (const long status : {409L, 422L}) {
     Walk walk(options(AfterEviction::kDelete, false));
-    EXPECT_EQ(walk.ask(told(status, "Conflict")), kStatus);
+    EXPECT_EQ(walk.ask(api_status(status, "Conflict")), kStatus);
     walk.wait(10s);
     EXPECT_EQ(walk.ask(pod("u-2")), "GET " + kPod);
     EXPECT_EQ(walk.answered.response_class, ResponseClass::kGone);
@@ -186,7 +186,7 @@ TEST(PendingEviction, AnotherPodByThatNameIsLeftAlone) {
 
 TEST(PendingEviction, AConflictAboutTheSamePodIsTriedAgain) {
   Walk walk(options(AfterEviction::kStatus, false));
-  walk.ask(told(409, "Conflict"));
+  walk.ask(api_status(409, "Conflict"));
   EXPECT_TRUE(walk.idle()) << "not at once";
   walk.wait(10s);
   EXPECT_EQ(walk.ask(pod("u-1")), "GET " + kPod);
@@ -197,13 +197,13 @@ TEST(PendingEviction, AConflictAboutTheSamePodIsTriedAgain) {
 
 TEST(PendingEviction, WhatIsInDoubtStaysSoUntilItIsAnswered) {
   Walk walk(options(AfterEviction::kStatus, false));
-  walk.ask(told(409, "Conflict"));
+  walk.ask(api_status(409, "Conflict"));
   walk.wait(10s);
   EXPECT_EQ(walk.ask(answer(500)), "GET " + kPod);
   walk.wait(10s);
   EXPECT_EQ(walk.ask(answer(200, "half a p")), "GET " + kPod);
   walk.wait(10s);
-  EXPECT_EQ(walk.ask(told(404, "NotFound")), "GET " + kPod);
+  EXPECT_EQ(walk.ask(api_status(404, "NotFound")), "GET " + kPod);
   EXPECT_TRUE(walk.finished());
 }
 
@@ -216,17 +216,17 @@ TEST(PendingEviction, TheActWaitsForTheStatusWithinReason) {
   EXPECT_EQ(walk.ask(answer(200)), "DELETE " + kPod) << "the pod is to be replaced";
   EXPECT_FALSE(walk.finished());
   walk.wait(1min);
-  EXPECT_EQ(walk.ask(told(404, "NotFound")), kStatus);
+  EXPECT_EQ(walk.ask(api_status(404, "NotFound")), kStatus);
   EXPECT_TRUE(walk.finished());
 }
 
 TEST(PendingEviction, ARefusedStatusHoldsNothingUp) {
   Walk walk(options(AfterEviction::kDelete));
-  walk.ask(told(403, "Forbidden"));
+  walk.ask(api_status(403, "Forbidden"));
   EXPECT_EQ(walk.answered.response_class, ResponseClass::kRefused);
   EXPECT_EQ(walk.ask(answer(200)), "DELETE " + kPod);
   EXPECT_EQ(walk.ask(answer(201)).substr(0, 5), "POST ");
-  EXPECT_FALSE(walk.finished()) << "somebody may yet allow it";
+  EXPECT_FALSE(walk.finished()) << "it may yet be allowed";
   walk.wait(kRefusedRetryWait - 1ns);
   EXPECT_TRUE(walk.idle());
   walk.wait(1ns);
@@ -262,7 +262,7 @@ TEST(PendingEviction, TroubleOfTheServerIsNotThePostings) {
 TEST(PendingEviction, AServerThatKnowsNoPolicyV1IsAskedInTheOldWay) {
   Walk walk(options(AfterEviction::kEvict, false));
   walk.ask(answer(200));
-  walk.ask(told(400, "BadRequest"));
+  walk.ask(api_status(400, "BadRequest"));
   EXPECT_EQ(walk.answered.response_class, ResponseClass::kRetry);
   walk.wait(1s);
   walk.ask(answer(201));
@@ -273,9 +273,9 @@ TEST(PendingEviction, AServerThatKnowsNoPolicyV1IsAskedInTheOldWay) {
 TEST(PendingEviction, AnEvictionThatIsRefusedInBothWaysIsAskedForRarely) {
   Walk walk(options(AfterEviction::kEvict, false));
   walk.ask(answer(200));
-  walk.ask(told(400, "BadRequest"));
+  walk.ask(api_status(400, "BadRequest"));
   walk.wait(1s);
-  walk.ask(told(400, "BadRequest"));
+  walk.ask(api_status(400, "BadRequest"));
   EXPECT_EQ(walk.answered.response_class, ResponseClass::kRefused);
   walk.wait(kRefusedRetryWait);
   walk.ask(answer(201));
@@ -286,11 +286,11 @@ TEST(PendingEviction, AnEvictionThatIsRefusedInBothWaysIsAskedForRarely) {
 TEST(PendingEviction, AnEventThatIsThereAlreadyWasMadeByAFormerLife) {
   Walk walk(options(AfterEviction::kStatus));
   walk.ask(answer(200));
-  walk.ask(told(409, "AlreadyExists", "events"));
+  walk.ask(api_status(409, "AlreadyExists", "events"));
   EXPECT_TRUE(walk.finished());
 }
 
-TEST(PendingEviction, EvictedAgainBeforeAllWasToldItIsOneEventThatCounts) {
+TEST(PendingEviction, EvictedAgainBeforeAllWasReportedItIsOneEventThatCounts) {
   Walk walk(options(AfterEviction::kStatus));
   walk.ask(answer(200));
   walk.ask(answer(500));  // the event
@@ -317,7 +317,7 @@ TEST(PendingEviction, AnEventThatTimeTookIsMadeAnew) {
   walk.ask(answer(201));
   merge_repeated_eviction(walk.pending, web());
   walk.ask(answer(200));
-  EXPECT_EQ(walk.ask(told(404, "NotFound", "events")).substr(0, 6), "PATCH ");
+  EXPECT_EQ(walk.ask(api_status(404, "NotFound", "events")).substr(0, 6), "PATCH ");
   walk.wait(1min);
   EXPECT_EQ(walk.ask(answer(201)).substr(0, 5), "POST ");
   EXPECT_TRUE(walk.finished());

@@ -301,7 +301,7 @@ TEST(HttpServer, ASilentClientIsDisconnected) {
   EXPECT_NE(get(served.port, "/metrics").find("headroom_mode"), std::string::npos);
 }
 
-// The page is read by nobody; the loop publishes on, and so does a third scraper get an answer.
+// The page has no reader; the loop publishes on, and so does a third scraper get an answer.
 TEST(HttpServer, AClientThatReadsNothingBlocksNothing) {
   const Served served = serve(3000, {.exchange = 1s});
   std::vector<Fd> stuck;

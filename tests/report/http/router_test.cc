@@ -33,7 +33,7 @@ TEST_F(RouterTest, EveryPathOfTheIndexIsServed) {
     const std::string path = index.substr(at + 1, index.find(' ', at) - at - 1);
     const HttpResponse answer = router.answer({.path = path});
     EXPECT_EQ(answer.status, 200u) << path;
-    // The sample's audit log is not there, and nobody deals its CPUs out.
+    // The sample's audit log is not there, and its CPU manager is off.
     const bool none_yet = path == "/api/evictions" || path == "/api/cpus";
     EXPECT_GT(text_of(*answer.body).size(), none_yet ? 1u : 100u) << path;
   }

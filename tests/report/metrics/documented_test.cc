@@ -113,7 +113,7 @@ TEST(Documented, EveryFamilyIsInTheManPage) {
 
 TEST(Documented, TheManPageHasNothingElse) {
   EXPECT_EQ(difference(documented(), all_served()), "")
-      << "served by nobody, or not by the sample in tests/report/sample.cc";
+      << "not served, or not by the sample in tests/report/sample.cc";
 }
 
 // The pages above show what the sample has; the tables say what there is.

@@ -202,7 +202,7 @@ TEST(ScrapeBody, NoLimitIsZeroToCadvisorAndInfiniteToUs) {
   EXPECT_EQ(value("headroom_cgroup_memory_high_bytes"), "+Inf");
 }
 
-// Whoever adds a field to hr_record is told here that nobody can see it.
+// A new field of hr_record without a family fails here.
 TEST(ScrapeBody, EveryFieldOfTheRecordIsShown) {
   constexpr std::size_t kHeader = 3;  // id, parent_id; valid and populated
   for (std::size_t i = kHeader; i < sizeof(hr_record) / sizeof(hr_u64); ++i) {

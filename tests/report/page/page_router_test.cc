@@ -40,13 +40,13 @@ struct PageRouterTest : ::testing::Test {
     });
     views->cgroups.publish([](CgroupTable& next, const CgroupTable*) { next = sample_cgroups(); });
   }
-  HttpResponse get(std::string_view path, std::string told = "",
+  HttpResponse get(std::string_view path, std::string argument_value = "",
                    std::string_view if_none_match = "") {
     auto answer = router.answer(
         {.path = path, .if_none_match = if_none_match, .argument = [&](const char* name) {
            const bool asked = path == "/api/status" ? std::string_view(name) == "pods"
                                                     : std::string_view(name) == "last";
-           return asked ? std::string_view(told) : std::string_view();
+           return asked ? std::string_view(argument_value) : std::string_view();
          }});
     EXPECT_TRUE(answer) << path;
     return std::move(*answer);
@@ -153,10 +153,10 @@ TEST_F(PageRouterTest, ABadNumberIsRefusedBeforeAnythingIsRead) {
 }
 
 TEST_F(PageRouterTest, TheCpuMapIsServed) {
-  HttpResponse nobody = get("/api/cpus");
-  EXPECT_EQ(text_of(*nobody.body), "null");
-  PageRouter told{views, nullptr, {.cpus = [] { return std::string(R"({"mode":"observe"})"); }}};
-  auto answer = told.answer({.path = "/api/cpus"});
+  HttpResponse without_cpus = get("/api/cpus");
+  EXPECT_EQ(text_of(*without_cpus.body), "null");
+  PageRouter router{views, nullptr, {.cpus = [] { return std::string(R"({"mode":"observe"})"); }}};
+  auto answer = router.answer({.path = "/api/cpus"});
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->content_type, "application/json");
   EXPECT_EQ(text_of(*answer->body), R"({"mode":"observe"})");

@@ -7,7 +7,7 @@
 //   guest → host   RES <id> <exit|signal|timeout|flood> <n> <bytes>\n  output
 //
 // Several commands may run at once. Output goes to a memory file, not a pipe: a background process
-// that keeps it open delays nobody, and nothing has to be pumped while the machine is short of CPU.
+// that keeps it open delays nothing, and no copying is needed while CPU is short.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

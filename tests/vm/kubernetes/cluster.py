@@ -176,7 +176,7 @@ class Cluster:
 
 
 def condition(thing: dict, kind: str) -> str:
-    """Of a node or a pod: True, False or Unknown; nothing where nobody told."""
+    """Of a node or a pod: True, False or Unknown; empty where it has none."""
     return next((each["status"] for each in thing.get("status", {}).get("conditions", []) if each["type"] == kind), "")
 
 

@@ -23,7 +23,7 @@ def admit(cluster) -> None:
 
 
 class ClusterNode(KubeNode):
-    """Its pods are the cluster's: nobody here makes any."""
+    """Its pods are the cluster's: none is made here."""
 
     def __init__(self, cluster):
         super().__init__(cluster.vm)
@@ -40,21 +40,21 @@ class ClusterNode(KubeNode):
 
     def configuration(self, mode="enforce", after="evict", compatibilityMetrics=False, **api) -> str:
         """Thresholds are not said: they are the kubelet's own."""
-        told = {"timeout": "20s", "tokenFile": TOKEN}  # emulated
+        settings = {"timeout": "20s", "tokenFile": TOKEN}  # emulated
         kubelet = {"url": "https://127.0.0.1:10250", "tlsServerName": "{nodeName}", "configz": True, "period": "2s",
-                   "caFile": "/var/lib/kubelet/pki/kubelet.crt", **told}
-        api = {"url": API, "caFile": f"{CLUSTER}/ca.crt", "afterEviction": after, **told, **api}
+                   "caFile": "/var/lib/kubelet/pki/kubelet.crt", **settings}
+        api = {"url": API, "caFile": f"{CLUSTER}/ca.crt", "afterEviction": after, **settings, **api}
         return json.dumps({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
                            "headroom": {"mode": mode, "compatibilityMetrics": compatibilityMetrics,
                                         "kubernetes": {"kubelet": kubelet, "api": api}}})
 
-    def start_both(self, **told) -> None:
+    def start_both(self, **settings) -> None:
         """Returns when the kubelet's pods and thresholds are known."""
         self.give_account_token()
-        self.start(self.configuration(**told))
+        self.start(self.configuration(**settings))
         self.start_kube()
         self.wait_for(self.kube_status, lambda status: status.get("good"), timeout=120)
         self.vm.wait_until(f"headroomctl config | grep -q {json.dumps('/run/headroom-kube/kubelet.yaml')}", timeout=120)
 
-    def told(self) -> dict:
+    def report_status(self) -> dict:
         return (self.status().get("kubernetes") or {}).get("api") or {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Deployment's pod fills memory, somebody evicts it, the controller replaces it: when what of that happened.
+"""A Deployment's pod fills memory, it is evicted, the controller replaces it: when what of that happened.
 
 The witness in the guest says when; neither headroomd's nor the kubelet's word is taken for it.
 """
@@ -88,7 +88,7 @@ def run_once(cluster) -> dict:
         scale(cluster, 0)
     seen = [json.loads(line) for line in vm.get(OUT).decode().splitlines() if line.endswith("}")]
     clear_away(cluster)
-    return told(cluster, hog["metadata"]["uid"], seen)
+    return times_of(cluster, hog["metadata"]["uid"], seen)
 
 
 def successor(cluster, hog: dict) -> bool:
@@ -107,7 +107,7 @@ def clear_away(cluster) -> None:
     cluster.wait("the pressure is over", lambda: condition(cluster.ask("GET", node).body, "MemoryPressure") == "False", 300)
 
 
-def told(cluster, uid: str, seen: list[dict]) -> dict:
+def times_of(cluster, uid: str, seen: list[dict]) -> dict:
     """Seconds from the crossing of the threshold, by the guest's clock."""
     limit = int(cluster.vm.run("cat /sys/fs/cgroup/kubepods.slice/memory.max", check=True).out)
     crossed = crossing(seen, limit - THRESHOLD_MIB * MIB)

@@ -56,8 +56,8 @@ def test_pods_and_thresholds_are_the_kubelets(vm):
         series = re.search(r'^container_memory_working_set_bytes\{([^}]*name="' + container + r'"[^}]*)\}', node.metrics(), re.M)[1]
         for label in ('container="main"', f'image="{status["image"]}"', 'namespace="shop"', f'pod="{name}"'):
             assert label in series, series
-        told = vm.run("headroomctl status", check=True).out
-        assert re.search(r"kubelet:  https://127.0.0.1:10250  \d+ pods", told), told
+        output = vm.run("headroomctl status", check=True).out
+        assert re.search(r"kubelet:  https://127.0.0.1:10250  \d+ pods", output), output
 
 
 def test_an_evicted_pod_is_replaced(vm):
@@ -66,12 +66,12 @@ def test_an_evicted_pod_is_replaced(vm):
     with ClusterNode(cluster) as node:
         node.start_both(conditions=True)
         runs = [run_and_check(node, number) for number in range(RUNS)]
-        node.wait_for(node.told, lambda told: told.get("finished") == RUNS and told["waiting"] == 0, timeout=120)
-        tell(vm, "headroom", runs)
+        node.wait_for(node.report_status, lambda status: status.get("finished") == RUNS and status["waiting"] == 0, timeout=120)
+        print_runs(vm, "headroom", runs)
 
 
 def run_and_check(node, number: int) -> dict:
-    """One eviction, by nobody but headroomd, told to the API server as a kubelet tells it."""
+    """One eviction, by headroomd alone, reported to the API server as a kubelet reports it."""
     cluster = node.cluster
     run = replacement.run_once(cluster)
     record = node.evictions()[-1]
@@ -85,7 +85,7 @@ def run_and_check(node, number: int) -> dict:
 
 
 def test_the_daemon_set_alone_does_it_too(vm):
-    """Nothing of ours is on the node but what the manifests put there: who is evicted is replaced, and told of."""
+    """Nothing of ours is on the node but what the manifests put there: the victim is replaced, and reported."""
     cluster = clusters.of(vm)
     replacement.furnish(cluster)
     manifests = vm.get("/opt/headroom/share/daemonset.yaml")
@@ -101,9 +101,9 @@ def test_the_daemon_set_alone_does_it_too(vm):
         assert run["reason"] == "Evicted" and json.loads(record)["outcome"] == "evicted", (run, record)
         again = replacement.running(cluster, "", OWN)
         assert [each["restartCount"] for each in again["status"]["containerStatuses"]] == [0, 0], again["status"]
-        tell(vm, "headroom, of the DaemonSet", [run | {"latency_ms": json.loads(record)["latency"]}])
+        print_runs(vm, "headroom, of the DaemonSet", [run | {"latency_ms": json.loads(record)["latency"]}])
     finally:
-        for what in (("daemonset", "headroom"), ("pods", "--all")):  # nobody else collects what it leaves
+        for what in (("daemonset", "headroom"), ("pods", "--all")):  # nothing else collects what it leaves
             cluster.kubectl("delete", "--namespace", OWN, "--wait=false", *what)
         cluster.wait("headroom's pod is gone", lambda: not cluster.pods(OWN))
         vm.run("rm -rf /var/log/headroom /run/headroom /run/headroom-kube")  # of the node: the next test's daemon starts anew
@@ -124,10 +124,10 @@ def test_beside_it_the_kubelets_own_eviction(vm):
     cluster = clusters.of(vm)
     replacement.furnish(cluster)
     runs = [replacement.run_once(cluster) for _ in range(RUNS)]
-    tell(vm, "kubelet", runs)
+    print_runs(vm, "kubelet", runs)
 
 
-def tell(vm, who: str, runs: list[dict]) -> None:
+def print_runs(vm, who: str, runs: list[dict]) -> None:
     results[who] = {"medians": replacement.medians(runs), "runs": runs}
     print(f"    {who}: seconds from the crossing, median of {len(runs)}: "
           f"{', '.join(f'{name} {at:.2f}' for name, at in results[who]['medians'].items())}; "

@@ -61,9 +61,9 @@ def watch_api() -> None:
     link = http.client.HTTPSConnection("10.96.0.1", context=context)
     link.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=1")
     for line in link.getresponse():
-        told = json.loads(line)
-        pod = told["object"]
-        note(pod=pod["metadata"]["name"], uid=pod["metadata"]["uid"], what=told["type"],
+        event = json.loads(line)
+        pod = event["object"]
+        note(pod=pod["metadata"]["name"], uid=pod["metadata"]["uid"], what=event["type"],
              phase=pod["status"].get("phase"), reason=pod["status"].get("reason"),
              going="deletionTimestamp" in pod["metadata"])
 

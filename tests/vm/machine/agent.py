@@ -24,7 +24,7 @@ class Reply:
 
 
 class Agent:
-    """Connected as soon as qemu listens: what the guest says to nobody is lost."""
+    """Connected as soon as qemu listens: what the guest says before is lost."""
 
     def __init__(self, path: Path, deadline: float):
         self.socket = _connect(path, deadline)

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-STALE_AFTER = 14 * 24 * 3600  # a folder nobody opened for two weeks belongs to an old recipe
+STALE_AFTER = 14 * 24 * 3600  # a folder that was not opened for two weeks belongs to an old recipe
 
 
 def root() -> Path:

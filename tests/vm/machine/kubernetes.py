@@ -29,7 +29,7 @@ RENEWED = {"golang-github-modern-go-reflect2-dev": "github.com/modern-go/reflect
 # Neither clouds nor Docker: a third of the packages.
 TAGS = "providerless,dockerless"
 PACKAGE = "k8s.io/kubernetes"
-VERSIONS = ("client-go/pkg/version", "component-base/version")  # packages that are told the version by the linker
+VERSIONS = ("client-go/pkg/version", "component-base/version")  # the linker sets the version in these packages
 OPENAPI = "pkg/generated/openapi"
 
 
@@ -89,9 +89,9 @@ def _fetch_source(archive: Archive, out: Path) -> Path:
 def _version_words(out: Path) -> str:
     version = (out / "version").read_text().strip()
     major, minor, *_ = version.split(".")
-    told = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    settings = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     return " ".join(f"-X {PACKAGE}/vendor/k8s.io/{package}.{key}={value}"
-                    for package in VERSIONS for key, value in told.items())
+                    for package in VERSIONS for key, value in settings.items())
 
 
 class Go:

@@ -43,8 +43,8 @@ def interpreter(script: str, *words: str) -> str:
 
 def bundle_python(dest: Path, programs: list[Path]) -> None:
     """Into a payload folder."""
-    told = json.loads(interpreter(FIND, *map(str, programs)))
-    library, version, modules = Path(told["library"]), told["version"], told["modules"]
+    found = json.loads(interpreter(FIND, *map(str, programs)))
+    library, version, modules = Path(found["library"]), found["version"], found["modules"]
     sources = {Path(file).relative_to(library) for file in modules.values() if file.endswith(".py")}
     bundle([INTERPRETER], dest)
     for file in (Path(file) for file in modules.values() if file.endswith(".so")):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A race between a filler and a daemon that should stop it, told by the kernel's own trace."""
+"""A race between a filler and a daemon that should stop it, measured by the kernel's own trace."""

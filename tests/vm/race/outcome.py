@@ -11,7 +11,7 @@ BYSTANDERS = ("systemd", "init")  # systemd sends what is left of a dead unit it
 
 @dataclass(frozen=True)
 class Outcome:
-    killer: str  # the name of the task that sent the hog its deadly signal, "kernel" or "nobody"
+    killer: str  # the name of the task that sent the hog its deadly signal, "kernel" or "none"
     crossing_to_kill_ms: float | None  # unknown without a crossing
     sample_gap_ms: float | None  # between the samples on both sides of the crossing
     kill_to_gone_ms: float | None
@@ -29,7 +29,7 @@ def judge(events: list[Event], samples: list[Sample], others: dict[int, str], qu
     chosen = {event.pid for event in events if event.name == "mark_victim"}
     kill = next((event for event in signals if event.pid not in others), None)
     if not kill:
-        return Outcome("nobody", None, None, None, wrong, len(chosen))
+        return Outcome("none", None, None, None, wrong, len(chosen))
     # Counters are kept per CPU and folded later: a sample may show the crossing a moment after the daemon saw it.
     crossed = crossing([sample for sample in samples if sample.at <= kill.at + 1], quantity, threshold)
     gone = next((event.at for event in events if event.name == "sched_process_exit" and event.pid == kill.pid), None)

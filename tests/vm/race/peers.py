@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroomd and its peers as Debian packages them, each told to act as near to one point as it can be told.
+"""headroomd and its peers as Debian packages them, each set to act as near to one point as it can be set.
 
 The point is THRESHOLD of memory still available. earlyoom and nohang know MemAvailable; headroomd the kubelet's
-memory.available, which counts the kernel's own memory as available. oomd knows anonymous memory in use: it is told what
-that is when so much is left. systemd-oomd knows pressure and swap alone: it is told the shortest time and a low limit.
+memory.available, which counts the kernel's own memory as available. oomd knows anonymous memory in use: it is set to what
+that is when so much is left. systemd-oomd knows pressure and swap alone: it has the shortest time and a low limit.
 """
 
 import json
@@ -25,7 +25,7 @@ PODS = "kubepods.slice/kubepods-pod*,kubepods.slice/kubepods-burstable.slice/*,k
 class Peer:
     name: str
     configure: Callable[[Node], None]  # when the pods are there
-    told: str
+    setting: str
     unit: str = ""
     quantity: str = "available"  # which of a sample's has to cross THRESHOLD
     swap: bool = False
@@ -41,7 +41,7 @@ def headroomd(node: Node) -> None:
 
 def earlyoom(node: Node) -> None:
     """It takes a size as a share of MemTotal, and compares that with MemAvailable's share of what processes can have:
-    told 400 MiB of 2 GiB, 1.8.2 waits until 368 are left. So it is told what means THRESHOLD."""
+    set to 400 MiB of 2 GiB, 1.8.2 waits until 368 are left. So it is set to what means THRESHOLD."""
     seen = samples.now(node.vm)
     kib = THRESHOLD // 1024 * seen.total // (seen.available + seen.anonymous)
     # Twice: for SIGKILL as for SIGTERM, as a hard threshold has no grace.
@@ -50,8 +50,8 @@ def earlyoom(node: Node) -> None:
 
 def nohang(node: Node) -> None:
     text = node.vm.get("/usr/share/nohang/nohang.conf").decode()
-    told = re.sub(r"^(soft|hard)_threshold_min_mem .*$", rf"\1_threshold_min_mem = {LEFT} M", text, flags=re.M)
-    node.vm.put(told.encode(), "/etc/nohang/nohang.conf")
+    setting = re.sub(r"^(soft|hard)_threshold_min_mem .*$", rf"\1_threshold_min_mem = {LEFT} M", text, flags=re.M)
+    node.vm.put(setting.encode(), "/etc/nohang/nohang.conf")
 
 
 def oomd(node: Node) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pods of a race: a hog, and others nobody may touch, one of them larger than the hog will be when it must go."""
+"""The pods of a race: a hog, and others that must stay, one of them larger than the hog will be when it must go."""
 
 from node import Node, Pod
 

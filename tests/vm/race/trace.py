@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who was sent a deadly signal, by whom, and when it was gone: from the kernel's tracepoints, by CLOCK_MONOTONIC."""
+"""Which task got a deadly signal, from which, and when it was gone: from the kernel's tracepoints, by CLOCK_MONOTONIC."""
 
 import re
 from dataclasses import dataclass

@@ -16,10 +16,13 @@ using namespace test;
 using nlohmann::json;
 
 json pod(const char* name, bool admitted) {
-  return {{"namespace", "default"},    {"name", name},
-          {"admitted", admitted},      {"refusals", json::array()},
-          {"overcome", json::array()}, {"preempts", json::array()},
-          {"unwelcome", json::array()}};
+  return {{"namespace", "default"},
+          {"name", name},
+          {"admitted", admitted},
+          {"refusals", json::array()},
+          {"resolved_by_preemption", json::array()},
+          {"preemption_victims", json::array()},
+          {"untolerated_preferred_taints", json::array()}};
 }
 
 std::string answer(const json& pods) {
@@ -31,10 +34,10 @@ TEST(AdmitOutput, EveryReasonAndPreemptedPods) {
   refused["refusals"] = {{{"reason", "Evicted"}, {"message", "The node had condition: [A]. "}},
                          {{"reason", "OutOfcpu"}, {"message", "Node didn't have enough"}}};
   json critical = pod("dns", true);
-  critical["overcome"] = {{{"reason", "OutOfpods"}, {"message", "too many"}}};
-  critical["preempts"] = {
+  critical["resolved_by_preemption"] = {{{"reason", "OutOfpods"}, {"message", "too many"}}};
+  critical["preemption_victims"] = {
       {{"namespace", "default"}, {"name", "web"}, {"qos", "BestEffort"}, {"priority", 7}}};
-  critical["unwelcome"] = {"a:PreferNoSchedule"};
+  critical["untolerated_preferred_taints"] = {"a:PreferNoSchedule"};
   const auto rendered = render_admission(answer({pod("ok", true), refused, critical}), {});
   ASSERT_TRUE(rendered);
   EXPECT_FALSE(rendered->all_admitted);
@@ -88,7 +91,7 @@ TEST(TaintOutput, TheOriginOfEachAndTheLeavingPods) {
   const json status{{"taints",
                      {{{"taint", "dedicated=gpu:NoExecute"}, {"from", "operator"}},
                       {{"taint", "memory:NoSchedule"}, {"from", "condition"}}}},
-                    {"leaving",
+                    {"taint_evictions",
                      {{{"namespace", "default"}, {"name", "web"}, {"seconds", 12.0}},
                       {{"namespace", "default"}, {"name", "late"}, {"seconds", -1.0}}}}};
   EXPECT_EQ(render_taints(status.dump(), {}).value(),

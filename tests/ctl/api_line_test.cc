@@ -19,14 +19,14 @@ TEST(ApiLine, Says) {
   const Row rows[] = {
       {"none", "null", ""},
       {"the other half alone", R"({"kubelet":{}})", ""},
-      {"good", R"({"api":{"server":"https://a","finished":3,"waiting":0}})",
+      {"good", R"({"api":{"server":"https://a","reported":3,"pending":0}})",
        "API:      https://a  3 evictions reported\n"},
       {"an outage",
-       R"({"api":{"server":"https://a","finished":3,"waiting":2,"waitingSince":"T","trouble":"503"}})",
+       R"({"api":{"server":"https://a","reported":3,"pending":2,"oldestPendingSince":"T","error":"503"}})",
        "API:      https://a  3 evictions reported, 2 waiting since T; 503\n"},
-      {"the log cannot be read", R"({"api":{"server":"https://a","auditTrouble":"no"}})",
+      {"the log cannot be read", R"({"api":{"server":"https://a","auditLogError":"no"}})",
        "API:      https://a  ? evictions reported; no\n"},
-      {"no address", R"({"api":{"trouble":"it is not known where"}})",
+      {"no address", R"({"api":{"error":"it is not known where"}})",
        "API:      it is not known where\n"},
   };
   for (const Row& row : rows)

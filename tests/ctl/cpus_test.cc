@@ -45,10 +45,10 @@ TEST(Cpus, TheTableHasALineForEachCoreAndOwner) {
             "1       1     1   3     3     left alone\n"
             "1       1     1   3     7     shared\n"
             "\n"
-            "POD          CONTAINER  WANTS  HAS  RUNS ON  \n"
-            "default/web  main       2      1,5  1,5      \n"
-            "default/db   main       2      2,6  0-7      isolated\n"
-            "default/big  main       9      -    0,4,7    too many\n");
+            "POD          CONTAINER  REQUESTED  ASSIGNED  RUNS ON  \n"
+            "default/web  main       2          1,5       1,5      \n"
+            "default/db   main       2          2,6       0-7      isolated\n"
+            "default/big  main       9          -         0,4,7    too many\n");
 }
 
 TEST(Cpus, ThePoolIsShownOnlyWhereKnown) {
@@ -64,7 +64,7 @@ TEST(Cpus, ThePoolIsShownOnlyWhereKnown) {
   view.pool = SharedPool{{3900}, {1000}};
   EXPECT_EQ(heading(),
             "mode enforce  policy static  shared 0-3  reserved -\n"
-            "shared pool without reservations: CPU 3900m, requested 1, not guarded");
+            "shared pool without reservations: CPU 3900m, requested 1, not enforced");
 }
 
 TEST(Cpus, ARepackListsTheMovedContainers) {

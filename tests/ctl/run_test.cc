@@ -186,15 +186,18 @@ TEST(LockAdmission, LetsOneRunAtATimeAsk) {
 }
 
 TEST(AdmissionResultTest, HasThePreemptedPodsAndAllocatableMemory) {
-  json pod{{"namespace", "kube-system"}, {"name", "dns"},
-           {"admitted", true},           {"refusals", json::array()},
-           {"overcome", json::array()},  {"preempts", json::array()},
-           {"unwelcome", json::array()}};
-  pod["preempts"] = {{{"namespace", "default"},
-                      {"name", "web"},
-                      {"uid", "u"},
-                      {"qos", "Burstable"},
-                      {"priority", 7}}};
+  json pod{{"namespace", "kube-system"},
+           {"name", "dns"},
+           {"admitted", true},
+           {"refusals", json::array()},
+           {"resolved_by_preemption", json::array()},
+           {"preemption_victims", json::array()},
+           {"untolerated_preferred_taints", json::array()}};
+  pod["preemption_victims"] = {{{"namespace", "default"},
+                                {"name", "web"},
+                                {"uid", "u"},
+                                {"qos", "Burstable"},
+                                {"priority", 7}}};
   const json answer{
       {"node", "n"}, {"allocatable", {{"memory", "900Mi"}}}, {"pods", json::array({pod})}};
   const auto admission = read_admission(answer.dump());

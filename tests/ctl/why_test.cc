@@ -109,7 +109,7 @@ TEST(Why, AStuckPodNamesItsMemoryHigh) {
 
 TEST(Why, MissingFieldsAreLeftOut) {
   for (const char* record : {R"({})", R"({"pod":7,"ranking":{},"instants_ns":[],"latency":"x"})",
-                             R"({"outcome":"evicted","ranking":[1,null,{"fate":3}]})"})
+                             R"({"outcome":"evicted","ranking":[1,null,{"selection":3}]})"})
     EXPECT_NE(explain(Json::parse(record), nullptr, {}).find("-/-"), std::string::npos) << record;
 }
 

@@ -242,7 +242,7 @@ TEST_F(StatusOfNode, AnswersWhetherAPodWouldBeAdmitted) {
   EXPECT_EQ(pods[0]["refusals"][0]["reason"], "OutOfcpu");
   EXPECT_EQ(pods[0]["refusals"][0]["used"], "3");
   EXPECT_TRUE(pods[1]["admitted"]);
-  EXPECT_EQ(pods[1]["preempts"][0]["name"], "web");
+  EXPECT_EQ(pods[1]["preemption_victims"][0]["name"], "web");
   EXPECT_FALSE(admit_json(nullptr, ""));
   EXPECT_EQ(admit_json(status, "kind: Job\n").error().what, "manifest:1: kind Job: expected Pod");
   EXPECT_EQ(admit_json(status, "").error().what, "there is no Pod in it");

@@ -20,7 +20,7 @@ class Client:
     def __init__(self, folder: Path, api, after="delete", timeout="1s", **settings):
         self.folder, self.api, self.process = folder, api, None
         self.log, self.node_status = folder / "log/evictions.jsonl", folder / "node.json"
-        self.status_file, self.postings = folder / "run/status.json", folder / "state/postings.json"
+        self.status_file, self.state_file = folder / "run/status.json", folder / "state/pending-evictions.json"
         for name in ("log", "run", "state"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self.log.touch()
@@ -44,7 +44,7 @@ class Client:
         self.process = subprocess.Popen([PROGRAM, "--config", self.folder / "headroom.yaml"], stdout=self.output,
                                         stderr=self.output, stdin=subprocess.DEVNULL)
         # What is written from now on is news to it.
-        self.wait(lambda: self.looked_at() != before and self.postings.exists(), 20, "it did not start")
+        self.wait(lambda: self.looked_at() != before and self.state_file.exists(), 20, "it did not start")
         return self
 
     def looked_at(self):
@@ -61,7 +61,7 @@ class Client:
     def evict(self, namespace, name, uid, **more) -> None:
         line = {"time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "outcome": "evicted",
                 "pod": {"namespace": namespace, "name": name, "uid": uid, "qos": "BestEffort", "priority": 0},
-                "signal": "memory.available", "kind": "hard", "act": "kill",
+                "signal": "memory.available", "kind": "hard", "action": "kill",
                 "message": "The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi. "} | more
         with open(self.log, "a") as log:
             log.write(json.dumps(line) + "\n")
@@ -87,7 +87,7 @@ class Client:
 
     def waiting(self) -> int:
         """Evictions taken from the log that are not reported yet, as its durable state has it."""
-        return len(json.loads(self.postings.read_text())["postings"])
+        return len(json.loads(self.state_file.read_text())["pendingEvictions"])
 
     def wait(self, done, seconds, what):
         end = time.monotonic() + seconds

@@ -135,10 +135,10 @@ TEST(Configz, NothingElseIsOne) {
 TEST(HealthFile, ShowsThePartsTogether) {
   TempDir dir;
   HealthFile health_file(dir.path() / "status.json");
-  health_file.publish("kubelet", {{"good", true}});
+  health_file.publish("kubelet", {{"lastPollSucceeded", true}});
   health_file.publish("api", {{"queued", 3}});
   const auto shown = nlohmann::json::parse(text_of(dir.path() / "status.json"));
-  EXPECT_EQ(shown["kubelet"]["good"], true);
+  EXPECT_EQ(shown["kubelet"]["lastPollSucceeded"], true);
   EXPECT_EQ(shown["api"]["queued"], 3);
 }
 

@@ -99,7 +99,7 @@ TEST_F(FollowKubelet, PodsComeAndGo) {
   ASSERT_TRUE(wait_for([&] { return has("c") && !has("a"); }));
   EXPECT_TRUE(has("b"));
   ASSERT_TRUE(wait_for([&] { return status().value("pods", 0) == 2; }));
-  EXPECT_EQ(status()["good"], true);
+  EXPECT_EQ(status()["lastPollSucceeded"], true);
   EXPECT_GT(status()["podsAt"], 0);
 }
 
@@ -201,10 +201,10 @@ TEST_F(FollowKubelet, TroubleLeavesThePodsAsTheyWereAndIsSaid) {
              status().value("error", "").find(row.said) != std::string::npos;
     })) << row.name
         << ": " << status().dump();
-    EXPECT_EQ(status()["good"], false) << row.name;
+    EXPECT_EQ(status()["lastPollSucceeded"], false) << row.name;
     EXPECT_TRUE(has("a") && has("b")) << row.name;
     answer(SmallServer::answer(200, pods({"a", "b"})));
-    ASSERT_TRUE(wait_for([&] { return status().value("good", false); })) << row.name;
+    ASSERT_TRUE(wait_for([&] { return status().value("lastPollSucceeded", false); })) << row.name;
   }
   EXPECT_EQ(status()["filesWritten"], 2) << "nothing was written twice";
 }

@@ -81,7 +81,7 @@ def test_a_pod_that_was_not_killed_is_not_reported():
     with cluster() as (api, client):
         client.start()
         client.evict("shop", "a", "u-a", outcome="would_evict")
-        client.evict("shop", "b", "u-b", outcome="vanished")
+        client.evict("shop", "b", "u-b", outcome="already_gone")
         client.evict("shop", "c", "u-c", unit="container")
         client.evict("shop", "last", "u-last")
         client.wait(lambda: api.effects("event") == ["u-last"], 10, "the last was not reported")
@@ -140,7 +140,7 @@ def test_an_outage_loses_nothing_and_tells_nothing_twice():
                 client.start()
             time.sleep(0.1)
         client.wait(lambda: client.waiting() == 60, 10, "not all are kept")
-        assert "trouble" in client.state(), client.state()
+        assert "error" in client.state(), client.state()
         time.sleep(max(0.0, 12 - (time.monotonic() - began)))
         api.start()
         back = time.monotonic()
@@ -148,7 +148,7 @@ def test_an_outage_loses_nothing_and_tells_nothing_twice():
         each_once(api, uids)
         print(f"    60 evictions in an outage of {back - began:.0f} s and one kill -9: all reported "
               f"{time.monotonic() - back:.1f} s after it, {len(api.journal)} requests")
-        client.wait(lambda: "trouble" not in client.state(), 10, "it still reports an error")
+        client.wait(lambda: "error" not in client.state(), 10, "it still reports an error")
 
 
 def test_every_fault_at_once_loses_nothing_and_tells_nothing_twice():
@@ -206,12 +206,12 @@ def test_what_it_cannot_write_down_it_tells_all_the_same():
         client.wait(lambda: client.waiting() == 0, 10, "not finished")
         # A damaged state is set aside, and what comes then is reported.
         client.kill()
-        client.postings.write_text("{")
+        client.state_file.write_text("{")
         api.cluster.add_pod("shop", "next", "u-next")
         client.start()
         client.evict("shop", "next", "u-next")
         client.wait(lambda: api.effects("gone") == ["u-web", "u-next"], 10, "the next was not reported")
-        assert client.postings.with_suffix(".json.damaged").exists()
+        assert client.state_file.with_suffix(".json.damaged").exists()
 
 
 def test_a_pod_evicted_again_before_it_went_is_one_event_that_counts():
@@ -277,9 +277,9 @@ def test_a_server_that_is_not_trusted_gets_nothing():
         (client.folder / "apiserver.crt").write_bytes((other / "apiserver.crt").read_bytes())
         client.start()
         client.evict("shop", "web", "u-web")
-        client.wait(lambda: "trouble" in client.state(), 10, "it saw no trouble")
+        client.wait(lambda: "error" in client.state(), 10, "it saw no trouble")
         assert not api.journal, api.journal
-        assert "certificate" in client.state()["trouble"].lower() or "SSL" in client.state()["trouble"], client.state()
+        assert "certificate" in client.state()["error"].lower() or "SSL" in client.state()["error"], client.state()
 
 
 def test_manifests_build_and_fit_the_published_schemas():

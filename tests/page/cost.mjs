@@ -19,7 +19,7 @@ function crowd(server) {
   let at = last.at_ns;
   return () => {
     at += 3e9;  // as often as the page asks
-    const moved = names.map((pod, i) => ({...pod, working_set: pod.working_set + (i * 7919 + at) % 65536 * 4096, over: (i * 104729 + at / 1e6) % 1e9}));
+    const moved = names.map((pod, i) => ({...pod, working_set: pod.working_set + (i * 7919 + at) % 65536 * 4096, over_request: (i * 104729 + at / 1e6) % 1e9}));
     const signals = last.signals.map((signal) => ({...signal, available: signal.available * (0.9 + 0.1 * Math.sin(at / 1e10))}));
     return {...last, at_ns: at, pods_at_ns: at, pods: moved, signals};
   };

@@ -26,10 +26,10 @@ const turns = async (page, count) => {
 // Two sockets of four cores of two threads: one pod pinned, one refused.
 function cpuMap() {
   const cpus = Array.from({length: 16}, (_, cpu) => ({cpu, core: cpu % 8, uncore: 0, socket: Math.floor(cpu % 8 / 4), numa: Math.floor(cpu % 8 / 4)}));
-  const owner = (pod, wanted, cpus, more = {}) => ({namespace: "shop", pod, uid: pod, container: "main", wanted, cpus, runs_on: cpus, refused: "", partition: "member", ...more});
-  return {mode: "enforce", policy: "static", cpus, reserved: "0", shared: "0-3,6-11,14", offline: "15", isolated: "", nohz_full: "", trouble: "",
-    containers: [owner("db", 4, "4-5,12-13"), owner("late", 6, "", {refused: "not enough CPUs"})],
-    shared_pool: {size_millicores: 7000, requested_millicores: 2500, unknown_pods: 0, guarded: true}};
+  const owner = (pod, wanted, cpus, more = {}) => ({namespace: "shop", pod, uid: pod, container: "main", requested: wanted, cpus, runs_on: cpus, refusal: "", partition: "member", ...more});
+  return {mode: "enforce", policy: "static", cpus, reserved: "0", shared: "0-3,6-11,14", offline: "15", isolated: "", nohz_full: "", error: "",
+    containers: [owner("db", 4, "4-5,12-13"), owner("late", 6, "", {refusal: "not enough CPUs"})],
+    shared_pool: {size_millicores: 7000, requested_millicores: 2500, unknown_pods: 0, enforced: true}};
 }
 
 async function saneText(page) {
@@ -95,14 +95,14 @@ const tests = {
     status.mode = status.version = evil;
     status.thresholds[0].signal = status.signals[0].signal = evil;
     status.taints = [{taint: evil, from: "operator"}];
-    status.slices = {mode: evil, trouble: evil, slices: [{slice: evil, role: evil, there: true, share: {}, use: {}, knobs: [{knob: evil, differs: true}]}]};
+    status.slices = {mode: evil, error: evil, slices: [{slice: evil, role: evil, exists: true, share: {}, usage: {}, settings: [{setting: evil, differs: true}]}]};
     server.status = status;
     server.cpus = cpuMap();
-    server.cpus.mode = server.cpus.trouble = evil;
-    for (const owner of server.cpus.containers) owner.pod = owner.container = owner.refused = evil;
+    server.cpus.mode = server.cpus.error = evil;
+    for (const owner of server.cpus.containers) owner.pod = owner.container = owner.refusal = evil;
     const record = copyOf(server.records[0]);
     record.pod.name = record.message = record.outcome = record.kind = record.error = record.time = record.cgroup.path = evil;
-    for (const each of record.ranking) each.name = each.fate = evil;
+    for (const each of record.ranking) each.name = each.selection = evil;
     server.evictions = [record];
     const page = await open(browser, server.url);
     await settled(page);
@@ -136,7 +136,7 @@ const tests = {
     for (const each of status.signals) each.at_ns = each.available = each.capacity = null;
     for (const each of status.thresholds) each.limit = each.available = each.forecast_seconds = each.below_for_seconds = null;
     for (const pod of status.pods)
-      Object.assign(pod, {working_set: null, over: null, limit: null, qos: "", name: "", stalls: {}, throttle_waits: null});
+      Object.assign(pod, {working_set: null, over_request: null, limit: null, qos: "", name: "", stalls: {}, throttle_waits: null});
     server.status = status;
     server.evictions = [{time: "2026-11-21T12:00:00Z", outcome: "failed", error: "No such process", pod: {uid: "1"}, signal: "memory.available", kind: "hard"}];
     const page = await open(browser, server.url);
@@ -174,10 +174,10 @@ const tests = {
 
   async "slices show their use against what is meant for them"() {
     const status = lastStatus();
-    const slice = (name, memory, more = {}) => ({slice: name, role: "pods", there: true, share: {cpu: 1.5, memory: 1 << 30, tasks: 1000},
-      use: {cpu: 0.25, memory, tasks: 12}, knobs: [], ...more});
+    const slice = (name, memory, more = {}) => ({slice: name, role: "pods", exists: true, share: {cpu: 1.5, memory: 1 << 30, tasks: 1000},
+      usage: {cpu: 0.25, memory, tasks: 12}, settings: [], ...more});
     status.slices = {mode: "enforce", slices: [slice("/kubepods.slice", 512 << 20), slice("/system.slice", 1.25 * (1 << 30)),
-      slice("/kube.slice", null, {knobs: [{knob: "memory.max", differs: true}]})]};
+      slice("/kube.slice", null, {settings: [{setting: "memory.max", differs: true}]})]};
     server.status = status;
     const page = await open(browser, server.url);
     await settled(page);
@@ -189,7 +189,7 @@ const tests = {
 
   async "a thousand pods are cut to what can be read, and shown when asked"() {
     const status = lastStatus(), pod = status.pods[0];
-    status.pods = Array.from({length: 1000}, (_, i) => ({...pod, name: `pod-${i}`, uid: `uid-${i}`, cgroup: i, over: i << 20, qos: i % 2 ? "Burstable" : "BestEffort"}));
+    status.pods = Array.from({length: 1000}, (_, i) => ({...pod, name: `pod-${i}`, uid: `uid-${i}`, cgroup: i, over_request: i << 20, qos: i % 2 ? "Burstable" : "BestEffort"}));
     server.status = status;
     const page = await open(browser, server.url);
     await settled(page);
@@ -203,7 +203,7 @@ const tests = {
 
   async "who waits most is named by cause"() {
     server.status = {...lastStatus(), waits: {stalls: {}, throttled: {ns: 1e9, count: 3, p99_ns: 1e6}},
-      most_waiting: {throttled: {namespace: "shop", name: "web", ns_per_s: 2.5e6}}};
+      top_waiters: {throttled: {namespace: "shop", name: "web", ns_per_s: 2.5e6}}};
     const page = await open(browser, server.url);
     await settled(page);
     assert.match(await text(page, "#pressure-rows"), /CPU quota[\s\S]*shop\/web, 2\.5 ms\/s/);

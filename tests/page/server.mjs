@@ -10,9 +10,9 @@ function limited(status, most) {
   if (!Array.isArray(status.pods)) return status;
   const classes = new Map();
   for (const pod of status.pods) classes.set(pod.qos, [...classes.get(pod.qos) || [], pod]);
-  const pods = [...classes.values()].flatMap((each) => [...each].sort((a, b) => b.over - a.over).slice(0, most));
-  const pod_classes = [...classes].map(([qos, each]) => ({qos, pods: each.length, over: each.reduce((sum, pod) => sum + Math.max(0, pod.over || 0), 0)}));
-  return {...status, pod_classes, pods};
+  const pods = [...classes.values()].flatMap((each) => [...each].sort((a, b) => b.over_request - a.over_request).slice(0, most));
+  const qos_classes = [...classes].map(([qos, each]) => ({qos, pods: each.length, over_request: each.reduce((sum, pod) => sum + Math.max(0, pod.over_request || 0), 0)}));
+  return {...status, qos_classes, pods};
 }
 
 export class Server {

@@ -217,8 +217,8 @@ TEST(ReplayView, ReadsAsTheGoldenText) {
                                             ctl::render_replay(other, kWall, {}));
   const auto json = nlohmann::json::parse(ctl::replay_json(other, kWall));
   EXPECT_EQ(json["identical"], false);
-  EXPECT_EQ(json["answers"][0]["replayed"][0]["pod"], "default/hog");
-  EXPECT_EQ(json["answers"][0]["seconds"], 6.0);
+  EXPECT_EQ(json["turns"][0]["replayed"][0]["pod"], "default/hog");
+  EXPECT_EQ(json["turns"][0]["seconds"], 6.0);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(AuditLine, HasReadingsDecisionActionsAndReturnedMemory) {
   EXPECT_EQ(line["latency"]["crossing_to_decision_ms"], 12.0);
   EXPECT_EQ(line["latency"]["first_seen_to_decision_ms"], 2.0);
   EXPECT_EQ(line["latency"]["decision_to_signal_ms"], 1.0);
-  EXPECT_EQ(line["latency"]["signal_to_gone_ms"], 85.0);
+  EXPECT_EQ(line["latency"]["signal_to_exit_ms"], 85.0);
   EXPECT_EQ(line["memory_returned"], 1 << 30);
   EXPECT_EQ(line["error"], nullptr);
   EXPECT_EQ(line["allocations"], 0);
@@ -85,11 +85,11 @@ TEST(AuditLine, HasReadingsDecisionActionsAndReturnedMemory) {
 TEST(AuditLine, RanksEveryCandidateWithItsSelection) {
   const Json line = Json::parse(audit_line(sample_eviction(), {}, nullptr));
   ASSERT_EQ(line["ranking"].size(), 2u);
-  EXPECT_EQ(line["ranking"][0]["fate"], "chosen");
-  EXPECT_EQ(line["ranking"][0]["over"], 1 << 30);
-  EXPECT_EQ(line["ranking"][1]["fate"], "outranked");
+  EXPECT_EQ(line["ranking"][0]["selection"], "chosen");
+  EXPECT_EQ(line["ranking"][0]["over_request"], 1 << 30);
+  EXPECT_EQ(line["ranking"][1]["selection"], "outranked");
   EXPECT_EQ(line["ranking"][1]["usage"], nullptr) << "unknown is not zero";
-  EXPECT_EQ(line["ranking"][1]["over"], nullptr);
+  EXPECT_EQ(line["ranking"][1]["over_request"], nullptr);
   EXPECT_EQ(line["ranking"][1]["request"], 512 << 20);
 }
 
@@ -97,8 +97,8 @@ TEST(AuditLine, AVictimThatTimedOutIsNotGone) {
   Eviction eviction = sample_eviction();
   eviction.ending = Ending::kTimedOut;
   const Json line = Json::parse(audit_line(eviction, {}, nullptr));
-  EXPECT_EQ(line["outcome"], "outlasting");
-  EXPECT_EQ(line["latency"]["signal_to_gone_ms"], nullptr);
+  EXPECT_EQ(line["outcome"], "timed_out");
+  EXPECT_EQ(line["latency"]["signal_to_exit_ms"], nullptr);
 }
 
 TEST(AuditLine, AFailureNamesItsError) {

@@ -62,9 +62,9 @@ TEST(NodeStatusJson, HasTaintsAndThePodsThatLeave) {
   EXPECT_EQ(status["taints"][0]["taint"], "dedicated=gpu:NoExecute");
   EXPECT_EQ(status["taints"][0]["from"], "operator");
   EXPECT_EQ(status["taints"][1]["from"], "condition");
-  ASSERT_EQ(status["leaving"].size(), 1u) << "a pod that is no more leaves no more";
-  EXPECT_EQ(status["leaving"][0]["name"], cgroups.pods[0].pod->name);
-  EXPECT_EQ(status["leaving"][0]["seconds"], 30.0);
+  ASSERT_EQ(status["taint_evictions"].size(), 1u) << "a pod that is no more leaves no more";
+  EXPECT_EQ(status["taint_evictions"][0]["name"], cgroups.pods[0].pod->name);
+  EXPECT_EQ(status["taint_evictions"][0]["seconds"], 30.0);
   EXPECT_EQ(status["node"]["allocatable"]["cpu"], "3500m");
 }
 

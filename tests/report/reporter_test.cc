@@ -113,7 +113,7 @@ TEST(Reporter, AnEvictionIsCountedReportedAndAuditedOnce) {
   EXPECT_EQ(records[0]["cgroup"]["path"], "/kubepods.slice/hog.slice");
   EXPECT_EQ(records[0]["ranking"].size(), 2u);
   EXPECT_EQ(records[0]["latency"]["crossing_to_decision_ms"], 10.0);
-  EXPECT_EQ(records[0]["latency"]["signal_to_gone_ms"], 85.0);
+  EXPECT_EQ(records[0]["latency"]["signal_to_exit_ms"], 85.0);
 }
 
 TEST(Reporter, APodThatLosesAPartIsNotEvicted) {
@@ -218,7 +218,7 @@ TEST(Reporter, AnEvictionFromBeforeARestartIsAuditedToo) {
   const auto records = fixture.audited();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0]["outcome"], "evicted");
-  EXPECT_EQ(records[0]["latency"]["signal_to_gone_ms"], 45.0);
+  EXPECT_EQ(records[0]["latency"]["signal_to_exit_ms"], 45.0);
 }
 
 TEST(Reporter, AConditionTransitionIsCountedAndPublishedAtOnce) {

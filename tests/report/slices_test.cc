@@ -53,16 +53,17 @@ TEST(SlicesJson, ArePartOfTheStatus) {
   EXPECT_EQ(json.at("mode"), "enforce");
   const auto& kube = json.at("slices").at(1);
   EXPECT_EQ(kube.at("share").at("memory"), (512_MiB).count);
-  EXPECT_EQ(kube.at("knobs").at(1), (nlohmann::json{{"knob", "memory.max"},
-                                                    {"desired", "536870912"},
-                                                    {"actual", "max"},
-                                                    {"differs", true},
-                                                    {"drift", 2}}));
+  EXPECT_EQ(kube.at("settings").at(1), (nlohmann::json{{"setting", "memory.max"},
+                                                       {"desired", "536870912"},
+                                                       {"actual", "max"},
+                                                       {"differs", true},
+                                                       {"drift", 2}}));
   EXPECT_EQ(kube.at("removed"), 1);
-  EXPECT_EQ(kube.at("lowering"),
-            (nlohmann::json{{"under_way", false}, {"late", true}, {"reached", 0}, {"missed", 1}}));
-  EXPECT_EQ(json.at("bus_calls").at("seconds"), 0.25);
-  EXPECT_EQ(json.at("slices").at(2).at("knobs").at(0).at("actual"), nullptr);
+  EXPECT_EQ(
+      kube.at("limit_lowering"),
+      (nlohmann::json{{"in_progress", false}, {"stalled", true}, {"done", 0}, {"failed", 1}}));
+  EXPECT_EQ(json.at("dbus_calls").at("seconds"), 0.25);
+  EXPECT_EQ(json.at("slices").at(2).at("settings").at(0).at("actual"), nullptr);
   EXPECT_EQ(nlohmann::json::parse(ctl::slices_text(document()).value()), json);
 }
 
@@ -76,7 +77,7 @@ SLICE                                      ROLE            CPU    OF  MEMORY    
 /kube.slice                                kube-reserved     -  0.50   600Mi  512Mi      -     -  over its limit
 /kubepods.slice/kubepods-besteffort.slice  besteffort        -     -       -      -      -     -         missing
 
-SLICE                                      KNOB        DESIRED  ACTUAL  DRIFT
+SLICE                                      SETTING     DESIRED  ACTUAL  DRIFT
 /kubepods.slice                            cpu.weight       59      59      0
 /kubepods.slice                            memory.max      3Gi     3Gi      0
 /kube.slice                                cpu.weight       20      20      0

@@ -36,7 +36,7 @@ TEST(StatusJson, AnUnknownReadingIsNull) {
   EXPECT_EQ(pods[1]["memory_waiting_ns"], nullptr);
   EXPECT_EQ(pods[1]["limit"], nullptr);
   EXPECT_EQ(pods[2]["working_set"], nullptr);
-  EXPECT_EQ(pods[2]["over"], nullptr);
+  EXPECT_EQ(pods[2]["over_request"], nullptr);
   EXPECT_EQ(pods[2]["state"], "critical");
 }
 
@@ -76,7 +76,7 @@ TEST(StatusJson, OfEachQosClassTheTopPodsAndAllVictimsAreListed) {
     return found;
   };
   EXPECT_EQ(names(), (std::vector<std::string>{"web", "quiet"})) << "more over its request";
-  EXPECT_EQ(status_json(node, table, nullptr, 1)["pod_classes"][0]["pods"], 2);
+  EXPECT_EQ(status_json(node, table, nullptr, 1)["qos_classes"][0]["pods"], 2);
   Victim victim;
   victim.cgroup = CgroupId{3};
   victim.phase = Victim::Phase::kKilled;
@@ -85,13 +85,13 @@ TEST(StatusJson, OfEachQosClassTheTopPodsAndAllVictimsAreListed) {
 }
 
 TEST(StatusJson, QosGroupsCountAllPodsAndTheirExcess) {
-  const Json classes = status_json(sample_node(), sample_cgroups(), nullptr)["pod_classes"];
+  const Json classes = status_json(sample_node(), sample_cgroups(), nullptr)["qos_classes"];
   ASSERT_EQ(classes.size(), 3u);
   EXPECT_EQ(classes[0]["qos"], "BestEffort");
   EXPECT_EQ(classes[0]["pods"], 1);
-  EXPECT_EQ(classes[0]["over"],
-            status_json(sample_node(), sample_cgroups(), nullptr)["pods"][0]["over"]);
-  EXPECT_EQ(classes[2]["over"], 0) << "not known";
+  EXPECT_EQ(classes[0]["over_request"],
+            status_json(sample_node(), sample_cgroups(), nullptr)["pods"][0]["over_request"]);
+  EXPECT_EQ(classes[2]["over_request"], 0) << "not known";
 }
 
 TEST(StatusJson, BeforeTheFirstReadingItIsEmpty) {

@@ -69,7 +69,7 @@ def test_no_execute_evicts_by_toleration_seconds_over_a_restart(vm):
         first, = node.wait_for_evictions(1)
         assert first["pod"]["name"] == "strict" and first["taint"] == "dedicated=gpu:NoExecute", first
         assert node.alive(patient) and node.alive(tolerant) and not node.alive(strict)
-        leaving, = json.loads(vm.run("headroomctl taint --json", check=True).out)["leaving"]
+        leaving, = json.loads(vm.run("headroomctl taint --json", check=True).out)["taint_evictions"]
         assert leaving["name"] == "patient" and 0 < leaving["seconds"] <= 12, leaving
         vm.run("sleep 3; systemctl restart headroomd.service", check=True, timeout=60)
         assert taints(node) == ["dedicated=gpu:NoExecute"]

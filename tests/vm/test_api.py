@@ -103,14 +103,14 @@ def test_a_killed_pod_is_reported_to_the_api_server(vm):
                       [taint["key"] for taint in taints] == ["headroom.io/memory-pressure"])
 
         # And who asks headroomd.
-        node.wait_for(node.report_status, lambda status: status.get("finished") == 1 and status["waiting"] == 0)
+        node.wait_for(node.report_status, lambda status: status.get("reported") == 1 and status["pending"] == 0)
         status = vm.run("headroomctl status", check=True).out
         assert f"API:      https://127.0.0.1:{PORT}  1 evictions reported" in status, status
         page = node.metrics()
         assert "headroom_kube_evictions_reported_total 1" in page and "headroom_kube_api_up 1" in page, page[-3000:]
         at = {what: state["began_at"] + when for when, what, uid in state["effects"] if uid == hog.uid}
         decided = seconds_of(record["time"])
-        print(f"    decided → dead {record['latency']['signal_to_gone_ms']:.0f} ms; decided → deleted in the API "
+        print(f"    decided → dead {record['latency']['signal_to_exit_ms']:.0f} ms; decided → deleted in the API "
               f"{(at['gone'] - decided) * 1000:.0f} ms, Event {(at['event'] - decided) * 1000:.0f} ms")
 
 
@@ -156,7 +156,7 @@ def test_an_outage_of_twenty_seconds_loses_nothing_and_the_loop_does_not_notice(
             evict_another(node, number, number)
             if number == 2:
                 vm.run("systemctl kill -s KILL headroom-kube", check=True)
-        node.wait_for(node.report_status, lambda status: status.get("waiting") == 3 and "trouble" in status)
+        node.wait_for(node.report_status, lambda status: status.get("pending") == 3 and "error" in status)
         status = vm.run("headroomctl status", check=True).out
         assert "3 waiting since" in status, status
         time.sleep(max(0.0, 20 - (time.monotonic() - went)))
@@ -171,7 +171,7 @@ def test_an_outage_of_twenty_seconds_loses_nothing_and_the_loop_does_not_notice(
         assert not state["complaints"], state["complaints"]
         for what in ("status", "gone", "event"):
             assert sorted(node.pods_with(what)) == sorted(uids), f"{what}: each once"
-        node.wait_for(node.report_status, lambda status: status["waiting"] == 0 and "trouble" not in status)
+        node.wait_for(node.report_status, lambda status: status["pending"] == 0 and "error" not in status)
 
         crossings = [record["latency"]["crossing_to_decision_ms"] for record in node.evictions()]
         without, within = between(calm, reachable), between(began, ended)

@@ -21,7 +21,7 @@ def started(node, mode="enforce", hard="40Mi", **headroom):
     pressure = {"memory": {"threshold": "20%", "grace": "3s"}}
     node.start(kubelet_configuration(hard=hard, mode=mode, pressure=pressure, **headroom))
     programs = node.status()["programs"]
-    assert programs["stall"] == {"loaded": True, "how": "memstall", "lost": 0}, (programs, node.journal())
+    assert programs["stall"] == {"loaded": True, "hook": "memstall", "lost": 0}, (programs, node.journal())
     assert programs["throttle"]["loaded"] and programs["lifecycle"]["loaded"], (programs, node.journal())
     return node
 

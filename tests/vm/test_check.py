@@ -26,7 +26,7 @@ def test_before_the_daemon_runs_all_but_it_is_there(vm):
     for subject in ("cgroup v2", "controllers", "cgroup.kill", "pressure (PSI)", "BTF", "kallsyms", "BPF sweep",
                     "BPF stall", "BPF throttle", "BPF lifecycle", "systemd", "configuration", "other programs that kill"):
         assert found[subject] == "ok", checks[subject]
-    assert checks["headroomd"]["found"] == "not running", checks["headroomd"]
+    assert checks["headroomd"]["details"] == "not running", checks["headroomd"]
     print(vm.run("headroomctl check", check=True).out)
 
 
@@ -35,8 +35,8 @@ def test_with_the_daemon_its_process_is_looked_at(vm):
         node.start(kubelet_configuration("1Mi", mode="observe"))
         code, checks = check(vm)
         assert code == 0, checks
-        assert checks["headroomd"]["found"] == "running, mode observe", checks["headroomd"]
-        assert "for headroomd" in checks["descriptors"]["found"], checks["descriptors"]
+        assert checks["headroomd"]["details"] == "running, mode observe", checks["headroomd"]
+        assert "for headroomd" in checks["descriptors"]["details"], checks["descriptors"]
         found = states(checks)
         assert (found["memory lock"], found["OOM score"]) == ("ok", "ok"), checks
 
@@ -56,11 +56,11 @@ def test_another_killer_is_named_and_a_wrong_configuration_fails(vm):
     try:
         vm.wait_until("pgrep -x earlyoom", timeout=10)
         _, checks = check(vm)
-        assert checks["other programs that kill"]["found"] == "earlyoom running", checks["other programs that kill"]
+        assert checks["other programs that kill"]["details"] == "earlyoom running", checks["other programs that kill"]
         vm.run("mkdir -p /etc/headroom; printf 'evictionHard: 5\\n' > /etc/headroom/headroom.yaml", check=True)
         code, checks = check(vm)
         assert (code, checks["configuration"]["state"]) == (1, "missing"), checks["configuration"]
-        assert "/etc/headroom/headroom.yaml:1:" in checks["configuration"]["found"], checks["configuration"]
+        assert "/etc/headroom/headroom.yaml:1:" in checks["configuration"]["details"], checks["configuration"]
     finally:
         vm.stop(unit)
         vm.run("rm -rf /etc/headroom /tmp/earlyoom")

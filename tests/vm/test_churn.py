@@ -51,7 +51,7 @@ def test_ten_thousand_die_and_none_is_reported(vm):
             after, page = node.status(), node.metrics()
             sweeps = sample(page, "headroom_sweep_duration_seconds_count") - reads[1]
             mean = (sample(page, "headroom_sweep_duration_seconds_sum") - reads[0]) / sweeps
-            grown = after["self"]["resident_bytes"] - before["self"]["resident_bytes"]
+            grown = after["process"]["resident_bytes"] - before["process"]["resident_bytes"]
             print(f"    {rate:.0f} a second; {dying(vm)} dying; {sweeps:.0f} passes over the cgroups, {1e3 * mean:.1f} ms each; "
                   f"{grown >> 10} KiB more resident; {page.count(chr(10)) - series} more lines on the page")
             if vm.kernel in ("6.1", "6.12"):

@@ -130,7 +130,7 @@ def test_observe_writes_nothing(vm):
     with Node(vm) as node:
         node.start(configuration(mode="observe"))
         pod = sleep_in(node, whole("quiet", 2))
-        vm.wait_until("headroomctl cpus --json | grep -q '\"wanted\":2'")
+        vm.wait_until("headroomctl cpus --json | grep -q '\"requested\":2'")
         seen, _, _ = watch(vm)
         assert seen[pod.uid] == [ALL], seen
         assert vm.run(f"test -e {STATE}").code != 0
@@ -370,7 +370,7 @@ def test_a_load_with_more_threads_than_cpus_is_throttled_no_more_once_pinned(vm)
         burn = "for i in 1 2 3 4; do (while :; do :; done) & done; wait"
         load = node.run_script(whole("load", 2), burn, "CPUQuota=200%")
         node.run_script(Pod("noise", "burstable", {"cpu": "100m"}), burn)
-        vm.wait_until("headroomctl cpus --json | grep -q '\"wanted\":2'")
+        vm.wait_until("headroomctl cpus --json | grep -q '\"requested\":2'")
         before = load_figures(vm, load)
         node.configure(configuration())
         vm.run("systemctl reload headroomd.service", check=True)

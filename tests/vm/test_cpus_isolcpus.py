@@ -37,7 +37,7 @@ def test_else_they_are_given_out_as_all_others(vm):
     with Node(vm) as node:
         node.start(configuration())
         pod = sleep_in(node, whole("all", 7))
-        vm.wait_until("headroomctl cpus --json | grep -q '\"wanted\":7'")
+        vm.wait_until("headroomctl cpus --json | grep -q '\"requested\":7'")
         _, (_, entries, shared) = settled(vm)
         assert entries[pod.uid] == ALL - {0} and shared == {0}, (entries, shared)
         assert watch(vm)[0][pod.uid] == [ALL - {0}]

@@ -62,7 +62,7 @@ def test_a_pod_that_would_leave_the_pool_short_is_refused(vm):
         vm.wait_until("headroomctl cpus --json | grep -q '\"offline\":\"\"'", timeout=5)
         node.configure(configuration(guardSharedPool=False))
         vm.run("systemctl reload headroomd.service", check=True)
-        vm.wait_until("headroomctl cpus --json | grep -q '\"guarded\":false'", timeout=5)
+        vm.wait_until("headroomctl cpus --json | grep -q '\"enforced\":false'", timeout=5)
         wait_for_pool(vm, 3000, 3500)
         assert len(settled(vm)[1][1][big.uid]) == 4, "unguarded it has them all again"
 
@@ -176,7 +176,7 @@ def test_a_resize_in_place_keeps_what_stays(vm):
         for count in ("3", "1", "2"):
             pod.requests["cpu"] = count  # and the limits: they are the same
             vm.put(pod.manifest().encode(), f"{ETC}/manifests/{pod.name}.yaml")
-            vm.wait_until(f"headroomctl cpus --json | grep -q '\"wanted\":{count}'", timeout=5)
+            vm.wait_until(f"headroomctl cpus --json | grep -q '\"requested\":{count}'", timeout=5)
             _, (_, entries, _) = settled(vm)
             sizes.append(entries[pod.uid])
         print("    " + " -> ".join(text(own) for own in sizes))

@@ -163,7 +163,7 @@ def test_audit_line_is_complete(vm):
         node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 100M")
         node.run_pod(Pod("hog"), "--until 4G")
         record, = node.wait_for_evictions(1)
-        fates = {entry["name"]: entry["fate"] for entry in record["ranking"]}
+        fates = {entry["name"]: entry["selection"] for entry in record["ranking"]}
         assert fates == {"hog": "chosen", "web": "outranked"}, json.dumps(record, indent=1)
         assert record["memory_returned"] > 500 << 20, record
         assert record["message"].startswith("The node was low on resource: memory. "), record

@@ -38,7 +38,7 @@ def assert_the_pod_was_not_evicted(node, unit):
     page = node.metrics()
     assert 'kubelet_evictions{eviction_signal="memory.available"} 0' in page
     assert f'headroom_partial_evictions_total{{outcome="done",unit="{unit}"}} 1' in page
-    assert node.status()["counters"]["parts_killed"] == 1
+    assert node.status()["counters"]["partial_evictions"] == 1
 
 
 def test_the_container_goes_and_its_pod_stays(vm):
@@ -60,12 +60,12 @@ def test_the_process_goes_and_its_container_stays(vm):
         node.start(kubelet_configuration(hard="300Mi", evictionUnit="process"))
         pod = node.run_script(Pod("family"), GROWING_CHILD)
         record = the_one_eviction(node)
-        assert record["unit"] == "process" and record["part"]["comm"] == "workload", record
+        assert record["unit"] == "process" and record["target"]["comm"] == "workload", record
         assert node.alive(pod)
         held = int(vm.run(f"cat {pod.cgroup}/memory.current", check=True).out)
         assert 55 << 20 < held < 120 << 20, held
         pids = vm.run(f"cat {pod.cgroup}/{pod.unit}/cgroup.procs", check=True).out.split()
-        assert len(pids) == 2 and str(record["part"]["pid"]) not in pids, (pids, record)
+        assert len(pids) == 2 and str(record["target"]["pid"]) not in pids, (pids, record)
         assert_the_pod_was_not_evicted(node, "process")
         assert "largest process was killed" in vm.run("headroomctl why family", check=True).out
 
@@ -78,7 +78,7 @@ def test_what_dies_as_one_dies_as_one(vm):
         side = beside(node, pod, "side", f"exec {WORKLOAD} --hold 50M")
         assert vm.run(f"cat {pod.cgroup}/{pod.unit}/memory.oom.group", check=True).out.strip() == "1"
         record = the_one_eviction(node)
-        assert record["unit"] == "container" and record["part"]["oom_group"], record
+        assert record["unit"] == "container" and record["target"]["oom_group"], record
         assert not node.alive(pod) and lives(node, side)
         assert_the_pod_was_not_evicted(node, "container")
 
@@ -90,7 +90,7 @@ def test_a_pod_that_dies_as_one_is_evicted(vm):
         vm.run(f"echo 1 > {pod.cgroup}/memory.oom.group", check=True)
         side = beside(node, pod, "side", f"exec {WORKLOAD} --hold 50M")
         record = the_one_eviction(node)
-        assert record["unit"] == "pod" and record["part"] is None, record
+        assert record["unit"] == "pod" and record["target"] is None, record
         assert not node.alive(pod) and not lives(node, side)
         assert 'kubelet_evictions{eviction_signal="memory.available"} 1' in node.metrics()
 

@@ -58,14 +58,14 @@ def test_whatever_the_kubelet_does_the_last_that_is_known_holds(vm):
         for mode, said in (("401", "tokenFile"), ("403", "nodes/pods"), ("500", "500"), ("half", "GET"), ("reset", "GET"),
                            ("garbage", "not JSON"), ("slow", "timed out")):
             node.do(mode)
-            bad = node.wait_for(node.kube_status, lambda status: not status.get("good") and said in status.get("error", ""))
+            bad = node.wait_for(node.kube_status, lambda status: not status.get("lastPollSucceeded") and said in status.get("error", ""))
             assert "shop/web" in node.known(), (mode, bad)
             assert "headroom_kube_kubelet_up 0" in node.metrics()
             node.do("ok")
-            node.wait_for(node.kube_status, lambda status: status.get("good"))
+            node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded"))
         # No kubelet at all; and headroom-kube, then headroomd, restarted meanwhile.
         vm.stop("kubelet-double.service")
-        node.wait_for(node.kube_status, lambda status: not status.get("good"))
+        node.wait_for(node.kube_status, lambda status: not status.get("lastPollSucceeded"))
         vm.run("systemctl restart headroom-kube && systemctl restart headroomd", check=True, timeout=240)
         assert "shop/web" in node.wait_for(node.known, lambda pods: pods)
         # Stopped and gone, what it knew stays.
@@ -88,16 +88,16 @@ def test_tokens_and_authorities_are_rotated_under_it(vm):
         node.start(node.configuration())
         node.start_kube()
         pid = vm.run("systemctl show -P MainPID headroom-kube", check=True).out
-        node.wait_for(node.kube_status, lambda status: status.get("good"))
+        node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded"))
         vm.put(b"second", f"{KUBELET}/token")
         node.wait_for(node.kube_status, lambda status: "401" in status.get("error", ""))
         node.give_token("second")
-        node.wait_for(node.kube_status, lambda status: status.get("good"))
+        node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded"))
         node.serve(second)
         node.run_kubelet()
         node.wait_for(node.kube_status, lambda status: "certificate" in status.get("error", ""))
         node.trust(second)
-        node.wait_for(node.kube_status, lambda status: status.get("good"))
+        node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded"))
         assert pid == vm.run("systemctl show -P MainPID headroom-kube", check=True).out, "no restart was needed"
         # A certificate of the right authority for another name is another's.
         node.name, name = "elsewhere", node.name
@@ -172,7 +172,7 @@ def test_it_is_confined(vm):
         node.start_kubelet(Authority("first"))
         node.start(node.configuration())
         node.start_kube()
-        node.wait_for(node.kube_status, lambda status: status.get("good"))
+        node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded"))
         listed = vm.run("systemd-analyze security headroom-kube.service --no-pager", timeout=240, check=True).out
         exposure = float(re.search(r"Overall exposure level for headroom-kube.service: ([0-9.]+)", listed)[1])
         print(f"    exposure {exposure}")

@@ -95,7 +95,7 @@ def test_what_is_held_is_put_back_in_any_case(vm):
     with Node(vm, replayed=True) as node:
         batch = held_best_effort(node)
         status = node.status()["ladder"]["held"]
-        assert [each["pod"] for each in status] == ["default/batch"] and status[0]["found"] is None, status
+        assert [each["pod"] for each in status] == ["default/batch"] and status[0]["original"] is None, status
         node.configure(kubelet_configuration(hard="60Mi"))
         assert vm.run("test -e /run/headroom/memory-high.json").code == 0
         vm.run("systemctl kill -s KILL headroomd.service", check=True)

@@ -27,7 +27,7 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
         for words in ("default/hog (BestEffort, priority 0) was ", "below its hard threshold of 300Mi",
                       "first of the pods that may be evicted", "within its request", "SIGKILL is sent", "one mark per second"):
             assert words in output, (words, output)
-        minute = json.loads(vm.run("headroomctl why --json", check=True).out)["minute"]
+        minute = json.loads(vm.run("headroomctl why --json", check=True).out)["flight_recording"]
         last = minute["turns"][-1]
         assert last["ms"] == 0 and last["available"]["memory.available"] == record["available"], last
         assert last["met"], last
@@ -35,7 +35,7 @@ def test_why_explains_an_eviction_and_shows_its_last_minute(vm):
         assert minute["pods"][-1]["pods"][0]["name"] == "hog", minute["pods"][-1]
         assert node.vm.run("headroomctl why absent").code == 1
         assert "Its ten-second loop would have acted" in output, output
-        assert 0 <= record["kubelet"]["lead_ms"] <= 10000, record["kubelet"]
+        assert 0 <= record["kubelet"]["later_by_ms"] <= 10000, record["kubelet"]
         page = node.metrics()
         for series in ("headroom_shadow_lead_seconds_count 1", "headroom_shadow_choices_total{choice=",
                        'headroom_forecast_error_seconds_count{signal="memory.available"}'):
@@ -60,7 +60,7 @@ def test_a_recording_is_replayed_with_the_same_decisions_and_another_policy_deci
         print("\n".join(f"    {line}" for line in other.out.splitlines()))
         assert other.code == 1 and "in the recording" in other.out and "later)" in other.out, other
         replayed = json.loads(vm.run("headroomctl replay --json --config /tmp/other.yaml /tmp/proof.rec").out)
-        killed = [answer for answer in replayed["answers"] if answer["replayed"]]
+        killed = [answer for answer in replayed["turns"] if answer["replayed"]]
         assert killed[0]["replayed"][0]["threshold"] == 600 << 20, killed[0]
         assert vm.run("headroomctl replay /etc/hostname").code == 2
         assert 'headroom_dropped_total{component="recording"} 0' in node.metrics()

@@ -95,4 +95,4 @@ def test_check_finds_the_quotas(vm):
             node.configure(configuration(disk={"nodefs": nodefs}))
             checks = {each["check"]: each for each in json.loads(vm.run("headroomctl check --json").out)["checks"]}
             assert checks["project quota"]["state"] == state, checks["project quota"]
-            assert nodefs in checks["project quota"]["found"], checks["project quota"]
+            assert nodefs in checks["project quota"]["details"], checks["project quota"]

@@ -67,7 +67,7 @@ def evicted(node, number):
     assert all(node.alive(pod) for pod in busy)
     for pod in (*busy, victim):
         node.forget(pod)
-    took = record["latency"]["kill_to_gone_ms"]
+    took = record["latency"]["kill_to_exit_ms"]
     print(f"    {before >> 20} MiB back {took:.0f} ms after SIGKILL, predicted {record['predicted']['release'] >> 20} MiB in "
           f"{record['predicted']['release_ms']:.0f} ms")
     return took

@@ -38,8 +38,8 @@ def test_bytes_of_a_disk(vm):
         node.run_with_volume(static, "head -c 60M /dev/zero > file; sync")
         hog = node.run_with_volume(Pod("hog"), "sleep 3; head -c 230M /dev/zero > file; sync")
         names, records = evicted(node, 1)
-        assert names == ["hog"], [(entry["name"], entry["usage"], entry["fate"]) for entry in records[0]["ranking"]]
-        fates = {entry["name"]: entry["fate"] for entry in records[0]["ranking"]}
+        assert names == ["hog"], [(entry["name"], entry["usage"], entry["selection"]) for entry in records[0]["ranking"]]
+        fates = {entry["name"]: entry["selection"] for entry in records[0]["ranking"]}
         assert fates["static"] == "critical" and fates["asked"] == "outranked", fates
         assert records[0]["usage"] > 150 << 20 and records[0]["signal"] == "nodefs.available", records
         assert records[0]["message"].startswith("The node was low on resource: ephemeral-storage. Threshold "), records
@@ -209,7 +209,7 @@ def test_a_static_pod_that_is_the_culprit_goes_where_that_is_wanted(vm):
         proxy = node.run_pod(static(Pod("proxy", priority=2_000_000_000)), "--hold 200M")
         hog = node.run_pod(static(Pod("hog")), f"--hold {node.holding_to_leave(250)}M")
         names, records = evicted(node, 1)
-        fates = {entry["name"]: entry["fate"] for entry in records[0]["ranking"]}
+        fates = {entry["name"]: entry["selection"] for entry in records[0]["ranking"]}
         assert names == ["web"] and fates["hog"] == fates["proxy"] == "critical", (names, fates)
         assert node.alive(hog) and node.alive(proxy), "the kubelet's rule"
         node.configure(configuration(hard, evictStaticPods="culprit"))

@@ -114,7 +114,7 @@ def test_the_tree_and_every_value_are_the_kubelets(vm):
                 limit = int(vm.run("sort -n /proc/sys/kernel/pid_max /proc/sys/kernel/threads-max | head -1").out)
                 assert read(vm, PODS, "pids.max") == str(limit - 500)
             view = slices(node)
-            assert not any(k["drift"] for s in view["slices"] for k in s["knobs"]), view
+            assert not any(k["drift"] for s in view["slices"] for k in s["settings"]), view
             print(f"    {keys}: {len(view['slices'])} slices, {view['bus_calls']['made']} bus calls")
             node.stop()
     clear(vm)
@@ -150,8 +150,8 @@ def test_observing_says_what_differs_and_writes_nothing(vm):
             vm.run("sleep 1.5")
             view = slices(node)
             pods, burstable = view["slices"][0], view["slices"][1]
-            assert view["mode"] == "observe" and pods["there"] and not burstable["there"], view
-            limit, = (k for k in pods["knobs"] if k["knob"] == "memory.max")
+            assert view["mode"] == "observe" and pods["exists"] and not burstable["exists"], view
+            limit, = (k for k in pods["settings"] if k["setting"] == "memory.max")
             assert limit["differs"] and limit["actual"] == str(1 << 30), limit
             assert read(vm, PODS, "memory.max") == str(1 << 30) and view["bus_calls"]["made"] == 0, view
             assert vm.run("headroomctl slices").code == 1
@@ -212,7 +212,7 @@ def test_drift_is_put_right_within_a_second_and_counted(vm):
             assert healed - command_took < HEALED_WITHIN, what
         settled(vm)
         view = {s["slice"]: s for s in slices(node)["slices"]}
-        drift = {s: {k["knob"]: k["drift"] for k in view[s]["knobs"]} for s in (PODS, KUBE)}
+        drift = {s: {k["setting"]: k["drift"] for k in view[s]["settings"]} for s in (PODS, KUBE)}
         assert drift[PODS]["memory.max"] >= 1 and drift[PODS]["cpu.weight"] >= 1, drift
         assert drift[KUBE]["pids.max"] >= 1 and view[KUBE]["removed"] == 1, (drift, view[KUBE])
         assert f'headroom_slice_setting_drift_total{{setting="slice",slice="{KUBE}"}} 1' in node.metrics()
@@ -272,7 +272,7 @@ def test_a_limit_below_what_is_in_use_is_lowered_without_a_stall_or_a_kernel_kil
         vm.run("systemctl kill -s HUP headroomd; systemctl show -p MainPID --value headroomd", check=True)
         vm.wait_until(f"[ $(cat {ROOT}{PODS}/memory.max) = {limit} ]")
         took = vm.run(f"echo $(( ($(date +%s%N) - {began.strip()}) / 1000000 ))").out.strip()
-        lowering(vm, "reached")
+        lowering(vm, "done")
         assert node.alive(reader), slices(node)
         print(f"    500 MiB of cache were taken and memory.max lowered to 300 MiB in {took} ms, nothing killed")
         vm.stop(reader.unit)
@@ -287,10 +287,10 @@ def test_a_limit_below_what_is_in_use_is_lowered_without_a_stall_or_a_kernel_kil
         node.configure(configured)
         vm.run("systemctl reload headroomd", check=True)
         vm.wait_until(f"[ $(cat {ROOT}{PODS}/memory.max) = {limit} ]", timeout=60)
-        lowering(vm, "missed")
+        lowering(vm, "failed")
         view = slices(node)["slices"][0]
         evicted = [record["pod"]["name"] for record in node.evictions()]
-        print(f"    500 MiB that are not given back: tried {view['lowering']}, evicted {evicted}, "
+        print(f"    500 MiB that are not given back: tried {view['limit_lowering']}, evicted {evicted}, "
               f"kernel OOM kills {node.kernel_oom_kills()}")
         assert evicted == ["hog"] and node.kernel_oom_kills() == 0 and node.alive(keeper) and not node.alive(hog)
         assert "memory.max cannot be lowered yet" in node.journal()

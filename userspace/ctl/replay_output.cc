@@ -101,14 +101,14 @@ std::string summary(const Replayed& replayed, bool any) {
 }
 
 Json decision_json(const Decision& decision) {
-  return {{"act", report::name(decision.act)},
+  return {{"action", report::name(decision.act)},
           {"pod", decision.pod ? Json(report::pod_name(*decision.pod)) : Json(nullptr)},
           {"uid", decision.pod ? Json(decision.pod->uid) : Json(nullptr)},
           {"cgroup", decision.cgroup.value},
           {"signal", cause_name(decision.reason)},
           {"available", decision.reason.available},
           {"threshold", decision.reason.threshold},
-          {"why", report::reason_text(decision.reason, decision.pod.get())},
+          {"reason", report::reason_text(decision.reason, decision.pod.get())},
           {"decided_ns", decision.decided_at.time_since_epoch().count()},
           {"deadline_ns", decision.deadline.time_since_epoch().count()}};
 }
@@ -142,20 +142,20 @@ std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
     answers.push_back(
         {{"at_ns", answer.at.time_since_epoch().count()},
          {"seconds", std::chrono::duration<double>(answer.at - replayed.first).count()},
-         {"same_acts", answer.same_acts},
+         {"same_actions", answer.same_acts},
          {"identical", answer.identical},
          {"recorded", decisions_json(answer.recorded)},
          {"replayed", decisions_json(answer.replayed)}});
   const Json whole{{"first_ns", replayed.first.time_since_epoch().count()},
                    {"last_ns", replayed.last.time_since_epoch().count()},
                    {"wall_offset_ns", wall_offset},
-                   {"turns", replayed.turns},
+                   {"turn_count", replayed.turns},
                    {"lost", replayed.lost},
-                   {"closer_looks", replayed.extra_sweeps},
-                   {"cut_short", replayed.cut_short},
-                   {"same_acts", replayed.same_acts()},
+                   {"extra_sweeps", replayed.extra_sweeps},
+                   {"truncated", replayed.cut_short},
+                   {"same_actions", replayed.same_acts()},
                    {"identical", replayed.identical()},
-                   {"answers", std::move(answers)}};
+                   {"turns", std::move(answers)}};
   return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

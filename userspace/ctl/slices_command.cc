@@ -49,39 +49,39 @@ std::string tasks_text(const Json& amount) {
 }
 
 // The value as in the cgroup file, but bytes with a unit.
-std::string value_of(std::string_view knob, const Json& value) {
+std::string value_of(std::string_view setting, const Json& value) {
   if (!value.is_string()) return "-";
   const auto text = value.get<std::string>();
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   const bool number = error == std::errc() && end == text.data() + text.size();
-  const bool of_bytes = knob.starts_with("memory.") || knob.starts_with("hugetlb.");
-  return number && of_bytes && knob != "memory.oom.group" ? bytes(count) : printable(text);
+  const bool of_bytes = setting.starts_with("memory.") || setting.starts_with("hugetlb.");
+  return number && of_bytes && setting != "memory.oom.group" ? bytes(count) : printable(text);
 }
 
 std::size_t differing(const Json& slice) {
   std::size_t count = 0;
-  for (const Json& knob : slice.at("knobs"))
-    count += knob.at("differs").get<bool>() ? 1 : 0;
+  for (const Json& setting : slice.at("settings"))
+    count += setting.at("differs").get<bool>() ? 1 : 0;
   return count;
 }
 
 bool is_as_desired(const Json& slice) {
-  return slice.at("there").get<bool>() && differing(slice) == 0 && !slice.contains("trouble") &&
-         !slice.contains("lacking");
+  return slice.at("exists").get<bool>() && differing(slice) == 0 && !slice.contains("error") &&
+         !slice.contains("missing_controllers");
 }
 
 Cell state_of(const Json& slice) {
-  if (!slice.at("there").get<bool>()) return {"missing", Colour::kRed};
-  if (!slice.at("over").is_null()) return {"over its limit", Colour::kRed};
+  if (!slice.at("exists").get<bool>()) return {"missing", Colour::kRed};
+  if (!slice.at("over_limit").is_null()) return {"over its limit", Colour::kRed};
   if (const std::size_t count = differing(slice); count > 0)
     return {fmt::format("{} differ", count), Colour::kYellow};
-  if (slice.contains("lacking")) return {"lacks controllers", Colour::kYellow};
+  if (slice.contains("missing_controllers")) return {"lacks controllers", Colour::kYellow};
   return {"ok", Colour::kGreen};
 }
 
 Row slice_row(const Json& slice) {
-  const Json& use = slice.at("use");
+  const Json& use = slice.at("usage");
   const Json share = slice.value("share", Json::object());
   const auto of = [&](const char* resource) { return share.value(resource, Json(nullptr)); };
   return {
@@ -91,36 +91,36 @@ Row slice_row(const Json& slice) {
 }
 
 // Limits of huge pages are desired on every node, but most nodes do not have the controller.
-bool is_absent(const Json& knob) {
-  return text_of(knob, "knob").starts_with("hugetlb.") && knob.at("actual").is_null();
+bool is_absent(const Json& setting) {
+  return text_of(setting, "setting").starts_with("hugetlb.") && setting.at("actual").is_null();
 }
 
-Row setting_row(const Json& slice, const Json& knob) {
-  const auto name = text_of(knob, "knob");
-  const bool differs = knob.at("differs").get<bool>();
+Row setting_row(const Json& slice, const Json& setting) {
+  const auto name = text_of(setting, "setting");
+  const bool differs = setting.at("differs").get<bool>();
   return {{text_of(slice, "slice")},
           {name},
-          {value_of(name, knob.at("desired"))},
-          {value_of(name, knob.at("actual")), differs ? Colour::kYellow : Colour::kNone},
-          {tasks_text(knob.at("drift"))}};
+          {value_of(name, setting.at("desired"))},
+          {value_of(name, setting.at("actual")), differs ? Colour::kYellow : Colour::kNone},
+          {tasks_text(setting.at("drift"))}};
 }
 
 std::string lowering(const Json& slice) {
-  const Json state = slice.value("lowering", Json::object());
-  if (state.value("under_way", false)) return ": reclaiming memory";
-  return state.value("late", false) ? ": reclaim has not succeeded so far" : "";
+  const Json state = slice.value("limit_lowering", Json::object());
+  if (state.value("in_progress", false)) return ": reclaiming memory";
+  return state.value("stalled", false) ? ": reclaim has not succeeded so far" : "";
 }
 
 std::string problem_lines(const Json& slices) {
   std::string text;
-  if (const auto error = text_of(slices, "trouble"); !error.empty()) text += error + '\n';
+  if (const auto error = text_of(slices, "error"); !error.empty()) text += error + '\n';
   for (const Json& slice : slices.at("slices")) {
     const std::string path = text_of(slice, "slice");
-    if (const auto error = text_of(slice, "trouble"); !error.empty())
+    if (const auto error = text_of(slice, "error"); !error.empty())
       text += fmt::format("{}: {}\n", path, error);
-    if (!slice.at("over").is_null())
+    if (!slice.at("over_limit").is_null())
       text += fmt::format("{}: {} in use; memory.max is lowered when usage is lower{}\n", path,
-                          memory_text(slice.at("over")), lowering(slice));
+                          memory_text(slice.at("over_limit")), lowering(slice));
     if (const auto removed = slice.at("removed").get<std::int64_t>(); removed > 0)
       text += fmt::format("{}: was removed {} time{}\n", path, removed, removed == 1 ? "" : "s");
   }
@@ -131,13 +131,13 @@ std::string render(const Json& slices, const Screen& screen) {
   std::string text = "mode " + text_of(slices, "mode") + '\n';
   std::vector<Row> rows{
       bold({"SLICE", "ROLE", "CPU", "OF", "MEMORY", "OF", "TASKS", "OF", "STATE"})};
-  std::vector<Row> knobs{bold({"SLICE", "KNOB", "DESIRED", "ACTUAL", "DRIFT"})};
+  std::vector<Row> settings{bold({"SLICE", "SETTING", "DESIRED", "ACTUAL", "DRIFT"})};
   for (const Json& slice : slices.at("slices")) {
     rows.push_back(slice_row(slice));
-    for (const Json& knob : slice.at("knobs"))
-      if (!is_absent(knob)) knobs.push_back(setting_row(slice, knob));
+    for (const Json& setting : slice.at("settings"))
+      if (!is_absent(setting)) settings.push_back(setting_row(slice, setting));
   }
-  if (rows.size() > 1) text += '\n' + table(rows, 2, screen) + '\n' + table(knobs, 2, screen);
+  if (rows.size() > 1) text += '\n' + table(rows, 2, screen) + '\n' + table(settings, 2, screen);
   if (const std::string lines = problem_lines(slices); !lines.empty()) text += '\n' + lines;
   return text;
 }
@@ -145,7 +145,7 @@ std::string render(const Json& slices, const Screen& screen) {
 bool all_as_desired(const Json& slices) {
   for (const Json& slice : slices.at("slices"))
     if (!is_as_desired(slice)) return false;
-  return !slices.contains("trouble");
+  return !slices.contains("error");
 }
 
 }  // namespace

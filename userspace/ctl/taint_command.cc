@@ -36,7 +36,7 @@ Result<Lists> lists_of(std::string_view status) {
   const Json json = Json::parse(status, nullptr, false);
   if (!json.is_object()) return failure("headroomd's status is not a JSON object");
   if (!json.contains("taints")) return failure("headroomd has not read the node yet; try again");
-  return Lists{json.at("taints"), json.value("leaving", Json::array())};
+  return Lists{json.at("taints"), json.value("taint_evictions", Json::array())};
 }
 
 std::string time_left_text(const Json& pod) {
@@ -92,7 +92,7 @@ Result<std::string> render_taints(std::string_view status, const Screen& screen)
 Result<std::string> taints_json(std::string_view status) {
   const auto lists = lists_of(status);
   if (!lists) return tl::make_unexpected(lists.error());
-  const Json json{{"taints", lists->taints}, {"leaving", lists->evicting}};
+  const Json json{{"taints", lists->taints}, {"taint_evictions", lists->evicting}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

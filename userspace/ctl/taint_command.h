@@ -14,7 +14,7 @@ namespace headroom::ctl {
 
 // From the status document: the taints, and which pods they evict and when.
 Result<std::string> render_taints(std::string_view status, const Screen& screen);
-// The same as JSON: {"taints", "leaving"}.
+// The same as JSON: {"taints", "taint_evictions"}.
 Result<std::string> taints_json(std::string_view status);
 
 // Exit status 0: done; 1: refused; 2: an edit cannot be parsed; 3: no answer.

@@ -61,9 +61,9 @@ Json admission_json(const Pod& pod, const NodeState& node) {
           {"name", pod.name},
           {"admitted", admission.admitted},
           {"refusals", refusals_json(admission.refusals)},
-          {"overcome", refusals_json(admission.resolved_by_preemption)},
-          {"preempts", std::move(preempted)},
-          {"unwelcome", taints_json(admission.untolerated_preferred)}};
+          {"resolved_by_preemption", refusals_json(admission.resolved_by_preemption)},
+          {"preemption_victims", std::move(preempted)},
+          {"untolerated_preferred_taints", taints_json(admission.untolerated_preferred)}};
 }
 
 // Any user may ask: each pod is compared with all that run, and each complaint is copied.

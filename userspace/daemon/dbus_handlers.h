@@ -14,8 +14,9 @@
 namespace headroom::daemon {
 
 // Whether each pod of a manifest would be admitted now: {"node", "allocatable", "pods":
-// [{"admitted", "refusals", "overcome", "preempts", "unwelcome"}]}. Errors: the node has not been
-// looked at yet, or every complaint about the manifest, one a line.
+// [{"admitted", "refusals", "resolved_by_preemption", "preemption_victims",
+// "untolerated_preferred_taints"}]}. Errors: the node has not been looked at yet, or every
+// complaint about the manifest, one a line.
 Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest);
 
 // Edits written as kubectl taint writes them; the taints in force then. Errors: all at once, one a

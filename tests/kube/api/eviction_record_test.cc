@@ -44,9 +44,9 @@ struct Case {
 TEST(EvictedOf, OnlyAPodThatDiedWholeIsReported) {
   const Case cases[] = {
       {"as it is", Json::object(), true},
-      {"its time was up and processes were left", {{"outcome", "outlasting"}}, true},
+      {"its time was up and processes were left", {{"outcome", "timed_out"}}, true},
       {"nothing was killed in observe mode", {{"outcome", "would_evict"}}, false},
-      {"it ended by itself", {{"outcome", "vanished"}}, false},
+      {"it ended by itself", {{"outcome", "already_gone"}}, false},
       {"the act failed", {{"outcome", "failed"}}, false},
       {"it is under way", {{"outcome", "open"}}, false},
       {"the whole pod by name", {{"unit", "pod"}}, true},

@@ -39,7 +39,7 @@ class EvictionSyncStory : public ::testing::Test {
         .node = {.node_name = "n1", .conditions = conditions_, .taints = false},
         .audit_log = dir_.path() / "evictions.jsonl",
         .node_status = dir_.path() / "node.json",
-        .state_file = dir_.path() / "postings.json"};
+        .state_file = dir_.path() / "pending-evictions.json"};
     EvictionSyncPorts world{
         .now = [this] { return now_; },
         .unix_time = [] { return std::int64_t{1'795'215'001'000'001}; },
@@ -113,7 +113,7 @@ TEST_F(EvictionSyncStory, AnOutageAndARestartLoseNothingAndTellNothingTwice) {
       evict("a" + std::to_string(i));
     run(eviction_sync, 20s);
     EXPECT_EQ(eviction_sync.queue().pending_evictions.size(), 20U);
-    EXPECT_TRUE(eviction_sync.state().contains("trouble"));
+    EXPECT_TRUE(eviction_sync.state().contains("error"));
     EXPECT_LT(requests_, 15U) << "a server in trouble is left alone, however much there is to tell";
   }
   for (int i = 0; i < 5; ++i)
@@ -127,7 +127,7 @@ TEST_F(EvictionSyncStory, AnOutageAndARestartLoseNothingAndTellNothingTwice) {
   EXPECT_EQ(asked_.size(), 75U);
   EXPECT_EQ(std::set<std::string>(asked_.begin(), asked_.end()).size(), 51U)
       << "25 of status and deletion each, and one path for Events";
-  EXPECT_FALSE(eviction_sync.state().contains("trouble"));
+  EXPECT_FALSE(eviction_sync.state().contains("error"));
 }
 
 TEST_F(EvictionSyncStory, EveryFaultIsSurvived) {
@@ -152,19 +152,19 @@ TEST_F(EvictionSyncStory, ARefusedOneBlocksNoOther) {
 }
 
 TEST_F(EvictionSyncStory, AStateThatIsDamagedIsSetAsideAndSaid) {
-  dir_.write("postings.json", "{\"version\":");
+  dir_.write("pending-evictions.json", "{\"version\":");
   evict("old");
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   EXPECT_EQ(requests_, 0U);
-  EXPECT_TRUE(std::filesystem::exists(dir_.path() / "postings.json.damaged"));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() / "pending-evictions.json.damaged"));
   evict("new");
   eviction_sync.run_once();
   EXPECT_EQ(deletions(), 1U);
 }
 
 TEST_F(EvictionSyncStory, AStateThatCannotBeWrittenDoesNotKeepItFromTelling) {
-  std::filesystem::create_directory(dir_.path() / "postings.json");
+  std::filesystem::create_directory(dir_.path() / "pending-evictions.json");
   EvictionSync eviction_sync = start();
   eviction_sync.run_once();
   evict("web");

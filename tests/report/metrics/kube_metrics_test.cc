@@ -53,8 +53,9 @@ TEST(Kubernetes, AMissingFileHasNoMetrics) {
   for (const auto& file : files)
     EXPECT_TRUE(samples(file).empty()) << file;
   EXPECT_TRUE(kubernetes_json(dir.path() / "half").is_null());
-  const Samples never = samples(
-      dir.write("never", R"({"kubelet": {"good": false, "polls": 3, "podsAt": 0, "pods": "x"}})"));
+  const Samples never = samples(dir.write(
+      "never",
+      R"({"kubelet": {"lastPollSucceeded": false, "polls": 3, "podsAt": 0, "pods": "x"}})"));
   EXPECT_EQ(never, (Samples{{"headroom_kube_kubelet_up", 0}, {"headroom_kube_polls_total", 3}}))
       << "no answer yet is no answer in 1970";
 }

@@ -95,16 +95,16 @@ TEST_F(PageRouterTest, TheStatusIsLimitedByItsArgument) {
 
 TEST_F(PageRouterTest, TopWaitersAreKnownAfterTwoTables) {
   publish();
-  EXPECT_EQ(Json::parse(text_of(*get("/api/status").body)).at("most_waiting"), Json::object());
+  EXPECT_EQ(Json::parse(text_of(*get("/api/status").body)).at("top_waiters"), Json::object());
   views->cgroups.publish([](CgroupTable& next, const CgroupTable*) {
     next = sample_cgroups();
     next.at += std::chrono::seconds(2);
     next.throttles.values.at(0).ns += 5'000'000;
   });
-  const Json most = Json::parse(text_of(*get("/api/status").body)).at("most_waiting");
+  const Json most = Json::parse(text_of(*get("/api/status").body)).at("top_waiters");
   EXPECT_EQ(most, (Json{{"throttled",
                          {{"namespace", "default"}, {"name", "web"}, {"ns_per_s", 2'500'000.0}}}}));
-  EXPECT_EQ(Json::parse(text_of(*get("/api/status").body)).at("most_waiting"), most)
+  EXPECT_EQ(Json::parse(text_of(*get("/api/status").body)).at("top_waiters"), most)
       << "asked twice between two looks";
 }
 

@@ -53,7 +53,7 @@ class ClusterNode(KubeNode):
         self.give_account_token()
         self.start(self.configuration(**settings))
         self.start_kube()
-        self.wait_for(self.kube_status, lambda status: status.get("good"), timeout=120)
+        self.wait_for(self.kube_status, lambda status: status.get("lastPollSucceeded"), timeout=120)
         self.vm.wait_until(f"headroomctl config | grep -q {json.dumps('/run/headroom-kube/kubelet.yaml')}", timeout=120)
 
     def report_status(self) -> dict:

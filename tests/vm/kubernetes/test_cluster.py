@@ -66,7 +66,7 @@ def test_an_evicted_pod_is_replaced(vm):
     with ClusterNode(cluster) as node:
         node.start_both(conditions=True)
         runs = [run_and_check(node, number) for number in range(RUNS)]
-        node.wait_for(node.report_status, lambda status: status.get("finished") == RUNS and status["waiting"] == 0, timeout=120)
+        node.wait_for(node.report_status, lambda status: status.get("reported") == RUNS and status["pending"] == 0, timeout=120)
         print_runs(vm, "headroom", runs)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_knob: one knob of a cgroup, written to its file: for those that systemd has no property
-// for, and so does not write itself.
+// write_cgroup_setting: one setting of a cgroup, written to its file: for those that systemd has no
+// property for, and so does not write itself.
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"

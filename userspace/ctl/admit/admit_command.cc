@@ -47,7 +47,7 @@ std::string refusals(const Json& list, const Screen& screen) {
 
 std::string heading(const Json& pod, const Screen& screen) {
   const bool admitted = pod.at("admitted").get<bool>();
-  const std::size_t preempted = pod.at("preempts").size();
+  const std::size_t preempted = pod.at("preemption_victims").size();
   std::string verdict = admitted ? "admitted" : "refused";
   if (preempted > 0)
     verdict += fmt::format(", preempting {} pod{}", preempted, preempted == 1 ? "" : "s");
@@ -58,11 +58,11 @@ std::string heading(const Json& pod, const Screen& screen) {
 std::string render_pod(const Json& pod, const Screen& screen) {
   std::string text = heading(pod, screen);
   text += refusals(pod.at("refusals"), screen);
-  text += refusals(pod.at("overcome"), screen);
-  for (const Json& other : pod.at("preempts"))
+  text += refusals(pod.at("resolved_by_preemption"), screen);
+  for (const Json& other : pod.at("preemption_victims"))
     text += fmt::format("  preempts {} ({}, priority {})\n", name_of(other),
                         printable_field(other, "qos"), other.at("priority").get<std::int64_t>());
-  for (const Json& taint : pod.at("unwelcome"))
+  for (const Json& taint : pod.at("untolerated_preferred_taints"))
     text += fmt::format("  another node is preferred: it does not tolerate {}\n",
                         printable(taint.get<std::string>()));
   return text;

@@ -56,8 +56,8 @@ std::string as_json(const std::string& kernel, const std::vector<Finding>& findi
   for (const Finding& finding : findings)
     checks.push_back({{"check", finding.subject},
                       {"state", name(finding.state)},
-                      {"found", finding.found},
-                      {"cost", finding.cost},
+                      {"details", finding.found},
+                      {"effect", finding.cost},
                       {"remedy", finding.remedy}});
   const Json whole{{"version", HEADROOM_VERSION},
                    {"kernel", kernel},

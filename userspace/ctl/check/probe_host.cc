@@ -85,7 +85,7 @@ KubeletSource probe_kubelet(const config::KubernetesConfig& kubernetes_config) {
   kubelet.url = kubernetes_config.kubelet.url;
   if (!all.is_object() || part == all.end() || !part->is_object()) return kubelet;
   kubelet.loaded = true;
-  kubelet.last_poll_ok = part->value("good", false);
+  kubelet.last_poll_ok = part->value("lastPollSucceeded", false);
   kubelet.error = part->value("error", "");
   kubelet.pods = part->value("pods", std::size_t{0});
   return kubelet;

@@ -60,7 +60,7 @@ StallsByCause stalls_of(const Json& json) {
 std::map<std::string, ProgramStatus> programs_of(const Json& json) {
   std::map<std::string, ProgramStatus> programs;
   for (const auto& [name, program] : json.items())
-    programs[name] = {boolean(at(program, "loaded")), text(program, "how"),
+    programs[name] = {boolean(at(program, "loaded")), text(program, "hook"),
                       integer(program, "lost").value_or(0)};
   return programs;
 }
@@ -96,7 +96,7 @@ PodStatus pod_of(const Json& json) {
   pod.working_set = integer(json, "working_set");
   pod.request = integer(json, "request");
   pod.limit = integer(json, "limit");
-  pod.over = integer(json, "over");
+  pod.over = integer(json, "over_request");
   pod.disk = integer(json, "disk");
   pod.cpu = integer(json, "cpu_ns");
   pod.throttled = integer(json, "throttled_ns");
@@ -128,8 +128,8 @@ Status status_of(const Json& json) {
   status.would_evict = integer(counters, "would_evict");
   status.failed = integer(counters, "failed");
   status.missing_readings = integer(counters, "missing_readings");
-  status.self_cpu_seconds = number(at(json, "self"), "cpu_seconds");
-  status.self_resident = integer(at(json, "self"), "resident_bytes");
+  status.self_cpu_seconds = number(at(json, "process"), "cpu_seconds");
+  status.self_resident = integer(at(json, "process"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())
     if (source.is_string()) status.sources[group] = source.get<std::string>();
   for (const auto& [signal, score] : at(json, "forecasts").items())

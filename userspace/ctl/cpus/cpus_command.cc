@@ -114,7 +114,7 @@ std::string cpu_list_text(const CpuSet& cpus) {
 
 // The reason of a refusal, or the partition type if it is not "member".
 Cell remark(const Json& container) {
-  if (std::string refused = printable_field(container, "refused"); !refused.empty())
+  if (std::string refused = printable_field(container, "refusal"); !refused.empty())
     return {std::move(refused), Colour::kRed};
   std::string partition = printable_field(container, "partition");
   if (partition == "member") return {};
@@ -129,7 +129,7 @@ std::string containers(const Json& answer, const Screen& screen) {
     const bool mismatch = !cpus.empty() && !runs_on.empty() && cpus != runs_on;
     rows.push_back({{pod_of(container)},
                     {printable_field(container, "container")},
-                    {std::to_string(container.at("wanted").get<int>())},
+                    {std::to_string(container.at("requested").get<int>())},
                     {cpu_list_text(cpus), Colour::kGreen},
                     {cpu_list_text(runs_on), mismatch ? Colour::kRed : Colour::kNone},
                     remark(container)});
@@ -137,8 +137,8 @@ std::string containers(const Json& answer, const Screen& screen) {
   if (rows.empty()) return "";
   rows.insert(rows.begin(), {{"POD", Colour::kBold},
                              {"CONTAINER", Colour::kBold},
-                             {"WANTS", Colour::kBold},
-                             {"HAS", Colour::kBold},
+                             {"REQUESTED", Colour::kBold},
+                             {"ASSIGNED", Colour::kBold},
                              {"RUNS ON", Colour::kBold},
                              {"", Colour::kBold}});
   return "\n" + table(rows, rows.front().size(), screen);
@@ -158,7 +158,7 @@ std::string pool_of(const Json& answer) {
       fmt::format("shared pool without reservations: CPU {}, requested {}", size, requested);
   if (const int unknown = pool.at("unknown_pods"); unknown > 0)
     text += fmt::format(", and {} more pod{} without a manifest", unknown, unknown == 1 ? "" : "s");
-  if (!pool.at("guarded").get<bool>()) text += ", not guarded";
+  if (!pool.at("enforced").get<bool>()) text += ", not enforced";
   text += '\n';
   if (pool.at("requested_millicores") > pool.at("size_millicores"))
     text += "error: the shared pool has fewer CPUs than its pods requested\n";
@@ -174,9 +174,10 @@ std::string heading(const Json& answer) {
     if (const CpuSet cpus = set_of(answer, kind); !cpus.empty())
       text += fmt::format("  {} {}", kind, cpus.format());
   text += '\n' + pool_of(answer);
-  if (const std::string error = printable_field(answer, "trouble"); !error.empty())
+  if (const std::string error = printable_field(answer, "error"); !error.empty())
     text += "error: " + error + '\n';
-  if (answer.at("unsaved").get<bool>()) text += "error: the state file could not be written\n";
+  if (answer.at("state_not_saved").get<bool>())
+    text += "error: the state file could not be written\n";
   return text;
 }
 

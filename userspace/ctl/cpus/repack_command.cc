@@ -30,14 +30,15 @@ struct Measure {
 };
 constexpr Measure kSpans[] = {
     {"numa_nodes", "NUMA nodes"}, {"sockets", "sockets"}, {"caches", "caches"}, {"cores", "cores"}};
-constexpr Measure kTotals[] = {{"short_containers", "containers with fewer CPUs than requested"},
-                               {"far_from_devices", "containers far from one of their devices"},
-                               {"numa_nodes", "NUMA nodes that containers span, added up"},
-                               {"sockets", "sockets"},
-                               {"caches", "caches"},
-                               {"cores", "cores"},
-                               {"free_cores", "whole cores free"},
-                               {"free_on_one_node", "CPUs free on the freest NUMA node"}};
+constexpr Measure kTotals[] = {
+    {"containers_without_all_cpus", "containers with fewer CPUs than requested"},
+    {"containers_far_from_devices", "containers far from one of their devices"},
+    {"numa_nodes", "NUMA nodes that containers span, added up"},
+    {"sockets", "sockets"},
+    {"caches", "caches"},
+    {"cores", "cores"},
+    {"free_cores", "whole cores free"},
+    {"max_free_cpus_on_one_node", "CPUs free on the freest NUMA node"}};
 
 std::string printable_field(const Json& object, const char* key) {
   const std::string text = printable(object.at(key).get<std::string>());

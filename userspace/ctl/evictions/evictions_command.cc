@@ -5,6 +5,7 @@
 #include "ctl/common/json_fields.h"
 #include "ctl/common/print_error.h"
 #include "ctl/evictions/audit_file.h"
+#include "report/eviction/old_record.h"
 
 #include <headroom/signal.h>
 
@@ -23,7 +24,7 @@ struct EvictionsOptions {
 
 Colour colour_of(const std::string& outcome) {
   if (outcome == "evicted") return Colour::kGreen;
-  if (outcome == "failed" || outcome == "outlasting") return Colour::kRed;
+  if (outcome == "failed" || outcome == "timed_out") return Colour::kRed;
   return Colour::kYellow;
 }
 
@@ -64,7 +65,7 @@ Row row_of(const Json& record) {
           {amount(signal, integer(at(record, {"threshold"})))},
           {usage_of(record, signal)},
           {milliseconds(at(record, {"latency", "crossing_to_decision_ms"}))},
-          {milliseconds(at(record, {"latency", "signal_to_gone_ms"}))},
+          {milliseconds(at(record, {"latency", "signal_to_exit_ms"}))},
           {returned(record, signal)}};
 }
 
@@ -95,7 +96,8 @@ std::string render_evictions(const std::deque<std::string>& lines, const Screen&
                              std::size_t& unreadable) {
   std::vector<Row> rows{titles()};
   for (const std::string& line : lines) {
-    const Json record = Json::parse(line, nullptr, false);
+    Json record = Json::parse(line, nullptr, false);
+    report::rename_old_fields(record);
     if (record.is_object())
       rows.push_back(row_of(record));
     else

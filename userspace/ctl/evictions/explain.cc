@@ -22,8 +22,8 @@ std::string outcome_phrase(const Json& record) {
   const Json& unit = at(record, {"unit"});
   const bool whole = !unit.is_string() || unit == "pod";
   if (outcome == "evicted") return whole ? "was evicted" : "was killed";
-  if (outcome == "outlasting") return "was to be evicted and still has processes";
-  if (outcome == "vanished") return "was gone before it could be evicted";
+  if (outcome == "timed_out") return "was to be evicted and still has processes";
+  if (outcome == "already_gone") return "was gone before it could be evicted";
   if (outcome == "failed") return "could not be evicted: " + text(at(record, {"error"}));
   if (outcome == "would_evict") return "would have been evicted (mode: observe)";
   return "was decided on: " + outcome;
@@ -83,7 +83,7 @@ std::vector<std::string> why_lines(const Json& record) {
 // -----------------------------------
 
 std::vector<std::string> part_lines(const Json& record) {
-  const Json& part = at(record, {"part"});
+  const Json& part = at(record, {"target"});
   if (!part.is_object()) return {};
   std::string what = "One container of the pod was killed, not the pod";
   if (at(part, {"oom_group"}) == true)
@@ -154,7 +154,7 @@ std::vector<std::string> memory_lines(const Json& record) {
       memory_signal && release.is_number() && at(predicted, {"release_ms"}).is_number();
   const std::string memory = bytes(integer(sized ? release : at(predicted, {"memory"})));
   const std::string returned = bytes(integer(at(record, {"memory_returned"})));
-  const std::string took = milliseconds(at(record, {"latency", "signal_to_gone_ms"}));
+  const std::string took = milliseconds(at(record, {"latency", "signal_to_exit_ms"}));
   std::vector<std::string> lines;
   if (const Json& within = at(predicted, {"within_ms"}); within.is_number())
     lines.push_back(fmt::format("expected {} of memory within {}", memory, milliseconds(within)));
@@ -170,14 +170,14 @@ std::vector<std::string> kubelet_lines(const Json& record) {
   const Json& kubelet = at(record, {"kubelet"});
   if (!kubelet.is_object()) return {};
   const Json& choice = at(kubelet, {"choice"});
-  const bool same = at(kubelet, {"same"}) == true;
+  const bool same = at(kubelet, {"same_choice"}) == true;
   const bool itself = same && at(choice, {"uid"}) == at(record, {"pod", "uid"});
   const std::string kubelet_target =
       choice.is_null() ? "no pod"
       : itself         ? "the same pod"
                : pod_of(Json{{"pod", choice}}) + (same ? ", evicted in the same turn" : " instead");
   return {fmt::format("Its ten-second loop would have acted {} later, with usage {} older, on {}.",
-                      milliseconds(at(kubelet, {"lead_ms"})),
+                      milliseconds(at(kubelet, {"later_by_ms"})),
                       milliseconds(at(kubelet, {"samples_age_ms"})), kubelet_target)};
 }
 

@@ -23,7 +23,7 @@ const Json& candidates(const Json& record) {
 const Json& chosen_of(const Json& record) {
   static const Json kNull;
   for (const Json& candidate : candidates(record))
-    if (at(candidate, {"fate"}) == "chosen") return candidate;
+    if (at(candidate, {"selection"}) == "chosen") return candidate;
   return kNull;
 }
 
@@ -34,7 +34,8 @@ bool by_request(const std::string& signal) {
 // The first key on which an outranked pod differs from the chosen one.
 std::string difference_from_chosen(const std::string& signal, const Json& candidate,
                                    const Json& chosen) {
-  const auto over = integer(at(candidate, {"over"})), over_chosen = integer(at(chosen, {"over"}));
+  const auto over = integer(at(candidate, {"over_request"})),
+             over_chosen = integer(at(chosen, {"over_request"}));
   const auto priority = integer(at(candidate, {"priority"})).value_or(0),
              priority_chosen = integer(at(chosen, {"priority"})).value_or(0);
   if (by_request(signal) && over && over_chosen && *over <= 0 && *over_chosen > 0)
@@ -49,14 +50,15 @@ std::string difference_from_chosen(const std::string& signal, const Json& candid
 }
 
 std::string reason_of(const std::string& signal, const Json& candidate, const Json& chosen) {
-  const std::string selection = text(at(candidate, {"fate"}));
+  const std::string selection = text(at(candidate, {"selection"}));
   if (selection == "chosen") return "first of the pods that may be evicted";
   if (selection == "outranked")
     return chosen.is_null() ? "others suffice" : difference_from_chosen(signal, candidate, chosen);
   if (selection == "critical") return "static, mirror or of critical priority: never evicted";
-  if (selection == "dying") return "already on its way out";
+  if (selection == "terminating") return "already on its way out";
   if (selection == "empty") return "no process left in it";
-  if (selection == "futile") return "killing it would free almost nothing: page cache stays";
+  if (selection == "nothing_to_free")
+    return "killing it would free almost nothing: page cache stays";
   if (selection == "unknown") return "no reading: passed over while others have one";
   return "";
 }
@@ -68,7 +70,7 @@ Colour colour_of(const std::string& selection) {
 
 Row row_of(std::size_t place, const std::string& signal, const Json& candidate,
            const Json& chosen) {
-  const std::string selection = text(at(candidate, {"fate"}));
+  const std::string selection = text(at(candidate, {"selection"}));
   return {{std::to_string(place)},
           {text(at(candidate, {"namespace"})) + "/" + text(at(candidate, {"name"}))},
           {selection, colour_of(selection)},
@@ -80,7 +82,7 @@ Row row_of(std::size_t place, const std::string& signal, const Json& candidate,
 
 Row titles() {
   Row row;
-  for (const char* title : {"#", "POD", "FATE", "BECAUSE", "USAGE", "REQUEST", "PRIORITY"})
+  for (const char* title : {"#", "POD", "SELECTION", "REASON", "USAGE", "REQUEST", "PRIORITY"})
     row.push_back({title, Colour::kBold});
   return row;
 }
@@ -119,7 +121,7 @@ std::string ranking_table(const Json& record, const Screen& screen) {
 std::vector<std::string> not_chosen_lines(const Json& record) {
   std::map<std::string, std::size_t> selections;
   for (const Json& candidate : candidates(record))
-    if (at(candidate, {"fate"}) != "chosen") ++selections[text(at(candidate, {"fate"}))];
+    if (at(candidate, {"selection"}) != "chosen") ++selections[text(at(candidate, {"selection"}))];
   if (selections.empty()) return {};
   std::size_t all = 0;
   std::vector<std::string> parts;

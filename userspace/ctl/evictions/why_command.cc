@@ -6,6 +6,7 @@
 #include "ctl/common/print_error.h"
 #include "ctl/evictions/audit_file.h"
 #include "ctl/evictions/explain.h"
+#include "report/eviction/old_record.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -37,6 +38,7 @@ std::vector<Json> matching(const std::deque<std::string>& lines, const std::stri
   std::vector<Json> found;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     Json record = Json::parse(*line, nullptr, false);
+    report::rename_old_fields(record);
     if (record.is_object() && matches_pod(record, name)) found.push_back(std::move(record));
   }
   return found;
@@ -74,7 +76,7 @@ namespace {
 
 // Null if the recording is missing: only a limited number of recordings is kept.
 Json read_flight_recording(const Json& record, const std::filesystem::path& log) {
-  const Json& name = at(record, {"minute"});
+  const Json& name = at(record, {"flight_recording"});
   if (!name.is_string()) return nullptr;
   std::ifstream file(log.parent_path() / name.get<std::string>());
   Json flight_recording = Json::parse(file, nullptr, false);
@@ -84,7 +86,7 @@ Json read_flight_recording(const Json& record, const std::filesystem::path& log)
 // The record, in which the flight recording replaces its file's name.
 Json with_flight_recording(const FoundEviction& found) {
   Json record = found.record;
-  if (found.flight_recording.is_object()) record["minute"] = found.flight_recording;
+  if (found.flight_recording.is_object()) record["flight_recording"] = found.flight_recording;
   return record;
 }
 

@@ -20,7 +20,7 @@ QosClass qos_named(std::string_view text) {
 
 std::vector<PreemptedPod> preempted_pods_of(const Json& pod) {
   std::vector<PreemptedPod> all;
-  for (const Json& other : pod.at("preempts"))
+  for (const Json& other : pod.at("preemption_victims"))
     all.push_back({.pod_namespace = other.at("namespace").get<std::string>(),
                    .name = other.at("name").get<std::string>(),
                    .uid = other.at("uid").get<std::string>(),

@@ -134,7 +134,7 @@ void print(const PodToStart& started, const AdmissionResult& admission) {
                   {"units", std::move(units)},
                   {"slice", started.pod_units.slice},
                   {"manifest", started.pod_units.manifest.native()},
-                  {"displaced", std::move(preempted)}};
+                  {"preempted", std::move(preempted)}};
   std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 

@@ -23,11 +23,11 @@ std::string api_line(std::string_view document) {
   std::string line = "API:      ";
   if (at(api, {"server"}).is_string())
     line += fmt::format("{}  {} evictions reported", text(at(api, {"server"})),
-                        amount(at(api, {"finished"})));
-  const auto waiting = integer(at(api, {"waiting"})).value_or(0);
+                        amount(at(api, {"reported"})));
+  const auto waiting = integer(at(api, {"pending"})).value_or(0);
   if (waiting > 0)
-    line += fmt::format(", {} waiting since {}", waiting, text(at(api, {"waitingSince"})));
-  for (const char* key : {"trouble", "auditTrouble"})
+    line += fmt::format(", {} waiting since {}", waiting, text(at(api, {"oldestPendingSince"})));
+  for (const char* key : {"error", "auditLogError"})
     if (at(api, {key}).is_string()) line += (line.back() == ' ' ? "" : "; ") + text(at(api, {key}));
   return line + '\n';
 }

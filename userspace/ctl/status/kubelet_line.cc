@@ -37,7 +37,7 @@ std::string kubelet_line(std::string_view document, std::int64_t now) {
                         seconds(static_cast<double>(age)));
   else
     line += "  no answer yet";
-  if (at(kubelet, {"good"}) != true)
+  if (at(kubelet, {"lastPollSucceeded"}) != true)
     line += "; " + string_field("error");
   else if (pods_at > 0 && is_stale(kubelet, age))
     line += "; no query since: is headroom-kube running?";

@@ -27,7 +27,7 @@ std::string cpus(std::optional<double> rate) {
 }
 
 Colour colour_of(const PodStatus& pod) {
-  if (pod.state == "terminating" || pod.state == "killed" || pod.state == "outlasting")
+  if (pod.state == "terminating" || pod.state == "killed" || pod.state == "timed_out")
     return Colour::kRed;
   if (pod.state == "would_evict" || pod.state == "unknown") return Colour::kYellow;
   if (pod.state == "critical" || pod.state == "empty") return Colour::kDim;

@@ -34,7 +34,7 @@ EvictionSyncOptions node_options_of(const config::Config& config) {
           .node = {.node_name = node, .conditions = api.conditions, .taints = api.taints},
           .audit_log = config.audit_log,
           .node_status = config.node_status,
-          .state_file = config.kubernetes.state_dir / "postings.json"};
+          .state_file = config.kubernetes.state_dir / "pending-evictions.json"};
 }
 
 // headroomd is alive if its HTTP server responds; without an HTTP server it counts as alive.
@@ -48,7 +48,7 @@ std::function<bool()> make_liveness_check(const std::string& listen, const std::
   };
 }
 
-EvictionSyncPorts world_of(const config::Config& config, config::ServerConfig server,
+EvictionSyncPorts ports_of(const config::Config& config, config::ServerConfig server,
                            const std::stop_token& stop) {
   const auto client = std::make_shared<HttpClient>(std::move(server));
   const auto dice = std::make_shared<std::mt19937_64>(std::random_device{}());
@@ -61,6 +61,14 @@ EvictionSyncPorts world_of(const config::Config& config, config::ServerConfig se
           .stopping = [stop] { return stop.stop_requested(); }};
 }
 
+// Versions up to 0.1 named the file postings.json.
+void rename_old_state(const std::filesystem::path& state_file) {
+  std::error_code none;
+  const auto old_file = state_file.parent_path() / "postings.json";
+  if (std::filesystem::exists(old_file, none) && !std::filesystem::exists(state_file, none))
+    std::filesystem::rename(old_file, state_file, none);
+}
+
 }  // namespace
 
 void sync_to_api_server(const config::Config& config, HealthFile& health_file,
@@ -68,13 +76,14 @@ void sync_to_api_server(const config::Config& config, HealthFile& health_file,
   config::ServerConfig server = api_server(config, ::getenv);
   if (server.url.empty()) {
     log::error("the address of the API server is unknown: set headroom.kubernetes.api.url");
-    health_file.publish("api", {{"trouble", "the address of the API server is unknown"}});
+    health_file.publish("api", {{"error", "the address of the API server is unknown"}});
     return;
   }
   log::info("reporting to the API server at {}", server.url);
   const std::string url = server.url;
   const EvictionSyncOptions options = node_options_of(config);
-  EvictionSync eviction_sync(options, world_of(config, std::move(server), stop));
+  rename_old_state(options.state_file);
+  EvictionSync eviction_sync(options, ports_of(config, std::move(server), stop));
   FileWaiter file_waiter(stop);
   while (!stop.stop_requested()) {
     // Watched before reading: a later change wakes the wait below.

@@ -16,7 +16,7 @@ constexpr int kVersion = 1;
 
 constexpr std::array<std::string_view, 3> kWhys{"threshold", "limit", "taint"};
 
-Json posting_json(const PendingEviction& pending) {
+Json json_of(const PendingEviction& pending) {
   const EvictionRecord& evicted = pending.evicted;
   Json json{{"uid", evicted.uid},
             {"namespace", evicted.pod_namespace},
@@ -42,7 +42,7 @@ EvictionRecord::Why why_named(const std::string& word) {
                               : static_cast<EvictionRecord::Why>(found - kWhys.begin());
 }
 
-PendingEviction posting_of_json(const Json& json) {
+PendingEviction pending_of_json(const Json& json) {
   PendingEviction pending;
   pending.evicted = {.uid = json.at("uid"),
                      .name = json.at("name"),
@@ -66,8 +66,10 @@ EvictionQueue queue_of_json(const Json& json) {
   EvictionQueue queue;
   if (const Json& cursor = json.at("cursor"); !cursor.is_null())
     queue.cursor = Cursor{cursor.at("inode"), cursor.at("offset")};
-  for (const Json& pending : json.at("postings"))
-    queue.pending_evictions.push_back(posting_of_json(pending));
+  // Versions up to 0.1 wrote "postings".
+  for (const Json& pending :
+       json.contains("postings") ? json["postings"] : json.at("pendingEvictions"))
+    queue.pending_evictions.push_back(pending_of_json(pending));
   queue.node = {.conditions = json.at("node").at("conditions"),
                 .taints = json.at("node").at("taints")};
   return queue;
@@ -83,11 +85,11 @@ void take(EvictionQueue& queue, EvictionRecord evicted) {
 }
 
 std::string as_text(const EvictionQueue& queue) {
-  Json json{{"version", kVersion}, {"cursor", nullptr}, {"postings", Json::array()}};
+  Json json{{"version", kVersion}, {"cursor", nullptr}, {"pendingEvictions", Json::array()}};
   if (queue.cursor)
     json["cursor"] = {{"inode", queue.cursor->inode}, {"offset", queue.cursor->offset}};
   for (const PendingEviction& pending : queue.pending_evictions)
-    json["postings"].push_back(posting_json(pending));
+    json["pendingEvictions"].push_back(json_of(pending));
   json["node"] = {{"conditions", queue.node.conditions}, {"taints", queue.node.taints}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

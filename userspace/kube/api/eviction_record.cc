@@ -14,9 +14,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Versions up to 0.1 wrote "outlasting" for "timed_out".
 bool died(const Json& line) {
   const std::string outcome = text_at(line, "outcome");
-  return outcome == "evicted" || outcome == "outlasting";
+  return outcome == "evicted" || outcome == "timed_out" || outcome == "outlasting";
 }
 
 // Older versions wrote no unit: they evicted whole pods only.

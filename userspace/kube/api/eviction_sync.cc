@@ -249,11 +249,11 @@ Duration EvictionSync::run_once() {
 }
 
 nlohmann::ordered_json EvictionSync::state() const {
-  nlohmann::ordered_json state{{"waiting", queue_.pending_evictions.size()}};
+  nlohmann::ordered_json state{{"pending", queue_.pending_evictions.size()}};
   if (!queue_.pending_evictions.empty())
-    state["waitingSince"] = queue_.pending_evictions.front().first_time;
-  if (!server_error_.empty()) state["trouble"] = server_error_;
-  if (!audit_log_error_.empty()) state["auditTrouble"] = audit_log_error_;
+    state["oldestPendingSince"] = queue_.pending_evictions.front().first_time;
+  if (!server_error_.empty()) state["error"] = server_error_;
+  if (!audit_log_error_.empty()) state["auditLogError"] = audit_log_error_;
   state["node"] = {{"conditions", queue_.node.conditions}, {"taints", queue_.node.taints}};
   state.update(counters_json(counters_));
   return state;

@@ -27,16 +27,16 @@ struct SyncCounters {
 
 inline nlohmann::ordered_json counters_json(const SyncCounters& counters) {
   nlohmann::ordered_json json{{"taken", counters.taken},
-                              {"finished", counters.finished},
-                              {"gone", counters.gone},
-                              {"unread", counters.unread},
-                              {"unwritten", counters.unwritten},
+                              {"reported", counters.finished},
+                              {"podGone", counters.gone},
+                              {"auditLinesSkipped", counters.unread},
+                              {"stateWriteFailures", counters.unwritten},
                               {"delaySumSeconds", counters.delay_sum},
                               {"delayMostSeconds", counters.delay_most}};
   for (const Step step : {Step::kStatus, Step::kAct, Step::kEvent})
     json["done"][std::string(name(step))] = counters.done[static_cast<std::size_t>(step)];
   for (std::size_t i = 0; i < kResponseClasses; ++i)
-    json["answers"][std::string(name(static_cast<ResponseClass>(i)))] = counters.response_class[i];
+    json["requests"][std::string(name(static_cast<ResponseClass>(i)))] = counters.response_class[i];
   return json;
 }
 

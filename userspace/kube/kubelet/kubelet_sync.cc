@@ -174,7 +174,7 @@ class KubeletSync {
   void publish() {
     nlohmann::ordered_json state;
     state["url"] = client_.server().url;
-    state["good"] = failures_ == 0;
+    state["lastPollSucceeded"] = failures_ == 0;
     state["error"] = last_error_;
     state["failuresInARow"] = failures_;
     state["polls"] = polls_;
@@ -182,7 +182,7 @@ class KubeletSync {
     state["pollsForNewPods"] = early_polls_;
     state["pods"] = pods_;
     state["endedPods"] = ended_;
-    state["strangePods"] = invalid_;
+    state["invalidPods"] = invalid_;
     state["cutPods"] = cut_.size();
     state["tooLargePods"] = too_large_.size();
     state["filesWritten"] = written_;

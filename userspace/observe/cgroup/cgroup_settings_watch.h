@@ -18,7 +18,7 @@ class CgroupSettingsWatch {
   int descriptor() const { return inotify_.get(); }  // -1: no inotify, nothing is reported
   // From now on, or from when it is there and this is called again. Cheap if it is watched.
   void watch(const std::string& path);
-  // Takes what has happened; true if a knob was written or a cgroup went.
+  // Takes what has happened; true if a setting was written or a cgroup went.
   bool drain();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceReader: what a cgroup's knobs are set to and what it uses, read from its files.
+// SliceReader: what a cgroup's settings are set to and what it uses, read from its files.
 #pragma once
 
 #include "judge/allocatable/cgroup/slice_plan.h"
@@ -16,7 +16,7 @@ class SliceReader {
   // and pids.
   SliceReader(std::filesystem::path root, const std::vector<std::string>& controllers);
 
-  // Of the knobs only those that are wanted. `path` is below the root: "/kubepods.slice".
+  // Of the settings only those that are wanted. `path` is below the root: "/kubepods.slice".
   SliceReading read(const std::string& path, const CgroupValues& wanted) const;
 
   const std::filesystem::path& root() const { return root_; }

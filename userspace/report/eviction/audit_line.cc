@@ -97,8 +97,8 @@ Json latencies_json(const Eviction& eviction) {
       {"first_seen_to_decision_ms", ms(reason.first_crossed, decided)},
       {"sample_to_decision_ms", ms(reason.sampled_at, decided)},
       {"decision_to_signal_ms", ms(decided, eviction.signalled_at)},
-      {"signal_to_gone_ms", gone ? ms(eviction.signalled_at, eviction.ended_at) : Json(nullptr)},
-      {"kill_to_gone_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
+      {"signal_to_exit_ms", gone ? ms(eviction.signalled_at, eviction.ended_at) : Json(nullptr)},
+      {"kill_to_exit_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
 }
 
 // The prediction at the decision; `latency` and `memory_returned` have the result.
@@ -121,10 +121,10 @@ Json kubelet_json(const std::optional<KubeletPrediction>& would) {
     choice = {{"namespace", would->choice->pod_namespace},
               {"name", would->choice->name},
               {"uid", would->choice->uid}};
-  return {{"lead_ms", ms(would->lead)},
+  return {{"later_by_ms", ms(would->lead)},
           {"samples_age_ms", ms(would->samples_age)},
           {"choice", std::move(choice)},
-          {"same", would->same}};
+          {"same_choice", would->same}};
 }
 
 Json candidate_json(const Ranked& ranked) {
@@ -133,11 +133,11 @@ Json candidate_json(const Ranked& ranked) {
           {"uid", ranked.pod->uid},
           {"usage", maybe(ranked.usage)},
           {"request", ranked.request},
-          {"over", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
+          {"over_request", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
           {"priority", ranked.priority},
           {"age_ms", ranked.usage ? ms(ranked.age) : Json(nullptr)},
           {"predicted", maybe(ranked.predicted)},
-          {"fate", name(ranked.selection)}};
+          {"selection", name(ranked.selection)}};
 }
 
 Json ranking_json(const std::vector<Ranked>& ranking) {
@@ -183,9 +183,9 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
             {"pod", pod_json(*decision.pod, qos_of)},
             {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
   line.update(reason_json(decision.reason));
-  line["act"] = name(decision.act);
+  line["action"] = name(decision.act);
   line["unit"] = name(decision.part.unit);
-  line["part"] = part_json(decision.part);
+  line["target"] = part_json(decision.part);
   line["working_set"] = maybe(decision.rank_info.working_set);
   line["memory_request"] = decision.rank_info.memory_request.count;
   line["usage"] = maybe(decision.rank_info.usage);
@@ -199,7 +199,7 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
   line["latency"] = latencies_json(eviction);
   line["memory_returned"] = maybe(eviction.memory_returned);
   line["error"] = error_json(eviction);
-  line["minute"] = flight_recording.empty() ? Json(nullptr) : Json(flight_recording);
+  line["flight_recording"] = flight_recording.empty() ? Json(nullptr) : Json(flight_recording);
   line["allocations"] = eviction.allocations;
   line["message"] = eviction.message;
   line["ranking"] = ranking_json(eviction.ranking);

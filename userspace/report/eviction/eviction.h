@@ -34,9 +34,9 @@ constexpr std::string_view name(Ending ending) {
     case Ending::kEvicted:
       return "evicted";
     case Ending::kTimedOut:
-      return "outlasting";
+      return "timed_out";
     case Ending::kAlreadyGone:
-      return "vanished";
+      return "already_gone";
     case Ending::kFailed:
       return "failed";
     case Ending::kWouldEvict:
@@ -75,13 +75,13 @@ constexpr std::string_view name(Candidate::Selection selection) {
     case Candidate::Selection::kCritical:
       return "critical";
     case Candidate::Selection::kAlreadyTerminating:
-      return "dying";
+      return "terminating";
     case Candidate::Selection::kEmpty:
       return "empty";
     case Candidate::Selection::kUnknown:
       return "unknown";
     case Candidate::Selection::kNothingToFree:
-      return "futile";
+      return "nothing_to_free";
   }
   return "";
 }

@@ -42,27 +42,28 @@ void add_api_families(const Json& part, std::vector<prometheus::MetricFamily>& f
   if (part.contains("server")) {
     auto up = MetricFamilyBuilder::gauge("headroom_kube_api_up",
                                          "1 if the last request to the API server succeeded.");
-    up.add(part.contains("trouble") ? 0.0 : 1.0);
+    up.add(part.contains("error") ? 0.0 : 1.0);
     up.append_to(families);
   }
-  add("waiting", MetricFamilyBuilder::gauge("headroom_kube_evictions_pending",
+  add("pending", MetricFamilyBuilder::gauge("headroom_kube_evictions_pending",
                                             "Evictions not yet fully reported to the API server."));
-  add("finished", MetricFamilyBuilder::counter("headroom_kube_evictions_reported_total",
+  add("reported", MetricFamilyBuilder::counter("headroom_kube_evictions_reported_total",
                                                "Evictions fully reported to the API server."));
   add("delaySumSeconds", MetricFamilyBuilder::counter(
                              "headroom_kube_evictions_report_delay_seconds_total",
                              "Sum of the time from the decision until the eviction was reported."));
-  add("gone", MetricFamilyBuilder::counter(
-                  "headroom_kube_evictions_pod_gone_total",
-                  "Evictions whose pod no longer existed in the API when they were reported."));
-  add("unread",
+  add("podGone", MetricFamilyBuilder::counter(
+                     "headroom_kube_evictions_pod_gone_total",
+                     "Evictions whose pod no longer existed in the API when they were reported."));
+  add("auditLinesSkipped",
       MetricFamilyBuilder::counter(
           "headroom_kube_audit_lines_skipped_total",
           "Lines of the audit log that were invalid, or rotated away before they were read."));
-  add("unwritten", MetricFamilyBuilder::counter("headroom_kube_state_write_failures_total",
-                                                "Failed writes of headroom-kube's state file."));
+  add("stateWriteFailures",
+      MetricFamilyBuilder::counter("headroom_kube_state_write_failures_total",
+                                   "Failed writes of headroom-kube's state file."));
   constexpr std::array kResponseClasses{"done", "gone", "again", "refused", "server"};
-  add_each(part, "answers", "answer", kResponseClasses,
+  add_each(part, "requests", "answer", kResponseClasses,
            MetricFamilyBuilder::counter("headroom_kube_api_requests_total",
                                         "Requests to the API server, by result."),
            families);

@@ -24,7 +24,7 @@ void add_number(const Json& part, const char* key, MetricFamilyBuilder family,
 }
 
 void add_kubelet(const Json& part, std::vector<prometheus::MetricFamily>& families) {
-  if (const auto last_poll_ok = part.find("good");
+  if (const auto last_poll_ok = part.find("lastPollSucceeded");
       last_poll_ok != part.end() && last_poll_ok->is_boolean()) {
     auto up = MetricFamilyBuilder::gauge("headroom_kube_kubelet_up",
                                          "1 if the last poll of the kubelet succeeded.");

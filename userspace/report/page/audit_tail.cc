@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page/audit_tail.h"
 
+#include "report/eviction/old_record.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
@@ -72,7 +75,7 @@ bool AuditTail::append_chunk(std::string& out) {
     bytes_left_ -= static_cast<std::int64_t>(line.size()) + 1;
     if (!is_record(line)) continue;
     out += had_record_ ? ",\n" : "\n";
-    out += line;
+    out += with_new_fields(std::move(line));
     had_record_ = true;
     return true;
   }

@@ -68,7 +68,7 @@ HttpResponse PageRouter::status(const HttpRequest& request) {
     const IndexedCgroupTable table(cgroups ? *cgroups : none);
     auto json = status_json(*node, table, qos_of_, most);
     top_waiters_.update(table);
-    json["most_waiting"] = top_waiters_.json();
+    json["top_waiters"] = top_waiters_.json();
     text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   return {200, kJson, text_body(std::move(text)),

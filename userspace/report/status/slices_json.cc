@@ -19,17 +19,17 @@ std::map<std::string, std::string> by_file(const CgroupValues& values) {
 Json settings_json(const SliceView& slice) {
   const auto actual = by_file(slice.actual);
   const auto differs = by_file(slice.differs);
-  Json knobs = Json::array();
+  Json settings = Json::array();
   for (const CgroupSetting& setting : cgroup_settings(slice.desired)) {
     const auto found = actual.find(setting.file);
     const auto drift = slice.drift.find(setting.file);
-    knobs.push_back({{"knob", setting.file},
-                     {"desired", setting.value},
-                     {"actual", found == actual.end() ? Json(nullptr) : Json(found->second)},
-                     {"differs", differs.contains(setting.file)},
-                     {"drift", drift == slice.drift.end() ? 0 : drift->second}});
+    settings.push_back({{"setting", setting.file},
+                        {"desired", setting.value},
+                        {"actual", found == actual.end() ? Json(nullptr) : Json(found->second)},
+                        {"differs", differs.contains(setting.file)},
+                        {"drift", drift == slice.drift.end() ? 0 : drift->second}});
   }
-  return knobs;
+  return settings;
 }
 
 template <class T>
@@ -49,22 +49,22 @@ Json slice_json(const SliceView& slice) {
   const auto gone = slice.drift.find("slice");
   Json json{{"slice", slice.path},
             {"role", name(slice.role)},
-            {"there", slice.exists},
+            {"exists", slice.exists},
             {"share", share_json(slice.share)},
-            {"use",
+            {"usage",
              {{"cpu", slice.cpus ? Json(*slice.cpus) : Json(nullptr)},
               {"memory", count(slice.memory)},
               {"tasks", count(slice.tasks)}}},
-            {"knobs", settings_json(slice)},
+            {"settings", settings_json(slice)},
             {"removed", gone == slice.drift.end() ? 0 : gone->second},
-            {"over", count(slice.excess_usage)},
-            {"lowering",
-             {{"under_way", slice.lowering.in_progress},
-              {"late", slice.lowering.late},
-              {"reached", slice.lowering.reached},
-              {"missed", slice.lowering.missed}}}};
-  if (!slice.missing_controllers.empty()) json["lacking"] = slice.missing_controllers;
-  if (!slice.error.empty()) json["trouble"] = slice.error;
+            {"over_limit", count(slice.excess_usage)},
+            {"limit_lowering",
+             {{"in_progress", slice.lowering.in_progress},
+              {"stalled", slice.lowering.late},
+              {"done", slice.lowering.reached},
+              {"failed", slice.lowering.missed}}}};
+  if (!slice.missing_controllers.empty()) json["missing_controllers"] = slice.missing_controllers;
+  if (!slice.error.empty()) json["error"] = slice.error;
   return json;
 }
 
@@ -76,11 +76,11 @@ Json slices_json(const SlicesView& view) {
     slices.push_back(slice_json(slice));
   Json json{{"mode", name(view.mode)},
             {"slices", std::move(slices)},
-            {"bus_calls",
+            {"dbus_calls",
              {{"made", view.calls},
               {"failed", view.calls_failed},
               {"seconds", std::chrono::duration<double>(view.calls_waited).count()}}}};
-  if (!view.error.empty()) json["trouble"] = view.error;
+  if (!view.error.empty()) json["error"] = view.error;
   return json;
 }
 

@@ -78,7 +78,7 @@ std::string_view name(Victim::Phase phase) {
     case Victim::Phase::kKilled:
       return "killed";
     case Victim::Phase::kTimedOut:
-      return "outlasting";
+      return "timed_out";
     case Victim::Phase::kPreStop:
       return "pre_stop";
     case Victim::Phase::kRemoving:
@@ -149,7 +149,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"cgroup", row.cgroup.value},
           {"working_set", maybe(used)},
           {"request", row.memory_request.count},
-          {"over", maybe(above)},
+          {"over_request", maybe(above)},
           {"limit", read(HR_MEMORY_LIMITS, &hr_record::memory_max)},
           {"swap", read(HR_MEMORY_USAGE, &hr_record::swap_usage)},
           {"oom_kills", read(HR_MEMORY_EVENTS, &hr_record::events_oom_kill)},
@@ -186,7 +186,7 @@ Json qos_groups_json(const std::vector<QosGroup>& qos_groups) {
     std::int64_t above = 0;
     for (const auto& [bytes, row] : each.pods)
       above += std::max<std::int64_t>(0, bytes.value_or(Bytes{}).count);
-    json.push_back({{"qos", each.qos}, {"pods", each.pods.size()}, {"over", above}});
+    json.push_back({{"qos", each.qos}, {"pods", each.pods.size()}, {"over_request", above}});
   }
   return json;
 }
@@ -256,7 +256,7 @@ Json node_json(const NodeView& node) {
             {"reserved", resources_json(node.status->reserved)},
             {"requested", resources_json(node.status->requested)},
             {"limits", resources_json(node.status->limits)}};
-  if (!node.status->error.empty()) json["trouble"] = node.status->error;
+  if (!node.status->error.empty()) json["error"] = node.status->error;
   return json;
 }
 
@@ -280,17 +280,17 @@ Json counters_json(const Counters& counters) {
   for (const auto& of_unit : counters.part_kills)
     parts += of_unit[static_cast<std::size_t>(Outcome::Result::kDone)];
   return {{"evicted", evicted},
-          {"parts_killed", parts},
+          {"partial_evictions", parts},
           {"would_evict", would},
           {"failed", failed},
           {"memory_returned", counters.memory_returned},
-          {"checks", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
+          {"snapshots", {{"node", counters.checks[0]}, {"cgroups", counters.checks[1]}}},
           {"kernel_oom_kills",
            {{"limit", counters.kernel_oom_kills_at_limit},
             {"pods", counters.kernel_oom_kills_of_pods.kills},
             {"node", counters.kernel_oom_kills_of_node.kills},
-            {"agreed", counters.kernel_oom_kills_of_pods.same_choice +
-                           counters.kernel_oom_kills_of_node.same_choice}}},
+            {"same_choice", counters.kernel_oom_kills_of_pods.same_choice +
+                                counters.kernel_oom_kills_of_node.same_choice}}},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};
@@ -305,7 +305,7 @@ Json forecasts_json(const Counters& counters) {
       json[std::string(kSignalNames[i])] = {
           {"mean_error_seconds", error.sum / static_cast<double>(count)},
           {"forecasts", count},
-          {"unforeseen", counters.unpredicted_crossings[i]}};
+          {"unpredicted", counters.unpredicted_crossings[i]}};
   }
   return json;
 }
@@ -321,17 +321,17 @@ Json ladder_json(const NodeView& node) {
     held.push_back({{"pod", each.pod->pod_namespace + "/" + each.pod->name},
                     {"cgroup", (each.part.whole() ? each.cgroup : each.part.cgroup).value},
                     {"step", each.relaxed ? "relax" : "squeeze"},
-                    {"found", maybe(each.found)},
-                    {"set", each.set.count},
+                    {"original", maybe(each.found)},
+                    {"current", each.set.count},
                     {"until_ns", ns(each.until)}});
   return {{"steps", std::move(steps)}, {"held", std::move(held)}, {"throttled", node.throttled}};
 }
 
-Json self_json(const NodeView& node) {
+Json process_json(const NodeView& node) {
   return {{"cpu_seconds",
            node.process_usage.cpu ? Json(seconds(*node.process_usage.cpu)) : Json(nullptr)},
           {"resident_bytes", maybe(node.process_usage.resident)},
-          {"tick_allocations", node.process_usage.last_turn.allocations},
+          {"turn_allocations", node.process_usage.last_turn.allocations},
           {"kill_path_allocations", node.process_usage.kill_path_allocations},
           {"real_time", node.process_usage.real_time}};
 }
@@ -360,17 +360,17 @@ Json status_json(const NodeView& node, const IndexedCgroupTable& cgroups, QosOf 
           {"thresholds", thresholds_json(node)},
           {"conditions", conditions_json(node)},
           {"taints", taints_json(node)},
-          {"leaving", leaving_json(node, cgroups.table)},
+          {"taint_evictions", leaving_json(node, cgroups.table)},
           {"node", node_json(node)},
           {"slices", node.slices ? slices_json(*node.slices) : Json(nullptr)},
           {"cgroups", node.cgroups},
           {"pods_at_ns", ns(cgroups.table.at)},
-          {"pod_classes", qos_groups_json(qos_groups)},
+          {"qos_classes", qos_groups_json(qos_groups)},
           {"pods", pods_json(node, cgroups, qos_groups, qos_of, most)},
           {"counters", counters_json(node.counters)},
           {"ladder", ladder_json(node)},
           {"forecasts", forecasts_json(node.counters)},
-          {"self", self_json(node)},
+          {"process", process_json(node)},
           {"waits", node_waits_json(node.waits)},
           {"sources", sources_json(node.sources)},
           {"programs", programs_json(node.programs)},

@@ -20,7 +20,7 @@
 namespace headroom::report {
 
 // With `most`, "pods" lists no more than this many of each QoS class, those furthest above their
-// requests, and all that are being killed; "pod_classes" counts all in any case.
+// requests, and all that are being killed; "qos_classes" counts all in any case.
 nlohmann::ordered_json status_json(const NodeView& node, const IndexedCgroupTable& cgroups,
                                    QosOf qos_of, std::optional<std::size_t> most = std::nullopt);
 nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,

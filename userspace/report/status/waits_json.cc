@@ -32,7 +32,7 @@ Json programs_json(const Programs& programs) {
   for (const ProgramView& program : programs)
     if (!program.name.empty())
       json[std::string(program.name)] = {{"loaded", !program.hook.empty()},
-                                         {"how", program.hook},
+                                         {"hook", program.hook},
                                          {"lost", program.lost_in_map + program.lost_in_ring}};
   return json;
 }

@@ -21,10 +21,10 @@ Json container_cpus_json(const ContainerCpuView& container_cpus) {
           {"pod", container_cpus.pod},
           {"uid", container_cpus.uid},
           {"container", container_cpus.container},
-          {"wanted", container_cpus.wanted},
+          {"requested", container_cpus.wanted},
           {"cpus", container_cpus.cpus.format()},
           {"runs_on", container_cpus.runs_on.format()},
-          {"refused", container_cpus.refusal},
+          {"refusal", container_cpus.refusal},
           {"partition", container_cpus.partition}};
 }
 
@@ -33,7 +33,7 @@ Json pool_json(const CpusView& view) {
   return {{"size_millicores", view.pool->size.count},
           {"requested_millicores", view.pool->requested.count},
           {"unknown_pods", view.pool_unknown},
-          {"guarded", view.pool_limit_enforced}};
+          {"enforced", view.pool_limit_enforced}};
 }
 
 }  // namespace
@@ -58,9 +58,9 @@ std::string cpus_json(const CpusView& view) {
                   {"pinning_errors", view.pinning_errors},
                   {"writes", view.writes},
                   {"failed", view.failed},
-                  {"repaired", view.repaired},
-                  {"unsaved", view.unsaved},
-                  {"trouble", view.error}};
+                  {"repairs", view.repaired},
+                  {"state_not_saved", view.unsaved},
+                  {"error", view.error}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -90,7 +90,7 @@ Json headroom_json(const NodeStatus& status) {
             {"requested", list_json(status.requested)},
             {"limits", list_json(status.limits)},
             {"pods", std::move(pods)}};
-  if (!status.error.empty()) json["trouble"] = status.error;
+  if (!status.error.empty()) json["error"] = status.error;
   return json;
 }
 

@@ -18,9 +18,9 @@ Json span_json(const CpuSpread& span) {
 Json packing_json(const PackingScore& packing) {
   Json json = span_json(packing.span);
   json["free_cores"] = packing.free_cores;
-  json["free_on_one_node"] = packing.free_on_one_node;
-  json["far_from_devices"] = packing.far_from_devices;
-  json["short_containers"] = packing.unsatisfied_containers;
+  json["max_free_cpus_on_one_node"] = packing.free_on_one_node;
+  json["containers_far_from_devices"] = packing.far_from_devices;
+  json["containers_without_all_cpus"] = packing.unsatisfied_containers;
   return json;
 }
 

@@ -21,7 +21,7 @@ const kColours = 6;  // .owner0 to .owner5; neighbours differ, and each has a la
 class Cpus {
   constructor() {
     this.drawn = "";
-    this.rows = new Keyed(byId("cpus-rows"), () => rowOf(["container", "cpus", "wanted", "state"], {wanted: "num"}),
+    this.rows = new Keyed(byId("cpus-rows"), () => rowOf(["container", "cpus", "requested", "state"], {requested: "num"}),
       ({cells}, owner) => this.showOwner(cells, owner));
   }
 
@@ -44,7 +44,7 @@ class Cpus {
     const milli = (count) => (count / 1000).toFixed(count % 1000 ? 2 : 0);
     const shared = isNumber(pool.size_millicores)
       ? ` The shared pool has ${milli(pool.size_millicores)} CPUs without the reserved ones; ${milli(pool.requested_millicores)} are requested.` : "";
-    return `Mode ${answer.mode}, policy ${answer.policy}.${shared}${answer.trouble ? ` ${answer.trouble}` : ""}`;
+    return `Mode ${answer.mode}, policy ${answer.policy}.${shared}${answer.error ? ` ${answer.error}` : ""}`;
   }
 
   draw(places, answer) {
@@ -76,11 +76,11 @@ class Cpus {
   }
 
   showOwner(cells, owner) {
-    const short = owner.cpus ? "" : owner.refused || "no exclusive CPUs yet";
+    const short = owner.cpus ? "" : owner.refusal || "no exclusive CPUs yet";
     const strays = owner.cpus && owner.runs_on && owner.runs_on !== owner.cpus ? `runs on ${owner.runs_on}` : "";
     setText(cells.container, owner.name);
     setText(cells.cpus, owner.cpus || "–");
-    setText(cells.wanted, owner.wanted);
+    setText(cells.requested, owner.requested);
     setText(cells.state, short || strays || (owner.runs_on ? "as assigned" : "no cgroup yet"));
     setClass(cells.state, short || strays ? "bad" : "");
   }

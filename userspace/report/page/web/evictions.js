@@ -18,7 +18,7 @@ function whenText(record) {
 
 function evictionItem(record) {
   const outcome = String(record.outcome);
-  const badge = make("span", {class: `badge ${Object.hasOwn(kFateOf, outcome) ? outcome : ""}`}, outcome.replace("_", " "));
+  const badge = make("span", {class: `badge ${Object.hasOwn(kOutcomeText, outcome) ? outcome : ""}`}, outcome.replace("_", " "));
   const summary = make("summary", {}, make("time", {datetime: String(record.time)}, whenText(record)), " ",
     make("strong", {}, podName(record.pod)), " ", badge, ` ${causeText(record)}`);
   const details = make("details", {}, summary);
@@ -51,8 +51,8 @@ class Evictions {
     const fresh = this.seen ? latest.filter((record) => !this.seen.has(evictionKey(record))) : [];
     this.seen = keys;
     if (fresh.length === 1) {
-      const fate = Object.hasOwn(kFateOf, fresh[0].outcome) ? kFateOf[fresh[0].outcome] : String(fresh[0].outcome);
-      announce(`${podName(fresh[0].pod)} ${fate}: ${causeText(fresh[0])}`);
+      const outcome = Object.hasOwn(kOutcomeText, fresh[0].outcome) ? kOutcomeText[fresh[0].outcome] : String(fresh[0].outcome);
+      announce(`${podName(fresh[0].pod)} ${outcome}: ${causeText(fresh[0])}`);
     } else if (fresh.length > 1) {
       announce(`${fresh.length} new evictions`);
     }

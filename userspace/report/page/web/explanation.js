@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explanation of one audit record, as headroomctl why prints it.
 
-const kFateOf = {
-  evicted: "was evicted", outlasting: "was to be evicted and still has processes",
-  vanished: "was gone before it could be evicted", failed: "could not be evicted",
+const kOutcomeText = {
+  evicted: "was evicted", timed_out: "was to be evicted and still has processes",
+  already_gone: "was gone before it could be evicted", failed: "could not be evicted",
   would_evict: "would have been evicted (mode: observe)",
 };
 
@@ -40,23 +40,23 @@ function freshText(record) {
 }
 
 // The first key on which an outranked pod differs from the chosen one.
-function toldApart(record, each, chosen) {
-  const byRequest = record.signal !== "pid.available", known = isNumber(each.over) && isNumber(chosen.over);
-  if (byRequest && known && each.over <= 0 && chosen.over > 0) return "within its request";
+function difference(record, each, chosen) {
+  const byRequest = record.signal !== "pid.available", known = isNumber(each.over_request) && isNumber(chosen.over_request);
+  if (byRequest && known && each.over_request <= 0 && chosen.over_request > 0) return "within its request";
   if (each.priority !== chosen.priority) return `priority ${each.priority} is higher than ${chosen.priority}`;
   if (!known) return "its usage is not known";
-  if (each.over === chosen.over) return "equal to the chosen one, known later";
+  if (each.over_request === chosen.over_request) return "equal to the chosen one, known later";
   if (!byRequest) return "fewer tasks than the chosen one";
-  return each.over > 0 ? "less over its request than the chosen one" : "further under its request than the chosen one";
+  return each.over_request > 0 ? "less over its request than the chosen one" : "further under its request than the chosen one";
 }
 
 function becauseText(record, each) {
-  const chosen = list(record.ranking).find((one) => one.fate === "chosen");
-  switch (each.fate) {
+  const chosen = list(record.ranking).find((one) => one.selection === "chosen");
+  switch (each.selection) {
     case "chosen": return "first of the pods that may be evicted";
-    case "outranked": return chosen ? toldApart(record, each, chosen) : "others suffice";
+    case "outranked": return chosen ? difference(record, each, chosen) : "others suffice";
     case "critical": return "static, mirror or of critical priority: never evicted";
-    case "dying": return "already on its way out";
+    case "terminating": return "already on its way out";
     case "empty": return "no process left in it";
     case "unknown": return "no reading: passed over while others have one";
   }
@@ -77,7 +77,7 @@ function stepsOf(record) {
 }
 
 function memoryText(record) {
-  const predicted = table(record.predicted), took = table(record.latency).signal_to_gone_ms;
+  const predicted = table(record.predicted), took = table(record.latency).signal_to_exit_ms;
   if (!isNumber(predicted.memory)) return "";
   const within = isNumber(predicted.within_ms) ? `within ${milliseconds(predicted.within_ms)}` : `after a grace of at most ${milliseconds(predicted.grace_ms)}`;
   const came = isNumber(record.memory_returned) ? ` ${bytes(record.memory_returned)} came${isNumber(took) ? ` in ${milliseconds(took)}` : ""}.` : "";
@@ -87,9 +87,9 @@ function memoryText(record) {
 function rankingTable(record) {
   const body = make("tbody");
   list(record.ranking).forEach((each, i) => {
-    const row = make("tr", each.fate === "chosen" ? {class: "chosen"} : {},
+    const row = make("tr", each.selection === "chosen" ? {class: "chosen"} : {},
       make("td", {class: "num"}, String(i + 1)), make("th", {scope: "row"}, podName(each)),
-      make("td", {}, String(each.fate)), make("td", {class: "because"}, becauseText(record, each)),
+      make("td", {}, String(each.selection)), make("td", {class: "because"}, becauseText(record, each)),
       make("td", {class: "num"}, used(record.signal, each.usage)), make("td", {class: "num"}, used(record.signal, each.request)),
       make("td", {class: "num"}, number(each.priority)), make("td", {class: "num"}, milliseconds(each.age_ms)));
     body.append(row);

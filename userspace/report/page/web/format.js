@@ -52,5 +52,5 @@ const podName = (pod) => pod && pod.name ? `${pod.namespace || "default"}/${pod.
 const clock = (date) => date.toTimeString().slice(0, 8);
 const list = (value) => Array.isArray(value) ? value : [];
 
-const podCount = (status) => list(status.pod_classes).reduce((sum, each) => sum + each.pods, 0);
+const podCount = (status) => list(status.qos_classes).reduce((sum, each) => sum + each.pods, 0);
 const table = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};

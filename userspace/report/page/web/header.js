@@ -29,7 +29,7 @@ function factsOf(status) {
     ["mode", status.mode],
     ["conditions", on.join(", ") || "none"],
     ["taints", list(status.taints).map((each) => each.taint).join(", ")],
-    ["leaving", list(status.leaving).map((each) => `${podName(each)} in ${duration(Math.max(0, each.seconds))}`).join(", ")],
+    ["evicted by a taint", list(status.taint_evictions).map((each) => `${podName(each)} in ${duration(Math.max(0, each.seconds))}`).join(", ")],
     ["pods", number(podCount(status))],
     ["cgroups", number(status.cgroups)],
     ["evicted", number(counters.evicted)],
@@ -56,7 +56,7 @@ class Head {
     setClass(byId("verdict"), `verdict ${kind}`);
     setText(byId("verdict"), sentence);
     this.facts.show(factsOf(status), ([name]) => name);
-    const self = table(status.self);
+    const self = table(status.process);
     setText(byId("cost"), `headroomd ${status.version}: ${duration(Math.round(self.cpu_seconds * 10) / 10)} of CPU since its start, ${bytes(self.resident_bytes)} resident.`);
   }
 }

@@ -28,7 +28,7 @@ class Tier {
 
   showPod({cells, bar}, pod) {
     setText(cells.pod, podName(pod));
-    setText(cells.over, bytes(pod.over));
+    setText(cells.over, bytes(pod.over_request));
     setText(cells.held, bytes(pod.working_set));
     setText(cells.request, bytes(pod.request));
     setText(cells.limit, isNumber(pod.limit) ? bytes(pod.limit) : "none");
@@ -66,14 +66,14 @@ class Pods {
 
   show(status) {
     this.status = status;
-    const pods = list(status.pods), classes = list(status.pod_classes);
+    const pods = list(status.pods), classes = list(status.qos_classes);
     const scale = pods.reduce((most, pod) => Math.max(most, pod.working_set || 0), 1);
-    const known = (pod) => isNumber(pod.over) ? pod.over : -Infinity;
+    const known = (pod) => isNumber(pod.over_request) ? pod.over_request : -Infinity;
     for (const tier of this.tiers) {
       const inTier = (each) => kTiers.includes(each.qos) ? each.qos === tier.qos : tier.qos === "";
       const mine = pods.filter(inTier);
       mine.sort((a, b) => known(b) - known(a) || podName(a).localeCompare(podName(b)));
-      const all = classes.filter(inTier).reduce((sum, each) => ({pods: sum.pods + each.pods, over: sum.over + each.over}), {pods: 0, over: 0});
+      const all = classes.filter(inTier).reduce((sum, each) => ({pods: sum.pods + each.pods, over: sum.over + each.over_request}), {pods: 0, over: 0});
       tier.show(this.whole() ? mine : mine.slice(0, kPodsShown), all, scale);
     }
     const count = podCount(status);

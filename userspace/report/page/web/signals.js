@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals: a card for each that has a threshold; the others in a table.
 
-const kTold = 600;  // seconds: a later forecast is not shown
+const kLongestForecast = 600;  // seconds: a later forecast is not shown
 
 function thresholdText(signal, each) {
   const grace = each.kind === "soft" ? ` for ${duration(each.grace_seconds)}` : "";
@@ -11,7 +11,7 @@ function thresholdText(signal, each) {
   parts.push(`${amount(signal, Math.abs(margin))} ${margin < 0 ? "below" : "above"}`);
   if (each.met) parts.push("– met");
   else if (isNumber(each.below_for_seconds)) parts.push(`– for ${duration(each.below_for_seconds)} now`);
-  else if (isNumber(each.forecast_seconds) && each.forecast_seconds < kTold) parts.push(`– reached in ${duration(each.forecast_seconds)}`);
+  else if (isNumber(each.forecast_seconds) && each.forecast_seconds < kLongestForecast) parts.push(`– reached in ${duration(each.forecast_seconds)}`);
   return parts.join(" ");
 }
 

@@ -3,11 +3,11 @@
 // reports it.
 
 function sliceState(slice) {
-  if (slice.trouble) return slice.trouble;
-  if (slice.there === false) return "absent";
-  const wrong = list(slice.knobs).filter((knob) => knob.differs);
-  if (wrong.length) return `${wrong.map((knob) => knob.knob).join(", ")}: differs from the configuration`;
-  if (isNumber(slice.over)) return `${bytes(slice.over)} above its configured limit`;
+  if (slice.error) return slice.error;
+  if (slice.exists === false) return "absent";
+  const wrong = list(slice.settings).filter((each) => each.differs);
+  if (wrong.length) return `${wrong.map((each) => each.setting).join(", ")}: differs from the configuration`;
+  if (isNumber(slice.over_limit)) return `${bytes(slice.over_limit)} above its configured limit`;
   return "as configured";
 }
 
@@ -25,12 +25,12 @@ class Slices {
     const each = list(table(slices).slices);
     setHidden(byId("slices-section"), each.length === 0);
     if (!each.length) return;
-    setText(byId("slices-note"), `Mode ${slices.mode}. Bars: usage of the reserved amount.${slices.trouble ? ` ${slices.trouble}` : ""}`);
+    setText(byId("slices-note"), `Mode ${slices.mode}. Bars: usage of the reserved amount.${slices.error ? ` ${slices.error}` : ""}`);
     this.rows.show(each, (slice) => slice.slice);
   }
 
   showSlice({cells, bar}, slice) {
-    const use = table(slice.use), share = table(slice.share);
+    const use = table(slice.usage), share = table(slice.share);
     const of = (used, meant, text) => `${text(used)} of ${isNumber(meant) ? text(meant) : "no share"}`;
     const cpus = (count) => isNumber(count) ? count.toFixed(2) : "–";
     const state = sliceState(slice);

@@ -43,7 +43,7 @@ class CauseRow {
 
   // The pod that waited most since the last update.
   mostOf(status) {
-    const most = table(status.most_waiting)[this.cause];
+    const most = table(status.top_waiters)[this.cause];
     if (!most) return "–";
     const rate = most.ns_per_s / 1e6;
     return `${podName(most)}, ${rate.toFixed(rate < 10 ? 1 : 0)} ms/s`;

@@ -97,7 +97,7 @@ def test_a_new_pod_by_the_same_name_is_left_alone():
             client.wait(lambda: api.effects("event") == ["u-old"] and client.waiting() == 0, 15, "not finished")
             assert not api.effects("gone") and not api.effects("status"), api.cluster.effects
             assert api.cluster.pods["shop", "web-0"]["status"]["phase"] == "Running"
-            client.wait(lambda: client.state().get("gone") == 1, 10, "it does not say that the pod is gone")
+            client.wait(lambda: client.state().get("podGone") == 1, 10, "it does not say that the pod is gone")
 
 
 def test_a_budget_is_waited_for_as_long_as_the_server_asks():

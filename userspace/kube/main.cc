@@ -2,6 +2,7 @@
 // headroom-kube: see headroom-kube(8).
 #include "base/block_signals.h"
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "config/flags/command_line.h"
 #include "config/load/load.h"
 #include "kube/health.h"
@@ -10,12 +11,15 @@
 #include <systemd/sd-daemon.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,15 +39,31 @@ constexpr std::string_view kHelp =
     "still queries the kubelet, and exit\n  --version, --help\n\nheadroom-kube(8), "
     "headroom.yaml(5)\n";
 
+constexpr std::chrono::seconds kRestartPause{5};
+
+// A worker that throws starts again: the other one goes on.
+template <typename Worker>
+void run_until_stopped(std::string_view doing, const std::stop_token& stop, Worker&& worker) {
+  while (!stop.stop_requested() && !log::log_exceptions(doing, worker)) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, stop, kRestartPause, [] { return false; });
+  }
+}
+
 std::vector<std::jthread> start_workers(const config::Config& config,
                                         kube::HealthFile& health_file) {
   std::vector<std::jthread> workers;
   if (!config.kubernetes.kubelet.url.empty())
-    workers.emplace_back(
-        [&](const std::stop_token& stop) { kube::sync_from_kubelet(config, health_file, stop); });
+    workers.emplace_back([&](const std::stop_token& stop) {
+      run_until_stopped("query the kubelet", stop,
+                        [&] { kube::sync_from_kubelet(config, health_file, stop); });
+    });
   if (config.kubernetes.api.needs_api())
-    workers.emplace_back(
-        [&](const std::stop_token& stop) { kube::sync_to_api_server(config, health_file, stop); });
+    workers.emplace_back([&](const std::stop_token& stop) {
+      run_until_stopped("report to the API server", stop,
+                        [&] { kube::sync_to_api_server(config, health_file, stop); });
+    });
   return workers;
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/state/oom_score_worker.h"
 
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 
 #include <algorithm>
@@ -42,10 +43,12 @@ void OomScoreWorker::run(const std::stop_token& stop) {
     if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) break;
     const std::vector<OomScoreRequest> requests = std::move(*std::exchange(next_, std::nullopt));
     lock.unlock();
-    write_requested(requests, stop);
+    log::log_exceptions("write oom_score_adj", [&] { write_requested(requests, stop); });
   }
-  scores_.restore_all();
-  save();
+  log::log_exceptions("restore oom_score_adj", [this] {
+    scores_.restore_all();
+    save();
+  });
 }
 
 void OomScoreWorker::write_requested(const std::vector<OomScoreRequest>& requests,

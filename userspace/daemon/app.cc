@@ -104,6 +104,7 @@ Instant App::turn(report::WakeSource wake) {
   pass_counters_to_reporter();
   node_status_.update(snapshot, verdict, engine_.outcomes());
   reporter_.record_shadow(shadow_.update(snapshot, verdict));
+  engine_.outcomes_reported();
   reporter_.report_turn(snapshot, verdict, engine_.outcomes());
   FailsafeList& failsafe = actuators_.failsafe_list();
   const auto ranking = failsafe.update(snapshot, verdict);

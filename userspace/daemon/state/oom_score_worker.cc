@@ -12,7 +12,7 @@ namespace headroom::daemon {
 
 OomScoreWorker::OomScoreWorker(std::filesystem::path cgroup_root,
                                const std::filesystem::path& state_dir)
-    : scores_(std::move(cgroup_root), [this] { pause(); }), file_(state_dir) {
+    : scores_(std::move(cgroup_root), [this] { pause(); }), file_(act::oom_score_file(state_dir)) {
   resume();
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -20,12 +20,14 @@ OomScoreWorker::OomScoreWorker(std::filesystem::path cgroup_root,
 OomScoreWorker::~OomScoreWorker() = default;
 
 void OomScoreWorker::resume() {
-  if (auto found = file_.load())
+  if (auto found = file_.load()) {
+    saved_ = *found;
     scores_.resume(std::move(*found));
-  else
+  } else {
     log::error(
         "{}: the original values of oom_score_adj are unknown; the current ones will be restored",
         found.error().what);
+  }
 }
 
 void OomScoreWorker::request(std::vector<OomScoreRequest> requests) {
@@ -96,7 +98,9 @@ void OomScoreWorker::restore_unrequested(const std::vector<OomScoreRequest>& req
 }
 
 bool OomScoreWorker::save() {
+  if (scores_.found() == saved_ && !saved_.empty()) return true;
   const auto saved = file_.save(scores_.found());
+  if (saved) saved_ = scores_.found();
   if (!saved && !failure_logged_)
     log::error("{}: no oom_score_adj is written that a crash would leave so", saved.error().what);
   failure_logged_ = !saved;

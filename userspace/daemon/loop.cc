@@ -247,7 +247,8 @@ Result<> Loop::wake_at(Instant next) {
 
 void Loop::reload() {
   config::LoadResult loaded = load_config(
-      line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); });
+      line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); },
+      app_->config().kubernetes.run_dir);
   if (!loaded.diagnostics.empty()) {
     for (const config::Diagnostic& diagnostic : loaded.diagnostics)
       log::error("{}", to_string(diagnostic));

@@ -4,8 +4,8 @@
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
 #include "config/flags/command_line.h"
-#include "config/load/load.h"
 #include "kube/health.h"
+#include "kube/kube_config.h"
 #include "kube/workers.h"
 
 #include <systemd/sd-daemon.h>
@@ -73,31 +73,12 @@ void stop(std::vector<std::jthread>& workers) {
   workers.clear();  // waits for them
 }
 
-// Fails if there is any error. The kubelet's configuration that headroom-kube wrote itself is not
-// read: an error in it must not prevent the next query.
-tl::expected<config::Config, config::Diagnostics> load_config(const config::CommandLine& line) {
-  config::LoadResult loaded = config::read(line, {.use_configz = false});
-  if (loaded.diagnostics.empty()) return std::move(loaded.config);
-  return tl::make_unexpected(std::move(loaded.diagnostics));
-}
-
-// If the new configuration has errors, the old one stays in force.
-void reload(const config::CommandLine& line, config::Config& config) {
-  auto fresh = load_config(line);
-  if (!fresh) {
-    for (const config::Diagnostic& diagnostic : fresh.error())
-      log::error("{}", to_string(diagnostic));
-    log::error("the configuration is not reloaded: the one in force stays");
-    return;
-  }
-  config = std::move(*fresh);
-  log::set_level(config.log_level);
-  log::info("reloaded");
-}
-
-int serve(const config::CommandLine& line, config::Config config) {
+int serve(const config::CommandLine& line, config::LoadResult loaded) {
+  config::Config config = std::move(loaded.config);
   const sigset_t signals = block_signals();
   const log::Logging logging(config.log_level);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("{}", warning);
   for (;;) {
     kube::HealthFile health_file(config.kubernetes.status_file());
     std::vector<std::jthread> workers = start_workers(config, health_file);
@@ -109,7 +90,7 @@ int serve(const config::CommandLine& line, config::Config config) {
     sd_notify(0, signal == SIGHUP ? "RELOADING=1" : "STOPPING=1");
     stop(workers);
     if (signal != SIGHUP) return 0;
-    reload(line, config);
+    config = kube::reload_config(line, std::move(config));
   }
 }
 
@@ -149,17 +130,19 @@ int run(int argc, char** argv) {
     std::cout << "headroom-kube " << HEADROOM_VERSION << '\n';
     return 0;
   }
-  auto config = load_config(*line);
-  if (!config) {
-    config::print(config.error(), std::cerr);
+  config::LoadResult loaded = kube::load_config(*line);
+  if (!loaded.diagnostics.empty()) {
+    config::print(loaded.diagnostics, std::cerr);
     return kInvalidConfiguration;
   }
   if (line->check_config) {
+    for (const std::string& warning : loaded.warnings)
+      std::cerr << warning << '\n';
     std::cout << "the configuration is good\n";
     return 0;
   }
-  if (wants_health) return answer_health(*config);
-  return serve(*line, std::move(*config));
+  if (wants_health) return answer_health(loaded.config);
+  return serve(*line, std::move(loaded));
 }
 
 }  // namespace

@@ -50,13 +50,12 @@ bool StateDocument::exists() const {
   return fs::exists(path_, unknown);
 }
 
-Error StateDocument::move_damaged(const std::string& why) const {
-  std::error_code ignored;
-  fs::rename(path_, path_.string() + ".damaged", ignored);
-  return {"read " + path_.string() + ": " + why + "; set aside as .damaged", 0};
+Error StateDocument::damaged(const std::string& why) const {
+  return {"read " + path_.string() + ": " + why, 0};
 }
 
-Result<> StateDocument::load(const Decode& decode) const {
+// An error with an errno: the file cannot be opened. Any other: it is damaged.
+Result<> StateDocument::read(const Decode& decode) const {
   errno = 0;
   std::ifstream file(path_);
   if (!file && errno != 0 && errno != ENOENT) return errno_failure("open " + path_.string(), errno);
@@ -69,18 +68,25 @@ Result<> StateDocument::load(const Decode& decode) const {
       valid = decode(whole, Format::kUnversioned);
     } else {
       if (const auto version = whole.at("version").get<int>(); version != kVersion)
-        return tl::make_unexpected(
-            move_damaged("version " + std::to_string(version) + " is unknown"));
+        return tl::make_unexpected(damaged("version " + std::to_string(version) + " is unknown"));
       const Json& value = whole.at("value");
       if (whole.at("crc32c") != checksum_of(value))
-        return tl::make_unexpected(move_damaged("the checksum is wrong"));
+        return tl::make_unexpected(damaged("the checksum is wrong"));
       valid = decode(value, Format::kCurrent);
     }
     if (valid) return {};
-    return tl::make_unexpected(move_damaged("a value is out of range"));
-  } catch (const Json::exception& damaged) {
-    return tl::make_unexpected(move_damaged(damaged.what()));
+    return tl::make_unexpected(damaged("a value is out of range"));
+  } catch (const Json::exception& thrown) {
+    return tl::make_unexpected(damaged(thrown.what()));
   }
+}
+
+Result<> StateDocument::load(const Decode& decode) const {
+  auto read_document = read(decode);
+  if (read_document || read_document.error().code != 0) return read_document;
+  std::error_code ignored;
+  fs::rename(path_, path_.string() + ".damaged", ignored);
+  return failure(read_document.error().what + "; set aside as .damaged");
 }
 
 }  // namespace headroom::state

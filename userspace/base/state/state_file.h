@@ -27,14 +27,16 @@ class StateDocument {
 
   Result<> save(const Json& value) const;
   Result<> remove() const;
-  // Calls `decode` with the value of a file of this boot. A damaged file is renamed to
-  // NAME.damaged, so that it is kept and does not fail the next start again, and is an error.
+  // Calls `decode` with the value of a file of this boot.
+  Result<> read(const Decode& decode) const;
+  // The same. A damaged file is renamed to NAME.damaged, so that it is kept and does not fail the
+  // next start again, and is an error.
   Result<> load(const Decode& decode) const;
   bool exists() const;
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  Error move_damaged(const std::string& why) const;
+  Error damaged(const std::string& why) const;
 
   const std::filesystem::path path_;
   const std::string boot_id_;
@@ -58,18 +60,29 @@ class StateFile {
   }
   bool exists() const { return document_.exists(); }
   const std::filesystem::path& path() const { return document_.path(); }
-  // A default value if there is no file, or it is of another boot.
+  // A default value if there is no file, or it is of another boot. The file stays where it is.
+  Result<T> read() const {
+    T value{};
+    const auto read = document_.read(decode_into(value));
+    if (!read) return tl::make_unexpected(read.error());
+    return value;
+  }
+  // The same, for the program that writes the file: a damaged one is set aside.
   Result<T> load() const {
     T value{};
-    const auto loaded = document_.load([&](const Json& json, StateDocument::Format format) {
-      if (format == StateDocument::Format::kCurrent) return from_json(json, value);
-      return decode_unversioned_ != nullptr && decode_unversioned_(json, value);
-    });
+    const auto loaded = document_.load(decode_into(value));
     if (!loaded) return tl::make_unexpected(loaded.error());
     return value;
   }
 
  private:
+  StateDocument::Decode decode_into(T& value) const {
+    return [this, &value](const Json& json, StateDocument::Format format) {
+      if (format == StateDocument::Format::kCurrent) return from_json(json, value);
+      return decode_unversioned_ != nullptr && decode_unversioned_(json, value);
+    };
+  }
+
   StateDocument document_;
   DecodeUnversioned decode_unversioned_;
 };

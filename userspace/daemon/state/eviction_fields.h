@@ -2,8 +2,7 @@
 // The fields of evictions and taints in the state files.
 #pragma once
 
-#include "base/state/fields.h"
-#include "daemon/state/taint_store.h"
+#include "base/state/saved_taints.h"
 #include "recording/shapes.h"
 
 #include <headroom/judge.h>
@@ -18,8 +17,6 @@ template <class T>
 requires(recording::kEnumerators<T> >
          0) inline constexpr unsigned kEnumerators<T> = recording::kEnumerators<T>;
 
-HEADROOM_FIELDS(Taint, key, value, effect);
-HEADROOM_FIELDS(daemon::SavedTaints, configured, active);
 HEADROOM_FIELDS(TaintTimer, cgroup, started, length);
 
 HEADROOM_FIELDS(Container, name, requests, limits, sidecar, pre_stop);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/state/taint_store.h"
 
-#include "daemon/state/eviction_fields.h"
 #include "daemon/state/unversioned_state.h"
 
 #include <sys/eventfd.h>
@@ -23,7 +22,7 @@ std::string join_lines(const std::vector<std::string>& lines) {
 }  // namespace
 
 TaintStore::TaintStore(const std::filesystem::path& state_dir)
-    : file_(state_dir / "taints.json", &decode_unversioned),
+    : file_(state_dir / state::kTaintsFile, &decode_unversioned),
       edited_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Result<> TaintStore::configure(std::vector<Taint> configured) {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/fd.h"
-#include "base/state/state_file.h"
+#include "base/state/saved_taints.h"
 #include "judge/admission/taint_edit.h"
 
 #include <headroom/result.h>
@@ -20,12 +20,6 @@
 #include <vector>
 
 namespace headroom::daemon {
-
-// `active`: what is in force, of the configuration and of edits.
-struct SavedTaints {
-  std::vector<Taint> configured;
-  std::vector<Taint> active;
-};
 
 class TaintStore {
  public:
@@ -50,7 +44,7 @@ class TaintStore {
   Result<> load();
   Result<> save(const std::vector<Taint>& taints) const;
 
-  const state::StateFile<SavedTaints> file_;
+  const state::StateFile<state::SavedTaints> file_;
   const Fd edited_;
   mutable std::mutex mutex_;
   bool loaded_ = false;

@@ -109,7 +109,7 @@ bool decode_unversioned(const json& whole, std::vector<TaintTimer>& timers) {
   return true;
 }
 
-bool decode_unversioned(const json& whole, SavedTaints& taints) {
+bool decode_unversioned(const json& whole, state::SavedTaints& taints) {
   for (const json& entry : whole.at("configured"))
     taints.configured.push_back(taint_from(entry));
   for (const json& entry : whole.at("taints"))

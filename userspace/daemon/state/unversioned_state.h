@@ -3,7 +3,7 @@
 // release 0.2.
 #pragma once
 
-#include "daemon/state/taint_store.h"
+#include "base/state/saved_taints.h"
 
 #include <headroom/judge.h>
 
@@ -16,6 +16,6 @@ namespace headroom::daemon {
 // True, or a JSON exception.
 bool decode_unversioned(const nlohmann::json& whole, std::vector<Victim>& victims);
 bool decode_unversioned(const nlohmann::json& whole, std::vector<TaintTimer>& timers);
-bool decode_unversioned(const nlohmann::json& whole, SavedTaints& taints);
+bool decode_unversioned(const nlohmann::json& whole, state::SavedTaints& taints);
 
 }  // namespace headroom::daemon

@@ -23,6 +23,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -273,6 +274,21 @@ TEST(AsyncActions, EndWithAnOutcomeOfTheirDecision) {
   EXPECT_EQ(ended[0].decision.act, Act::kReclaim);
   async_actions.collect(ended);
   EXPECT_TRUE(ended.empty()) << "reported once";
+}
+
+TEST(AsyncActions, WorkThatThrowsEndsWithAnError) {
+  AsyncActions async_actions(&clock_now);
+  Decision decision;
+  decision.act = Act::kReclaim;
+  ASSERT_TRUE(async_actions.start(
+      decision, [](const std::stop_token&) -> int { throw std::runtime_error("bad"); }));
+  std::vector<Outcome> ended;
+  while (ended.empty()) {
+    std::this_thread::sleep_for(1ms);
+    async_actions.collect(ended);
+  }
+  EXPECT_EQ(ended.front().error, EIO);
+  EXPECT_EQ(ended.front().decision.act, Act::kReclaim);
 }
 
 TEST(AsyncActions, AreBoundedAndStopWithTheirOwner) {

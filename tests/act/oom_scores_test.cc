@@ -2,7 +2,7 @@
 // oom_score_adj of real processes in real cgroups of the running kernel.
 #include "act/kill/oom_scores.h"
 
-#include "daemon/state/oom_score_file.h"
+#include "act/original_values.h"
 #include "daemon/state/oom_score_worker.h"
 #include "support/test_cgroup.h"
 
@@ -108,10 +108,10 @@ TEST_F(OomScoresTest, ValuesOfAnEarlierDaemonAreRestored) {
   {
     OomScores crashed(root, [] {});
     set(crashed, pod.id(), path(pod), 700);
-    ASSERT_TRUE(daemon::OomScoreFile(directory).save(crashed.found()));
+    ASSERT_TRUE(oom_score_file(directory).save(crashed.found()));
   }
   EXPECT_EQ(score_of(child), 700);
-  EXPECT_TRUE(daemon::OomScoreFile::exists(directory));
+  EXPECT_TRUE(oom_score_file(directory).exists());
   {
     daemon::OomScoreWorker worker(root, directory);
     worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
@@ -120,7 +120,7 @@ TEST_F(OomScoresTest, ValuesOfAnEarlierDaemonAreRestored) {
     EXPECT_EQ(score_of(child), 900);
   }
   EXPECT_EQ(score_of(child), 0);
-  EXPECT_FALSE(daemon::OomScoreFile::exists(directory));
+  EXPECT_FALSE(oom_score_file(directory).exists());
   std::filesystem::remove_all(directory);
 }
 
@@ -145,8 +145,8 @@ TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
   OomScores next(root, [] {});
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  ASSERT_TRUE(daemon::OomScoreFile(directory).save(first.found()));
-  auto saved = daemon::OomScoreFile(directory).load();
+  ASSERT_TRUE(oom_score_file(directory).save(first.found()));
+  auto saved = oom_score_file(directory).load();
   ASSERT_TRUE(saved);
   next.resume(std::move(*saved));
   set(next, pod.id(), path(pod), 900);

@@ -3,8 +3,8 @@
 // files are plain ones, which show what was written as cgroup files of these names do.
 #include "act/limits/suspended_limits.h"
 
+#include "act/original_values.h"
 #include "base/fd.h"
-#include "daemon/state/suspended_limits_file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ class SuspendedLimitsTest : public testing::Test {
   SuspendedLimits::Save save() {
     return [this](const SuspendedLimits::Found& found) {
       cpu_max_when_saved = value("cpu.max");
-      return daemon::SuspendedLimitsFile(state).save(found);
+      return suspended_limits_file(state).save(found);
     };
   }
   bool is_lifted() const {
@@ -78,13 +78,13 @@ TEST_F(SuspendedLimitsTest, TheValuesAreSavedFirstAndRestoredAtTheRelease) {
 
 TEST_F(SuspendedLimitsTest, TheNextDaemonRestoresAfterACrash) {
   SuspendedLimits crashed([this](const SuspendedLimits::Found& found) -> Result<> {
-    if (!found.empty()) return daemon::SuspendedLimitsFile(state).save(found);
+    if (!found.empty()) return suspended_limits_file(state).save(found);
     return {};
   });
   (void)crashed.lift(open().get());
   ASSERT_TRUE(is_lifted());
   SuspendedLimits next(save());
-  auto former = daemon::SuspendedLimitsFile(state).load();
+  auto former = suspended_limits_file(state).load();
   ASSERT_TRUE(former);
   next.restore_all(std::move(*former));
   EXPECT_TRUE(is_restored());

@@ -2,6 +2,9 @@
 // State files on a file system that takes only a part of the text.
 #include "base/atomic_file.h"
 
+#include "base/fd.h"
+#include "base/write_file_value.h"
+
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -15,23 +18,53 @@
 namespace headroom {
 namespace {
 
+// A file system that takes ten bytes of a file.
+class SmallFileLimit {
+ public:
+  SmallFileLimit() {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    const rlimit small{.rlim_cur = 10, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  ~SmallFileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  SmallFileLimit(const SmallFileLimit&) = delete;
+  SmallFileLimit& operator=(const SmallFileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  decltype(SIG_IGN) handler_ = ::signal(SIGXFSZ, SIG_IGN);
+};
+
 // The first write is short, without an error; the second one says why.
 TEST(AtomicFile, AShortWriteReturnsItsError) {
   std::string directory = testing::TempDir() + "headroom-state-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{.rlim_cur = 10, .rlim_max = before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  errno = ENOTTY;  // of an earlier call
-  const auto written = write_atomically(directory + "/state.json", std::string(20, 'x'));
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  ::signal(SIGXFSZ, handler);
+  const auto written = [&] {
+    const SmallFileLimit limit;
+    errno = ENOTTY;  // of an earlier call
+    return write_atomically(directory + "/state.json", std::string(20, 'x'));
+  }();
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, EFBIG);
   EXPECT_FALSE(std::filesystem::exists(directory + "/state.json"));
   std::filesystem::remove_all(directory);
+}
+
+TEST(FileValue, AShortWriteIsAnError) {
+  std::string file = testing::TempDir() + "headroom-value-XXXXXX";
+  const Fd created(::mkstemp(file.data()));
+  ASSERT_TRUE(created);
+  const auto written = [&] {
+    const SmallFileLimit limit;
+    errno = ENOTTY;  // of an earlier call
+    return write_file_value(file, std::string(20, 'x'));
+  }();
+  ASSERT_FALSE(written) << "half a value was written";
+  EXPECT_EQ(written.error().code, EIO);
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ TEST(Printable, ReplacesWhatIsNoTextOfOneLine) {
     std::string_view text, expected;
   };
   for (const auto& [text, expected] : {
-           Case{"", ""},
-           Case{"nginx: worker", "nginx: worker"},
+           Case{"", ""}, Case{"nginx: worker", "nginx: worker"},
            Case{"b\xc3\xa4r \xe2\x82\xac \xf0\x9f\x90\xa7",
                 "b\xc3\xa4r \xe2\x82\xac \xf0\x9f\x90\xa7"},
            Case{"\xff\xfe", "??"},
@@ -22,8 +21,13 @@ TEST(Printable, ReplacesWhatIsNoTextOfOneLine) {
            Case{"\xc2\x9b", "??"},       // a control character of two bytes
            Case{"\xc0\xaf", "??"},       // longer than necessary
            Case{"\xed\xa0\x80", "???"},  // a surrogate
-           Case{"\xf4\x90\x80\x80", "????"},
-           Case{"cut \xe2\x82", "cut ??"},
+           Case{"\xf4\x90\x80\x80", "????"}, Case{"cut \xe2\x82", "cut ??"},
+           Case{"a\xe2\x80\xae"
+                "b",
+                "a???b"},                // U+202E, right to left
+           Case{"\xe2\x80\xa8", "???"},  // U+2028, a line separator
+           Case{"\xd8\x9c\xe2\x81\xa6", "?????"},
+           Case{"\xe2\x80\x94", "\xe2\x80\x94"},  // a dash stays
        })
     EXPECT_EQ(printable(text), expected);
 }

@@ -2,6 +2,7 @@
 #include "base/process_stat.h"
 
 #include "base/fd.h"
+#include "base/printable.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -54,6 +55,15 @@ TEST(ProcessStat, IsReadWhateverTheProcessCallsItself) {
     EXPECT_GT(stat->resident_pages, 0);
     EXPECT_FALSE(stat->zombie);
   }
+}
+
+TEST(ProcessStat, ANameThatIsNoTextIsCleaned) {
+  const Child child("\xff\x1e\x1b[31m\xe2\x80\xae");
+  const auto stat = process_stat(child.pid());
+  ASSERT_TRUE(stat);
+  const std::string name(stat->comm.data());
+  EXPECT_TRUE(name.starts_with("?")) << name;
+  EXPECT_EQ(printable(name), name);
 }
 
 TEST(ProcessStat, OfAnAbsentProcessNothingIsKnown) {

@@ -4,6 +4,7 @@
 
 #include "config/files.h"
 #include "config/keys.h"
+#include "config/load/load.h"
 
 #include <algorithm>
 #include <map>
@@ -223,6 +224,46 @@ TEST(Reload, EveryKeyIsInForceOrReportedAsNeedingARestart) {
     EXPECT_EQ(waits_for_restart(adopted, key.path), key.restart);
     EXPECT_TRUE(without_settings(adopted) == without_settings(key.restart ? *running : *loaded));
   }
+}
+
+// The path of a reserve's cgroup depends on cgroupDriver, which needs a restart.
+TEST(Reload, ACgroupOfAReserveKeepsTheRunningDriver) {
+  const std::string reserve =
+      "kubeReserved: {memory: 64Mi}\nreservedSystemCPUs: \"\"\n"
+      "enforceNodeAllocatable: [pods, kube-reserved]\nheadroom: {slices: {mode: observe}}\n";
+  const Loaded running =
+      load_with_drop_ins(reserve, "kubeReservedCgroup: /kube.slice\ncgroupDriver: systemd");
+  ASSERT_TRUE(running) << testing::PrintToString(said(running));
+  const Loaded loaded =
+      load_with_drop_ins(reserve, "kubeReservedCgroup: /other.slice\ncgroupDriver: cgroupfs");
+  ASSERT_TRUE(loaded) << testing::PrintToString(said(loaded));
+  const Loaded expected =
+      load_with_drop_ins(reserve, "kubeReservedCgroup: /other.slice\ncgroupDriver: systemd");
+  ASSERT_TRUE(expected);
+  EXPECT_TRUE(without_settings(adopt_reload(*loaded, *running)) == without_settings(*expected));
+  const Loaded invalid =
+      load_with_drop_ins(reserve, "kubeReservedCgroup: /no_slice\ncgroupDriver: cgroupfs");
+  ASSERT_TRUE(invalid) << testing::PrintToString(said(invalid));
+  EXPECT_EQ(adopt_reload(*invalid, *running).reserved.kube, running->reserved.kube);
+}
+
+// Else each change of the directory would be another kubelet configuration, and another reload.
+TEST(Reload, TheKubeletsConfigurationIsReadFromTheRunningDirectory) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path() / "old");
+  std::filesystem::create_directory(dir.path() / "new");
+  const std::string kubelet = std::string(kHead) + "maxPods: ";
+  CommandLine line;
+  line.config = {
+      dir.write("f", std::string(kHead) +
+                         "headroom: {kubernetes: {runDirectory: " + (dir.path() / "new").string() +
+                         ", kubelet: {url: \"https://127.0.0.1:10250\", configz: true}}}\n")};
+  const auto old_file = dir.write("old/kubelet.yaml", kubelet + "11\n");
+  const auto new_file = dir.write("new/kubelet.yaml", kubelet + "22\n");
+  EXPECT_EQ(read(line).configz, configz_version(new_file));
+  const LoadResult reloaded = read(line, {.run_dir = dir.path() / "old"});
+  EXPECT_TRUE(reloaded.diagnostics.empty());
+  EXPECT_EQ(reloaded.configz, configz_version(old_file));
 }
 
 }  // namespace

@@ -128,6 +128,12 @@ const Case kCases[] = {
        f.configuration = {"a.yaml:3: no", "b", "c"};
      },
      "configuration", State::kMissing, "a.yaml:3: no (and 2 more)", "refuses", "--check-config"},
+    {"renamed_key",
+     [](HostFacts& f) {
+       f.configuration_warnings = {"a.yaml:3: measureEvery is now measurePeriod", "b"};
+     },
+     "configuration", State::kOk, "valid; a.yaml:3: measureEvery is now measurePeriod (and 1 more)",
+     "", ""},
     {"no_daemon", [](HostFacts& f) { f.daemon = std::nullopt; }, "headroomd", State::kLimited,
      "not running", "does not guard", "enable"},
     {"daemon_not_seen", [](HostFacts& f) { f.daemon = failure("no bus"); }, "headroomd",

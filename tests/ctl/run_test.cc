@@ -8,11 +8,14 @@
 #include "ctl/run/systemd_run_command.h"
 #include "ctl/run/unit_name.h"
 #include "manifest/manifest_reader.h"
+#include "report/sample.h"
+#include "report/status/status_json.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -171,6 +174,26 @@ TEST(Runs, AreListedWithTheirPods) {
   EXPECT_EQ(document["runs"][1]["container"], "main");
   EXPECT_TRUE(document["runs"][1]["pid"].is_null());
   EXPECT_NE(render_runs({}, layout, 0, {}), "");
+}
+
+// Otherwise the next admission would not count the pod that was just started.
+TEST(Run, TheNextAdmissionWaitsUntilThePodIsListed) {
+  using namespace std::chrono_literals;
+  const std::string with_pod =
+      report::status_json(test::sample_node(), test::sample_cgroups(), nullptr).dump();
+  int fetched = 0;
+  const auto fetch = [&]() -> Result<std::string> {
+    ++fetched;
+    if (fetched == 1) return failure("no bus");
+    return fetched == 2 ? std::string("{}") : with_pod;
+  };
+  Pod pod;
+  pod.name = "hog";
+  pod.uid = "uid-hog";
+  EXPECT_TRUE(wait_until_listed(pod, fetch, 10s));
+  EXPECT_EQ(fetched, 3);
+  pod.name = "poduid-hog";  // by its cgroup alone: its requests are not known yet
+  EXPECT_FALSE(wait_until_listed(pod, fetch, 60ms));
 }
 
 TEST(LockAdmission, LetsOneRunAtATimeAsk) {

@@ -6,6 +6,9 @@
 #include "daemon/turn/allocation_count.h"
 #include "support/story.h"
 
+#include <stdexcept>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace headroom::daemon {
@@ -16,6 +19,7 @@ using namespace test;
 struct FakeObserver final : Observer {
   explicit FakeObserver(Story& the_story) : story(the_story) {}
   Snapshot take_snapshot(SnapshotScope scope) override {
+    if (std::exchange(fails, false)) throw std::runtime_error("the sweep failed");
     depths.push_back(scope);
     Snapshot snapshot = story.snapshot(ms, available, scope != SnapshotScope::kNode);
     snapshot.cgroups_changed = scope == SnapshotScope::kCgroups && changed;
@@ -25,6 +29,7 @@ struct FakeObserver final : Observer {
   std::int64_t ms = 0;
   std::optional<Bytes> available = 2_GiB;
   bool changed = false;  // the tree, as reported once
+  bool fails = false;    // the next snapshot
   void measure_disks() override { ++asked; }
   std::vector<SnapshotScope> depths;
   int asked = 0;
@@ -67,6 +72,7 @@ class EngineTest : public testing::Test {
     engine.act();
     const Instant next = engine.plan();
     received += engine.outcomes().size();
+    engine.outcomes_reported();
     victims = engine.verdict().after.victims.size();
     engine.commit();
     return next;
@@ -153,6 +159,22 @@ TEST_F(EngineTest, RecordsAndReportsTheEndOfAsyncActions) {
   turn(600, 2_GiB);
   EXPECT_EQ(received, 1u) << "reported once";
   EXPECT_EQ(observer.asked, 0) << "no disk is short";
+}
+
+// The sentinel's kill has no other way into the audit log.
+TEST_F(EngineTest, AnOutcomeOfATurnWhoseSweepFailsIsReportedByTheNext) {
+  Outcome kill;
+  kill.decision.act = Act::kKill;
+  kill.decision.pod = story.reading(story.pod("hog", 1_GiB)).pod;
+  kill.result = Outcome::Result::kDone;
+  actuator.to_end = {kill};
+  observer.fails = true;
+  EXPECT_THROW(turn(500, 2_GiB), std::runtime_error);
+  EXPECT_EQ(received, 0u);
+  turn(600, 2_GiB);
+  EXPECT_EQ(received, 1u);
+  turn(700, 2_GiB);
+  EXPECT_EQ(received, 1u) << "once";
 }
 
 TEST_F(EngineTest, ActionsStartedInEnforceModeAreCollectedInObserveMode) {

@@ -98,6 +98,29 @@ TEST_F(StatusOfNode, ChangesOnlyWithItsInputs) {
   EXPECT_EQ(quantity_in(look(10'000)->capacity, "cpu"), "8");
 }
 
+TEST_F(StatusOfNode, APodThatIsBeingStartedHoldsItsRequests) {
+  add("ended", {.cpu = "1"});
+  story.record(0).populated = 0;
+  EXPECT_EQ(quantity_in(look(0)->requested, "pods"), "0") << "it was there before the daemon";
+  add("new", {.cpu = "2"});
+  story.record(1).populated = 0;
+  EXPECT_EQ(quantity_in(look(1000)->requested, "cpu"), "2");
+  story.record(1).populated = 1;
+  EXPECT_EQ(quantity_in(look(2000)->requested, "cpu"), "2");
+  story.record(1).populated = 0;
+  EXPECT_EQ(quantity_in(look(3000)->requested, "pods"), "0") << "it has ended";
+}
+
+TEST_F(StatusOfNode, APodThatNeverStartsHoldsItsRequestsForAMinute) {
+  look(0);
+  add("new", {.cpu = "2"});
+  story.record(0).populated = 0;
+  EXPECT_EQ(quantity_in(look(1000)->requested, "cpu"), "2");
+  EXPECT_EQ(quantity_in(look(60'999)->requested, "cpu"), "2");
+  EXPECT_EQ(quantity_in(look(61'000)->requested, "pods"), "0");
+  EXPECT_EQ(quantity_in(look(62'000)->requested, "pods"), "0");
+}
+
 TEST_F(StatusOfNode, UpdatesConditionsWithTheirTransitionTime) {
   story.policy.pressure_transition = std::chrono::seconds(10);
   look(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/state/victims_file.h"
 
+#include "report/eviction/messages.h"
 #include "support/story.h"
 
 #include <filesystem>
@@ -128,9 +129,59 @@ TEST_F(VictimsFileTest, RemainingStepsAreRestoredToo) {
   EXPECT_EQ(back.sigterm_due, at_ms(29'000));
   EXPECT_EQ(back.reason.limit, StorageLimit::kEmptyDir);
   EXPECT_EQ(back.reason.used, 77);
-  ASSERT_EQ(back.pod->volumes.size(), 1u) << "what is not on a disk is not removed";
-  EXPECT_EQ(back.pod->volumes[0].name, "data");
+  EXPECT_EQ(back.pod->volumes, pod.volumes);
   EXPECT_EQ((*loaded)[1].phase, Victim::Phase::kKilled) << "the removal is begun anew";
+}
+
+// The message names the volume and its limit, which the pod and the reason hold.
+TEST_F(VictimsFileTest, WhatALimitIsOnIsRestored) {
+  Victim saved = victim("cache", Victim::Phase::kTerminating);
+  saved.reason.limit = StorageLimit::kEmptyDir;
+  saved.reason.subject = 1;
+  saved.reason.threshold = 64 << 20;
+  Pod pod = *saved.pod;
+  pod.volumes = {{.name = "logs", .kind = Volume::Kind::kConfigMap},
+                 {.name = "data", .kind = Volume::Kind::kEmptyDir}};
+  pod.volumes[1].size_limit = Quantity::parse("64Mi").value();
+  saved.pod = std::make_shared<const Pod>(pod);
+  ASSERT_TRUE(VictimsFile(directory).save({saved}));
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->size(), 1u);
+  const Victim& back = loaded->front();
+  EXPECT_EQ(report::limit_message(back.reason, *back.pod),
+            "Usage of EmptyDir volume \"data\" exceeds the limit \"64Mi\". ");
+}
+
+TEST_F(VictimsFileTest, AFileOfReleaseZeroPointOneIsRead) {
+  std::string boot_id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
+  std::ofstream(file()) << R"({"boot_id": ")" << boot_id << R"(", "victims": [
+    {"uid": "u", "name": "cache", "namespace": "team", "priority": 3, "cgroup": 9, "request": 5,
+     "phase": 0, "terminated_at": 1000000, "killed_at": 0, "deadline": 31000000, "step_due": 0,
+     "empty_dirs": ["data"], "held": 77,
+     "reason": {"signal": "nodefs.available", "hard": true, "threshold": 67108864, "available": 1,
+                "capacity": 2, "sampled_at": 3, "first_crossed": 4, "last_clear": 5, "limit": 1,
+                "used": 6}}]})";
+  const auto loaded = VictimsFile(directory).load();
+  ASSERT_TRUE(loaded) << loaded.error().what;
+  ASSERT_EQ(loaded->size(), 1u);
+  const Victim& back = loaded->front();
+  EXPECT_EQ(back.pod->name, "cache");
+  EXPECT_EQ(back.deadline, at_ms(31));
+  EXPECT_EQ(back.held, Bytes{77});
+  EXPECT_EQ(back.reason.used, 6);
+  EXPECT_EQ(report::limit_message(back.reason, *back.pod), "") << "which volume is not known";
+}
+
+TEST_F(VictimsFileTest, AVolumeWithoutItsLimitIsNamedWithTheThreshold) {
+  Reason reason;
+  reason.limit = StorageLimit::kEmptyDir;
+  reason.threshold = 64 << 20;
+  Pod pod;
+  pod.volumes = {{.name = "data", .kind = Volume::Kind::kEmptyDir}};
+  EXPECT_EQ(report::limit_message(reason, pod),
+            "Usage of EmptyDir volume \"data\" exceeds the limit \"64Mi\". ");
 }
 
 TEST_F(VictimsFileTest, NoFileIsNoVictims) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/async_actions.h"
 
+#include "base/log/log_exceptions.h"
+
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -16,11 +19,14 @@ bool AsyncActions::start(const Decision& decision, Work work) {
   try {
     action.thread = std::jthread([this, &action, decision,
                                   work = std::move(work)](const std::stop_token& stop) {
-      const int error = work(stop);
+      int error = EIO;  // if it throws
+      log::log_exceptions("carry out an action", [&] { error = work(stop); });
       const std::lock_guard lock(mutex_);
-      ended_.push_back(Outcome{
-          .decision = decision, .result = Outcome::Result::kDone, .error = error, .at = now_()});
       action.finished = true;
+      log::log_exceptions("record an action", [&] {
+        ended_.push_back(Outcome{
+            .decision = decision, .result = Outcome::Result::kDone, .error = error, .at = now_()});
+      });
     });
   } catch (const std::system_error&) {
     running_.pop_back();

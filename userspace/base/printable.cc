@@ -6,7 +6,19 @@
 namespace headroom {
 namespace {
 
-// The length of the valid UTF-8 sequence at the start; 0: there is none, or a control character.
+// Characters that reverse or break the line they are in: U+061C, U+200E, U+200F, U+2028 to U+202E,
+// U+2066 to U+2069.
+bool is_direction_or_line_mark(std::string_view character) {
+  if (character == "\xd8\x9c") return true;
+  if (character.size() != 3 || character[0] != '\xe2') return false;
+  const auto second = static_cast<unsigned char>(character[1]);
+  const auto third = static_cast<unsigned char>(character[2]);
+  if (second == 0x80) return third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae);
+  return second == 0x81 && third >= 0xa6 && third <= 0xa9;
+}
+
+// The length of the valid UTF-8 sequence at the start; 0: there is none, or a control character or
+// mark.
 std::size_t printable_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -22,22 +34,26 @@ std::size_t printable_length(std::string_view text) {
   if (first == 0xed && second >= 0xa0) return 0;  // surrogates
   if (first == 0xf0 && second < 0x90) return 0;   // longer than necessary
   if (first == 0xf4 && second >= 0x90) return 0;  // above U+10FFFF
-  return length;
+  return is_direction_or_line_mark(text.substr(0, length)) ? 0 : length;
 }
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  std::string clean;
-  clean.reserve(text.size());
+void append_printable(std::string& to, std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = printable_length(text);
     if (length == 0)
-      clean += '?';
+      to += '?';
     else
-      clean += text.substr(0, length);
+      to += text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }
+}
+
+std::string printable(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  append_printable(clean, text);
   return clean;
 }
 

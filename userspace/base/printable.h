@@ -7,7 +7,9 @@
 
 namespace headroom {
 
-// Each control character, and each byte that is not part of valid UTF-8, becomes '?'.
+// Each byte of a control character or of a mark that changes the direction of text, and each byte
+// that is not part of valid UTF-8, becomes '?'. The length stays.
 std::string printable(std::string_view text);
+void append_printable(std::string& to, std::string_view text);
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 #include "base/process_stat.h"
 
 #include "base/fd.h"
+#include "base/printable.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -10,7 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
+#include <string>
 #include <string_view>
 
 namespace headroom {
@@ -33,8 +34,10 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
     return std::nullopt;
   ProcessStat stat;
   stat.name.pid = pid;
-  const std::string_view comm = line.substr(open + 1, close - open - 1);
-  std::memcpy(stat.comm.data(), comm.data(), std::min(comm.size(), stat.comm.size() - 1));
+  // A process chooses its name: any bytes.
+  const std::size_t length = std::min(close - open - 1, stat.comm.size() - 1);
+  const std::string comm = printable(line.substr(open + 1, length));  // short: not on the heap
+  comm.copy(stat.comm.data(), stat.comm.size() - 1);
   const char* at = line.data() + close + 2;
   const char* const end = line.data() + line.size();
   stat.zombie = *at == 'Z' || *at == 'X';

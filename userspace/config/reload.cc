@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/reload.h"
 
+#include "judge/allocatable/cgroup/cgroup_name.h"
+
 #include <utility>
 
 namespace headroom::config {
+namespace {
+
+// The path that the configured cgroup has under the running driver; of a name that is invalid
+// there, what is in force stays.
+void adopt_driver(Reserve& loaded, const std::string& configured, CgroupDriver driver,
+                  const Reserve& running) {
+  if (loaded.path.empty()) return;
+  if (auto path = reserved_path(driver, configured))
+    loaded.path = std::move(*path);
+  else
+    loaded = running;
+}
+
+}  // namespace
 
 // tests/config/reload_test.cc walks every key: a new one that needs a restart must be added here.
 Config adopt_reload(Config loaded, const Config& running) {
@@ -23,6 +39,10 @@ Config adopt_reload(Config loaded, const Config& running) {
   adopted.pods_cgroup = running.pods_cgroup;
   adopted.system_cgroups.kubelet = running.system_cgroups.kubelet;
   adopted.system_cgroups.misc = running.system_cgroups.misc;
+  adopt_driver(adopted.reserved.kube, adopted.system_cgroups.kube_reserved, running.reserved.driver,
+               running.reserved.kube);
+  adopt_driver(adopted.reserved.system, adopted.system_cgroups.system_reserved,
+               running.reserved.driver, running.reserved.system);
   adopted.reserved.driver = running.reserved.driver;
   adopted.reserved.kubepods = running.reserved.kubepods;
   return adopted;

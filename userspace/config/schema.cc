@@ -105,7 +105,7 @@ std::string json_schema() {
               {"description", "A KubeletConfiguration with a headroom section: headroom.yaml(5)"}};
   schema.update(object(std::move(properties)));
   schema["required"] = {"apiVersion", "kind"};
-  return schema.dump(1) + "\n";
+  return schema.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace headroom::config

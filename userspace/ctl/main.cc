@@ -3,6 +3,7 @@
 // 3 headroomd does not answer (for commands in which 1 means no).
 #include "ctl/admit/admit_command.h"
 #include "ctl/admit/place_command.h"
+#include "ctl/changes_command.h"
 #include "ctl/check/check_command.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/cli_command.h"
@@ -39,6 +40,8 @@ struct Entry {
 
 // By group, then by name, as --help lists them.
 constexpr Entry kCommands[] = {
+    {add_changes, R"(
+  headroomctl changes                 what headroomd has changed on this node, and the original values)"},
     {add_check, R"(
   headroomctl check                   what works on this host, what does not, and what to do)"},
     {add_config, R"(

@@ -60,9 +60,11 @@ int run_replay(const ReplayOptions& options) {
   if (!options.config.empty()) {
     config::CommandLine line;
     line.config = {options.config};
-    const auto config = config::load(line);
-    if (!config) return print_error(config.error());
-    other = policy_override(*config);
+    const config::LoadResult loaded = config::read(line);
+    if (!loaded.diagnostics.empty()) return print_error(loaded.diagnostics);
+    for (const std::string& warning : loaded.warnings)
+      std::fprintf(stderr, "headroomctl: %s\n", warning.c_str());
+    other = policy_override(loaded.config);
   }
   const auto replayed = recording::replay(*tape, other);
   if (!replayed) return print_usage_error(Error{options.file + ": " + replayed.error().what});

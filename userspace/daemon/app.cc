@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/printable.h"
 #include "daemon/dbus_handlers.h"
 #include "daemon/status/node_options.h"
 #include "daemon/turn/allocation_count.h"
@@ -23,12 +24,8 @@ void make_directory(const std::filesystem::path& directory) {
   if (error) log::warning("create {}: {}", directory.native(), error.message());
 }
 
-// The name of a process, with every byte that is not printable ASCII replaced.
 std::string name_of(const hr_event& event) {
-  std::string name(event.comm, strnlen(event.comm, sizeof event.comm));
-  for (char& letter : name)
-    if (letter < ' ' || letter > '~') letter = '?';
-  return name;
+  return printable({event.comm, strnlen(event.comm, sizeof event.comm)});
 }
 
 // Whether `cgroup` is the pods' cgroup or one of its ancestors.
@@ -107,6 +104,7 @@ Instant App::turn(report::WakeSource wake) {
   pass_counters_to_reporter();
   node_status_.update(snapshot, verdict, engine_.outcomes());
   reporter_.record_shadow(shadow_.update(snapshot, verdict));
+  engine_.outcomes_reported();
   reporter_.report_turn(snapshot, verdict, engine_.outcomes());
   FailsafeList& failsafe = actuators_.failsafe_list();
   const auto ranking = failsafe.update(snapshot, verdict);

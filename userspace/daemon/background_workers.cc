@@ -67,7 +67,7 @@ void BackgroundWorkers::update_oom_scores(const config::Config& config) {
     log::warning(
         "headroom.oomScoreAdj is mirror, but headroom.mode is observe: no oom_score_adj is "
         "written");
-  if (!oom_score_worker_ && (wanted || OomScoreFile::exists(config.state_dir)))
+  if (!oom_score_worker_ && (wanted || act::oom_score_file(config.state_dir).exists()))
     oom_score_worker_ = std::make_unique<OomScoreWorker>(root_.mount, config.state_dir);
   if (oom_score_worker_ && !wanted) oom_score_worker_->request({});
 }

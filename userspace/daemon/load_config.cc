@@ -30,8 +30,8 @@ void warn(const config::Diagnostics& diagnostics, const char* consequence) {
 }  // namespace
 
 config::LoadResult load_config(const config::CommandLine& line, LoadReason occasion,
-                               const Capacity& capacity) {
-  config::LoadContext context{.kubelet_runs = observe::kubelet_runs()};
+                               const Capacity& capacity, const std::filesystem::path& run_dir) {
+  config::LoadContext context{.kubelet_runs = observe::kubelet_runs(), .run_dir = run_dir};
   config::LoadResult loaded = load_and_check(line, context, capacity);
   if (loaded.diagnostics.empty()) return loaded;
   if (context.kubelet_runs) {

@@ -19,6 +19,8 @@
 #include <string>
 #include <utility>
 
+#include <spdlog/fmt/fmt.h>
+
 namespace headroom::daemon {
 namespace {
 
@@ -225,10 +227,13 @@ Result<> Loop::run() {
 
 void Loop::turn(WakeSource wake) {
   Instant next = observe::now() + kRetryPeriod;  // if the turn throws
-  log::log_exceptions("turn", [&] {
+  const bool may_go_on = failed_turns_.run([&] {
     next = app_->turn(wake);
     app_->heartbeat().beat();
   });
+  if (!may_go_on)
+    return exit_loop(event_.get(), failure(fmt::format("{} turns in a row failed: headroomd ends",
+                                                       FailedTurns::kLimit)));
   if (auto set = wake_at(next); !set) exit_loop(event_.get(), set);
 }
 
@@ -242,7 +247,8 @@ Result<> Loop::wake_at(Instant next) {
 
 void Loop::reload() {
   config::LoadResult loaded = load_config(
-      line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); });
+      line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); },
+      app_->config().kubernetes.run_dir);
   if (!loaded.diagnostics.empty()) {
     for (const config::Diagnostic& diagnostic : loaded.diagnostics)
       log::error("{}", to_string(diagnostic));

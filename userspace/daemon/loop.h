@@ -7,6 +7,7 @@
 #include "daemon/app.h"
 #include "daemon/sources/directory_watch.h"
 #include "daemon/sources/pressure_watch.h"
+#include "daemon/turn/failed_turns.h"
 #include "manifest/manifest_cache.h"
 
 #include <headroom/result.h>
@@ -82,6 +83,7 @@ class Loop {
   Source guard_;
   Source events_;
   std::vector<std::unique_ptr<PressureWatch>> pressures_;
+  FailedTurns failed_turns_;
   Instant next_;  // when the timer goes off
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/http_client.h"
 
+#include "base/log/log_exceptions.h"
 #include "config/yaml/read_file.h"
 
 #include <algorithm>
@@ -52,22 +53,28 @@ std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
     transfer.too_long = true;
     return 0;
   }
-  transfer.response.body.append(data, size);
-  return size;
+  const bool kept =
+      log::log_exceptions("read a response", [&] { transfer.response.body.append(data, size); });
+  return kept ? size : 0;
 }
 
 // Keeps the headers of the last response: a "100 Continue" before it has its own headers.
-std::size_t on_header(char* data, std::size_t, std::size_t size, void* context) {
-  auto& headers = static_cast<Transfer*>(context)->response.headers;
-  const std::string_view line(data, size);
+void add_header(std::string_view line, HttpHeaders& headers) {
   if (line.starts_with("HTTP/")) headers.clear();
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return size;
+  if (colon == std::string_view::npos) return;
   std::string name(line.substr(0, colon));
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   headers.emplace_back(std::move(name), trimmed(line.substr(colon + 1)));
-  return size;
+}
+
+std::size_t on_header(char* data, std::size_t, std::size_t size, void* context) {
+  auto& headers = static_cast<Transfer*>(context)->response.headers;
+  const bool kept = log::log_exceptions("read a response", [&] {
+    add_header({data, size}, headers);
+  });
+  return kept ? size : 0;
 }
 
 int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {

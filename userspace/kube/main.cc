@@ -2,20 +2,24 @@
 // headroom-kube: see headroom-kube(8).
 #include "base/block_signals.h"
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "config/flags/command_line.h"
-#include "config/load/load.h"
 #include "kube/health.h"
+#include "kube/kube_config.h"
 #include "kube/workers.h"
 
 #include <systemd/sd-daemon.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,15 +39,31 @@ constexpr std::string_view kHelp =
     "still queries the kubelet, and exit\n  --version, --help\n\nheadroom-kube(8), "
     "headroom.yaml(5)\n";
 
+constexpr std::chrono::seconds kRestartPause{5};
+
+// A worker that throws starts again: the other one goes on.
+template <typename Worker>
+void run_until_stopped(std::string_view doing, const std::stop_token& stop, Worker&& worker) {
+  while (!stop.stop_requested() && !log::log_exceptions(doing, worker)) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, stop, kRestartPause, [] { return false; });
+  }
+}
+
 std::vector<std::jthread> start_workers(const config::Config& config,
                                         kube::HealthFile& health_file) {
   std::vector<std::jthread> workers;
   if (!config.kubernetes.kubelet.url.empty())
-    workers.emplace_back(
-        [&](const std::stop_token& stop) { kube::sync_from_kubelet(config, health_file, stop); });
+    workers.emplace_back([&](const std::stop_token& stop) {
+      run_until_stopped("query the kubelet", stop,
+                        [&] { kube::sync_from_kubelet(config, health_file, stop); });
+    });
   if (config.kubernetes.api.needs_api())
-    workers.emplace_back(
-        [&](const std::stop_token& stop) { kube::sync_to_api_server(config, health_file, stop); });
+    workers.emplace_back([&](const std::stop_token& stop) {
+      run_until_stopped("report to the API server", stop,
+                        [&] { kube::sync_to_api_server(config, health_file, stop); });
+    });
   return workers;
 }
 
@@ -53,31 +73,12 @@ void stop(std::vector<std::jthread>& workers) {
   workers.clear();  // waits for them
 }
 
-// Fails if there is any error. The kubelet's configuration that headroom-kube wrote itself is not
-// read: an error in it must not prevent the next query.
-tl::expected<config::Config, config::Diagnostics> load_config(const config::CommandLine& line) {
-  config::LoadResult loaded = config::read(line, {.use_configz = false});
-  if (loaded.diagnostics.empty()) return std::move(loaded.config);
-  return tl::make_unexpected(std::move(loaded.diagnostics));
-}
-
-// If the new configuration has errors, the old one stays in force.
-void reload(const config::CommandLine& line, config::Config& config) {
-  auto fresh = load_config(line);
-  if (!fresh) {
-    for (const config::Diagnostic& diagnostic : fresh.error())
-      log::error("{}", to_string(diagnostic));
-    log::error("the configuration is not reloaded: the one in force stays");
-    return;
-  }
-  config = std::move(*fresh);
-  log::set_level(config.log_level);
-  log::info("reloaded");
-}
-
-int serve(const config::CommandLine& line, config::Config config) {
+int serve(const config::CommandLine& line, config::LoadResult loaded) {
+  config::Config config = std::move(loaded.config);
   const sigset_t signals = block_signals();
   const log::Logging logging(config.log_level);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("{}", warning);
   for (;;) {
     kube::HealthFile health_file(config.kubernetes.status_file());
     std::vector<std::jthread> workers = start_workers(config, health_file);
@@ -89,7 +90,7 @@ int serve(const config::CommandLine& line, config::Config config) {
     sd_notify(0, signal == SIGHUP ? "RELOADING=1" : "STOPPING=1");
     stop(workers);
     if (signal != SIGHUP) return 0;
-    reload(line, config);
+    config = kube::reload_config(line, std::move(config));
   }
 }
 
@@ -129,17 +130,19 @@ int run(int argc, char** argv) {
     std::cout << "headroom-kube " << HEADROOM_VERSION << '\n';
     return 0;
   }
-  auto config = load_config(*line);
-  if (!config) {
-    config::print(config.error(), std::cerr);
+  config::LoadResult loaded = kube::load_config(*line);
+  if (!loaded.diagnostics.empty()) {
+    config::print(loaded.diagnostics, std::cerr);
     return kInvalidConfiguration;
   }
   if (line->check_config) {
+    for (const std::string& warning : loaded.warnings)
+      std::cerr << warning << '\n';
     std::cout << "the configuration is good\n";
     return 0;
   }
-  if (wants_health) return answer_health(*config);
-  return serve(*line, std::move(*config));
+  if (wants_health) return answer_health(loaded.config);
+  return serve(*line, std::move(loaded));
 }
 
 }  // namespace

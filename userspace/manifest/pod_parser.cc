@@ -2,6 +2,7 @@
 #include "manifest/pod_parser.h"
 
 #include "base/pod_paths.h"
+#include "base/printable.h"
 #include "manifest/manifest_reader.h"
 #include "manifest/placement_parser.h"
 #include "manifest/pod_status.h"
@@ -79,7 +80,7 @@ void read_pre_stop(const Section& section, Container& container) {
 
 Container read_container(const Section& section) {
   Container container;
-  container.name = required(section, "name");
+  container.name = printable(required(section, "name"));
   read_resources(section, container);
   read_pre_stop(section, container);
   container.requests.insert(container.limits.begin(), container.limits.end());
@@ -192,9 +193,9 @@ void read_metadata(const Section& object, Pod& pod) {
       object.add_error_at(object.line(), "missing " + object.path_of("metadata.name"));
     return;
   }
-  pod.name = required(*metadata, "name");
+  pod.name = printable(required(*metadata, "name"));
   const auto space = metadata->string("namespace");
-  if (space && !space->empty()) pod.pod_namespace = *space;
+  if (space && !space->empty()) pod.pod_namespace = printable(*space);
   if (const auto uid = metadata->string("uid")) pod.uid = *uid;
   pod.labels = read_labels(*metadata, "labels");
   pod.placement.daemon_set = owned_by_daemon_set(*metadata);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/health_gate.h"
 
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 
 #include <poll.h>
@@ -113,17 +114,22 @@ void HealthGate::run() {
     constexpr int kWhileSilentMs = 250;
     ::poll(watched.data(), watched.size(), silent_.empty() ? -1 : kWhileSilentMs);
     if (watched[0].revents) return;
-    const auto now = Clock::now();
-    std::vector<Silent> still;
-    for (std::size_t i = 0; i < silent_.size(); ++i) {
-      if (watched[i + 2].revents)
-        take(std::move(silent_[i].fd));
-      else if (now - silent_[i].since < silence_)
-        still.push_back(std::move(silent_[i]));
-    }
-    silent_ = std::move(still);
-    if (watched[1].revents) accept_all();
+    log::log_exceptions("answer a health request", [&] { serve_ready(watched); });
   }
+}
+
+// `watched`: the wake-up, the listening socket, then silent_.
+void HealthGate::serve_ready(const std::vector<pollfd>& watched) {
+  const auto now = Clock::now();
+  std::vector<Silent> connections = std::move(silent_);
+  silent_.clear();  // if this throws, the connections are closed
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    if (watched[i + 2].revents)
+      take(std::move(connections[i].fd));
+    else if (now - connections[i].since < silence_)
+      silent_.push_back(std::move(connections[i]));
+  }
+  if (watched[1].revents) accept_all();
 }
 
 }  // namespace headroom::report

@@ -11,6 +11,8 @@
 
 #include <headroom/result.h>
 
+#include <poll.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -46,6 +48,7 @@ class HealthGate {
         silence_(silence),
         pass_(std::move(pass)) {}
   void run();
+  void serve_ready(const std::vector<pollfd>& watched);
   void accept_all();
   void take(Fd fd);
   bool answer(const Fd& fd, std::string_view request) const;

@@ -162,6 +162,29 @@ TEST(Ladder, AMemoryHighOverrideAlwaysExpires) {
   EXPECT_EQ(story.decided(), Lines{"squeeze batch"});
 }
 
+TEST(Ladder, AMemoryHighOverrideExpiresDuringAShortageThatNoEvictionEnds) {
+  Story story(climbing());
+  const auto batch = pod(story, "batch", 1_GiB, {});
+  story.step(0, 290_MiB);
+  story.ended(Act::kLowerMemoryHigh, 5);
+  story.reading(batch).critical = true;  // no candidate is left
+  story.step(29'999, 150_MiB);
+  EXPECT_EQ(story.decided(), kNothing);
+  story.step(30'000, 150_MiB);
+  EXPECT_EQ(story.decided(), Lines{"restore batch"});
+}
+
+TEST(Ladder, APodThatIsKilledKeepsItsMemoryHighUntilThen) {
+  Story story(climbing());
+  pod(story, "batch", 1_GiB, {});
+  story.step(0, 290_MiB);
+  story.ended(Act::kLowerMemoryHigh, 5);
+  story.step(29'990, 150_MiB);
+  ASSERT_EQ(story.decided(), Lines{"kill batch"});
+  story.step(30'000, 150_MiB);
+  EXPECT_EQ(story.decided(), kNothing);
+}
+
 TEST(Ladder, AFailedRestoreIsRetried) {
   Story story(climbing());
   pod(story, "batch", 1_GiB, {});

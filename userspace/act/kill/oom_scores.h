@@ -31,6 +31,7 @@ struct OriginalOomScores {
   std::map<CgroupId, int> values{};  // what was found, by the cgroup in or below the pod's
   // What they had before `given` from us, until each has been written: after a crash some still do.
   std::optional<int> applied_before{};
+  friend bool operator==(const OriginalOomScores&, const OriginalOomScores&) = default;
 };
 
 class OomScores {

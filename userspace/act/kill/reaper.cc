@@ -3,6 +3,7 @@
 
 #include "act/kill/kill_assist.h"
 #include "base/cgroup_processes.h"
+#include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>
@@ -114,12 +115,16 @@ void Reaper::run(const std::stop_token& stop) {
       pending_count_.acquire();
     else
       (void)pending_count_.try_acquire_for(kRetryPeriod);
-    for (Request request = take(); request.sent >= 0; request = take())
-      victims.push_back(begin(request));
-    advance(victims);
+    log::log_exceptions("free the memory of killed processes", [&] {
+      for (Request request = take(); request.sent >= 0; request = take())
+        victims.push_back(begin(request));
+      advance(victims);
+    });
   }
-  for (const KilledGroup& victim : victims)
-    limits_->release(victim.lifted);
+  log::log_exceptions("restore the limits of killed cgroups", [&] {
+    for (const KilledGroup& victim : victims)
+      limits_->release(victim.lifted);
+  });
 }
 
 void Reaper::add(Fd process, KilledGroup& victim) {

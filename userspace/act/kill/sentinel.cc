@@ -2,6 +2,7 @@
 #include "act/kill/sentinel.h"
 
 #include "act/kill/cgroup_populated.h"
+#include "base/log/log_exceptions.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -57,7 +58,7 @@ void Sentinel::run(const std::stop_token& stop) {
     const bool is_overdue = overdue();
     if (is_overdue && !hanging) ++hangs_;
     hanging = is_overdue;
-    if (is_overdue) check_memory();
+    if (is_overdue) log::log_exceptions("sentinel", [this] { check_memory(); });
     std::unique_lock lock(mutex_);
     stop_.wait_for(lock, stop, is_overdue ? kPeriod : time_until_overdue(), [] { return false; });
   }

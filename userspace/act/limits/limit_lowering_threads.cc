@@ -2,6 +2,7 @@
 #include "act/limits/limit_lowering_threads.h"
 
 #include "base/fd.h"
+#include "base/log/log_exceptions.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -78,7 +79,10 @@ void LimitLoweringThreads::begin(const std::string& name, const std::filesystem:
   action = std::make_unique<RunningAction>();
   action->thread = std::jthread(
       [raw = action.get(), name, cgroup, max_usage, timeout](const std::stop_token& stop) {
-        raw->end = reclaim_until_below(name, cgroup, max_usage, timeout, stop);
+        raw->end = {.name = name, .error = EIO};  // if it throws
+        log::log_exceptions("reclaim memory", [&] {
+          raw->end = reclaim_until_below(name, cgroup, max_usage, timeout, stop);
+        });
         raw->finished = true;
       });
 }

@@ -160,12 +160,16 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
     forget_unit(held.path);
     return {};
   }
-  const auto now = read_bytes_or_max(absolute_path + "/memory.high");
-  if (!now || !same(*now, held.set)) return {};  // another's by now
+  const auto is_ours = [&] {
+    const auto now = read_bytes_or_max(absolute_path + "/memory.high");
+    return now && same(*now, held.set);
+  };
+  if (!is_ours()) return {};  // another program wrote it
   // The writer of a limit below usage blocks until usage is below it: that must not be systemd.
   const auto usage = read_bytes_or_max(absolute_path + "/memory.current");
   if (held.found && usage && *usage && **usage > *held.found)
     (void)reclaim_page_cache(directory.get(), **usage - *held.found);
+  if (!is_ours()) return {};  // meanwhile: the reclaim may have taken seconds
   return write(held.path, held.found);
 }
 

@@ -3,6 +3,7 @@
 
 #include "act/units/unit_properties_message.h"
 #include "base/bus_message.h"
+#include "base/log/log_exceptions.h"
 
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
@@ -51,7 +52,8 @@ struct DbusUnitManager::Connection {
   void failed(const std::string& doing, int code, const Done& done);
   static int on_reply(sd_bus_message* reply, void* user, sd_bus_error*);
   static int on_signal(sd_bus_message*, void* user, sd_bus_error*) {
-    static_cast<Connection*>(user)->on_change();
+    log::log_exceptions("a signal of systemd",
+                        [user] { static_cast<Connection*>(user)->on_change(); });
     return 0;
   }
 };
@@ -71,11 +73,13 @@ int DbusUnitManager::Connection::on_reply(sd_bus_message* reply, void* user, sd_
   const sd_bus_error* error = sd_bus_message_get_error(reply);
   if (error) ++connection.counts.failed;
   if (!done) return 0;
-  if (error)
-    done(failure(doing + ": " + (error->message ? error->message : error->name),
-                 sd_bus_error_get_errno(error)));
-  else
-    done({});
+  log::log_exceptions("an answer of systemd", [&] {
+    if (error)
+      done(failure(doing + ": " + (error->message ? error->message : error->name),
+                   sd_bus_error_get_errno(error)));
+    else
+      done({});
+  });
   return 0;
 }
 

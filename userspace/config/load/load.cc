@@ -69,7 +69,8 @@ MergedConfig read_config_files(const CommandLine& line, const std::filesystem::p
 }
 
 // What headroom-kube writes down of the kubelet's own; "": not wanted.
-std::filesystem::path find_configz_file(const MergedConfig& merged) {
+std::filesystem::path find_configz_file(const MergedConfig& merged,
+                                        const std::filesystem::path& run_dir) {
   if (!merged.document().is_map()) return {};
   Config result;
   Diagnostics ignored;  // they come up again
@@ -78,6 +79,7 @@ std::filesystem::path find_configz_file(const MergedConfig& merged) {
   if (const auto headroom_section = section.map("headroom"))
     read_kubernetes(*headroom_section, result);
   if (!result.kubernetes.kubelet.configz) return {};
+  if (!run_dir.empty()) result.kubernetes.run_dir = run_dir;
   return result.kubernetes.configz_file();
 }
 
@@ -118,7 +120,8 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
   LoadResult result;
   ParsedSettings parsed;
   MergedConfig merged = read_config_files(line, {}, result.diagnostics);
-  const auto base = context.use_configz ? find_configz_file(merged) : std::filesystem::path();
+  const auto base =
+      context.use_configz ? find_configz_file(merged, context.run_dir) : std::filesystem::path();
   result.configz = configz_version(base);
   if (!result.configz.empty()) {
     result.diagnostics.clear();  // they come up again

@@ -25,6 +25,9 @@ struct LoadContext {
   bool kubelet_runs = false;
   // Whether headroom.kubernetes.kubelet.configz counts: not where it alone is what is wrong.
   bool use_configz = true;
+  // headroom.kubernetes.runDirectory of the running daemon, where the kubelet's configuration is
+  // read from at a reload: a new one takes effect at a restart. Empty: the one that is loaded.
+  std::filesystem::path run_dir{};
 };
 
 // What was understood, beside what was wrong.

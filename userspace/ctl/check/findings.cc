@@ -168,6 +168,13 @@ Finding check_systemd(const HostFacts& facts) {
 }
 
 Finding check_configuration(const HostFacts& facts) {
+  const auto& warnings = facts.configuration_warnings;
+  if (facts.configuration.empty() && !warnings.empty())
+    return {
+        "configuration", State::kOk,
+        fmt::format("valid; {}{}", warnings.front(),
+                    warnings.size() > 1 ? fmt::format(" (and {} more)", warnings.size() - 1) : ""),
+        "", ""};
   if (facts.configuration.empty()) return {"configuration", State::kOk, "valid", "", ""};
   return {"configuration", State::kMissing,
           fmt::format("{}{}", facts.configuration.front(),

@@ -105,6 +105,7 @@ void probe_configuration(HostFacts& facts) {
     facts.configuration.push_back(to_string(diagnostic));
   for (const config::Diagnostic& diagnostic : manifests.diagnostics)
     facts.configuration.push_back(to_string(diagnostic));
+  facts.configuration_warnings = std::move(loaded.warnings);
   const auto& thresholds = loaded.config.policy.thresholds;
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),

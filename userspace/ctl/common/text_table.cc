@@ -96,13 +96,6 @@ std::string colourise(std::string_view text, Colour colour, const Screen& screen
   return std::string(code(colour)).append(text).append("\x1b[0m");
 }
 
-std::string printable(std::string_view text) {
-  std::string clean(text);
-  for (char& c : clean)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return clean;
-}
-
 std::string amount(std::string_view signal, std::optional<std::int64_t> value) {
   if (!value) return "-";
   const auto known = signal_named(signal);

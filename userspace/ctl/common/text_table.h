@@ -2,6 +2,8 @@
 // Text tables, colours and amounts for a terminal. Pure: only strings are made.
 #pragma once
 
+#include "base/printable.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,9 +34,6 @@ Screen screen_of_stdout();
 std::string table(const std::vector<Row>& rows, std::size_t left, const Screen& screen);
 
 std::string colourise(std::string_view text, Colour colour, const Screen& screen);
-
-// Replaces control characters: a pod's name must not control the terminal.
-std::string printable(std::string_view text);
 
 // These return "-" if the value is absent.
 std::string amount(std::string_view signal, std::optional<std::int64_t> value);

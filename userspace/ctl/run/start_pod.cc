@@ -6,7 +6,9 @@
 #include "act/units/unit_properties.h"
 #include "base/fd.h"
 #include "base/write_all.h"
+#include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
+#include "ctl/common/status_document.h"
 #include "ctl/run/child_processes.h"
 
 #include <fcntl.h>
@@ -16,12 +18,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 namespace headroom::ctl {
 namespace {
 
 using Role = Program::Role;
+
+// Manifests are read within a tenth of a second, and without BPF the cgroups once in a sweep.
+constexpr std::chrono::seconds kListTimeout{5};
 
 // Only one pod at a time can have a name: the one that creates the file first. The file stays
 // locked until all containers were started.
@@ -116,6 +122,11 @@ int start_containers(const PodToStart& start, Fd manifest, Streams streams, Fd a
       !made)
     return print_error(made.error());
   if (auto written = write_other_values(start); !written) return print_error(written.error());
+  if (!wait_until_listed(start.pod, &fetch_status, kListTimeout))
+    std::fprintf(stderr,
+                 "headroomctl: headroomd does not list the pod after %lld s; "
+                 "the admission of the next pod may not count it\n",
+                 static_cast<long long>(kListTimeout.count()));
   admission.reset();  // unlocked: an init container may run for hours
   PodStarter starter(start, streams);
   const int status = starter.run();
@@ -125,6 +136,21 @@ int start_containers(const PodToStart& start, Fd manifest, Streams streams, Fd a
 }
 
 }  // namespace
+
+bool wait_until_listed(const Pod& pod, const FetchStatus& fetch,
+                       std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds kPollPeriod(25);
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    const auto document = fetch();
+    const auto status = document ? parse_status(*document) : Result<Status>(Status{});
+    if (status)
+      for (const PodStatus& listed : status->pods)
+        if (listed.uid == pod.uid && listed.name == pod.name) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(kPollPeriod);
+  }
+}
 
 Result<Fd> lock_admission(const std::filesystem::path& file) {
   Fd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

@@ -10,7 +10,9 @@
 
 #include <headroom/result.h>
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,9 +31,14 @@ struct PodToStart {
 // descriptor unlocks it.
 Result<Fd> lock_admission(const std::filesystem::path& file);
 
+// Waits until headroomd's status lists the pod by the name in its manifest: from then on it counts
+// in every admission. False: not within `timeout`.
+using FetchStatus = std::function<Result<std::string>()>;
+bool wait_until_listed(const Pod& pod, const FetchStatus& fetch, std::chrono::milliseconds timeout);
+
 // Waits for the pod unless `streams` is kNone. Returns its exit status, or kFailed after printing
 // an error; with kNone, 0 means that all containers were started. `admission` is unlocked as soon
-// as the pod's manifest and slice exist.
+// as headroomd lists the pod.
 int start_pod(const PodToStart& start, Streams streams, Fd admission);
 
 }  // namespace headroom::ctl

@@ -33,7 +33,8 @@ std::string kubelet_line(std::string_view document, std::int64_t now) {
   const std::int64_t pods_at = pods_at_json.is_number() ? pods_at_json.get<std::int64_t>() : 0;
   const std::int64_t age = now - pods_at;
   if (pods_at > 0)
-    line += fmt::format("  {} pods, {} ago", at(kubelet, {"pods"}).dump(),
+    line += fmt::format("  {} pods, {} ago",
+                        at(kubelet, {"pods"}).dump(-1, ' ', false, Json::error_handler_t::replace),
                         seconds(static_cast<double>(age)));
   else
     line += "  no answer yet";

@@ -22,7 +22,8 @@ void set_found_values(config::Config& config, const observe::Filesystems& filesy
       }
   };
   const auto text = [](const std::filesystem::path& path) {
-    return nlohmann::json(path.string()).dump();
+    return nlohmann::json(path.string())
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   set_found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
   set_found("headroom.podsCgroup", text(config.pods_cgroup));

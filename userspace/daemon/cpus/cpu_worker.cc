@@ -2,7 +2,7 @@
 #include "daemon/cpus/cpu_worker.h"
 
 #include "act/cpus/cpuset_writer.h"
-#include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 #include "daemon/sources/runtime_container_names.h"
 
@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <utility>
 
 namespace headroom::daemon {
@@ -167,15 +166,15 @@ bool CpuWorker::wait_for_change() {
 void CpuWorker::run() {
   report::set_thread_name("cpus");
   bool reconcile_now = true;
-  while (take_inbox()) {
-    try {
-      if (reconcile_now) reconcile_once();
-      run_repacks();
-    } catch (const std::exception& thrown) {
-      log::error("CPU pinning: {}", thrown.what());
-    }
-    if (reconcile_now) std::this_thread::sleep_for(gap_);
-    reconcile_now = wait_for_change();
+  for (bool more = true; more;) {
+    log::log_exceptions("CPU pinning", [&] {
+      more = take_inbox();
+      if (more && reconcile_now) reconcile_once();
+      if (more) run_repacks();
+    });
+    if (!more) return;
+    if (std::exchange(reconcile_now, true)) std::this_thread::sleep_for(gap_);
+    log::log_exceptions("watch the CPUs", [&] { reconcile_now = wait_for_change(); });
   }
 }
 

@@ -5,6 +5,7 @@
 #include "act/units/dbus_unit_manager.h"
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 #include "observe/cgroup/cgroup_settings_watch.h"
 
@@ -145,17 +146,23 @@ class SliceWorker::EventLoop {
     auto* event_loop = static_cast<EventLoop*>(data);
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t read = ::read(fd, &count, sizeof(count));
-    if (auto options = event_loop->worker_.take_next())
-      event_loop->reconfigure(std::move(*options));
+    log::log_exceptions("configure the slices", [event_loop] {
+      if (auto options = event_loop->worker_.take_next())
+        event_loop->reconfigure(std::move(*options));
+    });
     return 0;
   }
   static int on_setting_changed(sd_event_source*, int, std::uint32_t, void* data) {
     auto* event_loop = static_cast<EventLoop*>(data);
-    if (event_loop->watch_.drain()) event_loop->check_soon();
+    log::log_exceptions("watch the slices", [event_loop] {
+      if (event_loop->watch_.drain()) event_loop->check_soon();
+    });
     return 0;
   }
   static int on_timer(sd_event_source*, std::uint64_t, void* data) {
-    static_cast<EventLoop*>(data)->check();
+    auto* event_loop = static_cast<EventLoop*>(data);
+    if (!log::log_exceptions("check the slices", [event_loop] { event_loop->check(); }))
+      event_loop->check_by(observe::now() + kCheckPeriod);
     return 0;
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/directory_watch.h"
 
+#include "base/log/log_exceptions.h"
+
 #include <sys/inotify.h>
 
 #include <utility>
@@ -32,7 +34,8 @@ int DirectoryWatch::on_event(sd_event_source*, const inotify_event* event, void*
     watch->source_.reset();
     return 0;
   }
-  watch->changed_(event->len > 0 ? event->name : "");
+  log::log_exceptions("react to a changed file",
+                      [&] { watch->changed_(event->len > 0 ? event->name : ""); });
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/pressure_watch.h"
 
+#include "base/log/log_exceptions.h"
 #include "observe/cgroup/psi_trigger.h"
 
 #include <sys/epoll.h>
@@ -32,7 +33,7 @@ int PressureWatch::on_ready(sd_event_source*, int, uint32_t ready, void* data) {
     watch->trigger_ = {};
     return 0;
   }
-  watch->on_pressure_();
+  log::log_exceptions("react to pressure", [watch] { watch->on_pressure_(); });
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/state/oom_score_worker.h"
 
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace headroom::daemon {
 
 OomScoreWorker::OomScoreWorker(std::filesystem::path cgroup_root,
                                const std::filesystem::path& state_dir)
-    : scores_(std::move(cgroup_root), [this] { pause(); }), file_(state_dir) {
+    : scores_(std::move(cgroup_root), [this] { pause(); }), file_(act::oom_score_file(state_dir)) {
   resume();
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -19,12 +20,14 @@ OomScoreWorker::OomScoreWorker(std::filesystem::path cgroup_root,
 OomScoreWorker::~OomScoreWorker() = default;
 
 void OomScoreWorker::resume() {
-  if (auto found = file_.load())
+  if (auto found = file_.load()) {
+    saved_ = *found;
     scores_.resume(std::move(*found));
-  else
+  } else {
     log::error(
         "{}: the original values of oom_score_adj are unknown; the current ones will be restored",
         found.error().what);
+  }
 }
 
 void OomScoreWorker::request(std::vector<OomScoreRequest> requests) {
@@ -42,10 +45,12 @@ void OomScoreWorker::run(const std::stop_token& stop) {
     if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) break;
     const std::vector<OomScoreRequest> requests = std::move(*std::exchange(next_, std::nullopt));
     lock.unlock();
-    write_requested(requests, stop);
+    log::log_exceptions("write oom_score_adj", [&] { write_requested(requests, stop); });
   }
-  scores_.restore_all();
-  save();
+  log::log_exceptions("restore oom_score_adj", [this] {
+    scores_.restore_all();
+    save();
+  });
 }
 
 void OomScoreWorker::write_requested(const std::vector<OomScoreRequest>& requests,
@@ -93,7 +98,9 @@ void OomScoreWorker::restore_unrequested(const std::vector<OomScoreRequest>& req
 }
 
 bool OomScoreWorker::save() {
+  if (scores_.found() == saved_ && !saved_.empty()) return true;
   const auto saved = file_.save(scores_.found());
+  if (saved) saved_ = scores_.found();
   if (!saved && !failure_logged_)
     log::error("{}: no oom_score_adj is written that a crash would leave so", saved.error().what);
   failure_logged_ = !saved;

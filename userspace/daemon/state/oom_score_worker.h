@@ -4,13 +4,14 @@
 #pragma once
 
 #include "act/kill/oom_scores.h"
-#include "daemon/state/oom_score_file.h"
+#include "act/original_values.h"
 
 #include <headroom/units.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -66,7 +67,8 @@ class OomScoreWorker {
   void pause();
 
   act::OomScores scores_;
-  OomScoreFile file_;
+  const act::OomScoreFile file_;
+  std::map<CgroupId, act::OriginalOomScores> saved_;
   std::unordered_map<CgroupId, AppliedScore> applied_;
   int since_pause_ = 0;
   bool failure_logged_ = false;

@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/state/taint_store.h"
 
-#include "base/atomic_file.h"
-#include "daemon/state/state_file.h"
+#include "daemon/state/unversioned_state.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 namespace headroom::daemon {
 namespace {
-
-using nlohmann::json;
-
-json to_json(const std::vector<Taint>& taints) {
-  json list = json::array();
-  for (const Taint& taint : taints)
-    list.push_back({{"key", taint.key}, {"value", taint.value}, {"effect", name(taint.effect)}});
-  return list;
-}
-
-// An effect this version does not know would be a damaged file: at() throws what parse() throws.
-std::vector<Taint> taints_from(const json& list) {
-  std::vector<Taint> taints;
-  for (const json& entry : list) {
-    const auto effect = taint_effect_named(entry.at("effect").get<std::string>());
-    taints.push_back(
-        {entry.at("key"), entry.at("value"), effect.value_or(TaintEffect::kNoSchedule)});
-  }
-  return taints;
-}
 
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
@@ -45,8 +22,7 @@ std::string join_lines(const std::vector<std::string>& lines) {
 }  // namespace
 
 TaintStore::TaintStore(const std::filesystem::path& state_dir)
-    : path_(state_dir / "taints.json"),
-      boot_id_(read_boot_id()),
+    : file_(state_dir / state::kTaintsFile, &decode_unversioned),
       edited_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Result<> TaintStore::configure(std::vector<Taint> configured) {
@@ -61,25 +37,15 @@ Result<> TaintStore::configure(std::vector<Taint> configured) {
 }
 
 Result<> TaintStore::load() {
-  std::ifstream file(path_);
-  if (!file) return {};
-  try {
-    const json whole = json::parse(file);
-    if (whole.at("boot_id") != boot_id_) return {};
-    auto configured = taints_from(whole.at("configured"));
-    taints_ = taints_from(whole.at("taints"));
-    configured_ = std::move(configured);
-  } catch (const json::exception& damaged) {
-    taints_.clear();
-    return tl::make_unexpected(move_damaged_file(path_, damaged.what()));
-  }
+  auto saved = file_.load();
+  if (!saved) return tl::make_unexpected(saved.error());
+  configured_ = std::move(saved->configured);
+  taints_ = std::move(saved->active);
   return {};
 }
 
 Result<> TaintStore::save(const std::vector<Taint>& taints) const {
-  const json whole{
-      {"boot_id", boot_id_}, {"configured", to_json(configured_)}, {"taints", to_json(taints)}};
-  return write_atomically(path_, whole.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+  return file_.save({.configured = configured_, .active = taints});
 }
 
 Result<std::vector<Taint>> TaintStore::edit(std::span<const TaintEdit> edits, bool overwrite) {

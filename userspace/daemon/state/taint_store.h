@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/fd.h"
+#include "base/state/saved_taints.h"
 #include "judge/admission/taint_edit.h"
 
 #include <headroom/result.h>
@@ -43,8 +44,7 @@ class TaintStore {
   Result<> load();
   Result<> save(const std::vector<Taint>& taints) const;
 
-  const std::filesystem::path path_;
-  const std::string boot_id_;
+  const state::StateFile<state::SavedTaints> file_;
   const Fd edited_;
   mutable std::mutex mutex_;
   bool loaded_ = false;

@@ -3,11 +3,12 @@
 // continue after a restart of the daemon.
 #pragma once
 
+#include "base/state/state_file.h"
+
 #include <headroom/judge.h>
 #include <headroom/result.h>
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 namespace headroom::daemon {
@@ -23,8 +24,7 @@ class TaintTimersFile {
   Result<std::vector<TaintTimer>> load();
 
  private:
-  std::filesystem::path path_;
-  std::string boot_id_;
+  const state::StateFile<std::vector<TaintTimer>> file_;
   std::vector<TaintTimer> saved_;
 };
 

@@ -2,11 +2,13 @@
 // VictimsFile: the evictions in progress, on disk, so that a restarted daemon resumes them.
 #pragma once
 
+#include "base/state/state_file.h"
+
 #include <headroom/judge.h>
 #include <headroom/result.h>
 
 #include <filesystem>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace headroom::daemon {
@@ -24,8 +26,7 @@ class VictimsFile {
  private:
   bool unchanged(const std::vector<Victim>& victims) const;
 
-  std::filesystem::path path_;
-  std::string boot_id_;
+  const state::StateFile<std::vector<Victim>> file_;
   std::vector<std::pair<CgroupId, Victim::Phase>> saved_;
 };
 

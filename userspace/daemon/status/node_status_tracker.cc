@@ -55,8 +55,8 @@ ResourceList quantities(const ResourceCounts& counts) {
   return list;
 }
 
-// A pod without processes is not active; one whose record is missing may be.
-bool active(const PodReading& reading) {
+// A pod whose record is missing may have processes.
+bool has_processes(const PodReading& reading) {
   return !reading.record || reading.record->populated != 0;
 }
 
@@ -90,18 +90,43 @@ void NodeStatusTracker::refresh(const Snapshot& snapshot, const Verdict& verdict
   stale_ = false;
 }
 
+// Without this, two pods that are started at once would both be given the same resources. What is
+// empty at the first sweep has ended.
+void NodeStatusTracker::update_starting(const Snapshot& snapshot) {
+  std::vector<CgroupId> existing;
+  for (const PodReading& reading : snapshot.pods) {
+    existing.push_back(reading.cgroup);
+    if (has_processes(reading))
+      starting_.erase(reading.cgroup);
+    else if (existing_ && !std::ranges::binary_search(*existing_, reading.cgroup))
+      starting_.emplace(reading.cgroup, snapshot.at);
+  }
+  std::ranges::sort(existing);
+  std::erase_if(starting_, [&](const auto& each) {
+    return snapshot.at - each.second >= kMaxStartDuration ||
+           !std::ranges::binary_search(existing, each.first);
+  });
+  existing_ = std::move(existing);
+}
+
+// A pod without processes has ended, unless it is being started.
+bool NodeStatusTracker::is_active(const PodReading& reading) const {
+  return has_processes(reading) || starting_.contains(reading.cgroup);
+}
+
 bool NodeStatusTracker::update_pods(const Snapshot& snapshot) {
+  update_starting(snapshot);
   if (is_active_unchanged(snapshot.pods)) return false;
   active_.clear();
   for (const PodReading& reading : snapshot.pods)
-    if (active(reading)) active_.push_back(reading.pod);
+    if (is_active(reading)) active_.push_back(reading.pod);
   return true;
 }
 
 bool NodeStatusTracker::is_active_unchanged(std::span<const PodReading> pods) const {
   auto next = active_.begin();
   for (const PodReading& reading : pods) {
-    if (!active(reading)) continue;
+    if (!is_active(reading)) continue;
     if (next == active_.end() || *next != reading.pod) return false;
     ++next;
   }

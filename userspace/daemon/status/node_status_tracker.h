@@ -11,9 +11,12 @@
 
 #include <headroom/judge.h>
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +35,8 @@ class NodeStatusTracker {
  public:
   // How often CPUs and huge pages are counted: both can change, but rarely do.
   static constexpr Duration kMachinePeriod = std::chrono::seconds(10);
+  // A new cgroup without processes is that of a pod that is being started; for so long.
+  static constexpr Duration kMaxStartDuration = std::chrono::minutes(1);
 
   struct Setup {
     // Called on the loop's thread with every new status; must not block.
@@ -61,6 +66,8 @@ class NodeStatusTracker {
 
   void refresh(const Snapshot& snapshot, const Verdict& verdict);
   bool update_pods(const Snapshot& snapshot);
+  void update_starting(const Snapshot& snapshot);
+  bool is_active(const PodReading& reading) const;
   bool is_active_unchanged(std::span<const PodReading> pods) const;
   bool update_capacity(const Snapshot& snapshot);
   bool update_conditions(const Verdict& verdict);
@@ -76,6 +83,8 @@ class NodeStatusTracker {
   std::optional<Instant> machine_read_at_;
   std::array<report::ConditionStatus, kConditions> conditions_{};
   bool conditions_known_ = false;
+  std::map<CgroupId, Instant> starting_;           // since when; without processes so far
+  std::optional<std::vector<CgroupId>> existing_;  // at the latest sweep, sorted
   Active active_;
   Active published_pods_;  // same order as the pods of current_
   mutable std::mutex mutex_;

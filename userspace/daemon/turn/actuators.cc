@@ -12,13 +12,13 @@ namespace headroom::daemon {
 
 Actuators::Actuators(const std::filesystem::path& cgroup_root, const config::Config& config,
                      NodeSources& sources)
-    : memory_high_file_(config.state_dir),
+    : memory_high_file_(act::memory_high_file(config.state_dir)),
       memory_high_overrides_(std::make_shared<act::MemoryHighOverrides>(
           cgroup_root,
           [this](const act::MemoryHighOverrides::Found& found) {
             return memory_high_file_.save(found);
           })),
-      suspended_limits_file_(config.state_dir),
+      suspended_limits_file_(act::suspended_limits_file(config.state_dir)),
       suspended_limits_(
           std::make_shared<act::SuspendedLimits>([this](const act::SuspendedLimits::Found& found) {
             return suspended_limits_file_.save(found);

@@ -6,10 +6,9 @@
 #include "act/host_actuator.h"
 #include "act/limits/memory_high_overrides.h"
 #include "act/limits/suspended_limits.h"
+#include "act/original_values.h"
 #include "config/config.h"
 #include "daemon/sources/node_sources.h"
-#include "daemon/state/memory_high_file.h"
-#include "daemon/state/suspended_limits_file.h"
 #include "daemon/turn/exit_watching_actuator.h"
 #include "daemon/turn/failsafe_list.h"
 #include "report/reporter.h"
@@ -37,10 +36,10 @@ class Actuators {
   report::NodeReporter::KillAssists kill_assists() const;
 
  private:
-  MemoryHighFile memory_high_file_;
+  const act::MemoryHighFile memory_high_file_;
   // Shared with the threads of the actuator, which may outlive it for a moment.
   std::shared_ptr<act::MemoryHighOverrides> memory_high_overrides_;
-  SuspendedLimitsFile suspended_limits_file_;
+  const act::SuspendedLimitsFile suspended_limits_file_;
   std::shared_ptr<act::SuspendedLimits> suspended_limits_;
   act::HostActuator host_;
   FailsafeList failsafe_list_;

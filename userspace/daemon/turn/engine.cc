@@ -34,8 +34,7 @@ Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, TurnMeter 
 void Engine::start(report::WakeSource wake) {
   // An exception may have ended the last turn after it acted: what it did must not be forgotten.
   commit();
-  outcomes_.clear();
-  finished_.clear();
+  if (std::exchange(reported_, false)) outcomes_.clear();
   meter_.start(wake);
 }
 
@@ -43,6 +42,8 @@ void Engine::collect_outcomes() {
   actuator_->collect(finished_);
   for (const Outcome& outcome : finished_)
     record_outcome(outcome, history_);
+  outcomes_.insert(outcomes_.end(), finished_.begin(), finished_.end());
+  finished_.clear();
 }
 
 void Engine::take_snapshot(SnapshotScope scope) {
@@ -69,7 +70,6 @@ void Engine::act() {
     record_outcome(outcomes_.back(), verdict_.after);
   }
   meter_.acted();
-  outcomes_.insert(outcomes_.begin(), finished_.begin(), finished_.end());
 }
 
 Instant Engine::plan() {

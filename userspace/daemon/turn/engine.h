@@ -37,8 +37,10 @@ class Engine {
 
   const Snapshot& snapshot() const { return snapshot_; }
   const Verdict& verdict() const { return verdict_; }
-  // Of earlier turns' actions first, then of this turn's.
+  // Of earlier turns' actions first, then of this turn's. Those of a turn that an exception ended
+  // before outcomes_reported() are still among them.
   std::span<const Outcome> outcomes() const { return outcomes_; }
+  void outcomes_reported() { reported_ = true; }
   const report::TurnCost& cost() const { return meter_.cost(); }
   // When the next turn is due if the guard watches memory until then; after plan().
   Instant next_guarded() const;
@@ -70,8 +72,9 @@ class Engine {
   Snapshot snapshot_;
   Verdict verdict_;
   bool committed_ = true;  // history_ includes verdict_
+  bool reported_ = true;   // the latest outcomes_
   std::vector<Outcome> outcomes_;
-  std::vector<Outcome> finished_;  // of actions that earlier turns started
+  std::vector<Outcome> finished_;  // of actions that earlier turns started; kept for its capacity
 };
 
 }  // namespace headroom::daemon

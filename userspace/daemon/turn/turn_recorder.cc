@@ -2,6 +2,7 @@
 #include "daemon/turn/turn_recorder.h"
 
 #include "base/clock.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 
 #include <fcntl.h>
@@ -109,6 +110,12 @@ void RecordingStream::run() {
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  log::log_exceptions("write a recording", [this] { write_until_closed(); });
+  pipe_.reset();
+  done_ = true;
+}
+
+void RecordingStream::write_until_closed() {
   std::string bytes;
   bytes.reserve(kCapacity);
   for (bool more = true; more;) {
@@ -121,8 +128,6 @@ void RecordingStream::run() {
     if (!write_all(bytes)) break;
     bytes.clear();
   }
-  pipe_.reset();
-  done_ = true;
 }
 
 // Returns false if the pipe has no reader any more, or the recording is to stop.

@@ -52,6 +52,7 @@ class RecordingStream {
   bool push();
   void write_baseline(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
   void run();
+  void write_until_closed();
   bool write_all(const std::string& bytes);
 
   Fd pipe_;  // closed by the writer, so that the reader sees the end

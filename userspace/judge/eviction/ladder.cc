@@ -125,6 +125,7 @@ class LadderRun {
   void end_expired_steps() {
     for (MemoryHighOverride& held : ladder_.held) {
       if (held.ending || at_ < held.retry || !is_expired(held)) continue;
+      if (is_being_killed(held.cgroup)) continue;
       held.ending = true;
       Decision decision = step(Act::kRestoreMemoryHigh, held.pod, held.cgroup, held.found);
       decision.part = held.part;
@@ -318,6 +319,15 @@ class LadderRun {
     });
   }
 
+  // Its limits are lifted for the kill, and restored after it.
+  bool is_being_killed(CgroupId cgroup) const {
+    const auto& victims = verdict_.after.victims;
+    return is_already_evicted(cgroup) ||
+           std::any_of(victims.begin(), victims.end(), [&](const Victim& victim) {
+             return victim.cgroup == cgroup && victim.phase == Victim::Phase::kKilled;
+           });
+  }
+
   // By another container of the same pod that is stuck too.
   bool is_already_evicted(CgroupId cgroup) const {
     return std::any_of(verdict_.decisions.begin(), verdict_.decisions.end(),
@@ -426,9 +436,9 @@ void run_ladder(const Policy& policy, const Snapshot& snapshot, bool busy, Verdi
   if (is_idle(policy, verdict.after.ladder)) return;
   LadderRun pass(policy, snapshot, verdict);
   pass.update_history();
-  if (busy) return;
+  // Also during a shortage that no eviction can end: no pod is held longer than stated.
   pass.end_expired_steps();
-  pass.begin_due_steps();
+  if (!busy) pass.begin_due_steps();
 }
 
 bool is_ladder_step_due(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict) {

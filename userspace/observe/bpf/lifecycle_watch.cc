@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/bpf/lifecycle_watch.h"
 
+#include "base/log/log_exceptions.h"
 #include "lifecycle.skel.h"
 
 #include <bpf/bpf.h>
@@ -54,8 +55,10 @@ Result<> LifecycleWatch::load(const Options& options) {
 }
 
 int LifecycleWatch::take(void* watch, void* event, std::size_t size) {
-  if (size >= sizeof(hr_event))
+  if (size < sizeof(hr_event)) return 0;
+  log::log_exceptions("handle an event of the kernel", [&] {
     static_cast<LifecycleWatch*>(watch)->on_event_(*static_cast<const hr_event*>(event));
+  });
   return 0;
 }
 

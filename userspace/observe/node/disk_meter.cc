@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/node/disk_meter.h"
 
+#include "base/log/log_exceptions.h"
+
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -214,11 +216,18 @@ void DiskMeter::run(const std::stop_token& stop) {
     const auto layers = queue_.front().layers;
     const WalkRate rate = is_urgent(options_.clock()) ? kUrgentRate : options_.rate;
     lock.unlock();
-    auto usage =
-        std::make_shared<const DiskUsage>(measure(target, *layers, options_, rate, stop, failed_));
+    std::shared_ptr<const DiskUsage> usage;
+    log::log_exceptions("measure the disk usage of a pod", [&] {
+      usage = std::make_shared<const DiskUsage>(
+          measure(target, *layers, options_, rate, stop, failed_));
+    });
     lock.lock();
     if (stop.stop_requested()) return;  // cut short: it says nothing
-    set_measured(target, usage->at);
+    set_measured(target, usage ? usage->at : options_.clock());
+    if (!usage) {
+      failed_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
     results_.push_back({target.cgroup, std::move(usage)});
     has_results_.store(true, std::memory_order_release);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/pod/oci_bundle.h"
 
+#include "base/printable.h"
+
 #include <array>
 #include <fstream>
 
@@ -42,7 +44,8 @@ const Json& member(const Json& json, const char* name) {
 // The first of these names that has a string.
 std::string text(const Json& json, std::initializer_list<const char*> names) {
   for (const char* name : names)
-    if (const Json& value = member(json, name); value.is_string()) return value.get<std::string>();
+    if (const Json& value = member(json, name); value.is_string())
+      return printable(value.get_ref<const std::string&>());
   return "";
 }
 

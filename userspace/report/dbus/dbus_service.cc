@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus/dbus_service.h"
 
+#include "base/log/log_exceptions.h"
+#include "base/printable.h"
 #include "report/dbus/dbus_properties.h"
 #include "report/dbus/polkit_check.h"
 #include "report/eviction/messages.h"
@@ -13,7 +15,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <utility>
 
 namespace headroom::report {
@@ -34,11 +35,9 @@ constexpr std::uint64_t kTimeoutUsec = 5'000'000;
 // sd-bus is C: no exception may pass through it.
 template <class Body>
 int catch_exceptions(Body&& body) {
-  try {
-    return body();
-  } catch (const std::exception&) {
-    return -ENOMEM;
-  }
+  int result = -EIO;  // if it throws
+  log::log_exceptions("answer a D-Bus call", [&] { result = body(); });
+  return result;
 }
 
 const DbusSetup& setup_of(void* user) {
@@ -55,7 +54,7 @@ int handle_status(sd_bus_message* call, void* user, sd_bus_error*) {
 
 // The answer, or an error that refuses the request; the D-Bus call itself succeeded.
 int reply(sd_bus_message* call, const Result<std::string>& answer, sd_bus_error* error) {
-  if (!answer) return sd_bus_error_set(error, kBusRefused, answer.error().what.c_str());
+  if (!answer) return sd_bus_error_set(error, kBusRefused, printable(answer.error().what).c_str());
   return sd_bus_reply_method_return(call, "s", answer->c_str());
 }
 
@@ -142,7 +141,8 @@ int handle_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
 // As reply(), for a call that has no answer yet.
 int send_async_reply(sd_bus_message* call, const Result<std::string>& answer) {
   if (answer) return sd_bus_reply_method_return(call, "s", answer->c_str());
-  return sd_bus_reply_method_errorf(call, kBusRefused, "%s", answer.error().what.c_str());
+  return sd_bus_reply_method_errorf(call, kBusRefused, "%s",
+                                    printable(answer.error().what).c_str());
 }
 
 int repack(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
@@ -195,21 +195,26 @@ const char* text(std::string_view literal) {
 
 int get_mode(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* user,
              sd_bus_error*) {
-  return sd_bus_message_append(reply, "s", text(properties_now(setup_of(user)).mode));
+  return catch_exceptions(
+      [&] { return sd_bus_message_append(reply, "s", text(properties_now(setup_of(user)).mode)); });
 }
 
 int get_source(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* user,
                sd_bus_error*) {
-  return sd_bus_message_append(reply, "s", text(properties_now(setup_of(user)).source));
+  return catch_exceptions([&] {
+    return sd_bus_message_append(reply, "s", text(properties_now(setup_of(user)).source));
+  });
 }
 
 int get_condition(sd_bus*, const char*, const char*, const char* property, sd_bus_message* reply,
                   void* user, sd_bus_error*) {
-  const BusProperties now = properties_now(setup_of(user));
-  for (std::size_t i = 0; i < kConditions; ++i)
-    if (kConditionNames[i] == property)
-      return sd_bus_message_append(reply, "b", now.conditions[i] ? 1 : 0);
-  return -ENOENT;
+  return catch_exceptions([&] {
+    const BusProperties now = properties_now(setup_of(user));
+    for (std::size_t i = 0; i < kConditions; ++i)
+      if (kConditionNames[i] == property)
+        return sd_bus_message_append(reply, "b", now.conditions[i] ? 1 : 0);
+    return -ENOENT;
+  });
 }
 
 const sd_bus_vtable kVtable[] = {

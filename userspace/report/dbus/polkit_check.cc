@@ -2,9 +2,10 @@
 #include "report/dbus/polkit_check.h"
 
 #include "base/bus_message.h"
+#include "base/log/log_exceptions.h"
 
+#include <cerrno>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <utility>
 
@@ -39,15 +40,13 @@ bool is_authorized(sd_bus_message* answer) {
 int on_polkit_reply(sd_bus_message* answer, void* user, sd_bus_error*) {
   const auto& pending_check = *static_cast<const PendingCheck*>(user);
   sd_bus_error error = SD_BUS_ERROR_NULL;
-  int r = 0;
-  try {
+  int r = -EIO;  // if it throws
+  log::log_exceptions("answer an authorized D-Bus call", [&] {
     r = is_authorized(answer)
             ? pending_check.then(pending_check.call.get(), &error)
             : sd_bus_error_set(&error, SD_BUS_ERROR_ACCESS_DENIED,
                                "denied: only for root and users allowed by polkit");
-  } catch (const std::exception&) {
-    r = -ENOMEM;
-  }
+  });
   if (r < 0) r = sd_bus_reply_method_errno(pending_check.call.get(), r, &error);
   sd_bus_error_free(&error);
   return r;

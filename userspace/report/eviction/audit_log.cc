@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 #include "report/eviction/flight_recording_file.h"
 
@@ -82,8 +83,12 @@ void AuditLog::run() {
   std::unique_lock lock(mutex_);
   for (bool more = true; more;) {
     more = await_work(lock);
-    format_queued(lock);
-    write_unwritten(lock);
+    const bool done = log::log_exceptions("write the audit log", [&] {
+      format_queued(lock);
+      write_unwritten(lock);
+    });
+    if (!lock.owns_lock()) lock.lock();
+    if (!done) ++stats_.lost;
   }
   stats_.lost += unwritten_.size();
 }

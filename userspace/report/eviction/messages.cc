@@ -175,6 +175,11 @@ std::string reason_text(const Reason& reason, const Pod* pod) {
                      human_amount(reason.signal, reason.threshold));
 }
 
+// As it was configured, if that is known.
+static std::string size_limit_text(const Volume& volume, const std::string& limit) {
+  return volume.size_limit ? volume.size_limit->canonical() : limit;
+}
+
 std::string limit_message(const Reason& reason, const Pod& pod) {
   const std::string limit = Quantity::of(reason.threshold, Quantity::Format::kBinarySI).canonical();
   switch (reason.limit) {
@@ -182,7 +187,7 @@ std::string limit_message(const Reason& reason, const Pod& pod) {
       if (reason.subject >= pod.volumes.size()) break;
       return fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ",
                          pod.volumes[reason.subject].name,
-                         pod.volumes[reason.subject].size_limit->canonical());
+                         size_limit_text(pod.volumes[reason.subject], limit));
     case StorageLimit::kPod:
       return fmt::format(
           "Pod ephemeral local storage usage exceeds the total limit of containers {}. ", limit);

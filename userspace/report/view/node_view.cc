@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/node_view.h"
 
+#include "base/printable.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -50,7 +52,7 @@ void update_identities(CgroupTable& table, const CgroupNames* names) {
   for (const hr_record& record : table.records) {
     const std::string_view path = names ? names->path_of(CgroupId{record.id}) : "";
     all_named = all_named && !path.empty();
-    paths.append(path);
+    append_printable(paths, path);
     path_ends.push_back(static_cast<std::uint32_t>(paths.size()));
     started_ns.push_back(names ? names->started_ns(CgroupId{record.id}) : HR_UNKNOWN);
   }

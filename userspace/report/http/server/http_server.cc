@@ -2,6 +2,7 @@
 #include "report/http/server/http_server.h"
 
 #include "base/log/journal.h"
+#include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 
 #include <microhttpd.h>
@@ -150,13 +151,17 @@ struct HttpServer::Exchange {
   static void connected(void* http, MHD_Connection* connection, void**,
                         MHD_ConnectionNotificationCode what) {
     ExchangeDeadlines& deadlines = static_cast<HttpServer*>(http)->deadlines_;
-    if (what == MHD_CONNECTION_NOTIFY_STARTED)
-      deadlines.begin(socket_of(connection));
-    else
-      deadlines.remove(socket_of(connection));
+    log::log_exceptions("a connection", [&] {
+      if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        deadlines.begin(socket_of(connection));
+      else
+        deadlines.remove(socket_of(connection));
+    });
   }
   static void answered(void* http, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
-    static_cast<HttpServer*>(http)->deadlines_.begin(socket_of(connection));
+    log::log_exceptions("an answer", [&] {
+      static_cast<HttpServer*>(http)->deadlines_.begin(socket_of(connection));
+    });
   }
 
   static MHD_Result answer(HttpServer& owner, MHD_Connection* connection, const char* url) {
@@ -286,14 +291,14 @@ void HttpServer::run() {
         {{events_, POLLIN, 0}, {wake_.get(), POLLIN, 0}, {passed_wake_.get(), POLLIN, 0}}};
     ::poll(watched.data(), watched.size(), poll_timeout_ms(has_connections));
     if (watched[1].revents) return;
-    add_passed();
-    const bool before = deadlines_.has_connections();
-    ::MHD_run(daemon_.get());
-    deadlines_.shut_down_expired(ExchangeDeadlines::Clock::now());
-    has_connections =
-        before ||
-        deadlines_
-            .has_connections();  // a closed connection frees its slot, reused in the next turn
+    log::log_exceptions("http", [&] {
+      add_passed();
+      const bool before = deadlines_.has_connections();
+      ::MHD_run(daemon_.get());
+      deadlines_.shut_down_expired(ExchangeDeadlines::Clock::now());
+      // A closed connection frees its slot, which is reused in the next turn.
+      has_connections = before || deadlines_.has_connections();
+    });
   }
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state files with the original values of what headroom changes: saved before a write, so that
+// they can be restored after a crash, and shown by headroomctl changes.
+#pragma once
+
+#include "act/kill/oom_scores.h"
+#include "act/limits/memory_high_overrides.h"
+#include "act/limits/suspended_limits.h"
+#include "base/state/state_file.h"
+
+#include <filesystem>
+#include <map>
+
+namespace headroom::state {
+
+HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set);
+HEADROOM_FIELDS(act::OriginalLimits, path, values);
+HEADROOM_FIELDS(act::OriginalOomScores, path, applied, values, applied_before);
+
+}  // namespace headroom::state
+
+namespace headroom::act {
+
+using MemoryHighFile = state::StateFile<MemoryHighOverrides::Found>;
+using SuspendedLimitsFile = state::StateFile<SuspendedLimits::Found>;
+using OomScoreFile = state::StateFile<std::map<CgroupId, OriginalOomScores>>;
+
+MemoryHighFile memory_high_file(const std::filesystem::path& state_dir);
+SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir);
+OomScoreFile oom_score_file(const std::filesystem::path& state_dir);
+
+}  // namespace headroom::act

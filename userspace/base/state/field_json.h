@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// to_json(), from_json(): values as JSON and back; a struct is an object with its Fields' names.
+//
+// A field that is missing in the JSON keeps its default: an older release did not know it. One that
+// is not known is ignored.
+#pragma once
+
+#include "base/state/fields.h"
+
+#include <headroom/quantity.h>
+#include <headroom/signal.h>
+#include <headroom/units.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::state {
+
+using Json = nlohmann::json;
+
+// encode(value) and decode(json, value); false: the JSON is no value of the type. A wrong kind of
+// JSON throws what nlohmann throws.
+template <class T>
+struct Codec;
+
+template <class T>
+Json to_json(const T& value) {
+  return Codec<T>::encode(value);
+}
+template <class T>
+bool from_json(const Json& json, T& value) {
+  return Codec<T>::decode(json, value);
+}
+
+// Takes the first name from "a, b, c".
+inline std::string take_name(std::string_view& names) {
+  const std::size_t comma = std::min(names.find(','), names.size());
+  std::string name(names.substr(0, comma));
+  names.remove_prefix(std::min(comma + 1, names.size()));
+  std::erase(name, ' ');
+  return name;
+}
+
+template <class T>
+bool field_from_json(const Json& object, const std::string& name, T& value) {
+  const auto found = object.find(name);
+  return found == object.end() || from_json(*found, value);
+}
+
+template <class T>
+struct Codec {
+  static Json encode(const T& value) {
+    Json object = Json::object();
+    std::string_view names = Fields<T>::kNames;
+    std::apply([&](const auto&... member) { ((object[take_name(names)] = to_json(member)), ...); },
+               Fields<T>::tie(value));
+    return object;
+  }
+  static bool decode(const Json& json, T& value) {
+    if (!json.is_object()) return false;
+    std::string_view names = Fields<T>::kNames;
+    return std::apply(
+        [&](auto&... member) { return (field_from_json(json, take_name(names), member) && ...); },
+        Fields<T>::tie(value));
+  }
+};
+
+template <class T>
+requires std::is_arithmetic_v<T> || std::same_as<T, std::string>
+struct Codec<T> {
+  static Json encode(const T& value) { return value; }
+  static bool decode(const Json& json, T& value) {
+    value = json.get<T>();
+    return true;
+  }
+};
+
+template <class T>
+requires std::is_enum_v<T>
+struct Codec<T> {
+  static_assert(kEnumerators<T> > 0, "give the number of enumerators");
+  static Json encode(T value) { return static_cast<unsigned>(value); }
+  static bool decode(const Json& json, T& value) {
+    const auto number = json.get<unsigned>();
+    value = static_cast<T>(number);
+    return number < kEnumerators<T>;
+  }
+};
+
+template <>
+struct Codec<Signal> {
+  static Json encode(Signal value) { return name(value); }
+  static bool decode(const Json& json, Signal& value) {
+    const auto known = signal_named(json.get<std::string>());
+    value = known.value_or(value);
+    return known.has_value();
+  }
+};
+
+template <class Count, class Period>
+struct Codec<std::chrono::duration<Count, Period>> {
+  using Length = std::chrono::duration<Count, Period>;
+  static Json encode(Length value) { return value.count(); }
+  static bool decode(const Json& json, Length& value) {
+    value = Length(json.get<Count>());
+    return true;
+  }
+};
+
+template <>
+struct Codec<Instant> {
+  static Json encode(Instant value) { return value.time_since_epoch().count(); }
+  static bool decode(const Json& json, Instant& value) {
+    value = Instant(Duration(json.get<std::int64_t>()));
+    return true;
+  }
+};
+
+template <>
+struct Codec<Bytes> {
+  static Json encode(Bytes value) { return value.count; }
+  static bool decode(const Json& json, Bytes& value) { return from_json(json, value.count); }
+};
+
+template <>
+struct Codec<CgroupId> {
+  static Json encode(CgroupId id) { return id.value; }
+  static bool decode(const Json& json, CgroupId& id) { return from_json(json, id.value); }
+};
+
+template <>
+struct Codec<Quantity> {
+  static Json encode(const Quantity& value) { return value.canonical(); }
+  static bool decode(const Json& json, Quantity& value) {
+    const auto parsed = Quantity::parse(json.get<std::string>());
+    if (parsed) value = *parsed;
+    return parsed.has_value();
+  }
+};
+
+// Text that ends with a zero.
+template <std::size_t kSize>
+struct Codec<std::array<char, kSize>> {
+  static Json encode(const std::array<char, kSize>& text) { return std::string(text.data()); }
+  static bool decode(const Json& json, std::array<char, kSize>& text) {
+    const auto read = json.get<std::string>();
+    text.fill('\0');
+    read.copy(text.data(), kSize - 1);
+    return true;
+  }
+};
+
+template <class T>
+struct Codec<std::optional<T>> {
+  static Json encode(const std::optional<T>& value) { return value ? to_json(*value) : Json(); }
+  static bool decode(const Json& json, std::optional<T>& value) {
+    value.reset();
+    return json.is_null() || from_json(json, value.emplace());
+  }
+};
+
+template <class T>
+struct Codec<std::shared_ptr<const T>> {
+  static Json encode(const std::shared_ptr<const T>& value) {
+    return value ? to_json(*value) : Json();
+  }
+  static bool decode(const Json& json, std::shared_ptr<const T>& value) {
+    value = nullptr;
+    if (json.is_null()) return true;
+    auto read = std::make_shared<T>();
+    if (!from_json(json, *read)) return false;
+    value = std::move(read);
+    return true;
+  }
+};
+
+template <class T>
+struct Codec<std::vector<T>> {
+  static Json encode(const std::vector<T>& values) {
+    Json list = Json::array();
+    for (const T& value : values)
+      list.push_back(to_json(value));
+    return list;
+  }
+  static bool decode(const Json& json, std::vector<T>& values) {
+    values.clear();
+    return json.is_array() && std::ranges::all_of(json, [&](const Json& entry) {
+             return from_json(entry, values.emplace_back());
+           });
+  }
+};
+
+template <class T, class Less>
+struct Codec<std::map<std::string, T, Less>> {
+  static Json encode(const std::map<std::string, T, Less>& values) {
+    Json object = Json::object();
+    for (const auto& [key, value] : values)
+      object[key] = to_json(value);
+    return object;
+  }
+  static bool decode(const Json& json, std::map<std::string, T, Less>& values) {
+    values.clear();
+    if (!json.is_object()) return false;
+    for (const auto& [key, entry] : json.items())
+      if (!from_json(entry, values[key])) return false;
+    return true;
+  }
+};
+
+// [id, value] for each.
+template <class T>
+struct Codec<std::map<CgroupId, T>> {
+  static Json encode(const std::map<CgroupId, T>& values) {
+    Json list = Json::array();
+    for (const auto& [id, value] : values)
+      list.push_back(Json::array({to_json(id), to_json(value)}));
+    return list;
+  }
+  static bool decode(const Json& json, std::map<CgroupId, T>& values) {
+    values.clear();
+    return json.is_array() && std::ranges::all_of(json, [&](const Json& entry) {
+             CgroupId id;
+             return from_json(entry.at(0), id) && from_json(entry.at(1), values[id]);
+           });
+  }
+};
+
+}  // namespace headroom::state

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// StateFile: one value in one file, for the next daemon of the same boot. The file names its
+// version, its boot and the checksum of the value, and is replaced as a whole.
+//
+// Times and cgroup ids mean nothing in another boot: a value of one counts as absent.
+#pragma once
+
+#include "base/state/field_json.h"
+
+#include <headroom/result.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace headroom::state {
+
+// The part that does not depend on the type of the value.
+class StateDocument {
+ public:
+  enum class Format : bool { kUnversioned, kCurrent };
+  // False: the JSON is no value of the type.
+  using Decode = std::function<bool(const Json& json, Format format)>;
+
+  explicit StateDocument(std::filesystem::path path);
+
+  Result<> save(const Json& value) const;
+  Result<> remove() const;
+  // Calls `decode` with the value of a file of this boot.
+  Result<> read(const Decode& decode) const;
+  // The same. A damaged file is renamed to NAME.damaged, so that it is kept and does not fail the
+  // next start again, and is an error.
+  Result<> load(const Decode& decode) const;
+  bool exists() const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  Error damaged(const std::string& why) const;
+
+  const std::filesystem::path path_;
+  const std::string boot_id_;
+};
+
+template <class T>
+class StateFile {
+ public:
+  // Reads what release 0.1 wrote, which had no version and a form of its own for each file. Until
+  // release 0.2.
+  using DecodeUnversioned = bool (*)(const Json& whole, T& value);
+
+  explicit StateFile(std::filesystem::path path, DecodeUnversioned decode_unversioned = nullptr)
+      : document_(std::move(path)), decode_unversioned_(decode_unversioned) {}
+
+  // An empty container: the file is removed.
+  Result<> save(const T& value) const {
+    if constexpr (requires { value.empty(); })
+      if (value.empty()) return document_.remove();
+    return document_.save(to_json(value));
+  }
+  bool exists() const { return document_.exists(); }
+  const std::filesystem::path& path() const { return document_.path(); }
+  // A default value if there is no file, or it is of another boot. The file stays where it is.
+  Result<T> read() const {
+    T value{};
+    const auto read = document_.read(decode_into(value));
+    if (!read) return tl::make_unexpected(read.error());
+    return value;
+  }
+  // The same, for the program that writes the file: a damaged one is set aside.
+  Result<T> load() const {
+    T value{};
+    const auto loaded = document_.load(decode_into(value));
+    if (!loaded) return tl::make_unexpected(loaded.error());
+    return value;
+  }
+
+ private:
+  StateDocument::Decode decode_into(T& value) const {
+    return [this, &value](const Json& json, StateDocument::Format format) {
+      if (format == StateDocument::Format::kCurrent) return from_json(json, value);
+      return decode_unversioned_ != nullptr && decode_unversioned_(json, value);
+    };
+  }
+
+  StateDocument document_;
+  DecodeUnversioned decode_unversioned_;
+};
+
+}  // namespace headroom::state

@@ -95,7 +95,6 @@ const Bad kBad[] = {
       "greater than 0 and less than or equal to 1.0",
       "5: memoryReservationPolicy: invalid configuration: memoryReservationPolicy "
       "\"TieredReservation\" requires MemoryQoS feature gate to be enabled",
-      "6: unknown key memorySwap.x",
       "6: memorySwap.swapBehavior: invalid configuration: memorySwap.swapBehavior \"Unlimited\" "
       "must be one of: \"\", \"LimitedSwap\" or \"NoSwap\""}},
 };

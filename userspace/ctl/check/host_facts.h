@@ -70,6 +70,7 @@ struct HostFacts {
   std::string nodefs;
   Result<bool> project_quota;              // on nodefs
   std::vector<std::string> configuration;  // its errors
+  std::vector<std::string> ignored_keys;   // of the kubelet, set but not implemented
   std::optional<KubeletSource> kubelet;
   std::vector<std::string> enforced;  // keys by which headroomd writes what a kubelet may write
   bool swap = false;                  // swap is on

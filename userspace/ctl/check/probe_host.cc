@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -105,6 +106,7 @@ void probe_configuration(HostFacts& facts) {
     facts.configuration.push_back(to_string(diagnostic));
   for (const config::Diagnostic& diagnostic : manifests.diagnostics)
     facts.configuration.push_back(to_string(diagnostic));
+  facts.ignored_keys = std::move(loaded.ignored_keys);
   const auto& thresholds = loaded.config.policy.thresholds;
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),

@@ -3,6 +3,7 @@
 #include "judge/allocatable/pod_cgroup.h"
 
 #include "judge/allocatable/cgroup/cgroup_name.h"
+#include "judge/resources/pod_resources.h"
 #include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
@@ -17,8 +18,12 @@
 namespace headroom::vectors {
 namespace {
 
+// Pod-level resources without any entry make a pod BestEffort up to 1.36; a later release judges it
+// by its containers, and so does headroom.
 Pod pod_in(const nlohmann::json& line) {
-  return pod_of(line.at("pod"), line.at("pod_level_resources_enabled").get<bool>());
+  Pod pod = pod_of(line.at("pod"), line.at("pod_level_resources_enabled").get<bool>());
+  if (pod.pod_level && !has_pod_level_resources(pod)) pod.declared_qos = QosClass::kBestEffort;
+  return pod;
 }
 
 bool has_limit(const Container& container, const char* resource) {

@@ -76,6 +76,13 @@ const Quantity* effective_limit(const Pod& pod, const Container& container,
   return pod.pod_level ? named(pod.pod_level->limits, resource) : nullptr;
 }
 
+// Of every resource.
+ResourceList effective_limits(const Pod& pod, const Container& container) {
+  ResourceList limits = container.limits;
+  if (pod.pod_level) limits.insert(pod.pod_level->limits.begin(), pod.pod_level->limits.end());
+  return limits;
+}
+
 // A limit without a request is a request, as the API server would have it.
 const Quantity* cpu_request(const Pod& pod, const Container& container) {
   if (container.requests.contains("cpu")) return named(container.requests, "cpu");
@@ -121,7 +128,7 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
     values.memory_swap_max =
         *sizing.swap == SwapBehavior::kLimitedSwap ? swap_share(pod, container, node) : Bytes{0};
   if (sizing.oom_kills_group) values.memory_oom_group = true;
-  values.hugetlb_max = hugetlb(container.limits, node);
+  values.hugetlb_max = hugetlb(effective_limits(pod, container), node);
   return values;
 }
 

@@ -126,6 +126,24 @@ TEST(HugePages, InvalidSizesAreIgnored) {
   EXPECT_TRUE(pod_cgroup(pod({container(odd, odd)}), {}, node()).hugetlb_max.empty());
 }
 
+TEST(PodCgroup, TheLowerOfTheNodesAndThePodsOwnPidLimitCounts) {
+  struct Case {
+    const char* says;
+    std::optional<Tasks> of_node;
+    const char* of_pod;
+    std::optional<Limit<Tasks>> pids_max;
+  };
+  for (const Case& c :
+       {Case{"none", {}, nullptr, {}}, Case{"node", Tasks{100}, nullptr, Tasks{100}},
+        Case{"pod", {}, "50", Tasks{50}}, Case{"pod_is_lower", Tasks{100}, "50", Tasks{50}},
+        Case{"node_is_lower", Tasks{100}, "1k", Tasks{100}},
+        Case{"zero_is_none", Tasks{100}, "0", Tasks{100}}}) {
+    Pod each = pod({container({}, {})});
+    if (c.of_pod) each.pod_level = container({}, {{"pid", q(c.of_pod)}});
+    EXPECT_EQ(pod_cgroup(each, {.pids_limit = c.of_node}, node()).pids_max, c.pids_max) << c.says;
+  }
+}
+
 TEST(ContainerCgroup, OfRequestsAndLimits) {
   struct Case {
     const char* says;

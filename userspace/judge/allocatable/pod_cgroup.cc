@@ -89,6 +89,17 @@ const Quantity* cpu_request(const Pod& pod, const Container& container) {
   return effective_limit(pod, container, "cpu");
 }
 
+// The lower of podPidsLimit and the pod's own spec.resources.limits.pid (enhancements 6063, 1.37).
+std::optional<Limit<Tasks>> pids_max(const Pod& pod, const PodSizing& sizing) {
+  std::optional<Tasks> most = sizing.pids_limit;
+  if (const auto* own = pod.pod_level ? named(pod.pod_level->limits, "pid") : nullptr) {
+    const Tasks limit{own->value()};
+    most = most ? std::min(*most, limit) : limit;
+  }
+  if (!most) return std::nullopt;
+  return *most;
+}
+
 }  // namespace
 
 CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemory& node,
@@ -103,7 +114,7 @@ CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemor
   values.cpu_weight = weight_of(shares_of(cpu), sizing.weights);
   values.cpu_max = cpu_max(pod_limit(pod, qos, limits, "cpu"), sizing, cpus);
   if (const auto* memory = pod_limit(pod, qos, limits, "memory")) values.memory_max = bytes(memory);
-  if (sizing.pids_limit) values.pids_max = *sizing.pids_limit;
+  values.pids_max = pids_max(pod, sizing);
   values.hugetlb_max = hugetlb(requests, node);
   protect_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
   return values;

@@ -194,12 +194,9 @@ TEST(MemoryQos, ProtectsRequestsByPolicyAndClass) {
     std::optional<Bounds> low;
   };
   for (const Case& c :
-       {Case{"none", Reservation::kNone, QosClass::kGuaranteed, {}, {}},
-        Case{"every_guaranteed", Reservation::kEvery, QosClass::kGuaranteed, 1_GiB, {}},
-        Case{"every_burstable", Reservation::kEvery, QosClass::kBurstable, 1_GiB, {}},
+       {Case{"unmanaged", Reservation::kUnmanaged, QosClass::kGuaranteed, {}, {}},
         Case{"tiered_guaranteed", Reservation::kTiered, QosClass::kGuaranteed, 1_GiB, {}},
-        Case{"tiered_burstable", Reservation::kTiered, QosClass::kBurstable, {}, 1_GiB},
-        Case{"tiered_besteffort", Reservation::kTiered, QosClass::kBestEffort, {}, {}}}) {
+        Case{"tiered_burstable", Reservation::kTiered, QosClass::kBurstable, {}, 1_GiB}}) {
     Pod each = guaranteed("1", "1Gi");
     each.declared_qos = c.qos;
     const PodSizing sizing{.memory_qos = {.reservation = c.reservation, .throttling_factor = {}}};
@@ -209,6 +206,24 @@ TEST(MemoryQos, ProtectsRequestsByPolicyAndClass) {
       EXPECT_FALSE(values.memory_high) << c.says;
     }
   }
+}
+
+TEST(MemoryQos, APodWithoutARequestIsNotProtected) {
+  const PodSizing sizing{
+      .memory_qos = {.reservation = Reservation::kTiered, .throttling_factor = {}}};
+  const Pod each = pod({container({}, {})});
+  EXPECT_FALSE(pod_cgroup(each, sizing, node()).memory_low);
+  EXPECT_EQ(of_first(each, sizing).memory_low, Bounds(0_B));
+  EXPECT_EQ(of_first(each, sizing).memory_min, Bounds(0_B));
+}
+
+TEST(MemoryQos, NoneResetsContainersAndLeavesPodsAlone) {
+  const PodSizing sizing{
+      .memory_qos = {.reservation = Reservation::kNone, .throttling_factor = {}}};
+  const Pod each = guaranteed("1", "1Gi");
+  EXPECT_EQ(of_first(each, sizing).memory_min, Bounds(0_B));
+  EXPECT_EQ(of_first(each, sizing).memory_low, Bounds(0_B));
+  EXPECT_FALSE(pod_cgroup(each, sizing, node()).memory_min);
 }
 
 TEST(MemoryQos, ThrottlesBetweenRequestAndLimit) {
@@ -223,7 +238,7 @@ TEST(MemoryQos, ThrottlesBetweenRequestAndLimit) {
                         Case{"in_whole_pages", "1000000", "2000000", 0.9, Bytes{1'896'448}},
                         Case{"request_is_limit", "1Gi", "1Gi", 0.9, {}},
                         Case{"without_a_limit_of_allocatable", "1Gi", nullptr, 0.5, 5632_MiB},
-                        Case{"besteffort_of_allocatable", nullptr, nullptr, 0.9, 9_GiB},
+                        Case{"neither_request_nor_limit", nullptr, nullptr, 0.9, {}},
                         Case{"at_the_limit", "1Gi", "2Gi", 1.0, 2_GiB},
                         Case{"not_above_the_request", "1Gi", "1073745919", 0.9, {}},
                         Case{"a_request_beyond_allocatable", "12Gi", nullptr, 0.9, {}}}) {

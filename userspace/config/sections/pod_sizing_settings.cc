@@ -101,7 +101,7 @@ void read_sizing(const Section& document, const std::string& file, PodSizingSett
     word(*swap, "swapBehavior", values.swap_behavior);
   }
   if (const auto gates = gates_of(document)) {
-    flag(*gates, "MemoryQoS", values.memory_qos_gate);
+    if (const auto gate = gates->boolean("MemoryQoS")) values.memory_qos_gate = gate;
     flag(*gates, "CustomCPUCFSQuotaPeriod", values.custom_period_gate);
   }
 }

@@ -116,7 +116,7 @@ CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemor
   if (const auto* memory = pod_limit(pod, qos, limits, "memory")) values.memory_max = bytes(memory);
   values.pids_max = pids_max(pod, sizing);
   values.hugetlb_max = hugetlb(requests, node);
-  protect_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
+  protect_pod_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
   return values;
 }
 
@@ -129,8 +129,10 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
   values.cpu_weight = weight_of(shares_of(milli_cpu(cpu_request(pod, container))), sizing.weights);
   values.cpu_max = cpu_max(effective_limit(pod, container, "cpu"), sizing, cpus);
   if (limit) values.memory_max = bytes(limit);
-  protect_memory(values, qos_class(pod), request, sizing.memory_qos);
-  if (const auto factor = sizing.memory_qos.throttling_factor) {
+  protect_container_memory(values, qos_class(pod), request, sizing.memory_qos);
+  // Nothing lies between a request and a limit that are equal, or both unset.
+  const bool between = request != bytes(named(container.limits, "memory"));
+  if (const auto factor = sizing.memory_qos.throttling_factor; factor && between) {
     const auto ceiling = limit ? std::optional(bytes(limit)) : std::nullopt;
     if (const auto high = memory_high(request, ceiling, node.allocatable, *factor))
       values.memory_high = *high;

@@ -65,6 +65,7 @@ CgroupTable sample_cgroups() {
                                  silent_record(2, 1)};
   records[2].valid &= ~static_cast<hr_u32>(HR_PSI);
   records[2].memory_max = HR_NO_LIMIT;
+  records[2].cpu_weight = 39;
   auto hog = sample_pod("hog", QosClass::kBestEffort);
   hog->containers.emplace_back().name = "app";
   hog->ignored_fields = {"spec.tolerations[0].operator: expected Exists, found \"New\""};

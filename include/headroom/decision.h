@@ -43,9 +43,19 @@ struct Reason {
   std::shared_ptr<const Taint> taint{};  // kTaint: never null
   // Not kNone: `threshold` is the limit and `used` what was used of it; no signal is low.
   StorageLimit limit = StorageLimit::kNone;
-  std::uint32_t subject = 0;  // index into the pod's volumes (kEmptyDir) or containers
+  // Index into the pod's volumes (kEmptyDir) or, for kContainer, into its regular containers
+  // followed by its init containers: limited_container().
+  std::uint32_t subject = 0;
   std::int64_t used = 0;
 };
+
+// The container that `reason.subject` means; null: the index is not in this pod.
+inline const Container* limited_container(const Pod& pod, const Reason& reason) {
+  const std::size_t regular = pod.containers.size();
+  if (reason.subject < regular) return &pod.containers[reason.subject];
+  const std::size_t init = reason.subject - regular;
+  return init < pod.init_containers.size() ? &pod.init_containers[init] : nullptr;
+}
 
 // What an eviction is counted under that was for what was read: the signals, then the limits, by
 // the kubelet's names.

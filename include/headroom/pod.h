@@ -77,6 +77,9 @@ struct Pod {
   // Where a plain host keeps what a runtime would: patterns like headroom.disk's, from annotations.
   std::string rootfs_path;  // headroom.io/rootfs
   std::string logs_path;    // headroom.io/logs
+  // Of a kubelet's pod: the fields that could not be parsed, one message each. They are ignored;
+  // all other fields count.
+  std::vector<std::string> ignored_fields;
 };
 
 inline constexpr std::int32_t kSystemCriticalPriority = 2'000'000'000;

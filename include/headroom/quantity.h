@@ -3,7 +3,8 @@
 //
 // Grammar, rounding and canonical form: k8s.io/apimachinery pkg/api/resource/quantity.go (v1.32).
 // Values finer than 1n round away from zero to 1n; binary-suffixed magnitudes above 2^63-1 cap
-// there, as upstream.
+// there, as upstream. One difference: upstream writes 1000E, for whose power of ten there is no
+// suffix, as 1; here it stays 1000E.
 #pragma once
 
 #include <headroom/result.h>
@@ -38,14 +39,23 @@ class Quantity {
 
   // Numeric, across formats. The sum keeps the left side's format unless that is zero.
   friend std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) {
-    return a.nano_ <=> b.nano_;
+    // The exponent is the least that fits: of two positive values the one with the greater exponent
+    // is greater.
+    if (a.sign() != b.sign()) return a.sign() <=> b.sign();
+    if (a.thousands_ == b.thousands_) return a.nano_ <=> b.nano_;
+    return a.sign() > 0 ? a.thousands_ <=> b.thousands_ : b.thousands_ <=> a.thousands_;
   }
-  friend bool operator==(const Quantity& a, const Quantity& b) { return a.nano_ == b.nano_; }
+  friend bool operator==(const Quantity& a, const Quantity& b) {
+    return a.nano_ == b.nano_ && a.thousands_ == b.thousands_;
+  }
   Quantity& operator+=(const Quantity& other);
 
  private:
   __extension__ using Nano = __int128;
-  Nano nano_ = 0;  // ±1.7e29 units: far beyond any machine; parse() saturates there
+  // The value is nano_ × 1000^thousands_. The exponent is 0 up to 1.7e29 units, which is far beyond
+  // any machine, and the least that fits above; values with more digits than fit saturate.
+  Nano nano_ = 0;
+  std::int64_t thousands_ = 0;
   Format format_ = Format::kDecimalSI;
 };
 

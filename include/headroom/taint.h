@@ -60,8 +60,15 @@ inline std::optional<std::int64_t> toleration_integer(std::string_view text) {
 
 struct Toleration {
   // How the taint's value is compared with `value`. kGt and kLt (Kubernetes 1.35) compare integers:
-  // the taint's value is greater, or less.
-  enum class Operator : std::uint8_t { kEqual, kExists, kGt, kLt };  // recorded: new ones go last
+  // the taint's value is greater, or less. kUnknown: the toleration could not be parsed, so what it
+  // tolerates is unknown.
+  enum class Operator : std::uint8_t {  // recorded: new ones go last
+    kEqual,
+    kExists,
+    kGt,
+    kLt,
+    kUnknown,
+  };
   std::string key{};  // empty (with kExists): every key
   std::string value{};
   Operator op = Operator::kEqual;

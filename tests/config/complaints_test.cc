@@ -43,7 +43,6 @@ const Bad kBadKeys[] = {
      "maxPodz: 10\nevictoinSoft: {}\n",
      {"3: unknown key maxPodz, did you mean maxPods?",
       "4: unknown key evictoinSoft, did you mean evictionSoft?"}},
-    {"nothing_like_it_is_known", "fnord: 1\n", {"3: unknown key fnord"}},
     {"our_key_at_the_top",
      "podManifests: /etc/pods\n",
      {"3: unknown key podManifests: it belongs under headroom:"}},

@@ -77,19 +77,20 @@ TEST_F(DropIns, ListsAreReplacedAndNullRemovesAKey) {
 }
 
 TEST_F(DropIns, AllErrorsHaveFileAndLine) {
-  main("maxPods: x\nnonsense: 1\n");
+  main("maxPods: x\nmaxPodz: 1\n");
   drop_in("1.yaml", "headroom:\n  mode: x\n  mode: y\n");
-  drop_in("2.yaml", "a: b\n---\nc: d\n");
+  drop_in("2.yaml", "headrom: b\n---\nc: d\n");
   drop_in("3.yaml", "kind: Pod\n\nmaxPods: [\n");
   drop_in("4.yaml", "[]\n");
   EXPECT_EQ(
       diagnostics(),
       (std::vector<std::string>{
           "f:3: maxPods: expected a whole number from 0 to 2147483647, found the string \"x\"",
-          "f:4: unknown key nonsense",
+          "f:4: unknown key maxPodz, did you mean maxPods?",
           "f.d/1.yaml:2: headroom.mode: expected observe or enforce, found \"x\"",
           "f.d/1.yaml:3: duplicate key mode: it is already on line 2",
-          "f.d/2.yaml:1: unknown key a", "f.d/2.yaml:3: expected one document, found another",
+          "f.d/2.yaml:1: unknown key headrom, did you mean headroom?",
+          "f.d/2.yaml:3: expected one document, found another",
           "f.d/3.yaml:4: not YAML: end of sequence flow not found",
           "f.d/4.yaml:1: expected a KubeletConfiguration, found a list"}));
 }
@@ -109,6 +110,30 @@ TEST_F(DropIns, OtherFilesAreIgnored) {
   std::filesystem::create_directory(dir_.path() / "f.d/dir.yaml");
   drop_in("comment.yaml", "# nothing yet\n");
   EXPECT_EQ(diagnostics(), std::vector<std::string>{});
+}
+
+// As the kubelet's --config-dir: each directory's entries by name, hidden or not, links to
+// directories left alone. Of our own suffixes hidden files are ignored, as before.
+TEST_F(DropIns, SubdirectoriesAreWalkedAtTheirPlaceByName) {
+  main("maxPods: 1\n");
+  const auto directory = [&](const char* name) {
+    std::filesystem::create_directory(dir_.path() / "f.d" / name);
+  };
+  directory("20-site.d");
+  directory("20-site.d/deep");
+  directory(".hidden");
+  drop_in(".hidden/1.conf", "maxPods: 2\npodsPerCore: 2\n");
+  drop_in(".hidden/1.yaml", "evictionMaxPodGracePeriod: 2\n");
+  drop_in("10.conf", "maxPods: 10\npodPidsLimit: 10\n");
+  drop_in("20-site.d/deep/5.conf", "maxPods: 25\n");
+  drop_in("20-site.d/a.conf", "maxPods: 20\npodPidsLimit: 20\n");
+  drop_in("3.conf", "podPidsLimit: 30\n");
+  std::filesystem::create_directory_symlink(dir_.path() / "f.d", dir_.path() / "f.d/30-link");
+  EXPECT_EQ(diagnostics(), std::vector<std::string>{});
+  EXPECT_EQ(setting("maxPods"), "25 5.conf:1");
+  EXPECT_EQ(setting("podPidsLimit"), "30 3.conf:1");
+  EXPECT_EQ(setting("podsPerCore"), "2 1.conf:2");
+  EXPECT_EQ(setting("evictionMaxPodGracePeriod"), "0 default");
 }
 
 TEST_F(DropIns, AFlagOverridesAllFiles) {
@@ -136,7 +161,7 @@ TEST_F(DropIns, ReservationFlagsAreShownAsTheOrigin) {
 
 TEST_F(DropIns, ADirectoryGivenByFlagIsUsed) {
   main("");
-  drop_in("1.yaml", "nonsense: 1");
+  drop_in("1.yaml", "maxpods: 1");
   std::filesystem::create_directory(dir_.path() / "other");
   dir_.write("other/1.yaml", "maxPods: 3");
   line_.config_dir = {dir_.path() / "other"};

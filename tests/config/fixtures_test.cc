@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files as kubelets and we have them, and what --check-config says of one.
 #include "config/files.h"
+#include "config/kubelet_keys.h"
 #include "config/load/load.h"
 #include "config/thresholds_as_text.h"
 
@@ -116,10 +117,55 @@ TEST(CheckConfig, PrintsOneDiagnosticPerLineAndStartsNothing) {
   std::ostringstream out, err;
   EXPECT_EQ(check_config(line, out, err), 2);
   const std::string file = line.config[0];
-  EXPECT_EQ(err.str(), file + ":3: unknown key maxpods, did you mean maxPods?\n" + file +
-                           ":4: unknown key prot, did you mean port?\n"
+  EXPECT_EQ(err.str(), file + ":4: unknown key prot, did you mean port?\n" + file +
+                           ":3: unknown key maxpods, did you mean maxPods?\n"
                            "--mode: expected observe or enforce, found \"kill\"\n");
   EXPECT_EQ(out.str(), "");
+}
+
+// A kubelet of another version has other keys: its file works here, with warnings.
+TEST(CheckConfig, KeysOfAnotherKubeletAreWarnings) {
+  TempDir dir;
+  CommandLine line;
+  line.config = {
+      dir.write("f.yaml", std::string(kHead) +
+                              "defaultPodSysctls: {net.ipv4.tcp_syncookies: \"1\"}\n"
+                              "draManagerReconcilePeriod: 10s\n"
+                              "evictionSofterGracePeriods: {}\n"
+                              "memorySwap: {swapBehavior: NoSwap, zswap: true}\n"
+                              "imageGCHighThresholdPercents: 80\n"
+                              "registerWithTaints: [{key: a, effect: NoExecute, owner: b}]\n")};
+  std::ostringstream out, err;
+  EXPECT_EQ(check_config(line, out, err), 0) << err.str();
+  const std::string file = line.config[0];
+  EXPECT_EQ(err.str(), file +
+                           ":4: unknown key draManagerReconcilePeriod, did you mean "
+                           "cpuManagerReconcilePeriod?\n" +
+                           file +
+                           ":5: unknown key evictionSofterGracePeriods, did you mean "
+                           "evictionSoftGracePeriod?\n" +
+                           file +
+                           ":7: unknown key imageGCHighThresholdPercents, did you mean "
+                           "imageGCHighThresholdPercent?\n" +
+                           file + ":6: unknown key memorySwap.zswap\n" + file +
+                           ":8: unknown key registerWithTaints[0].owner\n");
+  const LoadResult loaded = read(line);
+  EXPECT_EQ(loaded.warnings.size(), 5u);
+  ASSERT_EQ(loaded.config.taints.size(), 1u);
+}
+
+TEST(CheckConfig, KeysThatHeadroomDoesNotImplementAreListed) {
+  TempDir dir;
+  CommandLine line;
+  line.config = {dir.write("f.yaml", std::string(kHead) +
+                                         "failSwapOn: false\nshutdownGracePeriod: 30s\n"
+                                         "memoryManagerPolicy: Static\nport: 10250\n")};
+  const LoadResult loaded = read(line);
+  EXPECT_TRUE(loaded.diagnostics.empty() && loaded.warnings.empty());
+  EXPECT_EQ(loaded.ignored_keys,
+            (std::vector<std::string>{"failSwapOn", "memoryManagerPolicy", "shutdownGracePeriod"}));
+  for (const IgnoredKubeletKey& ignored : ignored_kubelet_keys())
+    EXPECT_TRUE(is_kubelet_key(ignored.key)) << ignored.key;
 }
 
 TEST(CheckConfig, AValidConfigurationReturnsZero) {

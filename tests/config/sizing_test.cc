@@ -26,8 +26,7 @@ TEST(SizingConfig, DefaultsAreTheKubelets) {
   EXPECT_EQ(config->sizing.cpu_period, std::chrono::milliseconds(100));
   EXPECT_EQ(config->sizing.pids_limit, std::nullopt);
   EXPECT_EQ(config->sizing.swap, SwapBehavior::kNoSwap);
-  EXPECT_EQ(config->sizing.memory_qos.reservation, Reservation::kNone);
-  EXPECT_EQ(config->sizing.memory_qos.throttling_factor, std::nullopt);
+  EXPECT_EQ(config->sizing.memory_qos, MemoryQos{}) << "neither protected nor throttled";
   EXPECT_TRUE(config->sizing.oom_kills_group);
 }
 
@@ -51,6 +50,16 @@ headroom: {slices: {weights: quadratic}}
   EXPECT_EQ(config->sizing.memory_qos.throttling_factor, 0.75);
   EXPECT_EQ(config->sizing.swap, SwapBehavior::kLimitedSwap);
   EXPECT_FALSE(config->sizing.oom_kills_group);
+}
+
+TEST(SizingConfig, MemoryQosOf137NeedsNoGate) {
+  const auto config =
+      load_text("memoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.9\n");
+  ASSERT_TRUE(config) << said(config)[0];
+  EXPECT_EQ(config->sizing.memory_qos, (MemoryQos{Reservation::kTiered, 0.9}));
+  const auto unset = load_text("memoryReservationPolicy: None\nmemoryThrottlingFactor: null\n");
+  ASSERT_TRUE(unset) << said(unset)[0];
+  EXPECT_EQ(unset->sizing.memory_qos, (MemoryQos{Reservation::kNone, std::nullopt}));
 }
 
 TEST(SizingConfig, FlagsOverrideTheFile) {
@@ -88,14 +97,13 @@ const Bad kBad[] = {
       "6: memorySwap: expected a map, found the boolean no"}},
     {"values",
      "cpuCFSQuotaPeriod: 10ms\nmemoryThrottlingFactor: 1.5\n"
-     "memoryReservationPolicy: TieredReservation\nmemorySwap: {swapBehavior: Unlimited, x: y}\n",
+     "memoryReservationPolicy: Tiered\nmemorySwap: {swapBehavior: Unlimited, x: y}\n",
      {"3: cpuCFSQuotaPeriod: invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) "
       "10ms requires feature gate CustomCPUCFSQuotaPeriod",
       "4: memoryThrottlingFactor: invalid configuration: memoryThrottlingFactor 1.5 must be "
       "greater than 0 and less than or equal to 1.0",
-      "5: memoryReservationPolicy: invalid configuration: memoryReservationPolicy "
-      "\"TieredReservation\" requires MemoryQoS feature gate to be enabled",
-      "6: unknown key memorySwap.x",
+      "5: memoryReservationPolicy: invalid configuration: option \"Tiered\" specified for "
+      "memoryReservationPolicy. Valid options are \"None\" or \"TieredReservation\"",
       "6: memorySwap.swapBehavior: invalid configuration: memorySwap.swapBehavior \"Unlimited\" "
       "must be one of: \"\", \"LimitedSwap\" or \"NoSwap\""}},
 };

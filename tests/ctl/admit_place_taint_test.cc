@@ -31,10 +31,12 @@ std::string answer(const json& pods) {
 
 TEST(AdmitOutput, EveryReasonAndPreemptedPods) {
   json refused = pod("hog", false);
-  refused["refusals"] = {{{"reason", "Evicted"}, {"message", "The node had condition: [A]. "}},
-                         {{"reason", "OutOfcpu"}, {"message", "Node didn't have enough"}}};
+  refused["refusals"] = {
+      {{"reason", "Evicted"}, {"by", "kubelet"}, {"message", "The node had condition: [A]. "}},
+      {{"reason", "TaintToleration"}, {"by", "scheduler"}, {"message", "node(s) had taints"}}};
   json critical = pod("dns", true);
-  critical["resolved_by_preemption"] = {{{"reason", "OutOfpods"}, {"message", "too many"}}};
+  critical["resolved_by_preemption"] = {
+      {{"reason", "OutOfpods"}, {"by", "kubelet"}, {"message", "too many"}}};
   critical["preemption_victims"] = {
       {{"namespace", "default"}, {"name", "web"}, {"qos", "BestEffort"}, {"priority", 7}}};
   critical["untolerated_preferred_taints"] = {"a:PreferNoSchedule"};
@@ -44,10 +46,10 @@ TEST(AdmitOutput, EveryReasonAndPreemptedPods) {
   EXPECT_EQ(rendered->text,
             "default/ok: admitted\n"
             "default/hog: refused\n"
-            "  Evicted   The node had condition: [A].\n"
-            "  OutOfcpu  Node didn't have enough\n"
+            "  Evicted          kubelet    The node had condition: [A].\n"
+            "  TaintToleration  scheduler  node(s) had taints\n"
             "default/dns: admitted, preempting 1 pod\n"
-            "  OutOfpods  too many\n"
+            "  OutOfpods  kubelet  too many\n"
             "  preempts default/web (BestEffort, priority 7)\n"
             "  another node is preferred: it does not tolerate a:PreferNoSchedule\n");
 }
@@ -67,13 +69,13 @@ TEST(PlaceOutput, ScoresBestFirstAndReasonsOfTheOthers) {
   const PlacementResult places = select_node(pod, nodes);
   EXPECT_EQ(render_places(pod, nodes, places, {}),
             "NODE  TOTAL  LEAST ALLOCATED  BALANCED  TAINTS  AFFINITY\n"
-            "idle    475               75       100     100         0\n"
-            "busy    425               25       100     100         0\n"
+            "idle    450               75        75     100         0\n"
+            "busy    400               25        75     100         0\n"
             "tainted: node(s) had untolerated taint {dedicated: gpu}\n"
             "default/web: the best node is idle\n");
   const json document = json::parse(places_json(pod, nodes, places));
   EXPECT_EQ(document["node"], "idle");
-  EXPECT_EQ(document["nodes"][1]["scores"]["total"], 475);
+  EXPECT_EQ(document["nodes"][1]["scores"]["total"], 450);
   EXPECT_FALSE(document["nodes"][2]["feasible"]);
   EXPECT_TRUE(document["nodes"][2]["scores"].is_null());
 }

@@ -176,6 +176,21 @@ const Case kCases[] = {
            .url = "https://h", .loaded = true, .last_poll_ok = false, .error = "401", .pods = 0};
      },
      "kubelet's pods", State::kLimited, "401", "cgroups alone", "headroom.yaml(5)"},
+    {"keys_without_effect",
+     [](HostFacts& f) {
+       f.ignored_keys = {"imageGCHighThresholdPercent", "imageGCLowThresholdPercent",
+                         "shutdownGracePeriod"};
+     },
+     "kubelet's keys", State::kLimited,
+     "ignored: imageGCHighThresholdPercent, imageGCLowThresholdPercent, shutdownGracePeriod",
+     "images are removed by headroom.reclaim.images alone; pods are not stopped before",
+     "remove them"},
+    {"keys_beside_a_kubelet",
+     [](HostFacts& f) {
+       f.ignored_keys = {"memoryManagerPolicy"};
+       f.conflicting_daemons = std::vector<std::string>{"kubelet"};
+     },
+     "kubelet's keys", State::kOk, "left to the kubelet: memoryManagerPolicy", "", ""},
     {"not_root", [](HostFacts& f) { f.root = false; }, "privilege", State::kUnknown, "not root", "",
      "as root"},
 };

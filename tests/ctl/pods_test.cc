@@ -60,6 +60,17 @@ TEST(Pods, WaitsAreListedByCauseLongestFirst) {
   EXPECT_NE(text.find("global 4s limit 3s\n"), std::string::npos) << text;
 }
 
+TEST(Pods, IgnoredFieldsAreListedBelowTheTable) {
+  Status status = three();
+  EXPECT_EQ(render_pods(status, PodOrder::kName, {}).find("ignored"), std::string::npos);
+  status.pods[0].ignored = {"spec.tolerations[0].operator: expected Equal, found \"New\""};
+  const std::string text = render_pods(status, PodOrder::kName, {});
+  EXPECT_TRUE(
+      text.ends_with("default/b: ignored spec.tolerations[0].operator: expected Equal, "
+                     "found \"New\"\n"))
+      << text;
+}
+
 TEST(Pods, NoPodsIsReported) {
   EXPECT_EQ(render_pods({}, PodOrder::kName, {}), "no pods\n");
 }

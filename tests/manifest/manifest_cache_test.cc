@@ -128,7 +128,14 @@ TEST_F(ManifestCacheTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
   EXPECT_EQ(pod.declared_qos, QosClass::kBurstable);
   ASSERT_EQ(pod.containers.size(), 1u);
   EXPECT_EQ(pod.containers[0].requests.at("memory").value(), 64 << 20);
-  EXPECT_EQ(pod.placement.tolerations.size(), 1u) << "what is not understood tolerates nothing";
+  ASSERT_EQ(pod.placement.tolerations.size(), 2u);
+  EXPECT_EQ(pod.placement.tolerations[0].op, Toleration::Operator::kUnknown);
+  EXPECT_EQ(pod.placement.tolerations[0].key, "k");
+  ASSERT_EQ(pod.ignored_fields.size(), 2u) << "headroomctl pods shows them";
+  EXPECT_TRUE(pod.ignored_fields[0].starts_with("spec.containers[0].resources.requests.cpu"))
+      << pod.ignored_fields[0];
+  EXPECT_TRUE(pod.ignored_fields[1].starts_with("spec.tolerations[0].operator"))
+      << pod.ignored_fields[1];
   EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 2u) << "the operator and the quantity";
   EXPECT_EQ(seen.manifests.diagnostics.size(), 2u) << "the operator's own file is still refused";
 }

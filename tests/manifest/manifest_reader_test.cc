@@ -184,6 +184,26 @@ TEST(Manifest, PodLevelRequestsFillInFromContainersThenLimits) {
   EXPECT_EQ(eviction_request(by_containers, "memory").canonical(), "64Mi");
 }
 
+TEST(Manifest, PodLevelResourcesWithoutAnEntrySayNothing) {
+  const Pod pod = only(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  resources: {}\n"
+      "  containers: [{name: c, resources: {requests: {memory: 64Mi}}}]\n");
+  EXPECT_FALSE(pod.pod_level);
+  EXPECT_EQ(eviction_request(pod, "memory").canonical(), "64Mi");
+}
+
+TEST(Manifest, PodLevelAmountsAreThoseGrantedOfAResize) {
+  const Pod pod = only(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n"
+      "  resources: {requests: {memory: 4Gi}, limits: {memory: 8Gi, pid: \"100\"}}\n"
+      "  containers: [{name: c}]\n"
+      "status:\n  allocatedResources: {memory: 1Gi}\n"
+      "  resources: {requests: {memory: 1Gi}, limits: {memory: 2Gi}}\n");
+  EXPECT_EQ(pod.pod_level->requests.at("memory").canonical(), "1Gi");
+  EXPECT_EQ(pod.pod_level->limits.at("memory").canonical(), "2Gi");
+  EXPECT_FALSE(pod.pod_level->requests.contains("pid")) << "a limit alone";
+}
+
 TEST(Manifest, AMergeKeyBringsInWhatIsNotThere) {
   const Pod pod = only(
       "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"

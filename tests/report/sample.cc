@@ -65,8 +65,10 @@ CgroupTable sample_cgroups() {
                                  silent_record(2, 1)};
   records[2].valid &= ~static_cast<hr_u32>(HR_PSI);
   records[2].memory_max = HR_NO_LIMIT;
+  records[2].cpu_weight = 39;
   auto hog = sample_pod("hog", QosClass::kBestEffort);
   hog->containers.emplace_back().name = "app";
+  hog->ignored_fields = {"spec.tolerations[0].operator: expected Exists, found \"New\""};
   const std::vector<PodReading> readings{
       {hog, CgroupId{3}, &records[0], 0_B, false},
       {sample_pod("web", QosClass::kBurstable, 100), CgroupId{5}, &records[2], 512_MiB, false},

@@ -48,11 +48,11 @@ def test_a_broken_drop_in_keeps_the_old_and_names_the_line(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration("1Mi", mode="observe"))
         vm.run(f"mkdir -p {ETC}/headroom.yaml.d", check=True)
-        vm.put(b"headroom:\n  mode: enforse\nnonsense: 1\n", f"{ETC}/headroom.yaml.d/1.yaml")
+        vm.put(b"headroom:\n  mode: enforse\nmaxPodz: 1\n", f"{ETC}/headroom.yaml.d/1.yaml")
         vm.run("systemctl reload headroomd", check=True)
         vm.wait_until("journalctl -b -u headroomd | grep -q 'is not reloaded'", timeout=20)
         journal = node.journal()
-        for line in ("1.yaml:2: headroom.mode", "1.yaml:3: unknown key nonsense"):
+        for line in ("1.yaml:2: headroom.mode", "1.yaml:3: unknown key maxPodz"):
             assert f"{ETC}/headroom.yaml.d/{line}" in journal, journal
         assert node.status()["mode"] == "observe"
 

@@ -96,11 +96,11 @@ def test_it_is_looked_after(vm):
 
 def test_a_wrong_configuration_is_not_tried_again(vm):
     install(vm)
-    vm.run(f"cp {ETC}/headroom.yaml /tmp/good; echo 'nonsense: 1' >> {ETC}/headroom.yaml; systemctl restart headroomd")
+    vm.run(f"cp {ETC}/headroom.yaml /tmp/good; echo 'maxPodz: 1' >> {ETC}/headroom.yaml; systemctl restart headroomd")
     try:
         shown = vm.run("sleep 3; systemctl show headroomd -p ActiveState -p NRestarts -p ExecMainStatus", check=True).out
         assert shown.split() == ["NRestarts=0", "ExecMainStatus=2", "ActiveState=failed"], shown
-        assert "unknown key nonsense" in vm.run("journalctl -b -u headroomd -o cat").out
+        assert "unknown key maxPodz" in vm.run("journalctl -b -u headroomd -o cat").out
     finally:
         vm.run(f"cp /tmp/good {ETC}/headroom.yaml; systemctl restart headroomd", check=True)
 

@@ -17,16 +17,17 @@ TIERS = {"bank": "", "shop": "/kubepods-burstable.slice", "open": "/kubepods-bur
 # Name: cpu request and limit in milli, memory request and limit in MiB; 0: none.
 PODS = {"bank": (200, 200, 64, 64), "shop": (100, 500, 32, 128), "open": (0, 0, 16, 0), "idle": (0, 0, 0, 0)}
 
-EVERY = {"featureGates": {"MemoryQoS": True}}
+GATE = {"featureGates": {"MemoryQoS": True}}
 TIERED = {"featureGates": {"MemoryQoS": True, "CustomCPUCFSQuotaPeriod": True}, "cpuCFSQuotaPeriod": "20ms",
           "memoryReservationPolicy": "TieredReservation", "memoryThrottlingFactor": 0.5,
           "memorySwap": {"swapBehavior": "LimitedSwap"}}
 TABLE = [
     {},
     {"podPidsLimit": 77, "cpuCFSQuota": False, "singleProcessOOMKill": True},
-    EVERY,
+    GATE,
     TIERED,
-    EVERY | {"memoryReservationPolicy": "None", "memoryThrottlingFactor": 1.0},
+    {"memoryReservationPolicy": "TieredReservation"},
+    GATE | {"memoryReservationPolicy": "None", "memoryThrottlingFactor": 1.0},
 ]
 
 
@@ -36,15 +37,13 @@ def configuration(keys):
 
 
 def reservation(keys):
-    if not keys.get("featureGates", {}).get("MemoryQoS"):
-        return "None"
-    return keys.get("memoryReservationPolicy", "every")
+    return keys.get("memoryReservationPolicy", "None")
 
 
 def protection(name, keys):
     """memory.min and memory.low of a pod and its container."""
     request, policy = PODS[name][2] * MIB, reservation(keys)
-    hard = policy == "every" or policy == "TieredReservation" and name == "bank"
+    hard = policy == "TieredReservation" and name == "bank"
     soft = policy == "TieredReservation" and name != "bank"
     return {"memory.min": str(request if hard else 0), "memory.low": str(request if soft else 0)}
 
@@ -61,7 +60,7 @@ def expected(name, keys, node):
                                      "memory.max": str(limit * MIB) if limit else "max"}
     share = request * MIB * node["swap"] // node["total"]
     limited = "memorySwap" in keys and name in ("shop", "open")
-    factor = keys.get("memoryThrottlingFactor", 0.9) if "MemoryQoS" in keys.get("featureGates", {}) else None
+    factor = keys.get("memoryThrottlingFactor")
     high = memory_high(request * MIB, limit * MIB, node["total"] - 100 * MIB, factor) if factor else "max"
     slice = both | {"pids.max": str(keys.get("podPidsLimit", "max")), "memory.high": "max"}
     service = both | {"memory.high": high, "memory.swap.max": page(share) if limited else "0",
@@ -97,8 +96,6 @@ def tiers(keys):
     """What the pods' slice and the tier of the Burstable ones hold of memory for those in them."""
     guaranteed, burstable = PODS["bank"][2] * MIB, (PODS["shop"][2] + PODS["open"][2]) * MIB
     policy = reservation(keys)
-    if policy == "every":
-        return {"": {"memory.min": str(guaranteed + burstable)}, TIERS["shop"]: {"memory.min": str(burstable)}}
     if policy == "TieredReservation":
         return {"": {"memory.min": str(guaranteed), "memory.low": str(burstable)}, TIERS["shop"]: {"memory.low": str(burstable)}}
     return {}

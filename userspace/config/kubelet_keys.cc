@@ -32,7 +32,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "cpuManagerPolicyOptions",
     "cpuManagerReconcilePeriod",
     "crashLoopBackOff",
-    "draManagerReconcilePeriod",
+    "defaultPodSysctls",
     "enableContentionProfiling",
     "enableControllerAttachDetach",
     "enableDebugFlagsHandler",
@@ -140,10 +140,28 @@ constexpr auto kKeys = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(kKeys.begin(), kKeys.end()));
 
+constexpr auto kIgnored = std::to_array<IgnoredKubeletKey>({
+    {"failSwapOn", "headroomd runs with swap on or off"},
+    {"imageGCHighThresholdPercent", "images are removed by headroom.reclaim.images alone"},
+    {"imageGCLowThresholdPercent", "images are removed by headroom.reclaim.images alone"},
+    {"imageMaximumGCAge", "images are removed by headroom.reclaim.images alone"},
+    {"imageMinimumGCAge", "images are removed by headroom.reclaim.images alone"},
+    {"memoryManagerPolicy", "memory is not assigned to NUMA nodes"},
+    {"oomScoreAdj", "headroomd's own value is set by its unit"},
+    {"reservedMemory", "memory is not assigned to NUMA nodes"},
+    {"shutdownGracePeriod", "pods are not stopped before the node shuts down"},
+    {"shutdownGracePeriodByPodPriority", "pods are not stopped before the node shuts down"},
+    {"shutdownGracePeriodCriticalPods", "pods are not stopped before the node shuts down"},
+});
+
 }  // namespace
 
 std::span<const std::string_view> kubelet_keys() {
   return kKeys;
+}
+
+std::span<const IgnoredKubeletKey> ignored_kubelet_keys() {
+  return kIgnored;
 }
 
 bool is_kubelet_key(std::string_view key) {

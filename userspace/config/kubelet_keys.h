@@ -15,4 +15,11 @@ std::span<const std::string_view> kubelet_keys();
 
 bool is_kubelet_key(std::string_view key);
 
+// A key of the kubelet that concerns the node's resources, but that headroom does not implement.
+struct IgnoredKubeletKey {
+  std::string_view key;
+  std::string_view consequence;  // on a host without a kubelet
+};
+std::span<const IgnoredKubeletKey> ignored_kubelet_keys();
+
 }  // namespace headroom::config

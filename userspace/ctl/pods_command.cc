@@ -100,6 +100,17 @@ Row row_of(const PodStatus& pod) {
           {stalls_of(pod)}};
 }
 
+// Below the table: what could not be parsed in the pods' descriptions.
+std::string ignored_of(const PodStatus& pod, const Screen& screen) {
+  std::string text;
+  for (const std::string& field : pod.ignored)
+    text += fmt::format(
+        "{}: ignored {}\n",
+        colourise(printable(pod.pod_namespace + "/" + pod.name), Colour::kYellow, screen),
+        printable(field));
+  return text;
+}
+
 // headroomd's JSON of each pod, sorted.
 std::string pods_json(const Json& document, const Status& status, PodOrder order) {
   std::map<std::string, const Json*> by_uid;
@@ -134,7 +145,11 @@ std::string render_pods(const Status& status, PodOrder order, const Screen& scre
   std::vector<Row> rows{std::move(titles)};
   for (const PodStatus* pod : sorted(status, order))
     rows.push_back(row_of(*pod));
-  return rows.size() == 1 ? "no pods\n" : table(rows, 3, screen);
+  if (rows.size() == 1) return "no pods\n";
+  std::string text = table(rows, 3, screen);
+  for (const PodStatus* pod : sorted(status, order))
+    text += ignored_of(*pod, screen);
+  return text;
 }
 
 void add_pods(ArgumentParser& app, CliCommand& chosen) {

@@ -19,7 +19,7 @@ std::string to_json_text(const Json& json) {
 Json refusals_json(const std::vector<AdmitFailure>& refusals) {
   Json list = Json::array();
   for (const AdmitFailure& refusal : refusals) {
-    Json entry{{"reason", refusal.reason}, {"message", refusal.message}};
+    Json entry{{"reason", refusal.reason}, {"by", name(refusal.by)}, {"message", refusal.message}};
     if (const auto& shortage = refusal.shortage) {
       entry["resource"] = shortage->resource;
       entry["requested"] = quantity_of(shortage->resource, shortage->requested).canonical();

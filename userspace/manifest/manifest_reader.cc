@@ -92,8 +92,10 @@ class ManifestParser {
     if (has_ended(section)) return;
     if (options_.all_static) pod.is_static = true;
     const bool good = complaints_.size() == before;
-    if (good || (options_.of_kubelet && says_its_rank(section)))
-      keep(section, std::move(pod), file);
+    if (!good && !(options_.of_kubelet && says_its_rank(section))) return;
+    for (std::size_t i = before; i < complaints_.size(); ++i)
+      pod.ignored_fields.push_back(complaints_[i].what);
+    keep(section, std::move(pod), file);
   }
 
   // Whether what names the pod and its priority could be read. Its complaints were made already.

@@ -144,8 +144,7 @@ void check_toleration(const Section& section, const Toleration& toleration) {
     section.add_error("tolerationSeconds", "only for the effect NoExecute");
 }
 
-// Nothing where the operator or the effect is not understood: it tolerates nothing then.
-std::optional<Toleration> read_toleration(const Section& section) {
+Toleration read_toleration(const Section& section) {
   Toleration toleration;
   toleration.key = section.string("key").value_or("");
   toleration.value = section.string("value").value_or("");
@@ -157,7 +156,10 @@ std::optional<Toleration> read_toleration(const Section& section) {
   if (const auto seconds = section.integer("tolerationSeconds"))
     toleration.seconds = std::chrono::seconds(*seconds);
   const bool effect_is_clear = toleration.effect.has_value() || !has_nonempty(section, "effect");
-  if (!op || !effect_is_clear) return std::nullopt;  // complained of
+  if (!op || !effect_is_clear) {  // an error was added
+    toleration.op = Toleration::Operator::kUnknown;
+    return toleration;
+  }
   toleration.op = *op;
   check_toleration(section, toleration);
   return toleration;
@@ -180,8 +182,7 @@ void read_placement(const Section& spec, Placement& placement) {
     if (const auto node = affinity->map("nodeAffinity")) read_node_affinity(*node, placement);
   if (const auto sections = spec.list_of_maps("tolerations"))
     for (const Section& section : *sections)
-      if (auto toleration = read_toleration(section))
-        placement.tolerations.push_back(std::move(*toleration));
+      placement.tolerations.push_back(read_toleration(section));
 }
 
 void read_host_ports(const Section& container, bool host_network, std::vector<HostPort>& ports) {

@@ -3,6 +3,7 @@
 
 #include "base/pod_paths.h"
 #include "base/printable.h"
+#include "judge/resources/pod_resources.h"
 #include "manifest/manifest_reader.h"
 #include "manifest/placement_parser.h"
 #include "manifest/pod_status.h"
@@ -15,7 +16,6 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -107,25 +107,15 @@ void read_containers(const Section& spec, Pod& pod) {
                       spec.path_of("containers") + ": expected at least one container");
 }
 
-std::set<std::string_view> requested_by_containers(const Pod& pod) {
-  std::set<std::string_view> resources;
-  for (const auto* const list : {&pod.containers, &pod.init_containers})
-    for (const Container& container : *list)
-      for (const auto& [resource, request] : container.requests)
-        resources.insert(resource);
-  return resources;
-}
-
-// A pod-level request that is absent is what the containers ask for, and only if none asks the
-// pod-level limit (the API server's defaulting; KEP 2837).
+// An empty map says nothing: the kubelet of 1.36 takes such a pod for BestEffort whatever its
+// containers request, which a later release repairs.
 void read_pod_level(const Section& spec, Pod& pod) {
   if (!spec.has("resources")) return;
   Container whole;
   read_resources(spec, whole);
-  const std::set<std::string_view> requested = requested_by_containers(pod);
-  for (const auto& [resource, limit] : whole.limits)
-    if (!requested.contains(resource)) whole.requests.emplace(resource, limit);
+  if (whole.requests.empty() && whole.limits.empty()) return;
   pod.pod_level = std::move(whole);
+  default_pod_level_resources(pod);
 }
 
 void read_priority(const Section& spec, Pod& pod) {

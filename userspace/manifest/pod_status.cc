@@ -69,6 +69,7 @@ void read_status(const Section& object, Pod& pod) {
   const auto status = object.map("status");
   if (!status) return;
   pod.declared_qos = status->choice<QosClass>("qosClass", kQosClasses);
+  if (pod.pod_level) apply_allocated_resources(*status, *pod.pod_level);
   apply_container_statuses(*status, "initContainerStatuses", pod.init_containers);
   apply_container_statuses(*status, "containerStatuses", pod.containers);
 }

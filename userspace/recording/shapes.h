@@ -45,7 +45,7 @@ template <>
 inline constexpr std::uint64_t kEnumerators<TaintEffect> = 3;
 // The first two are written as the bool was that stood here before.
 template <>
-inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 4;
+inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 5;
 
 // Declared before use: the generic put()s find them by their arguments.
 #define HEADROOM_SERIALIZE(Type)  \
@@ -135,10 +135,11 @@ HEADROOM_SERIALIZE(Placement) {
 HEADROOM_SERIALIZE(Pod) {
   auto& [uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos, grace,
          init_containers, containers, overhead, pod_level, labels, annotations, placement, volumes,
-         rootfs_path, logs_path] = value;
+         rootfs_path, logs_path, ignored_fields] = value;
   io(uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos, grace);
   io(init_containers, containers, overhead, pod_level, labels, annotations, placement, volumes);
   io(rootfs_path, logs_path);
+  static_cast<void>(ignored_fields);  // not recorded: no decision depends on it
 }
 
 // --- policy --------------------------------------------------------------------------------------

@@ -330,6 +330,8 @@ TEST(AdmissionByTaint, OperatorTaintsRejectPodsAndPreferencesAreReported) {
                    "tolerate: a=1:NoSchedule",
                    "Predicate TaintToleration failed: node(s) had taints that the pod didn't "
                    "tolerate: c:NoExecute"}));
+  EXPECT_EQ(refused.refusals[0].by, RefusedBy::kScheduler);
+  EXPECT_EQ(refused.refusals[1].by, RefusedBy::kKubelet);
   EXPECT_EQ(refused.untolerated_preferred, std::vector<Taint>{node.taints[1]});
   pod.placement.tolerations = {{.key = "a", .value = "1"},
                                {.key = "c", .op = Toleration::Operator::kExists}};

@@ -80,18 +80,21 @@ TEST(PlaceScores, InIntegersAsTheSchedulerHasThem) {
     std::int64_t least, balanced;
   };
   for (const Case& c : {
-           // cpu (4000-1000)*100/4000 = 75, memory (8-2)*100/8 = 75; both a quarter full.
-           Case{"an_empty_node", {}, pod_asking("new", {.cpu = "1", .memory = "2Gi"}), 75, 100},
-           // cpu 75, memory 8192-200 MiB: 97.56 → 97; (75+97)/2 = 86. Shares .25 and 0: 1-.125.
-           Case{"memory_not_asked_for_counts_200Mi", {}, pod_asking("new", {.cpu = "1"}), 86, 87},
-           // cpu 100m: 97.5 → 97; memory 97; nothing requested is in balance.
-           Case{"nothing_asked_for", {}, pod_asking("new"), 97, 100},
-           // cpu 3000+1000 of 4000: 0; memory 1+1 of 8: 75; 37. |1-.25|/2 = .375 → 62.
+           // cpu (4000-1000)*100/4000 = 75, memory (8-2)*100/8 = 75; both a quarter full. In
+           // balance before and after: 50 + 50/2.
+           Case{"an_empty_node", {}, pod_asking("new", {.cpu = "1", .memory = "2Gi"}), 75, 75},
+           // cpu 75, memory 8192-200 MiB: 97.56 → 97; (75+97)/2 = 86. Shares .25 and 0: 1-.125 →
+           // 87, before 100: 50 + (50-13)/2.
+           Case{"memory_not_asked_for_counts_200Mi", {}, pod_asking("new", {.cpu = "1"}), 86, 68},
+           // cpu 100m: 97.5 → 97; memory 97; the balance is skipped.
+           Case{"nothing_asked_for", {}, pod_asking("new"), 97, 0},
+           // cpu 3000+1000 of 4000: 0; memory 1+1 of 8: 75; 37. |1-.25|/2 = .375 → 62, before
+           // |.75-.125|/2 = .3125 → 68: 50 + (50-6)/2.
            Case{"with_others",
                 {pod_asking("old", {.cpu = "3", .memory = "1Gi"})},
                 pod_asking("new", {.cpu = "1", .memory = "1Gi"}),
                 37,
-                62},
+                72},
        }) {
     const NodeState node = node_with("n", c.running);
     const PlacementResult places = select_node(c.pod, std::vector{node});

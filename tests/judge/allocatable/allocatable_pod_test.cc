@@ -126,6 +126,24 @@ TEST(HugePages, InvalidSizesAreIgnored) {
   EXPECT_TRUE(pod_cgroup(pod({container(odd, odd)}), {}, node()).hugetlb_max.empty());
 }
 
+TEST(PodCgroup, TheLowerOfTheNodesAndThePodsOwnPidLimitCounts) {
+  struct Case {
+    const char* says;
+    std::optional<Tasks> of_node;
+    const char* of_pod;
+    std::optional<Limit<Tasks>> pids_max;
+  };
+  for (const Case& c :
+       {Case{"none", {}, nullptr, {}}, Case{"node", Tasks{100}, nullptr, Tasks{100}},
+        Case{"pod", {}, "50", Tasks{50}}, Case{"pod_is_lower", Tasks{100}, "50", Tasks{50}},
+        Case{"node_is_lower", Tasks{100}, "1k", Tasks{100}},
+        Case{"zero_is_none", Tasks{100}, "0", Tasks{100}}}) {
+    Pod each = pod({container({}, {})});
+    if (c.of_pod) each.pod_level = container({}, {{"pid", q(c.of_pod)}});
+    EXPECT_EQ(pod_cgroup(each, {.pids_limit = c.of_node}, node()).pids_max, c.pids_max) << c.says;
+  }
+}
+
 TEST(ContainerCgroup, OfRequestsAndLimits) {
   struct Case {
     const char* says;
@@ -176,12 +194,9 @@ TEST(MemoryQos, ProtectsRequestsByPolicyAndClass) {
     std::optional<Bounds> low;
   };
   for (const Case& c :
-       {Case{"none", Reservation::kNone, QosClass::kGuaranteed, {}, {}},
-        Case{"every_guaranteed", Reservation::kEvery, QosClass::kGuaranteed, 1_GiB, {}},
-        Case{"every_burstable", Reservation::kEvery, QosClass::kBurstable, 1_GiB, {}},
+       {Case{"unmanaged", Reservation::kUnmanaged, QosClass::kGuaranteed, {}, {}},
         Case{"tiered_guaranteed", Reservation::kTiered, QosClass::kGuaranteed, 1_GiB, {}},
-        Case{"tiered_burstable", Reservation::kTiered, QosClass::kBurstable, {}, 1_GiB},
-        Case{"tiered_besteffort", Reservation::kTiered, QosClass::kBestEffort, {}, {}}}) {
+        Case{"tiered_burstable", Reservation::kTiered, QosClass::kBurstable, {}, 1_GiB}}) {
     Pod each = guaranteed("1", "1Gi");
     each.declared_qos = c.qos;
     const PodSizing sizing{.memory_qos = {.reservation = c.reservation, .throttling_factor = {}}};
@@ -191,6 +206,24 @@ TEST(MemoryQos, ProtectsRequestsByPolicyAndClass) {
       EXPECT_FALSE(values.memory_high) << c.says;
     }
   }
+}
+
+TEST(MemoryQos, APodWithoutARequestIsNotProtected) {
+  const PodSizing sizing{
+      .memory_qos = {.reservation = Reservation::kTiered, .throttling_factor = {}}};
+  const Pod each = pod({container({}, {})});
+  EXPECT_FALSE(pod_cgroup(each, sizing, node()).memory_low);
+  EXPECT_EQ(of_first(each, sizing).memory_low, Bounds(0_B));
+  EXPECT_EQ(of_first(each, sizing).memory_min, Bounds(0_B));
+}
+
+TEST(MemoryQos, NoneResetsContainersAndLeavesPodsAlone) {
+  const PodSizing sizing{
+      .memory_qos = {.reservation = Reservation::kNone, .throttling_factor = {}}};
+  const Pod each = guaranteed("1", "1Gi");
+  EXPECT_EQ(of_first(each, sizing).memory_min, Bounds(0_B));
+  EXPECT_EQ(of_first(each, sizing).memory_low, Bounds(0_B));
+  EXPECT_FALSE(pod_cgroup(each, sizing, node()).memory_min);
 }
 
 TEST(MemoryQos, ThrottlesBetweenRequestAndLimit) {
@@ -205,7 +238,7 @@ TEST(MemoryQos, ThrottlesBetweenRequestAndLimit) {
                         Case{"in_whole_pages", "1000000", "2000000", 0.9, Bytes{1'896'448}},
                         Case{"request_is_limit", "1Gi", "1Gi", 0.9, {}},
                         Case{"without_a_limit_of_allocatable", "1Gi", nullptr, 0.5, 5632_MiB},
-                        Case{"besteffort_of_allocatable", nullptr, nullptr, 0.9, 9_GiB},
+                        Case{"neither_request_nor_limit", nullptr, nullptr, 0.9, {}},
                         Case{"at_the_limit", "1Gi", "2Gi", 1.0, 2_GiB},
                         Case{"not_above_the_request", "1Gi", "1073745919", 0.9, {}},
                         Case{"a_request_beyond_allocatable", "12Gi", nullptr, 0.9, {}}}) {

@@ -315,22 +315,35 @@ TEST(PodSizing, WithoutSettingsUsesKubeletDefaults) {
   EXPECT_TRUE(sizing->cpu_quota);
   EXPECT_EQ(sizing->cpu_period, Microseconds(100'000));
   EXPECT_FALSE(sizing->pids_limit);
-  EXPECT_EQ(sizing->memory_qos.reservation, MemoryQos::Reservation::kNone);
-  EXPECT_FALSE(sizing->memory_qos.throttling_factor);  // the gate is off
+  EXPECT_EQ(sizing->memory_qos, MemoryQos{});
   EXPECT_EQ(sizing->swap, SwapBehavior::kNoSwap);
   EXPECT_TRUE(sizing->oom_kills_group);
 }
 
-TEST(PodSizing, ReadsTheVariantsOfMemoryQos) {
-  PodSizingConfig value{.memory_qos_gate = true};
-  EXPECT_EQ(pod_sizing(value, {})->memory_qos.reservation, MemoryQos::Reservation::kEvery);
-  EXPECT_EQ(pod_sizing(value, {})->memory_qos.throttling_factor, 0.9);
-  value.reservation_policy = "None";
-  EXPECT_EQ(pod_sizing(value, {})->memory_qos.reservation, MemoryQos::Reservation::kNone);
-  value.reservation_policy = "TieredReservation";
-  value.throttling_factor.reset();
-  EXPECT_EQ(pod_sizing(value, {})->memory_qos.reservation, MemoryQos::Reservation::kTiered);
-  EXPECT_FALSE(pod_sizing(value, {})->memory_qos.throttling_factor);
+// As 1.37, where the gate is on by default and both keys are valid whatever it is.
+TEST(PodSizing, MemoryQosFollowsItsKeysUnlessTheGateIsOff) {
+  using enum MemoryQos::Reservation;
+  struct Case {
+    const char* says;
+    std::optional<bool> gate;
+    const char* policy;
+    std::optional<double> factor;
+    MemoryQos expected;
+  };
+  for (const Case& c :
+       {Case{"nothing", {}, "", {}, {}},
+        Case{"gate_alone", true, "", {}, {.reservation = kNone, .throttling_factor = {}}},
+        Case{"none", {}, "None", {}, {.reservation = kNone, .throttling_factor = {}}},
+        Case{"tiered", {}, "TieredReservation", {}, {kTiered, {}}},
+        Case{"tiered_with_gate", true, "TieredReservation", 0.9, {kTiered, 0.9}},
+        Case{"factor_alone", {}, "", 0.5, {kUnmanaged, 0.5}},
+        Case{"gate_off", false, "TieredReservation", 0.5, {}}}) {
+    const auto sizing = pod_sizing(
+        {.memory_qos_gate = c.gate, .throttling_factor = c.factor, .reservation_policy = c.policy},
+        {});
+    ASSERT_TRUE(sizing) << c.says;
+    EXPECT_EQ(sizing->memory_qos, c.expected) << c.says;
+  }
 }
 
 TEST(PodSizing, ReadsPidsAndSwap) {
@@ -359,10 +372,7 @@ TEST(PodSizing, RejectsWithTheKubeletsMessages) {
                 "memoryThrottlingFactor 1.1 must be greater than 0 and less than or equal to 1.0"},
            Case{{.throttling_factor = kNan},
                 "memoryThrottlingFactor nan must be greater than 0 and less than or equal to 1.0"},
-           Case{{.reservation_policy = "TieredReservation"},
-                "memoryReservationPolicy \"TieredReservation\" requires MemoryQoS feature gate to "
-                "be enabled"},
-           Case{{.memory_qos_gate = true, .reservation_policy = "tiered"},
+           Case{{.reservation_policy = "tiered"},
                 "option \"tiered\" specified for memoryReservationPolicy. Valid options are "
                 "\"None\" or \"TieredReservation\""},
            Case{{.swap_behavior = "UnlimitedSwap"},

@@ -204,19 +204,20 @@ TEST(NodeTree, MemoryQosProtectsRequests) {
                         {.memory_qos = {.reservation = reservation, .throttling_factor = {}}},
                         kSums));
   };
-  const Tree every = of(Reservation::kEvery);
-  EXPECT_EQ(every.at(kPods).at("memory.min"), "6442450944");
-  EXPECT_EQ(every.at(kBurstable).at("memory.min"), "2147483648");
-  EXPECT_EQ(every.at("/podruntime.slice").at("memory.min"), "3221225472");
-  EXPECT_FALSE(every.at(kBestEffort).contains("memory.min"));
-
   const Tree tiered = of(Reservation::kTiered);
+  EXPECT_EQ(tiered.at("/podruntime.slice").at("memory.min"), "3221225472");
+  EXPECT_FALSE(tiered.at(kBestEffort).contains("memory.low"));
   EXPECT_EQ(tiered.at(kPods).at("memory.min"), "4294967296");
   EXPECT_EQ(tiered.at(kPods).at("memory.low"), "2147483648");
   EXPECT_EQ(tiered.at(kBurstable).at("memory.low"), "2147483648");
   EXPECT_FALSE(tiered.at(kBurstable).contains("memory.min"));
 
-  for (const auto& [path, files] : of(Reservation::kNone)) {
+  const Tree none = of(Reservation::kNone);
+  EXPECT_EQ(none.at(kPods).at("memory.min"), "0") << "what an earlier policy wrote ends";
+  EXPECT_EQ(none.at(kBurstable).at("memory.low"), "0");
+  EXPECT_EQ(none.at("/podruntime.slice").at("memory.min"), "3221225472") << "a reserve is no pod";
+
+  for (const auto& [path, files] : of(Reservation::kUnmanaged)) {
     EXPECT_FALSE(files.contains("memory.min")) << path;
     EXPECT_FALSE(files.contains("memory.low")) << path;
   }
@@ -224,15 +225,16 @@ TEST(NodeTree, MemoryQosProtectsRequests) {
 
 TEST(NodeTree, AProtectionEndsWithItsPods) {
   const PodSizing sizing{
-      .memory_qos = {.reservation = Reservation::kEvery, .throttling_factor = {}}};
+      .memory_qos = {.reservation = Reservation::kTiered, .throttling_factor = {}}};
   const auto all = cgroups(value({"pods"}), sizing, {});
   EXPECT_EQ(values_of(all, Role::kPods).memory_min, Limit<Bytes>(0_B));
-  EXPECT_EQ(values_of(all, Role::kBurstable).memory_min, Limit<Bytes>(0_B));
+  EXPECT_EQ(values_of(all, Role::kPods).memory_low, Limit<Bytes>(0_B));
+  EXPECT_EQ(values_of(all, Role::kBurstable).memory_low, Limit<Bytes>(0_B));
 }
 
 // Whatever pods request, and whatever else is protected, no more memory is promised than there is.
 TEST(NodeTree, ProtectionsNeverExceedCapacity) {
-  for (const Reservation reservation : {Reservation::kEvery, Reservation::kTiered})
+  for (const Reservation reservation : {Reservation::kTiered})
     for (const Bytes burstable : {0_B, 2_GiB, 13_GiB, Bytes{INT64_MAX}})
       for (const Bytes guaranteed : {0_B, 4_GiB, 17_GiB, Bytes{INT64_MAX}}) {
         const QosTierSums sums{

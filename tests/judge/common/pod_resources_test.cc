@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask for: the eviction's sum with its quirks, the cgroup's sum without, who is critical.
+// What pods request: for eviction, for cgroups; and which are critical.
 #include "judge/resources/pod_resources.h"
 
 #include <cstdint>
@@ -46,10 +46,10 @@ TEST(PodSums, OfMemory) {
              "3Gi"},
         Case{"an_init_container_is_a_floor", pod({asking("5Gi")}, {asking("1Gi")}), "5Gi", "5Gi",
              "5Gi"},
-        Case{"a_sidecar_is_a_floor_to_eviction_but_runs_beside_the_others",
-             pod({sidecar("2Gi")}, {asking("3Gi")}), "3Gi", "5Gi", "5Gi"},
+        Case{"a_sidecar_runs_beside_the_others", pod({sidecar("2Gi")}, {asking("3Gi")}), "5Gi",
+             "5Gi", "5Gi"},
         Case{"an_init_container_runs_beside_the_sidecars_before_it",
-             pod({sidecar("2Gi"), asking("6Gi"), sidecar("1Gi")}, {asking("3Gi")}), "6Gi", "8Gi",
+             pod({sidecar("2Gi"), asking("6Gi"), sidecar("1Gi")}, {asking("3Gi")}), "8Gi", "8Gi",
              "8Gi"},
         Case{"but_not_beside_those_after_it", pod({asking("6Gi"), sidecar("2Gi")}, {asking("3Gi")}),
              "6Gi", "6Gi", "6Gi"},
@@ -69,9 +69,18 @@ TEST(PodSums, PodLevelResourcesOverrideContainers) {
   both.containers[0].requests["ephemeral-storage"] = q("3Gi");
   both.pod_level = asking("4Gi");
   EXPECT_EQ(eviction_request(both, "memory"), q("5Gi"));
-  EXPECT_EQ(eviction_request(both, "ephemeral-storage"), q("3Gi"));
+  EXPECT_EQ(eviction_request(both, "ephemeral-storage"), q("0")) << "as the kubelet of 1.36";
   EXPECT_EQ(pod_requests(both)["memory"], q("5Gi"));
   EXPECT_EQ(pod_limits(both)["memory"], q("5Gi"));
+}
+
+TEST(PodSums, EmptyPodLevelResourcesSayNothing) {
+  Pod each = pod({}, {asking("1Gi")});
+  each.pod_level.emplace();
+  EXPECT_FALSE(has_pod_level_resources(each));
+  EXPECT_EQ(eviction_request(each, "memory"), q("1Gi"));
+  each.pod_level->limits["pid"] = q("100");
+  EXPECT_FALSE(has_pod_level_resources(each)) << "a limit of PIDs is no resource of the pod's own";
 }
 
 TEST(PodSums, AnUnnamedResourceIsZero) {

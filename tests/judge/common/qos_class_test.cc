@@ -74,7 +74,10 @@ TEST(QosClass, OfAPod) {
         Case{"an_init_container_may_be_the_only_one_to_ask",
              with_init(container({"1", nullptr}, {}), kNothing), kBurstable},
         Case{"pod_level_alone_counts", with_pod_level(kEqual, kNothing), kGuaranteed},
-        Case{"pod_level_hides_the_containers", with_pod_level(kNothing, kEqual), kBestEffort},
+        Case{"pod_level_hides_the_containers",
+             with_pod_level(container({"1", nullptr}, {}), kEqual), kBurstable},
+        Case{"pod_level_without_an_entry_says_nothing", with_pod_level(kNothing, kEqual),
+             kGuaranteed},
         Case{"pod_level_with_one_limit",
              with_pod_level(container({"1", "1Gi"}, {"1", nullptr}), kEqual), kBurstable},
         Case{"a_declared_class_wins", declared(kBestEffort, kEqual), kBestEffort}})

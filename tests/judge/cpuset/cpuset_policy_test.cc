@@ -5,6 +5,7 @@
 #include "judge/cpuset/cpuset_pods.h"
 #include "judge/cpuset/policy/cpu_request.h"
 #include "judge/cpuset/policy/static_policy.h"
+#include "judge/resources/qos.h"
 
 #include <string>
 #include <utility>
@@ -59,6 +60,14 @@ TEST(CpuRequest, OnlyWholeCpusOfGuaranteedPodsAreExclusive) {
     pod.containers[0].limits["cpu"] = *Quantity::parse(c.limit);
     EXPECT_EQ(exclusive_cpus_requested(pod, pod.containers[0]), c.wanted) << c.says;
   }
+}
+
+TEST(CpuRequest, APodWithResourcesOfItsOwnHasNoneExclusive) {
+  Pod pod = pod_of("p", {}, {container("c", "2")});
+  ASSERT_EQ(exclusive_cpus_requested(pod), 2);
+  pod.pod_level = pod.containers[0];
+  EXPECT_EQ(qos_class(pod), QosClass::kGuaranteed);
+  EXPECT_EQ(exclusive_cpus_requested(pod), 0);
 }
 
 TEST(CpuRequest, OfAPodIsItsMaximumAtOnce) {

@@ -413,6 +413,29 @@ TEST(Limits, OfAContainerCountLogsAndTheWritableLayer) {
   }
 }
 
+// A sidecar runs as long as the regular containers; an ordinary init container has ended.
+TEST(Limits, OfASidecarCountAsThoseOfARegularContainer) {
+  for (const bool sidecar : {false, true}) {
+    Story story(enforcing({}));
+    const auto pod = story.pod("db", 1_MiB);
+    Pod described = *story.reading(pod).pod;
+    described.containers = {{.name = "main", .requests = {}, .limits = {}}};
+    described.init_containers = {{.name = "first", .requests = {}, .limits = {}},
+                                 {.name = "log", .requests = {}, .limits = {}, .sidecar = sidecar}};
+    described.init_containers[1].limits["ephemeral-storage"] = Quantity::of(1000);
+    story.reading(pod).pod = std::make_shared<const Pod>(described);
+    story.uses_disk(pod, 1, 0_B);
+    story.disk(pod).containers = {
+        {.name = "log", .rootfs = {Bytes{600}, 1}, .logs = {Bytes{600}, 1}}};
+    story.step(1, {});
+    EXPECT_EQ(story.decided(), sidecar ? Lines{"kill db"} : kNothing);
+    if (!sidecar) continue;
+    const Container* container = limited_container(described, story.verdict.decisions[0].reason);
+    ASSERT_TRUE(container);
+    EXPECT_EQ(container->name, "log");
+  }
+}
+
 TEST(Limits, CriticalAndUnmeasuredPodsAndADisabledRuleEvictNoPod) {
   for (const int spared : {0, 1, 2}) {
     Story story(enforcing({}));

@@ -49,6 +49,22 @@ struct Node : Story {
   }
 };
 
+// What it tolerates is unknown: it may be this taint.
+TEST(NoExecute, LeavesAPodWithATolerationThatWasNotParsed) {
+  Node node;
+  Toleration unknown = tolerating("dedicated");
+  unknown.op = Toleration::Operator::kUnknown;
+  node.add("same_key", {unknown});
+  unknown.key.clear();
+  node.add("every_key", {unknown});
+  unknown.effect = TaintEffect::kNoSchedule;
+  node.add("another_effect", {unknown});
+  unknown = {.key = "other", .op = Toleration::Operator::kUnknown};
+  node.add("another_key", {unknown});
+  node.policy.taints = {no_execute("dedicated", "gpu")};
+  EXPECT_EQ(node.at(1000), (Lines{"kill another_effect", "kill another_key"}));
+}
+
 TEST(NoExecute, EvictsAPodWithoutTolerationAtOnceWithItsGrace) {
   Node node;
   node.add("web", {}, seconds(7));
@@ -273,6 +289,7 @@ TEST(Tolerations, MatchByKeyValueAndEffect) {
            Case{"another_effect",
                 {.key = "dedicated", .value = "gpu", .effect = TaintEffect::kNoSchedule},
                 false},
+           Case{"unknown", {.key = "dedicated", .op = Toleration::Operator::kUnknown}, false},
            Case{"every_key_of_another_effect",
                 {.op = Toleration::Operator::kExists, .effect = TaintEffect::kPreferNoSchedule},
                 false},

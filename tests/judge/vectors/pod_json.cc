@@ -2,7 +2,6 @@
 #include "judge/vectors/pod_json.h"
 
 #include <stdexcept>
-#include <string>
 
 namespace headroom::vectors {
 namespace {
@@ -68,6 +67,13 @@ PodUsage usage_of(const json& object) {
   for (const auto& [name, pair] : list_in(object, "local_volumes").items())
     usage.local_volumes.push_back(filesystem_of(pair));
   return usage;
+}
+
+std::string text_of(const CgroupValues& values) {
+  std::string text;
+  for (const CgroupSetting& setting : cgroup_settings(values))
+    text += setting.file + "=" + setting.value + " ";
+  return text;
 }
 
 }  // namespace headroom::vectors

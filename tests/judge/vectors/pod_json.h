@@ -2,9 +2,12 @@
 // Pods as the vectors write them.
 #pragma once
 
+#include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/eviction/rank/pod_usage.h"
 
 #include <headroom/pod.h>
+
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -14,5 +17,8 @@ namespace headroom::vectors {
 Pod pod_of(const nlohmann::json& json, bool pod_level_enabled = false);
 
 PodUsage usage_of(const nlohmann::json& json);
+
+// "cpu.weight=1 memory.max=4096 ": what is written to a cgroup, for comparisons that print well.
+std::string text_of(const CgroupValues& values);
 
 }  // namespace headroom::vectors

@@ -52,9 +52,7 @@ TEST_P(QuantityVectors, Agree) {
     EXPECT_EQ(quantity->value(), -positive->value());
     EXPECT_EQ(quantity->milli_value(), -positive->milli_value());
   }
-  // Upstream's precision is arbitrary, ours ends at 1.7e29: "1e100" is one with every larger one.
-  const bool beyond = *quantity == *Quantity::parse("1e300");
-  EXPECT_EQ(beyond ? "10e99" : quantity->canonical(), text("canonical"));
+  EXPECT_EQ(quantity->canonical(), text("canonical"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lines, QuantityVectors, testing::ValuesIn(lines_of("quantity.jsonl")),

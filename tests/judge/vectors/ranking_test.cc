@@ -33,13 +33,25 @@ DiskUsage disk_of(const PodUsage& usage) {
   return disk;
 }
 
+// Pod-level resources count in 1.36 whatever their gate says: with the gate alone, without it
+// beside the containers' requests of other resources.
+Pod ranked_pod(const nlohmann::json& line, const nlohmann::json& json) {
+  if (!line.contains("gates")) return pod_of(json);
+  Pod pod = pod_of(json, true);
+  if (!pod.pod_level || line.at("gates").at("PodLevelResources").get<bool>()) return pod;
+  Pod bare = pod;
+  bare.overhead.clear();
+  pod.pod_level->requests = pod_requests(bare);
+  return pod;
+}
+
 class RankingVectors : public VectorTest {
  protected:
   void SetUp() override {
     VectorTest::SetUp();
     if (HasFatalFailure()) return;
     for (const auto& entry : line().at("pods")) {
-      pods_.push_back(pod_of(entry.at("pod")));
+      pods_.push_back(ranked_pod(line(), entry.at("pod")));
       const auto& usage = entry.at("usage");
       usages_.push_back(usage.is_null() ? std::nullopt : std::optional(usage_of(usage)));
     }
@@ -103,6 +115,27 @@ TEST_P(RankingVectors, Agree) {
 
 INSTANTIATE_TEST_SUITE_P(Lines, RankingVectors, testing::ValuesIn(lines_of("ranking.jsonl")),
                          case_name);
+INSTANTIATE_TEST_SUITE_P(Lines136, RankingVectors, testing::ValuesIn(lines_of("ranking_136.jsonl")),
+                         case_name);
+
+class RankingRequestVectors : public VectorTest {};
+
+TEST_P(RankingRequestVectors, Agree) {
+  const auto signal = signal_named(text("signal"));
+  ASSERT_TRUE(signal);
+  const bool memory =
+      *signal == Signal::kMemoryAvailable || *signal == Signal::kAllocatableMemoryAvailable;
+  if (line().at("requests").is_null()) return;  // no request counts for this signal
+  for (const auto& each : line().at("pods")) {
+    const Pod pod = ranked_pod(line(), each.at("pod"));
+    EXPECT_EQ(eviction_request(pod, memory ? "memory" : "ephemeral-storage").value(),
+              line().at("requests").at(pod.name).get<std::int64_t>())
+        << pod.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, RankingRequestVectors,
+                         testing::ValuesIn(lines_of("ranking_136.jsonl")), case_name);
 
 }  // namespace
 }  // namespace headroom::vectors

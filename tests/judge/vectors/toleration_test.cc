@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tolerations against taints (Kubernetes 1.36). Gt and Lt are compared here whatever the feature
 // gate TaintTolerationComparisonOperators says: with it off, no API server lets such a pod in.
+#include "judge/admission/scheduler.h"
 #include "judge/admission/taints.h"
 #include "judge/vectors/lines.h"
 
@@ -89,6 +90,36 @@ TEST_P(UntoleratedTaintVectors, Agree) {
 
 INSTANTIATE_TEST_SUITE_P(Lines, UntoleratedTaintVectors,
                          testing::ValuesIn(lines_of("untolerated_taint_136.jsonl")), case_name);
+
+// Over the nodes that a pod may run on: 100 for the fewest PreferNoSchedule taints not tolerated.
+class TaintScoreVectors : public VectorTest {};
+
+TEST_P(TaintScoreVectors, Agree) {
+  if (!is_on(line()) && is_compared(line().at("tolerations"))) return;
+  Pod pod;
+  pod.declared_qos = QosClass::kBestEffort;
+  for (const Json& each : line().at("tolerations"))
+    if (auto toleration = toleration_of(each)) pod.placement.tolerations.push_back(*toleration);
+  std::vector<NodeState> nodes;
+  for (const Json& each : line().at("nodes")) {
+    NodeState& node = nodes.emplace_back();
+    node.name = each.at("name").get<std::string>();
+    node.allocatable = {{"pods", 110}};
+    for (const Json& taint : each.at("taints"))
+      node.taints.push_back(taint_of(taint));
+  }
+  const PlacementResult placed = select_node(pod, nodes);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Json& expected = line().at("nodes")[i];
+    const auto& scores = placed.nodes[i].scores;
+    EXPECT_EQ(scores.has_value(), expected.at("feasible").get<bool>()) << nodes[i].name;
+    EXPECT_EQ(scores ? Json(scores->taint_toleration) : Json(), expected.at("score"))
+        << nodes[i].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, TaintScoreVectors,
+                         testing::ValuesIn(lines_of("taint_scores_136.jsonl")), case_name);
 
 }  // namespace
 }  // namespace headroom::vectors

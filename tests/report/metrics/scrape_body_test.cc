@@ -202,6 +202,24 @@ TEST(ScrapeBody, NoLimitIsZeroToCadvisorAndInfiniteToUs) {
   EXPECT_EQ(value("headroom_cgroup_memory_high_bytes"), "+Inf");
 }
 
+// As cAdvisor converts them, which is the reverse of what the kubelet writes.
+TEST(ScrapeBody, SharesAreThoseOfTheWeight) {
+  const auto shares_of = [](hr_u64 weight) -> std::string {
+    CgroupTable table = sample_cgroups();
+    for (hr_record& record : table.records)
+      record.cpu_weight = weight;
+    const std::string text = page_of(table);
+    const std::size_t at = text.find("\ncontainer_spec_cpu_shares{");
+    if (at == text.npos) return "none";
+    const std::size_t end = text.find('\n', at + 1), blank = text.rfind(' ', end);
+    return text.substr(blank + 1, end - blank - 1);
+  };
+  EXPECT_EQ(shares_of(1), "2");
+  EXPECT_EQ(shares_of(39), "998");
+  EXPECT_EQ(shares_of(10'000), "262144");
+  EXPECT_EQ(shares_of(0), "none") << "cpu.idle";
+}
+
 // A new field of hr_record without a family fails here.
 TEST(ScrapeBody, EveryFieldOfTheRecordIsShown) {
   constexpr std::size_t kHeader = 3;  // id, parent_id; valid and populated

@@ -34,6 +34,22 @@ TEST(ResourceMetricsBody, ReadsAsTheGoldenText) {
   expect_golden("metrics/resource.openmetrics", text_of(sample_setup(), Format::kOpenMetrics));
 }
 
+TEST(ResourceMetricsBody, ASwapLimitIsShownWhereThereIsOne) {
+  for (const bool limited : {true, false}) {
+    SummarySetup setup = sample_setup();
+    setup.views->cgroups.publish([&](CgroupTable& next, const CgroupTable*) {
+      next = sample_cgroups();
+      for (hr_record& record : next.records)
+        record.swap_max = limited ? 4096 : HR_NO_LIMIT;
+    });
+    const std::string text = text_of(setup, Format::kText);
+    EXPECT_EQ(text.find("\ncontainer_swap_limit_bytes{container=\"app\",namespace=\"default\","
+                        "pod=\"hog\"} 4096 ") != text.npos,
+              limited)
+        << text;
+  }
+}
+
 TEST(ResourceMetricsBody, NothingShownYetIsAnError) {
   const SummarySetup setup{.views = std::make_shared<PublishedViews>()};
   const std::string text = text_of(setup, Format::kText);

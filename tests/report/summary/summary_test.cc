@@ -4,6 +4,9 @@
 
 #include "report/sample.h"
 
+#include <memory>
+#include <utility>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -71,13 +74,13 @@ TEST_F(SummaryTest, APodHasItsReferenceItsContainersAndItsUse) {
   EXPECT_EQ(hog["cpu"]["time"], "2026-01-01T00:00:09Z");
   EXPECT_EQ(hog["cpu"]["usageCoreNanoSeconds"], record.cpu_usage_ns);
   EXPECT_FALSE(hog["cpu"].contains("usageNanoCores")) << "one reading makes no rate";
-  EXPECT_EQ(hog["cpu"]["psi"]["some"]["total"], record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
+  EXPECT_EQ(hog["cpu"]["psi"]["some"]["total"], record.psi_ns[HR_PSI_CPU][HR_PSI_SOME] / 1000);
   EXPECT_EQ(hog["memory"]["usageBytes"], record.memory_usage);
   EXPECT_EQ(hog["memory"]["workingSetBytes"], record.memory_usage - record.inactive_file);
   EXPECT_EQ(hog["memory"]["rssBytes"], record.anon);
   EXPECT_EQ(hog["memory"]["availableBytes"],
             record.memory_max - (record.memory_usage - record.inactive_file));
-  EXPECT_EQ(hog["io"]["psi"]["full"]["total"], record.psi_ns[HR_PSI_IO][HR_PSI_FULL]);
+  EXPECT_EQ(hog["io"]["psi"]["full"]["total"], record.psi_ns[HR_PSI_IO][HR_PSI_FULL] / 1000);
   EXPECT_EQ(hog["swap"]["swapUsageBytes"], record.swap_usage);
   EXPECT_EQ(hog["process_stats"]["process_count"], record.pids_current);
 }
@@ -112,6 +115,21 @@ TEST_F(SummaryTest, CpuOverTwoReadingsIsARate) {
   const Json summary = get();
   EXPECT_EQ(pod(summary, "hog")["cpu"]["usageNanoCores"], 500'000'000);
   EXPECT_EQ(pod(summary, "web")["cpu"]["usageNanoCores"], 0);
+}
+
+// memory.available counts them as not available; they are no working set.
+TEST_F(SummaryTest, TheNodesWorkingSetHasNoHugePages) {
+  setup_.views->node.publish([](NodeView& next, const NodeView* last) {
+    next = *last;
+    auto status = std::make_shared<NodeStatus>();
+    status->capacity = {{"memory", *Quantity::parse("4Gi")},
+                        {"hugepages-2Mi", *Quantity::parse("1Gi")},
+                        {"hugepages-1Gi", *Quantity::parse("1Gi")}};
+    next.status = std::move(status);
+  });
+  const Json memory = get()["node"]["memory"];
+  EXPECT_EQ(memory["availableBytes"], 200 << 20);
+  EXPECT_EQ(memory["workingSetBytes"], (std::int64_t{2} << 30) - (200 << 20));
 }
 
 TEST_F(SummaryTest, TheNodeHasItsSignals) {

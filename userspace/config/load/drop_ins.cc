@@ -12,7 +12,8 @@
 namespace headroom::config {
 namespace {
 
-constexpr std::array<std::string_view, 4> kDropInSuffixes{".yaml", ".yml", ".json", ".conf"};
+constexpr std::string_view kKubeletSuffix = ".conf";
+constexpr std::array<std::string_view, 3> kOwnSuffixes{".yaml", ".yml", ".json"};
 
 void shift_lines(yaml::Node& node, int by) {
   node.line += by;
@@ -60,12 +61,40 @@ std::optional<yaml::Node> read(const std::string& file, const std::string& text,
   return std::nullopt;
 }
 
-bool is_drop_in(const std::filesystem::directory_entry& entry) {
+bool is_hidden(const std::filesystem::path& path) {
+  return path.filename().native().starts_with(".");
+}
+
+// The kubelet's suffix is .conf, and it reads hidden files and directories too. The other suffixes
+// are headroom's own.
+bool is_drop_in(const std::filesystem::directory_entry& entry, bool hidden) {
   const std::string name = entry.path().filename();
-  const std::string suffix = entry.path().extension();
   std::error_code error;
-  return !name.starts_with(".") && !entry.is_directory(error) &&
-         std::find(kDropInSuffixes.begin(), kDropInSuffixes.end(), suffix) != kDropInSuffixes.end();
+  if (entry.is_directory(error)) return false;
+  if (name.ends_with(kKubeletSuffix)) return true;
+  const std::string suffix = entry.path().extension();
+  return !hidden &&
+         std::find(kOwnSuffixes.begin(), kOwnSuffixes.end(), suffix) != kOwnSuffixes.end();
+}
+
+// In the kubelet's order: the entries of a directory by name, a directory's own entries at its
+// place. Links to directories are not followed, so the walk ends.
+void walk(const std::filesystem::path& directory, bool hidden,
+          std::vector<std::filesystem::path>& files, std::error_code& error) {
+  std::vector<std::filesystem::directory_entry> entries;
+  std::filesystem::directory_iterator each(directory, error);
+  for (; !error && each != std::filesystem::directory_iterator(); each.increment(error))
+    entries.push_back(*each);
+  std::sort(entries.begin(), entries.end());
+  for (const std::filesystem::directory_entry& entry : entries) {
+    if (error) return;
+    std::error_code ignored;
+    const bool below_hidden = hidden || is_hidden(entry.path());
+    if (entry.symlink_status(ignored).type() == std::filesystem::file_type::directory)
+      walk(entry.path(), below_hidden, files, error);
+    else if (is_drop_in(entry, below_hidden))
+      files.push_back(entry.path());
+  }
 }
 
 }  // namespace
@@ -106,11 +135,8 @@ std::string MergedConfig::location(int line) const {
 Result<std::vector<std::filesystem::path>> drop_ins(const std::filesystem::path& directory) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
-  std::filesystem::directory_iterator entries(directory, error);
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error))
-    if (is_drop_in(*entries)) files.push_back(entries->path());
+  walk(directory, false, files, error);
   if (error) return failure(error.message(), error.value());
-  std::sort(files.begin(), files.end());
   return files;
 }
 

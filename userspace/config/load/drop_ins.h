@@ -43,8 +43,8 @@ class MergedConfig {
   std::vector<std::string> warnings_;
 };
 
-// *.yaml, *.yml, *.json and the kubelet's *.conf of a directory, by name; hidden ones and
-// directories are let be.
+// The kubelet's *.conf of a directory and its sub-directories, in the order in which the kubelet
+// walks them; with *.yaml, *.yml and *.json among them, except hidden ones.
 Result<std::vector<std::filesystem::path>> drop_ins(const std::filesystem::path& directory);
 
 }  // namespace headroom::config

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load/load.h"
 
+#include "config/kubelet_keys.h"
 #include "config/load/apply_flags.h"
 #include "config/load/drop_ins.h"
 #include "config/load/effective_settings.h"
@@ -83,17 +84,23 @@ std::filesystem::path find_configz_file(const MergedConfig& merged,
   return result.kubernetes.configz_file();
 }
 
-void read_document(const MergedConfig& merged, Config& config, ParsedSettings& parsed,
-                   Diagnostics& diagnostics) {
+void read_document(const MergedConfig& merged, LoadResult& result, ParsedSettings& parsed) {
   if (!merged.document().is_map()) return;  // absent, or complained of
+  Config& config = result.config;
+  Diagnostics& diagnostics = result.diagnostics;
+  Diagnostics warnings;
   const std::string& file = merged.files().front();
   const Section section(merged.document(), "", file, diagnostics);
-  read_kubelet(section, file, config, parsed.eviction, parsed.reserves, parsed.sizing);
+  read_kubelet(section, file, config, parsed.eviction, parsed.reserves, parsed.sizing, warnings);
   read_cpus(section, file, config, parsed.cpus);
   if (const auto headroom_section = section.map("headroom")) {
     read_headroom(*headroom_section, file, config, parsed.reserves);
     read_headroom_cpus(*headroom_section, file, config, parsed.cpus);
   }
+  for (Diagnostic& warning : warnings)
+    result.warnings.push_back(to_string(merged.with_file_and_line(std::move(warning))));
+  for (const IgnoredKubeletKey& ignored : ignored_kubelet_keys())
+    if (section.has(ignored.key)) result.ignored_keys.emplace_back(ignored.key);
 }
 
 // The file's in the order of its lines, then the flags' as they came.
@@ -128,7 +135,7 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
     merged = read_config_files(line, base, result.diagnostics);
   }
   result.warnings = merged.warnings();
-  read_document(merged, result.config, parsed, result.diagnostics);
+  read_document(merged, result, parsed);
   apply_flags(line, result.config, parsed.eviction, result.diagnostics);
   apply_node_flags(line, result.config, result.diagnostics);
   apply_cpu_flags(line, result.config, parsed.cpus, result.diagnostics);
@@ -167,11 +174,11 @@ void print(const Diagnostics& diagnostics, std::ostream& err) {
 }
 
 int check_config(const CommandLine& line, std::ostream& out, std::ostream& err) {
-  const auto config = load(line);
-  if (!config) {
-    print(config.error(), err);
-    return 2;
-  }
+  const LoadResult result = read(line);
+  for (const std::string& warning : result.warnings)
+    err << warning << '\n';
+  print(result.diagnostics, err);
+  if (!result.diagnostics.empty()) return 2;
   out << "the configuration is good\n";
   return 0;
 }

@@ -37,8 +37,9 @@ struct LoadResult {
   // The kubelet's own configuration, as headroom-kube wrote it down, is part of it: which one,
   // in words that change with the file. "": it is not, or not yet.
   std::string configz;
-  // Of what is accepted, but should be written otherwise; one line each.
+  // Of what is accepted, but should be written otherwise, or is unknown; one line each.
   std::vector<std::string> warnings;
+  std::vector<std::string> ignored_keys;  // those of ignored_kubelet_keys() that are set
 };
 // The LoadResult::configz that loading this file would give.
 std::string configz_version(const std::filesystem::path& file);

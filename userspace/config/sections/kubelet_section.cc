@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/kubelet_section.h"
 
+#include "config/keys.h"
 #include "config/kubelet_keys.h"
 #include "config/sections/headroom_section.h"
 #include "config/sections/node_section.h"
-#include "config/yaml/suggest.h"
 
 #include <algorithm>
 #include <limits>
@@ -25,18 +25,30 @@ void require_constant(const Section& document, std::string_view key, std::string
                           "missing " + std::string(key) + ": expected " + std::string(wanted));
 }
 
-void report_unknown_keys(const Section& document) {
+// The keys of the top level that headroom reads: the first part of each path.
+std::vector<std::string_view> used_keys() {
+  std::vector<std::string_view> used{"apiVersion", "kind"};
+  for (const KeyDescription& key : all_keys()) {
+    const std::string_view top = key.path.substr(0, key.path.find('.'));
+    if (used.back() != top) used.push_back(top);
+  }
+  return used;
+}
+
+// A kubelet of another version has other keys: unknown ones are warnings.
+void report_unknown_keys(const Section& document, Diagnostics& warnings) {
   const auto headroom_names = headroom_keys();
   std::vector<std::string_view> known(kubelet_keys().begin(), kubelet_keys().end());
   known.push_back("headroom");
   for (const yaml::Entry& entry : document.entries()) {
-    if (entry.key == "headroom" || is_kubelet_key(entry.key)) continue;
     const bool misplaced =
+        !is_kubelet_key(entry.key) &&
         std::find(headroom_names.begin(), headroom_names.end(), entry.key) != headroom_names.end();
-    document.add_error_at(entry.line, "unknown key " + entry.key +
-                                          (misplaced ? ": it belongs under headroom:"
-                                                     : did_you_mean(entry.key, known)));
+    if (!misplaced) continue;
+    document.add_error_at(entry.line, "unknown key " + entry.key + ": it belongs under headroom:");
+    known.push_back(entry.key);
   }
+  document.warn_of_unknown_keys(known, used_keys(), warnings);
 }
 
 // A map that is none holds no grace period for anyone: all are unread.
@@ -85,16 +97,16 @@ void read_cgroups(const Section& document, Config& config) {
 }  // namespace
 
 void read_kubelet(const Section& document, const std::string& file, Config& config,
-                  EvictionSettings& eviction, ReservedSettings& reserves,
-                  PodSizingSettings& sizing) {
+                  EvictionSettings& eviction, ReservedSettings& reserves, PodSizingSettings& sizing,
+                  Diagnostics& warnings) {
   require_constant(document, "apiVersion", kApiVersion);
   require_constant(document, "kind", kKind);
-  report_unknown_keys(document);
+  report_unknown_keys(document, warnings);
   read_eviction(document, file, config, eviction);
   read_cgroups(document, config);
   read_reserved_settings(document, file, reserves);
-  read_sizing(document, file, sizing);
-  read_node(document, config);
+  read_sizing(document, file, sizing, warnings);
+  read_node(document, config, warnings);
 }
 
 }  // namespace headroom::config

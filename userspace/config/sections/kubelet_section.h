@@ -10,10 +10,10 @@
 
 namespace headroom::config {
 
-// `document` is the whole file; keys the kubelet has not got (but for `headroom`) are complained
-// of.
+// `document` is the whole file. Keys that the kubelet does not have (except `headroom`) are added
+// to `warnings`, or to the errors if they look like misspelt keys that headroom uses.
 void read_kubelet(const Section& document, const std::string& file, Config& config,
-                  EvictionSettings& eviction, ReservedSettings& reserves,
-                  PodSizingSettings& sizing);
+                  EvictionSettings& eviction, ReservedSettings& reserves, PodSizingSettings& sizing,
+                  Diagnostics& warnings);
 
 }  // namespace headroom::config

@@ -26,9 +26,9 @@ bool same_key_and_effect(const Taint& a, const Taint& b) {
   return a.key == b.key && a.effect == b.effect;
 }
 
-void read_taint(const Section& section, std::vector<Taint>& taints) {
+void read_taint(const Section& section, std::vector<Taint>& taints, Diagnostics& warnings) {
   static constexpr std::array<std::string_view, 4> kKnown{"key", "value", "effect", "timeAdded"};
-  section.reject_unknown_keys(kKnown);
+  section.warn_of_unknown_keys(kKnown, kKnown, warnings);
   require_value(section, "key");
   require_value(section, "effect");
   const auto key = section.string("key");
@@ -46,17 +46,17 @@ void read_taint(const Section& section, std::vector<Taint>& taints) {
   taints.push_back(taint);
 }
 
-void read_taints(const Section& document, Config& config) {
+void read_taints(const Section& document, Config& config, Diagnostics& warnings) {
   const auto sections = document.list_of_maps("registerWithTaints");
   if (!sections) return;
   for (const Section& section : *sections)
-    read_taint(section, config.taints);
+    read_taint(section, config.taints, warnings);
 }
 
 }  // namespace
 
-void read_node(const Section& document, Config& config) {
-  read_taints(document, config);
+void read_node(const Section& document, Config& config, Diagnostics& warnings) {
+  read_taints(document, config, warnings);
   if (const auto pods = document.integer("maxPods", 0, Int32::max())) config.max_pods = *pods;
   if (const auto pods = document.integer("podsPerCore", 0, Int32::max()))
     config.pods_per_core = *pods;

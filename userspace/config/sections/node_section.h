@@ -8,7 +8,7 @@
 namespace headroom::config {
 
 // The KubeletConfiguration's own keys: registerWithTaints, maxPods, podsPerCore.
-void read_node(const Section& document, Config& config);
+void read_node(const Section& document, Config& config, Diagnostics& warnings);
 
 // Ours, of the `headroom:` section: nodeName, nodeLabels, nodeStatus.
 void read_node_identity(const Section& headroom, Config& config);

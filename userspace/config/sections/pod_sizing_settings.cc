@@ -78,7 +78,8 @@ Diagnostic diagnostic_of(const SettingError& error, const PodSizingSettings& set
 
 }  // namespace
 
-void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings) {
+void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings,
+                 Diagnostics& warnings) {
   PodSizingConfig& values = settings.values;
   SizingReader reader(file, settings);
   const auto flag = [&](const Section& section, std::string_view key, bool& value) {
@@ -96,11 +97,11 @@ void read_sizing(const Section& document, const std::string& file, PodSizingSett
               values.throttling_factor);
   word(document, "memoryReservationPolicy", values.reservation_policy);
   if (const auto swap = document.map("memorySwap")) {
-    swap->reject_unknown_keys(kSwapKeys);
+    swap->warn_of_unknown_keys(kSwapKeys, kSwapKeys, warnings);
     word(*swap, "swapBehavior", values.swap_behavior);
   }
   if (const auto gates = gates_of(document)) {
-    flag(*gates, "MemoryQoS", values.memory_qos_gate);
+    if (const auto gate = gates->boolean("MemoryQoS")) values.memory_qos_gate = gate;
     flag(*gates, "CustomCPUCFSQuotaPeriod", values.custom_period_gate);
   }
 }

@@ -22,7 +22,8 @@ struct PodSizingSettings {
   std::map<std::string, Location> locations;  // by field, for fields that were set
 };
 
-void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings);
+void read_sizing(const Section& document, const std::string& file, PodSizingSettings& settings,
+                 Diagnostics& warnings);
 void apply_sizing_flags(const CommandLine& line, PodSizingSettings& settings,
                         Diagnostics& diagnostics);
 

@@ -43,6 +43,21 @@ void Section::reject_unknown_keys(std::span<const std::string_view> known) const
   }
 }
 
+void Section::warn_of_unknown_keys(std::span<const std::string_view> known,
+                                   std::span<const std::string_view> used,
+                                   Diagnostics& warnings) const {
+  for (const yaml::Entry& entry : map_->entries) {
+    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    std::string what = "unknown key " + path_of(entry.key) + did_you_mean(entry.key, known);
+    const auto closest = closest_match(entry.key, known);
+    if (closest && is_misspelling(entry.key, *closest) &&
+        std::find(used.begin(), used.end(), *closest) != used.end())
+      add_error_at(entry.line, std::move(what));
+    else
+      warnings.push_back({*file_, entry.line, std::move(what)});
+  }
+}
+
 std::optional<std::string> Section::string_in(const yaml::Node& node, const std::string& name,
                                               int line) const {
   if (node.is_scalar() && !is_number(node) && !is_boolean(node)) return node.text;

@@ -57,6 +57,11 @@ class Section {
   void add_error_at(int line, std::string what) const;
   // Every other key is unknown, with the nearest known one.
   void reject_unknown_keys(std::span<const std::string_view> known) const;
+  // Of a map that a kubelet reads too: a key of another version of the kubelet is a warning,
+  // because the kubelet starts with it. It is an error if it is probably a misspelling of one of
+  // `used`, which would then have no effect.
+  void warn_of_unknown_keys(std::span<const std::string_view> known,
+                            std::span<const std::string_view> used, Diagnostics& warnings) const;
 
   std::optional<std::string> string(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;

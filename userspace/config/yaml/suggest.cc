@@ -49,6 +49,11 @@ std::optional<std::string_view> closest_match(std::string_view word,
   return best;
 }
 
+bool is_misspelling(std::string_view word, std::string_view known) {
+  const std::size_t max_distance = std::clamp<std::size_t>(word.size() / 3, 1, 2);
+  return distance(word, known) <= max_distance;
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   const auto best = closest_match(word, known);
   if (!best) return "";

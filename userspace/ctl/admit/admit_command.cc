@@ -41,8 +41,9 @@ std::string refusals(const Json& list, const Screen& screen) {
   std::vector<Row> rows;
   for (const Json& refusal : list)
     rows.push_back({{"  " + printable_field(refusal, "reason"), Colour::kYellow},
+                    {printable_field(refusal, "by")},
                     {trimmed(printable_field(refusal, "message"))}});
-  return rows.empty() ? "" : table(rows, 2, screen);
+  return rows.empty() ? "" : table(rows, 3, screen);
 }
 
 std::string heading(const Json& pod, const Screen& screen) {

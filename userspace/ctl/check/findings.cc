@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/check/findings.h"
 
+#include "config/kubelet_keys.h"
+
 #include <headroom/cgroup_record.h>
 
 #include <algorithm>
@@ -261,6 +263,28 @@ Finding check_limit_writers(const HostFacts& facts) {
       "kubelet"};
 }
 
+bool has_kubelet(const HostFacts& facts) {
+  return facts.kubelet || (facts.conflicting_daemons &&
+                           (is_running(facts, "kubelet") || is_running(facts, "k3s-server")));
+}
+
+// Keys of the kubelet's file that concern the node's resources and have no effect here.
+Finding check_ignored_keys(const HostFacts& facts) {
+  constexpr std::string_view kSubject = "kubelet's keys";
+  if (facts.ignored_keys.empty()) return {kSubject, State::kOk, "all used", "", ""};
+  const std::string keys = fmt::format("{}", fmt::join(facts.ignored_keys, ", "));
+  if (has_kubelet(facts)) return {kSubject, State::kOk, "left to the kubelet: " + keys, "", ""};
+  std::string cost;
+  for (const config::IgnoredKubeletKey& ignored : config::ignored_kubelet_keys()) {
+    const auto& set = facts.ignored_keys;
+    if (std::find(set.begin(), set.end(), ignored.key) == set.end()) continue;
+    if (cost.find(ignored.consequence) != std::string::npos) continue;
+    cost.append(cost.empty() ? "" : "; ").append(ignored.consequence);
+  }
+  return {kSubject, State::kLimited, "ignored: " + keys, cost,
+          "remove them, or use what headroom.yaml(5) names instead"};
+}
+
 Finding check_kubelet_source(const KubeletSource& kubelet) {
   constexpr std::string_view kSubject = "kubelet's pods";
   constexpr std::string_view kCost =
@@ -334,11 +358,11 @@ std::vector<Finding> findings(const HostFacts& facts) {
   for (const ProgramFacts& program : facts.programs.value_or(std::vector<ProgramFacts>{}))
     all.push_back(check_bpf_program(program, program_subject(program)));
   const DaemonFacts* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
-  for (Finding finding :
-       {check_clock(facts), check_systemd(facts), check_configuration(facts), check_daemon(facts),
-        check_descriptors(facts), check_memory_lock(daemon), check_oom_score_adj(daemon),
-        check_conflicting_daemons(facts), check_limit_writers(facts),
-        check_oom_score_mirroring(facts), check_swap(facts), check_project_quota(facts)})
+  for (Finding finding : {check_clock(facts), check_systemd(facts), check_configuration(facts),
+                          check_daemon(facts), check_descriptors(facts), check_memory_lock(daemon),
+                          check_oom_score_adj(daemon), check_conflicting_daemons(facts),
+                          check_limit_writers(facts), check_oom_score_mirroring(facts),
+                          check_swap(facts), check_project_quota(facts), check_ignored_keys(facts)})
     all.push_back(std::move(finding));
   if (facts.kubelet) all.push_back(check_kubelet_source(*facts.kubelet));
   return all;

@@ -68,9 +68,10 @@ struct HostFacts {
   Result<std::vector<std::string>>
       conflicting_daemons;  // other running programs that evict or kill
   std::string nodefs;
-  Result<bool> project_quota;              // on nodefs
-  std::vector<std::string> configuration;  // its errors
-  std::vector<std::string> configuration_warnings;
+  Result<bool> project_quota;                       // on nodefs
+  std::vector<std::string> configuration;           // its errors
+  std::vector<std::string> configuration_warnings;  // e.g. of old keys
+  std::vector<std::string> ignored_keys;            // of the kubelet, set but not implemented
   std::optional<KubeletSource> kubelet;
   std::vector<std::string> enforced;  // keys by which headroomd writes what a kubelet may write
   bool swap = false;                  // swap is on

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -106,6 +107,7 @@ void probe_configuration(HostFacts& facts) {
   for (const config::Diagnostic& diagnostic : manifests.diagnostics)
     facts.configuration.push_back(to_string(diagnostic));
   facts.configuration_warnings = std::move(loaded.warnings);
+  facts.ignored_keys = std::move(loaded.ignored_keys);
   const auto& thresholds = loaded.config.policy.thresholds;
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),

@@ -102,6 +102,8 @@ PodStatus pod_of(const Json& json) {
   pod.throttled = integer(json, "throttled_ns");
   pod.memory_waiting = integer(json, "memory_waiting_ns");
   pod.stalls = stalls_of(at(json, "stalls"));
+  for (const Json& field : at(json, "ignored_fields"))
+    if (field.is_string()) pod.ignored.push_back(field.get<std::string>());
   return pod;
 }
 

@@ -62,6 +62,7 @@ struct PodStatus {
   std::optional<std::int64_t> throttled;
   std::optional<std::int64_t> memory_waiting;
   StallsByCause stalls;
+  std::vector<std::string> ignored;  // fields of its description that could not be parsed
 };
 
 // Quantities as the document writes them: "3500m", "7Gi"; by resource.

@@ -5,6 +5,8 @@
 #include "judge/resources/pod_resources.h"
 #include "judge/resources/qos.h"
 
+#include <utility>
+
 namespace headroom {
 namespace {
 
@@ -12,17 +14,28 @@ namespace {
 constexpr std::int64_t kScoredMilliCpu = 100;
 constexpr std::int64_t kScoredMemory = std::int64_t{200} << 20;
 
-void add_default_requests(std::vector<Container>& containers) {
+void add_default_requests(std::vector<Container>& containers, bool cpu, bool memory) {
   for (Container& container : containers) {
-    container.requests.try_emplace("cpu", Quantity::of_milli(kScoredMilliCpu));
-    container.requests.try_emplace("memory", Quantity::of(kScoredMemory));
+    if (cpu) container.requests.try_emplace("cpu", Quantity::of_milli(kScoredMilliCpu));
+    if (memory) container.requests.try_emplace("memory", Quantity::of(kScoredMemory));
   }
 }
 
-ResourceCounts scored_requests(Pod pod) {
-  add_default_requests(pod.init_containers);
-  add_default_requests(pod.containers);
-  const ResourceCounts all = counts_of(pod_requests(pod));
+// A pod with requests of its own is given the defaults only of what it requests nothing of.
+ResourceCounts with_default_requests(Pod pod) {
+  bool cpu = true, memory = true;
+  if (pod.pod_level && !pod.pod_level->requests.empty()) {
+    const ResourceList requests = pod_requests(pod);
+    cpu = !requests.contains("cpu");
+    memory = !requests.contains("memory");
+  }
+  add_default_requests(pod.init_containers, cpu, memory);
+  add_default_requests(pod.containers, cpu, memory);
+  return counts_of(pod_requests(pod));
+}
+
+ResourceCounts scored_requests(const Pod& pod) {
+  const ResourceCounts all = with_default_requests(pod);
   return {{"cpu", of(all, "cpu")}, {"memory", of(all, "memory")}};
 }
 
@@ -39,6 +52,12 @@ PodOnNode on_node(const Pod& pod) {
           .limits = counts_of(pod_limits(pod)),
           .scored_requests = scored_requests(pod),
           .host_ports = pod.placement.host_ports};
+}
+
+ResourceCounts incoming_scored_requests(const Pod& pod) {
+  Pod bare = pod;
+  bare.pod_level.reset();
+  return with_default_requests(std::move(bare));
 }
 
 ResourceCounts requested(const NodeState& node, std::string_view excluded_uid) {

@@ -33,6 +33,10 @@ struct PodOnNode {
 };
 PodOnNode on_node(const Pod& pod);
 
+// The same as PodOnNode::scored_requests of a pod that is not on a node yet, all resources: without
+// the requests of spec.resources (the scheduler's, 1.36).
+ResourceCounts incoming_scored_requests(const Pod& pod);
+
 struct NodeState {
   std::string name{};
   Labels labels{};

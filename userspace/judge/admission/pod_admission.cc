@@ -47,12 +47,15 @@ void check_taints(const Pod& pod, const NodeState& node, Admission& admission) {
   if (pod.is_static) return;
   for (const Taint& taint : node.taints) {
     if (tolerates(pod, taint)) continue;
-    if (taint.effect == TaintEffect::kPreferNoSchedule)
+    if (taint.effect == TaintEffect::kPreferNoSchedule) {
       admission.untolerated_preferred.push_back(taint);
-    else
-      admission.refusals.push_back(
-          predicate("TaintToleration",
-                    "node(s) had taints that the pod didn't tolerate: " + to_string(taint)));
+      continue;
+    }
+    AdmitFailure failure = predicate(
+        "TaintToleration", "node(s) had taints that the pod didn't tolerate: " + to_string(taint));
+    // A kubelet checks NoExecute alone.
+    if (taint.effect == TaintEffect::kNoSchedule) failure.by = RefusedBy::kScheduler;
+    admission.refusals.push_back(std::move(failure));
   }
 }
 

@@ -12,16 +12,26 @@
 #include "judge/admission/resource_fit.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom {
+
+// Which program of a cluster refuses a pod for this: a kubelet the pods that a scheduler or a
+// manifest gave it, or the scheduler, which then chooses another node.
+enum class RefusedBy : std::uint8_t { kKubelet, kScheduler };
+constexpr std::string_view name(RefusedBy by) {
+  return by == RefusedBy::kKubelet ? "kubelet" : "scheduler";
+}
 
 struct AdmitFailure {
   std::string reason;   // as in a rejected pod's status: "OutOfcpu", "NodeAffinity", "Evicted"
   std::string message;  // the kubelet's
   std::optional<Shortage> shortage{};
+  RefusedBy by = RefusedBy::kKubelet;
   friend bool operator==(const AdmitFailure&, const AdmitFailure&) = default;
 };
 

@@ -2,68 +2,14 @@
 #include "judge/admission/scheduler.h"
 
 #include "judge/admission/node_match.h"
+#include "judge/admission/node_scores.h"
 #include "judge/admission/resource_fit.h"
 #include "judge/admission/taints.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 namespace headroom {
 namespace {
-
-constexpr std::array<std::string_view, 2> kScored{"cpu", "memory"};
-
-// What a resource would come to with the pod on the node, and what there is.
-struct ResourceUse {
-  std::int64_t requested = 0;
-  std::int64_t allocatable = 0;
-};
-
-ResourceUse resource_use(const PodOnNode& wanted, const NodeState& node,
-                         ResourceCounts PodOnNode::*counts, std::string_view resource) {
-  ResourceUse resource_use{of(wanted.*counts, resource), of(node.allocatable, resource)};
-  for (const PodOnNode& pod : node.pods) {
-    if (!wanted.uid.empty() && pod.uid == wanted.uid) continue;
-    if (__builtin_add_overflow(resource_use.requested, of(pod.*counts, resource),
-                               &resource_use.requested))
-      return {resource_use.allocatable, resource_use.allocatable};  // full, whatever it is exactly
-  }
-  return resource_use;
-}
-
-// (allocatable − requested) × 100 / allocatable, which does not fit 64 bits for large disks.
-std::int64_t free_percentage(const ResourceUse& resource_use) {
-  if (resource_use.requested > resource_use.allocatable) return 0;
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(Wide{resource_use.allocatable - resource_use.requested} *
-                                   Scores::kMaxScore / resource_use.allocatable);
-}
-
-std::int64_t least_allocated(const PodOnNode& wanted, const NodeState& node) {
-  std::int64_t sum = 0, weights = 0;
-  for (const std::string_view resource : kScored) {
-    const ResourceUse full = resource_use(wanted, node, &PodOnNode::scored_requests, resource);
-    if (full.allocatable <= 0) continue;
-    sum += free_percentage(full);
-    ++weights;
-  }
-  return weights == 0 ? 0 : sum / weights;
-}
-
-std::int64_t balanced_allocation(const PodOnNode& wanted, const NodeState& node) {
-  std::vector<double> shares;
-  for (const std::string_view resource : kScored) {
-    const ResourceUse full = resource_use(wanted, node, &PodOnNode::requests, resource);
-    if (full.allocatable <= 0) continue;
-    const double share =
-        static_cast<double>(full.requested) / static_cast<double>(full.allocatable);
-    shares.push_back(std::min(share, 1.0));
-  }
-  // Of two values the standard deviation is half their distance; one alone is in balance.
-  const double deviation = shares.size() == 2 ? std::abs((shares[0] - shares[1]) / 2) : 0;
-  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(Scores::kMaxScore));
-}
 
 std::int64_t count_untolerated(const Pod& pod, const NodeState& node) {
   return std::count_if(node.taints.begin(), node.taints.end(), [&](const Taint& taint) {
@@ -129,8 +75,8 @@ PlacementResult select_node(const Pod& pod, std::span<const NodeState> nodes) {
     NodeCandidate& candidate = selection.nodes.emplace_back();
     candidate.reasons = filter(pod, wanted, node);
     if (candidate.reasons.empty())
-      candidate.scores = Scores{.least_allocated = least_allocated(wanted, node),
-                                .balanced_allocation = balanced_allocation(wanted, node),
+      candidate.scores = Scores{.least_allocated = least_allocated(pod, node),
+                                .balanced_allocation = balanced_allocation(pod, node).value_or(0),
                                 .taint_toleration = count_untolerated(pod, node),
                                 .node_affinity = preference(pod, node)};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Place: on which of several nodes one pod belongs, by the kube-scheduler's rules and in its
-// integer arithmetic (pkg/scheduler/framework/plugins, v1.32): filter, score, choose.
+// integer arithmetic (pkg/scheduler/framework/plugins, v1.36): filter, score, choose.
 #pragma once
 
 #include "judge/admission/node_state.h"
@@ -21,7 +21,7 @@ struct Scores {
                                 kAffinityWeight = 2;
 
   std::int64_t least_allocated = 0;      // NodeResourcesFit
-  std::int64_t balanced_allocation = 0;  // NodeResourcesBalancedAllocation
+  std::int64_t balanced_allocation = 0;  // NodeResourcesBalancedAllocation; 0: it is skipped
   std::int64_t taint_toleration = 0;     // fewest PreferNoSchedule taints not tolerated
   std::int64_t node_affinity = 0;        // preferred terms that match
 

@@ -43,6 +43,13 @@ bool compares(Toleration::Operator op, std::string_view taint, std::string_view 
   return op == Toleration::Operator::kGt ? *left > *right : *left < *right;
 }
 
+// Whether a toleration that could not be parsed may be for this taint.
+bool may_tolerate(const Toleration& toleration, const Taint& taint) {
+  return toleration.op == Toleration::Operator::kUnknown &&
+         (toleration.key.empty() || toleration.key == taint.key) &&
+         (!toleration.effect || *toleration.effect == taint.effect);
+}
+
 void add_toleration(const Toleration& toleration, const TaintRef& taint,
                     TolerationTime& toleration_time) {
   if (!toleration.seconds) return;
@@ -74,6 +81,8 @@ bool tolerates(const Toleration& toleration, const Taint& taint) {
     case Operator::kGt:
     case Operator::kLt:
       return compares(toleration.op, taint.value, toleration.value);
+    case Operator::kUnknown:
+      return false;  // for admission; a running pod is not evicted for it: toleration_time()
   }
   return false;
 }
@@ -92,6 +101,7 @@ TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints)
     bool tolerated = has_default_toleration(pod, *taint);
     // Every toleration that matches has a say, and the shortest time wins.
     for (const Toleration& toleration : pod.placement.tolerations) {
+      if (may_tolerate(toleration, *taint)) tolerated = true;  // what is unknown evicts no pod
       if (!tolerates(toleration, *taint)) continue;
       tolerated = true;
       add_toleration(toleration, taint, toleration_time);

@@ -19,7 +19,8 @@ namespace headroom {
 // Shared, so that a reason can refer to a taint without a copy.
 using TaintRef = std::shared_ptr<const Taint>;
 
-// An empty effect is every effect; an empty key, with Exists, every key.
+// An empty effect is every effect; an empty key, with Exists, every key. A toleration that could
+// not be parsed tolerates nothing here, and every taint that it may be for in toleration_time().
 bool tolerates(const Toleration& toleration, const Taint& taint);
 
 // By what the pod says, or by what every pod of its kind is given: of memory pressure, all but

@@ -46,14 +46,18 @@ CgroupValues limit_to_amounts(const Amounts& amounts, WeightFormula weights) {
 // What the pods' requests are protected by, of which no more may be promised than they can get: a
 // memory.min beyond capacity makes the kernel kill others. Zero is written as well, or the
 // protection of pods long gone would stay.
+//
+// The kubelet makes the sum of both classes the memory.min of all pods. Here the Burstable part is
+// a memory.low at that level too: the memory.low of the class has no effect below a parent without
+// one, and for memory.min the kernel kills rather than reclaim.
 void protect_pods(CgroupValues& kubepods, const QosTierSums& sums, Reservation reservation,
                   const std::optional<Bytes>& room) {
   const auto within = [&](Bytes wanted) { return room ? std::min(wanted, *room) : wanted; };
   switch (reservation) {
-    case Reservation::kNone:
+    case Reservation::kUnmanaged:
       return;
-    case Reservation::kEvery:
-      kubepods.memory_min = within(sum(sums.guaranteed_memory, sums.burstable_memory));
+    case Reservation::kNone:
+      kubepods.memory_min = Bytes{0};
       return;
     case Reservation::kTiered:
       kubepods.memory_min = within(sums.guaranteed_memory);
@@ -66,10 +70,10 @@ void protect_tier(CgroupValues& burstable, const QosTierSums& sums, Reservation 
                   const std::optional<Bytes>& room) {
   const Bytes wanted = room ? std::min(sums.burstable_memory, *room) : sums.burstable_memory;
   switch (reservation) {
-    case Reservation::kNone:
+    case Reservation::kUnmanaged:
       return;
-    case Reservation::kEvery:
-      burstable.memory_min = wanted;
+    case Reservation::kNone:
+      burstable.memory_low = Bytes{0};
       return;
     case Reservation::kTiered:
       burstable.memory_low = wanted;
@@ -81,12 +85,19 @@ Bytes minus_percentage(Bytes from, Bytes requested, int percent) {
   return {narrowed(Wide{from.count} - Wide{requested.count} * percent / 100)};
 }
 
+// Zero or less is no limit, as for the kubelet: a limit of 0 would kill all pods of the class. It
+// is written, or a former limit would stay.
+Limit<Bytes> tier_limit(Bytes left) {
+  if (left <= Bytes{0}) return Limit<Bytes>::max();
+  return left;
+}
+
 // qosReserved: a part of what the better classes asked for is kept from the lesser ones.
 void reserve_from_tiers(CgroupValues& burstable, CgroupValues& best_effort, Bytes room,
                         const QosTierSums& sums, int percent) {
   const Bytes left = minus_percentage(room, sums.guaranteed_memory, percent);
-  burstable.memory_max = left;
-  best_effort.memory_max = minus_percentage(left, sums.burstable_memory, percent);
+  burstable.memory_max = tier_limit(left);
+  best_effort.memory_max = tier_limit(minus_percentage(left, sums.burstable_memory, percent));
 }
 
 void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
@@ -123,7 +134,8 @@ CgroupValues reserved_values(const Reserve& reserve, const Amounts& capacity,
   // Huge pages cannot be reserved, so a reserve that is enforced has none.
   for (const auto& [size, bytes] : capacity.huge_pages)
     values.hugetlb_max.emplace(size, Bytes{0});
-  if (sizing.memory_qos.reservation != Reservation::kNone) values.memory_min = values.memory_max;
+  if (sizing.memory_qos.reservation != Reservation::kUnmanaged)
+    values.memory_min = values.memory_max;
   return values;
 }
 

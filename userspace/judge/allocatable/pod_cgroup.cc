@@ -76,10 +76,28 @@ const Quantity* effective_limit(const Pod& pod, const Container& container,
   return pod.pod_level ? named(pod.pod_level->limits, resource) : nullptr;
 }
 
+// Of every resource.
+ResourceList effective_limits(const Pod& pod, const Container& container) {
+  ResourceList limits = container.limits;
+  if (pod.pod_level) limits.insert(pod.pod_level->limits.begin(), pod.pod_level->limits.end());
+  return limits;
+}
+
 // A limit without a request is a request, as the API server would have it.
 const Quantity* cpu_request(const Pod& pod, const Container& container) {
   if (container.requests.contains("cpu")) return named(container.requests, "cpu");
   return effective_limit(pod, container, "cpu");
+}
+
+// The lower of podPidsLimit and the pod's own spec.resources.limits.pid (enhancements 6063, 1.37).
+std::optional<Limit<Tasks>> pids_max(const Pod& pod, const PodSizing& sizing) {
+  std::optional<Tasks> most = sizing.pids_limit;
+  if (const auto* own = pod.pod_level ? named(pod.pod_level->limits, "pid") : nullptr) {
+    const Tasks limit{own->value()};
+    most = most ? std::min(*most, limit) : limit;
+  }
+  if (!most) return std::nullopt;
+  return *most;
 }
 
 }  // namespace
@@ -96,9 +114,9 @@ CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemor
   values.cpu_weight = weight_of(shares_of(cpu), sizing.weights);
   values.cpu_max = cpu_max(pod_limit(pod, qos, limits, "cpu"), sizing, cpus);
   if (const auto* memory = pod_limit(pod, qos, limits, "memory")) values.memory_max = bytes(memory);
-  if (sizing.pids_limit) values.pids_max = *sizing.pids_limit;
+  values.pids_max = pids_max(pod, sizing);
   values.hugetlb_max = hugetlb(requests, node);
-  protect_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
+  protect_pod_memory(values, qos, bytes(named(requests, "memory")), sizing.memory_qos);
   return values;
 }
 
@@ -111,8 +129,10 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
   values.cpu_weight = weight_of(shares_of(milli_cpu(cpu_request(pod, container))), sizing.weights);
   values.cpu_max = cpu_max(effective_limit(pod, container, "cpu"), sizing, cpus);
   if (limit) values.memory_max = bytes(limit);
-  protect_memory(values, qos_class(pod), request, sizing.memory_qos);
-  if (const auto factor = sizing.memory_qos.throttling_factor) {
+  protect_container_memory(values, qos_class(pod), request, sizing.memory_qos);
+  // Nothing lies between a request and a limit that are equal, or both unset.
+  const bool between = request != bytes(named(container.limits, "memory"));
+  if (const auto factor = sizing.memory_qos.throttling_factor; factor && between) {
     const auto ceiling = limit ? std::optional(bytes(limit)) : std::nullopt;
     if (const auto high = memory_high(request, ceiling, node.allocatable, *factor))
       values.memory_high = *high;
@@ -121,7 +141,7 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
     values.memory_swap_max =
         *sizing.swap == SwapBehavior::kLimitedSwap ? swap_share(pod, container, node) : Bytes{0};
   if (sizing.oom_kills_group) values.memory_oom_group = true;
-  values.hugetlb_max = hugetlb(container.limits, node);
+  values.hugetlb_max = hugetlb(effective_limits(pod, container), node);
   return values;
 }
 

@@ -13,7 +13,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kTiered = "TieredReservation";
+constexpr std::string_view kTieredReservation = "TieredReservation";
 constexpr std::string_view kLimitedSwap = "LimitedSwap";
 constexpr std::string_view kNoSwap = "NoSwap";
 
@@ -41,7 +41,7 @@ class PodSizingParser {
   MemoryQos memory_qos() {
     check_factor();
     const auto reservation = reservation_policy();
-    if (!configured_.memory_qos_gate) return {};
+    if (configured_.memory_qos_gate == false) return {};
     return {.reservation = reservation, .throttling_factor = configured_.throttling_factor};
   }
 
@@ -69,18 +69,16 @@ class PodSizingParser {
   }
 
   MemoryQos::Reservation reservation_policy() {
+    using enum MemoryQos::Reservation;
     const std::string& policy = configured_.reservation_policy;
-    if (policy.empty()) return MemoryQos::Reservation::kEvery;
-    if (policy == "None") return MemoryQos::Reservation::kNone;
-    if (policy != kTiered)
+    if (policy.empty()) return configured_.memory_qos_gate == true ? kNone : kUnmanaged;
+    if (policy == "None") return kNone;
+    if (policy != kTieredReservation)
       add_error("memoryReservationPolicy",
                 "option " + double_quoted(policy) +
                     " specified for memoryReservationPolicy. Valid options are \"None\" or " +
-                    double_quoted(kTiered));
-    else if (!configured_.memory_qos_gate)
-      add_error("memoryReservationPolicy", "memoryReservationPolicy " + double_quoted(policy) +
-                                               " requires MemoryQoS feature gate to be enabled");
-    return MemoryQos::Reservation::kTiered;
+                    double_quoted(kTieredReservation));
+    return kTiered;
   }
 
   void add_error(std::string field, const std::string& what) {

@@ -39,16 +39,15 @@ struct PodSizingConfig {
   Duration cpu_period = std::chrono::milliseconds(100);  // cpuCFSQuotaPeriod
   bool custom_period_gate = false;                       // featureGates.CustomCPUCFSQuotaPeriod
   std::int64_t pids_limit = -1;                          // podPidsLimit
-  bool memory_qos_gate = false;                          // featureGates.MemoryQoS
-  std::optional<double> throttling_factor = 0.9;         // memoryThrottlingFactor; null from 1.37
-  std::string reservation_policy{};                      // memoryReservationPolicy
+  std::optional<bool> memory_qos_gate{};                 // featureGates.MemoryQoS
+  std::optional<double> throttling_factor{};             // memoryThrottlingFactor; absent: none
+  std::string reservation_policy{};                      // memoryReservationPolicy; "": None
   std::string swap_behavior{};                           // memorySwap.swapBehavior
   bool single_process_oom_kill = false;                  // singleProcessOOMKill
 };
 
-// Returns every error, not only the first. With the gate MemoryQoS on, an unset
-// memoryReservationPolicy means what it meant before the field existed: memory.min for every
-// request (to 1.35).
+// Returns every error, not only the first. Both keys of memory QoS count unless the gate MemoryQoS
+// is off, as in 1.37, where it is on by default.
 tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights);
 

@@ -48,18 +48,33 @@ std::optional<Excess> over_pod_limit(const PodReading& reading) {
   return Excess{StorageLimit::kPod, 0, reading.storage_limit->count, used};
 }
 
+// Its limit and what it uses, if that is more.
+std::optional<Excess> excess_of_container(const Container& container, const DiskUsage& disk,
+                                          ImageStorage images) {
+  const auto limit = container.limits.find(kStorage);
+  if (limit == container.limits.end() || limit->second.sign() <= 0) return std::nullopt;
+  std::int64_t used = 0;
+  for (const ContainerUsage& each : disk.containers)
+    if (each.name == container.name)
+      used += used_bytes(each.logs) + (images.dedicated ? 0 : used_bytes(each.rootfs));
+  if (used <= limit->second.value()) return std::nullopt;
+  return Excess{StorageLimit::kContainer, 0, limit->second.value(), used};
+}
+
+// Sidecars run beside the regular containers, and have limits like them (kubernetes/kubernetes
+// 138462); ordinary init containers have ended by then.
 std::optional<Excess> over_container_limit(const Pod& pod, const DiskUsage& disk,
                                            ImageStorage images) {
-  for (std::uint32_t i = 0; i < pod.containers.size(); ++i) {
-    const Container& container = pod.containers[i];
-    const auto limit = container.limits.find(kStorage);
-    if (limit == container.limits.end() || limit->second.sign() <= 0) continue;
-    std::int64_t used = 0;
-    for (const ContainerUsage& each : disk.containers)
-      if (each.name == container.name)
-        used += used_bytes(each.logs) + (images.dedicated ? 0 : used_bytes(each.rootfs));
-    if (used > limit->second.value())
-      return Excess{StorageLimit::kContainer, i, limit->second.value(), used};
+  const auto regular = static_cast<std::uint32_t>(pod.containers.size());
+  const auto init = static_cast<std::uint32_t>(pod.init_containers.size());
+  for (std::uint32_t i = 0; i < regular + init; ++i) {
+    const bool is_regular = i < regular;
+    const Container& container = is_regular ? pod.containers[i] : pod.init_containers[i - regular];
+    if (!is_regular && !container.sidecar) continue;
+    if (auto excess = excess_of_container(container, disk, images)) {
+      excess->subject = i;
+      return excess;
+    }
   }
   return std::nullopt;
 }

@@ -43,6 +43,19 @@ ResourceList at_once(const Pod& pod, ResourceList Container::*list) {
   return running;
 }
 
+bool is_huge_page(std::string_view resource) {
+  return resource.starts_with("hugepages-");
+}
+
+bool is_pod_level(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || is_huge_page(resource);
+}
+
+bool names_pod_level(const ResourceList& list) {
+  return std::any_of(list.begin(), list.end(),
+                     [](const auto& entry) { return is_pod_level(entry.first); });
+}
+
 // spec.resources overrides the sums of those resources it names.
 ResourceList declared(const Pod& pod, ResourceList Container::*list) {
   ResourceList sum = at_once(pod, list);
@@ -52,21 +65,34 @@ ResourceList declared(const Pod& pod, ResourceList Container::*list) {
   return sum;
 }
 
-Quantity container_request(const Pod& pod, std::string_view resource) {
-  Quantity request;
-  for (const Container& container : pod.containers)
-    if (const auto* own = find(container.requests, resource)) request += *own;
-  for (const Container& container : pod.init_containers)
-    if (const auto* own = find(container.requests, resource)) request = std::max(request, *own);
-  return request;
-}
-
 }  // namespace
 
+bool has_pod_level_resources(const Pod& pod) {
+  return pod.pod_level &&
+         (names_pod_level(pod.pod_level->requests) || names_pod_level(pod.pod_level->limits));
+}
+
+void default_pod_level_resources(Pod& pod) {
+  if (!has_pod_level_resources(pod)) return;
+  ResourceList& requests = pod.pod_level->requests;
+  ResourceList& limits = pod.pod_level->limits;
+  for (const auto& [resource, limit] : at_once(pod, &Container::limits))
+    if (is_huge_page(resource) && !requests.contains(resource)) limits.emplace(resource, limit);
+  if (!names_pod_level(limits)) return;
+  for (const auto& [resource, request] : at_once(pod, &Container::requests))
+    if (is_pod_level(resource) && !is_huge_page(resource)) requests.emplace(resource, request);
+  for (const auto& [resource, limit] : limits)
+    if (is_pod_level(resource)) requests.emplace(resource, limit);
+}
+
 Quantity eviction_request(const Pod& pod, std::string_view resource) {
-  // Pod-level requests replace the containers', as kubernetes/kubernetes 132277 has it (1.34).
-  const auto* whole = pod.pod_level ? find(pod.pod_level->requests, resource) : nullptr;
-  Quantity request = whole ? *whole : container_request(pod, resource);
+  Quantity request;
+  if (has_pod_level_resources(pod)) {
+    if (const auto* whole = find(pod.pod_level->requests, resource)) request = *whole;
+  } else {
+    const ResourceList sums = at_once(pod, &Container::requests);
+    if (const auto* sum = find(sums, resource)) request = *sum;
+  }
   const auto* overhead = find(pod.overhead, resource);
   if (overhead && !request.is_zero()) request += *overhead;
   return request;

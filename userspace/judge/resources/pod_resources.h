@@ -10,9 +10,18 @@
 
 namespace headroom {
 
-// What ranking holds against usage (KUBELET.md 1.6). A sidecar counts as any init container, though
-// it runs beside the others, and overhead counts only on top of something: the kubelet's rule (to
-// 1.33), copied so that both choose the same victim.
+// Whether spec.resources requests or limits something that may stand there: CPU, memory or huge
+// pages. `resources: {}` says nothing.
+bool has_pod_level_resources(const Pod& pod);
+
+// Completes spec.resources as the API server does (enhancements 2837, 1.36): limits of huge pages
+// from the containers', then, if there is a limit, requests from the containers' sum, else from the
+// limit. Expects the containers' own requests to be completed.
+void default_pod_level_resources(Pod& pod);
+
+// What ranking holds against usage (KUBELET.md 1.6, 14), as the kubelet of 1.36, so that both
+// choose the same victim: overhead counts only on top of something, and if the pod has resources of
+// its own, the containers' requests do not count at all.
 Quantity eviction_request(const Pod& pod, std::string_view resource);
 
 // What the pod's cgroup is sized by (KUBELET.md 3.6). Overhead is part of every request, and of

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/resources/qos.h"
 
+#include "judge/resources/pod_resources.h"
+
 #include <headroom/quantity.h>
 
 #include <algorithm>
@@ -48,7 +50,7 @@ QosClass qos_class(const Pod& pod) {
     limits.add(container.limits);
     all_limited = all_limited && fully_limited(container);
   };
-  if (pod.pod_level) {
+  if (has_pod_level_resources(pod)) {
     count(*pod.pod_level);
   } else {
     std::for_each(pod.init_containers.begin(), pod.init_containers.end(), count);

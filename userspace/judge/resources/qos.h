@@ -7,7 +7,7 @@
 namespace headroom {
 
 // A declared class wins. Expects what the API server fills in (a limit alone is a request too) to
-// be filled in; pod_level, when there is one, is all that counts.
+// be filled in. If the pod has resources of its own, they alone count.
 QosClass qos_class(const Pod& pod);
 
 }  // namespace headroom

@@ -156,13 +156,38 @@ Wide fraction_part(std::string_view digits, std::int64_t point, Wide scale) {
   return dropped ? total + 1 : total;
 }
 
+// value × 1000^thousands
+struct Magnitude {
+  Wide value = 0;
+  std::int64_t thousands = 0;
+};
+
+// The digits before `point`, which are more than fit, in the least power of 1000 that holds them
+// exactly. Only zeros can be left out: if others do not fit, the value saturates.
+Magnitude large_magnitude(std::string_view digits, std::int64_t point) {
+  const std::size_t last = digits.find_last_not_of('0');
+  if (last == std::string_view::npos) return {};
+  const std::int64_t zeros = point - static_cast<std::int64_t>(last) - 1;
+  const std::size_t first = digits.find_first_not_of('0');
+  const std::int64_t length = point - static_cast<std::int64_t>(first);
+  constexpr std::int64_t kLength = 38;  // digits that fit for certain
+  for (std::int64_t thousands = std::max<std::int64_t>(0, (length - kLength) / 3);
+       3 * thousands <= zeros; ++thousands)
+    if (const Wide value = whole_part(digits, point - 3 * thousands); value != kMax)
+      return {value, thousands};
+  return {kMax, 0};
+}
+
 // In nano units. A power of ten moves the point, a power of two multiplies.
-Wide magnitude(const Parts& parts, const Unit& unit) {
+Magnitude magnitude(const Parts& parts, const Unit& unit) {
   const std::string digits = std::string(parts.whole).append(parts.fraction);
   const bool binary = unit.format == Quantity::Format::kBinarySI;
   const Wide scale = binary ? kNano << unit.exponent : 1;
   const auto point = std::ssize(parts.whole) + (binary ? 0 : unit.exponent + 9);
-  return add(times(whole_part(digits, point), scale), fraction_part(digits, point, scale));
+  const Wide value =
+      add(times(whole_part(digits, point), scale), fraction_part(digits, point, scale));
+  if (value == kMax && !binary) return large_magnitude(digits, point);
+  return {value, 0};
 }
 
 Wide divide_away_from_zero(Wide value, Wide by) {
@@ -192,17 +217,22 @@ std::string in_binary(Wide units) {
   return to_string(units).append(kBinary[suffix].text);
 }
 
-std::string in_decimal(Wide nano, Quantity::Format format) {
-  const bool as_exponent = format == Quantity::Format::kDecimalExponent;
-  std::size_t suffix = 0;
-  int exponent = -9;
-  while (nano % 1000 == 0 && (as_exponent || suffix + 1 < kDecimal.size())) {
+std::string in_decimal(Wide nano, std::int64_t thousands, Quantity::Format format) {
+  constexpr auto kSuffixes = std::ssize(kDecimal);
+  // A sum may have the scale of "1e999" and the format of "1k": not with hundreds of zeros.
+  constexpr std::int64_t kMostZeros = 30;
+  const bool as_exponent =
+      format == Quantity::Format::kDecimalExponent || thousands > kSuffixes + kMostZeros / 3;
+  std::int64_t power = thousands;  // of 1000, from nano on
+  while (nano % 1000 == 0 && (as_exponent || power + 1 < kSuffixes)) {
     nano /= 1000;
-    exponent += 3;
-    ++suffix;
+    ++power;
   }
-  if (!as_exponent) return to_string(nano).append(kDecimal[suffix].text);
-  return exponent == 0 ? to_string(nano) : to_string(nano) + "e" + std::to_string(exponent);
+  std::string text = to_string(nano);
+  if (as_exponent) return power == 3 ? text : text + "e" + std::to_string(3 * power - 9);
+  for (; power >= kSuffixes; --power)
+    text += "000";
+  return text.append(kDecimal[static_cast<std::size_t>(power)].text);
 }
 
 }  // namespace
@@ -228,7 +258,9 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   if (!unit) return failure(std::string(kInvalidSuffix));
 
   Quantity quantity;
-  quantity.nano_ = magnitude(*parts, *unit);
+  const auto [nano, thousands] = magnitude(*parts, *unit);
+  quantity.nano_ = nano;
+  quantity.thousands_ = thousands;
   quantity.format_ = unit->format;
   if (quantity.format_ == Format::kBinarySI) {
     quantity.nano_ = std::min(quantity.nano_, kMaxValue * kNano);
@@ -240,10 +272,12 @@ Result<Quantity> Quantity::parse(std::string_view text) {
 }
 
 std::int64_t Quantity::value() const {
+  if (thousands_ > 0) return nano_ < 0 ? -kMaxValue : kMaxValue;
   return saturate(divide_away_from_zero(nano_, kNano));
 }
 
 std::int64_t Quantity::milli_value() const {
+  if (thousands_ > 0) return nano_ < 0 ? -kMaxValue : kMaxValue;
   return saturate(divide_away_from_zero(nano_, kNano / 1000));
 }
 
@@ -251,13 +285,22 @@ std::string Quantity::canonical() const {
   if (nano_ == 0) return "0";
   const bool small = -1024 * kNano < nano_ && nano_ < 1024 * kNano;
   const bool whole = nano_ % kNano == 0;
-  if (format_ != Format::kBinarySI) return in_decimal(nano_, format_);
-  return small || !whole ? in_decimal(nano_, Format::kDecimalSI) : in_binary(nano_ / kNano);
+  if (format_ != Format::kBinarySI) return in_decimal(nano_, thousands_, format_);
+  return small || !whole ? in_decimal(nano_, 0, Format::kDecimalSI) : in_binary(nano_ / kNano);
 }
 
 Quantity& Quantity::operator+=(const Quantity& other) {
-  if (is_zero()) format_ = other.format_;
-  nano_ = add(nano_, other.nano_);
+  if (is_zero()) return *this = other;
+  if (other.is_zero()) return *this;
+  if (thousands_ == other.thousands_) {
+    nano_ = add(nano_, other.nano_);
+    return *this;
+  }
+  // Of values so far apart that they do not share a scale, or beyond it, the greater is kept.
+  if (other.thousands_ > thousands_) {
+    nano_ = other.nano_;
+    thousands_ = other.thousands_;
+  }
   return *this;
 }
 

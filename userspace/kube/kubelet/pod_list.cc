@@ -35,7 +35,9 @@ bool is_used_key(std::string_view parent, std::string_view key) {
                      "hostNetwork", "terminationGracePeriodSeconds"},
                     key);
   if (parent == "status")
-    return is_among({"phase", "qosClass", "containerStatuses", "initContainerStatuses"}, key);
+    return is_among({"phase", "qosClass", "containerStatuses", "initContainerStatuses",
+                     "allocatedResources", "resources"},
+                    key);
   if (parent == "containers" || parent == "initContainers")
     return is_among({"name", "resources", "lifecycle", "ports", "restartPolicy"}, key);
   if (parent == "containerStatuses" || parent == "initContainerStatuses")

@@ -32,7 +32,7 @@ bool same(const Pod& a, const Pod& b) {
     return std::tie(pod.uid, pod.name, pod.pod_namespace, pod.source, pod.priority,
                     pod.priority_class, pod.is_static, pod.declared_qos, pod.termination_grace,
                     pod.overhead, pod.labels, pod.annotations, pod.placement, pod.volumes,
-                    pod.rootfs_path, pod.logs_path);
+                    pod.rootfs_path, pod.logs_path, pod.ignored_fields);
   };
   return plain(a) == plain(b) && same(a.init_containers, b.init_containers) &&
          same(a.containers, b.containers) && same(a.pod_level, b.pod_level);

@@ -28,8 +28,8 @@ std::string limit_subject(const Reason& reason, const Pod* pod) {
         return "emptyDir " + pod->volumes[reason.subject].name;
       return "an emptyDir";
     case StorageLimit::kContainer:
-      if (pod && reason.subject < pod->containers.size())
-        return "container " + pod->containers[reason.subject].name;
+      if (const Container* container = pod ? limited_container(*pod, reason) : nullptr)
+        return "container " + container->name;
       return "a container";
     case StorageLimit::kPod:
     case StorageLimit::kNone:
@@ -192,9 +192,10 @@ std::string limit_message(const Reason& reason, const Pod& pod) {
       return fmt::format(
           "Pod ephemeral local storage usage exceeds the total limit of containers {}. ", limit);
     case StorageLimit::kContainer:
-      if (reason.subject >= pod.containers.size()) break;
-      return fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ",
-                         pod.containers[reason.subject].name, limit);
+      if (const Container* container = limited_container(pod, reason))
+        return fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ",
+                           container->name, limit);
+      break;
     case StorageLimit::kNone:
       break;
   }

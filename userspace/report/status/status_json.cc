@@ -159,7 +159,8 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
           {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
           {"tasks", read(HR_PIDS, &hr_record::pids_current)},
-          {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)}};
+          {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)},
+          {"ignored_fields", pod.ignored_fields}};
 }
 
 struct QosGroup {

@@ -2,6 +2,7 @@
 #include "report/summary/resource_page.h"
 
 #include "report/metrics/exposition/exposition_text.h"
+#include "report/summary/node_working_set.h"
 
 #include <optional>
 #include <set>
@@ -41,6 +42,12 @@ std::optional<double> memory_working_set(const CgroupTable& table, std::size_t i
 std::optional<double> swapped(const CgroupTable& table, std::size_t i) {
   return known(table.records[i], HR_MEMORY_USAGE, table.records[i].swap_usage);
 }
+// Finite limits only, as the kubelet: without one there is nothing to show.
+std::optional<double> swap_limit(const CgroupTable& table, std::size_t i) {
+  const hr_record& record = table.records[i];
+  if (record.swap_max == HR_NO_LIMIT) return std::nullopt;
+  return known(record, HR_MEMORY_LIMITS, record.swap_max);
+}
 std::optional<double> started(const CgroupTable& table, std::size_t i) {
   const std::uint64_t ns = table.started_ns(i);
   return ns == HR_UNKNOWN ? std::nullopt : std::optional(static_cast<double>(ns) / 1e9);
@@ -59,6 +66,8 @@ constexpr ResourceMetric kResourceMetrics[] = {
      ResourceScope::kContainer, kGauge, memory_working_set},
     {"container_swap_usage_bytes", "Swap in use by the container.", ResourceScope::kContainer,
      kGauge, swapped},
+    {"container_swap_limit_bytes", "Swap limit of the container.", ResourceScope::kContainer,
+     kGauge, swap_limit},
     {"container_start_time_seconds", "When the container started, in Unix time.",
      ResourceScope::kContainer, kGauge, started, false},
     {"pod_cpu_usage_seconds_total", "CPU time used by the pod.", ResourceScope::kPod, kCounter,
@@ -135,12 +144,12 @@ void ResourceMetricsBody::append_family(std::string& out, std::size_t family) co
 // From the eviction signal, because the root cgroup has no memory.current.
 void ResourceMetricsBody::append_node_memory(std::string& out) const {
   if (!node_) return;
-  const auto& signal = of(node_->observations, Signal::kMemoryAvailable);
-  if (!signal) return;
+  const auto used = node_working_set(*node_);
+  if (!used) return;
   constexpr std::string_view kName = "node_memory_working_set_bytes";
   append_header(out, format_, kName, "Working set of the node.", kGauge);
   out.append(kName).push_back(' ');
-  append_number(out, static_cast<double>(signal->capacity - signal->available));
+  append_number(out, static_cast<double>(*used));
   out.append(timestamp(node_time_)).push_back('\n');
 }
 

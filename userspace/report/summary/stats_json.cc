@@ -19,12 +19,13 @@ void put_field(Json& object, const char* name, const hr_record& record, hr_u32 g
   if (is_known(record, group, value)) object[name] = value;
 }
 
-// Only totals. The averages of the kernel may be out of date and are not read.
+// Only totals, in microseconds, as the kubelet shows them (whose API says nanoseconds). The
+// averages of the kernel may be out of date and are not read.
 Json psi_json(const hr_record& record, hr_psi_resource resource) {
   Json psi;
   const auto kind = [&](const char* name, hr_psi_kind which) {
     const hr_u64 total = record.psi_ns[resource][which];
-    if (is_known(record, HR_PSI, total)) psi[name]["total"] = total;
+    if (is_known(record, HR_PSI, total)) psi[name]["total"] = total / 1000;
   };
   kind("full", HR_PSI_FULL);
   kind("some", HR_PSI_SOME);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary/summary.h"
 
+#include "report/summary/node_working_set.h"
 #include "report/summary/stats_json.h"
 
 #include <utility>
@@ -47,11 +48,12 @@ Json container_json(std::string_view name, const CgroupReading& reading, bool cp
 // kubelet's working set and what is available above it.
 void put_node_memory(Json& node, const NodeView& view, WallTime time) {
   const auto& signal = of(view.observations, Signal::kMemoryAvailable);
-  if (!signal) return;
+  const auto used = node_working_set(view);
+  if (!signal || !used) return;
   Json& memory = node["memory"];
   memory["time"] = metav1_time(time);
   memory["availableBytes"] = signal->available;
-  memory["workingSetBytes"] = signal->capacity - signal->available;
+  memory["workingSetBytes"] = *used;
 }
 
 void put_node_rest(Json& node, const NodeView& view, WallTime time) {

@@ -10,19 +10,19 @@ constexpr Bytes kPage{4096};
 
 }  // namespace
 
-void protect_memory(CgroupValues& values, QosClass qos, Bytes request, const MemoryQos& policy) {
-  if (request <= Bytes{0}) return;
-  switch (policy.reservation) {
-    case MemoryQos::Reservation::kNone:
-      return;
-    case MemoryQos::Reservation::kEvery:
-      values.memory_min = request;
-      return;
-    case MemoryQos::Reservation::kTiered:
-      if (qos == QosClass::kGuaranteed) values.memory_min = request;
-      if (qos == QosClass::kBurstable) values.memory_low = request;
-      return;
-  }
+void protect_pod_memory(CgroupValues& values, QosClass qos, Bytes request,
+                        const MemoryQos& policy) {
+  if (policy.reservation != MemoryQos::Reservation::kTiered || request <= Bytes{0}) return;
+  (qos == QosClass::kGuaranteed ? values.memory_min : values.memory_low) = request;
+}
+
+void protect_container_memory(CgroupValues& values, QosClass qos, Bytes request,
+                              const MemoryQos& policy) {
+  using enum MemoryQos::Reservation;
+  if (policy.reservation == kNone || (policy.reservation == kTiered && request <= Bytes{0}))
+    values.memory_min = values.memory_low = Bytes{0};
+  else
+    protect_pod_memory(values, qos, request, policy);
 }
 
 std::optional<Bytes> memory_high(Bytes request, std::optional<Bytes> limit, Bytes allocatable,

@@ -13,23 +13,24 @@
 
 namespace headroom {
 
-// Off by default. The kubelet's variants:
-// 1.22 … 1.35: kEvery and a throttling factor, 0.9 by default;
-// 1.36: memoryReservationPolicy (kNone by default, or kTiered) and the factor;
-// 1.37: the same, and no factor unless one is set.
+// The keys memoryReservationPolicy and memoryThrottlingFactor, as in 1.37: by default requests are
+// not protected and nothing is throttled. (Until 1.35 every request was a memory.min.)
 struct MemoryQos {
   enum class Reservation : std::uint8_t {
-    kNone,
-    kEvery,   // memory.min = request, whatever the class
+    kUnmanaged,  // neither the gate nor the policy is set: memory.min and memory.low are left alone
+    kNone,       // nothing is protected: both are zero
     kTiered,  // Guaranteed: memory.min; Burstable: memory.low, which gives way before an OOM kill
   };
-  Reservation reservation = Reservation::kNone;
+  Reservation reservation = Reservation::kUnmanaged;
   std::optional<double> throttling_factor;  // memoryThrottlingFactor: above 0, at most 1
   friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
 };
 
-// Adds what holds `request` for a pod or container of the class. Zero: nothing to hold.
-void protect_memory(CgroupValues& values, QosClass qos, Bytes request, const MemoryQos& policy);
+// Adds what protects `request` of a pod of the class. Zero: nothing to protect.
+void protect_pod_memory(CgroupValues& values, QosClass qos, Bytes request, const MemoryQos& policy);
+// The same for a container, where nothing to protect is written as zero.
+void protect_container_memory(CgroupValues& values, QosClass qos, Bytes request,
+                              const MemoryQos& policy);
 
 // memory.high: request + factor × (ceiling - request), in whole pages; the ceiling is the limit or,
 // without one, what the node can give. Nothing where the request is the limit, or where it would

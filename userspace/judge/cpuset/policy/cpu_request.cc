@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/policy/cpu_request.h"
 
+#include "judge/resources/pod_resources.h"
 #include "judge/resources/qos.h"
 
 #include <algorithm>
@@ -13,6 +14,9 @@ int exclusive_cpus_requested(const Pod& pod, const Container& container) {
   const auto request = container.requests.find("cpu");
   if (request == container.requests.end() || request->second.sign() <= 0) return 0;
   if (qos_class(pod) != QosClass::kGuaranteed) return 0;
+  // The kubelet gives a pod with resources of its own no exclusive CPUs, unless its alpha gate
+  // PodLevelResourceManagers (1.36) is on.
+  if (has_pod_level_resources(pod)) return 0;
   if (request->second != Quantity::of(request->second.value())) return 0;
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
   return static_cast<int>(std::min(request->second.value(), kMax));

@@ -24,6 +24,13 @@ std::uint64_t working_set_or_unknown(const CgroupMetricInput& row) {
 std::uint64_t quota_if_any(const CgroupMetricInput& row) {
   return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
 }
+// cAdvisor's: the shares of cgroup v1 that the linear formula makes this weight of. An idle cgroup
+// has none.
+std::uint64_t cpu_shares(const CgroupMetricInput& row) {
+  const std::uint64_t weight = row.record.cpu_weight;
+  if (weight == 0 || weight > 10'000) return HR_UNKNOWN;
+  return 2 + (weight - 1) * 262'142 / 9'999;
+}
 // A cause that never occurred has no series.
 template <hr_stall_cause Cause>
 std::uint64_t stall_ns(const CgroupMetricInput& row) {
@@ -173,6 +180,8 @@ constexpr CgroupFamily kFamilies[] = {
     {"headroom_cgroup_cpu_weight",
      "Share of CPU time under contention (cpu.weight, 1 to 10000; 0 is idle).", kGauge,
      HR_CPU_LIMITS, kUnscaled, field<&hr_record::cpu_weight>},
+    {"container_spec_cpu_shares", "CPU shares of cgroup v1 that cpu.weight stands for.", kGauge,
+     HR_CPU_LIMITS, kUnscaled, cpu_shares},
     {"container_spec_cpu_quota",
      "CPU time allowed in each period, in microseconds; absent without a limit.", kGauge,
      HR_CPU_LIMITS, kUnscaled, quota_if_any},

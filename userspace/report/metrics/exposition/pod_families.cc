@@ -22,6 +22,11 @@ std::optional<double> priority(const PodMetricInput& pod) {
   return pod.row.pod->priority;
 }
 
+std::optional<double> ignored_fields(const PodMetricInput& pod) {
+  const std::size_t count = pod.row.pod->ignored_fields.size();
+  return count > 0 ? std::optional(static_cast<double>(count)) : std::nullopt;
+}
+
 std::string_view source_name(PodSource source) {
   switch (source) {
     case PodSource::kManifest:
@@ -52,6 +57,10 @@ constexpr PodFamily kFamilies[] = {
     {"headroom_pod_memory_working_set_bytes", "Working set of the pod.", memory_working_set},
     {"headroom_pod_memory_request_bytes", "Memory request of the pod.", requested},
     {"headroom_pod_priority", "Priority of the pod. Lower priority is evicted first.", priority},
+    {"headroom_pod_ignored_fields",
+     "Fields of the kubelet's description of the pod that could not be parsed and are ignored. "
+     "Absent: none.",
+     ignored_fields},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "judge/allocatable/pod_cgroup.h"
 
 #include "judge/allocatable/cgroup/cgroup_name.h"
+#include "judge/resources/pod_resources.h"
 #include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
@@ -17,8 +18,12 @@
 namespace headroom::vectors {
 namespace {
 
+// Pod-level resources without any entry make a pod BestEffort up to 1.36; a later release judges it
+// by its containers, and so does headroom.
 Pod pod_in(const nlohmann::json& line) {
-  return pod_of(line.at("pod"), line.at("pod_level_resources_enabled").get<bool>());
+  Pod pod = pod_of(line.at("pod"), line.at("pod_level_resources_enabled").get<bool>());
+  if (pod.pod_level && !has_pod_level_resources(pod)) pod.declared_qos = QosClass::kBestEffort;
+  return pod;
 }
 
 bool has_limit(const Container& container, const char* resource) {
@@ -40,7 +45,7 @@ bool wrongly_limited(const Pod& pod, const char* resource) {
 PodSizing sizing_of(const nlohmann::json& line, WeightFormula weights) {
   PodSizing sizing{.weights = weights, .cpu_quota = line.at("enforce_cpu_limits").get<bool>()};
   if (line.at("memory_qos").get<bool>())
-    sizing.memory_qos.reservation = MemoryQos::Reservation::kEvery;
+    sizing.memory_qos.reservation = MemoryQos::Reservation::kTiered;
   return sizing;
 }
 
@@ -65,8 +70,10 @@ class PodCgroupVectors : public VectorTest {
     return Bytes{*limit};
   }
 
-  std::optional<Limit<Bytes>> expected_memory_min() const {
-    if (!expected().contains("unified")) return std::nullopt;
+  // The kubelet of 1.32 made every request a memory.min. Since 1.36 it is a memory.low unless the
+  // pod is Guaranteed.
+  std::optional<Limit<Bytes>> expected_protection(bool wanted) const {
+    if (!expected().contains("unified") || !wanted) return std::nullopt;
     return Bytes{std::stoll(expected().at("unified").at("memory.min").get<std::string>())};
   }
 
@@ -84,8 +91,10 @@ TEST_P(PodCgroupVectors, AgreeOnTheValues) {
   const Pod pod = pod_in(line());
   EXPECT_EQ(name(qos_class(pod)), text("qos"));
 
+  const bool guaranteed = qos_class(pod) == QosClass::kGuaranteed;
   CgroupValues wanted{.cpu_max = expected_cpu_max(pod),
-                      .memory_min = expected_memory_min(),
+                      .memory_min = expected_protection(guaranteed),
+                      .memory_low = expected_protection(!guaranteed),
                       .memory_max = expected_memory_max(pod),
                       .hugetlb_max = expected_hugetlb()};
   wanted.cpu_weight = CpuWeight{expected().at("cpu_weight_kubelet").get<std::uint32_t>()};
@@ -108,6 +117,51 @@ TEST_P(PodCgroupVectors, AgreeOnTheName) {
 
 INSTANTIATE_TEST_SUITE_P(Lines, PodCgroupVectors, testing::ValuesIn(lines_of("pod_cgroup.jsonl")),
                          case_name);
+
+class PodCgroupVectors136 : public VectorTest {
+ protected:
+  const nlohmann::json& expected() const { return line().at("expected"); }
+  bool gate(const char* name) const { return line().at("gates").at(name).get<bool>(); }
+  PodSizing sizing() const {
+    PodSizing sizing{.cpu_quota = line().at("enforce_cpu_limits").get<bool>(),
+                     .cpu_period = Microseconds(line().at("cpu_period_us").get<std::int64_t>())};
+    if (gate("MemoryQoS"))
+      sizing.memory_qos.reservation = line().at("memory_reservation_policy") == "TieredReservation"
+                                          ? MemoryQos::Reservation::kTiered
+                                          : MemoryQos::Reservation::kNone;
+    return sizing;
+  }
+  std::optional<Limit<Bytes>> unified(const char* file) const {
+    const auto all = expected().value("unified", nlohmann::json::object());
+    if (!all.contains(file)) return std::nullopt;
+    return Bytes{std::stoll(all.at(file).get<std::string>())};
+  }
+  CgroupValues wanted(const Pod& pod) const {
+    CgroupValues values{.memory_min = unified("memory.min"), .memory_low = unified("memory.low")};
+    values.cpu_weight = CpuWeight{expected().at("cpu_weight").get<std::uint32_t>()};
+    const auto quota = number(expected(), "cpu_quota").value_or(0);
+    if (quota != 0 && !wrongly_limited(pod, "cpu")) {
+      values.cpu_max = CpuMax{.period = Microseconds(*number(expected(), "cpu_period"))};
+      if (quota > 0) values.cpu_max->quota = Microseconds(quota);
+    }
+    const auto limit = number(expected(), "memory_limit");
+    if (limit && *limit != 0 && !wrongly_limited(pod, "memory")) values.memory_max = Bytes{*limit};
+    const auto huge_pages = expected().value("hugepages", nlohmann::json::object());
+    for (const auto& [size, pages] : huge_pages.items())
+      values.hugetlb_max.emplace(Bytes{std::stoll(size)}, Bytes{pages.get<std::int64_t>()});
+    return values;
+  }
+};
+
+TEST_P(PodCgroupVectors136, Agree) {
+  Pod pod = pod_of(line().at("pod"), gate("PodLevelResources"));
+  if (pod.pod_level && !has_pod_level_resources(pod)) pod.declared_qos = QosClass::kBestEffort;
+  EXPECT_EQ(name(qos_class(pod)), text("qos"));
+  EXPECT_EQ(text_of(pod_cgroup(pod, sizing(), {})), text_of(wanted(pod)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, PodCgroupVectors136,
+                         testing::ValuesIn(lines_of("pod_cgroup_136.jsonl")), case_name);
 
 // The exception above must not excuse more than the few lines that KUBELET.md speaks of: 2 of 600.
 TEST(PodCgroupVectorFile, HasFewExceptions) {

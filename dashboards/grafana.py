@@ -105,7 +105,7 @@ DASHBOARDS = {
             "signal to exit":
                 "histogram_quantile(0.99, sum by (le) (rate(headroom_signal_to_exit_seconds_bucket{@}[1h])))"}, "s"),
         Panel("Next to go: furthest above their request", {"{{namespace}}/{{pod}}":
-              "topk(10, headroom:pod_over_request_bytes{@})"}, "bytes",
+              "topk(10, pod:headroom_pod_memory_over_request_bytes:difference{@})"}, "bytes",
               about="Those over their request are ranked before all others; among them, lower priority first."),
         Panel("Spared: the pods and their standing", {
             "": "headroom_pod_info{@} * on (instance, namespace, pod, uid) group_left () "
@@ -140,7 +140,7 @@ DASHBOARDS = {
               'topk(10, rate(container_pressure_cpu_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
               "percentunit"),
         Panel("Throttled: share of quota periods", {"{{id}}":
-              'topk(10, headroom:container_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
+              'topk(10, container:headroom_cpu_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
         Panel("A wait for CPU quota", {
             "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_node_cpu_throttle_seconds"),
             "99th percentile": QUANTILE.replace("SHARE", "0.99").replace("NAME", "headroom_node_cpu_throttle_seconds")}, "s"),
@@ -183,7 +183,7 @@ DASHBOARDS = {
               limits=[1]),
         Panel("Working set of the top-level slices", {"{{id}}":
               'max by (id) (container_memory_working_set_bytes{id=~"/[^/]+[.]slice",@})'}, "bytes", stacked=True),
-        Panel("Use of what is reserved", {"{{id}}": "headroom:slice_reserve_use:ratio{@}"}, "percentunit",
+        Panel("Use of what is reserved", {"{{id}}": "slice:headroom_memory_reserve_use:ratio{@}"}, "percentunit",
               limits=[0.9, 1], about="Against memory.min or memory.low, whichever is more. No line without either."),
         Panel("Limits of the top-level slices", {
             "{{id}} max": 'max by (id) (container_spec_memory_limit_bytes{id=~"/[^/]+[.]slice",@} > 0)',

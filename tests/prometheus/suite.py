@@ -8,6 +8,8 @@ import sys
 import traceback
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/vm"))
 
@@ -16,7 +18,7 @@ from machine import prometheus  # noqa: E402
 RULES = sorted((ROOT / "dashboards/prometheus").glob("*.yaml"))
 BOARDS = sorted((ROOT / "dashboards/grafana").glob("*.json"))
 NAME = re.compile(r"\b(?:headroom|kubelet|container|machine)_[a-z0-9_]+")
-RECORDED = re.compile(r"\bheadroom:[a-z0-9_:]+")
+RECORDED = re.compile(r"\b[a-z_]+:headroom_[a-z0-9_]+:[a-z0-9_]+")
 SUFFIX = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -46,6 +48,36 @@ def test_every_alert_has_a_test():
     tests = "".join(file.read_text() for file in (ROOT / "tests/prometheus").glob("*.test.yaml"))
     alerts = re.findall(r"^ +- alert: (\w+)", "".join(file.read_text() for file in RULES), re.M)
     assert len(alerts) > 8 and not [alert for alert in alerts if alert not in tests], alerts
+
+
+def alerts() -> list[dict]:
+    rules = [rule for file in RULES for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]]
+    return [rule for rule in rules if "alert" in rule]
+
+
+def test_alerts_have_prefix_severity_and_runbook():
+    for alert in alerts():
+        name = alert["alert"]
+        assert name.startswith("Headroom"), name
+        assert alert["labels"]["severity"] in ("critical", "warning", "info"), name
+        assert alert["annotations"]["runbook_url"] == f"docs/runbooks.md#{name.lower()}", name
+        assert alert["annotations"]["summary"] and alert["annotations"]["description"], name
+
+
+def test_runbooks_and_alerts_match_both_ways():
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", (ROOT / "docs/runbooks.md").read_text(), re.M | re.S))
+    assert sorted(sections) == sorted(alert["alert"] for alert in alerts())
+    for alert in alerts():
+        text = sections[alert["alert"]]
+        assert f"Severity: {alert['labels']['severity']}." in text, alert["alert"]
+        for part in ("Meaning", "First command", "Usual causes", "What to do"):
+            assert f"**{part}.** " in text, (alert["alert"], part)
+
+
+def test_recording_rules_are_named_level_metric_operations():
+    for file in RULES:
+        for name in re.findall(r"^ +- record: (\S+)", file.read_text(), re.M):
+            assert RECORDED.fullmatch(name), name
 
 
 def test_rules_and_panels_are_about_metrics_that_exist():

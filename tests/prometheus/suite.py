@@ -11,8 +11,9 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/vm"))
+sys.path[:0] = [str(ROOT / "tests/vm"), str(ROOT / "tests/prometheus")]
 
+import recorded_pages  # noqa: E402
 from machine import prometheus  # noqa: E402
 
 RULES = sorted((ROOT / "dashboards/prometheus").glob("*.yaml"))
@@ -101,6 +102,38 @@ def test_dashboards_can_be_imported():
         for panel in board["panels"]:
             assert panel["title"] and all(target["expr"] for target in panel["targets"]), (file.name, panel["title"])
             assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24, (file.name, panel["title"])
+
+
+def page_without_compatibility_metrics() -> str:
+    """As served with compatibilityMetrics: false. CPU time by thread is read from /proc at each scrape: it is in no fixture."""
+    pages = "".join((ROOT / "tests/fixtures/metrics" / name).read_text() for name in ("node.prom", "containers.prom"))
+    lines = [line for line in pages.splitlines() if not re.match(r"(# (HELP|TYPE) )?container_", line)]
+    return "\n".join([*lines, "# TYPE headroom_thread_cpu_seconds_total counter",
+                      'headroom_thread_cpu_seconds_total{thread="loop"} 1'])
+
+
+def panel_queries(board: Path) -> list[tuple[str, str]]:
+    """[(panel, expression as Grafana sends it)]"""
+    return [(panel["title"], target["expr"].replace("$instance", ".*").replace("$__rate_interval", "1m"))
+            for panel in json.loads(board.read_text())["panels"] for target in panel["targets"]]
+
+
+def test_prometheus_accepts_every_panel_and_the_fleet_needs_no_compatibility_metrics():
+    with recorded_pages.recorded(page_without_compatibility_metrics()) as (prom, end):
+        for board in BOARDS:
+            for title, expression in panel_queries(board):
+                found = prom.get("query", query=expression, time=end)["result"]  # raises if it does not parse
+                if board.stem == "headroom-fleet":
+                    values = [each["value"][1] for each in found]
+                    assert values and "NaN" not in values, (title, expression, values)
+
+
+def test_conditions_are_state_timelines_with_the_node():
+    for board in BOARDS:
+        for panel in json.loads(board.read_text())["panels"]:
+            if [target["expr"] for target in panel["targets"]] == ['headroom_condition{instance=~"$instance"}']:
+                assert panel["type"] == "state-timeline", (board.name, panel["title"])
+                assert "{{instance}}" in panel["targets"][0]["legendFormat"], (board.name, panel["title"])
 
 
 def test_pages_please_the_linter():

@@ -299,7 +299,8 @@ def dashboard_json(slug: str) -> dict:
             {"name": "instance", "type": "query", "label": "Node", "includeAll": True, "allValue": ".*", "multi": True,
              "datasource": {"type": "prometheus", "uid": "${datasource}"},
              "query": "label_values(headroom_build_info, instance)", "refresh": 2}]},
-        "links": [{"type": "dashboards", "tags": ["headroom"], "asDropdown": True, "title": "headroom"}],
+        "links": [{"type": "dashboards", "tags": ["headroom"], "asDropdown": True, "title": "headroom", "icon": "external link",
+                   "includeVars": True, "keepTime": True, "targetBlank": False, "tooltip": ""}],
     }
 
 

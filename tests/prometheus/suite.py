@@ -13,6 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/vm"), str(ROOT / "tests/prometheus")]
 
+import grafana_schema  # noqa: E402
 import recorded_pages  # noqa: E402
 from machine import prometheus  # noqa: E402
 
@@ -136,6 +137,13 @@ def test_conditions_are_state_timelines_with_the_node():
                 assert "{{instance}}" in panel["targets"][0]["legendFormat"], (board.name, panel["title"])
 
 
+def test_dashboards_have_the_types_that_grafana_publishes():
+    boards = [json.loads(file.read_text()) for file in BOARDS]
+    assert not (found := grafana_schema.errors(boards)), found
+    boards[0]["panels"][0]["gridPos"]["w"] = "wide"
+    assert "not assignable" in grafana_schema.errors(boards), "a wrong type is not found"
+
+
 def test_pages_please_the_linter():
     for file in sorted((ROOT / "tests/fixtures/metrics").glob("*.prom")):
         lines = prometheus.promtool("check", "metrics", data=file.read_text()).stdout.splitlines()
@@ -153,6 +161,8 @@ def run() -> list[tuple[str, str, str]]:
         try:
             test()
             rows.append((name.removeprefix("test_"), "passed", ""))
+        except grafana_schema.Unavailable as reason:
+            rows.append((name.removeprefix("test_"), "skipped", str(reason)))
         except Exception:  # a test may fail in any way; the others still run
             rows.append((name.removeprefix("test_"), "failed", traceback.format_exc(limit=-1)))
     return rows

@@ -433,7 +433,7 @@ stage: all
 	$(Q)install -D -m 644 docs/io.headroom.Headroom1.5 $(STAGE)$(PREFIX)/share/man/man5/io.headroom.Headroom1.5
 	$(Q)install -D -m 644 docs/headroom-metrics.7 $(STAGE)$(PREFIX)/share/man/man7/headroom-metrics.7
 	$(Q)install -D -m 644 docs/headroom.schema.json $(STAGE)$(PREFIX)/share/headroom/headroom.schema.json
-	$(Q)install -D -m 644 -t $(STAGE)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml
+	$(Q)install -D -m 644 -t $(STAGE)$(PREFIX)/share/headroom/prometheus dashboards/prometheus/*.yaml docs/runbooks.md
 	$(Q)install -D -m 644 -t $(STAGE)$(PREFIX)/share/headroom/grafana dashboards/grafana/*.json
 	$(Q)install -d $(STAGE)/etc/headroom/headroom.yaml.d $(STAGE)/etc/headroom/manifests
 	$(Q)install -D -m 644 systemd/headroom.yaml $(STAGE)/etc/headroom/headroom.yaml

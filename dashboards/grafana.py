@@ -32,14 +32,34 @@ class Panel:
     title: str
     targets: dict[str, str]  # legend → expression; ON is put in for @
     unit: str = "short"
-    kind: str = "timeseries"  # or stat, table
+    kind: str = "timeseries"  # or stat, state-timeline, table
     width: int = 12
     about: str = ""
     stacked: bool = False
     limits: list = field(default_factory=list)  # values at which it turns orange, then red
 
 
+# Of all signals that have a capacity, the smallest share that is left.
+LEAST_ROOM = "min by (instance) (" + " or ".join(
+    f"headroom_signal_available_{unit}{{@}} / headroom_signal_capacity_{unit}{{@}}" for unit in ("bytes", "inodes", "tasks")) + ")"
+
 DASHBOARDS = {
+    "fleet": ("headroom / Fleet", [
+        Panel("Nodes", {"scraped": 'count(up{job="headroom",@} == 1)', "down": 'count(up{job="headroom",@} == 0) or vector(0)'},
+              kind="stat", width=6),
+        Panel("Nodes by mode", {"{{mode}}": "sum by (mode) (headroom_mode{@})"}, kind="stat", width=6),
+        Panel("Nodes by condition", {"{{condition}}": "sum by (condition) (headroom_condition{@})"}, kind="stat", width=6,
+              limits=[1]),
+        Panel("Nodes by version", {"{{version}}": "count by (version) (headroom_build_info{@})"}, kind="stat", width=6),
+        Panel("Conditions by node", {"{{instance}} {{condition}}": "headroom_condition{@}"}, kind="state-timeline", width=24),
+        Panel("Nodes with the least room", {"{{instance}}": f"bottomk(10, {LEAST_ROOM})"}, "percentunit",
+              about="The smallest share that any eviction signal of the node has left."),
+        Panel("Evictions by node", {"{{instance}} {{signal}}": "topk(10, sum by (instance, signal) "
+              '(increase(headroom_evictions_total{outcome="done",@}[$__rate_interval])))'}, stacked=True),
+        Panel("Pods that are being evicted", {"{{instance}}": "topk(10, headroom_victims{@})"}),
+        Panel("CPU of headroomd", {"{{instance}}": "topk(10, sum by (instance) "
+              "(rate(headroom_thread_cpu_seconds_total{@}[$__rate_interval])))"}, "percentunit", limits=[0.05]),
+    ]),
     "node-pressure": ("headroom / Node pressure", [
         Panel("memory.available and its thresholds",
               {"available": 'headroom_signal_available_bytes{signal="memory.available",@}',
@@ -52,7 +72,7 @@ DASHBOARDS = {
                "{{signal}} ": "headroom_signal_available_inodes{@} / headroom_signal_capacity_inodes{@}",
                "{{signal}}  ": "headroom_signal_available_tasks{@} / headroom_signal_capacity_tasks{@}",
                "{{signal}}   ": "headroom_signal_available_ratio{@}"}, "percentunit"),
-        Panel("Node conditions", {"{{condition}}": "headroom_condition{@}"}, limits=[1]),
+        Panel("Node conditions", {"{{instance}} {{condition}}": "headroom_condition{@}"}, kind="state-timeline"),
         Panel("Node: time waiting for memory, CPU and I/O", {
             "memory, some": 'rate(container_pressure_memory_waiting_seconds_total{id="/",@}[$__rate_interval])',
             "memory, all": 'rate(container_pressure_memory_stalled_seconds_total{id="/",@}[$__rate_interval])',
@@ -105,7 +125,7 @@ DASHBOARDS = {
             "signal to exit":
                 "histogram_quantile(0.99, sum by (le) (rate(headroom_signal_to_exit_seconds_bucket{@}[1h])))"}, "s"),
         Panel("Next to go: furthest above their request", {"{{namespace}}/{{pod}}":
-              "topk(10, headroom:pod_over_request_bytes{@})"}, "bytes",
+              "topk(10, pod:headroom_pod_memory_over_request_bytes:difference{@})"}, "bytes",
               about="Those over their request are ranked before all others; among them, lower priority first."),
         Panel("Spared: the pods and their standing", {
             "": "headroom_pod_info{@} * on (instance, namespace, pod, uid) group_left () "
@@ -140,7 +160,7 @@ DASHBOARDS = {
               'topk(10, rate(container_pressure_cpu_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
               "percentunit"),
         Panel("Throttled: share of quota periods", {"{{id}}":
-              'topk(10, headroom:container_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
+              'topk(10, container:headroom_cpu_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
         Panel("A wait for CPU quota", {
             "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_node_cpu_throttle_seconds"),
             "99th percentile": QUANTILE.replace("SHARE", "0.99").replace("NAME", "headroom_node_cpu_throttle_seconds")}, "s"),
@@ -183,7 +203,7 @@ DASHBOARDS = {
               limits=[1]),
         Panel("Working set of the top-level slices", {"{{id}}":
               'max by (id) (container_memory_working_set_bytes{id=~"/[^/]+[.]slice",@})'}, "bytes", stacked=True),
-        Panel("Use of what is reserved", {"{{id}}": "headroom:slice_reserve_use:ratio{@}"}, "percentunit",
+        Panel("Use of what is reserved", {"{{id}}": "slice:headroom_memory_reserve_use:ratio{@}"}, "percentunit",
               limits=[0.9, 1], about="Against memory.min or memory.low, whichever is more. No line without either."),
         Panel("Limits of the top-level slices", {
             "{{id}} max": 'max by (id) (container_spec_memory_limit_bytes{id=~"/[^/]+[.]slice",@} > 0)',
@@ -235,13 +255,22 @@ def panel_json(panel: Panel, number: int, x: int, y: int) -> dict:
     custom = {"fillOpacity": 20 if panel.stacked else 5, "lineWidth": 1, "showPoints": "never",
               "stacking": {"mode": "normal" if panel.stacked else "none", "group": "A"}}
     table = panel.kind == "table"
+    if panel.limits:
+        custom["thresholdsStyle"] = {"mode": "line"}
+    options = {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi", "sort": "desc"}}
+    mappings = []
+    if panel.kind == "state-timeline":
+        custom, options = {"fillOpacity": 80, "lineWidth": 0}, {"showValue": "never", "mergeValues": True, **options}
+        mappings = [{"type": "value", "options": {"0": {"text": "False", "color": "green", "index": 0},
+                                                  "1": {"text": "True", "color": "red", "index": 1}}}]
+    elif panel.kind == "stat":
+        custom, options = {}, {"reduceOptions": {"calcs": ["lastNotNull"]}, "textMode": "value_and_name"}
     return {
         "id": number, "type": panel.kind, "title": panel.title, "description": panel.about, "datasource": source,
         "gridPos": {"x": x, "y": y, "w": panel.width, "h": 8},
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "custom": {} if table else custom,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "custom": {} if table else custom, "mappings": mappings,
                                      "thresholds": {"mode": "absolute", "steps": steps}}, "overrides": []},
-        "options": {} if table else {"legend": {"displayMode": "list", "placement": "bottom"},
-                                     "tooltip": {"mode": "multi", "sort": "desc"}},
+        "options": {} if table else options,
         "targets": [{"refId": chr(ord("A") + i), "datasource": source, "expr": expression(expr),
                      "legendFormat": legend, "instant": table, "range": not table,
                      "format": "table" if table else "time_series"}
@@ -270,7 +299,8 @@ def dashboard_json(slug: str) -> dict:
             {"name": "instance", "type": "query", "label": "Node", "includeAll": True, "allValue": ".*", "multi": True,
              "datasource": {"type": "prometheus", "uid": "${datasource}"},
              "query": "label_values(headroom_build_info, instance)", "refresh": 2}]},
-        "links": [{"type": "dashboards", "tags": ["headroom"], "asDropdown": True, "title": "headroom"}],
+        "links": [{"type": "dashboards", "tags": ["headroom"], "asDropdown": True, "title": "headroom", "icon": "external link",
+                   "includeVars": True, "keepTime": True, "targetBlank": False, "tooltip": ""}],
     }
 
 

@@ -33,6 +33,25 @@ TEST(SystemContainers, AreWhereTheConfigurationSays) {
   EXPECT_EQ(paths_of(config, "misc").front(), "/system.slice");
 }
 
+std::string metrics_of(report::Router& router) {
+  const report::HttpResponse answer = router.answer({.path = "/metrics"});
+  std::string text, room(4096, '\0');
+  while (const std::size_t size = answer.body->read(room))
+    text.append(room, 0, size);
+  return text;
+}
+
+TEST(MakeRouter, MetricsSayWhetherTheLastReloadSucceeded) {
+  const auto reload = std::make_shared<report::ReloadStatus>();
+  const auto router = make_router({}, std::make_shared<report::PublishedViews>(),
+                                  std::make_shared<report::PublishedCpusView>(), nullptr, reload);
+  EXPECT_NE(metrics_of(*router).find("\nheadroom_config_last_reload_successful 1\n"),
+            std::string::npos);
+  reload->set_successful(false);
+  EXPECT_NE(metrics_of(*router).find("\nheadroom_config_last_reload_successful 0\n"),
+            std::string::npos);
+}
+
 TEST(RuntimeContainerNames, RetriesForAWhileAndCaches) {
   const test::TempDir root;
   const std::string id(64, 'e');

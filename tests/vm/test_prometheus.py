@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RULES = sorted((ROOT / "dashboards/prometheus").glob("*.yaml"))
 BOARDS = sorted((ROOT / "dashboards/grafana").glob("*.json"))
 PROMETHEUS_PORT = 19090
-RECORDED = re.compile(r"\bheadroom:[a-z0-9_:]+")
+RECORDED = re.compile(r"\b[a-z_]+:headroom_[a-z0-9_]+:[a-z0-9_]+")
 NAME = re.compile(r"\b(?:headroom|kubelet|container|machine)_[a-z0-9_]+")
 # Names that are the kubelet's, whatever the linter thinks of them.
 THEIRS = ("kubelet_", "container_")
@@ -112,10 +112,10 @@ def check_rules(prom, began):
     for rule in rules.values():
         if rule["type"] == "recording":
             assert ever(prom, rule["name"], began), f"{rule['name']} recorded nothing"
-    for name in ("ThresholdInLessThan60s", "ReserveOveruse"):
+    for name in ("HeadroomThresholdSoon", "HeadroomReserveOveruse"):
         assert ever(prom, rules[name]["query"], began), f"{name} had its reason and did not see it"
     # An OOM at a limit is no reason for the first, and nothing went wrong with the daemon.
-    for name in ("KernelOOMBeatUs", "EvictionFailed", "HeadroomAbsent", "StatsStale", "RingDrops", "ReadingsMissing"):
+    for name in ("HeadroomKernelOOMKill", "HeadroomEvictionFailed", "HeadroomAbsent", "HeadroomReadingsStale", "HeadroomDropped", "HeadroomReadingsMissing"):
         seen = ever(prom, f'ALERTS{{alertname="{name}",alertstate="firing"}}', began + 3)
         assert not seen, f"{name} cried wolf: {seen}"
 

@@ -14,6 +14,7 @@
 #include "daemon/turn/turn_recorder.h"
 #include "manifest/manifest_reader.h"
 #include "observe/cgroup/cgroup_root.h"
+#include "report/metrics/reload_status.h"
 #include "report/reporter.h"
 
 #include <headroom/result.h>
@@ -52,6 +53,7 @@ class App {
   const Amounts& capacity() const { return node_status_.capacity(); }
   std::filesystem::path pods_cgroup() const { return root_.mount / config().pods_cgroup; }
   report::Heartbeat& heartbeat() { return servers_.heartbeat(); }
+  report::ReloadStatus& reload_status() { return *reload_status_; }
 
  private:
   App(config::Config config, const observe::CgroupRoot& root, std::optional<EnforceLock> lock,
@@ -74,6 +76,8 @@ class App {
   RunningConfig config_;
   NodeSources sources_;
   const std::shared_ptr<report::PublishedViews> views_ = std::make_shared<report::PublishedViews>();
+  const std::shared_ptr<report::ReloadStatus> reload_status_ =
+      std::make_shared<report::ReloadStatus>();
   BackgroundWorkers workers_;
   NodeStatusTracker node_status_;
   KubeletShadow shadow_;

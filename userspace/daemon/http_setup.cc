@@ -67,26 +67,29 @@ std::vector<report::SystemContainer> system_containers(const config::Config& con
 std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
-    std::shared_ptr<const KubeletContainerNames> kubelet_names) {
+    std::shared_ptr<const KubeletContainerNames> kubelet_names,
+    std::shared_ptr<const report::ReloadStatus> reload) {
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
   const std::string node = host_name();
   return std::make_shared<report::Router>(
-      report::MetricsSetup{
-          .views = views,
-          .container_names = config.compatibility_metrics,
-          .old_names = config.old_metric_names,
-          .now = &observe::now,
-          .names = names,
-          .qos_of = &qos_class,
-          .node_name = node,
-          .extra_families =
-              [programs, cpus, kube = config.kubernetes.status_file()](report::Families& all) {
-                add_program_families(*programs, all);
-                report::add_kubernetes_families(kube, all);
-                if (const auto view = cpus->latest()) report::add_cpu_families(*view, all);
-              }},
+      report::MetricsSetup{.views = views,
+                           .container_names = config.compatibility_metrics,
+                           .old_names = config.old_metric_names,
+                           .now = &observe::now,
+                           .names = names,
+                           .qos_of = &qos_class,
+                           .node_name = node,
+                           .extra_families =
+                               [programs, cpus, reload,
+                                kube = config.kubernetes.status_file()](report::Families& all) {
+                                 report::add_reload_families(*reload, all);
+                                 add_program_families(*programs, all);
+                                 report::add_kubernetes_families(kube, all);
+                                 if (const auto view = cpus->latest())
+                                   report::add_cpu_families(*view, all);
+                               }},
       report::SummarySetup{.views = views,
                            .node_name = node,
                            .system_containers = system_containers(config),

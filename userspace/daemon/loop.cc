@@ -246,6 +246,7 @@ Result<> Loop::wake_at(Instant next) {
 }
 
 void Loop::reload() {
+  app_->reload_status().set_successful(false);  // also if something below throws
   config::LoadResult loaded = load_config(
       line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); },
       app_->config().kubernetes.run_dir);
@@ -264,6 +265,7 @@ void Loop::reload() {
   watch_directories();
   logged_manifest_errors_.clear();  // they are logged again
   read_manifests();
+  app_->reload_status().set_successful(true);
   log::info("reloaded");
 }
 

@@ -5,6 +5,7 @@
 #include "report/metrics/exposition/pod_families.h"
 #include "report/metrics/kube_metrics.h"
 #include "report/metrics/metrics_cpus.h"
+#include "report/metrics/reload_status.h"
 #include "report/sample.h"
 #include "report/view/cpus_view.h"
 
@@ -88,6 +89,7 @@ Names all_served() {
                  .node_name = "node-1",
                  .extra_families =
                      [](Families& extra_families) {
+                       add_reload_families(ReloadStatus(), extra_families);
                        add_cpu_families(full_cpus(), extra_families);
                        add_kubernetes_families("tests/fixtures/kube/status.json", extra_families);
                      }},

@@ -25,7 +25,7 @@ enum class Cause : std::uint8_t {
   kStuck,
 };
 
-// A limit on local storage that a pod exceeded (KUBELET.md 1.9).
+// A limit on local storage that a pod exceeded (kubelet: eviction).
 enum class StorageLimit : std::uint8_t { kNone, kEmptyDir, kPod, kContainer };
 
 // Why: the threshold that was acted on and what was read; or a limit, its value and the usage; or

@@ -22,7 +22,7 @@ namespace headroom {
 // What is remembered of one threshold; parallel to Policy::thresholds.
 struct ThresholdHistory {
   std::optional<Instant> first_observed;  // below since; forgotten at the first good sample
-  bool met = false;    // was past its grace in the last round (KUBELET.md 1.5, 7)
+  bool met = false;    // was past its grace in the last round (kubelet: eviction)
   Instant last_clear;  // newest sample above the threshold; zero: never seen one
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shadow(): what the kubelet's loop would have made of the same node, beside what was decided.
 //
-// A model of pkg/kubelet/eviction (KUBELET.md 1.5): it looks every ten seconds, at the node's
+// A model of the eviction manager (kubelet: eviction): it looks every ten seconds, at the node's
 // signal as it is then and at pods' usage sampled at the look before. Pure, like judge(): the state
 // is a value. It sees the node as it is, not as it would be without what was evicted here.
 #pragma once

@@ -16,8 +16,8 @@
 
 namespace headroom {
 
-// Where one logical CPU sits. The kubelet's identifiers (KUBELET.md 5.1): `core` is the lowest CPU
-// among its SMT siblings; `uncore` the id of its L3, or its socket where there is none.
+// Where one logical CPU sits. The kubelet's identifiers (kubelet: cm/cpumanager): `core` is the
+// lowest CPU among its SMT siblings; `uncore` the id of its L3, or its socket where there is none.
 struct CpuLocation {
   Cpu cpu = 0;
   std::int64_t core = 0;

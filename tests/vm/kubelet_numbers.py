@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kubelet's arithmetic, worked out once more without any of our code (KUBELET.md 3.4, 3.6, 3.7)."""
+"""The kubelet's arithmetic, worked out once more without any of our code (kubelet: cm/helpers_linux.go, KEP-2570)."""
 
 MIB = 1 << 20
 

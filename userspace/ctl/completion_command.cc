@@ -23,7 +23,7 @@ struct Flag {
   std::vector<std::string> words{};  // the allowed values; empty: any, such as a file
 };
 
-struct Known {
+struct CommandWords {
   std::string name;
   std::string what;
   std::vector<Flag> flags;           // including those of its subcommands
@@ -53,8 +53,8 @@ std::vector<Flag> flags_of(const CLI::App& app) {
   return flags;
 }
 
-Known known(const CLI::App& command) {
-  Known all{command.get_name(), command.get_description(), flags_of(command)};
+CommandWords words_of_command(const CLI::App& command) {
+  CommandWords all{command.get_name(), command.get_description(), flags_of(command)};
   for (const CLI::App* below : command.get_subcommands({})) {
     all.below.push_back(below->get_name());
     for (Flag& flag : flags_of(*below))
@@ -66,10 +66,10 @@ Known known(const CLI::App& command) {
 }
 
 // The commands that --help shows.
-std::vector<Known> commands_of(const ArgumentParser& parser) {
-  std::vector<Known> commands;
+std::vector<CommandWords> commands_of(const ArgumentParser& parser) {
+  std::vector<CommandWords> commands;
   for (const CLI::App* command : parser.app().get_subcommands({}))
-    if (!command->get_group().empty()) commands.push_back(known(*command));
+    if (!command->get_group().empty()) commands.push_back(words_of_command(*command));
   return commands;
 }
 
@@ -122,7 +122,7 @@ std::string fish_flag(const std::string& command, const Flag& flag) {
 
 std::string bash_completion(const ArgumentParser& app) {
   std::string names, words, values;
-  for (const Known& command : commands_of(app)) {
+  for (const CommandWords& command : commands_of(app)) {
     names += " " + command.name;
     words += fmt::format("    {}) words='{}{}{}' ;;\n", command.name, names_of(command.flags),
                          command.below.empty() ? "" : " ", fmt::join(command.below, " "));
@@ -150,7 +150,7 @@ std::string bash_completion(const ArgumentParser& app) {
 
 std::string zsh_completion(const ArgumentParser& app) {
   std::string names, cases;
-  for (const Known& command : commands_of(app)) {
+  for (const CommandWords& command : commands_of(app)) {
     names += fmt::format("    '{}:{}'\n", command.name, quoted(command.what, ":\\"));
     cases += fmt::format("    {}) _arguments", command.name);
     for (const Flag& flag : command.flags)
@@ -182,7 +182,7 @@ std::string fish_completion(const ArgumentParser& app) {
   std::string text = "# fish completion of headroomctl\n";
   for (const Flag& flag : flags_of(app.app()))
     text += fish_flag("", flag);
-  for (const Known& command : commands_of(app)) {
+  for (const CommandWords& command : commands_of(app)) {
     text += fmt::format("complete -c headroomctl -n __fish_use_subcommand -f -a {} -d '{}'\n",
                         command.name, quoted(command.what, "\\"));
     for (const std::string& below : command.below)

@@ -84,7 +84,7 @@ TEST(Hints, AreBoundedOnManyNodes) {
 
 // --- merging ---------------------------------------------------------------------------------
 
-// KUBELET.md 6 as it is written: every permutation in turn against the best so far.
+// kubelet: cm/topologymanager as it is written: every permutation in turn against the best so far.
 class Permutations {
  public:
   Permutations(const TopologyRules& rules, const NumaMap& numa, std::vector<HintList> lists)

@@ -125,7 +125,7 @@ struct Plan {
   double balance = std::numeric_limits<double>::max();
 };
 
-// KUBELET.md 5.5 as it is written, without the slices that alias.
+// kubelet: cm/cpumanager/cpu_assignment.go as it is written, without the slices that alias.
 Plan by_trying(const std::vector<int>& left, const std::vector<std::size_t>& nodes, int count,
                int group) {
   const auto k = static_cast<int>(nodes.size());

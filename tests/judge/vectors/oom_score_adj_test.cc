@@ -31,7 +31,7 @@ TEST_P(OomScoreAdjVectors, Agree) {
 
   auto expected = line().at("oom_score_adj").get<std::map<std::string, int>>();
   // 30 Burstable lines hold values beyond 1000, which nothing clamps upstream and the kernel
-  // refuses; ours stay below BestEffort (KUBELET.md 4.2).
+  // refuses; ours stay below BestEffort (kubelet: qos/policy.go).
   if (qos_class(pod) == QosClass::kBurstable)
     for (auto& [container, score] : expected)
       score = std::min(score, 999);

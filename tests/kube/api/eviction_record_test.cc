@@ -28,7 +28,7 @@ TEST(EvictedOf, ALineIsReadForWhatTheApiServerIsToKnow) {
   EXPECT_EQ(*evicted, (EvictionRecord{.uid = "u-1",
                                       .name = "web",
                                       .pod_namespace = "shop",
-                                      .why = EvictionRecord::Why::kThreshold,
+                                      .cause = EvictionRecord::Cause::kThreshold,
                                       .signal = "memory.available",
                                       .message = "The node was low on resource: memory. ",
                                       .time = "2026-11-20T22:50:00Z",
@@ -72,8 +72,8 @@ TEST(EvictedOf, WhyItLeftIsKept) {
   limit["kind"] = "limit";
   taint.erase("kind");
   taint["taint"] = "dedicated=gpu:NoExecute";
-  EXPECT_EQ(parse_eviction(limit.dump())->why, EvictionRecord::Why::kLimit);
-  EXPECT_EQ(parse_eviction(taint.dump())->why, EvictionRecord::Why::kTaint);
+  EXPECT_EQ(parse_eviction(limit.dump())->cause, EvictionRecord::Cause::kLimit);
+  EXPECT_EQ(parse_eviction(taint.dump())->cause, EvictionRecord::Cause::kTaint);
 }
 
 TEST(EvictedOf, WhatTheDaemonWritesIsUnderstood) {

@@ -114,8 +114,8 @@ TEST(PendingEviction, TheStatusIsWhatTheKubeletWrites) {
 
 TEST(PendingEviction, ALimitOfItsOwnIsNoDisruptionAndATaintIsUpstreams) {
   EvictionRecord limit = web(), taint = web();
-  limit.why = EvictionRecord::Why::kLimit;
-  taint.why = EvictionRecord::Why::kTaint;
+  limit.cause = EvictionRecord::Cause::kLimit;
+  taint.cause = EvictionRecord::Cause::kTaint;
   EXPECT_FALSE(
       Json::parse(pod_status_patch(pending_from(limit)).body)["status"].contains("conditions"));
   EXPECT_EQ(
@@ -341,7 +341,7 @@ TEST(EvictionQueue, AnythingThatWasWrittenIsReadAgain) {
   take(queue, web());
   EvictionRecord other = web();
   other.uid = "u-2";
-  other.why = EvictionRecord::Why::kTaint;
+  other.cause = EvictionRecord::Cause::kTaint;
   take(queue, other);
   take(queue, web());
   ASSERT_EQ(queue.pending_evictions.size(), 2U);

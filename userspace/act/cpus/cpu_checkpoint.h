@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuCheckpoint: the kubelet's cpu_manager_state file as text and value (KUBELET.md 5.7). No file
-// is touched here.
+// CpuCheckpoint: the kubelet's cpu_manager_state file as text and value (kubelet:
+// cm/cpumanager/state). No file is touched here.
 #pragma once
 
 #include "judge/cpuset/policy/cpu_state.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: the configuration file and its drop-ins as one document, in which every line still knows
+// The configuration file and its drop-ins as one document, in which every line still knows
 // its file.
 //
 // Drop-ins are merged as the kubelet merges those of its --config-dir: by name, maps key by key,

@@ -2,7 +2,7 @@
 // The settings of CPU pinning, from the file's keys and the kubelet's flags.
 //
 // What depends on several settings (the options and the policy they belong to) is checked when all
-// have been read: settle_cpus().
+// have been read: resolve_cpu_settings().
 #pragma once
 
 #include "config/config.h"

@@ -82,8 +82,8 @@ std::string enforcement_error(const LocatedValue& settings, std::size_t i) {
 
 }  // namespace
 
-// Of the kubelet's rules (KUBELET.md 3.3) those about the list itself; the others are
-// settle_reserves()'.
+// Of the kubelet's rules (kubelet: cm/node_container_manager_linux.go) those about the list itself;
+// the others are resolve_reserved_settings()'.
 std::vector<std::string> collect_enforcements(const EvictionSettings& settings,
                                               Diagnostics& diagnostics) {
   if (!settings.enforce_node_allocatable) return {"pods"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_path(): a path of the configuration. It must not depend on a daemon's working directory, so
-// a relative path is an error.
+// read_absolute_path(): a path of the configuration. It must not depend on a daemon's working
+// directory, so a relative path is an error.
 #pragma once
 
 #include "config/yaml/section.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stops the pods that a critical pod preempts, each with its own grace period (KUBELET.md 8,
-// Preempting), and waits until they are gone.
+// Stops the pods that a critical pod preempts, each with its own grace period (kubelet: lifecycle
+// and preemption, Preempting), and waits until they are gone.
 #pragma once
 
 #include "config/config.h"

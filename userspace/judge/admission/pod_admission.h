@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: whether a pod may start on this node, by the kubelet's rules (KUBELET.md 1.12, 8),
-// with every reason if not.
+// Admission: whether a pod may start on this node, by the kubelet's rules (kubelet: eviction,
+// lifecycle and preemption), with every reason if not.
 //
 // One rule is headroom's own: on a plain host no scheduler keeps pods off a node with NoSchedule
 // taints, so the operator's taints are checked here; PreferNoSchedule is reported and does not

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemption: which pods a critical pod displaces (KUBELET.md 8).
+// Preemption: which pods a critical pod displaces (kubelet: lifecycle and preemption).
 #pragma once
 
 #include "judge/admission/node_state.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taints against tolerations: what a pod puts up with, and for how long (KUBELET.md 8).
+// Taints against tolerations: what a pod puts up with, and for how long (kubelet: lifecycle and
+// preemption).
 #pragma once
 
 #include <headroom/pod.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllocatablePolicy: what is reserved, for which slice, and how it is enforced; read from the
-// fields of a KubeletConfiguration and checked by its rules (KUBELET.md 3.3, 10).
+// fields of a KubeletConfiguration and checked by its rules (kubelet:
+// cm/node_container_manager_linux.go, apis/config/validation).
 #pragma once
 
 #include "judge/allocatable/amounts.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of enforceNodeAllocatable (KUBELET.md 3.3).
+// The rules of enforceNodeAllocatable (kubelet: cm/node_container_manager_linux.go).
 #pragma once
 
 #include "judge/allocatable/allocatable_policy.h"

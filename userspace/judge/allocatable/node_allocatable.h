@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node allocatable: what pods may have of a node (KUBELET.md 3.1).
+// Node allocatable: what pods may have of a node (kubelet: cm/node_container_manager_linux.go).
 #pragma once
 
 #include "judge/allocatable/allocatable_policy.h"

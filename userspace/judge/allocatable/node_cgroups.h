@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cgroups between the root and the pods, with the values they should have: kubepods, the QoS
-// tiers in it, and the reserved slices beside it (KUBELET.md 3.3, 3.5, 3.7).
+// tiers in it, and the reserved slices beside it (kubelet: cm/node_container_manager_linux.go,
+// cm/qos_container_manager_linux.go, KEP-2570).
 #pragma once
 
 #include "judge/allocatable/allocatable_policy.h"

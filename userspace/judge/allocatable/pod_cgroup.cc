@@ -28,7 +28,8 @@ Bytes bytes(const Quantity* quantity) {
 
 // Does every container declare a limit of its own, or the pod as a whole? Upstream judges an init
 // container together with the sidecars before it, and so takes one without a limit for limited: the
-// pod then gets a limit that one of its containers never agreed to. Not copied (KUBELET.md 3.6).
+// pod then gets a limit that one of its containers never agreed to. Not copied (kubelet:
+// cm/helpers_linux.go).
 bool all_limited(const Pod& pod, std::string_view resource) {
   if (pod.pod_level && named(pod.pod_level->limits, resource)) return true;
   const auto limited = [&](const Container& each) { return named(each.limits, resource); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cgroup values a pod and its containers should have, by what they ask for
-// (KUBELET.md 3.6, 3.7).
+// (kubelet: cm/helpers_linux.go, KEP-2570).
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodSizing: what the operator decides about the cgroups of every pod; read from the fields of a
-// KubeletConfiguration and checked by its rules (KUBELET.md 3.4, 3.7, 10).
+// KubeletConfiguration and checked by its rules (kubelet: cm/helpers_linux.go, KEP-2570,
+// apis/config/validation).
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"

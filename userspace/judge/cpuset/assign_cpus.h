@@ -2,9 +2,9 @@
 // assign_cpus(): computes which container has which CPUs, from the known state and the active pods.
 //
 // The kubelet refuses to start on a state that does not fit the machine or its configuration, and
-// asks for the file to be deleted (KUBELET.md 5.7). Here every assignment that still fits is kept,
-// and only the others are made again: CPUs that are gone, now reserved, claimed twice, or not as
-// many as requested.
+// asks for the file to be deleted (kubelet: cm/cpumanager/state). Here every assignment that still
+// fits is kept, and only the others are made again: CPUs that are gone, now reserved, claimed
+// twice, or not as many as requested.
 #pragma once
 
 #include "judge/cpuset/cpu_admission.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: all of a pod's containers get their CPUs, or none does (KUBELET.md 5.3, 6).
+// Admission: all of a pod's containers get their CPUs, or none does (kubelet:
+// cm/cpumanager/policy_static.go, cm/topologymanager).
 #pragma once
 
 #include "judge/cpuset/hints/hint_merge.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NoExecute: pods leave a node whose taints they do not tolerate, at once or when their
-// tolerationSeconds are over (KUBELET.md 8).
+// tolerationSeconds are over (kubelet: lifecycle and preemption).
 #pragma once
 
 #include <headroom/judge.h>

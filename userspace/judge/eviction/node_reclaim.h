@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reclaim: what the node can free by itself before a pod must go (KUBELET.md 1.8).
+// Reclaim: what the node can free by itself before a pod must go (kubelet: eviction).
 //
 // Success is judged by the signal's own thresholds on a sample taken afterwards. (The kubelet looks
 // at every threshold there is, so that a soft one of memory makes the reclaim of disk "fail".)

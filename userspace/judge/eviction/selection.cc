@@ -106,7 +106,7 @@ void mark_futile(Signal signal, std::vector<Candidate>& ranking, std::int64_t mi
 }
 
 // The grace a pod is given: none for a hard threshold unless policy grants it; for a soft one
-// min(maximum, the pod's own), a negative maximum deferring to the pod (KUBELET.md 1.7).
+// min(maximum, the pod's own), a negative maximum deferring to the pod (kubelet: eviction).
 Duration grace_for(const Policy& policy, const Reason& reason, const Pod& pod) {
   if (reason.hard) return policy.hard_grace;
   constexpr std::chrono::seconds kDefaultPodGrace{30};

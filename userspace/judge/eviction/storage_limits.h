@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits: pods that use more local storage than they may (KUBELET.md 1.9).
+// Limits: pods that use more local storage than they may (kubelet: eviction).
 #pragma once
 
 #include <headroom/judge.h>

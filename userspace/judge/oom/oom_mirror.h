@@ -28,10 +28,10 @@ struct OomScore {
 inline constexpr int kMinMirroredScore = 500;
 
 // Of every pod that may get a value, in the snapshot's order. `first` lists the pods that would be
-// killed for memory, in that order. Bands follow from the formula (KUBELET.md 4.2): Burstable pods
-// stay within the values that the formula gives the present ones, BestEffort pods are above all of
-// these. Left alone: Guaranteed and critical pods, and pods known only from the cgroup tree.
-// `memory_capacity`: the machine's, above zero.
+// killed for memory, in that order. Bands follow from the formula (kubelet: qos/policy.go):
+// Burstable pods stay within the values that the formula gives the present ones, BestEffort pods
+// are above all of these. Left alone: Guaranteed and critical pods, and pods known only from the
+// cgroup tree. `memory_capacity`: the machine's, above zero.
 std::vector<OomScore> mirrored_oom_scores(const Snapshot& snapshot, std::span<const Decision> first,
                                           Bytes memory_capacity);
 

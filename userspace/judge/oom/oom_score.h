@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oom_score_adj: which processes the kernel's OOM killer should spare (KUBELET.md 4.2).
+// oom_score_adj: which processes the kernel's OOM killer should spare (kubelet: qos/policy.go).
 #pragma once
 
 #include <headroom/pod.h>

@@ -19,13 +19,13 @@ bool has_pod_level_resources(const Pod& pod);
 // limit. Expects the containers' own requests to be completed.
 void default_pod_level_resources(Pod& pod);
 
-// What ranking holds against usage (KUBELET.md 1.6, 14), as the kubelet of 1.36, so that both
+// What ranking holds against usage (kubelet: eviction, 14), as the kubelet of 1.36, so that both
 // choose the same victim: overhead counts only on top of something, and if the pod has resources of
 // its own, the containers' requests do not count at all.
 Quantity eviction_request(const Pod& pod, std::string_view resource);
 
-// What the pod's cgroup is sized by (KUBELET.md 3.6). Overhead is part of every request, and of
-// those limits that are set.
+// What the pod's cgroup is sized by (kubelet: cm/helpers_linux.go). Overhead is part of every
+// request, and of those limits that are set.
 ResourceList pod_requests(const Pod& pod);
 ResourceList pod_limits(const Pod& pod);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's QoS class, from what its containers ask for (KUBELET.md 4.1).
+// A pod's QoS class, from what its containers ask for (kubelet: qos).
 #pragma once
 
 #include <headroom/pod.h>

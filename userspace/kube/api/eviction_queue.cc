@@ -14,14 +14,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
-constexpr std::array<std::string_view, 3> kWhys{"threshold", "limit", "taint"};
+constexpr std::array<std::string_view, 3> kCauseNames{"threshold", "limit", "taint"};
 
 Json json_of(const PendingEviction& pending) {
   const EvictionRecord& evicted = pending.evicted;
   Json json{{"uid", evicted.uid},
             {"namespace", evicted.pod_namespace},
             {"name", evicted.name},
-            {"why", kWhys[static_cast<std::size_t>(evicted.why)]},
+            {"why", kCauseNames[static_cast<std::size_t>(evicted.cause)]},
             {"signal", evicted.signal},
             {"message", evicted.message},
             {"time", evicted.time},
@@ -36,10 +36,11 @@ Json json_of(const PendingEviction& pending) {
   return json;
 }
 
-EvictionRecord::Why why_named(const std::string& word) {
-  const auto found = std::find(kWhys.begin(), kWhys.end(), word);
-  return found == kWhys.end() ? EvictionRecord::Why::kThreshold
-                              : static_cast<EvictionRecord::Why>(found - kWhys.begin());
+EvictionRecord::Cause cause_named(const std::string& word) {
+  const auto found = std::find(kCauseNames.begin(), kCauseNames.end(), word);
+  return found == kCauseNames.end()
+             ? EvictionRecord::Cause::kThreshold
+             : static_cast<EvictionRecord::Cause>(found - kCauseNames.begin());
 }
 
 PendingEviction pending_of_json(const Json& json) {
@@ -47,7 +48,7 @@ PendingEviction pending_of_json(const Json& json) {
   pending.evicted = {.uid = json.at("uid"),
                      .name = json.at("name"),
                      .pod_namespace = json.at("namespace"),
-                     .why = why_named(json.at("why")),
+                     .cause = cause_named(json.at("why")),
                      .signal = json.at("signal"),
                      .message = json.at("message"),
                      .time = json.at("time"),

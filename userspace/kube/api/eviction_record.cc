@@ -26,10 +26,10 @@ bool whole_pod(const Json& line) {
   return unit.empty() || unit == "pod";
 }
 
-EvictionRecord::Why why_of(const Json& line) {
-  if (line.contains("taint")) return EvictionRecord::Why::kTaint;
-  return text_at(line, "kind") == "limit" ? EvictionRecord::Why::kLimit
-                                          : EvictionRecord::Why::kThreshold;
+EvictionRecord::Cause cause_of(const Json& line) {
+  if (line.contains("taint")) return EvictionRecord::Cause::kTaint;
+  return text_at(line, "kind") == "limit" ? EvictionRecord::Cause::kLimit
+                                          : EvictionRecord::Cause::kThreshold;
 }
 
 // "2026-11-20T22:50:00.123456Z" → microseconds since 1970; absent if the text has another format.
@@ -57,7 +57,7 @@ std::optional<EvictionRecord> parse_eviction(std::string_view text) {
   EvictionRecord evicted{.uid = text_at(pod, "uid"),
                          .name = text_at(pod, "name"),
                          .pod_namespace = text_at(pod, "namespace"),
-                         .why = why_of(line),
+                         .cause = cause_of(line),
                          .signal = text_at(line, "signal"),
                          .message = text_at(line, "message"),
                          .time = time.substr(0, 19) + "Z",

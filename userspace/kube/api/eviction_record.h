@@ -11,12 +11,12 @@ namespace headroom::kube {
 
 struct EvictionRecord {
   // The reasons that upstream's conditions and events distinguish.
-  enum class Why : std::uint8_t { kThreshold, kLimit, kTaint };
+  enum class Cause : std::uint8_t { kThreshold, kLimit, kTaint };
 
   std::string uid;
   std::string name;
   std::string pod_namespace;
-  Why why = Why::kThreshold;
+  Cause cause = Cause::kThreshold;
   std::string signal;   // "memory.available"; "taint"
   std::string message;  // in the kubelet's wording
   std::string time;     // of the decision, RFC 3339 in whole seconds, as the API server keeps it

@@ -50,8 +50,8 @@ NodeConditions unknown_conditions(NodeConditions conditions, const std::string& 
 
 }  // namespace
 
-EvictionSync::EvictionSync(EvictionSyncOptions options, EvictionSyncPorts world)
-    : options_(std::move(options)), ports_(std::move(world)), node_(options_.node, {}) {
+EvictionSync::EvictionSync(EvictionSyncOptions options, EvictionSyncPorts ports)
+    : options_(std::move(options)), ports_(std::move(ports)), node_(options_.node, {}) {
   load();
   node_ = NodeConditionSync(options_.node, queue_.node);
 }
@@ -222,7 +222,7 @@ void EvictionSync::sync_node() {
   queue_.node = node_.published();
 }
 
-Duration EvictionSync::idle() const {
+Duration EvictionSync::time_until_next_run() const {
   const Instant now = ports_.now();
   Instant next = now + kIdle;
   for (const PendingEviction& pending : queue_.pending_evictions)
@@ -245,7 +245,7 @@ Duration EvictionSync::run_once() {
     return finished(pending, options_.pending);
   });
   save();
-  return idle();
+  return time_until_next_run();
 }
 
 nlohmann::ordered_json EvictionSync::state() const {

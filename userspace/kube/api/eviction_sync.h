@@ -40,7 +40,7 @@ struct EvictionSyncOptions {
 
 class EvictionSync {
  public:
-  EvictionSync(EvictionSyncOptions options, EvictionSyncPorts world);
+  EvictionSync(EvictionSyncOptions options, EvictionSyncPorts ports);
 
   // Reads new lines and sends what is due. Returns the time until something is due again, if no
   // file changes.
@@ -63,7 +63,7 @@ class EvictionSync {
   void finish(const PendingEviction& pending);
   void note_response_class(ResponseClass response_class, std::optional<Duration> retry_after,
                            const std::string& why);
-  Duration idle() const;
+  Duration time_until_next_run() const;
 
   const EvictionSyncOptions options_;
   const EvictionSyncPorts ports_;

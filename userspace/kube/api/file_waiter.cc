@@ -25,9 +25,9 @@ void FileWaiter::watch(const std::filesystem::path& file) {
   const auto directory = file.parent_path();
   const auto known = watches_.find(directory);
   if (known != watches_.end() && known->second >= 0) return;
-  constexpr std::uint32_t kNews =
+  constexpr std::uint32_t kChanges =
       IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-  watches_[directory] = ::inotify_add_watch(events_.get(), directory.c_str(), kNews);
+  watches_[directory] = ::inotify_add_watch(events_.get(), directory.c_str(), kChanges);
 }
 
 void FileWaiter::wait(Duration longest) {

@@ -19,42 +19,43 @@ constexpr std::array<std::string_view, kConditions> kTypes{
 constexpr std::array<std::string_view, kConditions> kTaintKeys{
     "headroom.io/memory-pressure", "headroom.io/disk-pressure", "headroom.io/pid-pressure"};
 
-struct Words {
+struct ConditionText {
   std::string_view reason, message;
 };
 // Worded like the kubelet's own conditions.
-constexpr std::array<Words, kConditions> kBad{
+constexpr std::array<ConditionText, kConditions> kBad{
     {{"HeadroomHasInsufficientMemory", "headroomd sees insufficient memory available"},
      {"HeadroomHasDiskPressure", "headroomd sees disk pressure"},
      {"HeadroomHasInsufficientPID", "headroomd sees insufficient PID available"}}};
-constexpr std::array<Words, kConditions> kGood{
+constexpr std::array<ConditionText, kConditions> kGood{
     {{"HeadroomHasSufficientMemory", "headroomd sees sufficient memory available"},
      {"HeadroomHasNoDiskPressure", "headroomd sees no disk pressure"},
      {"HeadroomHasSufficientPID", "headroomd sees sufficient PID available"}}};
-constexpr Words kUnknown{"HeadroomStatusUnknown", "headroomd stopped reporting node status"};
+constexpr ConditionText kUnknown{"HeadroomStatusUnknown",
+                                 "headroomd stopped reporting node status"};
 
 std::string node_path(const std::string& node_name) {
   return "/api/v1/nodes/" + escaped(node_name);
 }
 
-Words words_of(std::size_t condition, const NodeCondition& state) {
+ConditionText text_of_condition(std::size_t condition, const NodeCondition& state) {
   if (!state.holds) return kUnknown;
   return *state.holds ? kBad[condition] : kGood[condition];
 }
 
 Json condition_json(std::size_t condition, const NodeCondition& state,
                     const std::string& heartbeat) {
-  const Words words = words_of(condition, state);
+  const ConditionText text = text_of_condition(condition, state);
   const bool holds = state.holds.value_or(false);
   return {{"type", kTypes[condition]},
           {"status", !state.holds ? "Unknown" : holds ? "True" : "False"},
           {"lastHeartbeatTime", heartbeat},
           {"lastTransitionTime", state.since},
-          {"reason", words.reason},
-          {"message", words.message}};
+          {"reason", text.reason},
+          {"message", text.message}};
 }
 
-std::optional<std::size_t> ours(const Json& taint) {
+std::optional<std::size_t> own_condition_of(const Json& taint) {
   if (!taint.is_object()) return std::nullopt;
   for (std::size_t i = 0; i < kConditions; ++i)
     if (taint.value("key", "") == kTaintKeys[i]) return i;
@@ -66,7 +67,7 @@ Json wanted_taints(const Json& there, const std::optional<NodeConditions>& condi
   Json wanted = Json::array();
   std::array<bool, kConditions> had{};
   for (const Json& taint : there) {
-    const auto condition = ours(taint);
+    const auto condition = own_condition_of(taint);
     if (condition)
       had[*condition] = true;
     else
@@ -83,7 +84,7 @@ bool same_taints(const Json& there, const Json& wanted) {
   const auto keys = [](const Json& taints) {
     std::array<bool, kConditions> found{};
     for (const Json& taint : taints)
-      if (const auto condition = ours(taint)) found[*condition] = true;
+      if (const auto condition = own_condition_of(taint)) found[*condition] = true;
     return found;
   };
   return there.size() == wanted.size() && keys(there) == keys(wanted);
@@ -107,12 +108,12 @@ std::optional<HttpRequest> taints_patch_of(const std::string& node_name, const J
 
 NodeConditions conditions_of_json(const Json& node) {
   NodeConditions conditions;
-  for (const Json& told : node.at("status").at("conditions"))
+  for (const Json& reported : node.at("status").at("conditions"))
     for (std::size_t i = 0; i < kConditions; ++i) {
-      if (told.at("type") != kConditionNames[i]) continue;
-      const std::string status = told.at("status");
+      if (reported.at("type") != kConditionNames[i]) continue;
+      const std::string status = reported.at("status");
       if (status == "True" || status == "False") conditions[i].holds = status == "True";
-      conditions[i].since = told.at("lastTransitionTime");
+      conditions[i].since = reported.at("lastTransitionTime");
     }
   return conditions;
 }

@@ -29,8 +29,8 @@ HttpRequest request_with_body(std::string method, std::string path, std::string_
 // The condition DisruptionTarget. A pod that exceeded its own limit gets none, as in the kubelet; a
 // pod that is evicted for a taint gets the reason of the upstream taint eviction controller.
 Json disruption(const EvictionRecord& evicted) {
-  if (evicted.why == EvictionRecord::Why::kLimit) return nullptr;
-  const bool taint = evicted.why == EvictionRecord::Why::kTaint;
+  if (evicted.cause == EvictionRecord::Cause::kLimit) return nullptr;
+  const bool taint = evicted.cause == EvictionRecord::Cause::kTaint;
   return {{"type", "DisruptionTarget"},
           {"status", "True"},
           {"lastTransitionTime", evicted.time},
@@ -52,7 +52,7 @@ std::string events_path(const EvictionRecord& evicted) {
 Json annotations(const EvictionRecord& evicted) {
   Json json = Json::object();
   const auto signal = signal_named(evicted.signal);
-  if (evicted.why == EvictionRecord::Why::kThreshold && signal)
+  if (evicted.cause == EvictionRecord::Cause::kThreshold && signal)
     json["starved_resource"] = resource_of(*signal);
   return json;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeSource: the node's eviction signals, computed as the kubelet computes them on cgroup v2
-// (KUBELET.md 2.1 to 2.3), from descriptors kept open. O(1) in the number of cgroups.
+// (kubelet: stats), from descriptors kept open. O(1) in the number of cgroups.
 #pragma once
 
 #include "base/clock.h"

@@ -23,9 +23,9 @@ struct ContainerUse {
   Quantity request;
 };
 
-// The kubelet's message on an evicted pod, with its trailing blank (KUBELET.md 11.3). Containers
-// are listed where they exceed their request, and only for resources the kubelet compares: memory
-// and ephemeral-storage.
+// The kubelet's message on an evicted pod, with its trailing blank (kubelet: eviction/helpers.go).
+// Containers are listed where they exceed their request, and only for resources the kubelet
+// compares: memory and ephemeral-storage.
 std::string pod_message(Signal signal, std::optional<Quantity> threshold,
                         std::optional<Quantity> available, std::span<const ContainerUse> uses);
 

@@ -31,7 +31,7 @@ bool has_limit(const Container& container, const char* resource) {
   return limit != container.limits.end() && !limit->second.is_zero();
 }
 
-// Where upstream is wrong (KUBELET.md 3.6, "do not copy"): it counts an init container without a
+// Where upstream is wrong (kubelet: cm/helpers_linux.go): it counts an init container without a
 // limit as limited for the sake of a limited sidecar before it, and so limits a Burstable pod of
 // which one container is unlimited.
 bool wrongly_limited(const Pod& pod, const char* resource) {
@@ -163,7 +163,7 @@ TEST_P(PodCgroupVectors136, Agree) {
 INSTANTIATE_TEST_SUITE_P(Lines, PodCgroupVectors136,
                          testing::ValuesIn(lines_of("pod_cgroup_136.jsonl")), case_name);
 
-// The exception above must not excuse more than the few lines that KUBELET.md speaks of: 2 of 600.
+// The exception above must not excuse more than the few lines that this comment names: 2 of 600.
 TEST(PodCgroupVectorFile, HasFewExceptions) {
   const auto lines = lines_of("pod_cgroup.jsonl");
   std::size_t is_excused = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CgroupName: a cgroup as the kubelet names it, [kubepods, burstable, pod<uid>], in either
-// driver's spelling (KUBELET.md 3.2).
+// driver's spelling (kubelet: cm/cgroup_manager_linux.go).
 //   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
 //   cgroupfs  /kubepods/burstable/pod<uid>
 // To systemd a dash is a step down the tree, so dashes within a component become underscores; an

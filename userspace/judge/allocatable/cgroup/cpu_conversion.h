@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between the units of CPU: milliCPU for a pod, shares for cgroup v1 and OCI, weight
-// and quota for cgroup v2 (KUBELET.md 3.4).
+// and quota for cgroup v2 (kubelet: cm/helpers_linux.go).
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"

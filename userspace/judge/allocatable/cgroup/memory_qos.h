@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryQos: requests held by the kernel, and throttling before the limit (KUBELET.md 3.7, the
+// MemoryQos: requests held by the kernel, and throttling before the limit (KEP-2570, the
 // kubelet's gate MemoryQoS).
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packer: one packed take in progress, what it has and what it still may take (KUBELET.md 5.4).
+// Packer: one packed take in progress, what it has and what it still may take (kubelet:
+// cm/cpumanager/cpu_assignment.go).
 #pragma once
 
 #include "judge/cpuset/allocation/take_cpus.h"

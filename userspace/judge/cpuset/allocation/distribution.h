@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distribution: over which NUMA nodes a request is spread, and how much each of them gives, so that
-// what is left on all nodes is as even as can be (KUBELET.md 5.5).
+// what is left on all nodes is as even as can be (kubelet: cm/cpumanager/cpu_assignment.go).
 #pragma once
 
 #include "judge/cpuset/allocation/take_cpus.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking CPUs: which ones a request gets out of those available, by the kubelet's static policy
-// (KUBELET.md 5.4 and 5.5).
+// (kubelet: cm/cpumanager/cpu_assignment.go).
 #pragma once
 
 #include <headroom/cpuset.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hints: which sets of NUMA nodes could give what is asked, and which of them one would prefer
-// (KUBELET.md 5.8).
+// (kubelet: cm/cpumanager/policy_static.go).
 #pragma once
 
 #include "judge/cpuset/allocation/take_cpus.h"

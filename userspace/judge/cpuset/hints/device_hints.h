@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device hints: the NUMA nodes near the devices that a pod names in its annotations, as a kubelet's
-// device plugin would hint at them (KUBELET.md 6).
+// device plugin would hint at them (kubelet: cm/topologymanager).
 #pragma once
 
 #include "judge/cpuset/hints/cpu_hints.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges the hints of all providers into one set of NUMA nodes, and decides whether the topology
-// manager's policy admits it (KUBELET.md 6).
+// manager's policy admits it (kubelet: cm/topologymanager).
 #pragma once
 
 #include "judge/cpuset/hints/cpu_hints.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuRefusal: why a container does not get its exclusive CPUs (KUBELET.md 5.3, 6).
+// CpuRefusal: why a container does not get its exclusive CPUs (kubelet:
+// cm/cpumanager/policy_static.go, cm/topologymanager).
 #pragma once
 
 #include "judge/cpuset/allocation/take_cpus.h"

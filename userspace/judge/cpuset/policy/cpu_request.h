@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many exclusive CPUs a container, or a pod as a whole, asks for (KUBELET.md 5.3, 5.8).
+// How many exclusive CPUs a container, or a pod as a whole, asks for (kubelet:
+// cm/cpumanager/policy_static.go).
 #pragma once
 
 #include <headroom/pod.h>

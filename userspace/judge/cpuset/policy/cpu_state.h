@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuState: which container has which CPUs. The kubelet's cpu_manager_state as a value (KUBELET.md
-// 5.7).
+// CpuState: which container has which CPUs. The kubelet's cpu_manager_state as a value (kubelet:
+// cm/cpumanager/state).
 #pragma once
 
 #include <headroom/cpuset.h>

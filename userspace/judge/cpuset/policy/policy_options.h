@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the static CPU policy (cpuManagerPolicyOptions; KUBELET.md 5.2).
+// Options of the static CPU policy (cpuManagerPolicyOptions; kubelet:
+// cm/cpumanager/policy_options.go).
 #pragma once
 
 #include "judge/cpuset/allocation/take_cpus.h"

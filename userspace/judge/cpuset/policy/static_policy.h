@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StaticPolicy: the kubelet's static CPU manager on one machine, as functions from state to state
-// (KUBELET.md 5). Checked once, at its making; it remembers nothing of what it gave.
+// (kubelet: cm/cpumanager). Checked once, at its making; it remembers nothing of what it gave.
 #pragma once
 
 #include "judge/cpuset/hints/cpu_hints.h"

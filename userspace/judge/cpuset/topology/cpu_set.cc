@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grammar is that of k8s.io/utils/cpuset Parse() (KUBELET.md 9): no blanks, no strides; "+3" is
+// The grammar is that of k8s.io/utils/cpuset Parse(): no blanks, no strides; "+3" is
 // 3, because strconv.Atoi reads it.
 #include <headroom/cpuset.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disk: which parts of a pod count against which filesystem (KUBELET.md 1.6, 1.8).
+// Disk: which parts of a pod count against which filesystem (kubelet: eviction).
 #pragma once
 
 #include <headroom/decision.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranking: in which order pods would be evicted, signal by signal (KUBELET.md 1.6). QoS class is no
-// key, and neither is being critical: a pod that may not be evicted is skipped, not ranked lower.
+// Ranking: in which order pods would be evicted, signal by signal (kubelet: eviction). QoS class is
+// no key, and neither is being critical: a pod that may not be evicted is skipped, not ranked
+// lower.
 #pragma once
 
 #include "judge/eviction/rank/pod_usage.h"

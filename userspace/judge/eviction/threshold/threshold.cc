@@ -98,7 +98,8 @@ Result<std::optional<ThresholdValue>> parse_threshold_value(Signal signal, std::
     return failure("eviction percentage threshold " + text_of(signal) + " must be " +
                    std::string(what) + ": " + std::string(text));
   };
-  // The kubelet accepts NaN%, and what it then does depends on the machine (KUBELET.md 1.2).
+  // The kubelet accepts NaN%, and what it then does depends on the machine (kubelet:
+  // eviction/helpers.go).
   if (std::isnan(fraction->of_one)) return must_be("a number");
   if (fraction->of_one < 0) return must_be(">= 0%");
   if (fraction->of_one > 1) return must_be("<= 100%");

@@ -16,8 +16,8 @@ namespace headroom {
 // "unsupported eviction signal X", as the kubelet says it.
 Result<Signal> parse_signal(std::string_view text);
 
-// The value of evictionHard and evictionSoft (KUBELET.md 1.2), in the kubelet's words. Nothing:
-// exactly "0%" and "100%", the documented way to turn one signal off.
+// The value of evictionHard and evictionSoft (kubelet: eviction/helpers.go), in the kubelet's
+// words. Nothing: exactly "0%" and "100%", the documented way to turn one signal off.
 Result<std::optional<ThresholdValue>> parse_threshold_value(Signal signal, std::string_view text);
 
 // The value of evictionMinimumReclaim: a percentage must be positive, a quantity not negative.

@@ -37,12 +37,14 @@ struct ThresholdError {
 StringMap default_eviction_hard();
 
 // Hard thresholds, soft ones, then those of allocatableMemory.available that
-// enforceNodeAllocatable: [pods] derives (KUBELET.md 1.3). Every error there is, not the first.
+// enforceNodeAllocatable: [pods] derives (kubelet: eviction/helpers.go). Every error there is, not
+// the first.
 tl::expected<std::vector<Threshold>, std::vector<ThresholdError>> build_thresholds(
     const ThresholdMaps& maps);
 
-// containerfs is not configured but follows the filesystem its layers are on (KUBELET.md 1.4):
-// imagefs where that is apart and holds them, else nodefs. Those of the user make way.
+// containerfs is not configured but follows the filesystem its layers are on (kubelet:
+// eviction/helpers.go): imagefs where that is apart and holds them, else nodefs. Those of the user
+// make way.
 struct WithContainerFs {
   std::vector<Threshold> thresholds;
   bool overwritten = false;  // the user had given some

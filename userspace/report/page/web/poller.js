@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Poller: requests every three seconds or more while the page is visible, and not at all while it is hidden.
 
-const kEvery = 3000, kSlowest = 10_000, kPatience = 10_000;  // milliseconds
+const kEvery = 3000, kSlowest = 10_000, kTimeout = 10_000;  // milliseconds
 const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go
 // A large document costs both daemon and browser, so it is requested less often.
 const kCharactersASecond = 10 << 10;
 
 async function ask(path, headers = {}) {
-  const answer = await fetch(path, {cache: "no-store", headers, signal: AbortSignal.timeout(kPatience)});
+  const answer = await fetch(path, {cache: "no-store", headers, signal: AbortSignal.timeout(kTimeout)});
   if (!answer.ok && answer.status !== 304) throw new Error(answer.status === 503 ? "headroomd is busy" : `${path}: status ${answer.status}`);
   return answer;
 }

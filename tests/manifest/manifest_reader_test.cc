@@ -377,6 +377,14 @@ const Growing kGrowing[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Growing, TimeToRead, testing::ValuesIn(kGrowing), RowName{});
 
+// The pods of a directory, or what is wrong with it.
+tl::expected<std::vector<Pod>, config::Diagnostics> load_manifests(
+    const std::filesystem::path& directory) {
+  Manifests manifests = read_manifests(directory);
+  if (!manifests.diagnostics.empty()) return tl::make_unexpected(std::move(manifests.diagnostics));
+  return std::move(manifests.pods);
+}
+
 TEST(Directory, RefusesAFileAboveOneMebibyte) {
   TempDir dir;
   const auto padded = [](std::size_t size) {

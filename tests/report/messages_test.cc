@@ -206,12 +206,6 @@ TEST(Messages, AnEndingSaysHowLongItTookAndWhatCameBack) {
             "default/hog still has processes 85ms after its signal, an unknown amount returned");
 }
 
-TEST(Messages, ACandidateHasItsReason) {
-  const auto ranking = sample_eviction().ranking;
-  EXPECT_EQ(candidate_line(2, Signal::kMemoryAvailable, ranking[1], "Burstable"),
-            "2. default/web: Burstable, priority 100, usage unknown, request 512Mi: outranked");
-}
-
 TEST(Messages, RequestsAreComparedBothWays) {
   constexpr Signal kMemory = Signal::kMemoryAvailable;
   EXPECT_EQ(over_request(kMemory, (300_MiB).count, (200_MiB).count),

@@ -2,6 +2,7 @@
 #include "ctl/config_command.h"
 
 #include "config/load/effective_settings.h"
+#include "config/schema.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
@@ -19,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 struct ConfigOptions {
   bool defaults = false;
+  bool schema = false;
   bool json = false;
 };
 
@@ -55,6 +57,10 @@ int print_defaults(bool json) {
 }
 
 int run_config(const ConfigOptions& options) {
+  if (options.schema) {
+    std::fputs(config::json_schema().c_str(), stdout);
+    return 0;
+  }
   if (options.defaults) return print_defaults(options.json);
   const CallResult result = fetch_config();
   if (!result) return print_error(Error{result.error().what});
@@ -88,6 +94,7 @@ void add_config(ArgumentParser& app, CliCommand& chosen) {
       app.add_subcommand("config", "The configuration in force, and the source of each value");
   config->group(kInspectGroup);
   config->add_flag("--defaults", options->defaults, "The defaults of all keys");
+  config->add_flag("--schema", options->schema, "The JSON schema of headroom.yaml, for editors");
   config->add_flag("--json", options->json, "As JSON");
   config->callback([&chosen, options] { chosen = [options] { return run_config(*options); }; });
 }

@@ -208,11 +208,4 @@ Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
   return merge_files(std::move(all));
 }
 
-tl::expected<std::vector<Pod>, Diagnostics> load_manifests(const fs::path& directory,
-                                                           ManifestOptions options) {
-  Manifests manifests = read_manifests(directory, options);
-  if (!manifests.diagnostics.empty()) return tl::make_unexpected(std::move(manifests.diagnostics));
-  return std::move(manifests.pods);
-}
-
 }  // namespace headroom::observe

@@ -80,10 +80,6 @@ Manifests parse_manifests(const std::string& text, const std::string& file,
 // wrong.
 Manifests read_manifests(const std::filesystem::path& directory, ManifestOptions options = {});
 
-// The same, all or nothing.
-tl::expected<std::vector<Pod>, config::Diagnostics> load_manifests(
-    const std::filesystem::path& directory, ManifestOptions options = {});
-
 // The uid of a pod whose manifest has none, from its namespace and name alone: the same in every
 // run and on every node. It has the form of a UUID of version 8 (RFC 9562: vendor-specific). The
 // pod's cgroup must be named by this uid, or the two are not joined. (The kubelet's own hash for

@@ -67,23 +67,5 @@ TEST(Weight, OneCpuIsThirtyNineOrSystemdsDefault) {
   EXPECT_EQ(weight_of(shares_of({1000}), WeightFormula::kQuadratic).value, 100u);
 }
 
-TEST(Weight, ReadBackGivesThatWeightAgain) {
-  for (std::uint32_t weight = 1; weight <= 10'000; ++weight) {
-    const CpuShares quadratic = shares_from({weight}, WeightFormula::kQuadratic);
-    ASSERT_EQ(weight_of(quadratic, WeightFormula::kQuadratic).value, weight);
-    // The kubelet's inverse rounds down and so may land on the weight below.
-    const CpuShares linear = shares_from({weight}, WeightFormula::kLinear);
-    ASSERT_LE(weight_of(linear, WeightFormula::kLinear).value, weight);
-    ASSERT_GE(weight_of(linear, WeightFormula::kLinear).value + 1, weight);
-  }
-}
-
-TEST(Weight, ReadBackOfInvalidValuesIsClamped) {
-  for (const WeightFormula formula : kBoth) {
-    EXPECT_EQ(shares_from({0}, formula), kMinShares);
-    EXPECT_EQ(weight_of(shares_from({70'000}, formula), formula).value, 10'000u);
-  }
-}
-
 }  // namespace
 }  // namespace headroom

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cgroup names: odd ones, refused ones, those of the configuration, and systemd's own escaping.
 #include "judge/allocatable/cgroup/cgroup_name.h"
-#include "judge/allocatable/cgroup/unit_escape.h"
 
 #include <string>
 #include <vector>
@@ -168,32 +167,6 @@ TEST(ReservedPath, IsAnyPathUnderCgroupfs) {
   EXPECT_EQ(reserved_path(kCgroupfs, "/").error().reason, Reason::kRoot);
   EXPECT_EQ(reserved_path(kCgroupfs, "/a/../b").error().reason, Reason::kDots);
   EXPECT_EQ(reserved_path(kCgroupfs, "/a//b").error().reason, Reason::kEmptyComponent);
-}
-
-TEST(UnitEscape, MatchesSystemdEscape) {
-  struct Case {
-    const char* text;
-    const char* escaped;
-  };
-  for (const Case& c :
-       {Case{"web", "web"}, Case{"kube-reserved", "kube\\x2dreserved"}, Case{"a/b", "a-b"},
-        Case{"a b", "a\\x20b"}, Case{".x.y", "\\x2ex.y"}, Case{"a\\b", "a\\x5cb"},
-        Case{"x_y:1.2", "x_y:1.2"}, Case{"\xc3\xa9", "\\xc3\\xa9"}, Case{"", ""}}) {
-    EXPECT_EQ(escape_unit(c.text), c.escaped);
-    EXPECT_EQ(unescape_unit(c.escaped), c.text);
-  }
-}
-
-TEST(UnitEscape, EveryByteRoundTrips) {
-  for (int byte = 1; byte < 256; ++byte) {
-    const std::string text = {static_cast<char>(byte), 'a', static_cast<char>(byte)};
-    EXPECT_EQ(unescape_unit(escape_unit(text)), text) << byte;
-  }
-}
-
-TEST(UnitEscape, AnIncompleteEscapeIsAnError) {
-  for (const char* const text : {"\\", "\\x", "\\x2", "\\y2d", "\\xzz", "a\\x-1"})
-    EXPECT_FALSE(unescape_unit(text)) << text;
 }
 
 }  // namespace

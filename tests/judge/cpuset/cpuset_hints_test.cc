@@ -208,12 +208,10 @@ TEST(Merge, WithoutAPolicyAllAreAdmitted) {
 }
 
 TEST(Merge, NamesMatchTheKubelet) {
-  for (const auto policy : {TopologyPolicy::kNone, TopologyPolicy::kBestEffort,
-                            TopologyPolicy::kRestricted, TopologyPolicy::kSingleNumaNode})
-    EXPECT_EQ(topology_policy_named(name(policy)), policy);
-  EXPECT_EQ(topology_policy_named("Restricted"), std::nullopt);
-  EXPECT_EQ(topology_scope_named("pod"), TopologyScope::kPod);
-  EXPECT_EQ(topology_scope_named("node"), std::nullopt);
+  EXPECT_EQ(name(TopologyPolicy::kNone), "none");
+  EXPECT_EQ(name(TopologyPolicy::kBestEffort), "best-effort");
+  EXPECT_EQ(name(TopologyPolicy::kRestricted), "restricted");
+  EXPECT_EQ(name(TopologyPolicy::kSingleNumaNode), "single-numa-node");
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "judge/cpuset/hints/cpu_hints.h"
+#include "judge/cpuset/hints/hint_merge.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -40,6 +43,14 @@ inline std::vector<std::string> written(const HintList& hints) {
   for (const NumaHint& hint : hints)
     all.push_back(written(hint));
   return all;
+}
+
+// As in topologyManagerPolicy; absent: no policy has this name.
+inline std::optional<TopologyPolicy> topology_policy_named(std::string_view text) {
+  for (const auto policy : {TopologyPolicy::kNone, TopologyPolicy::kBestEffort,
+                            TopologyPolicy::kRestricted, TopologyPolicy::kSingleNumaNode})
+    if (name(policy) == text) return policy;
+  return std::nullopt;
 }
 
 }  // namespace headroom::vectors

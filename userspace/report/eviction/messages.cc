@@ -342,12 +342,4 @@ std::string ending_line(const Eviction& eviction) {
                      returned);
 }
 
-std::string candidate_line(std::size_t position, Signal signal, const Ranked& candidate,
-                           std::string_view qos) {
-  return fmt::format("{}. {}: {}{}priority {}, {}: {}", position, pod_name(*candidate.pod), qos,
-                     qos.empty() ? "" : ", ", candidate.priority,
-                     over_request(signal, candidate.usage, candidate.request),
-                     name(candidate.selection));
-}
-
 }  // namespace headroom::report

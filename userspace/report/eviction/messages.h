@@ -66,8 +66,4 @@ std::string condition_line(Condition condition, bool now);
 std::string outcome_line(const Outcome& outcome, std::string_view qos);
 // How it ended: "evicted default/hog: gone 85ms after its signal, 1.2Gi returned"
 std::string ending_line(const Eviction& eviction);
-// "2. default/web: Burstable, priority 0, 100Mi over its request of 200Mi: outranked"
-std::string candidate_line(std::size_t position, Signal signal, const Ranked& candidate,
-                           std::string_view qos);
-
 }  // namespace headroom::report

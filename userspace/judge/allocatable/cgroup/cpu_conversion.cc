@@ -27,19 +27,6 @@ std::uint32_t quadratic(std::uint64_t shares) {
   return static_cast<std::uint32_t>(std::ceil(std::pow(10, exponent)));
 }
 
-std::uint64_t fewest_shares(CpuWeight weight) {
-  std::uint64_t low = kMinShares.count;
-  std::uint64_t high = kMaxShares.count;
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    if (weight_of({middle}, WeightFormula::kQuadratic) < weight)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 }  // namespace
 
 CpuShares shares_of(MilliCpu cpu) {
@@ -68,17 +55,6 @@ CpuWeight weight_of(CpuShares shares, WeightFormula formula) {
       return {quadratic(shares.count)};
   }
   return {kMinWeight};
-}
-
-CpuShares shares_from(CpuWeight weight, WeightFormula formula) {
-  const std::uint64_t known = std::clamp(weight.value, kMinWeight, kMaxWeight);
-  switch (formula) {
-    case WeightFormula::kLinear:
-      return {2 + (known - 1) * 262'142 / 9999};
-    case WeightFormula::kQuadratic:
-      return {fewest_shares({static_cast<std::uint32_t>(known)})};
-  }
-  return kMinShares;
 }
 
 }  // namespace headroom

@@ -36,8 +36,4 @@ std::optional<Microseconds> directory_quota(MilliCpu cpu,
 
 CpuWeight weight_of(CpuShares shares, WeightFormula formula);
 
-// For what is read back. Linear: the kubelet's own inverse, which loses (1024 → 39 → 998).
-// Quadratic: the fewest shares of that weight.
-CpuShares shares_from(CpuWeight weight, WeightFormula formula);
-
 }  // namespace headroom

@@ -192,18 +192,6 @@ std::string_view name(TopologyPolicy policy) {
   return kPolicies[static_cast<std::size_t>(policy)];
 }
 
-std::optional<TopologyPolicy> topology_policy_named(std::string_view text) {
-  const auto found = std::ranges::find(kPolicies, text);
-  if (found == kPolicies.end()) return std::nullopt;
-  return static_cast<TopologyPolicy>(found - kPolicies.begin());
-}
-
-std::optional<TopologyScope> topology_scope_named(std::string_view text) {
-  if (text == "container") return TopologyScope::kContainer;
-  if (text == "pod") return TopologyScope::kPod;
-  return std::nullopt;
-}
-
 MergedHint merge_hints(const TopologyRules& rules, const NumaMap& numa,
                        std::span<const ProviderHints> providers) {
   if (rules.policy == TopologyPolicy::kNone) return {};

@@ -18,8 +18,6 @@ enum class TopologyPolicy : std::uint8_t { kNone, kBestEffort, kRestricted, kSin
 enum class TopologyScope : std::uint8_t { kContainer, kPod };
 
 std::string_view name(TopologyPolicy policy);  // as in topologyManagerPolicy
-std::optional<TopologyPolicy> topology_policy_named(std::string_view text);
-std::optional<TopologyScope> topology_scope_named(std::string_view text);
 
 struct TopologyRules {
   TopologyPolicy policy = TopologyPolicy::kNone;

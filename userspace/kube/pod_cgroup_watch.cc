@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/pod_cgroup_watch.h"
 
-#include <sys/inotify.h>
-#include <unistd.h>
+#include "base/inotify.h"
 
-#include <array>
-#include <cstring>
 #include <string>
 
 namespace headroom::kube {
@@ -18,7 +15,7 @@ bool is_pod_cgroup_name(std::string_view name) {
 }
 
 PodCgroupWatch::PodCgroupWatch(const fs::path& cgroup_root, std::string_view pods_cgroup)
-    : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    : inotify_(open_inotify()) {
   while (pods_cgroup.starts_with("/"))
     pods_cgroup.remove_prefix(1);
   add(cgroup_root / pods_cgroup);
@@ -49,18 +46,11 @@ std::size_t PodCgroupWatch::cover() {
 
 bool PodCgroupWatch::take() {
   bool made = false;
-  alignas(inotify_event) std::array<char, 16 * 1024> buffer;
-  for (ssize_t length; (length = ::read(inotify_.get(), buffer.data(), buffer.size())) > 0;) {
-    for (ssize_t at = 0; at < length;) {
-      inotify_event event;
-      std::memcpy(&event, buffer.data() + at, sizeof event);
-      const char* name = buffer.data() + at + sizeof event;
-      // A queue that overflowed may have lost the event of a new cgroup.
-      made = made || (event.mask & IN_Q_OVERFLOW) ||
-             (event.len > 0 && (event.mask & IN_ISDIR) && is_pod_cgroup_name(name));
-      at += static_cast<ssize_t>(sizeof event + event.len);
-    }
-  }
+  read_inotify(inotify_, [&](const InotifyEvent& event) {
+    // A queue that overflowed may have lost the event of a new cgroup.
+    made = made || (event.mask & IN_Q_OVERFLOW) ||
+           ((event.mask & IN_ISDIR) && is_pod_cgroup_name(event.name));
+  });
   return made;
 }
 

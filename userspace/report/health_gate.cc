@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/health_gate.h"
 
+#include "base/event_fd.h"
 #include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -45,7 +45,7 @@ Result<std::unique_ptr<HealthGate>> HealthGate::open(Fd listening,
                                                      std::chrono::seconds silence, Pass pass) {
   std::unique_ptr<HealthGate> gate(
       new HealthGate(std::move(listening), std::move(heartbeat), silence, std::move(pass)));
-  gate->wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  gate->wake_ = open_event_fd();
   if (!gate->wake_) return errno_failure("eventfd", errno);
   gate->thread_ = std::thread([self = gate.get()] { self->run(); });
   return gate;
@@ -53,7 +53,7 @@ Result<std::unique_ptr<HealthGate>> HealthGate::open(Fd listening,
 
 HealthGate::~HealthGate() {
   if (!thread_.joinable()) return;
-  ::eventfd_write(wake_.get(), 1);
+  signal_event_fd(wake_.get());
   thread_.join();
 }
 

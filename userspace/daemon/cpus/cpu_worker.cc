@@ -2,12 +2,12 @@
 #include "daemon/cpus/cpu_worker.h"
 
 #include "act/cpus/cpuset_writer.h"
+#include "base/event_fd.h"
 #include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 #include "daemon/sources/runtime_container_names.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ CpuWorker::CpuWorker(const std::filesystem::path& cgroup_root, const std::string
       queue_(std::move(queue)),
       period_(options.cpus.reconcile_period),
       gap_(kMinGap),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_(open_event_fd()) {
   // Before the first turn: a pod that runs on exclusive CPUs keeps them only if it is known.
   manager_.set_declared_pods(std::move(manifests));
   queue_->open([this] { wake(); });
@@ -102,8 +102,7 @@ void CpuWorker::post(const std::function<void(Inbox&)>& change) {
 }
 
 void CpuWorker::wake() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  signal_event_fd(wake_.get());
 }
 
 void CpuWorker::reconfigure(CpuManagerOptions options) {
@@ -157,8 +156,7 @@ bool CpuWorker::wait_for_change() {
   std::array<pollfd, 2> events{{{.fd = wake_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = watch_.descriptor(), .events = POLLIN, .revents = 0}}};
   const int ready = ::poll(events.data(), events.size(), static_cast<int>(kDriftPeriod.count()));
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &count, sizeof count);
+  clear_event_fd(wake_.get());
   watch_.drain();
   return ready > 0 || (!manager_.is_off() && (Clock::now() >= due_ || manager_.drifted()));
 }

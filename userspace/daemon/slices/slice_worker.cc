@@ -4,13 +4,13 @@
 #include "act/limits/limit_lowering_threads.h"
 #include "act/units/dbus_unit_manager.h"
 #include "base/clock.h"
+#include "base/event_fd.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
 #include "observe/cgroup/cgroup_settings_watch.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
@@ -144,8 +144,7 @@ class SliceWorker::EventLoop {
 
   static int on_wake(sd_event_source*, int fd, std::uint32_t, void* data) {
     auto* event_loop = static_cast<EventLoop*>(data);
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t read = ::read(fd, &count, sizeof(count));
+    clear_event_fd(fd);
     log::log_exceptions("configure the slices", [event_loop] {
       if (auto options = event_loop->worker_.take_next())
         event_loop->reconfigure(std::move(*options));
@@ -190,7 +189,7 @@ Result<std::unique_ptr<SliceWorker>> SliceWorker::start(observe::SliceReader rea
       return failure("headroom.slices.mode enforce: " + bus.error().what +
                      "; where there is no systemd to set the slices' values, use observe");
   }
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd wake = open_event_fd();
   if (!wake) return errno_failure("make an eventfd for the slices' thread", errno);
   std::unique_ptr<SliceWorker> worker(
       new SliceWorker(std::move(reader), std::move(possible_cpus), std::move(wake)));
@@ -211,8 +210,7 @@ SliceWorker::~SliceWorker() {
 }
 
 void SliceWorker::wake() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+  signal_event_fd(wake_.get());
 }
 
 void SliceWorker::submit(SliceOptions options) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/state/taint_store.h"
 
+#include "base/event_fd.h"
 #include "daemon/state/unversioned_state.h"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -22,8 +22,7 @@ std::string join_lines(const std::vector<std::string>& lines) {
 }  // namespace
 
 TaintStore::TaintStore(const std::filesystem::path& state_dir)
-    : file_(state_dir / state::kTaintsFile, &decode_unversioned),
-      edited_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : file_(state_dir / state::kTaintsFile, &decode_unversioned), edited_(open_event_fd()) {}
 
 Result<> TaintStore::configure(std::vector<Taint> configured) {
   const std::lock_guard lock(mutex_);
@@ -54,8 +53,7 @@ Result<std::vector<Taint>> TaintStore::edit(std::span<const TaintEdit> edits, bo
   if (!next) return failure(join_lines(next.error()));
   if (auto saved = save(*next); !saved) return tl::make_unexpected(saved.error());
   taints_ = std::move(*next);
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(edited_.get(), &one, sizeof(one));
+  signal_event_fd(edited_.get());
   return taints_;
 }
 
@@ -72,8 +70,7 @@ std::vector<std::shared_ptr<const Taint>> TaintStore::shared_taints() const {
 }
 
 void TaintStore::clear_edited() const {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t read = ::read(edited_.get(), &count, sizeof(count));
+  clear_event_fd(edited_.get());
 }
 
 }  // namespace headroom::daemon

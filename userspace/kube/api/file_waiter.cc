@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/file_waiter.h"
 
+#include "base/event_fd.h"
+#include "base/inotify.h"
+
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +14,9 @@
 namespace headroom::kube {
 
 FileWaiter::FileWaiter(const std::stop_token& stop)
-    : events_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
-      ended_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      on_stop_(stop, [this] {
-        const std::uint64_t one = 1;
-        // If the counter is full, the reader is woken as well.
-        [[maybe_unused]] const ssize_t written = ::write(ended_.get(), &one, sizeof one);
-      }) {}
+    : events_(open_inotify()),
+      ended_(open_event_fd()),
+      on_stop_(stop, [this] { signal_event_fd(ended_.get()); }) {}
 
 void FileWaiter::watch(const std::filesystem::path& file) {
   const auto directory = file.parent_path();
@@ -42,16 +39,11 @@ void FileWaiter::wait(Duration longest) {
 
 // Marks the watches of removed or renamed directories as lost, so that watch() adds them again.
 void FileWaiter::drain() {
-  alignas(inotify_event) std::array<char, 4096> buffer;
-  for (ssize_t got; (got = ::read(events_.get(), buffer.data(), buffer.size())) > 0;) {
-    for (ssize_t at = 0; at < got;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
-      at += static_cast<ssize_t>(sizeof *event + event->len);
-      if (!(event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) continue;
-      for (auto& [directory, watch] : watches_)
-        if (watch == event->wd) watch = -1;
-    }
-  }
+  read_inotify(events_, [this](const InotifyEvent& event) {
+    if (!(event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) return;
+    for (auto& [directory, watch] : watches_)
+      if (watch == event.watch) watch = -1;
+  });
 }
 
 }  // namespace headroom::kube

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input worker: queries the kubelet periodically and keeps its last response in files.
 #include "base/atomic_file.h"
+#include "base/event_fd.h"
 #include "base/fd.h"
 #include "base/log/journal.h"
 #include "kube/http_client.h"
@@ -14,7 +15,6 @@
 #include "kube/workers.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
@@ -198,8 +198,8 @@ class KubeletSync {
   void wait(Duration length) {
     early_ = false;
     auto until = Clock::now() + length;
-    const Fd stopped(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    const std::stop_callback wake(stop_, [&] { ::eventfd_write(stopped.get(), 1); });
+    const Fd stopped = open_event_fd();
+    const std::stop_callback wake(stop_, [&] { signal_event_fd(stopped.get()); });
     cgroups_.cover();
     while (!stop_.stop_requested()) {
       const auto now = Clock::now();

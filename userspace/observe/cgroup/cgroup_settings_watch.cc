@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/cgroup/cgroup_settings_watch.h"
 
-#include <sys/inotify.h>
-#include <unistd.h>
+#include "base/inotify.h"
 
 #include <array>
 #include <string_view>
@@ -22,7 +21,7 @@ bool is_setting(std::string_view file) {
 }  // namespace
 
 CgroupSettingsWatch::CgroupSettingsWatch(std::filesystem::path root)
-    : root_(std::move(root)), inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
+    : root_(std::move(root)), inotify_(open_inotify()) {}
 
 void CgroupSettingsWatch::watch(const std::string& path) {
   if (!inotify_ || watched_.contains(path)) return;
@@ -33,19 +32,13 @@ void CgroupSettingsWatch::watch(const std::string& path) {
 }
 
 bool CgroupSettingsWatch::drain() {
-  alignas(inotify_event) std::array<char, 4096> buffer{};
-  bool news = false;
-  for (;;) {
-    const ssize_t size = ::read(inotify_.get(), buffer.data(), buffer.size());
-    if (size <= 0) return news;
-    for (const char* at = buffer.data(); at < buffer.data() + size;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(at);
-      const bool gone = event->mask & (IN_IGNORED | IN_Q_OVERFLOW);
-      if (gone) std::erase_if(watched_, [&](const auto& w) { return w.second == event->wd; });
-      news |= gone || (event->len > 0 && is_setting(event->name));
-      at += sizeof(inotify_event) + event->len;
-    }
-  }
+  bool changed = false;
+  read_inotify(inotify_, [&](const InotifyEvent& event) {
+    const bool gone = event.mask & (IN_IGNORED | IN_Q_OVERFLOW);
+    if (gone) std::erase_if(watched_, [&](const auto& w) { return w.second == event.watch; });
+    changed |= gone || is_setting(event.name);
+  });
+  return changed;
 }
 
 }  // namespace headroom::observe

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/pod/cpuset_watch.h"
 
-#include <sys/inotify.h>
-#include <unistd.h>
+#include "base/inotify.h"
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 namespace headroom::observe {
@@ -17,7 +14,7 @@ constexpr std::uint32_t kChildren = IN_CREATE | IN_DELETE | IN_ONLYDIR;
 }  // namespace
 
 CpusetWatch::CpusetWatch(std::filesystem::path cgroup_root)
-    : cgroup_root_(std::move(cgroup_root)), inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
+    : cgroup_root_(std::move(cgroup_root)), inotify_(open_inotify()) {}
 
 // The same watch again is the same descriptor.
 bool CpusetWatch::add(const std::string& path, std::uint32_t events) {
@@ -45,14 +42,9 @@ bool CpusetWatch::watch_tree(const PodTree& tree) {
 }
 
 void CpusetWatch::drain() {
-  alignas(inotify_event) std::array<char, 4096> buffer;
-  for (ssize_t size = 0; (size = ::read(inotify_.get(), buffer.data(), buffer.size())) > 0;)
-    for (ssize_t at = 0; at < size;) {
-      inotify_event event;
-      std::memcpy(&event, buffer.data() + at, sizeof event);
-      if (event.mask & IN_IGNORED) watched_.erase(event.wd);
-      at += static_cast<ssize_t>(sizeof event + event.len);
-    }
+  read_inotify(inotify_, [this](const InotifyEvent& event) {
+    if (event.mask & IN_IGNORED) watched_.erase(event.watch);
+  });
 }
 
 }  // namespace headroom::observe

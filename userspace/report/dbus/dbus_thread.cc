@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus/dbus_thread.h"
 
+#include "base/event_fd.h"
 #include "base/log/journal.h"
 #include "base/thread_cpu_time.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
@@ -24,14 +24,9 @@ struct EventUnref {
 };
 using Event = std::unique_ptr<sd_event, EventUnref>;
 
-void drain(int eventfd) {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t read = ::read(eventfd, &count, sizeof(count));
-}
-
 // Only ends the sleep; the thread then looks up what to do.
 int on_wakeup(sd_event_source*, int fd, std::uint32_t, void*) {
-  drain(fd);
+  clear_event_fd(fd);
   return 0;
 }
 
@@ -48,7 +43,7 @@ Result<Event> event_with(int wake) {
 
 Result<std::unique_ptr<DbusThread>> DbusThread::start(DbusSetup setup,
                                                       std::chrono::milliseconds retry) {
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd wake = open_event_fd();
   if (!wake) return errno_failure("make an eventfd for the D-Bus thread", errno);
   return std::unique_ptr<DbusThread>(new DbusThread(std::move(setup), std::move(wake), retry));
 }
@@ -66,8 +61,7 @@ DbusThread::~DbusThread() {
 }
 
 void DbusThread::wake() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+  signal_event_fd(wake_.get());
 }
 
 void DbusThread::evicted(const Eviction& eviction) {
@@ -97,7 +91,7 @@ void DbusThread::run() {
     if (stop_) return;
     pollfd sleep{.fd = wake_.get(), .events = POLLIN, .revents = 0};
     ::poll(&sleep, 1, static_cast<int>(retry_.count()));
-    drain(wake_.get());
+    clear_event_fd(wake_.get());
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/http/server/http_server.h"
 
+#include "base/event_fd.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
 #include "base/thread_cpu_time.h"
@@ -8,7 +9,6 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -197,7 +197,7 @@ void HttpServer::Stop::operator()(MHD_Daemon* daemon) const {
 HttpServer::~HttpServer() {
   gate_.reset();
   if (!thread_.joinable()) return;
-  ::eventfd_write(wake_.get(), 1);
+  signal_event_fd(wake_.get());
   thread_.join();
 }
 
@@ -223,8 +223,8 @@ Result<> HttpServer::listen(const std::string& address) {
 }
 
 Result<> HttpServer::serve(std::shared_ptr<const Heartbeat> heartbeat) {
-  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  passed_wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  wake_ = open_event_fd();
+  passed_wake_ = open_event_fd();
   if (!wake_ || !passed_wake_) return errno_failure("eventfd", errno);
   daemon_.reset(::MHD_start_daemon(
       MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
@@ -251,13 +251,12 @@ void HttpServer::pass(Fd connection) {
     if (passed_.size() >= limits_.connections) passed_.pop_front();
     passed_.push_back(std::move(connection));
   }
-  ::eventfd_write(passed_wake_.get(), 1);
+  signal_event_fd(passed_wake_.get());
 }
 
 // As many as there are free slots.
 void HttpServer::add_passed() {
-  eventfd_t count = 0;
-  ::eventfd_read(passed_wake_.get(), &count);
+  clear_event_fd(passed_wake_.get());
   while (deadlines_.size() < limits_.connections) {
     Fd connection;
     {

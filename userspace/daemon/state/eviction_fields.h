@@ -28,8 +28,8 @@ HEADROOM_FIELDS(Reason, cause, signal, hard, threshold, available, capacity, sam
 HEADROOM_FIELDS(Victim, pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due,
                 gone_at, held, due_before, due, memory_request, left, ran, part);
 
-// Without labels, annotations and placement: no step of an eviction reads them, and they may be a
-// megabyte, which the loop would write at each step.
+// Without labels, annotations, placement and ignored fields: no step of an eviction reads them, and
+// they may be a megabyte, which the loop would write at each step.
 template <>
 struct Fields<Pod> {
   static constexpr std::string_view kNames =
@@ -40,7 +40,7 @@ struct Fields<Pod> {
   static auto tie(T& value) {
     auto& [uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos,
            termination_grace, init_containers, containers, overhead, pod_level, labels, annotations,
-           placement, volumes, rootfs_path, logs_path] = value;
+           placement, volumes, rootfs_path, logs_path, ignored_fields] = value;
     return std::tie(uid, name, pod_namespace, source, priority, priority_class, is_static,
                     declared_qos, termination_grace, init_containers, containers, overhead,
                     pod_level, volumes, rootfs_path, logs_path);

@@ -115,7 +115,7 @@ def test_the_tree_and_every_value_are_the_kubelets(vm):
                 assert read(vm, PODS, "pids.max") == str(limit - 500)
             view = slices(node)
             assert not any(k["drift"] for s in view["slices"] for k in s["settings"]), view
-            print(f"    {keys}: {len(view['slices'])} slices, {view['bus_calls']['made']} bus calls")
+            print(f"    {keys}: {len(view['slices'])} slices, {view['dbus_calls']['made']} bus calls")
             node.stop()
     clear(vm)
 
@@ -153,7 +153,7 @@ def test_observing_says_what_differs_and_writes_nothing(vm):
             assert view["mode"] == "observe" and pods["exists"] and not burstable["exists"], view
             limit, = (k for k in pods["settings"] if k["setting"] == "memory.max")
             assert limit["differs"] and limit["actual"] == str(1 << 30), limit
-            assert read(vm, PODS, "memory.max") == str(1 << 30) and view["bus_calls"]["made"] == 0, view
+            assert read(vm, PODS, "memory.max") == str(1 << 30) and view["dbus_calls"]["made"] == 0, view
             assert vm.run("headroomctl slices").code == 1
             assert 'headroom_slice_settings_differing{role="kubepods",slice="/kubepods.slice"}' in node.metrics()
             node.stop()
@@ -205,7 +205,7 @@ def test_drift_is_put_right_within_a_second_and_counted(vm):
         web = node.run_pod(Pod("web", "burstable", {"cpu": "200m", "memory": "64Mi"}), "--hold 8M")
         settled(vm)
         pid = vm.run(f"systemctl show -P MainPID {web.unit}", check=True).out
-        calls = slices(node)["bus_calls"]["made"]
+        calls = slices(node)["dbus_calls"]["made"]
         for what, command, slice, knob in DRIFT:
             command_took, healed = disturb(vm, command, slice, knob)
             print(f"    {what}: right again after {healed:.2f} s, of which the command took {command_took:.2f}")
@@ -217,7 +217,7 @@ def test_drift_is_put_right_within_a_second_and_counted(vm):
         assert drift[KUBE]["pids.max"] >= 1 and view[KUBE]["removed"] == 1, (drift, view[KUBE])
         assert f'headroom_slice_setting_drift_total{{setting="slice",slice="{KUBE}"}} 1' in node.metrics()
         assert node.alive(web) and vm.run(f"systemctl show -P MainPID {web.unit}").out == pid, "nothing was killed"
-        made = slices(node)["bus_calls"]["made"] - calls
+        made = slices(node)["dbus_calls"]["made"] - calls
         print(f"    drift {drift}; {made} bus calls")
         assert made < 40, made
     clear(vm)

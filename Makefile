@@ -86,7 +86,7 @@ FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB_SRC)) \
             userspace/act/cpus/cpu_checkpoint.cc \
             userspace/observe/cgroup/stat_text.cc userspace/manifest/manifest_reader.cc \
-            userspace/manifest/pod_status.cc userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/configz.cc \
+            userspace/manifest/pod_status.cc userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/pod_directory.cc \
             userspace/observe/cgroup/slice_reader.cc userspace/observe/pod/parts_reader.cc \
             userspace/observe/node/cpu_topology.cc $(filter userspace/manifest/%_parser.cc,$(LIB_SRC))
 

@@ -11,10 +11,10 @@
 // every turn of a daemon's life.
 #include "act/dry_actuator.h"
 #include "base/clock.h"
-#include "daemon/sources/inventory_cgroup_names.h"
+#include "daemon/sources/node_sources.h"
 #include "daemon/turn/allocation_count.h"
 #include "daemon/turn/engine.h"
-#include "judge/resources/qos.h"
+#include "judge/resources/pod_resources.h"
 #include "observe/host_observer.h"
 #include "report/reporter.h"
 #include "test_cgroup_tree.h"

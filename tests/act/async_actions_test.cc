@@ -4,7 +4,6 @@
 
 #include "act/exec/child_process.h"
 #include "act/exec/pre_stop.h"
-#include "act/remove_tree.h"
 #include "config/temp_dir.h"
 
 #include <fcntl.h>

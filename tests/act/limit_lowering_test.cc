@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking memory until enough is gone, or the time is up; a tree of files stands in for the kernel.
-#include "act/limits/limit_lowering_threads.h"
+#include "act/limits/limit_lowering.h"
+
 #include "support/fake_cgroupfs.h"
 
 #include <cerrno>

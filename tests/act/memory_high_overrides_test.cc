@@ -3,7 +3,7 @@
 // for memory.reclaim, whose writer waits.
 #include "act/limits/memory_high_overrides.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "config/temp_dir.h"
 
 #include <fcntl.h>

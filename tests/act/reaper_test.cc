@@ -2,7 +2,6 @@
 // The releaser on real cgroups of the running kernel; how fast memory comes back, the lab shows.
 #include "act/kill/reaper.h"
 
-#include "act/kill/kill_assist.h"
 #include "base/clock.h"
 #include "daemon/turn/allocation_count.h"
 #include "support/test_cgroup.h"

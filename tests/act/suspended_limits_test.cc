@@ -4,7 +4,7 @@
 #include "act/limits/suspended_limits.h"
 
 #include "act/original_values.h"
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

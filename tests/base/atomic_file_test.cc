@@ -2,8 +2,7 @@
 // State files on a file system that takes only a part of the text.
 #include "base/atomic_file.h"
 
-#include "base/fd.h"
-#include "base/write_file_value.h"
+#include "base/file_io.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

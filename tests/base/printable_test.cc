@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/printable.h"
+#include "base/human_readable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process_stat.h"
 
-#include "base/fd.h"
-#include "base/printable.h"
+#include "base/file_io.h"
+#include "base/human_readable.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

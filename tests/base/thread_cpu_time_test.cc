@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/thread_cpu_time.h"
+#include "base/process_stat.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/bpf/bpf_costs.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "observe/bpf/bpf_sweep.h"
 #include "support/test_cgroup.h"
 

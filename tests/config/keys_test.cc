@@ -6,12 +6,7 @@
 #include "config/files.h"
 #include "config/kubelet_keys.h"
 #include "config/schema.h"
-#include "config/sections/cpus_section.h"
-#include "config/sections/disk_section.h"
-#include "config/sections/headroom_section.h"
-#include "config/sections/kubernetes_section.h"
-#include "config/sections/ladder_section.h"
-#include "config/sections/pressure_section.h"
+#include "config/sections/sections.h"
 #include "report/golden.h"
 
 #include <algorithm>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Old names of keys: accepted with a warning, refused beside the new name, listed in the man page.
-#include "config/renamed_keys.h"
-
 #include "config/files.h"
 #include "config/keys.h"
+#include "config/load/drop_ins.h"
 
 #include <fstream>
 #include <map>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // admit, place and taint: what people are shown.
-#include "ctl/admit/admit_command.h"
-#include "ctl/admit/place_command.h"
-#include "ctl/status/status_command.h"
-#include "ctl/taint_command.h"
+#include "ctl/common/commands.h"
 #include "judge/admission/admission_node.h"
 
 #include <gtest/gtest.h>

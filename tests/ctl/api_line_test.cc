@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What headroomctl status says of the API server.
-#include "ctl/status/api_line.h"
+#include "ctl/status/kubernetes_lines.h"
 
 #include <string>
 

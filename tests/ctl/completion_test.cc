@@ -2,7 +2,7 @@
 // Completions, from a small command line; bash's by bash itself.
 #include "config/temp_dir.h"
 #include "ctl/common/argument_parser.h"
-#include "ctl/completion_command.h"
+#include "ctl/common/commands.h"
 
 #include <array>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl config: the daemon's answer, read back.
-#include "ctl/config_command.h"
-#include "daemon/config/active_settings.h"
+#include "ctl/common/commands.h"
+#include "daemon/config/running_config.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map of headroomctl cpus, from what the daemon says.
-#include "ctl/cpus/cpus_command.h"
-#include "ctl/cpus/repack_command.h"
+#include "ctl/common/commands.h"
 #include "report/view/cpus_view.h"
-#include "report/view/repack_view.h"
 
 #include <gtest/gtest.h>
 

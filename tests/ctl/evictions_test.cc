@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The audit log, read back.
-#include "ctl/evictions/evictions_command.h"
+#include "ctl/common/commands.h"
 #include "report/eviction/audit_line.h"
 #include "report/golden.h"
 #include "report/sample.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What headroomctl status says of the kubelet.
-#include "ctl/status/kubelet_line.h"
-
 #include "config/rows.h"
+#include "ctl/status/kubernetes_lines.h"
 
 #include <ostream>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl pods: columns and orders.
-#include "ctl/pods_command.h"
+#include "ctl/common/commands.h"
 
 #include <sstream>
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl run, list: what a manifest runs, the units that makes, and how they are listed.
 #include "config/temp_dir.h"
-#include "ctl/list_command.h"
-#include "ctl/run/admission_result.h"
+#include "ctl/common/commands.h"
 #include "ctl/run/container_program.h"
+#include "ctl/run/pod_units.h"
+#include "ctl/run/preempt_pods.h"
 #include "ctl/run/start_pod.h"
-#include "ctl/run/systemd_run_command.h"
-#include "ctl/run/unit_name.h"
 #include "manifest/manifest_reader.h"
 #include "report/sample.h"
 #include "report/status/status_json.h"

@@ -2,7 +2,7 @@
 // A frame of `headroomctl top`: the same statuses, the same text.
 #include "ctl/top/top_view.h"
 
-#include "ctl/status/status_command.h"
+#include "ctl/common/commands.h"
 #include "report/golden.h"
 #include "report/sample.h"
 #include "report/status/status_json.h"

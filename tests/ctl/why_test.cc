@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One eviction of the log, found and explained.
+#include "ctl/common/commands.h"
 #include "ctl/evictions/audit_file.h"
 #include "ctl/evictions/explain.h"
-#include "ctl/evictions/why_command.h"
 #include "report/eviction/audit_line.h"
 #include "report/golden.h"
 #include "report/sample.h"

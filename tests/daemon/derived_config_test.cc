@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is derived from the host, whatever its paths are called.
-#include "daemon/config/derived_config.h"
+#include "daemon/config/running_config.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

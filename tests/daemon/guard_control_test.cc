@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the guard is relied on: while it is seen to look.
-#include "daemon/sources/guard_control.h"
+#include "daemon/sources/node_sources.h"
 
 #include <gtest/gtest.h>
 

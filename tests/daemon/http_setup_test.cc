@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the site is given about this host.
-#include "daemon/http_setup.h"
-
 #include "config/temp_dir.h"
+#include "daemon/servers.h"
 #include "daemon/sources/runtime_container_names.h"
 
 #include <gtest/gtest.h>

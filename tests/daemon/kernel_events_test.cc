@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/sources/kernel_events.h"
+#include "daemon/sources/node_sources.h"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 
 #include "config/temp_dir.h"
 #include "daemon/dbus_handlers.h"
-#include "daemon/status/status_file.h"
+#include "daemon/servers.h"
 #include "judge/admission/admission_node.h"
 #include "manifest/node_manifest.h"
 #include "support/story.h"

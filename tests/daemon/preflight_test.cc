@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the loop's thread asks of the scheduler.
-#include "daemon/preflight.h"
+#include "daemon/startup.h"
 
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/sources/sweep_schedule.h"
+#include "daemon/turn/engine.h"
 
 #include <chrono>
 

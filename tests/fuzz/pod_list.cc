@@ -4,7 +4,7 @@
 #include "kube/kubelet/pod_list.h"
 
 #include "fuzz.h"
-#include "kube/kubelet/configz.h"
+#include "kube/kubelet/pod_directory.h"
 #include "manifest/manifest_reader.h"
 
 #include <string>

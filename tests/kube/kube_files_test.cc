@@ -5,7 +5,6 @@
 #include "config/temp_dir.h"
 #include "kube/health_file.h"
 #include "kube/in_cluster.h"
-#include "kube/kubelet/configz.h"
 #include "kube/kubelet/pod_directory.h"
 #include "kube/poll_backoff.h"
 

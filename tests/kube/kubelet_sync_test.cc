@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half that goes in, against a kubelet that is away, mad or back again.
 #include "config/temp_dir.h"
-#include "kube/health.h"
+#include "kube/health_file.h"
 #include "kube/pod_cgroup_watch.h"
-#include "kube/query_pace.h"
+#include "kube/poll_backoff.h"
 #include "kube/small_server.h"
 #include "kube/workers.h"
 

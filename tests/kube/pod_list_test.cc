@@ -3,7 +3,6 @@
 #include "kube/kubelet/pod_list.h"
 
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 #include "manifest/manifest_reader.h"
 
 #include <fstream>

@@ -3,7 +3,7 @@
 // a well-behaved server would never send can be sent as well.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <poll.h>
 #include <sys/socket.h>

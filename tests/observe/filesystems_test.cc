@@ -3,7 +3,7 @@
 #include "observe/node/filesystems.h"
 
 #include "config/temp_dir.h"
-#include "observe/node/writable_layer.h"
+#include "observe/node/disk_meter.h"
 
 #include <sys/stat.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What processes tell of a pod that is not described yet, from trees of files.
-#include "observe/pod/oom_score_reader.h"
-
 #include "config/temp_dir.h"
+#include "observe/pod/parts_reader.h"
 
 #include <fcntl.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/node/pressure_window.h"
+#include "observe/host_observer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a path's filesystem counts by project, from mountinfo texts.
-#include "observe/node/project_quota.h"
-
 #include "config/temp_dir.h"
+#include "observe/node/directory_size.h"
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which index tables are believed. A wrong index is worse than none.
-#include "observe/bpf/stat_indices.h"
+#include "observe/bpf/kernel_facts.h"
 
 #include <headroom/abi.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of running processes: a root that is an overlay, in a mount namespace of its own.
-#include "observe/node/writable_layer.h"
-
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "config/temp_dir.h"
+#include "observe/node/disk_meter.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recordings replayed: by their own policy, by another, damaged and cut short. (Every Story of
 // every other test is recorded and replayed as well.)
-#include "ctl/replay_command.h"
+#include "ctl/common/commands.h"
 #include "recording/replayer.h"
 #include "report/golden.h"
 #include "support/story.h"

@@ -2,7 +2,7 @@
 // The D-Bus service on a bus of the test's own.
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/status_document.h"
-#include "report/dbus/dbus_properties.h"
+#include "report/dbus/dbus_service.h"
 #include "report/dbus/dbus_thread.h"
 #include "report/sample.h"
 #include "report/view/cpus_view.h"

@@ -4,7 +4,6 @@
 
 #include "ctl/evictions/explain_flight_recording.h"
 #include "daemon/turn/allocation_count.h"
-#include "report/eviction/flight_recording_file.h"
 #include "support/story.h"
 
 #include <unistd.h>

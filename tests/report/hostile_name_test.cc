@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One hostile name, as a pod, a cgroup, a process and a container may have it, in everything that
 // headroom prints: terminal, JSON, metrics, page and log.
+#include "base/human_readable.h"
 #include "base/log/journal.h"
-#include "base/printable.h"
 #include "config/temp_dir.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/status_document.h"
-#include "ctl/pods_command.h"
 #include "manifest/manifest_reader.h"
 #include "observe/pod/oci_bundle.h"
 #include "observe/pod/pod_registry.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slices as metrics, in the status document, and as headroomctl shows them.
-#include "ctl/slices_command.h"
+#include "ctl/common/commands.h"
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/metrics.h"
 #include "report/sample.h"

@@ -2,7 +2,7 @@
 // TestCgroup: a real cgroup v2 of our own, "headroom-test-*", removed with everything in it.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/units.h>
 

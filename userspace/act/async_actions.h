@@ -4,16 +4,24 @@
 #pragma once
 
 #include <headroom/decision.h>
+#include <headroom/result.h>
 
 #include <cstddef>
 #include <functional>
 #include <list>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace headroom::act {
+
+// Remove a directory and all below it, on its own filesystem, following no symbolic link.
+
+// A directory that is not there, or a mount point that stays when emptied, is no error. The first
+// thing that cannot be removed is the error; the rest is removed all the same.
+Result<> remove_tree(const std::string& path, const std::stop_token& stop);
 
 class AsyncActions {
  public:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/host_actuator.h"
 
+#include "act/async_actions.h"
 #include "act/exec/child_process.h"
 #include "act/exec/pre_stop.h"
-#include "act/kill/cgroup_populated.h"
-#include "act/remove_tree.h"
+#include "act/kill/kill_fds.h"
 #include "base/cgroup_processes.h"
 #include "base/process_stat.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/atomic_file.h"
 
-#include "base/fd.h"
-#include "base/write_all.h"
+#include "base/file_io.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cgroup_processes.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <dirent.h>
 #include <fcntl.h>

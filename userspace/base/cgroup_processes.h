@@ -2,7 +2,7 @@
 // The processes of a cgroup and of the cgroups below it.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
 

@@ -3,7 +3,7 @@
 // empty in the thread that was woken.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <sys/eventfd.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Human: amounts and durations as a person reads them ("1.2Gi", "85ms"). Never parsed back.
+// Text for people: amounts and durations ("1.2Gi", "85ms"), never parsed back; and names from
+// outside made printable.
 #pragma once
 
 #include <headroom/signal.h>
@@ -7,6 +8,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+namespace headroom {
+
+// Text from processes, cgroups and files, fit for one line of a log and for JSON.
+
+// Each byte of a control character or of a mark that changes the direction of text, and each byte
+// that is not part of valid UTF-8, becomes '?'. The length stays.
+std::string printable(std::string_view text);
+void append_printable(std::string& to, std::string_view text);
+
+}  // namespace headroom
 
 namespace headroom::report {
 

@@ -2,7 +2,7 @@
 // inotify(7): a descriptor, and a loop over the events that are pending.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <sys/inotify.h>
 #include <unistd.h>

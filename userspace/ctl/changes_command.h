@@ -2,7 +2,7 @@
 // headroomctl changes: what headroomd has changed on the node, with the original values.
 #pragma once
 
-#include "ctl/common/cli_command.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/text_table.h"
 #include "ctl/ledger.h"
 

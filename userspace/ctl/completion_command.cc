@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/completion_command.h"
-
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 
 #include <algorithm>
 #include <cstdio>

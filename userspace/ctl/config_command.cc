@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/config_command.h"
-
 #include "config/load/effective_settings.h"
 #include "config/schema.h"
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "ctl/common/text_table.h"

@@ -1,28 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl: the command-line tool. Exit status: 0 done or yes, 1 failed or no, 2 usage error,
 // 3 headroomd does not answer (for commands in which 1 means no).
-#include "ctl/admit/admit_command.h"
-#include "ctl/admit/place_command.h"
 #include "ctl/changes_command.h"
-#include "ctl/check/check_command.h"
 #include "ctl/common/argument_parser.h"
-#include "ctl/common/cli_command.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"
-#include "ctl/completion_command.h"
-#include "ctl/config_command.h"
-#include "ctl/cpus/cpus_command.h"
-#include "ctl/evictions/evictions_command.h"
-#include "ctl/evictions/why_command.h"
-#include "ctl/list_command.h"
-#include "ctl/pods_command.h"
-#include "ctl/record_command.h"
-#include "ctl/replay_command.h"
-#include "ctl/run/run_command.h"
-#include "ctl/run/stop_command.h"
-#include "ctl/slices_command.h"
-#include "ctl/status/status_command.h"
-#include "ctl/taint_command.h"
-#include "ctl/top/top_command.h"
 
 #include <exception>
 #include <optional>

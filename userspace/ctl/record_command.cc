@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/record_command.h"
-
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "base/human_readable.h"
-#include "base/write_all.h"
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "judge/resources/go_duration.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/replay_command.h"
-
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"
 #include "judge/eviction/threshold/threshold_config.h"
+#include "report/eviction/audit_line.h"
+#include "report/eviction/messages.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -14,6 +16,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
@@ -75,6 +80,114 @@ int run_replay(const ReplayOptions& options) {
   return same ? kSame : kDifferent;
 }
 
+using recording::Replayed;
+using recording::ReplayedTurn;
+using Json = nlohmann::ordered_json;
+
+std::string pod_of(const Decision& decision) {
+  return decision.pod ? printable(report::pod_name(*decision.pod)) : "the node";
+}
+
+std::string act_of(const Decision& decision) {
+  return fmt::format("{} {}", report::name(decision.act), pod_of(decision));
+}
+
+bool same_act(const Decision& a, const Decision& b) {
+  return a.act == b.act && a.cgroup == b.cgroup;
+}
+
+bool contains_act(const std::vector<Decision>& all, const Decision& one) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Decision& each) { return same_act(each, one); });
+}
+
+// When the other side took the same action on the same pod for the first time; absent if never.
+std::optional<Instant> first_time_on_other_side(const Replayed& replayed, const Decision& decision,
+                                                std::vector<Decision> ReplayedTurn::*side) {
+  for (const ReplayedTurn& answer : replayed.answers)
+    if (contains_act(answer.*side, decision)) return answer.at;
+  return std::nullopt;
+}
+
+std::string time_difference(Instant own_time, std::optional<Instant> other_time,
+                            const char* where) {
+  if (!other_time) return fmt::format("never {}", where);
+  const Duration by = *other_time - own_time;
+  if (by == Duration::zero()) return "";
+  return fmt::format("{} {} {}", where, seconds(std::abs(static_cast<double>(by.count())) / 1e9),
+                     by > Duration::zero() ? "later" : "earlier");
+}
+
+std::string since(const Replayed& replayed, Instant at) {
+  return fmt::format("+{:.3f}s", std::chrono::duration<double>(at - replayed.first).count());
+}
+
+Row row(const Replayed& replayed, const ReplayedTurn& answer, const char* mark, Colour colour,
+        const Decision& decision, std::string note) {
+  std::string reason_text = report::reason_text(decision.reason, decision.pod.get());
+  if (!note.empty()) reason_text += " (" + note + ")";
+  return {
+      {mark, colour}, {since(replayed, answer.at)}, {act_of(decision)}, {printable(reason_text)}};
+}
+
+void add_rows(const Replayed& replayed, const ReplayedTurn& answer, std::vector<Row>& rows) {
+  for (const Decision& decision : answer.recorded)
+    if (!contains_act(answer.replayed, decision))
+      rows.push_back(
+          row(replayed, answer, "-", Colour::kRed, decision,
+              time_difference(answer.at,
+                              first_time_on_other_side(replayed, decision, &ReplayedTurn::replayed),
+                              "in the replay")));
+  for (const Decision& decision : answer.replayed) {
+    const bool both = contains_act(answer.recorded, decision);
+    rows.push_back(row(
+        replayed, answer, both ? (answer.identical ? "=" : "~") : "+",
+        both ? Colour::kNone : Colour::kGreen, decision,
+        both ? (answer.identical ? "" : "some numbers differ")
+             : time_difference(
+                   answer.at, first_time_on_other_side(replayed, decision, &ReplayedTurn::recorded),
+                   "in the recording")));
+  }
+}
+
+std::string heading(const Replayed& replayed, std::int64_t wall_offset) {
+  const report::WallTime begun{std::chrono::duration_cast<report::WallTime::duration>(
+      replayed.first.time_since_epoch() + Duration(wall_offset))};
+  std::string line =
+      fmt::format("recorded {} for {}: {} turns, {} lost\n", report::rfc3339(begun).substr(0, 19),
+                  seconds(std::chrono::duration<double>(replayed.last - replayed.first).count()),
+                  replayed.turns, replayed.lost);
+  if (replayed.cut_short) line += "the recording was cut short: later turns are unknown\n";
+  return line;
+}
+
+std::string summary(const Replayed& replayed, bool any) {
+  if (!any) return "no decisions, neither in the recording nor in the replay\n";
+  if (replayed.identical()) return "identical\n";
+  if (replayed.same_acts()) return "the same actions in the same turns; some numbers differ (~)\n";
+  return "different: - only in the recording, + only in the replay\n";
+}
+
+Json decision_json(const Decision& decision) {
+  return {{"action", report::name(decision.act)},
+          {"pod", decision.pod ? Json(report::pod_name(*decision.pod)) : Json(nullptr)},
+          {"uid", decision.pod ? Json(decision.pod->uid) : Json(nullptr)},
+          {"cgroup", decision.cgroup.value},
+          {"signal", cause_name(decision.reason)},
+          {"available", decision.reason.available},
+          {"threshold", decision.reason.threshold},
+          {"reason", report::reason_text(decision.reason, decision.pod.get())},
+          {"decided_ns", decision.decided_at.time_since_epoch().count()},
+          {"deadline_ns", decision.deadline.time_since_epoch().count()}};
+}
+
+Json decisions_json(const std::vector<Decision>& decisions) {
+  Json list = Json::array();
+  for (const Decision& decision : decisions)
+    list.push_back(decision_json(decision));
+  return list;
+}
+
 }  // namespace
 
 void add_replay(ArgumentParser& app, CliCommand& chosen) {
@@ -87,6 +200,43 @@ void add_replay(ArgumentParser& app, CliCommand& chosen) {
                    "Every number must be equal, and no turn may be missing between others");
   replay->add_flag("--json", options->json, "As JSON");
   replay->callback([&chosen, options] { chosen = [options] { return run_replay(*options); }; });
+}
+
+std::string render_replay(const Replayed& replayed, std::int64_t wall_offset,
+                          const Screen& screen) {
+  std::vector<Row> rows;
+  for (const ReplayedTurn& answer : replayed.answers)
+    add_rows(replayed, answer, rows);
+  std::string text = heading(replayed, wall_offset);
+  if (!rows.empty()) text += '\n' + table(rows, 4, screen) + '\n';
+  if (replayed.extra_sweeps > 0)
+    text +=
+        fmt::format("{} times the pods were ranked by the latest recorded sweep, not a new one\n",
+                    replayed.extra_sweeps);
+  return text + summary(replayed, !replayed.answers.empty());
+}
+
+std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
+  Json answers = Json::array();
+  for (const ReplayedTurn& answer : replayed.answers)
+    answers.push_back(
+        {{"at_ns", answer.at.time_since_epoch().count()},
+         {"seconds", std::chrono::duration<double>(answer.at - replayed.first).count()},
+         {"same_actions", answer.same_acts},
+         {"identical", answer.identical},
+         {"recorded", decisions_json(answer.recorded)},
+         {"replayed", decisions_json(answer.replayed)}});
+  const Json whole{{"first_ns", replayed.first.time_since_epoch().count()},
+                   {"last_ns", replayed.last.time_since_epoch().count()},
+                   {"wall_offset_ns", wall_offset},
+                   {"turn_count", replayed.turns},
+                   {"lost", replayed.lost},
+                   {"extra_sweeps", replayed.extra_sweeps},
+                   {"truncated", replayed.cut_short},
+                   {"same_actions", replayed.same_acts()},
+                   {"identical", replayed.identical()},
+                   {"turns", std::move(answers)}};
+  return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace headroom::ctl

@@ -2,13 +2,13 @@
 #include "daemon/app.h"
 
 #include "base/clock.h"
+#include "base/human_readable.h"
 #include "base/log/journal.h"
-#include "base/printable.h"
 #include "daemon/dbus_handlers.h"
-#include "daemon/status/node_options.h"
+#include "daemon/status/node_status_tracker.h"
 #include "daemon/turn/allocation_count.h"
 #include "judge/eviction/next_check.h"
-#include "judge/resources/qos.h"
+#include "judge/resources/pod_resources.h"
 
 #include <algorithm>
 #include <cstring>

@@ -10,20 +10,46 @@
 #include "daemon/status/node_status_tracker.h"
 #include "daemon/turn/actuators.h"
 #include "daemon/turn/engine.h"
-#include "daemon/turn/shadow_kubelet.h"
 #include "daemon/turn/turn_recorder.h"
 #include "manifest/manifest_reader.h"
 #include "observe/cgroup/cgroup_root.h"
 #include "report/metrics/reload_status.h"
 #include "report/reporter.h"
 
+#include <headroom/policy.h>
 #include <headroom/result.h>
+#include <headroom/shadow.h>
+#include <headroom/snapshot.h>
 
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace headroom::daemon {
+
+// KubeletShadow: what a kubelet with the same policy would have done, computed at every turn.
+
+class KubeletShadow {
+ public:
+  explicit KubeletShadow(Policy policy) : policy_(std::move(policy)) {}
+
+  // Its timers start again, as those of a kubelet that restarts with another configuration.
+  void reconfigure(const Policy& policy) {
+    policy_ = policy;
+    state_ = {};
+  }
+  // Valid until the next call.
+  const ShadowResult& update(const Snapshot& snapshot, const Verdict& verdict) {
+    shadow(policy_, snapshot, verdict, state_, result_);
+    return result_;
+  }
+
+ private:
+  Policy policy_;
+  ShadowState state_;
+  ShadowResult result_;
+};
 
 class App {
  public:

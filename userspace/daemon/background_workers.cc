@@ -3,7 +3,7 @@
 
 #include "base/log/journal.h"
 #include "daemon/slices/slice_options.h"
-#include "judge/oom/oom_mirror.h"
+#include "judge/oom/oom_score.h"
 #include "observe/node/capacity.h"
 
 #include <string>

@@ -5,9 +5,8 @@
 
 #include "config/config.h"
 #include "daemon/cpus/cpu_worker.h"
-#include "daemon/cpus/repack_queue.h"
 #include "daemon/slices/slice_worker.h"
-#include "daemon/sources/kubelet_container_names.h"
+#include "daemon/sources/runtime_container_names.h"
 #include "daemon/state/oom_score_worker.h"
 #include "manifest/manifest_reader.h"
 #include "observe/cgroup/cgroup_root.h"

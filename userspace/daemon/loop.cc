@@ -6,8 +6,8 @@
 #include "base/log/log_exceptions.h"
 #include "config/load/kubelet_coexistence.h"
 #include "config/load/load.h"
-#include "daemon/load_config.h"
 #include "daemon/sources/manifest_sources.h"
+#include "daemon/startup.h"
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>

@@ -6,11 +6,10 @@
 #include "config/load/kubelet_coexistence.h"
 #include "config/load/load.h"
 #include "daemon/app.h"
-#include "daemon/load_config.h"
 #include "daemon/loop.h"
-#include "daemon/preflight.h"
 #include "daemon/slices/slice_options.h"
 #include "daemon/sources/manifest_sources.h"
+#include "daemon/startup.h"
 #include "manifest/manifest_cache.h"
 
 #include <exception>

@@ -1,11 +1,161 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/servers.h"
 
+#include "base/atomic_file.h"
+#include "base/clock.h"
 #include "base/log/journal.h"
+#include "daemon/sources/runtime_container_names.h"
+#include "judge/resources/pod_resources.h"
+#include "observe/bpf/bpf_costs.h"
+#include "report/metrics/kube_metrics.h"
+#include "report/metrics/metric_family.h"
+#include "report/metrics/metrics_cpus.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <exception>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom::daemon {
+
+NodeStatusWriter::NodeStatusWriter(std::filesystem::path path, std::chrono::milliseconds min_period)
+    : path_(std::move(path)), min_period_(min_period), thread_([this] { run(); }) {}
+
+NodeStatusWriter::~NodeStatusWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void NodeStatusWriter::submit(report::NodeStatusRef status) {
+  {
+    const std::lock_guard lock(mutex_);
+    next_ = std::move(status);
+  }
+  changed_.notify_one();
+}
+
+void NodeStatusWriter::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return next_ || stop_; });
+    if (!next_) return;
+    const report::NodeStatusRef status = std::exchange(next_, nullptr);
+    lock.unlock();
+    write(*status);
+    lock.lock();
+    changed_.wait_for(lock, min_period_, [this] { return stop_; });
+  }
+}
+
+void NodeStatusWriter::write(const report::NodeStatus& status) {
+  Result<> result;
+  try {
+    constexpr mode_t kReadable = 0644;
+    // A name that is no UTF-8 is shown damaged rather than not at all.
+    const std::string text =
+        node_json(status).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+    result = write_atomically(path_, text + "\n", {.mode = kReadable});
+  } catch (const std::exception& e) {
+    result = failure("write " + path_.string() + ": " + e.what());
+  }
+  ++(result ? written_ : failed_);
+  if (!result && !failure_logged_)
+    log::error("{}: the node's status file is out of date", result.error().what);
+  failure_logged_ = !result;
+}
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+void add_program_families(const observe::BpfCosts& programs, report::Families& families) {
+  auto run = report::MetricFamilyBuilder::counter(
+      "headroom_bpf_run_seconds_total",
+      "Run time of headroomd's BPF programs, counted while kernel.bpf_stats_enabled is set.");
+  auto runs = report::MetricFamilyBuilder::counter(
+      "headroom_bpf_runs_total",
+      "Runs of headroomd's BPF programs, counted while kernel.bpf_stats_enabled is set.");
+  for (const observe::BpfCost& each : programs.read()) {
+    run.add(std::chrono::duration<double>(each.run).count(), {{"program", each.program}});
+    runs.add(each.runs, {{"program", each.program}});
+  }
+  run.append_to(families);
+  runs.append_to(families);
+}
+
+// "/kube" may be the slice kube.slice: the kubelet's systemd driver spells it so.
+void add_paths(std::vector<std::string>& paths, std::string_view name) {
+  if (name.empty()) return;
+  std::string path;
+  if (!name.starts_with("/")) path += "/";
+  path += name;
+  paths.push_back(path);
+  if (!name.ends_with(".slice")) paths.push_back(path += ".slice");
+}
+
+}  // namespace
+
+std::vector<report::SystemContainer> system_containers(const config::Config& config) {
+  report::SystemContainer kubelet{"kubelet", {}}, runtime{"runtime", {}}, misc{"misc", {}},
+      pods{"pods", {}};
+  add_paths(kubelet.paths, config.system_cgroups.kubelet);
+  add_paths(kubelet.paths, config.system_cgroups.kube_reserved);
+  kubelet.paths.emplace_back("/system.slice/kubelet.service");
+  for (const char* service : {"containerd", "crio", "docker"})
+    runtime.paths.push_back(std::string("/system.slice/") + service + ".service");
+  add_paths(misc.paths, config.system_cgroups.misc);
+  add_paths(misc.paths, config.system_cgroups.system_reserved);
+  misc.paths.emplace_back("/system.slice");
+  add_paths(pods.paths, config.pods_cgroup);
+  return {kubelet, runtime, misc, pods};
+}
+
+std::shared_ptr<report::Router> make_router(
+    const config::Config& config, std::shared_ptr<report::PublishedViews> views,
+    std::shared_ptr<report::PublishedCpusView> cpus,
+    std::shared_ptr<const KubeletContainerNames> kubelet_names,
+    std::shared_ptr<const report::ReloadStatus> reload) {
+  const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
+  const auto programs =
+      std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
+  const std::string node = host_name();
+  return std::make_shared<report::Router>(
+      report::MetricsSetup{.views = views,
+                           .container_names = config.compatibility_metrics,
+                           .old_names = config.old_metric_names,
+                           .now = &observe::now,
+                           .names = names,
+                           .qos_of = &qos_class,
+                           .node_name = node,
+                           .extra_families =
+                               [programs, cpus, reload,
+                                kube = config.kubernetes.status_file()](report::Families& all) {
+                                 report::add_reload_families(*reload, all);
+                                 add_program_families(*programs, all);
+                                 report::add_kubernetes_families(kube, all);
+                                 if (const auto view = cpus->latest())
+                                   report::add_cpu_families(*view, all);
+                               }},
+      report::SummarySetup{.views = views,
+                           .node_name = node,
+                           .system_containers = system_containers(config),
+                           .names = names},
+      report::PageRouterSetup{.names = {node, config.listen.substr(0, config.listen.rfind(':'))},
+                              .cpus = [cpus] {
+                                const auto view = cpus->latest();
+                                return view ? report::cpus_json(*view) : std::string("null");
+                              }});
+}
 
 void Servers::start(const config::Config& config, report::DbusSetup bus,
                     std::shared_ptr<report::Router> router) {

@@ -4,16 +4,78 @@
 #pragma once
 
 #include "base/clock.h"
-#include "daemon/http_setup.h"
-#include "daemon/status/status_file.h"
+#include "config/config.h"
+#include "daemon/sources/runtime_container_names.h"
 #include "report/dbus/dbus_thread.h"
-#include "report/heartbeat.h"
+#include "report/health_gate.h"
 #include "report/http/server/http_server.h"
+#include "report/http/server/router.h"
+#include "report/metrics/reload_status.h"
+#include "report/view/cpus_view.h"
+#include "report/view/node_status.h"
 
+#include <headroom/result.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 namespace headroom::daemon {
+
+// NodeStatusWriter: writes the node's status to a file, on a thread of its own: a disk that hangs
+// costs the loop nothing. Only the newest status is written, at a bounded rate.
+
+class NodeStatusWriter {
+ public:
+  static constexpr std::chrono::milliseconds kMinPeriod{1000};
+
+  explicit NodeStatusWriter(std::filesystem::path path,
+                            std::chrono::milliseconds min_period = kMinPeriod);
+  // Writes what is still to be written.
+  ~NodeStatusWriter();
+  NodeStatusWriter(const NodeStatusWriter&) = delete;
+  NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
+
+  // Takes the place of what is not yet written. Any thread; never waits for the disk.
+  void submit(report::NodeStatusRef status);
+
+  std::uint64_t written() const { return written_; }
+  std::uint64_t failed() const { return failed_; }
+
+ private:
+  void run();
+  void write(const report::NodeStatus& status);
+
+  const std::filesystem::path path_;
+  const std::chrono::milliseconds min_period_;
+  std::atomic<std::uint64_t> written_{0};
+  std::atomic<std::uint64_t> failed_{0};
+  bool failure_logged_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  report::NodeStatusRef next_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// The site a daemon serves, put together from its configuration.
+
+// To be called when every BPF program is loaded: their cost is shown.
+std::shared_ptr<report::Router> make_router(
+    const config::Config& config, std::shared_ptr<report::PublishedViews> views,
+    std::shared_ptr<report::PublishedCpusView> cpus,
+    std::shared_ptr<const KubeletContainerNames> kubelet_names,
+    std::shared_ptr<const report::ReloadStatus> reload);
+
+// The parts of a node outside the pods, by the Summary API's names: where the configuration says
+// they are, else where a systemd host has them.
+std::vector<report::SystemContainer> system_containers(const config::Config& config);
 
 class Servers {
  public:

@@ -8,7 +8,7 @@
 #include "judge/eviction/rank/disk_signals.h"
 #include "judge/eviction/selection.h"
 #include "judge/eviction/storage_limits.h"
-#include "judge/eviction/threshold/threshold_state.h"
+#include "judge/eviction/threshold/threshold.h"
 #include "judge/eviction/victims.h"
 
 #include <headroom/judge.h>

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// HealthFile: the state of headroom-kube in a file, with one part for each of its two workers.
-// headroomd shows it in its status.
+// HealthFile: the state of headroom-kube in a file, with one part for each of its two workers,
+// which headroomd shows in its status; and the answer to a health check.
 #pragma once
 
+#include "config/config.h"
+
+#include <headroom/result.h>
+
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -11,6 +16,13 @@
 #include <nlohmann/json.hpp>
 
 namespace headroom::kube {
+
+// headroom-kube --health: whether the running headroom-kube still queries the kubelet.
+
+// headroom-kube writes its status file after every query, also after a failed one: a kubelet that
+// does not answer is no failure of headroom-kube. Success if the file is younger than the longest
+// time between two queries, or if no kubelet is configured.
+Result<> health(const config::KubernetesConfig& config, std::time_t now);
 
 class HealthFile {
  public:

@@ -2,7 +2,7 @@
 #include "kube/http_client.h"
 
 #include "base/log/log_exceptions.h"
-#include "config/yaml/read_file.h"
+#include "config/yaml/yaml.h"
 
 #include <algorithm>
 #include <cassert>

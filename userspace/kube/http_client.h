@@ -5,7 +5,7 @@
 // at once. Redirects are not followed: a bearer token must not reach another server.
 #pragma once
 
-#include "config/kubernetes_config.h"
+#include "config/config.h"
 
 #include <headroom/result.h>
 #include <headroom/units.h>

@@ -4,7 +4,7 @@
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
 #include "config/flags/command_line.h"
-#include "kube/health.h"
+#include "kube/health_file.h"
 #include "kube/kube_config.h"
 #include "kube/workers.h"
 

@@ -3,7 +3,7 @@
 // which the kubelet creates them. It does not say which pod: the kubelet is asked for all pods.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <cstddef>
 #include <filesystem>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "manifest/manifest_reader.h"
 
-#include "config/yaml/read_file.h"
 #include "config/yaml/yaml.h"
 #include "manifest/pod_parser.h"
 

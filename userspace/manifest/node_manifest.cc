@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "manifest/node_manifest.h"
 
-#include "config/yaml/read_file.h"
 #include "config/yaml/section.h"
 #include "config/yaml/yaml.h"
 #include "manifest/placement_parser.h"

@@ -6,13 +6,14 @@
 // place among its connections. A slow scrape, or one that waits for a disk, cannot delay it.
 #pragma once
 
-#include "base/fd.h"
-#include "report/heartbeat.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
+#include <headroom/units.h>
 
 #include <poll.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -21,6 +22,34 @@
 #include <vector>
 
 namespace headroom::report {
+
+// Heartbeat: when the loop was last seen to turn. The loop writes it, any thread reads it.
+
+class Heartbeat {
+ public:
+  // 1.5 times the unit's WatchdogSec: if systemd's watchdog is active, it acts first.
+  static constexpr Duration kLongest = std::chrono::seconds(15);
+  // The longest time between two beats of an idle loop.
+  static constexpr Duration kPeriod = std::chrono::seconds(3);
+
+  // The loop has until kLongest from here for its first beat.
+  explicit Heartbeat(Instant (*now)()) : now_(now) { beat(); }
+
+  void beat() { last_.store(now_().time_since_epoch().count(), std::memory_order_relaxed); }
+  // The first sweep is done.
+  void set_ready() { ready_.store(true, std::memory_order_relaxed); }
+
+  Duration age() const {
+    return now_() - Instant(Instant::duration(last_.load(std::memory_order_relaxed)));
+  }
+  bool is_live() const { return age() < kLongest; }
+  bool is_ready() const { return ready_.load(std::memory_order_relaxed) && is_live(); }
+
+ private:
+  Instant (*const now_)();
+  std::atomic<Instant::rep> last_{0};
+  std::atomic<bool> ready_{false};
+};
 
 class HealthGate {
  public:

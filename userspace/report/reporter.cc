@@ -2,12 +2,90 @@
 #include "report/reporter.h"
 
 #include "base/log/journal.h"
+#include "report/eviction/messages.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 namespace headroom::report {
+
+bool TransitionLog::update(const Policy& policy, const Verdict& verdict, Instant at,
+                           Counters& counters) {
+  update_thresholds(policy, verdict, at);
+  bool condition_changed = false;
+  for (std::size_t i = 0; i < kConditions; ++i) {
+    if (conditions_[i] == verdict.conditions[i]) continue;
+    conditions_[i] = verdict.conditions[i];
+    ++counters.transitions[i];
+    condition_changed = true;
+    log::write(conditions_[i] ? log::Level::warn : log::Level::info,
+               condition_line(static_cast<Condition>(i), conditions_[i]));
+  }
+  return condition_changed;
+}
+
+void TransitionLog::update_thresholds(const Policy& policy, const Verdict& verdict, Instant at) {
+  for (const ThresholdReading& reading : verdict.thresholds) {
+    if (!reading.met || !reading.limit || !reading.available) continue;
+    if (reading.index >= policy.thresholds.size()) continue;
+    const Threshold& threshold = policy.thresholds[reading.index];
+    auto& last_logged = last_logged_[static_cast<std::size_t>(threshold.signal)][threshold.hard()];
+    // `last_logged` advances while the threshold stays met: one line per stay, however long.
+    const bool is_new = !last_logged || at - *last_logged >= kThresholdLogPeriod;
+    last_logged = at;
+    if (!is_new) continue;
+    log::write(
+        log::Level::warn,
+        threshold_line(threshold.signal, threshold.hard(), *reading.limit, *reading.available),
+        {{"HEADROOM_SIGNAL", name(threshold.signal)}});
+  }
+}
+
+namespace {
+
+Duration to_duration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+// statm: "size resident shared …", in pages.
+std::optional<std::uint64_t> resident_pages(std::string_view statm) {
+  const auto space = statm.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  statm.remove_prefix(space + 1);
+  std::uint64_t pages = 0;
+  const auto parsed = std::from_chars(statm.data(), statm.data() + statm.size(), pages);
+  return parsed.ec == std::errc{} ? std::optional(pages) : std::nullopt;
+}
+
+}  // namespace
+
+ProcessUsageMeter::ProcessUsageMeter() : statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
+
+void ProcessUsageMeter::read(ProcessUsage& cost) const {
+  // The main thread is the loop's.
+  const int policy = ::sched_getscheduler(::getpid()) & ~SCHED_RESET_ON_FORK;
+  cost.real_time = policy == SCHED_FIFO || policy == SCHED_RR;
+  rusage usage{};
+  cost.cpu.reset();
+  if (::getrusage(RUSAGE_SELF, &usage) == 0)
+    cost.cpu = to_duration(usage.ru_utime) + to_duration(usage.ru_stime);
+  cost.resident.reset();
+  std::array<char, 128> text{};
+  const ssize_t length = ::pread(statm_.get(), text.data(), text.size(), 0);
+  if (length <= 0) return;
+  if (const auto pages = resident_pages({text.data(), static_cast<std::size_t>(length)}))
+    cost.resident = *pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 namespace {
 
 bool due(const std::optional<Instant>& last, Instant at, bool changed) {

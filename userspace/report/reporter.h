@@ -2,25 +2,57 @@
 // NodeReporter: publishes what a turn saw, logs what it did and writes the audit log.
 #pragma once
 
+#include "base/file_io.h"
 #include "report/eviction/audit_log.h"
 #include "report/eviction/eviction_tracker.h"
 #include "report/eviction/flight_recorder.h"
 #include "report/forecast_accuracy.h"
 #include "report/kernel_oom.h"
-#include "report/process_usage.h"
-#include "report/transition_log.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 #include "report/view/turn_cost.h"
 
+#include <headroom/judge.h>
 #include <headroom/policy.h>
 #include <headroom/snapshot.h>
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace headroom::report {
+
+// TransitionLog: logs once when a node condition changes and when a threshold is met.
+
+class TransitionLog {
+ public:
+  // A signal that moves around its threshold is logged no more often than the kubelet would.
+  static constexpr Duration kThresholdLogPeriod = std::chrono::seconds(10);
+
+  // True: a condition changed.
+  bool update(const Policy& policy, const Verdict& verdict, Instant at, Counters& counters);
+
+ private:
+  void update_thresholds(const Policy& policy, const Verdict& verdict, Instant at);
+
+  std::array<bool, kConditions> conditions_{};
+  // Indexed by signal, then soft and hard.
+  std::array<std::array<std::optional<Instant>, 2>, kSignals> last_logged_{};
+};
+
+// ProcessUsageMeter: the resources that the daemon itself uses, as the kernel counts them.
+
+class ProcessUsageMeter {
+ public:
+  ProcessUsageMeter();
+  // Fills `cpu`, `resident` and `real_time`; a value that cannot be read is absent.
+  void read(ProcessUsage& cost) const;
+
+ private:
+  Fd statm_;  // kept open: reading it is one system call
+};
 
 struct ReporterSetup {
   std::shared_ptr<PublishedViews> views;

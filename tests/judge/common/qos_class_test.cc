@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // QoS classes: the corners of the rule.
-#include "judge/resources/qos.h"
+#include "judge/resources/pod_resources.h"
 
 #include <gtest/gtest.h>
 

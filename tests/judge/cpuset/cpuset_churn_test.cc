@@ -3,7 +3,6 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
-#include "judge/cpuset/policy/cpu_request.h"
 #include "judge/cpuset/policy/static_policy.h"
 
 #include <algorithm>

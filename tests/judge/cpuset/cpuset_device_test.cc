@@ -3,7 +3,7 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
-#include "judge/cpuset/hints/device_hints.h"
+#include "judge/cpuset/hints/cpu_hints.h"
 
 #include <ostream>
 #include <string>

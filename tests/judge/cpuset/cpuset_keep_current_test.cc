@@ -3,7 +3,7 @@
 #include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
-#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset/topology/cpu_span.h"
 
 #include <algorithm>

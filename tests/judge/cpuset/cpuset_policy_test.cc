@@ -3,9 +3,8 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
-#include "judge/cpuset/policy/cpu_request.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/resources/qos.h"
+#include "judge/resources/pod_resources.h"
 
 #include <string>
 #include <utility>

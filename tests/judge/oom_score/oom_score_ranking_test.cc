@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranking in oom_score_adj: who has which value, within which bounds.
 #include "judge/eviction/selection.h"
-#include "judge/oom/oom_mirror.h"
+#include "judge/oom/oom_score.h"
 #include "support/story.h"
 
 #include <memory>

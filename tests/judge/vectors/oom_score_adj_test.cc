@@ -2,7 +2,6 @@
 // oom_score_adj of every container of a pod.
 #include "judge/oom/oom_score.h"
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
-#include "judge/eviction/rank/pod_usage.h"
+#include "judge/eviction/rank/rank.h"
 
 #include <headroom/pod.h>
 

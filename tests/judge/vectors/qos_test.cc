@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The QoS class of pods.
-#include "judge/resources/qos.h"
-
 #include "judge/resources/pod_resources.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A log is read once, whatever is done to its file.
-#include "kube/api/audit_reader.h"
-
 #include "config/temp_dir.h"
+#include "kube/api/eviction_queue.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lines of the audit log are the API server's business, and what is read of them.
-#include "kube/api/eviction_record.h"
-
+#include "kube/api/pending_eviction.h"
 #include "report/eviction/audit_line.h"
 #include "report/sample.h"
 

@@ -2,8 +2,6 @@
 // The node's conditions and taints in the API: ours, and no others.
 #include "kube/api/node_condition_sync.h"
 
-#include "kube/api/node_requests.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,9 @@
 // One posting, walked through the answers of an API server.
 #include "kube/api/pending_eviction.h"
 
+#include "kube/api/api_response.h"
 #include "kube/api/eviction_queue.h"
 #include "kube/api/pod_requests.h"
-#include "kube/api/retry_backoff.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

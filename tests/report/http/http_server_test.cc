@@ -2,7 +2,7 @@
 // The endpoint as scrapers meet it, and as those meet it who mean no good.
 #include "report/http/server/http_server.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "config/temp_dir.h"
 #include "report/sample.h"
 

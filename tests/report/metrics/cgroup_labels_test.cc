@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who a cgroup is said to be, by manifests, by its place and by its runtime.
-#include "report/metrics/exposition/cgroup_labels.h"
-
+#include "report/metrics/exposition/scrape_body.h"
 #include "report/sample.h"
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/metrics/exposition/exposition_format.h"
+#include "report/metrics/exposition/exposition_text.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "report/metrics/kube_metrics.h"
 
 #include "config/temp_dir.h"
-#include "report/status/kube_status.h"
+#include "report/status/status_parts.h"
 
 #include <map>
 

@@ -4,9 +4,6 @@
 
 #include "report/golden.h"
 #include "report/metrics/exposition/cgroup_families.h"
-#include "report/metrics/exposition/cgroup_labels.h"
-#include "report/metrics/exposition/cgroup_waits.h"
-#include "report/metrics/exposition/pod_families.h"
 #include "report/metrics/metric_family.h"
 #include "report/sample.h"
 

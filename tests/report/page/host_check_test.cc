@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose name a browser asks for.
-#include "report/page/host_check.h"
+#include "report/page/page_router.h"
 
 #include <gtest/gtest.h>
 

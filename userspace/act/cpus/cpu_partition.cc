@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpus/cpu_partition.h"
 
-#include "base/write_file_value.h"
+#include "base/file_io.h"
 
 #include <fstream>
 

@@ -2,7 +2,7 @@
 #include "act/cpus/cpuset_writer.h"
 
 #include "base/bus_message.h"
-#include "base/write_file_value.h"
+#include "base/file_io.h"
 
 #include <systemd/sd-bus.h>
 #include <unistd.h>

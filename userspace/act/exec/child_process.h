@@ -3,7 +3,7 @@
 // where wanted low priority, a memory limit, another cgroup, or a running process's namespaces.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
 #include <headroom/units.h>

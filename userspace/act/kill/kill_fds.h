@@ -2,16 +2,31 @@
 // KillFds: the descriptors that a kill will need, opened before it is needed.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
 #include <headroom/snapshot.h>
 
+#include <unistd.h>
+
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace headroom::act {
+
+// Whether a cgroup has a live process in or below it.
+
+// `events` is an open cgroup.events. Unknown counts as populated: a kill of an empty cgroup does no
+// harm, a kill left out does.
+inline bool cgroup_populated(int events) {
+  char text[128];
+  const ssize_t n = ::pread(events, text, sizeof text, 0);
+  if (n <= 0) return true;
+  return std::string_view(text, static_cast<std::size_t>(n)).find("populated 0") ==
+         std::string_view::npos;
+}
 
 // Gives a directory descriptor of the cgroup with this id, or -1. It stays the caller's.
 using DirectoryOf = std::function<int(CgroupId)>;

@@ -2,7 +2,7 @@
 #include "act/kill/oom_scores.h"
 
 #include "base/cgroup_processes.h"
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

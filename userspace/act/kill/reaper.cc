@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/reaper.h"
 
-#include "act/kill/kill_assist.h"
 #include "base/cgroup_processes.h"
 #include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
@@ -9,15 +8,59 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace headroom::act {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool set_round_robin(pid_t thread, int flags) {
+  const sched_param lowest{.sched_priority = ::sched_get_priority_min(SCHED_RR)};
+  return ::sched_setscheduler(thread, SCHED_RR | flags, &lowest) == 0;
+}
+
+}  // namespace
+
+pid_t pid_of(int pidfd) {
+  std::ifstream info("/proc/self/fdinfo/" + std::to_string(pidfd));
+  for (std::string word; info >> word;)
+    if (pid_t pid = 0; word == "Pid:" && info >> pid) return pid;
+  return 0;
+}
+
+bool raise_to_realtime(int pidfd) {
+  const pid_t pid = pid_of(pidfd);
+  if (pid < 1) return false;
+  bool any = false;
+  std::error_code gone;
+  for (fs::directory_iterator task("/proc/" + std::to_string(pid) + "/task", gone), end;
+       !gone && task != end; task.increment(gone)) {
+    const std::string name = task->path().filename();
+    pid_t thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (thread > 0 && set_round_robin(thread, 0)) any = true;
+  }
+  return any;
+}
+
+bool raise_this_thread_to_realtime() {
+  return set_round_robin(0, SCHED_RESET_ON_FORK);
+}
+
 namespace {
 
 constexpr std::chrono::milliseconds kRetryPeriod{10};

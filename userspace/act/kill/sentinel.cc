@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/sentinel.h"
 
-#include "act/kill/cgroup_populated.h"
+#include "act/kill/kill_fds.h"
 #include "base/log/log_exceptions.h"
 
 #include <pthread.h>

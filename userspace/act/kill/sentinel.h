@@ -8,7 +8,7 @@
 #pragma once
 
 #include "act/kill/reaper.h"
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/decision.h>
 #include <headroom/snapshot.h>

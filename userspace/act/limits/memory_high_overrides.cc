@@ -4,7 +4,7 @@
 #include "act/cpus/cpuset_writer.h"
 #include "act/units/unit_properties_message.h"
 #include "base/bus_message.h"
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/units/unit_properties.h"
 
-#include "act/units/systemd_limits.h"
-
 #include <limits>
 
 namespace headroom::act {

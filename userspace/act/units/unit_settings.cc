@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/units/unit_settings.h"
 
-#include "act/units/systemd_limits.h"
+#include "act/units/unit_properties.h"
 
 #include <cstdint>
 

@@ -7,12 +7,34 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <mutex>
 #include <string_view>
 
 #include <spdlog/common.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/sinks/base_sink.h>
 
 namespace headroom::log {
+
+// The two sinks of the log queue: the systemd journal and stderr.
+
+// Separates the message from its fields; ASCII "record separator", which no name contains.
+inline constexpr char kFieldSeparator = '\x1e';
+
+// A line that went nowhere.
+void count_lost_line();
+
+class JournalSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override;
+  void flush_() override {}
+};
+
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override;
+  void flush_() override {}
+};
 
 using Level = spdlog::level::level_enum;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load/effective_settings.h"
 
-#include "config/flags/flag_values.h"
+#include "config/flags/command_line.h"
 #include "config/keys.h"
 #include "judge/admission/taint_edit.h"
 

@@ -1,34 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load/load.h"
 
+#include "config/config.h"
+#include "config/flags/command_line.h"
 #include "config/kubelet_keys.h"
-#include "config/load/apply_flags.h"
 #include "config/load/drop_ins.h"
 #include "config/load/effective_settings.h"
 #include "config/load/kubelet_coexistence.h"
-#include "config/load/node_flags.h"
-#include "config/load/reserve_flags.h"
-#include "config/sections/cpus_section.h"
 #include "config/sections/eviction_settings.h"
-#include "config/sections/headroom_section.h"
-#include "config/sections/kubelet_section.h"
-#include "config/sections/kubernetes_section.h"
 #include "config/sections/pod_sizing_settings.h"
 #include "config/sections/reserved_settings.h"
-#include "config/yaml/read_file.h"
+#include "config/sections/sections.h"
 #include "config/yaml/section.h"
+#include "config/yaml/yaml.h"
+#include "judge/admission/taint_edit.h"
+#include "judge/resources/go_duration.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
 namespace headroom::config {
 namespace {
+
+// The kubelet's flags for what is reserved and where, put in place of what the file says.
+
+void apply_reserve_flags(const CommandLine& line, ReservedSettings& settings,
+                         Diagnostics& diagnostics) {
+  apply_map_flag(line.kube_reserved, "--kube-reserved", "name=amount", settings.kube_reserved,
+                 diagnostics);
+  apply_map_flag(line.system_reserved, "--system-reserved", "name=amount", settings.system_reserved,
+                 diagnostics);
+  apply_map_flag(line.qos_reserved, "--qos-reserved", "name=amount", settings.qos_reserved,
+                 diagnostics);
+  apply_string_flag(line.kube_reserved_cgroup, "--kube-reserved-cgroup",
+                    settings.kube_reserved_cgroup);
+  apply_string_flag(line.system_reserved_cgroup, "--system-reserved-cgroup",
+                    settings.system_reserved_cgroup);
+  apply_string_flag(line.reserved_cpus, "--reserved-cpus", settings.reserved_cpus);
+  apply_string_flag(line.cgroup_root, "--cgroup-root", settings.cgroup_root);
+  apply_string_flag(line.cgroup_driver, "--cgroup-driver", settings.cgroup_driver);
+  apply_bool_flag(line.cgroups_per_qos, "--cgroups-per-qos", settings.cgroups_per_qos, diagnostics);
+  apply_bool_flag(line.ignore_eviction_threshold, "--experimental-allocatable-ignore-eviction",
+                  settings.ignore_eviction, diagnostics);
+}
+
+// The kubelet's flags of the node as pods are to see it: over what the file says.
+
+const std::string kTaints = "--register-with-taints";
+const std::string kLabels = "--node-labels";
+
+void apply_taint_flag(const std::string& text, std::vector<Taint>& taints,
+                      Diagnostics& diagnostics) {
+  const auto add_error = [&](std::string what) {
+    diagnostics.push_back({kTaints, 0, std::move(what)});
+  };
+  const auto edit = parse_taint_edit(text);
+  if (!edit) return add_error(edit.error().what);
+  if (edit->removes) return add_error("\"" + text + "\": there is nothing to remove yet");
+  const Taint taint{edit->key, edit->value, *edit->effect};
+  const auto duplicate = std::find_if(taints.begin(), taints.end(), [&](const Taint& other) {
+    return other.key == taint.key && other.effect == taint.effect;
+  });
+  if (duplicate != taints.end())
+    return add_error("\"" + text + "\": there is " + to_string(*duplicate) + " already");
+  taints.push_back(taint);
+}
+
+// Given again, the last stands alone.
+void apply_taint_flags(const CommandLine& line, std::vector<Taint>& taints,
+                       Diagnostics& diagnostics) {
+  if (line.register_with_taints.empty()) return;
+  std::optional<LocatedValue> configured;
+  apply_list_flag({line.register_with_taints.back()}, kTaints, configured);
+  taints.clear();
+  for (const LocatedText& word : configured->strings)
+    apply_taint_flag(word.text, taints, diagnostics);
+}
+
+void apply_labels(const CommandLine& line, Labels& labels, Diagnostics& diagnostics) {
+  std::optional<LocatedValue> configured;
+  apply_map_flag(line.node_labels, kLabels, "key=value", configured, diagnostics);
+  if (!configured) return;
+  labels.clear();
+  for (const LocatedText& word : configured->strings) {
+    // Labels and taints are spelled by the same rules.
+    const std::string what = taint_error({word.key, word.text, TaintEffect::kNoSchedule});
+    if (!what.empty()) diagnostics.push_back({kLabels, 0, what});
+    labels[word.key] = word.text;
+  }
+}
+
+void apply_node_flags(const CommandLine& line, Config& config, Diagnostics& diagnostics) {
+  apply_taint_flags(line, config.taints, diagnostics);
+  apply_labels(line, config.node_labels, diagnostics);
+  if (!line.hostname_override.empty()) config.node_name = line.hostname_override.back();
+  if (const auto limit = parse_count_flag(line.max_pods, "--max-pods", diagnostics))
+    config.max_pods = *limit;
+  if (const auto limit = parse_count_flag(line.pods_per_core, "--pods-per-core", diagnostics))
+    config.pods_per_core = *limit;
+}
+
+// The flags' values understood, and put in place of what the file says.
+
+void apply_max_grace(const CommandLine& line, Policy& policy, Diagnostics& diagnostics) {
+  if (line.eviction_max_pod_grace_period.empty()) return;
+  const std::string& text = line.eviction_max_pod_grace_period.back();
+  std::int32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error == std::errc() && end == text.data() + text.size())
+    policy.max_pod_grace = std::chrono::seconds(seconds);
+  else
+    diagnostics.push_back({"--eviction-max-pod-grace-period", 0,
+                           "expected a whole number of seconds (32 bits), found \"" + text + "\""});
+}
+
+void apply_transition(const CommandLine& line, Policy& policy, Diagnostics& diagnostics) {
+  if (line.eviction_pressure_transition_period.empty()) return;
+  const auto period = parse_go_duration(line.eviction_pressure_transition_period.back());
+  const auto add_error = [&](std::string what) {
+    diagnostics.push_back({"--eviction-pressure-transition-period", 0, std::move(what)});
+  };
+  if (!period)
+    add_error(period.error().what);
+  else if (*period < Duration::zero())
+    add_error("must not be negative");
+  else if (*period == Duration::zero())
+    policy.pressure_transition = Policy{}.pressure_transition;  // zero is unset, as in the file
+  else
+    policy.pressure_transition = *period;
+}
+
+void apply_headroom_flags(const CommandLine& line, Config& config, Diagnostics& diagnostics) {
+  if (!line.mode.empty()) {
+    if (const auto mode = parse_mode(line.mode.back()))
+      config.policy.mode = *mode;
+    else
+      diagnostics.push_back(
+          {"--mode", 0, "expected observe or enforce, found \"" + line.mode.back() + "\""});
+  }
+  if (!line.listen.empty()) {
+    if (const auto what = listen_error(line.listen.back()))
+      diagnostics.push_back({"--listen", 0, *what});
+    else
+      config.listen = line.listen.back();
+  }
+}
+
+void apply_flags(const CommandLine& line, Config& config, EvictionSettings& eviction,
+                 Diagnostics& diagnostics) {
+  apply_map_flag(line.eviction_hard, "--eviction-hard", "signal<value", eviction.hard, diagnostics);
+  apply_map_flag(line.eviction_soft, "--eviction-soft", "signal<value", eviction.soft, diagnostics);
+  apply_map_flag(line.eviction_soft_grace_period, "--eviction-soft-grace-period", "signal=value",
+                 eviction.soft_grace, diagnostics);
+  apply_map_flag(line.eviction_minimum_reclaim, "--eviction-minimum-reclaim", "signal=value",
+                 eviction.min_reclaim, diagnostics);
+  apply_list_flag(line.enforce_node_allocatable, "--enforce-node-allocatable",
+                  eviction.enforce_node_allocatable);
+  apply_max_grace(line, config.policy, diagnostics);
+  apply_transition(line, config.policy, diagnostics);
+  if (const auto isolation = parse_bool_flag(line.local_storage_isolation,
+                                             "--local-storage-capacity-isolation", diagnostics))
+    config.policy.local_storage_isolation = *isolation;
+  parse_bool_flag(line.kernel_memcg_notification, "--kernel-memcg-notification", diagnostics);
+  apply_headroom_flags(line, config, diagnostics);
+}
 
 // What can be put together only after everything was read.
 struct ParsedSettings {

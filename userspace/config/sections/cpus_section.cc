@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/cpus_section.h"
-
-#include "config/yaml/absolute_path.h"
-#include "config/yaml/suggest.h"
+#include "config/sections/sections.h"
+#include "config/yaml/scalar_values.h"
+#include "config/yaml/section.h"
 #include "judge/cpuset/policy/static_policy.h"
 #include "judge/resources/go_duration.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/eviction_settings.h"
 
-#include "config/yaml/suggest.h"
+#include "config/yaml/section.h"
 #include "judge/eviction/threshold/threshold_config.h"
 
 #include <algorithm>

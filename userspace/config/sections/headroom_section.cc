@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/headroom_section.h"
-
-#include "config/sections/disk_section.h"
-#include "config/sections/kubernetes_section.h"
-#include "config/sections/ladder_section.h"
-#include "config/sections/node_section.h"
-#include "config/sections/pressure_section.h"
-#include "config/yaml/absolute_path.h"
-#include "config/yaml/percentage.h"
-#include "config/yaml/positive_duration.h"
+#include "config/sections/sections.h"
+#include "config/yaml/scalar_values.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/kubelet_section.h"
-
 #include "config/keys.h"
 #include "config/kubelet_keys.h"
-#include "config/sections/headroom_section.h"
-#include "config/sections/node_section.h"
+#include "config/sections/sections.h"
 
 #include <algorithm>
 #include <limits>

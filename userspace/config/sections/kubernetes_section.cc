@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/kubernetes_section.h"
-
-#include "config/yaml/absolute_path.h"
-#include "config/yaml/positive_duration.h"
+#include "config/sections/sections.h"
+#include "config/yaml/scalar_values.h"
 
 #include <array>
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/node_section.h"
-
+#include "config/sections/sections.h"
 #include "judge/admission/taint_edit.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/pod_sizing_settings.h"
 
-#include "config/flags/flag_values.h"
+#include "config/flags/command_line.h"
 #include "judge/resources/go_duration.h"
 
 #include <algorithm>

@@ -7,11 +7,28 @@
 
 #include "config/yaml/complaint.h"
 
+#include <headroom/result.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace headroom::config {
+
+// read_file(): the text of a file a person wrote.
+
+inline constexpr std::size_t kMaxFileBytes = 16u << 20;
+
+// Regular files only, and none above `max_bytes`, whole MiB: this runs with memory locked, and a
+// FIFO in the manifest directory must not stop the daemon. The error says why, not which ("No such
+// file or directory"): the complaint it becomes names the file.
+Result<std::string> read_file(const std::filesystem::path& path,
+                              std::size_t max_bytes = kMaxFileBytes);
+
+}  // namespace headroom::config
 
 namespace headroom::config::yaml {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/check/check_command.h"
-
 #include "ctl/check/check_output.h"
 #include "ctl/check/probe_host.h"
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"
 
 #include <cstdio>

@@ -2,22 +2,34 @@
 #include "ctl/check/probe_host.h"
 
 #include "config/load/load.h"
+#include "ctl/common/dbus_client.h"
+#include "ctl/common/status_document.h"
 #include "manifest/manifest_reader.h"
+#include "observe/best_source.h"
+#include "observe/bpf/kernel_facts.h"
+#include "observe/bpf/lifecycle_watch.h"
+#include "observe/bpf/memory_guard.h"
+#include "observe/bpf/wait_watch.h"
+#include "observe/node/directory_size.h"
 #include "observe/node/filesystems.h"
 #include "observe/node/kubelet_process.h"
-#include "observe/node/project_quota.h"
-#include "report/status/kube_status.h"
+#include "report/status/status_parts.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
+#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -128,6 +140,86 @@ void probe_configuration(HostFacts& facts) {
   facts.project_quota = observe::has_project_quota(facts.nodefs);
 }
 
+struct CloseBus {
+  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+};
+struct Free {
+  void operator()(char* text) const { std::free(text); }
+};
+
+Result<std::string> systemd_version() {
+  sd_bus* opened = nullptr;
+  if (const int r = sd_bus_open_system(&opened); r < 0)
+    return errno_failure("reach the system bus", -r);
+  const std::unique_ptr<sd_bus, CloseBus> bus(opened);
+  char* version = nullptr;
+  if (const int r = sd_bus_get_property_string(
+          opened, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+          "org.freedesktop.systemd1.Manager", "Version", nullptr, &version);
+      r < 0)
+    return errno_failure("ask systemd for its version", -r);
+  return std::string(std::unique_ptr<char, Free>(version).get());
+}
+
+const observe::LogLine kSilent = [](std::string_view) {};
+
+Result<SweepFacts> try_sweep(const observe::CgroupRoot& root) {
+  auto source = observe::BestSource::open({.root = root.mount, .log = kSilent});
+  if (!source) return tl::make_unexpected(source.error());
+  auto records = (*source)->sweep();
+  if (!records) return tl::make_unexpected(records.error());
+  return SweepFacts{.bpf = (*source)->bpf() != nullptr,
+                    .sources = (*source)->group_sources(),
+                    .source_notes = (*source)->source_notes(),
+                    .cgroups = records->size()};
+}
+
+template <class Watch>
+ProgramFacts program(std::string name, const Result<std::unique_ptr<Watch>>& watch) {
+  ProgramFacts result{std::move(name), {}, {}};
+  if (!watch) {
+    result.loaded = tl::make_unexpected(watch.error());
+    return result;
+  }
+  if constexpr (requires { (*watch)->skipped_programs(); })
+    for (const observe::SkippedProgram& each : (*watch)->skipped_programs())
+      result.skipped_programs.push_back(each.program + ": " + each.why);
+  return result;
+}
+
+namespace fs = std::filesystem;
+
+// Names as in /proc/PID/comm: at most 15 characters.
+constexpr std::array<std::string_view, 6> kConflictingDaemons{
+    "systemd-oomd", "earlyoom", "oomd", "nohang", "kubelet", "k3s-server"};
+
+std::string name_of(const fs::path& process) {
+  std::ifstream comm(process / "comm");
+  std::string name;
+  std::getline(comm, name);
+  return name;
+}
+
+// The first number after a label at the start of a line, or the second one if `last`. UINT64_MAX
+// for "unlimited", 0 if the label is missing.
+std::uint64_t number_after(const fs::path& file, std::string_view label, bool last = false) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(label)) continue;
+    std::istringstream words(line.substr(label.size()));
+    std::uint64_t first = 0, second = 0;
+    if (!(words >> first)) return UINT64_MAX;  // "unlimited"
+    return last && words >> second ? second : first;
+  }
+  return 0;
+}
+
+void read_daemon_process(DaemonFacts& daemon, const fs::path& process) {
+  daemon.descriptors = number_after(process / "limits", "Max open files", true);
+  daemon.locked_bytes = number_after(process / "status", "VmLck:") * 1024;
+  std::ifstream(process / "oom_score_adj") >> daemon.oom_score_adj;
+}
+
 }  // namespace
 
 HostFacts probe_host() {
@@ -150,6 +242,63 @@ HostFacts probe_host() {
   probe_bus(facts);
   probe_processes(facts);
   return facts;
+}
+
+void probe_bus(HostFacts& facts) {
+  facts.systemd = systemd_version();
+  if (!facts.systemd) {
+    facts.daemon = tl::make_unexpected(facts.systemd.error());
+    return;
+  }
+  const auto document = fetch_status();
+  if (!document) return;  // not running
+  const auto status = parse_status(*document);
+  if (status)
+    facts.daemon = DaemonFacts{.mode = status->mode};
+  else
+    facts.daemon = tl::make_unexpected(status.error());
+}
+
+void probe_bpf(HostFacts& facts) {
+  if (!facts.root || !facts.cgroups.unsupported_reason.empty()) {
+    const char* why = facts.root ? "not tried without cgroup v2" : "not tried: needs root";
+    facts.kfuncs = failure(why);
+    facts.readings = failure(why);
+    facts.programs = failure(why);
+    return;
+  }
+  facts.kfuncs = observe::kernel_facts().kfuncs;
+  facts.readings = try_sweep(facts.cgroups);
+  const observe::WaitOptions waits{.log = kSilent};
+  facts.programs->push_back(program("stall", observe::watch_stalls(waits)));
+  facts.programs->push_back(program("throttle", observe::watch_throttles(waits)));
+  facts.programs->push_back(
+      program("guard", observe::MemoryGuard::open({.sys = "/sys", .log = kSilent})));
+  facts.programs->push_back(program(
+      "lifecycle", observe::LifecycleWatch::open({.log = kSilent}, [](const hr_event&) {})));
+}
+
+void probe_processes(HostFacts& facts) {
+  if (name_of("/proc/1").empty()) {
+    facts.conflicting_daemons = failure("other users' processes are hidden here (hidepid)");
+    return;
+  }
+  std::vector<std::string> conflicting_daemons;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    if (entry.path().filename().native().find_first_not_of("0123456789") != std::string::npos)
+      continue;
+    const std::string name = name_of(entry.path());
+    if (std::find(kConflictingDaemons.begin(), kConflictingDaemons.end(), name) !=
+        kConflictingDaemons.end())
+      conflicting_daemons.push_back(name);
+    if (name == "headroomd" && facts.daemon && *facts.daemon)
+      read_daemon_process(**facts.daemon, entry.path());
+  }
+  std::sort(conflicting_daemons.begin(), conflicting_daemons.end());
+  conflicting_daemons.erase(std::unique(conflicting_daemons.begin(), conflicting_daemons.end()),
+                            conflicting_daemons.end());
+  facts.conflicting_daemons = std::move(conflicting_daemons);
 }
 
 }  // namespace headroom::ctl::check

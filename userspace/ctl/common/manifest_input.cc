@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/common/manifest_input.h"
 
-#include "config/yaml/read_file.h"
+#include "config/yaml/yaml.h"
 #include "manifest/manifest_reader.h"
 
 #include <iostream>

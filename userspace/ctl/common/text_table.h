@@ -2,7 +2,7 @@
 // Text tables, colours and amounts for a terminal. Pure: only strings are made.
 #pragma once
 
-#include "base/printable.h"
+#include "base/human_readable.h"
 
 #include <cstdint>
 #include <optional>

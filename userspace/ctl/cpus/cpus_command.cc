@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/cpus/cpus_command.h"
-
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
-#include "ctl/cpus/repack_command.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/quantity.h>

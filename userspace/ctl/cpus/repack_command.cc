@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/cpus/repack_command.h"
-
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 

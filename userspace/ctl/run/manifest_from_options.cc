@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/manifest_from_options.h"
 
-#include "ctl/run/unit_name.h"
+#include "ctl/run/pod_units.h"
 
 #include <algorithm>
 #include <string_view>

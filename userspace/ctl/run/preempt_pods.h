@@ -7,9 +7,11 @@
 
 #include <headroom/pod.h>
 #include <headroom/result.h>
+#include <headroom/units.h>
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom::ctl {
@@ -25,5 +27,16 @@ struct PreemptedPod {
 // long after its grace period.
 Result<> preempt_pods(const std::vector<PreemptedPod>& pods, const std::string& preemptor,
                       const config::Config& config, const std::filesystem::path& cgroups);
+
+// AdmissionResult: the part of headroomd's answer about one pod that is needed to start it.
+
+struct AdmissionResult {
+  bool admitted = false;
+  std::string text;                     // the verdict, for people
+  std::vector<PreemptedPod> preempted;  // pods that must be stopped first
+  Bytes allocatable_memory{};           // of the node
+};
+
+Result<AdmissionResult> read_admission(std::string_view answer);
 
 }  // namespace headroom::ctl

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/run/run_command.h"
-
 #include "config/load/load.h"
 #include "config/run_paths.h"
-#include "ctl/admit/admit_command.h"
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/manifest_input.h"
 #include "ctl/common/print_error.h"
-#include "ctl/run/admission_result.h"
 #include "ctl/run/manifest_from_options.h"
-#include "ctl/run/node_memory.h"
+#include "ctl/run/pod_units.h"
 #include "ctl/run/preempt_pods.h"
 #include "ctl/run/start_pod.h"
-#include "ctl/run/unit_name.h"
+#include "judge/allocatable/pod_cgroup.h"
 #include "manifest/manifest_reader.h"
 #include "observe/cgroup/cgroup_root.h"
+#include "observe/node/capacity.h"
+#include "observe/node/node_source.h"
+
+#include <headroom/result.h>
 
 #include <systemd/sd-id128.h>
 
@@ -28,6 +29,25 @@
 
 namespace headroom::ctl {
 namespace {
+
+// Reads this node's memory, swap and sizes of huge pages.
+
+// `allocatable` is headroomd's value; 0 means the whole capacity.
+Result<NodeMemory> node_memory(Bytes allocatable) {
+  observe::NodeSource source({});
+  const auto capacity = source.memory_capacity();
+  if (!capacity) return failure("read MemTotal of /proc/meminfo: it is missing");
+  NodeMemory node{.capacity = *capacity,
+                  .swap = {},
+                  .allocatable = allocatable > Bytes{0} ? allocatable : *capacity,
+                  .huge_page_sizes = {}};
+  Observations seen{};
+  source.read_swap(seen);
+  if (const auto& swap = of(seen, Signal::kSwapAvailable)) node.swap = Bytes{swap->capacity};
+  for (const auto& [size, pool] : observe::huge_page_pools())
+    node.huge_page_sizes.push_back(size);
+  return node;
+}
 
 struct RunOptions {
   PodOptions pod_options;

@@ -4,25 +4,183 @@
 #include "act/limits/cgroup_setting_writer.h"
 #include "act/units/transient_slice.h"
 #include "act/units/unit_properties.h"
-#include "base/fd.h"
-#include "base/write_all.h"
+#include "act/units/unit_settings.h"
+#include "base/file_io.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 #include "ctl/common/status_document.h"
-#include "ctl/run/child_processes.h"
+
+#include <headroom/result.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <string>
 #include <thread>
+#include <vector>
+
+#include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
+
+using Role = Program::Role;
+using Arguments = std::vector<std::string>;
+
+std::string exec_stop_post(const std::string& command) {
+  return "--property=ExecStopPost=-" + command;
+}
+
+// Only the manifest's path is quoted: the slice's name has only letters, digits, dots and dashes.
+void add_cleanup_of_single_container(const PodUnits& pod, Arguments& arguments) {
+  arguments.push_back(exec_stop_post("/bin/rm -f \"" + pod.manifest.native() + "\""));
+  arguments.push_back(exec_stop_post("/bin/systemctl --no-block stop " + pod.slice));
+}
+
+// headroomctl holds the manifest locked while it starts the pod. The cleanup of a main container
+// waits for the lock. An init container leaves the cleanup to headroomctl, which waits for it,
+// unless headroomctl is gone.
+constexpr const char* kAfterStart = "if [ -e \"$$0\" ]; then flock \"$$0\" true; fi";
+constexpr const char* kUnlessStarting = "flock --nonblock \"$$0\" true || exit 0";
+
+// A dollar sign is doubled so that the shell expands it, not systemd.
+void add_cleanup_after_last_container(const ContainerToStart& unit,
+                                      const std::vector<Program>& programs, Arguments& arguments) {
+  std::string units;
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    if (programs[i].role == Role::kMain) units += " " + unit.pod_units.containers[i].unit;
+  arguments.push_back(exec_stop_post(
+      fmt::format("/bin/sh -c '{}; systemctl --quiet is-active{} || {{ rm -f \"$$0\"; systemctl "
+                  "--no-block stop {}; }}' \"{}\"",
+                  unit.program.role == Role::kInit ? kUnlessStarting : kAfterStart, units,
+                  unit.pod_units.slice, unit.pod_units.manifest.native())));
+}
+
+void add_cleanup(const ContainerToStart& unit, const std::vector<Program>& programs,
+                 Arguments& arguments) {
+  if (programs.size() == 1) return add_cleanup_of_single_container(unit.pod_units, arguments);
+  if (unit.program.role != Role::kSidecar)
+    add_cleanup_after_last_container(unit, programs, arguments);
+}
+
+void add_program(const Program& program, Arguments& arguments) {
+  for (const auto& [name, value] : program.environment)
+    arguments.push_back("--setenv=" + name + "=" + value);
+  if (!program.directory.empty()) arguments.push_back("--working-directory=" + program.directory);
+  arguments.emplace_back("--");
+  arguments.insert(arguments.end(), program.command.begin(), program.command.end());
+}
+
+}  // namespace
+
+Arguments systemd_run_command(const ContainerToStart& unit, const std::vector<Program>& programs,
+                              Streams streams) {
+  const auto& [pod, pod_units, container, program] = unit;
+  Arguments arguments{"systemd-run",
+                      "--quiet",
+                      "--collect",
+                      "--unit=" + container.unit,
+                      "--slice=" + pod_units.slice,
+                      "--description=pod " + pod.pod_namespace + "/" + pod.name,
+                      fmt::format("--property=OOMScoreAdjust={}", container.oom_score_adj)};
+  // Like a container: SIGTERM goes to the first process, and when it ends the others are killed.
+  arguments.emplace_back("--property=KillMode=mixed");
+  if (pod.termination_grace)
+    arguments.push_back(
+        fmt::format("--property=TimeoutStopSec={}", pod.termination_grace->count()));
+  if (program.role == Role::kSidecar) arguments.emplace_back("--property=Restart=always");
+  for (const std::string& value : act::unit_assignments(container.values))
+    arguments.push_back("--property=" + value);
+  add_cleanup(unit, programs, arguments);
+  if (streams != Streams::kNone) {
+    arguments.emplace_back("--wait");
+    arguments.emplace_back(streams == Streams::kTerminal ? "--pty" : "--pipe");
+  }
+  add_program(program, arguments);
+  return arguments;
+}
+
+namespace {
+
+// Child processes that headroomctl starts and waits for. It forwards terminating signals to them.
+
+// The most children at one time.
+inline constexpr std::size_t kMaxChildren = 64;
+
+// The signal handler reads this; 0: unused entry.
+std::array<std::atomic<pid_t>, kMaxChildren> running_children{};
+
+void forward_signal(int signal) {
+  for (const auto& child : running_children)
+    if (const pid_t id = child.load(); id > 0) ::kill(id, signal);
+}
+
+bool add_running_child(pid_t child) {
+  for (auto& slot : running_children)
+    if (pid_t empty = 0; slot.compare_exchange_strong(empty, child)) return true;
+  return false;
+}
+
+void remove_running_child(pid_t child) {
+  for (auto& slot : running_children) {
+    pid_t expected = child;
+    if (slot.compare_exchange_strong(expected, 0)) return;
+  }
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  remove_running_child(child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// From now on SIGTERM and SIGHUP are forwarded to the children. ^C reaches them by itself.
+void forward_signals() {
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, &forward_signal);
+  std::signal(SIGHUP, &forward_signal);
+}
+
+Result<pid_t> spawn(const std::vector<std::string>& arguments) {
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments)
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return errno_failure("fork", errno);
+  if (child == 0) {
+    std::signal(SIGINT, SIG_DFL);
+    ::execvp(argv[0], argv.data());
+    std::fprintf(stderr, "headroomctl: run %s: %s\n", argv[0], std::strerror(errno));
+    ::_exit(127);
+  }
+  if (add_running_child(child)) return child;
+  ::kill(child, SIGTERM);
+  wait_for(child);
+  return failure("run " + arguments.front() + ": too many child processes");
+}
+
+// Waits for all children. Returns the first status that is not 0, else 0: an exit status, or 128
+// plus the signal that ended the child.
+int wait_for(const std::vector<pid_t>& children) {
+  int first = 0;
+  for (const pid_t child : children)
+    if (const int status = wait_for(child); first == 0) first = status;
+  return first;
+}
 
 using Role = Program::Role;
 

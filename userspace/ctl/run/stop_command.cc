@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/run/stop_command.h"
-
 #include "act/units/transient_slice.h"
 #include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"
-#include "ctl/run/unit_name.h"
+#include "ctl/run/pod_units.h"
 #include "observe/node/systemd_units.h"
 
 #include <cstdio>

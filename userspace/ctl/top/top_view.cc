@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/top/top_view.h"
 
-#include "ctl/status/status_command.h"
+#include "ctl/common/commands.h"
 #include "ctl/status/wait_tables.h"
 
 #include <algorithm>

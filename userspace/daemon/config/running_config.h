@@ -3,19 +3,49 @@
 // the taints as edited since.
 #pragma once
 
+#include "act/host_actuator.h"
 #include "config/config.h"
-#include "daemon/config/active_settings.h"
+#include "config/setting.h"
 #include "daemon/state/enforce_lock.h"
 #include "daemon/state/taint_store.h"
+#include "observe/node/disk_meter.h"
 #include "observe/node/filesystems.h"
 
 #include <headroom/result.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <string>
 
 namespace headroom::daemon {
+
+// The options of the daemon's parts, derived from the configuration and from this host.
+
+observe::Filesystems filesystems_of(const config::Config& config);
+
+// The policy made whole: the watch outruns what was measured unless the operator says what the
+// machine can do, and containerfs follows the filesystem it is on.
+config::Config complete_config(config::Config config, std::int64_t measured_fill,
+                               const observe::Filesystems& filesystems);
+
+observe::DiskMeterOptions disk_meter_options(const config::Config& config);
+act::ActuatorOptions actuator_options_of(const config::Config& config);
+
+// ActiveSettings: the settings in force, which the bus's thread may read while the loop runs.
+
+class ActiveSettings {
+ public:
+  void set(config::ConfigSettings settings);
+  // {"settings": [{"path", "entry", "value", "origin", "next", "nextOrigin"}]}; the last two where
+  // something waits for the next start.
+  std::string json() const;
+
+ private:
+  mutable std::mutex mutex_;
+  config::ConfigSettings settings_;
+};
 
 class RunningConfig {
  public:

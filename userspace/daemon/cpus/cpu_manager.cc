@@ -2,7 +2,7 @@
 #include "daemon/cpus/cpu_manager.h"
 
 #include "base/log/journal.h"
-#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset/pool_guard.h"
 
 #include <algorithm>

@@ -9,15 +9,14 @@
 
 #include "act/cpus/cpu_partition.h"
 #include "act/cpus/cpu_state_file.h"
-#include "config/cpus_config.h"
+#include "config/config.h"
 #include "daemon/sources/pod_containers.h"
 #include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/cpuset_write_order.h"
-#include "judge/cpuset/shared_pool.h"
+#include "judge/cpuset/pool_guard.h"
 #include "observe/node/cpu_topology.h"
 #include "observe/pod/pod_cgroup_tree.h"
 #include "report/view/cpus_view.h"
-#include "report/view/repack_view.h"
 
 #include <headroom/pod.h>
 #include <headroom/units.h>

@@ -4,7 +4,7 @@
 #include "act/cpus/cpuset_writer.h"
 #include "base/event_fd.h"
 #include "base/log/log_exceptions.h"
-#include "base/thread_cpu_time.h"
+#include "base/process_stat.h"
 #include "daemon/sources/runtime_container_names.h"
 
 #include <poll.h>

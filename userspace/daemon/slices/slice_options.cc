@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slices/slice_options.h"
 
-#include "daemon/config/derived_config.h"
-#include "daemon/status/node_options.h"
+#include "daemon/config/running_config.h"
+#include "daemon/status/node_status_tracker.h"
 #include "judge/allocatable/node_allocatable.h"
 #include "observe/node/node_source.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slices/slice_reconciler.h"
 
-#include "act/limits/cgroup_controller.h"
 #include "act/limits/cgroup_setting_writer.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/slices/slice_worker.h"
 
-#include "act/limits/limit_lowering_threads.h"
+#include "act/limits/limit_lowering.h"
 #include "act/units/dbus_unit_manager.h"
 #include "base/clock.h"
 #include "base/event_fd.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
-#include "base/thread_cpu_time.h"
+#include "base/process_stat.h"
 #include "observe/cgroup/cgroup_settings_watch.h"
 
 #include <sys/epoll.h>

@@ -3,7 +3,7 @@
 // hangs nor the reading of files costs the daemon's loop any time.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "daemon/slices/slice_reconciler.h"
 
 #include <headroom/result.h>

@@ -5,25 +5,129 @@
 
 #include "base/clock.h"
 #include "config/config.h"
-#include "daemon/sources/cgroup_sources.h"
-#include "daemon/sources/guard_control.h"
-#include "daemon/sources/inventory_cgroup_names.h"
-#include "daemon/sources/kernel_events.h"
 #include "observe/best_source.h"
 #include "observe/bpf/kernel_waits.h"
 #include "observe/bpf/lifecycle_watch.h"
+#include "observe/bpf/memory_guard.h"
+#include "observe/cgroup/cgroup_inventory.h"
+#include "observe/cgroup/cgroup_root.h"
 #include "observe/host_observer.h"
 #include "observe/node/filesystems.h"
 #include "report/reporter.h"
+#include "report/view/node_view.h"
 
 #include <headroom/judge.h>
+#include <headroom/policy.h>
+#include <headroom/result.h>
+#include <headroom/stall_abi.h>
+#include <headroom/units.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
 namespace headroom::daemon {
+
+// Opens what the daemon reads cgroups and kernel events with, as far as the kernel and the
+// configuration allow; what is missing is logged.
+
+// InventoryCgroupNames: the inventory's paths, as report/ needs them.
+
+class InventoryCgroupNames final : public report::CgroupNames {
+ public:
+  explicit InventoryCgroupNames(const observe::CgroupInventory& inventory)
+      : inventory_(&inventory) {}
+  std::string_view path_of(CgroupId id) const override {
+    const observe::KnownCgroup* known = inventory_->find(id);
+    return known ? std::string_view(known->path) : std::string_view();
+  }
+  std::uint64_t started_ns(CgroupId id) const override {
+    const observe::KnownCgroup* known = inventory_->find(id);
+    return known ? known->started_ns : HR_UNKNOWN;
+  }
+
+ private:
+  const observe::CgroupInventory* inventory_;
+};
+
+struct ObserveSources {
+  std::unique_ptr<observe::BestSource> source;
+  observe::CgroupInventory inventory;
+  std::unique_ptr<observe::KernelWaits> waits;
+};
+
+Result<ObserveSources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
+
+// Null: no events are reported, and the next sweep finds out.
+std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(config::BpfUse bpf,
+                                                         const observe::BestSource& source,
+                                                         observe::LifecycleWatch::OnEvent on_event);
+
+// Null: nothing looks between our looks.
+std::unique_ptr<observe::MemoryGuard> guard_memory(config::BpfUse bpf,
+                                                   const observe::BestSource& source);
+
+// Where cgroups are read from and why.
+void log_source(const observe::BestSource& source);
+
+// KernelEventHandler: what the kernel's events ask of the loop. They advance the next sweep and are
+// reported; they never decide.
+
+class KernelEventHandler {
+ public:
+  // Cgroups come and go in crowds: one pass, so long after the first, is for all of them.
+  static constexpr Duration kBatchDelay = std::chrono::milliseconds(100);
+
+  struct Setup {
+    std::function<bool(CgroupId)> is_victim;  // is it a victim of ours, not known to be gone?
+    std::function<void(const hr_event&)> oom_kill;
+    std::function<void(const hr_event&)> exited;
+  };
+  explicit KernelEventHandler(Setup setup) : setup_(std::move(setup)) {}
+
+  void take(const hr_event& event);
+
+  // When the cgroups should be looked at on their account. Asked after a batch of events; forgets
+  // it. Absent: they ask for nothing.
+  std::optional<Instant> due();
+
+ private:
+  Setup setup_;
+  std::optional<Instant> due_;
+};
+
+// GuardControl: sets the memory guard between two turns, and decides whether it can be relied on.
+//
+// It is relied on while its checks are seen to run; otherwise the loop checks as often as if there
+// were no guard.
+
+class GuardControl {
+ public:
+  // The guard doubts what we believe of how fast memory fills here: its looks cost next to nothing.
+  static constexpr std::int64_t kEarlyShare = 16;
+  static constexpr Duration kCeiling = std::chrono::milliseconds(100);
+  // Woken when so much of what is left is taken: the counters the guard reads lag a little.
+  static constexpr std::int64_t kEighths = 7;
+
+  // Null: there is no guard, and nothing to rely on.
+  explicit GuardControl(observe::MemoryAlarm* alarm) : alarm_(alarm) {}
+
+  // After a turn: so much may be taken until the nearest threshold (absent: none is ahead). True if
+  // the guard will wake us.
+  bool set(Instant at, const Policy& policy, std::optional<Bytes> left);
+
+ private:
+  bool is_checking(Instant at);
+
+  observe::MemoryAlarm* alarm_;
+  bool trusted_ = false;
+  bool armed_ = false;
+  Instant last_check_at_;     // when it was last known to have looked
+  std::uint64_t checks_ = 0;  // as of then
+};
 
 class NodeSources {
  public:

@@ -3,7 +3,7 @@
 // created later, removed, and created again.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
 

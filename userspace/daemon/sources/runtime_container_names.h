@@ -3,18 +3,40 @@
 // container's name never changes, and reading it at every scrape would cost a file each.
 #pragma once
 
-#include "daemon/sources/kubelet_container_names.h"
+#include "manifest/pod_status.h"
 #include "observe/pod/oci_bundle.h"
 #include "report/view/node_view.h"
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 namespace headroom::daemon {
+
+// KubeletContainerNames: the identities of containers from a kubelet's pods: set by the loop, read
+// by other threads.
+
+class KubeletContainerNames {
+ public:
+  void set(observe::ContainerIds ids) {
+    const std::lock_guard lock(mutex_);
+    ids_.swap(ids);
+  }
+  std::optional<ContainerIdentity> find(std::string_view runtime_id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = ids_.find(runtime_id);
+    return found == ids_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  observe::ContainerIds ids_;
+};
 
 class RuntimeContainerNames final : public report::ContainerNames {
  public:

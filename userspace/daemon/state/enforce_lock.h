@@ -6,7 +6,7 @@
 // file in /run or an abstract socket would not do. The kernel releases it when the daemon ends.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
 

@@ -5,7 +5,7 @@
 // Edits come from the bus's thread, the loop reads the taints in force: hence the mutex.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "base/state/saved_taints.h"
 #include "judge/admission/taint_edit.h"
 

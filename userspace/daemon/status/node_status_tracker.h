@@ -5,6 +5,7 @@
 // nothing.
 #pragma once
 
+#include "config/config.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/amounts.h"
 #include "report/view/node_status.h"
@@ -90,5 +91,14 @@ class NodeStatusTracker {
   mutable std::mutex mutex_;
   report::NodeStatusRef current_;
 };
+
+// The terms of this node, from its configuration and the host.
+
+// Named by the configuration, else after the host as a kubelet is; labelled with what every kubelet
+// labels its node with, and with what the configuration adds.
+NodeOptions node_options_of(const config::Config& config);
+
+// CPUs and huge pages.
+Amounts machine_amounts();
 
 }  // namespace headroom::daemon

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
-#include "daemon/config/derived_config.h"
+#include "daemon/config/running_config.h"
 
 #include <utility>
 

@@ -7,15 +7,112 @@
 // start().
 #pragma once
 
-#include "daemon/sources/sweep_schedule.h"
-#include "daemon/turn/turn_meter.h"
+#include "report/view/turn_cost.h"
 
 #include <headroom/ports.h>
+#include <headroom/units.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace headroom::daemon {
+
+// TurnMeter: what each stage of a turn took, in time and in allocations.
+
+class TurnMeter {
+ public:
+  using Now = Instant (*)();
+  using Allocations = std::uint64_t (*)();
+
+  TurnMeter(Now now, Allocations allocations) : now_(now), allocations_(allocations) {}
+
+  void start(report::WakeSource wake) {
+    cost_ = {};
+    cost_.wake = wake;
+    at_ = now_();
+    began_ = before_acts_ = allocations_();
+  }
+  // The time since the last mark went into...
+  void snapshot_done(SnapshotScope scope) {
+    cost_.snapshot += lap();
+    if (scope != SnapshotScope::kNode) cost_.scope = SnapshotScope::kCgroups;
+  }
+  void judged() {
+    cost_.judge += lap();
+    before_acts_ = allocations_();
+  }
+  void acted() {
+    cost_.act += lap();
+    cost_.allocations = allocations_() - began_;
+    cost_.kill_path_allocations = allocations_() - before_acts_;
+  }
+  void planned(Duration sweep_period) { cost_.sweep_period = sweep_period; }
+  const report::TurnCost& cost() const { return cost_; }
+
+ private:
+  Duration lap() {
+    const Instant now = now_();
+    const Duration took = now - at_;
+    at_ = now;
+    return took;
+  }
+
+  Now now_;
+  Allocations allocations_;
+  report::TurnCost cost_;
+  Instant at_;
+  std::uint64_t began_ = 0;
+  std::uint64_t before_acts_ = 0;
+};
+
+// SweepSchedule: when the next sweep of every cgroup is due, within the CPU budget of the loop.
+//
+// Over its budget the loop sweeps less often; a decision is always based on a sweep of its own.
+
+class SweepSchedule {
+ public:
+  using CpuTime = Duration (*)();  // of the loop's thread, counted from any moment
+  // Whatever it costs.
+  static constexpr Duration kMaxPeriod = std::chrono::seconds(60);
+
+  explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
+
+  // The share of one CPU, more than none.
+  void set_cpu_budget(double budget) { budget_ = budget; }
+  // A pass was made, and another is wanted after `period`.
+  void record_sweep(Instant at, Duration period) {
+    const Duration now = cpu_time_();
+    // What it cost to start is not what it costs to go on.
+    const Duration cpu_time_used =
+        cpu_time_at_last_sweep_ ? now - *cpu_time_at_last_sweep_ : Duration::zero();
+    cpu_time_at_last_sweep_ = now;
+    const auto min_period =
+        std::chrono::duration<double, Duration::period>(cpu_time_used) / budget_;
+    affordable_ = at + std::min(std::chrono::duration_cast<Duration>(min_period), kMaxPeriod);
+    due_ = std::max(at + period, affordable_);
+    period_ = due_ - at;
+  }
+  // Something happened: as early as this, or as soon as can be afforded.
+  void advance_to(Instant at) { due_ = std::min(due_, std::max(at, affordable_)); }
+  // At once.
+  void reset() { due_ = {}; }
+
+  Instant due() const { return due_; }
+  // Between the latest pass and the next, as it was planned.
+  Duration period() const { return period_; }
+
+ private:
+  CpuTime cpu_time_;
+  double budget_ = 1;
+  std::optional<Duration> cpu_time_at_last_sweep_;
+  Instant affordable_;
+  Instant due_;
+  Duration period_{0};
+};
 
 class Engine {
  public:

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log/log_exceptions.h"
-#include "base/thread_cpu_time.h"
+#include "base/process_stat.h"
 
 #include <fcntl.h>
 #include <poll.h>

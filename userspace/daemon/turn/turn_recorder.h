@@ -6,7 +6,7 @@
 // starts with the whole policy and history again.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "recording/tape.h"
 
 #include <headroom/judge.h>

@@ -5,7 +5,6 @@
 #include "judge/admission/preemption.h"
 #include "judge/admission/taints.h"
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 
 #include <algorithm>
 #include <utility>

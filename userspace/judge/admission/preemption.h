@@ -3,7 +3,6 @@
 #pragma once
 
 #include "judge/admission/node_state.h"
-#include "judge/admission/resource_fit.h"
 
 #include <cstddef>
 #include <optional>

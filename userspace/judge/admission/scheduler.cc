@@ -3,7 +3,7 @@
 
 #include "judge/admission/node_match.h"
 #include "judge/admission/node_scores.h"
-#include "judge/admission/resource_fit.h"
+#include "judge/admission/node_state.h"
 #include "judge/admission/taints.h"
 
 #include <algorithm>

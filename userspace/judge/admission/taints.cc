@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/admission/taints.h"
 
-#include "judge/resources/qos.h"
+#include "judge/resources/pod_resources.h"
 
 #include <algorithm>
 

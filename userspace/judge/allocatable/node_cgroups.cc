@@ -2,7 +2,6 @@
 #include "judge/allocatable/node_cgroups.h"
 
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 
 #include <algorithm>
 #include <limits>

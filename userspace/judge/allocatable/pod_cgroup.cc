@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/pod_cgroup.h"
 
-#include "judge/allocatable/cgroup/huge_pages.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 
 #include <algorithm>
 #include <string_view>

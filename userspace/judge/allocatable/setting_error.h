@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // SettingError: what speaks against one field of the configuration. All of them are found at once.
+// Names in it are quoted as the kubelet quotes them.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace headroom {
+
+// A word in a complaint, as the kubelet's complaints have it.
+
+inline std::string double_quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
 
 struct SettingError {
   std::string field;  // "kubeReserved"

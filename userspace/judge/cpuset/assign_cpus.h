@@ -10,7 +10,7 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/shared_pool.h"
+#include "judge/cpuset/pool_guard.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>

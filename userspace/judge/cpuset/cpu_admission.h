@@ -4,7 +4,6 @@
 #pragma once
 
 #include "judge/cpuset/hints/hint_merge.h"
-#include "judge/cpuset/policy/cpu_refusal.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/static_policy.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/pool_guard.h"
 
-#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/resources/pod_resources.h"
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/shared_pool.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
@@ -20,6 +19,21 @@
 #include <tl/expected.hpp>
 
 namespace headroom {
+
+// SharedPool: what the pods without CPUs of their own have together, against what they requested.
+
+struct SharedPool {
+  MilliCpu size{};       // without what is reserved
+  MilliCpu requested{};  // by the pods in it
+  bool is_short() const { return requested > size; }
+  friend bool operator==(const SharedPool&, const SharedPool&) = default;
+};
+
+// What is asked of the pool beside the pods at hand.
+struct SharedPoolOptions {
+  MilliCpu requested{};  // by pods that are not among them
+  bool guarded = false;
+};
 
 // The default set less what is reserved, as node allocatable computes it: 1100m, not the two CPUs
 // that this is rounded up to. So no pod is refused whose request fits into allocatable, unless init

@@ -2,8 +2,8 @@
 #include "judge/cpuset/repack.h"
 
 #include "judge/cpuset/cpu_admission.h"
-#include "judge/cpuset/hints/device_hints.h"
-#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/cpuset/hints/cpu_hints.h"
+#include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset/pool_guard.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/shared_pool.h"
+#include "judge/cpuset/pool_guard.h"
 #include "judge/cpuset/topology/cpu_span.h"
 
 #include <headroom/cpuset.h>

@@ -4,7 +4,7 @@
 #include "judge/eviction/predicted_release.h"
 #include "judge/eviction/selection.h"
 #include "judge/eviction/victims.h"
-#include "judge/resources/qos.h"
+#include "judge/resources/pod_resources.h"
 
 #include <algorithm>
 #include <cerrno>

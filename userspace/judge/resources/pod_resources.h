@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The requests and limits of a pod, summed over its containers by the rules of the code that uses
-// the sums.
+// the sums; and its QoS class.
 #pragma once
 
 #include <headroom/pod.h>
@@ -9,6 +9,12 @@
 #include <string_view>
 
 namespace headroom {
+
+// A pod's QoS class, from what its containers ask for (kubelet: qos).
+
+// A declared class wins. Expects what the API server fills in (a limit alone is a request too) to
+// be filled in. If the pod has resources of its own, they alone count.
+QosClass qos_class(const Pod& pod);
 
 // Whether spec.resources requests or limits something that may stand there: CPU, memory or huge
 // pages. `resources: {}` says nothing.

@@ -1,19 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/event_fd.h"
+#include "base/file_io.h"
+#include "base/inotify.h"
 #include "base/log/journal.h"
 #include "kube/api/eviction_sync.h"
-#include "kube/api/file_waiter.h"
 #include "kube/in_cluster.h"
 #include "kube/workers.h"
 
-#include <time.h>
+#include <headroom/units.h>
 
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <random>
+#include <stop_token>
 
 namespace headroom::kube {
 namespace {
+
+// FileWaiter: waits until a watched directory changes, a time is reached, or a stop is requested.
+
+// Watches may fail (the directory is missing, or no inotify watch is left): the caller then polls
+// with this period.
+inline constexpr Duration kPollPeriod = std::chrono::seconds(1);
+
+class FileWaiter {
+ public:
+  explicit FileWaiter(const std::stop_token& stop);
+
+  // Watches the directory of this file, because the file may be renamed, created again or appended
+  // to. Call it again until the watch works.
+  void watch(const std::filesystem::path& file);
+
+  // Waits at most `longest`, and at most kPollPeriod if a directory is not watched.
+  void wait(Duration longest);
+
+ private:
+  void drain();
+
+  Fd events_, ended_;
+  std::map<std::filesystem::path, int> watches_;  // directory → watch descriptor, or -1
+  std::stop_callback<std::function<void()>> on_stop_;
+};
+
+FileWaiter::FileWaiter(const std::stop_token& stop)
+    : events_(open_inotify()),
+      ended_(open_event_fd()),
+      on_stop_(stop, [this] { signal_event_fd(ended_.get()); }) {}
+
+void FileWaiter::watch(const std::filesystem::path& file) {
+  const auto directory = file.parent_path();
+  const auto known = watches_.find(directory);
+  if (known != watches_.end() && known->second >= 0) return;
+  constexpr std::uint32_t kChanges =
+      IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+  watches_[directory] = ::inotify_add_watch(events_.get(), directory.c_str(), kChanges);
+}
+
+void FileWaiter::wait(Duration longest) {
+  const bool poll_needed = std::any_of(watches_.begin(), watches_.end(),
+                                       [](const auto& watch) { return watch.second < 0; });
+  if (poll_needed) longest = std::min(longest, kPollPeriod);
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
+  std::array<pollfd, 2> waited{pollfd{events_.get(), POLLIN, 0}, pollfd{ended_.get(), POLLIN, 0}};
+  const int timeout = static_cast<int>(std::clamp<std::int64_t>(whole, 0, 60'000));
+  if (::poll(waited.data(), waited.size(), timeout) > 0 && waited[0].revents) drain();
+}
+
+// Marks the watches of removed or renamed directories as lost, so that watch() adds them again.
+void FileWaiter::drain() {
+  read_inotify(events_, [this](const InotifyEvent& event) {
+    if (!(event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) return;
+    for (auto& [directory, watch] : watches_)
+      if (watch == event.watch) watch = -1;
+  });
+}
 
 Instant boot_time() {
   timespec now{};

@@ -1,13 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/eviction_queue.h"
 
+#include "base/file_io.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <exception>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 namespace headroom::kube {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Open {
+  Fd fd;
+  std::uint64_t inode = 0;
+  std::int64_t size = 0;
+};
+
+// If the file is missing, the result has no descriptor.
+Result<Open> open_log(const fs::path& path) {
+  Open log{.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW))};
+  if (!log.fd && errno == ENOENT) return log;
+  if (!log.fd) return errno_failure("open " + path.string(), errno);
+  struct stat found {};
+  if (::fstat(log.fd.get(), &found) != 0) return errno_failure("stat " + path.string(), errno);
+  log.inode = found.st_ino;
+  log.size = found.st_size;
+  return log;
+}
+
+// The file to which the log was renamed; no descriptor if there is none.
+Open find_rotated(const fs::path& path, std::uint64_t inode) {
+  const std::string stem = path.filename().string();
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path(), ignored)) {
+    if (!entry.path().filename().string().starts_with(stem)) continue;
+    if (auto log = open_log(entry.path()); log && log->fd && log->inode == inode)
+      return std::move(*log);
+  }
+  return {};
+}
+
+// Whether a line ends at `offset`. If not, the inode now belongs to another file, or the file was
+// truncated in place.
+bool ends_a_line(const Open& log, std::int64_t offset) {
+  if (offset == 0) return true;
+  char before = 0;
+  return offset <= log.size && ::pread(log.fd.get(), &before, 1, offset - 1) == 1 && before == '\n';
+}
+
+Result<std::string> read_at(const Open& log, const fs::path& path, std::int64_t offset) {
+  std::string text(static_cast<std::size_t>(std::min(log.size - offset, kMaxReadBytes)), '\0');
+  const ssize_t got = ::pread(log.fd.get(), text.data(), text.size(), offset);
+  if (got < 0) return errno_failure("read " + path.string(), errno);
+  text.resize(static_cast<std::size_t>(got));
+  return text;
+}
+
+// The offset after the line that contains `offset`; absent while that line has no end.
+std::optional<std::int64_t> next_line(const Open& log, std::int64_t offset) {
+  std::array<char, 1 << 16> block;
+  for (ssize_t got; (got = ::pread(log.fd.get(), block.data(), block.size(), offset)) > 0;
+       offset += got) {
+    const std::string_view text(block.data(), static_cast<std::size_t>(got));
+    if (const auto end = text.find('\n'); end != std::string_view::npos)
+      return offset + static_cast<std::int64_t>(end) + 1;
+  }
+  return std::nullopt;
+}
+
+// headroomd writes no line longer than kMaxReadBytes, so such a line is skipped.
+void take_lines(const Open& log, const std::string& text, AuditChunk& chunk) {
+  std::int64_t& offset = chunk.cursor.offset;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    chunk.lines.push_back(text.substr(begin, end - begin));
+  const auto size = static_cast<std::int64_t>(text.size());
+  if (begin == 0 && size == kMaxReadBytes)
+    offset = next_line(log, offset + size).value_or(offset);
+  else
+    offset += static_cast<std::int64_t>(begin);
+}
+
+Result<AuditChunk> read_from(const Open& log, const fs::path& path, Cursor from) {
+  AuditChunk chunk{.lines = {}, .cursor = from};
+  if (!ends_a_line(log, from.offset)) chunk.cursor.offset = 0;
+  const auto text = read_at(log, path, chunk.cursor.offset);
+  if (!text) return tl::make_unexpected(text.error());
+  take_lines(log, *text, chunk);
+  return chunk;
+}
+
+Cursor end_of(const Open& log) {
+  Cursor end{log.inode, log.size};
+  while (end.offset > 0 && !ends_a_line(log, end.offset))
+    --end.offset;  // a line is still being written
+  return end;
+}
+
+}  // namespace
+
+Result<AuditChunk> read_audit_log(const fs::path& path, const std::optional<Cursor>& from) {
+  const auto log = open_log(path);
+  if (!log) return tl::make_unexpected(log.error());
+  if (!from) return AuditChunk{.lines = {}, .cursor = log->fd ? end_of(*log) : Cursor{}};
+  if (log->fd && log->inode == from->inode) return read_from(*log, path, *from);
+  const Open rotated = from->inode ? find_rotated(path, from->inode) : Open{};
+  if (rotated.fd) {
+    auto rest = read_from(rotated, path, *from);
+    if (!rest || !rest->lines.empty() || !log->fd) return rest;
+  }
+  if (!log->fd) return AuditChunk{.lines = {}, .cursor = *from};
+  auto chunk = read_from(*log, path, {log->inode, 0});
+  if (chunk) chunk->gap = from->inode && !rotated.fd;
+  return chunk;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

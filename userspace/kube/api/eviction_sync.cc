@@ -4,8 +4,8 @@
 #include "base/atomic_file.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
-#include "config/yaml/read_file.h"
-#include "kube/api/retry_backoff.h"
+#include "config/yaml/yaml.h"
+#include "kube/api/api_response.h"
 
 #include <algorithm>
 #include <cerrno>

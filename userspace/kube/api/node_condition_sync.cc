@@ -2,11 +2,171 @@
 #include "kube/api/node_condition_sync.h"
 
 #include "kube/api/api_response.h"
-#include "kube/api/retry_backoff.h"
+#include "kube/api/pod_requests.h"
 
 #include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace headroom::kube {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, kConditions> kTypes{
+    "HeadroomMemoryPressure", "HeadroomDiskPressure", "HeadroomPIDPressure"};
+constexpr std::array<std::string_view, kConditions> kTaintKeys{
+    "headroom.io/memory-pressure", "headroom.io/disk-pressure", "headroom.io/pid-pressure"};
+
+struct ConditionText {
+  std::string_view reason, message;
+};
+// Worded like the kubelet's own conditions.
+constexpr std::array<ConditionText, kConditions> kBad{
+    {{"HeadroomHasInsufficientMemory", "headroomd sees insufficient memory available"},
+     {"HeadroomHasDiskPressure", "headroomd sees disk pressure"},
+     {"HeadroomHasInsufficientPID", "headroomd sees insufficient PID available"}}};
+constexpr std::array<ConditionText, kConditions> kGood{
+    {{"HeadroomHasSufficientMemory", "headroomd sees sufficient memory available"},
+     {"HeadroomHasNoDiskPressure", "headroomd sees no disk pressure"},
+     {"HeadroomHasSufficientPID", "headroomd sees sufficient PID available"}}};
+constexpr ConditionText kUnknown{"HeadroomStatusUnknown",
+                                 "headroomd stopped reporting node status"};
+
+std::string node_path(const std::string& node_name) {
+  return "/api/v1/nodes/" + escaped(node_name);
+}
+
+ConditionText text_of_condition(std::size_t condition, const NodeCondition& state) {
+  if (!state.holds) return kUnknown;
+  return *state.holds ? kBad[condition] : kGood[condition];
+}
+
+Json condition_json(std::size_t condition, const NodeCondition& state,
+                    const std::string& heartbeat) {
+  const ConditionText text = text_of_condition(condition, state);
+  const bool holds = state.holds.value_or(false);
+  return {{"type", kTypes[condition]},
+          {"status", !state.holds ? "Unknown" : holds ? "True" : "False"},
+          {"lastHeartbeatTime", heartbeat},
+          {"lastTransitionTime", state.since},
+          {"reason", text.reason},
+          {"message", text.message}};
+}
+
+std::optional<std::size_t> own_condition_of(const Json& taint) {
+  if (!taint.is_object()) return std::nullopt;
+  for (std::size_t i = 0; i < kConditions; ++i)
+    if (taint.value("key", "") == kTaintKeys[i]) return i;
+  return std::nullopt;
+}
+
+// Taints of other owners unchanged and in their order, then headroom's.
+Json wanted_taints(const Json& there, const std::optional<NodeConditions>& conditions) {
+  Json wanted = Json::array();
+  std::array<bool, kConditions> had{};
+  for (const Json& taint : there) {
+    const auto condition = own_condition_of(taint);
+    if (condition)
+      had[*condition] = true;
+    else
+      wanted.push_back(taint);
+  }
+  for (std::size_t i = 0; conditions && i < kConditions; ++i)
+    if ((*conditions)[i].holds.value_or(had[i]))
+      wanted.push_back({{"key", kTaintKeys[i]}, {"effect", "NoSchedule"}});
+  return wanted;
+}
+
+// The server may have added timeAdded to headroom's taints, or reordered them: only the set counts.
+bool same_taints(const Json& there, const Json& wanted) {
+  const auto keys = [](const Json& taints) {
+    std::array<bool, kConditions> found{};
+    for (const Json& taint : taints)
+      if (const auto condition = own_condition_of(taint)) found[*condition] = true;
+    return found;
+  };
+  return there.size() == wanted.size() && keys(there) == keys(wanted);
+}
+
+// Throws an exception of the JSON library if the response is not a Node.
+std::optional<HttpRequest> taints_patch_of(const std::string& node_name, const Json& node,
+                                           const std::optional<NodeConditions>& conditions) {
+  const std::string version = node.at("metadata").at("resourceVersion");
+  const Json& spec = node.at("spec");
+  const Json there = spec.contains("taints") ? spec.at("taints") : Json::array();
+  Json wanted = wanted_taints(there, conditions);
+  if (same_taints(there, wanted)) return std::nullopt;
+  const Json patch{{"metadata", {{"resourceVersion", version}}},
+                   {"spec", {{"taints", std::move(wanted)}}}};
+  return HttpRequest{.method = "PATCH",
+                     .path = node_path(node_name) + "?fieldManager=" + std::string(kManager),
+                     .headers = {{"Content-Type", "application/merge-patch+json"}},
+                     .body = to_json_text(patch)};
+}
+
+NodeConditions conditions_of_json(const Json& node) {
+  NodeConditions conditions;
+  for (const Json& reported : node.at("status").at("conditions"))
+    for (std::size_t i = 0; i < kConditions; ++i) {
+      if (reported.at("type") != kConditionNames[i]) continue;
+      const std::string status = reported.at("status");
+      if (status == "True" || status == "False") conditions[i].holds = status == "True";
+      conditions[i].since = reported.at("lastTransitionTime");
+    }
+  return conditions;
+}
+
+}  // namespace
+
+std::string_view condition_type(Condition condition) {
+  return kTypes[static_cast<std::size_t>(condition)];
+}
+
+std::string_view taint_key(Condition condition) {
+  return kTaintKeys[static_cast<std::size_t>(condition)];
+}
+
+Result<NodeConditions> conditions_of(const std::string& node_json) {
+  try {
+    return conditions_of_json(Json::parse(node_json));
+  } catch (const std::exception& thrown) {  // thrown by the JSON library
+    return failure(std::string("read the node's status: ") + thrown.what());
+  }
+}
+
+HttpRequest conditions_apply(const std::string& node_name,
+                             const std::optional<NodeConditions>& conditions,
+                             const std::string& heartbeat) {
+  Json list = Json::array();
+  for (std::size_t i = 0; conditions && i < kConditions; ++i)
+    list.push_back(condition_json(i, (*conditions)[i], heartbeat));
+  Json node{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", node_name}}}};
+  if (!list.empty()) node["status"] = {{"conditions", std::move(list)}};
+  // Forced: these condition types have no other owner.
+  return {.method = "PATCH",
+          .path = node_path(node_name) + "/status?fieldManager=" + std::string(kManager) +
+                  "&force=true",
+          .headers = {{"Content-Type", "application/apply-patch+yaml"}},
+          .body = to_json_text(node)};
+}
+
+HttpRequest node_get(const std::string& node_name) {
+  return {.method = "GET", .path = node_path(node_name)};
+}
+
+Result<std::optional<HttpRequest>> taints_patch(const std::string& node_name,
+                                                const std::string& node,
+                                                const std::optional<NodeConditions>& conditions) {
+  try {
+    return taints_patch_of(node_name, Json::parse(node), conditions);
+  } catch (const std::exception& thrown) {  // thrown by the JSON library
+    return failure(std::string("read the node's taints: ") + thrown.what());
+  }
+}
+
 namespace {
 
 NodeConditionSync::SyncResult classify_node_response(const Result<HttpResponse>& response) {

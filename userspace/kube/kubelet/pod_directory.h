@@ -16,6 +16,15 @@
 
 namespace headroom::kube {
 
+// Configz: turns a running kubelet's configuration into the file that headroomd's configuration is
+// based on.
+
+// Makes a KubeletConfiguration from the response of /configz, {"kubeletconfig": {...}}. It has only
+// the keys that headroom uses, because a newer kubelet has keys that headroomd would refuse. It
+// omits registerWithTaints: the API server knows the taints of a registered node, and a taint that
+// was removed since must not evict a pod.
+Result<std::string> configuration_from(std::string_view configz);
+
 class PodDirectory {
  public:
   // Creates the directory if it is missing.

@@ -3,9 +3,8 @@
 // system calls a pass, none per cgroup.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "observe/bpf/bpf_loader.h"
-#include "observe/bpf/io_flush.h"
 #include "observe/bpf/kernel_facts.h"
 #include "observe/bpf/libbpf_log.h"
 #include "observe/cgroup/cgroup_source.h"
@@ -17,7 +16,41 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
+
+namespace headroom::observe {
+
+// IoFlush: brings io statistics up to date before a sweep, where nothing else does.
+//
+// Up to 6.15 one flush of the root covers every controller. Since 6.16 each controller has its own,
+// no function of BPF's reaches io's, and the root's io.stat shows the disks' counters without
+// flushing; but reading io.stat of a cgroup flushes all below it. So the children of the root are
+// read, a handful of system calls for the whole tree.
+
+class IoFlush {
+ public:
+  // The cgroup2 mount, or the tree that is swept. Kept open.
+  explicit IoFlush(Fd root) : root_(std::move(root)) {}
+
+  // Reads io.stat of each known child of the root.
+  void flush();
+  // Learns the root's children from a sweep; looks into the directory only when they changed.
+  void update_io_stats(std::span<const hr_record> records);
+  // The last look into the directory succeeded: nothing is to be learnt while the tree is the same.
+  bool up_to_date() const { return up_to_date_; }
+
+ private:
+  void open_io_stats(std::uint64_t signature);
+
+  Fd root_;
+  std::vector<Fd> io_stats_;     // of the children that have an io controller
+  std::uint64_t signature_ = 0;  // of the children's ids
+  bool up_to_date_ = false;
+};
+
+}  // namespace headroom::observe
 
 struct sweep_bpf;
 

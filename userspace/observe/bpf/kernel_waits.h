@@ -2,12 +2,27 @@
 // KernelWaits: stalls and throttling as the BPF programs keep them, as far as they could be loaded.
 #pragma once
 
-#include "observe/bpf/wait_source.h"
 #include "observe/bpf/wait_watch.h"
 
+#include <headroom/ports.h>
+#include <headroom/waits.h>
+
+#include <cstdint>
 #include <memory>
 
 namespace headroom::observe {
+
+// WaitSource: whatever can say what cgroups have waited for.
+
+class WaitSource {
+ public:
+  virtual ~WaitSource() = default;
+  // The node's at any depth, the cgroups' not at Depth::kNode. What cannot be read stays
+  // absent. Good until the next read.
+  virtual Waits read(SnapshotScope depth) = 0;
+  // Readings that failed, since the start.
+  virtual std::uint64_t failed() const = 0;
+};
 
 class KernelWaits final : public WaitSource {
  public:

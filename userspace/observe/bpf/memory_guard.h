@@ -7,7 +7,6 @@
 #pragma once
 
 #include "observe/bpf/libbpf_log.h"
-#include "observe/bpf/memory_alarm.h"
 
 #include <headroom/guard_abi.h>
 #include <headroom/result.h>
@@ -16,6 +15,29 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+
+namespace headroom::observe {
+
+// MemoryAlarm: watches the node's working set while the loop sleeps.
+
+class MemoryAlarm {
+ public:
+  struct Pace {
+    std::int64_t bytes_per_second = 0;  // how fast memory can fill; positive
+    Duration floor{0};                  // bounds of the time between two looks
+    Duration ceiling{0};
+  };
+
+  virtual ~MemoryAlarm() = default;
+  // Wake us when the working set has grown by LEFT since now, once; instead of what was asked
+  // before. False: it cannot. Allocates nothing.
+  virtual bool arm(Bytes left, const Pace& pace) = 0;
+  virtual void disarm() = 0;
+  // How often it has looked, ever.
+  virtual std::uint64_t checks() const = 0;
+};
+
+}  // namespace headroom::observe
 
 struct guard_bpf;
 struct ring_buffer;

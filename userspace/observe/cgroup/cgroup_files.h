@@ -5,7 +5,7 @@
 // identity: after the cgroup is gone they give ENODEV, never another cgroup of the same name.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/cgroup_record.h>
 #include <headroom/result.h>

@@ -6,7 +6,7 @@
 // ids cost nothing on later updates, and a removed id is dropped with its descriptor.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/abi.h>
 #include <headroom/result.h>

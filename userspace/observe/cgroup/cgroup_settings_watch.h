@@ -3,7 +3,7 @@
 // removal.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <filesystem>
 #include <map>

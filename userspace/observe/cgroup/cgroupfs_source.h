@@ -6,7 +6,7 @@
 // known cgroup's files answered ENODEV.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "observe/cgroup/cgroup_files.h"
 #include "observe/cgroup/cgroup_source.h"
 

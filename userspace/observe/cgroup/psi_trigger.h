@@ -4,7 +4,7 @@
 // thread, so there are few: of the node and of all pods.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/result.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/cgroup/slice_reader.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "observe/cgroup/stat_text.h"
 
 #include <headroom/abi.h>

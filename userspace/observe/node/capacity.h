@@ -13,6 +13,13 @@
 
 namespace headroom::observe {
 
+// Fill rate: how fast this machine can hand out memory at worst; what the watch must outrun.
+
+// Bytes per second: one thread's rate of first touching 4 KiB pages, measured here and now on
+// 32 MiB (10 ms on an ordinary machine), times the CPUs online. Huge pages fill faster, but are
+// handed out two megabytes at a time only where they lie ready.
+std::int64_t measure_fastest_fill();
+
 // Those online; absent: not known.
 std::optional<std::int64_t> online_cpus(const std::filesystem::path& sys = "/sys");
 

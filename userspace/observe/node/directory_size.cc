@@ -1,23 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/node/directory_size.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
+#include "base/mountinfo.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/quota.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <unordered_set>
 #include <vector>
 
 namespace headroom::observe {
+namespace {
+
+bool is_below(const std::string& path, const std::string& point) {
+  if (point == "/") return true;
+  return path.starts_with(point) && (path.size() == point.size() || path[point.size()] == '/');
+}
+
+// Also where one of the words is "prjquota": what ext4 and XFS write.
+bool counts_projects(const std::string& options) {
+  std::istringstream words(options);
+  for (std::string word; std::getline(words, word, ',');)
+    if (word == "prjquota" || word == "pquota") return true;
+  return false;
+}
+
+}  // namespace
+
+Result<bool> has_project_quota(const std::filesystem::path& path,
+                               const std::filesystem::path& mountinfo) {
+  std::ifstream lines(mountinfo);
+  std::string longest, options;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream text(line);
+    const std::vector<std::string> word{std::istream_iterator<std::string>(text), {}};
+    const auto dash = std::find(word.begin(), word.end(), "-");
+    if (dash - word.begin() < 6 || word.end() - dash < 4) continue;
+    const std::string point = unescaped_mount(word[4]);
+    // Of equals the later: it is mounted over the earlier.
+    if (!is_below(path, point) || point.size() < longest.size()) continue;
+    longest = point;
+    options = dash[3];
+  }
+  if (longest.empty()) return failure("find the filesystem of " + path.string());
+  return counts_projects(options);
+}
+
 namespace {
 
 struct CloseDir {
@@ -133,6 +180,20 @@ std::optional<FsUsage> whole_tmpfs(int top) {
                  static_cast<std::int64_t>(space.f_files - space.f_ffree)};
 }
 
+constexpr int kProjectQuota = 2;  // PRJQUOTA, which glibc's <sys/quota.h> does not know
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443  // Linux 5.14
+#endif
+
+// Nullopt: no project, or one that what is made in the directory does not inherit.
+std::optional<std::uint32_t> project_of(int directory) {
+  fsxattr attributes{};
+  if (::ioctl(directory, FS_IOC_FSGETXATTR, &attributes) != 0) return std::nullopt;
+  if (attributes.fsx_projid == 0 || !(attributes.fsx_xflags & FS_XFLAG_PROJINHERIT))
+    return std::nullopt;
+  return attributes.fsx_projid;
+}
+
 }  // namespace
 
 Result<FsUsage> directory_size(const std::string& path, WalkRate rate,
@@ -150,6 +211,22 @@ Result<FsUsage> directory_size(const std::string& path, WalkRate rate,
   auto walked = Walk(rate, stop).measure(std::move(top));
   if (!walked) return failure(path + ": " + walked.error().what, walked.error().code);
   return walked;
+}
+
+Result<FsUsage> directory_quota(int directory) {
+  const auto project = project_of(directory);
+  if (!project) return failure("no project quota", ENODATA);
+  // A project that began further up counts more than this tree.
+  const Fd parent(::openat(directory, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent || project_of(parent.get()) == project)
+    return failure("the project is not the directory's own", ENODATA);
+  dqblk quota{};
+  if (::syscall(SYS_quotactl_fd, directory, QCMD(Q_GETQUOTA, kProjectQuota), *project, &quota) != 0)
+    return errno_failure("read the project quota", errno);
+  if (!(quota.dqb_valid & QIF_SPACE) || !(quota.dqb_valid & QIF_INODES))
+    return failure("the project's usage is not counted", ENODATA);
+  return FsUsage{Bytes{static_cast<std::int64_t>(quota.dqb_curspace)},
+                 static_cast<std::int64_t>(quota.dqb_curinodes)};
 }
 
 }  // namespace headroom::observe

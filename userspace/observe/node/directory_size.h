@@ -8,10 +8,17 @@
 #include <headroom/result.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <stop_token>
 #include <string>
 
 namespace headroom::observe {
+
+// MountOf: how the filesystem that a path lies on is mounted.
+
+// Whether it counts by project; a path that is not there yet counts as its nearest parent.
+Result<bool> has_project_quota(const std::filesystem::path& path,
+                               const std::filesystem::path& mountinfo = "/proc/self/mountinfo");
 
 // How many entries a second the walk may look at; it sleeps in between.
 struct WalkRate {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file_io.h"
 
 #include <headroom/abi.h>
 #include <headroom/snapshot.h>

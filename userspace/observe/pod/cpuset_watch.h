@@ -3,7 +3,7 @@
 // cpuset.cpus is written.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "observe/pod/pod_cgroup_tree.h"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/pod/oci_bundle.h"
 
-#include "base/printable.h"
+#include "base/human_readable.h"
 
 #include <array>
 #include <fstream>

@@ -26,6 +26,13 @@
 
 namespace headroom::observe {
 
+// What the oom_score_adj of its processes reveals about a pod that is not described yet.
+
+// True if a process directly in the cgroup has the oom_score_adj that the kubelet gives to
+// Guaranteed and node-critical pods (-997), or a lower one. Not counted: -998, which runtimes give
+// to the pause process of every pod, and a container's monitor (conmon: -1000). `proc`: "/proc".
+bool has_protected_process(const KnownCgroup& cgroup, const std::string& proc);
+
 // Which of the pod's containers the cgroup at `path` is; null: none, or not known.
 using ContainerAt = std::function<const Container*(const Pod& pod, std::string_view path)>;
 using RecordOf = std::function<const hr_record*(CgroupId)>;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus/dbus_service.h"
 
+#include "base/human_readable.h"
 #include "base/log/log_exceptions.h"
-#include "base/printable.h"
-#include "report/dbus/dbus_properties.h"
 #include "report/dbus/polkit_check.h"
 #include "report/eviction/messages.h"
 #include "report/status/status_json.h"
@@ -18,6 +17,30 @@
 #include <utility>
 
 namespace headroom::report {
+namespace {
+
+std::string_view source_of(const Sources& sources) {
+  const auto serves = [&](std::string_view source) {
+    return std::find(sources.begin(), sources.end(), source) != sources.end();
+  };
+  if (serves("bpf")) return serves("files") ? "hybrid" : "bpf";
+  return serves("files") ? "files" : "";
+}
+
+}  // namespace
+
+BusProperties properties_of(const NodeView& node) {
+  return {name(node.mode), node.conditions, source_of(node.sources)};
+}
+
+std::vector<const char*> changed_properties(const BusProperties& before, const BusProperties& now) {
+  std::vector<const char*> names;
+  if (before.mode != now.mode) names.push_back("Mode");
+  for (std::size_t i = 0; i < kConditions; ++i)
+    if (before.conditions[i] != now.conditions[i]) names.push_back(kConditionNames[i].data());
+  if (before.source != now.source) names.push_back("Source");
+  return names;
+}
 
 struct DbusService::Connection {
   DbusSetup setup;

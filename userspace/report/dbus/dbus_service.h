@@ -4,12 +4,14 @@
 
 #include "report/dbus/async_reply.h"
 #include "report/eviction/eviction.h"
+#include "report/view/node_view.h"
 #include "report/view/published_views.h"
 
 #include <headroom/result.h>
 
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +19,27 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+namespace headroom::report {
+
+// BusProperties: the properties of the node on the bus, and which of them changed. Pure.
+
+struct BusProperties {
+  std::string_view mode;
+  std::array<bool, kConditions> conditions{};
+  // The source of cgroup readings: "bpf", "files", both: "hybrid"; "" before the first.
+  std::string_view source;
+  friend bool operator==(const BusProperties&, const BusProperties&) = default;
+};
+
+BusProperties properties_of(const NodeView& node);
+
+// By the names they have on the bus.
+std::vector<const char*> changed_properties(const BusProperties& before, const BusProperties& now);
+
+}  // namespace headroom::report
 
 struct sd_event;
 

@@ -3,7 +3,7 @@
 
 #include "base/event_fd.h"
 #include "base/log/journal.h"
-#include "base/thread_cpu_time.h"
+#include "base/process_stat.h"
 
 #include <poll.h>
 #include <systemd/sd-event.h>

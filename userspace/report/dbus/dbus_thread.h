@@ -5,7 +5,7 @@
 // A missing bus, or one that restarts, is logged once and tried again; the daemon runs without it.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "report/dbus/dbus_service.h"
 
 #include <headroom/result.h>

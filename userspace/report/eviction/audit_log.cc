@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/eviction/audit_log.h"
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
-#include "base/thread_cpu_time.h"
-#include "report/eviction/flight_recording_file.h"
+#include "base/process_stat.h"
+#include "report/eviction/flight_recorder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 // MetricFamilyBuilder: builds prometheus' MetricFamily values.
 #pragma once
 
-#include "report/view/latency_histogram.h"
+#include "report/view/turn_cost.h"
 
 #include <cstdint>
 #include <initializer_list>

@@ -9,7 +9,7 @@
 
 #include "report/eviction/audit_line.h"
 #include "report/http/response_body.h"
-#include "report/metrics/exposition/exposition_format.h"
+#include "report/metrics/exposition/exposition_text.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 

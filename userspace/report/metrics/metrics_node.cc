@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom_*: the node, its thresholds and the daemon itself.
 #include "base/human_readable.h"
+#include "base/process_stat.h"
+#include "judge/admission/taints.h"
 #include "report/metrics/metric_family.h"
 #include "report/metrics/metrics.h"
+#include "report/view/node_status.h"
+
+#include <unistd.h>
 
 #include <array>
 #include <string>
@@ -209,6 +214,27 @@ void add_process_usage(const ProcessUsage& process_usage, Families& families) {
       .append_to(families);
 }
 
+std::string_view unit_of(std::string_view resource) {
+  if (resource == "cpu") return "core";
+  const bool bytes =
+      resource == "memory" || resource == "ephemeral-storage" || resource.starts_with("hugepages-");
+  return bytes ? "byte" : "integer";
+}
+
+double amount_of(std::string_view resource, const Quantity& quantity) {
+  if (resource == "cpu") return static_cast<double>(quantity.milli_value()) / 1000;
+  return static_cast<double>(quantity.value());
+}
+
+void add_resources(std::string_view name, std::string_view help, const ResourceList& list,
+                   Families& families) {
+  auto family = MetricFamilyBuilder::gauge(name, help);
+  for (const auto& [resource, quantity] : list)
+    family.add(amount_of(resource, quantity),
+               {{"resource", resource}, {"unit", unit_of(resource)}});
+  family.append_to(families);
+}
+
 }  // namespace
 
 void add_node_families(const NodeView& node, Instant now, Families& families) {
@@ -220,6 +246,64 @@ void add_node_families(const NodeView& node, Instant now, Families& families) {
   add_wakeups(node, families);
   add_lost_counters(node.counters, families);
   add_process_usage(node.process_usage, families);
+}
+
+void add_process_families(Families& families) {
+  auto threads = MetricFamilyBuilder::counter(
+      "headroom_thread_cpu_seconds_total",
+      "CPU time used by headroomd, by thread. CPU time of its BPF programs is not included.");
+  double all = 0;
+  for (const ThreadCpuTime& each : cpu_time_by_thread()) {
+    const double used = std::chrono::duration<double>(each.cpu).count();
+    all += used;
+    threads.add(used, {{"thread", each.part}});
+  }
+  threads.append_to(families);
+  if (all > 0)
+    MetricFamilyBuilder::counter("process_cpu_seconds_total",
+                                 "Total user and system CPU time spent in seconds.")
+        .add(all)
+        .append_to(families);
+}
+
+void add_machine_families(const NodeView& node, std::string_view node_name, Families& families) {
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores > 0)
+    MetricFamilyBuilder::gauge("machine_cpu_cores", "Online CPUs.")
+        .add(static_cast<double>(cores))
+        .append_to(families);
+  if (const auto& memory = of(node.observations, Signal::kMemoryAvailable))
+    MetricFamilyBuilder::gauge("machine_memory_bytes", "Memory of the machine.")
+        .add(static_cast<double>(memory->capacity))
+        .append_to(families);
+  if (!node_name.empty())
+    MetricFamilyBuilder::gauge("kubelet_node_name", "1. The node's name is in the label.")
+        .add(1.0, {{"node", node_name}})
+        .append_to(families);
+}
+
+void add_status_families(const NodeStatus& status, Families& families) {
+  auto condition =
+      MetricFamilyBuilder::gauge("headroom_node_condition", "1: the status of the condition.");
+  for (std::size_t i = 0; i < kConditions; ++i) {
+    const bool holds = status.conditions[i].holds;
+    condition.add(holds ? 1.0 : 0.0, {{"condition", kConditionNames[i]}, {"status", "true"}});
+    condition.add(holds ? 0.0 : 1.0, {{"condition", kConditionNames[i]}, {"status", "false"}});
+  }
+  condition.append_to(families);
+  auto taint = MetricFamilyBuilder::gauge("headroom_node_taint", "1: the node bears the taint.");
+  for (const Taint& each : all_taints(status.state))
+    taint.add(1.0, {{"effect", name(each.effect)}, {"key", each.key}, {"value", each.value}});
+  taint.append_to(families);
+  add_resources("headroom_node_capacity", "What the node has.", status.capacity, families);
+  add_resources("headroom_node_allocatable", "What of it pods may have.", status.allocatable,
+                families);
+  add_resources("headroom_node_reserved", "What of it is kept from pods.", status.reserved,
+                families);
+  add_resources("headroom_node_requested", "What active pods were promised.", status.requested,
+                families);
+  add_resources("headroom_node_limits", "What they may use at the most, as far as limited.",
+                status.limits, families);
 }
 
 }  // namespace headroom::report

@@ -2,17 +2,102 @@
 #include "report/page/page_router.h"
 
 #include "report/page/audit_tail.h"
-#include "report/page/host_check.h"
 #include "report/page/page.h"
 #include "report/status/status_json.h"
 
+#include <strings.h>
+
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
 
+#include <arpa/inet.h>
 #include <nlohmann/json.hpp>
 
 namespace headroom::report {
+namespace {
+
+std::string cause_name(std::size_t cause) {
+  return cause < HR_STALL_CAUSES ? std::string(kStallCauseNames[cause]) : "throttled";
+}
+
+}  // namespace
+
+void TopWaiters::update(const IndexedCgroupTable& cgroups) {
+  const CgroupTable& table = cgroups.table;
+  if (table.at == at_) return;
+  std::unordered_map<std::uint64_t, Totals> now;
+  top_ = {};
+  for (const PodRow& row : table.pods) {
+    const hr_stalls* stalls = cgroups.waits.stalls(row.cgroup);
+    const hr_waits* throttles = cgroups.waits.throttles(row.cgroup);
+    if (!stalls && !throttles) continue;
+    Totals& totals = now[row.cgroup.value];
+    for (std::size_t cause = 0; stalls && cause < HR_STALL_CAUSES; ++cause)
+      totals[cause] = stalls->causes[cause].ns;
+    if (throttles) totals.back() = throttles->ns;
+    compare(row, totals, table.at);
+  }
+  before_ = std::move(now);
+  at_ = table.at;
+}
+
+void TopWaiters::compare(const PodRow& row, const Totals& now, Instant at) {
+  if (at_ == Instant{}) return;
+  const double seconds = std::chrono::duration<double>(at - at_).count();
+  const auto found = before_.find(row.cgroup.value);
+  const Totals before = found == before_.end() ? Totals{} : found->second;
+  for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {
+    if (now[cause] <= before[cause]) continue;
+    const double rate = static_cast<double>(now[cause] - before[cause]) / seconds;
+    if (rate > top_[cause].ns_per_s) top_[cause] = {.pod = row.pod, .ns_per_s = rate};
+  }
+}
+
+nlohmann::ordered_json TopWaiters::json() const {
+  auto json = nlohmann::ordered_json::object();
+  for (std::size_t cause = 0; cause < kWaitCauses; ++cause)
+    if (const auto& [pod, rate] = top_[cause]; pod)
+      json[cause_name(cause)] = {
+          {"namespace", pod->pod_namespace}, {"name", pod->name}, {"ns_per_s", rate}};
+  return json;
+}
+
+namespace {
+
+// "[::1]:9750" → "::1", "node.:80" → "node".
+std::string without_port(std::string_view host) {
+  if (host.starts_with("[")) {
+    const std::size_t end = host.find(']');
+    return end == std::string_view::npos ? "" : std::string(host.substr(1, end - 1));
+  }
+  host = host.substr(0, host.rfind(':'));
+  if (host.ends_with(".")) host.remove_suffix(1);
+  return std::string(host);
+}
+
+bool is_address(const std::string& host) {
+  in6_addr address;
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
+bool same_name(const std::string& a, const std::string& b) {
+  return ::strcasecmp(a.c_str(), b.c_str()) == 0;
+}
+
+}  // namespace
+
+bool is_allowed_host(std::string_view host, const std::vector<std::string>& names) {
+  if (host.empty()) return true;
+  const std::string name = without_port(host);
+  if (name.empty()) return false;
+  return is_address(name) || same_name(name, "localhost") ||
+         std::any_of(names.begin(), names.end(),
+                     [&](const std::string& ours) { return same_name(name, ours); });
+}
+
 namespace {
 
 constexpr const char* kPlain = "text/plain; charset=utf-8";

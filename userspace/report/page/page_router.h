@@ -3,18 +3,64 @@
 // evictions; less often the owners of CPUs. Answers are made on the serving thread.
 #pragma once
 
-#include "report/http/http_message.h"
-#include "report/page/top_waiters.h"
+#include "report/http/response_body.h"
+#include "report/view/pod_waits.h"
 #include "report/view/published_views.h"
+#include "report/view/waits_view.h"
 
+#include <headroom/abi.h>
+
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace headroom::report {
+
+// TopWaiters: for each cause, the pod that waited most since the previous table. Used by one
+// thread.
+
+class TopWaiters {
+ public:
+  // The same table again changes nothing; waits of a new pod count from the previous table on.
+  void update(const IndexedCgroupTable& cgroups);
+
+  // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes without waits are left
+  // out.
+  nlohmann::ordered_json json() const;
+
+ private:
+  // The causes of stalls, and the CPU quota last.
+  static constexpr std::size_t kWaitCauses = HR_STALL_CAUSES + 1;
+  using Totals = std::array<std::uint64_t, kWaitCauses>;
+  struct TopWaiter {
+    std::shared_ptr<const Pod> pod;
+    double ns_per_s = 0;
+  };
+
+  void compare(const PodRow& row, const Totals& now, Instant at);
+
+  Instant at_{};
+  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup, of pods that waited
+  std::array<TopWaiter, kWaitCauses> top_;
+};
+
+// Whether a request's Host header means this host.
+//
+// A foreign page may let its own name resolve to this host's address (DNS rebinding); the browser
+// then treats the answers of headroomd as that page's. The Host header reveals it.
+
+// `host` as the header has it: "localhost:9750", "[::1]". Addresses, localhost and `names` mean
+// this host; so does "", which no browser sends.
+bool is_allowed_host(std::string_view host, const std::vector<std::string>& names);
 
 struct PageRouterSetup {
   std::vector<std::string> names = {};     // the host's

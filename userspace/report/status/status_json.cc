@@ -2,8 +2,7 @@
 #include "report/status/status_json.h"
 
 #include "judge/admission/taints.h"
-#include "report/status/kube_status.h"
-#include "report/status/waits_json.h"
+#include "report/status/status_parts.h"
 #include "report/view/pod_index.h"
 
 #include <algorithm>

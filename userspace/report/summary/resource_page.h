@@ -4,7 +4,7 @@
 #pragma once
 
 #include "report/http/response_body.h"
-#include "report/metrics/exposition/exposition_format.h"
+#include "report/metrics/exposition/exposition_text.h"
 #include "report/summary/summary.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/node_view.h"
 
-#include "base/printable.h"
+#include "base/human_readable.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "report/view/ladder_steps.h"
-#include "report/view/latency_histogram.h"
 #include "report/view/node_status.h"
 #include "report/view/slices_view.h"
 #include "report/view/turn_cost.h"

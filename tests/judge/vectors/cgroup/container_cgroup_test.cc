@@ -3,7 +3,6 @@
 #include "judge/allocatable/pod_cgroup.h"
 #include "judge/oom/oom_score.h"
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 

@@ -4,7 +4,6 @@
 
 #include "judge/allocatable/cgroup/cgroup_name.h"
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 

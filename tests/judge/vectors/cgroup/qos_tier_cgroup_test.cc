@@ -2,7 +2,6 @@
 // What the cgroups of all pods and of the QoS classes get (Kubernetes 1.36).
 #include "judge/allocatable/node_cgroups.h"
 #include "judge/resources/pod_resources.h"
-#include "judge/resources/qos.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"
 

@@ -3,6 +3,7 @@
 // and what was read; diff() of the two is what is left to do.
 #pragma once
 
+#include <headroom/pod.h>
 #include <headroom/units.h>
 
 #include <chrono>
@@ -11,9 +12,20 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom {
+
+// Huge pages as pods and nodes name them: "hugepages-2Mi".
+
+// The page size a resource names. Nothing: it is no huge page, or of no size there can be.
+std::optional<Bytes> huge_page_size(std::string_view resource);
+
+std::string huge_page_resource(Bytes page_size);
+
+// Page size → bytes, of the huge pages in a list.
+std::map<Bytes, Bytes> huge_pages_in(const ResourceList& list);
 
 using Microseconds = std::chrono::microseconds;
 

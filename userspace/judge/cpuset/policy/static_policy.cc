@@ -1,13 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/policy/static_policy.h"
 
-#include "judge/cpuset/policy/cpu_request.h"
+#include "judge/resources/pod_resources.h"
+
+#include <headroom/quantity.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
 namespace headroom {
+namespace {
+
+struct ReasonOf {
+  std::string_view operator()(const SmtAlignmentError&) const { return "SMTAlignmentError"; }
+  std::string_view operator()(const TopologyAffinityError&) const {
+    return "TopologyAffinityError";
+  }
+  std::string_view operator()(const NotEnoughCpus&) const { return "UnexpectedAdmissionError"; }
+  std::string_view operator()(const SharedPoolError&) const { return "SharedPoolError"; }
+};
+
+struct MessageOf {
+  std::string operator()(const SmtAlignmentError& error) const {
+    const std::string requested = std::to_string(error.requested);
+    const std::string per_core = std::to_string(error.cpus_per_core);
+    if (!error.available)
+      return "SMT Alignment Error: requested " + requested +
+             " cpus not multiple cpus per core = " + per_core;
+    return "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = " +
+           std::to_string(*error.available) + ", requested CPUs = " + requested +
+           ", CPUs per core = " + per_core;
+  }
+  std::string operator()(const TopologyAffinityError&) const {
+    return "Resources cannot be allocated with Topology locality";
+  }
+  std::string operator()(const NotEnoughCpus& error) const { return error.message(); }
+  std::string operator()(const SharedPoolError& error) const {
+    const auto text = [](MilliCpu cpu) { return Quantity::of_milli(cpu.count).canonical(); };
+    return "Shared Pool Error: requested CPUs = " + std::to_string(error.requested) +
+           ", the shared pool would be left with = " + text(error.left) +
+           ", its pods requested = " + text(error.needed);
+  }
+};
+
+}  // namespace
+
+std::string_view reason(const CpuRefusal& refusal) {
+  return std::visit(ReasonOf{}, refusal);
+}
+
+std::string message(const CpuRefusal& refusal) {
+  return std::visit(MessageOf{}, refusal);
+}
+
+int exclusive_cpus_requested(const Pod& pod, const Container& container) {
+  const auto request = container.requests.find("cpu");
+  if (request == container.requests.end() || request->second.sign() <= 0) return 0;
+  if (qos_class(pod) != QosClass::kGuaranteed) return 0;
+  // The kubelet gives a pod with resources of its own no exclusive CPUs, unless its alpha gate
+  // PodLevelResourceManagers (1.36) is on.
+  if (has_pod_level_resources(pod)) return 0;
+  if (request->second != Quantity::of(request->second.value())) return 0;
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(request->second.value(), kMax));
+}
+
+int exclusive_cpus_requested(const Pod& pod) {
+  std::int64_t running = 0;  // sidecars so far, then apps
+  std::int64_t starting = 0;
+  for (const Container& container : pod.init_containers) {
+    const int wanted = exclusive_cpus_requested(pod, container);
+    if (container.sidecar)
+      running += wanted;
+    else
+      starting = std::max(starting, running + wanted);
+  }
+  for (const Container& container : pod.containers)
+    running += exclusive_cpus_requested(pod, container);
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(std::max(running, starting), kMax));
+}
+
 namespace {
 
 constexpr const char* kCpu = "cpu";

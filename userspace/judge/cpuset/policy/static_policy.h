@@ -3,10 +3,9 @@
 // (kubelet: cm/cpumanager). Checked once, at its making; it remembers nothing of what it gave.
 #pragma once
 
+#include "judge/cpuset/allocation/take_cpus.h"
 #include "judge/cpuset/hints/cpu_hints.h"
-#include "judge/cpuset/hints/device_hints.h"
 #include "judge/cpuset/hints/hint_merge.h"
-#include "judge/cpuset/policy/cpu_refusal.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/policy_options.h"
 
@@ -18,11 +17,55 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include <tl/expected.hpp>
 
 namespace headroom {
+
+// CpuRefusal: why a container does not get its exclusive CPUs (kubelet:
+// cm/cpumanager/policy_static.go, cm/topologymanager).
+
+// full-pcpus-only: not a multiple of a core, or too few CPUs on cores that nothing is reserved of.
+struct SmtAlignmentError {
+  int requested = 0;
+  int cpus_per_core = 0;
+  std::optional<int> available{};  // physical CPUs, where these are too few
+  friend bool operator==(const SmtAlignmentError&, const SmtAlignmentError&) = default;
+};
+
+// The topology manager's policy does not admit what the hints merged to.
+struct TopologyAffinityError {
+  friend bool operator==(const TopologyAffinityError&, const TopologyAffinityError&) = default;
+};
+
+// Not the kubelet's: CPUs are free, but pods of the shared pool have requested them (pool_guard.h).
+struct SharedPoolError {
+  int requested = 0;
+  MilliCpu left{};    // what the pool's pods would have
+  MilliCpu needed{};  // what they requested
+  friend bool operator==(const SharedPoolError&, const SharedPoolError&) = default;
+};
+
+using CpuRefusal =
+    std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus, SharedPoolError>;
+
+// status.reason of the pod that fails, and what its message says.
+std::string_view reason(const CpuRefusal& refusal);
+std::string message(const CpuRefusal& refusal);
+
+// How many exclusive CPUs a container, or a pod as a whole, asks for (kubelet:
+// cm/cpumanager/policy_static.go).
+
+// The whole number a container of a Guaranteed pod requests; 0, the shared pool, for any other.
+// Expects what the API server fills in (a limit alone is a request too) to be filled in.
+int exclusive_cpus_requested(const Pod& pod, const Container& container);
+
+// The most the pod has at once: apps and sidecars, or an init container beside the sidecars started
+// before it.
+int exclusive_cpus_requested(const Pod& pod);
 
 struct CpuReservation {
   int count = 0;                 // system + kube reserved

@@ -4,17 +4,30 @@
 // lower.
 #pragma once
 
-#include "judge/eviction/rank/pod_usage.h"
-
+#include <headroom/disk_usage.h>
 #include <headroom/judge.h>
 #include <headroom/pod.h>
 #include <headroom/signal.h>
+#include <headroom/units.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace headroom {
+
+// What a pod uses of each thing a signal may run short of, part by part.
+
+struct PodUsage {
+  std::optional<Bytes> working_set;
+  std::optional<Bytes> swap;
+  // The kubelet counts processes; what runs out is tasks.
+  std::optional<std::int64_t> processes;
+  std::vector<ContainerUsage> containers;
+  // emptyDir on disk, configMap, gitRepo, hostPath; not secret, projected, downwardAPI or memory.
+  std::vector<FsUsage> local_volumes;
+};
 
 // Pods whose description is awaited come last (PodDescription). The others, and those among
 // themselves: usage unknown, usage over request, lower priority, further over request; then the

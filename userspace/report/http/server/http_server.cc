@@ -4,7 +4,7 @@
 #include "base/event_fd.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
-#include "base/thread_cpu_time.h"
+#include "base/process_stat.h"
 
 #include <microhttpd.h>
 #include <netdb.h>
@@ -22,6 +22,12 @@
 #include <netinet/in.h>
 
 namespace headroom::report {
+
+void ExchangeDeadlines::shut_down_expired(Clock::time_point now) const {
+  for (const auto& [socket, since] : since_)
+    if (now - since > limit_) ::shutdown(socket, SHUT_RDWR);
+}
+
 namespace {
 
 struct FreeAddresses {

@@ -6,21 +6,52 @@
 // kAnswers are given at a time. /livez and /readyz are answered before all that (HealthGate).
 #pragma once
 
-#include "base/fd.h"
+#include "base/file_io.h"
 #include "report/health_gate.h"
-#include "report/heartbeat.h"
-#include "report/http/server/exchange_deadlines.h"
 #include "report/http/server/router.h"
 
 #include <headroom/result.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
+
+namespace headroom::report {
+
+// ExchangeDeadlines: how long each connection has been sending its request or reading its answer.
+//
+// A byte every few seconds would keep a connection from ever being idle; a limit on the whole
+// exchange ends it. Used by one thread.
+
+class ExchangeDeadlines {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ExchangeDeadlines(std::chrono::seconds limit) : limit_(limit) {}
+
+  // Connected, request received, answer sent: each begins the next phase.
+  void begin(int socket) { since_[socket] = Clock::now(); }
+  void remove(int socket) { since_.erase(socket); }
+
+  std::size_t size() const { return since_.size(); }
+  bool has_connections() const { return !since_.empty(); }
+
+  // Shuts down the connections that took longer. A client whose answer is cut off sees that it is
+  // incomplete.
+  void shut_down_expired(Clock::time_point now) const;
+
+ private:
+  const std::chrono::seconds limit_;
+  std::unordered_map<int, Clock::time_point> since_;
+};
+
+}  // namespace headroom::report
 
 struct MHD_Daemon;
 

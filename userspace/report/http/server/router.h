@@ -2,7 +2,7 @@
 // Router: maps request paths to responses.
 #pragma once
 
-#include "report/http/http_message.h"
+#include "report/http/response_body.h"
 #include "report/metrics/metrics.h"
 #include "report/page/page_router.h"
 #include "report/summary/summary.h"

@@ -6,6 +6,8 @@
 // headroom_cgroup_* are headroom's own.
 #pragma once
 
+#include "report/view/node_view.h"
+
 #include <headroom/abi.h>
 #include <headroom/stall_abi.h>
 
@@ -13,10 +15,27 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <prometheus/metric_type.h>
 
 namespace headroom::report {
+
+// CgroupWaits: the waits of each record of a table. Few cgroups have any; these are looked up by id
+// once.
+
+class CgroupWaits {
+ public:
+  explicit CgroupWaits(const CgroupTable& table);
+
+  // Null: no waits, or not watched.
+  const hr_stalls* stalls(std::size_t record) const { return stalls_[record]; }
+  const hr_waits* throttles(std::size_t record) const { return throttles_[record]; }
+
+ private:
+  std::vector<const hr_stalls*> stalls_;
+  std::vector<const hr_waits*> throttles_;
+};
 
 // A cgroup as the table reads it.
 struct CgroupMetricInput {

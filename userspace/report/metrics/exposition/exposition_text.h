@@ -3,14 +3,26 @@
 // and locale, at a twentieth of the cost, and OpenMetrics as well.
 #pragma once
 
-#include "report/metrics/exposition/exposition_format.h"
-
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <prometheus/metric_family.h>
 
 namespace headroom::report {
+
+// Format: the two text formats of a scrape, and which of them a scraper wants.
+
+enum class Format : std::uint8_t {
+  kText,         // Prometheus' text format, 0.0.4
+  kOpenMetrics,  // OpenMetrics 1.0.0
+};
+
+std::string_view content_type(Format format);
+
+// Chosen by the Accept header: OpenMetrics if it is named with at least the quality of plain text;
+// otherwise, and for an invalid header, plain text.
+Format negotiate_format(std::string_view accept);
 
 // A value, the same in both formats: "17", "0.25", "+Inf", "NaN"; 16 significant digits.
 void append_number(std::string& out, double value);

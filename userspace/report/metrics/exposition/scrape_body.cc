@@ -2,12 +2,156 @@
 #include "report/metrics/exposition/scrape_body.h"
 
 #include "report/metrics/exposition/exposition_text.h"
-#include "report/metrics/exposition/pod_families.h"
+#include "report/view/pod_index.h"
+
+#include <headroom/snapshot.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace headroom::report {
+namespace {
+
+// The values of cAdvisor's labels for one cgroup.
+struct CadvisorLabels {
+  std::string_view container = {}, image = {}, name = {}, pod_namespace = {}, pod = {};
+};
+
+RuntimePodNames runtime_pod_names(const CgroupTable& table, const PodIndex& index,
+                                  ContainerNames* names) {
+  RuntimePodNames found;
+  if (!names) return found;
+  for (std::size_t i = 0; i < table.records.size(); ++i) {
+    const std::string_view id = runtime_id(table.path(i));
+    if (id.empty()) continue;
+    const PodRow* row = index.pod_of(table.records[i]);
+    if (!row || row->pod->source != PodSource::kCgroupTree || found.contains(row)) continue;
+    const ContainerIdentity* identity = names->find(id);
+    if (identity && !identity->pod.empty())
+      found.try_emplace(row, identity->pod_namespace, identity->pod);
+  }
+  return found;
+}
+
+CadvisorLabels cadvisor_labels_of(std::string_view path, const PodRow* row, ContainerNames* names,
+                                  CgroupLabels::PodName pod) {
+  CadvisorLabels cadvisor_labels{.pod_namespace = pod.pod_namespace, .pod = pod.name};
+  const Container* container = row ? container_named(*row->pod, path) : nullptr;
+  if (container) cadvisor_labels.container = container->name;
+  const std::string_view id = runtime_id(path);
+  // cAdvisor reports containers outside pods too, docker's for one.
+  const ContainerIdentity* identity = names && !id.empty() ? names->find(id) : nullptr;
+  if (row || identity) cadvisor_labels.name = id;
+  if (!identity) return cadvisor_labels;
+  if (cadvisor_labels.container.empty()) cadvisor_labels.container = identity->container;
+  if (!identity->name.empty()) cadvisor_labels.name = identity->name;
+  cadvisor_labels.image = identity->image;
+  return cadvisor_labels;
+}
+
+void append_labels(std::string& out, std::string_view path, const CadvisorLabels& cadvisor_labels) {
+  const auto add = [&](std::string_view name, std::string_view value) {
+    append_label(out, name, value);
+    out.push_back(',');
+  };
+  add("container", cadvisor_labels.container);
+  add("id", path);
+  add("image", cadvisor_labels.image);
+  add("name", cadvisor_labels.name);
+  add("namespace", cadvisor_labels.pod_namespace);
+  append_label(out, "pod", cadvisor_labels.pod);
+}
+
+}  // namespace
+
+CgroupLabels::PodName CgroupLabels::name_of(const PodRow& row) const {
+  const auto known = runtime_pod_names_.find(&row);
+  if (known == runtime_pod_names_.end()) return {row.pod->pod_namespace, row.pod->name};
+  return {known->second.first, known->second.second};
+}
+
+CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
+  const PodIndex index(table);
+  runtime_pod_names_ = runtime_pod_names(table, index, names);
+  ends_.reserve(table.records.size());
+  is_pod_internal_.reserve(table.records.size());
+  constexpr std::size_t kNames = 80;  // what the labels need beside the path
+  text_.reserve(table.identities->paths.size() + table.records.size() * kNames);
+  for (std::size_t i = 0; i < table.records.size(); ++i) {
+    const std::string_view path = table.path(i);
+    const PodRow* row = index.pod_of(table.records[i]);
+    const CadvisorLabels cadvisor_labels =
+        cadvisor_labels_of(path, row, names, row ? name_of(*row) : PodName{});
+    if (!path.empty()) append_labels(text_, path, cadvisor_labels);
+    ends_.push_back(static_cast<std::uint32_t>(text_.size()));
+    const bool is_pod = row && row->cgroup.value == table.records[i].id;
+    is_pod_internal_.push_back(row && !is_pod && cadvisor_labels.container.empty());
+  }
+}
+
+namespace {
+
+std::optional<double> always_one(const PodMetricInput&) {
+  return 1;
+}
+std::optional<double> memory_working_set(const PodMetricInput& pod) {
+  const auto bytes = pod.record ? working_set(*pod.record) : std::nullopt;
+  return bytes ? std::optional(static_cast<double>(bytes->count)) : std::nullopt;
+}
+std::optional<double> requested(const PodMetricInput& pod) {
+  return static_cast<double>(pod.row.memory_request.count);
+}
+std::optional<double> priority(const PodMetricInput& pod) {
+  return pod.row.pod->priority;
+}
+
+std::optional<double> ignored_fields(const PodMetricInput& pod) {
+  const std::size_t count = pod.row.pod->ignored_fields.size();
+  return count > 0 ? std::optional(static_cast<double>(count)) : std::nullopt;
+}
+
+std::string_view source_name(PodSource source) {
+  switch (source) {
+    case PodSource::kManifest:
+      return "manifest";
+    case PodSource::kCgroupTree:
+      return "cgroup";
+  }
+  return "";
+}
+
+std::string info_labels(const PodMetricInput& pod) {
+  std::string labels;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (!labels.empty()) labels.push_back(',');
+    append_label(labels, name, value);
+  };
+  add("critical", pod.row.critical ? "true" : "false");
+  add("priority_class", pod.row.pod->priority_class);
+  add("qos", qos_name(*pod.row.pod, pod.qos_of));
+  add("source", source_name(pod.row.pod->source));
+  return labels;
+}
+
+constexpr PodFamily kFamilies[] = {
+    {"headroom_pod_info",
+     "1 for each known pod. Critical pods are never evicted. source: manifest or cgroup.",
+     always_one, info_labels},
+    {"headroom_pod_memory_working_set_bytes", "Working set of the pod.", memory_working_set},
+    {"headroom_pod_memory_request_bytes", "Memory request of the pod.", requested},
+    {"headroom_pod_priority", "Priority of the pod. Lower priority is evicted first.", priority},
+    {"headroom_pod_ignored_fields",
+     "Fields of the kubelet's description of the pod that could not be parsed and are ignored. "
+     "Absent: none.",
+     ignored_fields},
+};
+
+}  // namespace
+
+std::span<const PodFamily> pod_families() {
+  return kFamilies;
+}
+
 namespace {
 
 constexpr std::size_t kRecordsPerChunk = 32;

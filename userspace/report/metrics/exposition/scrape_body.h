@@ -5,22 +5,81 @@
 
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/cgroup_families.h"
-#include "report/metrics/exposition/cgroup_labels.h"
-#include "report/metrics/exposition/cgroup_waits.h"
-#include "report/metrics/exposition/exposition_format.h"
+#include "report/metrics/exposition/exposition_text.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_index.h"
 #include "report/view/published.h"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <prometheus/metric_family.h>
 
 namespace headroom::report {
+
+// CgroupLabels: the labels of every cgroup of a table, written once and used by every family.
+
+// For pods without a manifest: the namespace and name that the runtime reports for one of their
+// containers.
+using RuntimePodNames = std::unordered_map<const PodRow*, std::pair<std::string, std::string>>;
+
+class CgroupLabels {
+ public:
+  // `names` may be null: then only manifests and paths are used.
+  explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
+
+  // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; what is not known
+  // is "", as cAdvisor has it. An empty result: the cgroup has no name and gets no series,
+  // because two series with the same labels make a scrape invalid.
+  std::string_view of(std::size_t record) const {
+    const std::uint32_t begin = record == 0 ? 0 : ends_[record - 1];
+    return std::string_view(text_).substr(begin, ends_[record] - begin);
+  }
+
+  // Inside a pod but no container of it: the pause container, a monitor, cgroups that a container
+  // created. Pressure is not exported for those: measured on real nodes, these were two thirds of
+  // its series.
+  bool is_pod_internal(std::size_t record) const { return is_pod_internal_[record]; }
+
+  // From the runtime if there is no manifest; views into this and the table.
+  struct PodName {
+    std::string_view pod_namespace, name;
+  };
+  PodName name_of(const PodRow& row) const;
+
+ private:
+  std::string text_;
+  std::vector<bool> is_pod_internal_;
+  RuntimePodNames runtime_pod_names_;
+  std::vector<std::uint32_t> ends_;
+};
+
+// PodFamily: one quantity of every pod, as evictions see it. To show another is to add a row to the
+// table in the .cc, and to headroom-metrics(7).
+
+// A pod as the table reads it.
+struct PodMetricInput {
+  const PodRow& row;
+  const hr_record* record = nullptr;  // of the pod's own cgroup; null: missing in this table
+  QosOf qos_of = nullptr;
+};
+
+struct PodFamily {
+  std::string_view name;
+  std::string_view help;
+  std::optional<double> (*read)(const PodMetricInput&);
+  // Labels beside namespace, pod and uid, ready to be written; null: none.
+  std::string (*extra_labels)(const PodMetricInput&) = nullptr;
+};
+
+// All of them gauges.
+std::span<const PodFamily> pod_families();
 
 // Another name for the series of a CgroupFamily.
 struct CgroupFamilyAlias {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/limits/limit_lowering.h"
+
+#include "base/file_io.h"
+#include "base/log/log_exceptions.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace headroom::act {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// So much at a time: some tens of milliseconds, after which one may stop.
+constexpr std::int64_t kReclaimStep = 32 << 20;
+// The kernel gave all it could: dirty pages may be written by then.
+constexpr std::chrono::milliseconds kPause{200};
+
+std::optional<Bytes> in_use(const Fd& file) {
+  std::array<char, 32> text{};
+  const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
+  std::int64_t count = 0;
+  if (size <= 0) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + size, count);
+  return error == std::errc() ? std::optional(Bytes{count}) : std::nullopt;
+}
+
+// 0, or errno; EAGAIN: not all of it could be had.
+int reclaim(const Fd& file, std::int64_t bytes) {
+  const std::string text = std::to_string(bytes);
+  return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
+}
+
+}  // namespace
+
+LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::path& cgroup,
+                                       Bytes max_usage, Duration timeout,
+                                       const std::stop_token& stop) {
+  LimitLowering::End end{.name = std::move(name)};
+  const Fd current(::open((cgroup / "memory.current").c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd reclaim_file(::open((cgroup / "memory.reclaim").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!current || !reclaim_file) {
+    end.error = errno;
+    return end;
+  }
+  const Clock::time_point until = Clock::now() + timeout;
+  for (;;) {
+    const auto used = in_use(current);
+    if (!used) {
+      end.error = EIO;
+      return end;
+    }
+    end.in_use = *used;
+    end.reached = *used <= max_usage;
+    if (end.reached || stop.stop_requested() || Clock::now() >= until) return end;
+    const int error = reclaim(reclaim_file, std::min((*used - max_usage).count, kReclaimStep));
+    if (error == EAGAIN || error == EINTR) {
+      std::this_thread::sleep_for(kPause);
+    } else if (error != 0) {
+      end.error = error;
+      return end;
+    }
+  }
+}
+
+void LimitLoweringThreads::begin(const std::string& name, const std::filesystem::path& cgroup,
+                                 Bytes max_usage, Duration timeout) {
+  auto& action = async_actions_[name];
+  if (action) return;
+  action = std::make_unique<RunningAction>();
+  action->thread = std::jthread(
+      [raw = action.get(), name, cgroup, max_usage, timeout](const std::stop_token& stop) {
+        raw->end = {.name = name, .error = EIO};  // if it throws
+        log::log_exceptions("reclaim memory", [&] {
+          raw->end = reclaim_until_below(name, cgroup, max_usage, timeout, stop);
+        });
+        raw->finished = true;
+      });
+}
+
+std::vector<LimitLowering::End> LimitLoweringThreads::collect_finished() {
+  std::vector<End> ended;
+  std::erase_if(async_actions_, [&](auto& entry) {
+    if (!entry.second->finished) return false;
+    ended.push_back(std::move(entry.second->end));
+    return true;
+  });
+  return ended;
+}
+
+}  // namespace headroom::act

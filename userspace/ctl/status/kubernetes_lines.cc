@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/status/kubernetes_lines.h"
+
+#include "ctl/common/json_fields.h"
+#include "ctl/common/text_table.h"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+std::string amount(const Json& number) {
+  const auto known = integer(number);
+  return known ? std::to_string(*known) : "?";
+}
+
+}  // namespace
+
+std::string api_line(std::string_view document) {
+  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const Json& api = at(status, {"kubernetes", "api"});
+  if (!api.is_object()) return "";
+  std::string line = "API:      ";
+  if (at(api, {"server"}).is_string())
+    line += fmt::format("{}  {} evictions reported", text(at(api, {"server"})),
+                        amount(at(api, {"reported"})));
+  const auto waiting = integer(at(api, {"pending"})).value_or(0);
+  if (waiting > 0)
+    line += fmt::format(", {} waiting since {}", waiting, text(at(api, {"oldestPendingSince"})));
+  for (const char* key : {"error", "auditLogError"})
+    if (at(api, {key}).is_string()) line += (line.back() == ' ' ? "" : "; ") + text(at(api, {key}));
+  return line + '\n';
+}
+
+namespace {
+
+// headroom-kube asks every ten seconds; without an answer for this long it is not running.
+bool is_stale(const Json& kubelet, std::int64_t age) {
+  constexpr double kMissedPolls = 3, kDefaultPeriod = 10;
+  const Json& period = at(kubelet, {"periodSeconds"});
+  return static_cast<double>(age) >
+         kMissedPolls * (period.is_number() ? period.get<double>() : kDefaultPeriod) +
+             kDefaultPeriod;
+}
+
+}  // namespace
+
+std::string kubelet_line(std::string_view document, std::int64_t now) {
+  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const Json& kubelet = at(status, {"kubernetes", "kubelet"});
+  if (!kubelet.is_object()) return "";
+  const auto string_field = [&](const char* name) {
+    const Json& value = at(kubelet, {name});
+    return value.is_string() ? printable(value.get<std::string>()) : std::string();
+  };
+  std::string line = "kubelet:  " + string_field("url");
+  const Json& pods_at_json = at(kubelet, {"podsAt"});
+  const std::int64_t pods_at = pods_at_json.is_number() ? pods_at_json.get<std::int64_t>() : 0;
+  const std::int64_t age = now - pods_at;
+  if (pods_at > 0)
+    line += fmt::format("  {} pods, {} ago",
+                        at(kubelet, {"pods"}).dump(-1, ' ', false, Json::error_handler_t::replace),
+                        seconds(static_cast<double>(age)));
+  else
+    line += "  no answer yet";
+  if (at(kubelet, {"lastPollSucceeded"}) != true)
+    line += "; " + string_field("error");
+  else if (pods_at > 0 && is_stale(kubelet, age))
+    line += "; no query since: is headroom-kube running?";
+  return line + '\n';
+}
+
+}  // namespace headroom::ctl

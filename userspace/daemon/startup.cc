@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/startup.h"
+
+#include "base/file_io.h"
+#include "base/log/journal.h"
+#include "config/load/kubelet_coexistence.h"
+#include "daemon/cpus/cpu_worker.h"
+#include "daemon/slices/slice_options.h"
+#include "observe/node/kubelet_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace headroom::daemon {
+namespace {
+
+// Every armed pod holds four descriptors, every known cgroup one.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    log::warning("raise the descriptor limit: {}", std::strerror(errno));
+}
+
+// Paging our own code in under memory pressure is how guardians come too late. ONFAULT: what was
+// never touched (thread stacks) needs no page.
+void lock_memory() {
+  if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
+    log::warning("memory is not locked ({}): under pressure this daemon may be paged out",
+                 std::strerror(errno));
+}
+
+// The unit sets it too; this is for a daemon started by hand.
+void lower_oom_score() {
+  const Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (score && ::write(score.get(), "-999", 4) == 4) return;
+  log::info("oom_score_adj stays as it was ({}): the kernel's OOM killer may choose this daemon",
+            std::strerror(errno));
+}
+
+}  // namespace
+
+Result<observe::CgroupRoot> preflight(Mode mode) {
+  observe::CgroupRoot root = observe::find_cgroup_root();
+  if (!root.unsupported_reason.empty()) return failure(root.unsupported_reason);
+  if (::geteuid() == 0) return root;
+  if (mode == Mode::kEnforce)
+    return failure("mode enforce needs root: only it may kill another user's pod");
+  log::warning("not root: no BPF and no armed kills; cgroups are read from files, observing only");
+  return root;
+}
+
+bool request_realtime_scheduling() {
+  const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_FIFO || policy == SCHED_RR) return true;
+  const sched_param lowest_but_one{.sched_priority = ::sched_get_priority_min(SCHED_FIFO) + 1};
+  return ::sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest_but_one) == 0;
+}
+
+void lock_memory_and_limits() {
+  raise_descriptor_limit();
+  if (::geteuid() != 0) return;
+  lock_memory();
+  lower_oom_score();
+  if (!request_realtime_scheduling())
+    log::warning("no real-time scheduling ({}): on busy CPUs this daemon may look too late",
+                 std::strerror(errno));
+}
+
+namespace {
+
+using Capacity = std::function<Amounts(const config::Config&)>;
+
+config::LoadResult load_and_check(const config::CommandLine& line,
+                                  const config::LoadContext& context, const Capacity& capacity) {
+  config::LoadResult loaded = config::read(line, context);
+  if (loaded.diagnostics.empty() && loaded.config.slices.mode != SlicesMode::kOff)
+    loaded.diagnostics = reservation_errors(loaded.config, capacity(loaded.config));
+  if (loaded.diagnostics.empty()) loaded.diagnostics = cpu_config_errors(loaded.config);
+  return loaded;
+}
+
+void warn(const config::Diagnostics& diagnostics, const char* consequence) {
+  for (const config::Diagnostic& diagnostic : diagnostics)
+    log::warning("{}", to_string(diagnostic));
+  log::warning("{}", consequence);
+}
+
+}  // namespace
+
+config::LoadResult load_config(const config::CommandLine& line, LoadReason occasion,
+                               const Capacity& capacity, const std::filesystem::path& run_dir) {
+  config::LoadContext context{.kubelet_runs = observe::kubelet_runs(), .run_dir = run_dir};
+  config::LoadResult loaded = load_and_check(line, context, capacity);
+  if (loaded.diagnostics.empty()) return loaded;
+  if (context.kubelet_runs) {
+    context.kubelet_runs = false;
+    config::LoadResult without_kubelet = load_and_check(line, context, capacity);
+    if (without_kubelet.diagnostics.empty()) {
+      warn(loaded.diagnostics,
+           "slices and CPUs are not observed beside the kubelet that runs here");
+      return without_kubelet;
+    }
+  }
+  if (!loaded.configz.empty() && occasion == LoadReason::kStart) {
+    context.use_configz = false;
+    config::LoadResult without_configz = load_and_check(line, context, capacity);
+    if (without_configz.diagnostics.empty()) {
+      warn(loaded.diagnostics, "what the kubelet says of itself does not count");
+      return without_configz;
+    }
+  }
+  return loaded;
+}
+
+}  // namespace headroom::daemon

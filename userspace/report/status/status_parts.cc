@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/status/status_parts.h"
+
+#include "report/view/slices_view.h"
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uintmax_t kMaxFileBytes = 1 << 20;
+
+}  // namespace
+
+Json kubernetes_json(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  if (file.empty() || error || size > kMaxFileBytes) return nullptr;
+  std::ifstream in(file);
+  Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return nullptr;
+  return json;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// As text in the format of cgroupfs, because "max" is one of the values.
+std::map<std::string, std::string> by_file(const CgroupValues& values) {
+  std::map<std::string, std::string> map;
+  for (CgroupSetting& setting : cgroup_settings(values))
+    map.emplace(std::move(setting.file), std::move(setting.value));
+  return map;
+}
+
+Json settings_json(const SliceView& slice) {
+  const auto actual = by_file(slice.actual);
+  const auto differs = by_file(slice.differs);
+  Json settings = Json::array();
+  for (const CgroupSetting& setting : cgroup_settings(slice.desired)) {
+    const auto found = actual.find(setting.file);
+    const auto drift = slice.drift.find(setting.file);
+    settings.push_back({{"setting", setting.file},
+                        {"desired", setting.value},
+                        {"actual", found == actual.end() ? Json(nullptr) : Json(found->second)},
+                        {"differs", differs.contains(setting.file)},
+                        {"drift", drift == slice.drift.end() ? 0 : drift->second}});
+  }
+  return settings;
+}
+
+template <class T>
+Json count(const std::optional<T>& amount) {
+  return amount ? Json(amount->count) : Json(nullptr);
+}
+
+Json share_json(const Amounts& share) {
+  Json json = Json::object();
+  if (share.cpu) json["cpu"] = static_cast<double>(share.cpu->count) / 1000;
+  if (share.memory) json["memory"] = share.memory->count;
+  if (share.pids) json["tasks"] = share.pids->count;
+  return json;
+}
+
+Json slice_json(const SliceView& slice) {
+  const auto gone = slice.drift.find("slice");
+  Json json{{"slice", slice.path},
+            {"role", name(slice.role)},
+            {"exists", slice.exists},
+            {"share", share_json(slice.share)},
+            {"usage",
+             {{"cpu", slice.cpus ? Json(*slice.cpus) : Json(nullptr)},
+              {"memory", count(slice.memory)},
+              {"tasks", count(slice.tasks)}}},
+            {"settings", settings_json(slice)},
+            {"removed", gone == slice.drift.end() ? 0 : gone->second},
+            {"over_limit", count(slice.excess_usage)},
+            {"limit_lowering",
+             {{"in_progress", slice.lowering.in_progress},
+              {"stalled", slice.lowering.late},
+              {"done", slice.lowering.reached},
+              {"failed", slice.lowering.missed}}}};
+  if (!slice.missing_controllers.empty()) json["missing_controllers"] = slice.missing_controllers;
+  if (!slice.error.empty()) json["error"] = slice.error;
+  return json;
+}
+
+}  // namespace
+
+using Json = nlohmann::ordered_json;
+
+Json waits_json(const hr_waits& waits) {
+  const auto slow = quantile(waits, 0.99);
+  return {{"ns", waits.ns},
+          {"count", waits.count},
+          {"p99_ns", slow ? Json(slow->count()) : Json(nullptr)}};
+}
+
+Json stalls_json(const hr_stalls& stalls) {
+  Json json = Json::object();
+  for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
+    if (stalls.causes[cause].count > 0)
+      json[std::string(kStallCauseNames[cause])] = waits_json(stalls.causes[cause]);
+  return json;
+}
+
+Json node_waits_json(const NodeWaits& waits) {
+  return {{"stalls", waits.stalls ? stalls_json(*waits.stalls) : Json(nullptr)},
+          {"throttled", waits.throttles ? waits_json(*waits.throttles) : Json(nullptr)}};
+}
+
+Json programs_json(const Programs& programs) {
+  Json json = Json::object();
+  for (const ProgramView& program : programs)
+    if (!program.name.empty())
+      json[std::string(program.name)] = {{"loaded", !program.hook.empty()},
+                                         {"hook", program.hook},
+                                         {"lost", program.lost_in_map + program.lost_in_ring}};
+  return json;
+}
+
+Json slices_json(const SlicesView& view) {
+  Json slices = Json::array();
+  for (const SliceView& slice : view.slices)
+    slices.push_back(slice_json(slice));
+  Json json{{"mode", name(view.mode)},
+            {"slices", std::move(slices)},
+            {"dbus_calls",
+             {{"made", view.calls},
+              {"failed", view.calls_failed},
+              {"seconds", std::chrono::duration<double>(view.calls_waited).count()}}}};
+  if (!view.error.empty()) json["error"] = view.error;
+  return json;
+}
+
+}  // namespace headroom::report

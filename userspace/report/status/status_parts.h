@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the status document: waits, the BPF programs that observe them, slices, headroom-kube.
+#pragma once
+
+#include "report/view/node_view.h"
+#include "report/view/waits_view.h"
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+namespace headroom::report {
+
+// The status file of headroom-kube. Read on request, never on the loop's thread.
+
+// {"kubelet": {...}, "api": {...}}; null if the file is missing, larger than 1 MiB, or not a JSON
+// object.
+nlohmann::ordered_json kubernetes_json(const std::filesystem::path& file);
+
+// {"global": {"ns": …, "count": …, "p99_ns": …}, …}; causes that never occurred are left out.
+nlohmann::ordered_json stalls_json(const hr_stalls& stalls);
+nlohmann::ordered_json waits_json(const hr_waits& waits);
+// {"stalls": …, "throttled": …} of all cgroups together; null: not watched.
+nlohmann::ordered_json node_waits_json(const NodeWaits& waits);
+nlohmann::ordered_json programs_json(const Programs& programs);
+
+}  // namespace headroom::report

@@ -117,7 +117,7 @@ TEST_F(FollowKubelet, ANewPodsCgroupIsAskedAboutAtOnce) {
     fs::create_directory(made);
     return has("c");
   }));
-  EXPECT_GE(status().value("pollsForNewPods", 0), 1);
+  EXPECT_TRUE(wait_for([&] { return status().value("pollsForNewPods", 0) >= 1; }));
   EXPECT_LE(status().value("polls", 0), 20);
 }
 

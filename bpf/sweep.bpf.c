@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sweep: the state of every cgroup, in one pre-order pass of the cgroup iterator, one hr_record
- * each, written to an array that user space maps.
+ * each, written to an array that user space maps. (Past 400 lines, because it is one BPF program:
+ * its functions are inlined into one, and nothing else uses them.)
  *
  * The records go to a map because the iterator's own output ends at 32 KiB and cannot resume
  * (6.1 to 7.2: EOPNOTSUPP on the second read). The pass holds cgroup_mutex, so ids and parents are
@@ -11,13 +12,14 @@
  * controller's state is reached from its css, and that step is a cast: bpf_rdonly_cast() makes it
  * free since 6.2; on 6.1 the fields behind it are read by bpf_probe_read_kernel(), ~10 ns each.
  *
- * Most cgroups of a dense node sleep, so a load that another one answers is left out: who was never
- * throttled was never throttled for long, and who was never scanned gave nothing back. A record is
- * written once: nothing is cleared first, what a pass does not know it forgets at the end. And who
- * is at rest is read whole only when it is its turn. To find that out a pass touches one page of a
- * sleeper's state, its cgroup's, where the whole record takes ten: at thousands of cgroups it is
- * pages that cost, not instructions. A pass that a decision rests on looks closely (stirred()):
- * what ranking uses is then as it is, and the rest of the record a few passes old.
+ * Most cgroups of a dense node are idle, so a load whose answer follows from another one is left
+ * out: a cgroup that was never throttled has no throttled time, one that was never scanned has no
+ * reclaimed pages. A record is written once: nothing is cleared first; fields that a pass does not
+ * know are cleared at its end. An idle cgroup's record is read whole only in one of several passes.
+ * To see that it is idle, a pass reads one page of its state (that of its struct cgroup), where the
+ * whole record reads ten: at thousands of cgroups the pages cost more than the instructions. Before
+ * a decision, a pass also compares the memory counters: what ranking uses is then current, and the
+ * rest of the record is a few passes old.
  */
 #include "kernel.bpf.h"
 

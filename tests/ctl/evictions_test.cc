@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string sample_line() {
-  const report::WallTime at(1'700'000'000s);
+  const WallTime at(1'700'000'000s);
   std::string line = report::audit_line(test::sample_eviction(), at, nullptr);
   line.pop_back();
   return line;

@@ -20,7 +20,7 @@ using Selection = Candidate::Selection;
 using Json = nlohmann::json;
 
 std::string line_of(const report::Eviction& eviction) {
-  std::string line = report::audit_line(eviction, report::WallTime(1'700'000'000s), nullptr);
+  std::string line = report::audit_line(eviction, WallTime(1'700'000'000s), nullptr);
   line.pop_back();
   return line;
 }

@@ -128,8 +128,8 @@ TEST_F(StatusOfNode, UpdatesConditionsWithTheirTransitionTime) {
   const auto pressed = look(1000, 50_MiB);
   const auto& memory = pressed->conditions[0];
   EXPECT_TRUE(memory.holds);
-  EXPECT_EQ(report::rfc3339(memory.since), "2023-11-14T22:14:20Z");
-  EXPECT_EQ(report::rfc3339(pressed->conditions[1].since), "2023-11-14T22:13:20Z");
+  EXPECT_EQ(rfc3339(memory.since), "2023-11-14T22:14:20Z");
+  EXPECT_EQ(rfc3339(pressed->conditions[1].since), "2023-11-14T22:13:20Z");
   EXPECT_TRUE(pressed->state.conditions[0]);
   wall += 60;
   EXPECT_TRUE(look(5000)->conditions[0].holds) << "it outlasts its cause";

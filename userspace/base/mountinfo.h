@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of /proc/PID/mountinfo: a blank is written \040, a tab \011, a newline \012, a
-// backslash \134.
+// The mounts of a process: /proc/PID/mountinfo (proc(5)).
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-namespace headroom::observe {
+namespace headroom {
 
-inline std::string unescaped_mount(std::string_view text) {
-  std::string out;
-  const auto octal = [](char c) { return c >= '0' && c <= '7'; };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && octal(text[i + 1]) && octal(text[i + 2]) &&
-        octal(text[i + 3])) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
+struct Mount {
+  std::string point;
+  std::string type;
+  std::string options;  // of the superblock: "rw,memory" for a cgroup v1 hierarchy
+};
 
-}  // namespace headroom::observe
+// Of one line; absent if it has another form.
+std::optional<Mount> parse_mount(std::string_view line);
+// In the file's order: of two at the same point, the later hides the earlier. Other lines are left
+// out.
+std::vector<Mount> parse_mounts(std::string_view text);
+// Empty if the file cannot be read.
+std::vector<Mount> read_mounts(const std::filesystem::path& mountinfo);
+
+// The value of a superblock option: "" of one without a value; absent if it is not there.
+std::optional<std::string> mount_option(const Mount& mount, std::string_view name);
+
+}  // namespace headroom

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/rfc3339.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
@@ -73,7 +74,7 @@ Json json_of(const Started& run) {
     json["uid"] = run.place->uid;
   }
   if (unit.main_pid > 0) json["pid"] = unit.main_pid;
-  if (unit.since_realtime > 0) json["since"] = report::rfc3339(since(unit));
+  if (unit.since_realtime > 0) json["since"] = rfc3339(since(unit));
   return json;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/rfc3339.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
@@ -151,10 +152,10 @@ void add_rows(const Replayed& replayed, const ReplayedTurn& answer, std::vector<
 }
 
 std::string heading(const Replayed& replayed, std::int64_t wall_offset) {
-  const report::WallTime begun{std::chrono::duration_cast<report::WallTime::duration>(
+  const WallTime begun{std::chrono::duration_cast<WallTime::duration>(
       replayed.first.time_since_epoch() + Duration(wall_offset))};
   std::string line =
-      fmt::format("recorded {} for {}: {} turns, {} lost\n", report::rfc3339(begun).substr(0, 19),
+      fmt::format("recorded {} for {}: {} turns, {} lost\n", rfc3339(begun).substr(0, 19),
                   seconds(std::chrono::duration<double>(replayed.last - replayed.first).count()),
                   replayed.turns, replayed.lost);
   if (replayed.cut_short) line += "the recording was cut short: later turns are unknown\n";

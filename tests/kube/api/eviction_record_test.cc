@@ -76,7 +76,7 @@ TEST(EvictedOf, WhyItLeftIsKept) {
 }
 
 TEST(EvictedOf, WhatTheDaemonWritesIsUnderstood) {
-  const auto time = report::WallTime(std::chrono::seconds(1'700'000'000));
+  const auto time = WallTime(std::chrono::seconds(1'700'000'000));
   const auto evicted = parse_eviction(report::audit_line(test::sample_eviction(), time, nullptr));
   ASSERT_TRUE(evicted);
   EXPECT_EQ(evicted->name, "hog");

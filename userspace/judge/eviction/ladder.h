@@ -24,9 +24,6 @@ bool is_ladder_step_due(const Policy& policy, const Snapshot& snapshot, const Ve
 std::optional<Duration> time_to_ladder_step(const Policy& policy, const Snapshot& snapshot,
                                             const Verdict& verdict);
 
-// A container of this pod waits at its own limit, for long enough.
-bool is_stuck(const Policy& policy, const History& history, CgroupId pod);
-
 void record_ladder_outcome(const Outcome& outcome, LadderHistory& ladder);
 
 }  // namespace headroom::judge_eviction

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/victims.h"
 
-#include "judge/eviction/ladder.h"
 #include "judge/eviction/no_execute.h"
 #include "judge/eviction/node_reclaim.h"
 #include "judge/eviction/predicted_release.h"
 #include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/stuck_pods.h"
 #include "judge/eviction/unit_selection.h"
 
 #include <algorithm>

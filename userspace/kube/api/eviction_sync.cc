@@ -4,6 +4,7 @@
 #include "base/atomic_file.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
+#include "base/rfc3339.h"
 #include "config/yaml/yaml.h"
 #include "kube/api/api_response.h"
 
@@ -28,13 +29,8 @@ std::string pod_of(const EvictionRecord& evicted) {
   return evicted.pod_namespace + "/" + evicted.name;
 }
 
-// Whole seconds of a Unix time in microseconds: "2026-11-22T04:30:00Z".
-std::string rfc3339(std::int64_t unix_us) {
-  const std::time_t time = unix_us / 1'000'000;
-  std::tm utc{};
-  ::gmtime_r(&time, &utc);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+std::string time_text(const EvictionSyncPorts& ports) {
+  return rfc3339(WallTime(std::chrono::microseconds(ports.unix_time())));
 }
 
 double seconds_since(const std::string& stamp, std::int64_t unix_us) {
@@ -135,7 +131,7 @@ void EvictionSync::read_node() {
     missed_checks_ = ports_.is_headroomd_alive() ? 0 : missed_checks_ + 1;
     if (missed_checks_ == kMaxMissedChecks) {
       log::warning("headroomd does not answer: the node's conditions are set to Unknown");
-      node_.adopt(unknown_conditions({}, rfc3339(ports_.unix_time())));
+      node_.adopt(unknown_conditions({}, time_text(ports_)));
       node_text_.clear();
     }
   }
@@ -213,8 +209,7 @@ void EvictionSync::sync_node() {
   const Instant now = ports_.now();
   const auto due = node_.due();
   if (!due || *due > now) return;
-  const auto published =
-      node_.run_once(now, rfc3339(ports_.unix_time()), ports_.chance(), ports_.exchange);
+  const auto published = node_.run_once(now, time_text(ports_), ports_.chance(), ports_.exchange);
   if (!published.any || ports_.stopping()) return;
   note_response_class(published.response_class, published.retry_after, published.why);
   if (published.response_class == ResponseClass::kRefused)

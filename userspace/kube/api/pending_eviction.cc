@@ -2,10 +2,9 @@
 #include "kube/api/pending_eviction.h"
 
 #include "base/json_text.h"
+#include "base/rfc3339.h"
 #include "kube/api/api_response.h"
 #include "kube/api/pod_requests.h"
-
-#include <time.h>
 
 #include <algorithm>
 #include <string>
@@ -30,23 +29,14 @@ bool whole_pod(const Json& line) {
   return unit.empty() || unit == "pod";
 }
 
+std::int64_t microseconds_since_1970(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
 EvictionRecord::Cause cause_of(const Json& line) {
   if (line.contains("taint")) return EvictionRecord::Cause::kTaint;
   return text_at(line, "kind") == "limit" ? EvictionRecord::Cause::kLimit
                                           : EvictionRecord::Cause::kThreshold;
-}
-
-// "2026-11-20T22:50:00.123456Z" → microseconds since 1970; absent if the text has another format.
-std::optional<std::uint64_t> microseconds_of(const std::string& time) {
-  std::tm utc{};
-  const char* rest = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
-  if (!rest) return std::nullopt;
-  std::uint64_t micros = 0, place = 100'000;
-  if (*rest == '.')
-    for (++rest; *rest >= '0' && *rest <= '9'; ++rest, place /= 10)
-      micros += static_cast<std::uint64_t>(*rest - '0') * place;
-  if (std::string_view(rest) != "Z") return std::nullopt;
-  return static_cast<std::uint64_t>(::timegm(&utc)) * 1'000'000 + micros;
 }
 
 }  // namespace
@@ -56,17 +46,17 @@ std::optional<EvictionRecord> parse_eviction(std::string_view text) {
   if (!line.is_object() || !line.contains("pod") || !line["pod"].is_object()) return std::nullopt;
   if (!died(line) || !whole_pod(line)) return std::nullopt;
   const Json& pod = line["pod"];
-  const std::string time = text_at(line, "time");
-  const auto micros = microseconds_of(time);
+  const auto time = parse_rfc3339(text_at(line, "time"));
+  if (!time) return std::nullopt;
   EvictionRecord evicted{.uid = text_at(pod, "uid"),
                          .name = text_at(pod, "name"),
                          .pod_namespace = text_at(pod, "namespace"),
                          .cause = cause_of(line),
                          .signal = text_at(line, "signal"),
                          .message = text_at(line, "message"),
-                         .time = time.substr(0, 19) + "Z",
-                         .stamp = micros ? fmt::format("{:016x}", *micros) : ""};
-  if (evicted.uid.empty() || evicted.name.empty() || evicted.pod_namespace.empty() || !micros)
+                         .time = rfc3339(*time),
+                         .stamp = fmt::format("{:016x}", microseconds_since_1970(*time))};
+  if (evicted.uid.empty() || evicted.name.empty() || evicted.pod_namespace.empty())
     return std::nullopt;
   return evicted;
 }

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
-#include <optional>
-#include <sstream>
 
 namespace headroom::observe {
 namespace {
@@ -17,28 +14,11 @@ constexpr std::string_view kRemedy =
 // Without memory there is nothing to evict by; cpu and pids carry the tiers and pid.available.
 constexpr std::string_view kNeeded[] = {"memory", "cpu", "pids"};
 
-struct Mount {
-  std::string point;
-  std::string type;
-  std::string options;  // of the superblock: "rw,memory" for a cgroup v1 hierarchy
-};
-
-// id parent major:minor root point options [tag]... - type source superblock-options
-std::optional<Mount> mount_in(const std::string& line) {
-  std::istringstream words(line);
-  std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
-  const auto dash = std::find(word.begin(), word.end(), "-");
-  if (dash - word.begin() < 6 || word.end() - dash < 4) return std::nullopt;
-  return Mount{unescaped_mount(word[4]), dash[1], dash[3]};
-}
-
 // A v1 hierarchy that holds a controller; "name=systemd" holds none.
 bool holds_controller(const Mount& mount) {
   if (mount.type != "cgroup") return false;
-  std::istringstream options(mount.options);
-  for (std::string option; std::getline(options, option, ',');)
-    for (std::string_view controller : {"memory", "cpu", "cpuset", "pids", "blkio", "cpuacct"})
-      if (option == controller) return true;
+  for (std::string_view controller : {"memory", "cpu", "cpuset", "pids", "blkio", "cpuacct"})
+    if (mount_option(mount, controller)) return true;
   return false;
 }
 
@@ -65,18 +45,15 @@ CgroupRoot find_cgroup_root(const std::filesystem::path& mountinfo) {
   CgroupRoot root;
   root.unified = true;
   int best = 0;  // how well the mount at hand is known
-  std::ifstream lines(mountinfo);
-  for (std::string line; std::getline(lines, line);) {
-    const auto mount = mount_in(line);
-    if (!mount) continue;
-    if (holds_controller(*mount)) root.unified = false;
-    if (mount->type != "cgroup2") continue;
-    const int rank = mount->point == "/sys/fs/cgroup"     ? 3
-                     : mount->point.ends_with("/unified") ? 2
-                                                          : 1;
+  for (const Mount& mount : read_mounts(mountinfo)) {
+    if (holds_controller(mount)) root.unified = false;
+    if (mount.type != "cgroup2") continue;
+    const int rank = mount.point == "/sys/fs/cgroup"     ? 3
+                     : mount.point.ends_with("/unified") ? 2
+                                                         : 1;
     if (rank <= best) continue;
     best = rank;
-    root.mount = mount->point;
+    root.mount = mount.point;
   }
   if (root.mount.empty()) root.unified = false;
   std::ifstream controllers(root.mount / "cgroup.controllers");

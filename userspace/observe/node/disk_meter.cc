@@ -24,25 +24,6 @@
 namespace headroom::observe {
 namespace {
 
-// The nth word of a line, from 0.
-std::string_view word(std::string_view line, int index) {
-  for (; index > 0; --index) {
-    const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos) return {};
-    line.remove_prefix(blank + 1);
-  }
-  return line.substr(0, line.find(' '));
-}
-
-std::optional<std::string> option(std::string_view options, std::string_view key) {
-  while (!options.empty()) {
-    const std::string_view each = options.substr(0, options.find(','));
-    options.remove_prefix(std::min(options.size(), each.size() + 1));
-    if (each.starts_with(key)) return unescaped_mount(each.substr(key.size()));
-  }
-  return std::nullopt;
-}
-
 std::optional<std::string> first_pid(const std::string& cgroup) {
   const Fd procs(::open((cgroup + "/cgroup.procs").c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 32> line{};  // the first line of as many as there may be
@@ -63,15 +44,10 @@ std::optional<std::string> read_upper(const std::string& pid) {
 
 std::optional<std::string> upper_directory(std::string_view mountinfo) {
   std::optional<std::string> upper;
-  while (!mountinfo.empty()) {
-    const std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
-    mountinfo.remove_prefix(std::min(mountinfo.size(), line.size() + 1));
-    const std::size_t dash = line.find(" - ");
-    if (word(line, 4) != "/" || dash == std::string_view::npos) continue;
-    const std::string_view rest = line.substr(dash + 3);
-    // What was mounted over the root last is the root.
-    upper = word(rest, 0) == "overlay" ? option(word(rest, 2), "upperdir=") : std::nullopt;
-  }
+  // What was mounted over the root last is the root.
+  for (const Mount& mount : parse_mounts(mountinfo))
+    if (mount.point == "/")
+      upper = mount.type == "overlay" ? mount_option(mount, "upperdir") : std::nullopt;
   return upper;
 }
 

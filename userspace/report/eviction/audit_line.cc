@@ -154,18 +154,6 @@ Json error_json(const Eviction& eviction) {
 
 }  // namespace
 
-std::string rfc3339(WallTime time) {
-  const auto since_epoch = time.time_since_epoch();
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since_epoch - seconds);
-  const std::time_t stamp = static_cast<std::time_t>(seconds.count());
-  std::tm utc{};
-  ::gmtime_r(&stamp, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     micros.count());
-}
-
 WallTime wall_time_of(Instant instant) {
   timespec boot{};
   ::clock_gettime(CLOCK_BOOTTIME, &boot);
@@ -177,7 +165,7 @@ WallTime wall_time_of(Instant instant) {
 Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
                 const std::string& flight_recording) {
   const Decision& decision = eviction.decision;
-  Json line{{"time", rfc3339(decided_at)},
+  Json line{{"time", rfc3339_micro(decided_at)},
             {"boot_ns", ns(decision.decided_at)},
             {"outcome", name(eviction.ending)},
             {"pod", pod_json(*decision.pod, qos_of)},

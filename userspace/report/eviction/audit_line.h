@@ -5,6 +5,7 @@
 // Times are nanoseconds of CLOCK_BOOTTIME; null means "did not happen" or "unknown", never zero.
 #pragma once
 
+#include "base/rfc3339.h"
 #include "report/eviction/eviction.h"
 #include "report/view/node_view.h"
 
@@ -15,10 +16,6 @@
 
 namespace headroom::report {
 
-using WallTime = std::chrono::system_clock::time_point;
-
-// "2026-11-20T22:50:00.123456Z"
-std::string rfc3339(WallTime time);
 // The wall time of an instant, computed from the current values of both clocks.
 WallTime wall_time_of(Instant instant);
 

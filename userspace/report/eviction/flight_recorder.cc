@@ -160,7 +160,7 @@ Json threshold_json(const ThresholdView& threshold) {
 // A uid comes from a manifest: it must not lead out of the directory.
 std::string file_name(const Pod& pod, WallTime at) {
   constexpr std::size_t kMaxUidLength = 64;
-  std::string name = rfc3339(at) + "-" + pod.uid.substr(0, kMaxUidLength);
+  std::string name = rfc3339_micro(at) + "-" + pod.uid.substr(0, kMaxUidLength);
   std::erase(name, ':');
   for (char& letter : name)
     if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '.' && letter != '-')
@@ -198,7 +198,7 @@ std::string flight_recording_json(const FlightRecording& flight_recording, WallT
   for (const ThresholdView& threshold : flight_recording.thresholds)
     thresholds.push_back(threshold_json(threshold));
   const Json json{
-      {"time", rfc3339(captured_at)},
+      {"time", rfc3339_micro(captured_at)},
       {"boot_ns", flight_recording.at.time_since_epoch().count()},
       {"thresholds", std::move(thresholds)},
       {"seconds", ring_json(flight_recording.seconds, flight_recording.at, reading_json)},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary/stats_json.h"
 
-#include <ctime>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -35,20 +34,12 @@ Json psi_json(const hr_record& record, hr_psi_resource resource) {
 // The first member is the time; without others the object is empty.
 Json with_time(WallTime time, Json fields) {
   if (fields.empty()) return nullptr;
-  Json result{{"time", metav1_time(time)}};
+  Json result{{"time", rfc3339(time)}};
   result.update(fields);
   return result;
 }
 
 }  // namespace
-
-std::string metav1_time(WallTime time) {
-  const std::time_t stamp = std::chrono::system_clock::to_time_t(time);
-  std::tm utc{};
-  ::gmtime_r(&stamp, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
-                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
-}
 
 void put(Json& object, const char* name, Json value) {
   if (!value.is_null()) object[name] = std::move(value);
@@ -57,8 +48,7 @@ void put(Json& object, const char* name, Json value) {
 void put_start(Json& object, std::uint64_t started_ns) {
   if (started_ns == HR_UNKNOWN) return;
   const auto since = std::chrono::nanoseconds(static_cast<std::int64_t>(started_ns));
-  object["startTime"] =
-      metav1_time(WallTime(std::chrono::duration_cast<WallTime::duration>(since)));
+  object["startTime"] = rfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(since)));
 }
 
 Json cpu_json(const CgroupReading& reading) {
@@ -124,7 +114,7 @@ Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observ
 
 Json rlimit_json(const std::optional<Observation>& pids, WallTime time) {
   if (!pids) return nullptr;
-  return {{"time", metav1_time(time)},
+  return {{"time", rfc3339(time)},
           {"maxpid", pids->capacity},
           {"curproc", pids->capacity - pids->available}};
 }

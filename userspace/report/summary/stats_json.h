@@ -18,9 +18,6 @@ namespace headroom::report {
 
 using Json = nlohmann::ordered_json;
 
-// A metav1.Time: RFC 3339 in UTC, whole seconds.
-std::string metav1_time(WallTime time);
-
 // A cgroup of the table, as input of the Summary API.
 struct CgroupReading {
   const hr_record& record;

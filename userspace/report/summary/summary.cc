@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary/summary.h"
 
+#include "base/rfc3339.h"
 #include "report/summary/node_working_set.h"
 #include "report/summary/stats_json.h"
 #include "report/view/pod_index.h"
@@ -96,7 +97,7 @@ void put_node_memory(Json& node, const NodeView& view, WallTime time) {
   const auto used = node_working_set(view);
   if (!signal || !used) return;
   Json& memory = node["memory"];
-  memory["time"] = metav1_time(time);
+  memory["time"] = rfc3339(time);
   memory["availableBytes"] = signal->available;
   memory["workingSetBytes"] = *used;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/node_status.h"
 
+#include "base/rfc3339.h"
+
 #include <nlohmann/json.hpp>
-#include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::report {
@@ -113,13 +114,6 @@ ConditionText kubelet_condition_text(Condition condition, bool holds) {
                  : ConditionText{"KubeletHasSufficientPID", "kubelet has sufficient PID available"};
   }
   return {};
-}
-
-std::string rfc3339(Seconds at) {
-  const std::time_t time = at.time_since_epoch().count();
-  std::tm utc{};
-  ::gmtime_r(&time, &utc);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
 }
 
 Json node_json(const NodeStatus& status) {

@@ -48,9 +48,6 @@ struct ConditionText {
 };
 ConditionText kubelet_condition_text(Condition condition, bool holds);
 
-// "2026-11-21T09:30:00Z"
-std::string rfc3339(Seconds at);
-
 // A v1 Node with an additional section `headroom`: the active pods with their requests, which a
 // Node does not contain.
 nlohmann::ordered_json node_json(const NodeStatus& status);

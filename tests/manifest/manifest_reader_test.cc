@@ -7,6 +7,9 @@
 #include "judge/resources/pod_resources.h"
 #include "support/cpu_time.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -397,6 +400,24 @@ TEST(Directory, RefusesAFileAboveOneMebibyte) {
   const auto pods = load_manifests(dir.path());
   ASSERT_FALSE(pods);
   EXPECT_EQ(said(pods.error()), std::vector<std::string>{file.string() + ": larger than 1 MiB"});
+}
+
+// To open a FIFO for reading waits for its writer, and some devices never end.
+TEST(Directory, RefusesWhatIsNoRegularFileWithoutWaiting) {
+  TempDir dir;
+  dir.write("a.yaml", kA);
+  ASSERT_EQ(::mkfifo((dir.path() / "b.yaml").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", dir.path() / "c.yaml");
+  std::filesystem::create_directory(dir.path() / "d.yaml");
+  std::filesystem::create_symlink("e.yaml", dir.path() / "e.yaml");
+  const Manifests manifests = read_manifests(dir.path());
+  const std::string at = dir.path().string();
+  EXPECT_EQ(
+      said(manifests.diagnostics),
+      (std::vector<std::string>{
+          at + "/b.yaml: not a regular file", at + "/c.yaml: not a regular file",
+          at + "/d.yaml: not a regular file", at + "/e.yaml: Too many levels of symbolic links"}));
+  EXPECT_EQ(names(manifests.pods), std::vector<std::string>{"default/a"});
 }
 
 TEST(Directory, ReadsManifestsByNameAndPassesOverTheRest) {

@@ -61,7 +61,7 @@ std::optional<Observation> PressureWindow::add(Instant at, const hr_stalls* node
 
 namespace {
 
-// statvfs() costs little but may wait, and a disk does not fill in milliseconds.
+// A disk does not fill in milliseconds.
 constexpr Duration kFilesystemPeriod = std::chrono::seconds(1);
 // A kubelet describes a pod within a moment; one that does not answer costs a look now and then.
 constexpr Duration kScorePeriod = std::chrono::seconds(5);
@@ -73,7 +73,8 @@ HostObserver::HostObserver(Parts parts)
     : parts_(std::move(parts)),
       registry_(PodCgroupParser(parts_.pods_cgroup)),
       parts_reader_(parts_.container_at),
-      pressure_(parts_.pressure_window, parts_.cpus) {}
+      pressure_(parts_.pressure_window, parts_.cpus),
+      filesystems_(std::make_unique<FilesystemReader>(parts_.node.filesystem_read())) {}
 
 Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   Snapshot snapshot;
@@ -110,7 +111,7 @@ std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
 void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   const Instant at = parts_.clock();
   if (filesystems_read_ == Instant{} || at - filesystems_read_ >= kFilesystemPeriod) {
-    parts_.node.read_filesystems(observations_);
+    if (!filesystems_->refresh(observations_)) ++missing_readings_;
     filesystems_read_ = at;
   }
   ++passes_;

@@ -7,6 +7,7 @@
 #include "observe/cgroup/cgroup_inventory.h"
 #include "observe/cgroup/cgroup_source.h"
 #include "observe/node/disk_meter.h"
+#include "observe/node/filesystem_reader.h"
 #include "observe/node/node_source.h"
 #include "observe/pod/parts_reader.h"
 #include "observe/pod/pod_registry.h"
@@ -130,6 +131,7 @@ class HostObserver final : public Observer {
   bool parts_stale_ = true;  // it knows other cgroups or pods than there are
   PressureWindow pressure_;
   Observations observations_;  // as last sampled; slow ones keep their older time
+  std::unique_ptr<FilesystemReader> filesystems_;
   Instant filesystems_read_;
   Instant scores_read_;
   std::unordered_map<CgroupId, bool> awaited_;  // pods without a description → protected

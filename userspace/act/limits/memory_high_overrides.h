@@ -48,6 +48,7 @@ class MemoryHighOverrides {
   // What a former daemon held, and then all there is.
   void restore_all(Found former = {});
 
+  // Waits like the functions above.
   std::size_t held() const;
 
  private:

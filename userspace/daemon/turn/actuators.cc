@@ -4,11 +4,44 @@
 #include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/log/log_exceptions.h"
+#include "base/process_stat.h"
 #include "daemon/config/running_config.h"
 
 #include <utility>
 
 namespace headroom::daemon {
+
+SerialTasks::~SerialTasks() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SerialTasks::submit(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
+void SerialTasks::run() {
+  report::set_thread_name("restore");
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    log::log_exceptions("restore limits", task);
+    lock.lock();
+  }
+}
 
 Actuators::Actuators(const std::filesystem::path& cgroup_root, const config::Config& config,
                      NodeSources& sources)
@@ -59,26 +92,23 @@ void Actuators::restore_former_limits() {
   if (!suspended->empty())
     log::info("restoring the limits of {} killed cgroups", suspended->size());
   if (!overridden->empty()) log::info("restoring memory.high of {} cgroups", overridden->size());
-  restore_thread_ =
-      std::jthread([limits = suspended_limits_, overrides = memory_high_overrides_,
+  restores_.submit([limits = suspended_limits_, overrides = memory_high_overrides_,
                     suspended = std::move(*suspended), overridden = std::move(*overridden)] {
-        log::log_exceptions("restore limits", [&] {
-          limits->restore_all(suspended);
-          overrides->restore_all(overridden);
-        });
-      });
+    limits->restore_all(suspended);
+    overrides->restore_all(overridden);
+  });
 }
 
 void Actuators::reconfigure(const config::Config& config) {
   host_.use(actuator_options_of(config));
   failsafe_list_.reconfigure(config.policy);
   // Mode observe changes no limit, and carries out no step that would restore one.
-  if (config.policy.mode == Mode::kEnforce || memory_high_overrides_->held() == 0) return;
-  restore_thread_ = std::jthread([limits = suspended_limits_, overrides = memory_high_overrides_] {
-    log::log_exceptions("restore limits", [&] {
-      limits->restore_all();
-      overrides->restore_all();
-    });
+  if (config.policy.mode == Mode::kEnforce) return;
+  // On the thread: held() waits for a restore in progress, which may wait for systemd.
+  restores_.submit([limits = suspended_limits_, overrides = memory_high_overrides_] {
+    if (overrides->held() == 0) return;
+    limits->restore_all();
+    overrides->restore_all();
   });
 }
 

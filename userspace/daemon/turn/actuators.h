@@ -15,8 +15,12 @@
 
 #include <headroom/ports.h>
 
+#include <condition_variable>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -58,6 +62,31 @@ class ExitWatchingActuator final : public Actuator {
   FailsafeList* failsafe_list_;
 };
 
+// SerialTasks: runs tasks one after the other on a thread that starts with the first one. submit()
+// never waits for a task, however long one takes.
+
+class SerialTasks {
+ public:
+  using Task = std::function<void()>;
+
+  SerialTasks() = default;
+  // Runs what was submitted, and waits for it.
+  ~SerialTasks();
+  SerialTasks(const SerialTasks&) = delete;
+  SerialTasks& operator=(const SerialTasks&) = delete;
+
+  void submit(Task task);
+
+ private:
+  void run();
+
+  std::mutex mutex_;  // of tasks_ and stop_
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
 class Actuators {
  public:
   // `sources` must outlive it.
@@ -84,7 +113,7 @@ class Actuators {
   FailsafeList failsafe_list_;
   ExitWatchingActuator exit_watching_;
   act::DryActuator dry_;
-  std::jthread restore_thread_;
+  SerialTasks restores_;  // last: destroyed first, with its thread
 };
 
 }  // namespace headroom::daemon

@@ -167,14 +167,20 @@ void NodeSource::read_swap(Observations& all) {
 }
 
 void NodeSource::read_filesystems(Observations& all) const {
-  const Instant at = options_.clock();
-  observe_filesystem(options_.nodefs, at, Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree, all);
-  if (options_.imagefs)
-    observe_filesystem(*options_.imagefs, at, Signal::kImageFsAvailable, Signal::kImageFsInodesFree,
-                       all);
-  if (options_.containerfs)
-    observe_filesystem(*options_.containerfs, at, Signal::kContainerFsAvailable,
-                       Signal::kContainerFsInodesFree, all);
+  filesystem_read()(all);
+}
+
+std::function<void(Observations&)> NodeSource::filesystem_read() const {
+  return [nodefs = options_.nodefs, imagefs = options_.imagefs, containerfs = options_.containerfs,
+          clock = options_.clock](Observations& all) {
+    const Instant at = clock();
+    observe_filesystem(nodefs, at, Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree, all);
+    if (imagefs)
+      observe_filesystem(*imagefs, at, Signal::kImageFsAvailable, Signal::kImageFsInodesFree, all);
+    if (containerfs)
+      observe_filesystem(*containerfs, at, Signal::kContainerFsAvailable,
+                         Signal::kContainerFsInodesFree, all);
+  };
 }
 
 void NodeSource::read_allocatable(const hr_record* pods, Instant sampled, Observations& all) const {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 namespace headroom::observe {
@@ -39,8 +40,10 @@ class NodeSource {
   // after a while: /proc/meminfo costs more than the other files together, and what fills swap is
   // a device.
   void read_swap(Observations& all);
-  // statvfs(): may wait on a filesystem that hangs, so at a pace of the caller's.
+  // statvfs(): does not return while a filesystem hangs. The loop uses filesystem_read().
   void read_filesystems(Observations& all) const;
+  // The same, for a thread that may outlive this.
+  std::function<void(Observations&)> filesystem_read() const;
   // From the pods' own cgroup (kubepods.slice), if it has a memory limit; null: no such cgroup.
   void read_allocatable(const hr_record* pods, Instant sampled, Observations& all) const;
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A filesystem that hangs delays the caller briefly, and its signals become unknown.
+#include "observe/node/filesystem_reader.h"
+
+#include <atomic>
+#include <future>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+namespace headroom::observe {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::atomic<Instant::rep> stepped{0};
+Instant stepped_clock() {
+  return Instant(Instant::duration(stepped.load()));
+}
+void step(Duration by) {
+  stepped += by.count();
+}
+
+// What the thread uses, which may outlive the test's reader.
+struct Disk {
+  std::atomic<bool> hangs{false};
+  std::promise<void> promise;
+  std::shared_future<void> returns = promise.get_future().share();
+  std::atomic<int> available{100};
+};
+
+FilesystemReader::Read read_of(const std::shared_ptr<Disk>& disk) {
+  return [disk](Observations& all) {
+    if (disk->hangs) disk->returns.wait();
+    of(all, Signal::kNodeFsAvailable) = {disk->available.load(), 1000, stepped_clock()};
+  };
+}
+
+struct FilesystemReaderTest : testing::Test {
+  FilesystemReaderTest() { stepped = Instant::duration(1h).count(); }
+
+  const std::shared_ptr<Disk> disk = std::make_shared<Disk>();
+  Observations seen;
+};
+
+TEST_F(FilesystemReaderTest, AWorkingFilesystemIsRead) {
+  FilesystemReader reader(read_of(disk), &stepped_clock);
+  ASSERT_TRUE(reader.refresh(seen));
+  ASSERT_TRUE(of(seen, Signal::kNodeFsAvailable));
+  EXPECT_EQ(of(seen, Signal::kNodeFsAvailable)->available, 100);
+  EXPECT_FALSE(of(seen, Signal::kImageFsAvailable)) << "not read";
+}
+
+TEST_F(FilesystemReaderTest, AHangingFilesystemBlocksNothingAndBecomesUnknown) {
+  FilesystemReader reader(read_of(disk), &stepped_clock);
+  ASSERT_TRUE(reader.refresh(seen));
+  disk->hangs = true;
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i) {
+    step(1s);
+    EXPECT_TRUE(reader.refresh(seen)) << "the last reading is valid";
+    EXPECT_TRUE(of(seen, Signal::kNodeFsAvailable));
+  }
+  step(1s);
+  EXPECT_FALSE(reader.refresh(seen)) << "overdue";
+  EXPECT_FALSE(of(seen, Signal::kNodeFsAvailable));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+
+  // It works again.
+  disk->hangs = false;
+  disk->available = 50;
+  disk->promise.set_value();
+  for (int i = 0; i < 1000 && !of(seen, Signal::kNodeFsAvailable); ++i)
+    reader.refresh(seen);
+  ASSERT_TRUE(of(seen, Signal::kNodeFsAvailable));
+  EXPECT_EQ(of(seen, Signal::kNodeFsAvailable)->available, 50);
+}
+
+TEST_F(FilesystemReaderTest, AHangingFilesystemDoesNotHangTheEnd) {
+  disk->hangs = true;
+  const auto began = std::chrono::steady_clock::now();
+  {
+    FilesystemReader reader(read_of(disk), &stepped_clock);
+    EXPECT_FALSE(reader.refresh(seen));
+    EXPECT_FALSE(of(seen, Signal::kNodeFsAvailable));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  disk->promise.set_value();
+}
+
+}  // namespace
+}  // namespace headroom::observe

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// FilesystemReader: reads the node's filesystems on a thread of its own, because statvfs() of a
+// filesystem that hangs (a network mount, a failing disk) does not return.
+//
+// The caller waits briefly, which is enough for a filesystem that works. If there is no answer, the
+// last one stays in force until the request is overdue; then the signals are unknown.
+#pragma once
+
+#include "base/clock.h"
+
+#include <headroom/snapshot.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace headroom::observe {
+
+class FilesystemReader {
+ public:
+  // Writes the observations of the filesystems; called on the thread.
+  using Read = std::function<void(Observations&)>;
+  // The longest that refresh() waits: at the first call, and at later ones.
+  static constexpr std::chrono::milliseconds kFirstWait{1000}, kWait{5};
+  // A request that is not answered for this long makes the signals unknown.
+  static constexpr Duration kExpiry = std::chrono::seconds(10);
+
+  explicit FilesystemReader(Read read, Instant (*clock)() = now);
+  // A thread that hangs is left behind after kFirstWait; it uses nothing of this object.
+  ~FilesystemReader();
+  FilesystemReader(const FilesystemReader&) = delete;
+  FilesystemReader& operator=(const FilesystemReader&) = delete;
+
+  // Requests a reading and takes over the last one that is complete. False: the signals are
+  // unknown, because the request is overdue or there was no answer yet.
+  bool refresh(Observations& all);
+
+ private:
+  struct Shared;
+  static void run(Shared& shared);
+
+  const std::shared_ptr<Shared> shared_;
+  Instant (*const clock_)();
+  bool first_ = true;
+};
+
+}  // namespace headroom::observe

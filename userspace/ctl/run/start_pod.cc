@@ -249,7 +249,7 @@ class PodStarter {
       main_pids_.push_back(*child);
       return 0;
     }
-    return ctl::wait_for({*child});
+    return wait_for(*child);
   }
 
   // headroomctl always waits for an init container, and never for a sidecar.

@@ -31,8 +31,6 @@ Json kubernetes_json(const std::filesystem::path& file) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // As text in the format of cgroupfs, because "max" is one of the values.
 std::map<std::string, std::string> by_file(const CgroupValues& values) {
   std::map<std::string, std::string> map;
@@ -94,8 +92,6 @@ Json slice_json(const SliceView& slice) {
 }
 
 }  // namespace
-
-using Json = nlohmann::ordered_json;
 
 Json waits_json(const hr_waits& waits) {
   const auto slow = quantile(waits, 0.99);

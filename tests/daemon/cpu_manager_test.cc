@@ -76,13 +76,14 @@ class Host : public testing::Test {
   void restart() {
     manager_.emplace(
         CpuManager::Setup{
-            .cgroup_root = root(),
+            .cpusets = {
+                .cgroup_root = root(),
+                .write = [this](const std::string& path,
+                                const CpuSet& set) { return write(path, set); },
+                .remove_drop_in = [this](const std::string& path) { forgotten_.insert(path); },
+                .pause = [] {}},
             .pods_cgroup = "kubepods",
             .sys = sys_.root(),
-            .write = [this](const std::string& path,
-                            const CpuSet& set) { return write(path, set); },
-            .remove_drop_in = [this](const std::string& path) { forgotten_.insert(path); },
-            .pause = [] {},
             .identify = [](std::string_view) { return nullptr; }},
         options_);
     manager_->set_declared_pods(pods_);

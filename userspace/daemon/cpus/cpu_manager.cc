@@ -4,6 +4,7 @@
 #include "base/log/journal.h"
 #include "judge/cpuset/policy/static_policy.h"
 #include "judge/cpuset/pool_guard.h"
+#include "observe/pod/pod_cgroup_path.h"
 
 #include <algorithm>
 #include <set>
@@ -43,21 +44,6 @@ Result<Topology> managed_topology(const observe::MachineCpus& machine, bool excl
   return Topology::of(std::move(rows), machine.topology.numa().distances);
 }
 
-// A pod that runs on exclusive CPUs although it has no manifest any more keeps them: this stands
-// for it.
-Pod placeholder_pod(const std::string& uid, const ContainerCpus& containers) {
-  Pod pod;
-  pod.uid = uid;
-  pod.name = uid;
-  pod.pod_namespace.clear();
-  pod.declared_qos = QosClass::kGuaranteed;
-  for (const auto& [name, cpus] : containers) {
-    const ResourceList all{{"cpu", Quantity::of(cpus.size())}};
-    pod.containers.push_back({.name = name, .requests = all, .limits = all});
-  }
-  return pod;
-}
-
 std::uint64_t exclusive_container_count(const Pod& pod) {
   std::uint64_t count = 0;
   for_each_container(pod, [&](const Container& container) {
@@ -85,32 +71,26 @@ PolicyErrors machine_config_errors(const CpuManagerOptions& options, const Topol
 CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
     : setup_(std::move(setup)),
       options_(std::move(options)),
+      pods_(setup_.cpusets.cgroup_root, setup_.pods_cgroup, setup_.identify),
       file_(options_.cpus.state_file, setup_.at_step),
-      partition_(setup_.cgroup_root) {}
+      cpusets_(setup_.cpusets),
+      partitions_(setup_.cpusets.cgroup_root) {}
 
 void CpuManager::reconfigure(CpuManagerOptions options) {
   if (options.cpus.state_file != options_.cpus.state_file)
     file_ = act::CpuStateFile(options.cpus.state_file, setup_.at_step);
   options_ = std::move(options);
   options_changed_ = true;
-  isolation_failures_.clear();
-}
-
-void CpuManager::set_declared_pods(std::vector<Pod> manifests) {
-  manifests_.clear();
-  for (Pod& pod : manifests) {
-    std::string uid = pod.uid;
-    manifests_.try_emplace(std::move(uid), std::make_shared<const Pod>(std::move(pod)));
-  }
+  partitions_.forget_failures();
 }
 
 void CpuManager::log_new_error(std::string error) {
-  if (error == last_error_) return;
-  last_error_ = std::move(error);
-  if (last_error_.empty())
+  if (error == error_) return;
+  error_ = std::move(error);
+  if (error_.empty())
     log::info("CPU pinning works again");
   else
-    log::error("CPU pinning: {}; pinned containers stay pinned", last_error_);
+    log::error("CPU pinning: {}; pinned containers stay pinned", error_);
 }
 
 // --- what the machine is ---------------------------------------------------------------------
@@ -162,19 +142,16 @@ Result<> CpuManager::refresh_policy() {
 act::CpuCheckpoint CpuManager::migrate_v1(act::CpuCheckpoint checkpoint) const {
   if (checkpoint.by_container_id.empty()) return checkpoint;
   act::ContainerRefs refs;
-  for (const observe::PodCgroup& cgroup : tree_.pods) {
-    const auto pod = manifests_.find(cgroup.uid);
-    if (pod == manifests_.end()) continue;
-    std::map<std::string, std::string> names;
-    for (const auto& [name, path] : containers_of(*pod->second, cgroup, setup_.identify))
-      names.emplace(path, name);
+  for (const observe::PodCgroup& cgroup : tree().pods) {
+    const auto names = pods_.names_by_path(cgroup);
     for (const observe::ContainerCgroup& each : cgroup.containers)
-      if (names.contains(each.path)) refs[each.name] = {cgroup.uid, names[each.path]};
+      if (const auto name = names.find(each.path); name != names.end())
+        refs[each.name] = {cgroup.uid, name->second};
   }
-  act::MigratedCheckpoint migrate_checkpoint = act::migrate_checkpoint(std::move(checkpoint), refs);
-  for (const std::string& id : migrate_checkpoint.unknown)
+  act::MigratedCheckpoint migrated = act::migrate_checkpoint(std::move(checkpoint), refs);
+  for (const std::string& id : migrated.unknown)
     log::warning("{}: container {} is not here any more", file_.path().native(), id);
-  return std::move(migrate_checkpoint.checkpoint);
+  return std::move(migrated.checkpoint);
 }
 
 void CpuManager::load() {
@@ -195,97 +172,74 @@ void CpuManager::load() {
   state_ = std::move(checkpoint.state);
 }
 
-// Null: it shares.
-std::shared_ptr<const Pod> CpuManager::pod_of(const observe::PodCgroup& cgroup) const {
-  const auto manifest = manifests_.find(cgroup.uid);
-  if (manifest != manifests_.end()) return manifest->second;
-  const auto entry = state_.entries.find(cgroup.uid);
-  if (entry == state_.entries.end() || !cgroup.populated) return nullptr;
-  return std::make_shared<const Pod>(placeholder_pod(cgroup.uid, entry->second));
-}
-
-void CpuManager::update_present_pods() {
-  present_.clear();
-  std::map<std::string, std::uint64_t, std::less<>> arrivals;
-  // Of pods that are new together, those that already have CPUs came first.
-  for (const bool known : {true, false})
-    for (const observe::PodCgroup& cgroup : tree_.pods) {
-      if (state_.entries.contains(cgroup.uid) != known) continue;
-      const auto before = arrivals_.find(cgroup.uid);
-      if (before == arrivals_.end()) warn_unknown_devices(cgroup.uid);
-      arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
-    }
-  arrivals_ = std::move(arrivals);
-  for (const observe::PodCgroup& cgroup : tree_.pods) {
-    PresentPod present{&cgroup, pod_of(cgroup), {}};
-    if (present.pod) present.containers = containers_of(*present.pod, cgroup, setup_.identify);
-    present_.push_back(std::move(present));
-  }
-  std::ranges::stable_sort(present_, {}, [&](const PresentPod& present) {
-    return arrivals_.find(present.cgroup->uid)->second;
-  });
-  record_shared_cpus();
-}
-
-// The requests of a pod without a manifest are unknown: it is counted, and keeps no container from
-// getting exclusive CPUs.
-void CpuManager::record_shared_cpus() {
-  pool_options_ = {.requested = {}, .guarded = options_.cpus.guard_shared_pool};
-  unknown_pool_pods_ = static_cast<int>(std::ranges::count_if(
-      present_, [](const PresentPod& one) { return !one.pod && one.cgroup->populated; }));
-  for (const observe::SharedPoolPod& one : tree_.shared_pool_pods) {
-    const auto pod = manifests_.find(one.uid);
-    if (pod != manifests_.end())
-      pool_options_.requested.count += shared_pool_request(*pod->second, {}).count;
-    else if (observe::is_populated(setup_.cgroup_root, one.path))
-      ++unknown_pool_pods_;
-  }
+SharedPoolOptions CpuManager::pool_options() const {
+  return {.requested = pods_.shared_pool_requests(), .guarded = options_.cpus.guard_shared_pool};
 }
 
 // To replace a lost file: the CPUs of every Guaranteed pod, and where the others run, which is
 // exclusive to none.
 std::vector<RunningCpus> CpuManager::running() const {
   std::vector<RunningCpus> running;
-  for (const std::string& path : tree_.sharing)
+  for (const std::string& path : tree().sharing)
     if (auto cpus = cpus_of(path)) running.push_back({path, "", std::move(*cpus)});
-  for (const PresentPod& present : present_) {
-    if (!present.cgroup->populated) continue;
+  for (const PresentPod& present : pods_.all()) {
+    if (!present.cgroup.populated) continue;
     for (const auto& [name, path] : present.containers)
       if (auto cpus = cpus_of(path))
-        running.push_back({present.cgroup->uid, name, std::move(*cpus)});
+        running.push_back({present.cgroup.uid, name, std::move(*cpus)});
     if (present.containers.empty())
-      if (auto cpus = cpus_of(present.cgroup->path))
-        running.push_back({present.cgroup->uid, "", std::move(*cpus)});
+      if (auto cpus = cpus_of(present.cgroup.path))
+        running.push_back({present.cgroup.uid, "", std::move(*cpus)});
   }
   return running;
 }
 
 // What a pod requests in vain is logged when it comes.
 void CpuManager::warn_unknown_devices(const std::string& uid) const {
-  const auto pod = manifests_.find(uid);
-  if (!policy_ || pod == manifests_.end()) return;
-  for (const std::string& device : requested_devices(*pod->second))
+  const auto& pod = pods_.manifest(uid);
+  if (!policy_ || !pod) return;
+  for (const std::string& device : requested_devices(*pod))
     if (!policy_->config().devices.contains(device))
-      log::warning("{}: {}: no PCI device {} with a known NUMA node", label(*pod->second),
+      log::warning("{}: {}: no PCI device {} with a known NUMA node", label(*pod),
                    kNearDevicesAnnotation, device);
 }
 
 // --- the assignment ---------------------------------------------------------------------------
 
 void CpuManager::reconcile() {
-  tree_ = observe::read_pod_tree(setup_.cgroup_root, setup_.pods_cgroup);
+  pods_.read_tree();
   if (auto ready = refresh_machine(); !ready) return log_new_error(ready.error().what);
   if (auto ready = refresh_policy(); !ready) return log_new_error(ready.error().what);
   log_new_error("");
   const bool first = !loaded_;
   if (first) load();
-  update_present_pods();
+  for (const std::string& uid : pods_.update(state_))
+    warn_unknown_devices(uid);
   assign_all(first);
   if (!enforces()) return;
   save();
   if (policy_ || was_static_) apply();
   was_static_ = false;
-  forget_removed();
+  // A pod that is described may come back.
+  const observe::PodCgroupParser layout(setup_.pods_cgroup);
+  cpusets_.forget_removed([&](const std::string& path) {
+    const auto place = layout.place(path);
+    return place && pods_.manifest(place->uid);
+  });
+}
+
+void CpuManager::apply() {
+  const CpuPartitions::Wanted partitions = desired_partitions();
+  partitions_.end(tree(), partitions);
+  // Under the policy none no container has CPUs of its own.
+  cpusets_.apply(targets(), shared(), /*unlimited=*/!policy_);
+  partitions_.start(tree(), partitions);
+}
+
+bool CpuManager::drifted() const {
+  const auto online = observe::read_online_cpus(setup_.sys);
+  if (online && machine_ && *online != machine_->topology.cpus()) return true;
+  return enforces() && (partitions_.lost() || cpusets_.drifted());
 }
 
 void CpuManager::assign_all(bool first) {
@@ -298,10 +252,10 @@ void CpuManager::assign_all(bool first) {
     return;
   }
   std::vector<const Pod*> active;
-  for (const PresentPod& present : present_)
+  for (const PresentPod& present : pods_.all())
     if (present.pod) active.push_back(present.pod.get());
   const std::vector<RunningCpus> runs = first ? running() : std::vector<RunningCpus>{};
-  CpuAssignment next = assign_cpus(*policy_, state_, active, runs, pool_options_);
+  CpuAssignment next = assign_cpus(*policy_, state_, active, runs, pool_options());
   log_changes(next.state);
   update_refusals(next.refused);
   record_pool(next.pool);
@@ -310,7 +264,7 @@ void CpuManager::assign_all(bool first) {
 
 // One line for each container that has others than before.
 void CpuManager::log_changes(const CpuState& next) {
-  for (const PresentPod& present : present_) {
+  for (const PresentPod& present : pods_.all()) {
     if (!present.pod) continue;
     for_each_container(*present.pod, [&](const Container& container) {
       const CpuSet* const was = exclusive_cpus(state_, present.pod->uid, container.name);
@@ -326,7 +280,7 @@ void CpuManager::log_changes(const CpuState& next) {
     });
   }
   for (const auto& [uid, containers] : state_.entries)
-    if (!arrivals_.contains(uid))
+    if (!pods_.is_present(uid))
       for (const auto& [name, cpus] : containers)
         log::info("CPUs {} of pod {} {} are shared again: it is gone", cpus.format(), uid, name);
 }
@@ -377,9 +331,12 @@ CpuSet CpuManager::shared() const {
 
 report::CpusView CpuManager::view() const {
   report::CpusView view = counts_;
+  view.writes = cpusets_.counters().writes;
+  view.failed = cpusets_.counters().failed;
+  view.repaired = cpusets_.counters().repaired;
   view.mode = name(options_.cpus.mode);
   view.policy = name(options_.cpus.policy);
-  view.error = last_error_;
+  view.error = error_;
   if (!machine_) return view;
   view.places.assign(machine_->topology.places().begin(), machine_->topology.places().end());
   view.offline = machine_->offline;
@@ -389,9 +346,9 @@ report::CpusView CpuManager::view() const {
   if (!policy_) return view;
   view.reserved = policy_->reserved();
   view.pool = pool_;
-  view.pool_unknown = unknown_pool_pods_;
+  view.pool_unknown = pods_.without_request();
   view.pool_limit_enforced = options_.cpus.guard_shared_pool;
-  for (const PresentPod& present : present_) {
+  for (const PresentPod& present : pods_.all()) {
     if (!present.pod) continue;
     const auto refused = refused_.find(present.pod->uid);
     for_each_container(*present.pod, [&](const Container& container) {
@@ -404,7 +361,7 @@ report::CpusView CpuManager::view() const {
                                      .wanted = wanted};
       if (const CpuSet* const cpus = exclusive_cpus(state_, owner.uid, owner.container))
         owner.cpus = *cpus;
-      owner.partition = partition_of(present.cgroup->path);
+      owner.partition = partitions_.state(present.cgroup.path);
       if (refused != refused_.end()) owner.refusal = refusal_text(refused->second);
       const auto [first, last] = present.containers.equal_range(container.name);
       for (auto at = first; at != last; ++at)

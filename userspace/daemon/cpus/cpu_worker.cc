@@ -58,12 +58,13 @@ CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerName
   const auto writer = std::make_shared<act::CpusetWriter>(cgroup_root);
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   return {
-      .cgroup_root = cgroup_root,
+      .cpusets = {
+          .cgroup_root = cgroup_root,
+          .write = [writer](const std::string& path,
+                            const CpuSet& cpus) { return writer->write(path, cpus); },
+          .remove_drop_in = [writer](const std::string& path) { writer->remove_drop_in(path); },
+          .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
       .pods_cgroup = pods_cgroup,
-      .write = [writer](const std::string& path,
-                        const CpuSet& cpus) { return writer->write(path, cpus); },
-      .remove_drop_in = [writer](const std::string& path) { writer->remove_drop_in(path); },
-      .pause = [] { std::this_thread::sleep_for(milliseconds(5)); },
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },
   };
 }

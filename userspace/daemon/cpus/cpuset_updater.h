@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpusetUpdater: brings the cgroups' cpusets to what they should be, in an order in which no
+// exclusive CPU has two owners, and repairs what another program changes.
+#pragma once
+
+#include "judge/cpuset/cpuset_write_order.h"
+#include "observe/pod/pod_cgroup_tree.h"
+
+#include <headroom/cpuset.h>
+#include <headroom/result.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace headroom::daemon {
+
+class CpusetUpdater {
+ public:
+  struct Setup {
+    std::filesystem::path cgroup_root;
+    // Gives a cgroup (its path from the root on) these CPUs; none: no limit of its own.
+    std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
+    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup is gone
+    std::function<void()> pause;  // a moment, for a write to take effect
+  };
+  struct Counters {
+    std::uint64_t writes = 0;    // of cpuset.cpus
+    std::uint64_t failed = 0;    // writes that were refused or had no effect
+    std::uint64_t repaired = 0;  // CPU sets that another program had changed
+  };
+
+  explicit CpusetUpdater(Setup setup) : setup_(std::move(setup)) {}
+
+  // `shared`: the shared pool. With `unlimited`, a written cgroup is given no limit of its own.
+  void apply(std::vector<CpuTarget> targets, const CpuSet& shared, bool unlimited);
+  // Removes what is stored for cgroups that are gone, except where `expected` says that the cgroup
+  // may come back: it is then to have its CPUs from the first instant.
+  void forget_removed(const std::function<bool(const std::string& path)>& expected);
+
+  // Whether another program changed one of them. Reads a file for each cgroup.
+  bool drifted() const;
+  const Counters& counters() const { return counters_; }
+
+ private:
+  void read_current(std::vector<CpuTarget>& targets) const;
+  void count_drift(const std::vector<CpuTarget>& targets);
+  void write(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets, bool unlimited);
+  void wait_for(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
+  std::optional<CpuSet> cpus_of(const std::string& path) const {
+    return observe::cpus_of_cgroup(setup_.cgroup_root, path);
+  }
+
+  Setup setup_;
+  std::map<std::string, CpuSet> applied_;  // by path
+  std::set<std::string> written_paths_;    // paths ever written to
+  Counters counters_;
+};
+
+}  // namespace headroom::daemon

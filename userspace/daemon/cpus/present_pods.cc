@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/cpus/present_pods.h"
+
+#include "judge/cpuset/pool_guard.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+// A pod that runs on exclusive CPUs although it has no manifest any more keeps them: this stands
+// for it.
+Pod placeholder_pod(const std::string& uid, const ContainerCpus& containers) {
+  Pod pod;
+  pod.uid = uid;
+  pod.name = uid;
+  pod.pod_namespace.clear();
+  pod.declared_qos = QosClass::kGuaranteed;
+  for (const auto& [name, cpus] : containers) {
+    const ResourceList all{{"cpu", Quantity::of(cpus.size())}};
+    pod.containers.push_back({.name = name, .requests = all, .limits = all});
+  }
+  return pod;
+}
+
+}  // namespace
+
+void PresentPods::set_declared(std::vector<Pod> manifests) {
+  manifests_.clear();
+  for (Pod& pod : manifests) {
+    std::string uid = pod.uid;
+    manifests_.try_emplace(std::move(uid), std::make_shared<const Pod>(std::move(pod)));
+  }
+}
+
+const std::shared_ptr<const Pod>& PresentPods::manifest(const std::string& uid) const {
+  static const std::shared_ptr<const Pod> none;
+  const auto found = manifests_.find(uid);
+  return found == manifests_.end() ? none : found->second;
+}
+
+std::map<std::string, std::string> PresentPods::names_by_path(
+    const observe::PodCgroup& cgroup) const {
+  std::map<std::string, std::string> names;
+  if (const auto& pod = manifest(cgroup.uid))
+    for (const auto& [name, path] : containers_of(*pod, cgroup, identify_))
+      names.emplace(path, name);
+  return names;
+}
+
+std::shared_ptr<const Pod> PresentPods::pod_of(const observe::PodCgroup& cgroup,
+                                               const CpuState& state) const {
+  if (const auto& declared = manifest(cgroup.uid)) return declared;
+  const auto entry = state.entries.find(cgroup.uid);
+  if (entry == state.entries.end() || !cgroup.populated) return nullptr;
+  return std::make_shared<const Pod>(placeholder_pod(cgroup.uid, entry->second));
+}
+
+std::vector<std::string> PresentPods::update(const CpuState& state) {
+  std::vector<std::string> added;
+  std::map<std::string, std::uint64_t, std::less<>> arrivals;
+  // Of pods that are new together, those that already have CPUs came first.
+  for (const bool known : {true, false})
+    for (const observe::PodCgroup& cgroup : tree_.pods) {
+      if (state.entries.contains(cgroup.uid) != known) continue;
+      const auto before = arrivals_.find(cgroup.uid);
+      if (before == arrivals_.end()) added.push_back(cgroup.uid);
+      arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
+    }
+  arrivals_ = std::move(arrivals);
+  present_.clear();
+  for (const observe::PodCgroup& cgroup : tree_.pods) {
+    PresentPod present{cgroup, pod_of(cgroup, state), {}};
+    if (present.pod) present.containers = containers_of(*present.pod, cgroup, identify_);
+    present_.push_back(std::move(present));
+  }
+  std::ranges::stable_sort(present_, {}, [&](const PresentPod& present) {
+    return arrivals_.find(present.cgroup.uid)->second;
+  });
+  return added;
+}
+
+MilliCpu PresentPods::shared_pool_requests() const {
+  MilliCpu requested{};
+  for (const observe::SharedPoolPod& one : tree_.shared_pool_pods)
+    if (const auto& pod = manifest(one.uid)) requested.count += shared_pool_request(*pod, {}).count;
+  return requested;
+}
+
+int PresentPods::without_request() const {
+  const auto guaranteed = std::ranges::count_if(
+      present_, [](const PresentPod& one) { return !one.pod && one.cgroup.populated; });
+  const auto others =
+      std::ranges::count_if(tree_.shared_pool_pods, [&](const observe::SharedPoolPod& one) {
+        return !manifest(one.uid) && observe::is_populated(cgroup_root_, one.path);
+      });
+  return static_cast<int>(guaranteed + others);
+}
+
+}  // namespace headroom::daemon

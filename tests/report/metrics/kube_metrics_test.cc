@@ -5,7 +5,12 @@
 #include "config/temp_dir.h"
 #include "report/status/status_parts.h"
 
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <regex>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -40,6 +45,28 @@ TEST(Kubernetes, IsShownAsItWasWrittenDown) {
   EXPECT_EQ(all.at("headroom_kube_evictions_reported_total"), 7);
   EXPECT_EQ(all.at("headroom_kube_evictions_report_delay_seconds_total"), 3.5);
   EXPECT_EQ(all.at("headroom_kube_api_requests_total"), 4) << "the last of its labels";
+}
+
+// The names of headroom-kube's metrics in the rules and dashboards that are shipped.
+std::set<std::string> names_in_dashboards() {
+  static const std::regex kName("headroom_kube_[a-z_]+");
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("dashboards")) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    for (std::sregex_iterator found(text.begin(), text.end(), kName), end; found != end; ++found)
+      names.insert(found->str());
+  }
+  return names;
+}
+
+TEST(Kubernetes, EveryNameThatARuleOrAPanelReadsIsServed) {
+  const Samples all = samples("tests/fixtures/kube/status.json");
+  const std::set<std::string> names = names_in_dashboards();
+  EXPECT_GE(names.size(), 5U);
+  for (const std::string& name : names)
+    EXPECT_TRUE(all.contains(name)) << name;
 }
 
 TEST(Kubernetes, AMissingFileHasNoMetrics) {

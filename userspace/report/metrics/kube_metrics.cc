@@ -17,8 +17,6 @@
 namespace headroom::report {
 namespace {
 
-// Metrics of what headroom-kube reported to the API server.
-
 using Json = nlohmann::ordered_json;
 
 std::optional<double> number(const Json& part, const char* key) {
@@ -74,8 +72,6 @@ void add_api_families(const Json& part, std::vector<prometheus::MetricFamily>& f
                                         "Requests to the API server, by result."),
            families);
 }
-
-using Json = nlohmann::ordered_json;
 
 void add_number(const Json& part, const char* key, MetricFamilyBuilder family,
                 std::vector<prometheus::MetricFamily>& families) {

@@ -102,7 +102,7 @@ Result<> Loop::attach() {
                            "add the timer");
       !added)
     return added;
-  timer_.reset(timer);
+  timers_.turn.reset(timer);
   sd_event_source_set_description(timer, "turn");
   if (auto added = add_manifest_timers(); !added) return added;
   watch_directories();
@@ -144,9 +144,9 @@ Result<> Loop::add_manifest_timers() {
     sd_event_time_handler_t handler;
     const char* name;
   };
-  for (const Wanted& wanted : {Wanted{&manifest_timer_, &on_manifest_timer, "manifests"},
-                               Wanted{&watch_retry_timer_, &on_watch_retry, "directories"},
-                               Wanted{&heartbeat_timer_, &on_heartbeat_timer, "heartbeat"}}) {
+  for (const Wanted& wanted : {Wanted{&timers_.manifests, &on_manifest_timer, "manifests"},
+                               Wanted{&timers_.watch_retry, &on_watch_retry, "directories"},
+                               Wanted{&timers_.heartbeat, &on_heartbeat_timer, "heartbeat"}}) {
     sd_event_source* source = nullptr;
     if (auto added = checked(sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX,
                                                usec(kTimerAccuracy), wanted.handler, this),
@@ -186,18 +186,18 @@ void Loop::watch_missing_directories() {
   bool all = true;
   for (const auto& directory : directories_)
     all = directory->start().has_value() && all;
-  sd_event_source_set_time_relative(watch_retry_timer_.get(),
+  sd_event_source_set_time_relative(timers_.watch_retry.get(),
                                     usec(all ? kWatchCheckPeriod : kWatchRetryPeriod));
-  sd_event_source_set_enabled(watch_retry_timer_.get(), SD_EVENT_ONESHOT);
+  sd_event_source_set_enabled(timers_.watch_retry.get(), SD_EVENT_ONESHOT);
 }
 
 // Files come in floods: they are read together. One that goes on does not put it off.
 void Loop::schedule_manifest_read(Duration delay) {
   int enabled = SD_EVENT_OFF;
-  sd_event_source_get_enabled(manifest_timer_.get(), &enabled);
+  sd_event_source_get_enabled(timers_.manifests.get(), &enabled);
   if (enabled != SD_EVENT_OFF) return;
-  sd_event_source_set_time_relative(manifest_timer_.get(), usec(delay));
-  sd_event_source_set_enabled(manifest_timer_.get(), SD_EVENT_ONESHOT);
+  sd_event_source_set_time_relative(timers_.manifests.get(), usec(delay));
+  sd_event_source_set_enabled(timers_.manifests.get(), SD_EVENT_ONESHOT);
 }
 
 // The kubelet's own configuration is another than the one that was read: it came, or changed.
@@ -239,10 +239,12 @@ void Loop::turn(WakeSource wake) {
 
 Result<> Loop::wake_at(Instant next) {
   next_ = next;
-  if (auto set = checked(sd_event_source_set_time(timer_.get(), usec(next)), "set the timer"); !set)
+  if (auto set = checked(sd_event_source_set_time(timers_.turn.get(), usec(next)), "set the timer");
+      !set)
     return set;
   // Fires once and is then off by itself.
-  return checked(sd_event_source_set_enabled(timer_.get(), SD_EVENT_ONESHOT), "enable the timer");
+  return checked(sd_event_source_set_enabled(timers_.turn.get(), SD_EVENT_ONESHOT),
+                 "enable the timer");
 }
 
 void Loop::reload() {
@@ -290,8 +292,8 @@ void Loop::read_manifests() {
 // Between turns, which may be further apart than health answers allow.
 void Loop::beat() {
   app_->heartbeat().beat();
-  sd_event_source_set_time_relative(heartbeat_timer_.get(), usec(report::Heartbeat::kPeriod));
-  sd_event_source_set_enabled(heartbeat_timer_.get(), SD_EVENT_ONESHOT);
+  sd_event_source_set_time_relative(timers_.heartbeat.get(), usec(report::Heartbeat::kPeriod));
+  sd_event_source_set_enabled(timers_.heartbeat.get(), SD_EVENT_ONESHOT);
 }
 
 int Loop::on_heartbeat_timer(sd_event_source*, uint64_t, void* loop) {

@@ -37,6 +37,12 @@ class Loop {
     void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
   };
   using Source = std::unique_ptr<sd_event_source, Unref>;
+  struct Timers {
+    Source turn;
+    Source manifests;    // the manifests are read
+    Source heartbeat;    // says that the loop turns
+    Source watch_retry;  // directories that are not there yet are looked for
+  };
 
   Loop(App& app, config::CommandLine line, observe::ManifestCache manifest_cache,
        std::string configz)
@@ -71,20 +77,17 @@ class Loop {
   App* app_;
   config::CommandLine line_;
   std::unique_ptr<sd_event, Unref> event_;
-  Source timer_;
+  Timers timers_;
   observe::ManifestCache manifest_cache_;
   std::string configz_;
   bool reload_due_ = false;
   std::vector<std::string> logged_manifest_errors_;  // as was said last
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
-  Source manifest_timer_;     // the manifests are read
-  Source heartbeat_timer_;    // says that the loop turns
-  Source watch_retry_timer_;  // directories that are not there yet are looked for
   Source guard_;
   Source events_;
   std::vector<std::unique_ptr<PressureWatch>> pressures_;
   FailedTurns failed_turns_;
-  Instant next_;  // when the timer goes off
+  Instant next_;  // when the next turn is due
 };
 
 }  // namespace headroom::daemon

@@ -59,15 +59,70 @@ std::optional<Observation> PressureWindow::add(Instant at, const hr_stalls* node
   return seen;
 }
 
-namespace {
+void RecordIndex::update(std::span<const hr_record> records) {
+  positions_.clear();
+  for (std::uint32_t i = 0; i < records.size(); ++i)
+    positions_[records[i].id] = i;
+}
 
-// A disk does not fill in milliseconds.
-constexpr Duration kFilesystemPeriod = std::chrono::seconds(1);
-// A kubelet describes a pod within a moment; one that does not answer costs a look now and then.
-constexpr Duration kScorePeriod = std::chrono::seconds(5);
-constexpr std::uint32_t kAllocatableGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
+const hr_record* RecordIndex::find(std::span<const hr_record> records, CgroupId id) const {
+  const auto position = positions_.find(id.value);
+  if (position == positions_.end()) return nullptr;
+  // The order of a pass is the tree's, so a position holds until the set changes; looked for
+  // otherwise.
+  if (position->second < records.size() && records[position->second].id == id.value)
+    return &records[position->second];
+  const auto found = std::find_if(records.begin(), records.end(),
+                                  [&](const hr_record& record) { return record.id == id.value; });
+  return found == records.end() ? nullptr : &*found;
+}
 
-}  // namespace
+void AllocatableReader::set_cgroup(const KnownCgroup* pods) {
+  id_ = pods ? std::optional(pods->id) : std::nullopt;
+}
+
+void AllocatableReader::read(NodeSource& node, const CgroupInventory& inventory,
+                             const RecordIndex& index, std::span<const hr_record> records,
+                             Instant at, Observations& all) {
+  const hr_record* record = id_ ? index.find(records, *id_) : nullptr;
+  node.read_allocatable(record, at, all);
+  if (!of(all, Signal::kAllocatableMemoryAvailable)) {
+    files_.reset();
+  } else if (!files_ || files_->id() != id_->value) {
+    auto files = CgroupFiles::open(inventory.find(*id_)->directory.get(), ".");
+    if (files) files_ = std::move(*files);
+  }
+}
+
+void AllocatableReader::read_files(NodeSource& node, Instant at, Observations& all) {
+  if (!files_) return;
+  constexpr std::uint32_t kGroups = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
+  hr_record record = unknown_record(files_->id(), 0);
+  DescriptorBudget budget{CgroupFiles::kFiles};
+  std::array<char, 8192> buffer;
+  if (files_->read(kGroups, false, buffer, budget, record)) node.read_allocatable(&record, at, all);
+}
+
+void UndescribedPods::update(std::span<const PodReading> pods, const CgroupInventory& inventory,
+                             const std::string& proc, Instant at, bool cgroups_changed,
+                             PodRegistry& registry) {
+  if (!cgroups_changed && at - read_at_ < kPeriod) return;
+  read_at_ = at;
+  protected_.clear();
+  for (const PodReading& reading : pods)
+    if (reading.description != PodDescription::kComplete) protected_.emplace(reading.cgroup, false);
+  if (protected_.empty()) return;
+  inventory.each([&](const KnownCgroup& cgroup) {
+    const KnownCgroup* pod = &cgroup;
+    while (pod && !protected_.contains(pod->id))
+      pod = inventory.find(pod->parent);
+    if (!pod) return;
+    bool& is_protected = protected_.at(pod->id);
+    is_protected = is_protected || has_protected_process(cgroup, proc);
+  });
+  for (const auto& [id, is_protected] : protected_)
+    registry.show_protected(id, is_protected);
+}
 
 HostObserver::HostObserver(Parts parts)
     : parts_(std::move(parts)),
@@ -84,7 +139,7 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   parts_.node.read_pids(observations_);
   parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
   if (depth == SnapshotScope::kNode)
-    read_allocatable_only();
+    allocatable_.read_files(parts_.node, parts_.clock(), observations_);
   else
     sweep_cgroups(snapshot);
   if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
@@ -110,10 +165,7 @@ std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
 
 void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   const Instant at = parts_.clock();
-  if (filesystems_read_ == Instant{} || at - filesystems_read_ >= kFilesystemPeriod) {
-    if (!filesystems_->refresh(observations_)) ++missing_readings_;
-    filesystems_read_ = at;
-  }
+  if (!filesystems_->refresh_if_due(at, observations_)) ++missing_readings_;
   ++passes_;
   const auto swept = parts_.cgroups->sweep();
   if (!swept) {
@@ -125,46 +177,29 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   const std::span<const hr_record> records = *swept;
   const bool same = parts_.cgroups->same_cgroups();
   if (!same) {
-    ++order_;
+    index_.count_new_order();
     snapshot.cgroups_changed = parts_.inventory.update(records);
     if (snapshot.cgroups_changed) update_registry(records);
   }
   const CgroupSource::ChangeStamps change_stamps = parts_.cgroups->change_stamps();
-  snapshot.changes = {
-      .change_stamps = change_stamps.of_records, .pass = change_stamps.pass, .order = order_};
-  read_pods_cgroup(records, at);
+  snapshot.changes = {.change_stamps = change_stamps.of_records,
+                      .pass = change_stamps.pass,
+                      .order = index_.order()};
+  allocatable_.read(parts_.node, parts_.inventory, index_, records, at, observations_);
   snapshot.cgroups = records;
   if (parts_.disks)
     for (auto& measured : parts_.disks->take())
       registry_.measured(measured.cgroup, std::move(measured.usage));
   snapshot.pods = read_pods(records, snapshot.changes, same);
-  if (snapshot.cgroups_changed || at - scores_read_ >= kScorePeriod) read_scores(snapshot.pods, at);
+  undescribed_pods_.update(snapshot.pods, parts_.inventory, parts_.proc, at,
+                           snapshot.cgroups_changed, registry_);
   if (parts_.disks && disk_targets_stale_) set_disk_targets(snapshot.pods);
-}
-
-// What processes of pods without a description show of them.
-void HostObserver::read_scores(std::span<const PodReading> pods, Instant at) {
-  scores_read_ = at;
-  awaited_.clear();
-  for (const PodReading& reading : pods)
-    if (reading.description != PodDescription::kComplete) awaited_.emplace(reading.cgroup, false);
-  if (awaited_.empty()) return;
-  parts_.inventory.each([&](const KnownCgroup& cgroup) {
-    const KnownCgroup* pod = &cgroup;
-    while (pod && !awaited_.contains(pod->id))
-      pod = parts_.inventory.find(pod->parent);
-    if (!pod) return;
-    bool& is_protected = awaited_.at(pod->id);
-    is_protected = is_protected || has_protected_process(cgroup, parts_.proc);
-  });
-  for (const auto& [id, is_protected] : awaited_)
-    registry_.show_protected(id, is_protected);
 }
 
 std::span<const PodReading> HostObserver::read_pods(std::span<const hr_record> records,
                                                     const SweepChanges& changes, bool same) {
   if (!same || changes.change_stamps.empty())
-    return registry_.read([&](CgroupId id) { return record_of(records, id); });
+    return registry_.read([&](CgroupId id) { return index_.find(records, id); });
   return registry_.read_again([&](const hr_record* record) {
     return changes.change_stamps[static_cast<std::size_t>(record - records.data())].pass ==
            changes.pass;
@@ -175,7 +210,7 @@ void HostObserver::read_parts(Snapshot& snapshot) {
   if (std::exchange(parts_stale_, false))
     parts_reader_.set_targets(snapshot.pods, parts_.inventory, registry_);
   parts_reader_.read(
-      parts_.clock(), [&](CgroupId id) { return record_of(*snapshot.cgroups, id); },
+      parts_.clock(), [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); },
       snapshot.waits);
 }
 
@@ -219,45 +254,8 @@ void HostObserver::update_registry(std::span<const hr_record> records) {
   registered_ = std::move(known);
   disk_targets_stale_ = parts_stale_ = true;
 
-  const KnownCgroup* pods = parts_.inventory.find("/" + parts_.pods_cgroup);
-  pods_id_ = pods ? std::optional(pods->id) : std::nullopt;
-  positions_.clear();
-  for (std::uint32_t i = 0; i < records.size(); ++i)
-    positions_[records[i].id] = i;
-}
-
-const hr_record* HostObserver::record_of(std::span<const hr_record> records, CgroupId id) const {
-  const auto position = positions_.find(id.value);
-  if (position == positions_.end()) return nullptr;
-  // The order of a pass is the tree's, so a position holds until the set changes; looked for
-  // otherwise.
-  if (position->second < records.size() && records[position->second].id == id.value)
-    return &records[position->second];
-  const auto found = std::find_if(records.begin(), records.end(),
-                                  [&](const hr_record& record) { return record.id == id.value; });
-  return found == records.end() ? nullptr : &*found;
-}
-
-void HostObserver::read_pods_cgroup(std::span<const hr_record> records, Instant at) {
-  const hr_record* record = pods_id_ ? record_of(records, *pods_id_) : nullptr;
-  parts_.node.read_allocatable(record, at, observations_);
-  if (!of(observations_, Signal::kAllocatableMemoryAvailable)) {
-    pods_files_.reset();
-  } else if (!pods_files_ || pods_files_->id() != pods_id_->value) {
-    auto files = CgroupFiles::open(parts_.inventory.find(*pods_id_)->directory.get(), ".");
-    if (files) pods_files_ = std::move(*files);
-  }
-}
-
-// Between two passes: the pods' cgroup alone, from its files.
-void HostObserver::read_allocatable_only() {
-  if (!pods_files_) return;
-  hr_record record = unknown_record(pods_files_->id(), 0);
-  DescriptorBudget budget{CgroupFiles::kFiles};
-  std::array<char, 8192> buffer;
-  const Instant at = parts_.clock();
-  if (pods_files_->read(kAllocatableGroups, false, buffer, budget, record))
-    parts_.node.read_allocatable(&record, at, observations_);
+  allocatable_.set_cgroup(parts_.inventory.find("/" + parts_.pods_cgroup));
+  index_.update(records);
 }
 
 }  // namespace headroom::observe

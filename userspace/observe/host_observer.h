@@ -60,6 +60,58 @@ class PressureWindow {
   std::size_t count_ = 0;
 };
 
+// RecordIndex: where the record of a cgroup is in a pass.
+
+class RecordIndex {
+ public:
+  // The order of a pass differs from that of the one before.
+  void count_new_order() { ++order_; }
+  // SweepChanges::order
+  std::uint32_t order() const { return order_; }
+  // The set of cgroups changed.
+  void update(std::span<const hr_record> records);
+  // Null: there is none.
+  const hr_record* find(std::span<const hr_record> records, CgroupId id) const;
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
+  std::uint32_t order_ = 0;
+};
+
+// AllocatableReader: the signal allocatableMemory.available, of the cgroup of all pods.
+
+class AllocatableReader {
+ public:
+  // The set of cgroups changed; null: pods have no cgroup.
+  void set_cgroup(const KnownCgroup* pods);
+  // After a pass over all cgroups.
+  void read(NodeSource& node, const CgroupInventory& inventory, const RecordIndex& index,
+            std::span<const hr_record> records, Instant at, Observations& all);
+  // Between two passes: that cgroup alone, from its files.
+  void read_files(NodeSource& node, Instant at, Observations& all);
+
+ private:
+  std::optional<CgroupId> id_;
+  // While the cgroup has a limit of its own: only then is the signal read with the node's.
+  std::optional<CgroupFiles> files_;
+};
+
+// UndescribedPods: what the processes of pods without a description show of them.
+
+class UndescribedPods {
+ public:
+  // Looks at the processes of these pods if it is due, and tells the registry.
+  void update(std::span<const PodReading> pods, const CgroupInventory& inventory,
+              const std::string& proc, Instant at, bool cgroups_changed, PodRegistry& registry);
+
+ private:
+  // A kubelet describes a pod within a moment; one that does not answer costs a look now and then.
+  static constexpr Duration kPeriod = std::chrono::seconds(5);
+
+  Instant read_at_{};
+  std::unordered_map<CgroupId, bool> protected_;  // pods without a description
+};
+
 class HostObserver final : public Observer {
  public:
   struct Parts {
@@ -118,12 +170,8 @@ class HostObserver final : public Observer {
   void read_parts(Snapshot& snapshot);
   void set_disk_targets(std::span<const PodReading> pods);
   void update_registry(std::span<const hr_record> records);
-  void read_pods_cgroup(std::span<const hr_record> records, Instant at);
-  void read_allocatable_only();
   std::span<const PodReading> read_pods(std::span<const hr_record> records,
                                         const SweepChanges& changes, bool same);
-  void read_scores(std::span<const PodReading> pods, Instant at);
-  const hr_record* record_of(std::span<const hr_record> records, CgroupId id) const;
 
   Parts parts_;
   PodRegistry registry_;
@@ -132,16 +180,11 @@ class HostObserver final : public Observer {
   PressureWindow pressure_;
   Observations observations_;  // as last sampled; slow ones keep their older time
   std::unique_ptr<FilesystemReader> filesystems_;
-  Instant filesystems_read_;
-  Instant scores_read_;
-  std::unordered_map<CgroupId, bool> awaited_;  // pods without a description → protected
-  std::vector<CgroupId> registered_;            // to the registry, sorted
-  std::optional<CgroupId> pods_id_;             // of the pods' cgroup, while there is one
-  std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // id → index of its record
-  // The pods' cgroup has a limit of its own, so its signal is read with the node's.
-  std::optional<CgroupFiles> pods_files_;
-  bool disk_targets_stale_ = true;  // the disk meter knows other pods than there are
-  std::uint32_t order_ = 0;         // SweepChanges::order
+  UndescribedPods undescribed_pods_;
+  RecordIndex index_;
+  AllocatableReader allocatable_;
+  std::vector<CgroupId> registered_;  // to the registry, sorted
+  bool disk_targets_stale_ = true;    // the disk meter knows other pods than there are
   std::uint64_t missing_readings_ = 0;
   std::uint64_t passes_ = 0;
   std::string error_;

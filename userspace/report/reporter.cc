@@ -88,10 +88,6 @@ void ProcessUsageMeter::read(ProcessUsage& cost) const {
 
 namespace {
 
-bool due(const std::optional<Instant>& last, Instant at, bool changed) {
-  return changed || !last || at - *last >= NodeReporter::kPublishPeriod;
-}
-
 // These acts send signals, so allocations before them are on the kill path.
 bool is_signal(const Outcome& outcome) {
   return outcome.decision.act == Act::kKill || outcome.decision.act == Act::kTerminate;
@@ -107,18 +103,14 @@ NodeReporter::NodeReporter(ReporterSetup setup)
                          .names = setup_.names,
                          .qos_of = setup_.qos_of,
                          .flight_recording = setup_.audit_log.empty() ? nullptr : &flight_recorder_,
-                         .on_evicted = setup_.on_evicted}) {}
+                         .on_evicted = setup_.on_evicted}),
+      publisher_(setup_.views, setup_.names, setup_.audit_log) {}
 
 void NodeReporter::record(const TurnCost& cost) {
   process_usage_.last_turn = cost;
   ++counters_.wakeups[static_cast<std::size_t>(cost.wake)];
   ++counters_.checks[static_cast<std::size_t>(cost.scope)];
   if (cost.scope == SnapshotScope::kCgroups) counters_.sweep.observe(cost.snapshot);
-}
-
-void NodeReporter::set_status(NodeStatusRef status) {
-  status_ = std::move(status);
-  status_changed_ = true;
 }
 
 void NodeReporter::reconfigure(const Policy& policy) {
@@ -169,56 +161,16 @@ void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
     forecast_accuracy_.update(policy_, verdict, snapshot.at, counters_);
     const bool condition_changed = transition_log_.update(policy_, verdict, snapshot.at, counters_);
     // Removed cgroups lose their series.
-    publish_cgroups(snapshot, outcome_recorded || snapshot.cgroups_changed);
-    publish_node(snapshot, verdict, outcome_recorded || condition_changed);
+    publisher_.publish_cgroups(snapshot, outcome_recorded || snapshot.cgroups_changed);
+    if (publisher_.is_node_due(snapshot.at, outcome_recorded || condition_changed)) {
+      process_usage_meter_.read(process_usage_);
+      count_losses();
+      publisher_.publish_node(policy_, snapshot, verdict, counters_, process_usage_);
+    }
   } catch (const std::exception&) {
     // Most likely out of memory, so only a counter is increased.
     ++counters_.reports_failed;
   }
-}
-
-void NodeReporter::publish_cgroups(const Snapshot& snapshot, bool changed) {
-  if (!snapshot.cgroups) return;
-  cgroups_ = snapshot.cgroups->size();
-  swept_at_ = snapshot.at;
-  if (!due(cgroups_published_at_, snapshot.at, changed)) return;
-  cgroups_published_at_ = snapshot.at;
-  setup_.views->cgroups.publish([&](CgroupTable& next, const CgroupTable* views) {
-    fill(next, views, snapshot, setup_.names);
-  });
-}
-
-void NodeReporter::publish_node(const Snapshot& snapshot, const Verdict& verdict, bool changed) {
-  if (!due(node_published_at_, snapshot.at, changed || status_changed_)) return;
-  status_changed_ = false;
-  node_published_at_ = snapshot.at;
-  process_usage_meter_.read(process_usage_);
-  count_losses();
-  setup_.views->node.publish([&](NodeView& next, const NodeView*) {
-    next.at = snapshot.at;
-    next.mode = policy_.mode;
-    next.observations = snapshot.observations;
-    fill_thresholds(next.thresholds, policy_, verdict);
-    next.conditions = verdict.conditions;
-    next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());
-    next.memory_high_overrides = verdict.after.ladder.held;
-    const auto& throttled = verdict.after.ladder.throttled;
-    next.throttled = static_cast<std::size_t>(
-        std::count_if(throttled.begin(), throttled.end(),
-                      [](const Throttled& each) { return each.stalled > each.stalled_before; }));
-    next.taint_timers.assign(verdict.after.taint_timers.begin(), verdict.after.taint_timers.end());
-    next.status = status_;
-    next.slices = slices_;
-    next.next_check = verdict.next_check;
-    next.cgroups = cgroups_;
-    next.swept_at = swept_at_;
-    next.counters = counters_;
-    next.process_usage = process_usage_;
-    next.sources = sources_;
-    next.programs = programs_;
-    next.waits = node_waits(snapshot.waits);
-    next.audit_log.assign(setup_.audit_log.native());
-  });
 }
 
 void NodeReporter::count_losses() {

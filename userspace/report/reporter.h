@@ -11,6 +11,7 @@
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 #include "report/view/turn_cost.h"
+#include "report/view/view_publisher.h"
 
 #include <headroom/judge.h>
 #include <headroom/policy.h>
@@ -68,9 +69,6 @@ struct ReporterSetup {
 
 class NodeReporter {
  public:
-  // Between two publications, unless something happened: readers look once a second or less.
-  static constexpr Duration kPublishPeriod = std::chrono::milliseconds(200);
-
   explicit NodeReporter(ReporterSetup setup);
 
   // Before report_turn() of the same turn.
@@ -113,13 +111,13 @@ class NodeReporter {
   }
   // The source of each group, after each self-check.
   void set_sources(const Sources& sources) {
-    sources_ = sources;
+    publisher_.set_sources(sources);
     ++counters_.self_checks;
   }
   // The node's new status.
-  void set_status(NodeStatusRef status);
-  void set_slices(SlicesRef slices) { slices_ = std::move(slices); }
-  void set_programs(const Programs& programs) { programs_ = programs; }
+  void set_status(NodeStatusRef status) { publisher_.set_status(std::move(status)); }
+  void set_slices(SlicesRef slices) { publisher_.set_slices(std::move(slices)); }
+  void set_programs(const Programs& programs) { publisher_.set_programs(programs); }
   // A kill by the kernel's OOM killer; the exit of a process of an evicted pod.
   void record_kernel_oom(const KernelOomKill& kill);
   void count_victim_exit() { ++counters_.victim_exits; }
@@ -135,8 +133,6 @@ class NodeReporter {
   AuditLog::AuditStats audit_stats() const { return audit_.stats(); }
 
  private:
-  void publish_cgroups(const Snapshot& snapshot, bool changed);
-  void publish_node(const Snapshot& snapshot, const Verdict& verdict, bool changed);
   void count_losses();
 
   const ReporterSetup setup_;
@@ -150,15 +146,7 @@ class NodeReporter {
   ProcessUsageMeter process_usage_meter_;
   Counters counters_;
   ProcessUsage process_usage_;
-  Sources sources_{};
-  NodeStatusRef status_;
-  bool status_changed_ = false;
-  SlicesRef slices_;
-  Programs programs_{};
-  std::optional<Instant> node_published_at_;
-  std::optional<Instant> cgroups_published_at_;
-  std::optional<Instant> swept_at_;
-  std::uint64_t cgroups_ = 0;
+  ViewPublisher publisher_;
 };
 
 }  // namespace headroom::report

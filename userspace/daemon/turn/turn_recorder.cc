@@ -26,13 +26,12 @@ std::int64_t wall_offset() {
 
 }  // namespace
 
-RecordingStream::RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t offset)
-    : pipe_(std::move(pipe)), length_(length), wall_offset_(offset) {
+PipeWriter::PipeWriter(Fd pipe) : pipe_(std::move(pipe)) {
   buffer_.reserve(kCapacity);
   writer_ = std::thread([this] { run(); });
 }
 
-RecordingStream::~RecordingStream() {
+PipeWriter::~PipeWriter() {
   {
     // With the mutex: between the writer's check and its wait, the notification would be lost.
     const std::lock_guard lock(mutex_);
@@ -42,60 +41,17 @@ RecordingStream::~RecordingStream() {
   writer_.join();
 }
 
-// Appends the whole frame, or nothing of it.
-bool RecordingStream::push() {
+bool PipeWriter::push(std::string_view bytes) {
   {
     const std::lock_guard lock(mutex_);
-    if (buffer_.size() + frame_.size() > kCapacity) return false;
-    buffer_ += frame_;
+    if (buffer_.size() + bytes.size() > kCapacity) return false;
+    buffer_ += bytes;
   }
   data_ready_.notify_one();
   return true;
 }
 
-// Writes what a replay needs before the next turn: the policy, and the history after this turn.
-void RecordingStream::write_baseline(const Policy& policy, const Snapshot& snapshot,
-                                     const Verdict& verdict) {
-  frame_.clear();
-  if (!until_) {
-    until_ = snapshot.at + length_;
-    recording::TapeWriter::header(frame_, {HEADROOM_VERSION, wall_offset_});
-  }
-  tape_.baseline(frame_, snapshot.at, policy, verdict.after, lost_since_);
-  has_baseline_ = push();
-  if (has_baseline_) lost_since_ = 0;
-}
-
-bool RecordingStream::write_turn(const Policy& policy, const Snapshot& snapshot,
-                                 const Verdict& verdict, std::span<const Outcome> outcomes) {
-  if (done_) return false;
-  last_ = snapshot.at;
-  if (!until_) {
-    write_baseline(policy, snapshot, verdict);
-    return true;
-  }
-  frame_.clear();
-  if (snapshot.at >= *until_) {
-    tape_.end(frame_, snapshot.at, lost_since_);
-    push();
-    return false;
-  }
-  if (has_baseline_) tape_.turn(frame_, snapshot, verdict, outcomes);
-  if (has_baseline_ && push()) return true;
-  ++lost_since_;
-  ++lost_;
-  write_baseline(policy, snapshot, verdict);
-  return true;
-}
-
-void RecordingStream::change(const Policy& policy) {
-  if (!has_baseline_) return;
-  frame_.clear();
-  tape_.change(frame_, last_, policy);
-  has_baseline_ = push();
-}
-
-void RecordingStream::close() {
+void PipeWriter::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -103,7 +59,7 @@ void RecordingStream::close() {
   data_ready_.notify_one();
 }
 
-void RecordingStream::run() {
+void PipeWriter::run() {
   report::set_thread_name("recording");
   // With SIGPIPE blocked, a closed pipe is an error of write().
   sigset_t broken_pipe;
@@ -115,7 +71,7 @@ void RecordingStream::run() {
   done_ = true;
 }
 
-void RecordingStream::write_until_closed() {
+void PipeWriter::write_until_closed() {
   std::string bytes;
   bytes.reserve(kCapacity);
   for (bool more = true; more;) {
@@ -131,7 +87,7 @@ void RecordingStream::write_until_closed() {
 }
 
 // Returns false if the pipe has no reader any more, or the recording is to stop.
-bool RecordingStream::write_all(const std::string& bytes) {
+bool PipeWriter::write_all(const std::string& bytes) {
   std::string_view left(bytes);
   for (auto idle = std::chrono::milliseconds(0); !left.empty();) {
     const ssize_t written = ::write(pipe_.get(), left.data(), left.size());
@@ -147,6 +103,48 @@ bool RecordingStream::write_all(const std::string& bytes) {
     if (::poll(&room, 1, static_cast<int>(kStep.count())) == 0) idle += kStep;
   }
   return true;
+}
+
+// Writes what a replay needs before the next turn: the policy, and the history after this turn.
+void RecordingStream::write_baseline(const Policy& policy, const Snapshot& snapshot,
+                                     const Verdict& verdict) {
+  frame_.clear();
+  if (!until_) {
+    until_ = snapshot.at + length_;
+    recording::TapeWriter::header(frame_, {HEADROOM_VERSION, wall_offset_});
+  }
+  tape_.baseline(frame_, snapshot.at, policy, verdict.after, lost_since_);
+  has_baseline_ = writer_.push(frame_);
+  if (has_baseline_) lost_since_ = 0;
+}
+
+bool RecordingStream::write_turn(const Policy& policy, const Snapshot& snapshot,
+                                 const Verdict& verdict, std::span<const Outcome> outcomes) {
+  if (writer_.done()) return false;
+  last_ = snapshot.at;
+  if (!until_) {
+    write_baseline(policy, snapshot, verdict);
+    return true;
+  }
+  frame_.clear();
+  if (snapshot.at >= *until_) {
+    tape_.end(frame_, snapshot.at, lost_since_);
+    writer_.push(frame_);
+    return false;
+  }
+  if (has_baseline_) tape_.turn(frame_, snapshot, verdict, outcomes);
+  if (has_baseline_ && writer_.push(frame_)) return true;
+  ++lost_since_;
+  ++lost_;
+  write_baseline(policy, snapshot, verdict);
+  return true;
+}
+
+void RecordingStream::change(const Policy& policy) {
+  if (!has_baseline_) return;
+  frame_.clear();
+  tape_.change(frame_, last_, policy);
+  has_baseline_ = writer_.push(frame_);
 }
 
 Result<std::string> TurnRecorder::start(Fd pipe, std::chrono::seconds length) {

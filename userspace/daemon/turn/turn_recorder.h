@@ -20,45 +20,70 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace headroom::daemon {
 
-// One recording in progress: the loop fills its buffer, its own thread writes the buffer out.
-class RecordingStream {
+// A bounded buffer, and the thread that writes it to the pipe.
+class PipeWriter {
  public:
-  static constexpr std::size_t kCapacity = std::size_t{4} << 20;
-  // The recording ends when its reader takes nothing for this long.
+  static constexpr std::size_t kCapacity = std::size_t{4} << 20;  // bytes
+  // The writer ends when its reader takes nothing for this long.
   static constexpr std::chrono::seconds kStallLimit{10};
 
-  RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t wall_offset);
-  ~RecordingStream();
-  RecordingStream(const RecordingStream&) = delete;
-  RecordingStream& operator=(const RecordingStream&) = delete;
+  explicit PipeWriter(Fd pipe);
+  // What is not yet written is dropped.
+  ~PipeWriter();
+  PipeWriter(const PipeWriter&) = delete;
+  PipeWriter& operator=(const PipeWriter&) = delete;
 
-  // On the loop's thread. Returns false when the recording is over.
-  bool write_turn(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
-                  std::span<const Outcome> outcomes);
-  void change(const Policy& policy);
-  // No more turns follow.
+  // On one thread, never blocking on the pipe. Appends all of `bytes`, or nothing: false.
+  bool push(std::string_view bytes);
+  // Nothing more follows: the rest is written, then the pipe is closed.
   void close();
-
-  std::uint64_t lost() const { return lost_; }
   // Everything is written, or the pipe has no reader.
   bool done() const { return done_; }
 
  private:
-  bool push();
-  void write_baseline(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
   void run();
   void write_until_closed();
   bool write_all(const std::string& bytes);
 
-  Fd pipe_;  // closed by the writer, so that the reader sees the end
+  Fd pipe_;  // closed by the thread, so that the reader sees the end
+  std::mutex mutex_;
+  std::condition_variable data_ready_;
+  std::string buffer_;
+  bool closed_ = false;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> done_{false};
+  std::thread writer_;
+};
+
+// One recording in progress. Used on the loop's thread, except lost() and done().
+class RecordingStream {
+ public:
+  RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t wall_offset)
+      : length_(length), wall_offset_(wall_offset), writer_(std::move(pipe)) {}
+
+  // Returns false when the recording is over.
+  bool write_turn(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+                  std::span<const Outcome> outcomes);
+  void change(const Policy& policy);
+  // No more turns follow.
+  void close() { writer_.close(); }
+
+  std::uint64_t lost() const { return lost_; }
+  bool done() const { return writer_.done(); }
+
+ private:
+  void write_baseline(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict);
+
   const Duration length_;
   const std::int64_t wall_offset_;
-  // Used on the loop's thread only.
   recording::TapeWriter tape_;
   std::string frame_;
   std::optional<Instant> until_;
@@ -66,14 +91,7 @@ class RecordingStream {
   bool has_baseline_ = false;  // policy and history are written
   std::uint64_t lost_since_ = 0;
   std::atomic<std::uint64_t> lost_{0};
-  // Shared by both threads.
-  std::mutex mutex_;
-  std::condition_variable data_ready_;
-  std::string buffer_;
-  bool closed_ = false;  // no more turns follow
-  std::atomic<bool> stop_{false};
-  std::atomic<bool> done_{false};
-  std::thread writer_;
+  PipeWriter writer_;
 };
 
 class TurnRecorder {

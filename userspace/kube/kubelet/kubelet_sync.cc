@@ -50,6 +50,76 @@ std::string status_hint(long status, std::string_view path) {
   }
 }
 
+// The pods of the kubelet's last answer, as files in a directory.
+class PodsSync {
+ public:
+  explicit PodsSync(std::filesystem::path directory) : path_(std::move(directory)) {}
+
+  // Opens the directory, once.
+  Result<> open() {
+    if (directory_) return {};
+    auto opened = PodDirectory::open(path_);
+    if (!opened) return tl::make_unexpected(opened.error());
+    directory_ = std::move(*opened);
+    return {};
+  }
+
+  // `files` replace those of the last answer. The directory must be open.
+  Result<> update(const PodFiles& files) {
+    warn_of(
+        cut_, files.cut,
+        "labels or annotations beyond " + std::to_string(kMaxLabels) + " are dropped from pods");
+    warn_of(too_large_, files.too_large,
+            "pods are omitted, because their files would be larger than headroomd reads");
+    const PodDirectory::Changes changes = directory_->sync(files.pods);
+    pods_ = files.pods.size();
+    ended_ = files.ended;
+    invalid_ = files.invalid;
+    written_ += changes.written;
+    removed_ += changes.removed;
+    updated_at_ = std::time(nullptr);
+    if (!changes.failed.empty()) return tl::make_unexpected(changes.failed.front());
+    return {};
+  }
+
+  std::size_t pods() const { return pods_; }
+  std::uint64_t written() const { return written_; }
+
+  void add_to(nlohmann::ordered_json& state) const {
+    state["pods"] = pods_;
+    state["endedPods"] = ended_;
+    state["invalidPods"] = invalid_;
+    state["cutPods"] = cut_.size();
+    state["tooLargePods"] = too_large_.size();
+    state["filesWritten"] = written_;
+    state["filesRemoved"] = removed_;
+    state["podsAt"] = updated_at_;  // seconds since 1970; 0: no list yet
+  }
+
+ private:
+  // Logs a warning when the set of these pods changes.
+  static void warn_of(std::vector<std::string>& known, std::vector<std::string> pods,
+                      std::string_view what) {
+    std::ranges::sort(pods);
+    if (pods == known) return;
+    known = pods;
+    if (pods.empty()) return;
+    constexpr std::size_t kNamed = 10;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(pods.size(), kNamed); ++i)
+      names += (i == 0 ? "" : ", ") + pods[i];
+    if (pods.size() > kNamed) names += " and " + std::to_string(pods.size() - kNamed) + " more";
+    log::warning("{}: {}", what, names);
+  }
+
+  std::filesystem::path path_;
+  std::optional<PodDirectory> directory_;
+  std::vector<std::string> cut_, too_large_;  // namespace/name, as last reported
+  std::size_t pods_ = 0, ended_ = 0, invalid_ = 0;
+  std::uint64_t written_ = 0, removed_ = 0;
+  std::time_t updated_at_ = 0;
+};
+
 class KubeletSync {
  public:
   KubeletSync(const config::Config& config, HealthFile& health_file, const std::stop_token& stop,
@@ -61,14 +131,15 @@ class KubeletSync {
         stop_(stop),
         retry_{.first = std::min<Duration>(Backoff{}.first, config_.kubelet.period)},
         cgroups_(cgroup_root, config.pods_cgroup),
-        pace_(config_.kubelet.period) {}
+        pace_(config_.kubelet.period),
+        pods_(config_.pods_dir()) {}
 
   void run() {
     log::info("reading pods from the kubelet at {}", client_.server().url);
     while (!stop_.stop_requested()) {
-      const std::uint64_t written = written_;
+      const std::uint64_t written = pods_.written();
       const auto polled = poll();
-      pace_.asked(Clock::now(), early_, written_ > written);
+      pace_.asked(Clock::now(), early_, pods_.written() > written);
       if (stop_.stop_requested()) return;  // an aborted query is no failure
       record_poll(polled);
       wait(polled ? config_.kubelet.period : retry_.after(failures_, dice_()));
@@ -79,12 +150,8 @@ class KubeletSync {
   using Clock = std::chrono::steady_clock;
 
   Result<> poll() {
-    ++polls_;
-    if (!directory_) {
-      auto opened = PodDirectory::open(config_.pods_dir());
-      if (!opened) return tl::make_unexpected(opened.error());
-      directory_ = std::move(*opened);
-    }
+    ++polls_.all;
+    if (auto opened = pods_.open(); !opened) return opened;
     if (auto pods = sync_pods(); !pods) return pods;
     return config_.kubelet.configz ? sync_configz() : Result<>{};
   }
@@ -103,35 +170,7 @@ class KubeletSync {
     if (!answer) return tl::make_unexpected(answer.error());
     const auto files = pod_files(*answer);
     if (!files) return failure("GET " + client_.server().url + "/pods: " + files.error().what);
-    warn_of(
-        cut_, files->cut,
-        "labels or annotations beyond " + std::to_string(kMaxLabels) + " are dropped from pods");
-    warn_of(too_large_, files->too_large,
-            "pods are omitted, because their files would be larger than headroomd reads");
-    const PodDirectory::Changes changes = directory_->sync(files->pods);
-    pods_ = files->pods.size();
-    ended_ = files->ended;
-    invalid_ = files->invalid;
-    written_ += changes.written;
-    removed_ += changes.removed;
-    pods_at_ = std::time(nullptr);
-    if (!changes.failed.empty()) return tl::make_unexpected(changes.failed.front());
-    return {};
-  }
-
-  // Logs a warning when the set of these pods changes.
-  static void warn_of(std::vector<std::string>& known, std::vector<std::string> pods,
-                      std::string_view what) {
-    std::ranges::sort(pods);
-    if (pods == known) return;
-    known = pods;
-    if (pods.empty()) return;
-    constexpr std::size_t kNamed = 10;
-    std::string names;
-    for (std::size_t i = 0; i < std::min(pods.size(), kNamed); ++i)
-      names += (i == 0 ? "" : ", ") + pods[i];
-    if (pods.size() > kNamed) names += " and " + std::to_string(pods.size() - kNamed) + " more";
-    log::warning("{}: {}", what, names);
+    return pods_.update(*files);
   }
 
   // Also after a failure: a kubelet that was restarted may have another configuration.
@@ -156,12 +195,12 @@ class KubeletSync {
   void record_poll(const Result<>& polled) {
     if (polled) {
       if (failures_ > 0)
-        log::info("the kubelet answers again, after {} failures: {} pods", failures_, pods_);
+        log::info("the kubelet answers again, after {} failures: {} pods", failures_, pods_.pods());
       failures_ = 0;
       last_error_.clear();
     } else {
       ++failures_;
-      ++failed_;
+      ++polls_.failed;
       if (polled.error().what != last_error_)
         log::warning("{}; the last known pods stay", polled.error().what);
       last_error_ = polled.error().what;
@@ -175,17 +214,10 @@ class KubeletSync {
     state["lastPollSucceeded"] = failures_ == 0;
     state["error"] = last_error_;
     state["failuresInARow"] = failures_;
-    state["polls"] = polls_;
-    state["failedPolls"] = failed_;
-    state["pollsForNewPods"] = early_polls_;
-    state["pods"] = pods_;
-    state["endedPods"] = ended_;
-    state["invalidPods"] = invalid_;
-    state["cutPods"] = cut_.size();
-    state["tooLargePods"] = too_large_.size();
-    state["filesWritten"] = written_;
-    state["filesRemoved"] = removed_;
-    state["podsAt"] = pods_at_;  // seconds since 1970; 0: no list yet
+    state["polls"] = polls_.all;
+    state["failedPolls"] = polls_.failed;
+    state["pollsForNewPods"] = polls_.early;
+    pods_.add_to(state);
     state["periodSeconds"] = std::chrono::duration<double>(config_.kubelet.period).count();
     state["configz"] = config_.kubelet.configz;
     health_file_.publish("kubelet", std::move(state));
@@ -204,7 +236,7 @@ class KubeletSync {
       if (cgroups_.take() && failures_ == 0 && pace_.due(now) < until) {
         until = pace_.due(now);
         early_ = true;
-        ++early_polls_;
+        ++polls_.early;
       }
       if (now >= until) return;
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
@@ -225,15 +257,16 @@ class KubeletSync {
   bool early_ = false;  // a new cgroup of a pod is the reason for this query
   std::minstd_rand dice_{std::random_device{}()};
 
-  std::optional<PodDirectory> directory_;
-  std::vector<std::string> cut_, too_large_;  // namespace/name, as last reported
-  std::string configuration_;
+  PodsSync pods_;
+  std::string configuration_;  // the kubelet's, as last written
   std::optional<Clock::time_point> configz_at_;
   std::string last_error_;
-  unsigned failures_ = 0;
-  std::uint64_t polls_ = 0, failed_ = 0, written_ = 0, removed_ = 0, early_polls_ = 0;
-  std::size_t pods_ = 0, ended_ = 0, invalid_ = 0;
-  std::time_t pods_at_ = 0;
+  unsigned failures_ = 0;  // since the last success
+  struct Polls {
+    std::uint64_t all = 0, failed = 0;
+    std::uint64_t early = 0;  // because a new cgroup of a pod appeared
+  };
+  Polls polls_;
 };
 
 }  // namespace

@@ -66,6 +66,12 @@ bool FilesystemReader::refresh(Observations& all) {
   return known;
 }
 
+bool FilesystemReader::refresh_if_due(Instant at, Observations& all) {
+  if (refreshed_at_ != Instant{} && at - refreshed_at_ < kPeriod) return true;
+  refreshed_at_ = at;
+  return refresh(all);
+}
+
 void FilesystemReader::run(Shared& shared) {
   ::pthread_setname_np(::pthread_self(), "hr-statvfs");
   std::unique_lock lock(shared.mutex);

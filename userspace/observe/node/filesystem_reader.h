@@ -22,6 +22,8 @@ class FilesystemReader {
   using Read = std::function<void(Observations&)>;
   // The longest that refresh() waits: at the first call, and at later ones.
   static constexpr std::chrono::milliseconds kFirstWait{1000}, kWait{5};
+  // A disk does not fill in milliseconds.
+  static constexpr Duration kPeriod = std::chrono::seconds(1);
   // A request that is not answered for this long makes the signals unknown.
   static constexpr Duration kExpiry = std::chrono::seconds(10);
 
@@ -34,6 +36,8 @@ class FilesystemReader {
   // Requests a reading and takes over the last one that is complete. False: the signals are
   // unknown, because the request is overdue or there was no answer yet.
   bool refresh(Observations& all);
+  // The same, but at most once in kPeriod; true where nothing was due.
+  bool refresh_if_due(Instant at, Observations& all);
 
  private:
   struct Shared;
@@ -42,6 +46,7 @@ class FilesystemReader {
   const std::shared_ptr<Shared> shared_;
   Instant (*const clock_)();
   bool first_ = true;
+  Instant refreshed_at_{};  // by refresh_if_due()
 };
 
 }  // namespace headroom::observe

@@ -138,6 +138,17 @@ void PrintTo(const Cgroup& row, std::ostream* out) {
   *out << row.name;
 }
 
+TEST(Load, HostNamesAreNamesWithoutPorts) {
+  EXPECT_TRUE(load_text("headroom: {mode: observe}\n")->host_names.empty());
+  EXPECT_EQ(load_text("headroom: {hostNames: [node-1.example, node-1]}\n")->host_names,
+            (std::vector<std::string>{"node-1.example", "node-1"}));
+  for (const char* bad : {"\"node:9750\"", "http://node", "\"\"", "\"[::1]\""})
+    EXPECT_NE(said(load_text("headroom: {hostNames: [" + std::string(bad) + "]}\n"))[0].find(
+                  "want names without a port"),
+              std::string::npos)
+        << bad;
+}
+
 TEST(Load, OldMetricNamesAreServedUnlessTurnedOff) {
   EXPECT_TRUE(load_text("headroom: {mode: observe}\n")->old_metric_names);
   EXPECT_TRUE(load_text("headroom: {metrics: {oldNames: true}}\n")->old_metric_names);

@@ -79,6 +79,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"podsPerCore", "7"},
     {"headroom.mode", "enforce"},
     {"headroom.listen", "\"127.0.0.1:9751\""},
+    {"headroom.hostNames", "[node.example]"},
     {"headroom.compatibilityMetrics", "false"},
     {"headroom.metrics.oldNames", "false"},
     {"headroom.podManifests", "/etc/other"},

@@ -175,6 +175,7 @@ struct Config {
     friend bool operator==(const SystemCgroups&, const SystemCgroups&) = default;
   };
   SystemCgroups system_cgroups;
+  std::vector<std::string> host_names;                 // hostNames: further ones, for HTTP
   bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
   bool old_metric_names = true;                        // metrics.oldNames: of renamed metrics
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files

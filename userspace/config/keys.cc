@@ -80,6 +80,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "observe enforce"},
     {"headroom.listen", kString, R"("127.0.0.1:9750")", "Where HTTP is served; empty: nowhere", "",
      kRestart},
+    {"headroom.hostNames", kStrings, kNone,
+     "Further names by which HTTP clients know this host, in their Host header", "", kRestart},
     {"headroom.compatibilityMetrics", kBoolean, "true", "Serve container_* names in /metrics", "",
      kRestart},
     {"headroom.metrics.oldNames", kBoolean, "true",

@@ -26,6 +26,7 @@ Config adopt_reload(Config loaded, const Config& running) {
   Config adopted = std::move(loaded);
   adopted.settings = keep_restart_settings(std::move(adopted.settings), running.settings);
   adopted.listen = running.listen;
+  adopted.host_names = running.host_names;
   adopted.compatibility_metrics = running.compatibility_metrics;
   adopted.old_metric_names = running.old_metric_names;
   adopted.audit_log = running.audit_log;

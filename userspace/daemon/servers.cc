@@ -78,6 +78,15 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// By which HTTP clients may know this host, beside its addresses.
+std::vector<std::string> host_names(const config::Config& config, const std::string& node) {
+  std::vector<std::string> names = config.host_names;
+  names.push_back(host_name());
+  names.push_back(node);
+  names.push_back(config.listen.substr(0, config.listen.rfind(':')));
+  return names;
+}
+
 void add_program_families(const observe::BpfCosts& programs, report::Families& families) {
   auto run = report::MetricFamilyBuilder::counter(
       "headroom_bpf_run_seconds_total",
@@ -150,8 +159,7 @@ std::shared_ptr<report::Router> make_router(
                            .node_name = node,
                            .system_containers = system_containers(config),
                            .names = names},
-      report::PageRouterSetup{.names = {node, config.listen.substr(0, config.listen.rfind(':'))},
-                              .cpus = [cpus] {
+      report::PageRouterSetup{.names = host_names(config, node), .cpus = [cpus] {
                                 const auto view = cpus->latest();
                                 return view ? report::cpus_json(*view) : std::string("null");
                               }});

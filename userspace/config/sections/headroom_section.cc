@@ -13,6 +13,7 @@ namespace {
 constexpr auto kKeys = std::to_array<std::string_view>({
     "mode",
     "listen",
+    "hostNames",
     "podManifests",
     "auditLog",
     "stateDirectory",
@@ -112,7 +113,18 @@ void read_metrics(const Section& headroom, Config& config) {
   if (const auto wanted = section->boolean("oldNames")) config.old_metric_names = *wanted;
 }
 
+void read_host_names(const Section& section, Config& config) {
+  const auto names = section.list_of_strings("hostNames");
+  if (!names) return;
+  for (const LocatedText& name : *names) {
+    const bool plain = !name.text.empty() && name.text.find_first_of(":/ []") == std::string::npos;
+    if (!plain) section.add_error("hostNames", "want names without a port, not " + name.text);
+    config.host_names.push_back(name.text);
+  }
+}
+
 void read_endpoints(const Section& section, Config& config) {
+  read_host_names(section, config);
   if (const auto listen = section.string("listen")) {
     if (const auto error_text = listen_error(*listen))
       section.add_error("listen", *error_text);

@@ -181,11 +181,12 @@ HttpResponse PageRouter::evictions(const HttpRequest& request) const {
 }
 
 std::optional<HttpResponse> PageRouter::answer(const HttpRequest& request) {
-  if (request.path == "/") return page();
-  if (!request.path.starts_with("/api/")) return std::nullopt;
   if (!is_allowed_host(request.host, setup_.names))
-    return error_response(421, "Host: want an address or the name of this host, or localhost");
-  return api_document(request);
+    return error_response(421,
+                          "Host: want an address, localhost, the name of this host, or one of "
+                          "hostNames in headroom.yaml");
+  if (request.path == "/") return page();
+  return request.path.starts_with("/api/") ? api_document(request) : std::nullopt;
 }
 
 std::optional<HttpResponse> PageRouter::api_document(const HttpRequest& request) {

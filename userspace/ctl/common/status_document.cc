@@ -65,11 +65,11 @@ std::map<std::string, ProgramStatus> programs_of(const Json& json) {
   return programs;
 }
 
-// The sum of both scopes; absent if the document has neither.
+// The sum of all scopes; absent if the document lacks them. Release 0.1 has no "pods".
 std::optional<std::int64_t> oom_kills_of(const Json& json) {
   const auto limit = integer(json, "limit"), node = integer(json, "node");
   if (!limit || !node) return std::nullopt;
-  return *limit + *node;
+  return *limit + integer(json, "pods").value_or(0) + *node;
 }
 
 Resources resources_of(const Json& json) {

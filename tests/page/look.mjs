@@ -201,6 +201,47 @@ const tests = {
     assert.match(await page.locator("#pods tr.tier").first().innerText(), /500 pods, 244Gi above requests$/);
   },
 
+  async "a held condition, a missing program and the mode are said before all is well"() {
+    const calm = lastStatus();
+    for (const each of calm.thresholds) Object.assign(each, {met: false, below_for_seconds: null, forecast_seconds: null});
+    for (const pod of calm.pods) pod.state = "running";
+    calm.conditions = {MemoryPressure: true, DiskPressure: false};
+    calm.counters.kernel_oom_kills = {limit: 1, pods: 2, node: 4};
+    server.status = calm;
+    const page = await open(browser, server.url);
+    await settled(page);
+    await turns(page, 1);
+    assert.match(await text(page, "#verdict"), /MemoryPressure is still reported/);
+    assert.match(await text(page, "#facts"), /kernel OOM kills\s*7/);
+    assert.match(await text(page, "#facts"), /last eviction\s*\S.*default\//);
+    server.status = {...calm, conditions: {MemoryPressure: false}, programs: {stall: {loaded: false, hook: "", lost: 0}}};
+    await turns(page, 2);
+    assert.match(await text(page, "#verdict"), /1 BPF program could not be loaded: stall/);
+    server.status = {...calm, conditions: {}, mode: "observe"};
+    await turns(page, 2);
+    assert.match(await text(page, "#verdict"), /^No threshold is crossed\. .*headroomd only observes/);
+  },
+
+  async "the charts begin with what headroomd remembers"() {
+    const status = lastStatus(), now = status.at_ns = 4000e9;
+    for (const each of status.signals) each.at_ns = now;
+    status.waits.stalls.global = {ns: 9e9, count: 10, p99_ns: 1e6};
+    const times = Array.from({length: 180}, (_, i) => now - (180 - i) * 10e9);
+    server.status = status;
+    server.history = {at_ns: times, signals: {"memory.available": times.map((_, i) => i === 5 ? null : 600e6 - i * 1e6)},
+      waited_ns: {global: times.map((_, i) => i * 50e6)}};
+    const page = await open(browser, server.url);
+    await settled(page);
+    const card = page.locator(".card", {has: page.getByRole("heading", {name: "memory.available", exact: true})});
+    const past = await card.locator("path.past").getAttribute("d");
+    assert.ok(past.split("L").length > 150, past);
+    assert.match(await card.innerText(), /30 min ago/);
+    assert.match(await page.locator("#pressure-rows tr").first().innerText(), /\t5\.0\t/);
+    assert.equal(server.asked.filter((path) => path === "/api/history").length, 1);
+    await saneText(page);
+    assert.deepEqual(page.complaints, []);
+  },
+
   async "who waits most is named by cause"() {
     server.status = {...lastStatus(), waits: {stalls: {}, throttled: {ns: 1e9, count: 3, p99_ns: 1e6}},
       top_waiters: {throttled: {namespace: "shop", name: "web", ns_per_s: 2.5e6}}};

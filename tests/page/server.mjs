@@ -25,7 +25,7 @@ export class Server {
   }
 
   reset() {
-    Object.assign(this, {step: 0, paused: false, down: 0, status: null, cpus: null, evictions: [...this.records], asked: [], tag: 1});
+    Object.assign(this, {step: 0, paused: false, down: 0, status: null, cpus: null, history: {at_ns: [], signals: {}, waited_ns: {}}, evictions: [...this.records], asked: [], tag: 1});
   }
 
   async listen() {
@@ -67,6 +67,7 @@ export class Server {
     if (path === "/") return send(200, "text/html; charset=utf-8", this.page, {"Content-Security-Policy": this.policy});
     if (this.down) return send(this.down, "text/plain", "");
     if (path === "/api/status") return send(200, "application/json", JSON.stringify(limited(this.nextStatus(), Number(new URLSearchParams(query).get("pods") || Infinity))));
+    if (path === "/api/history") return send(200, "application/json", JSON.stringify(this.history));
     if (path === "/api/cpus") return send(200, "application/json", JSON.stringify(this.cpus));
     if (path !== "/api/evictions") return send(404, "text/plain", "");
     const tag = `"${this.tag}"`;

@@ -79,6 +79,28 @@ TEST_F(PageRouterTest, TheStatusIsTheDocument) {
   EXPECT_EQ(Json::parse(text_of(*answer.body)).at("pods").size(), 3u);
 }
 
+TEST_F(PageRouterTest, TheHistoryHasSeriesOfWhatWasKnown) {
+  EXPECT_EQ(text_of(*get("/api/history").body), R"({"at_ns":[],"signals":{},"waited_ns":{}})");
+  hr_stalls stalls{};
+  for (const int second : {1, 2}) {
+    Snapshot snapshot;
+    snapshot.at = Instant(std::chrono::seconds(second));
+    stalls.causes[HR_STALL_GLOBAL].ns += 5;
+    snapshot.waits.node_stalls = &stalls;
+    if (second == 2)
+      of(snapshot.observations, Signal::kPidAvailable) =
+          Observation{.available = 7, .capacity = 9, .at = snapshot.at};
+    views->history.add(snapshot);
+  }
+  const HttpResponse answer = get("/api/history");
+  EXPECT_EQ(answer.content_type, "application/json");
+  const Json json = Json::parse(text_of(*answer.body));
+  EXPECT_EQ(json.at("at_ns"), (Json{1'000'000'000, 2'000'000'000}));
+  EXPECT_EQ(json.at("signals"), (Json{{"pid.available", {nullptr, 7}}}));
+  EXPECT_EQ(json.at("waited_ns").at("global"), (Json{5, 10}));
+  EXPECT_FALSE(json.at("waited_ns").contains("throttled"));
+}
+
 TEST_F(PageRouterTest, TheStatusIsLimitedByItsArgument) {
   publish();
   const auto all = text_of(*get("/api/status").body).size();

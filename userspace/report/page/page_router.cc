@@ -106,6 +106,36 @@ constexpr std::size_t kMaxPods = 10'000;
 
 using Json = nlohmann::ordered_json;
 
+// One series: null where its value was unknown; left out if it never was known.
+template <class Value>
+void add_series(Json& json, std::string name, const std::vector<HistorySample>& samples,
+                Value value) {
+  Json series = Json::array();
+  bool known = false;
+  for (const HistorySample& sample : samples) {
+    const auto& one = value(sample);
+    series.push_back(one ? Json(*one) : Json(nullptr));
+    known = known || one;
+  }
+  if (known) json[std::move(name)] = std::move(series);
+}
+
+// The samples by series: parallel to "at_ns", oldest first.
+Json history_json(const std::vector<HistorySample>& samples) {
+  Json times = Json::array(), signals = Json::object(), waits = Json::object();
+  for (const HistorySample& sample : samples)
+    times.push_back(std::chrono::nanoseconds(sample.at.time_since_epoch()).count());
+  for (std::size_t i = 0; i < kSignals; ++i)
+    add_series(signals, std::string(kSignalNames[i]), samples,
+               [i](const HistorySample& sample) { return sample.available[i]; });
+  for (std::size_t i = 0; i < HistorySample::kWaitCauses; ++i)
+    add_series(waits, cause_name(i), samples,
+               [i](const HistorySample& sample) { return sample.waited[i]; });
+  return {{"at_ns", std::move(times)},
+          {"signals", std::move(signals)},
+          {"waited_ns", std::move(waits)}};
+}
+
 // No MIME sniffing, no Referer to other sites, no embedding in other sites.
 std::vector<HttpHeader> with_security_headers(std::vector<HttpHeader> headers) {
   headers.push_back({"X-Content-Type-Options", "nosniff"});
@@ -160,6 +190,11 @@ HttpResponse PageRouter::status(const HttpRequest& request) {
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
+HttpResponse PageRouter::history() const {
+  return {200, kJson, text_body(history_json(views_->history.samples()).dump(-1, ' ', false, Json::error_handler_t::replace)),
+          with_security_headers({{"Cache-Control", "no-store"}})};
+}
+
 HttpResponse PageRouter::cpus() const {
   return {200, kJson, text_body(setup_.cpus ? setup_.cpus() : "null"),
           with_security_headers({{"Cache-Control", "no-store"}})};
@@ -191,6 +226,7 @@ std::optional<HttpResponse> PageRouter::answer(const HttpRequest& request) {
 
 std::optional<HttpResponse> PageRouter::api_document(const HttpRequest& request) {
   if (request.path == "/api/status") return status(request);
+  if (request.path == "/api/history") return history();
   if (request.path == "/api/cpus") return cpus();
   if (request.path == "/api/evictions") return evictions(request);
   return std::nullopt;

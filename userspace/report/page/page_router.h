@@ -78,6 +78,7 @@ class PageRouter {
  private:
   std::optional<HttpResponse> api_document(const HttpRequest& request);
   HttpResponse status(const HttpRequest& request);
+  HttpResponse history() const;
   HttpResponse cpus() const;
   HttpResponse evictions(const HttpRequest& request) const;
 

@@ -3,6 +3,7 @@
 // with them, and outliving them.
 #pragma once
 
+#include "report/view/node_history.h"
 #include "report/view/node_view.h"
 #include "report/view/published.h"
 
@@ -11,6 +12,7 @@ namespace headroom::report {
 struct PublishedViews {
   Published<NodeView> node;
   Published<CgroupTable> cgroups;
+  NodeHistory history;
 };
 
 }  // namespace headroom::report

@@ -31,6 +31,7 @@ void ViewPublisher::publish_node(const Policy& policy, const Snapshot& snapshot,
                                  const ProcessUsage& usage) {
   status_changed_ = false;
   node_published_at_ = snapshot.at;
+  views_->history.add(snapshot);
   views_->node.publish([&](NodeView& next, const NodeView*) {
     next.at = snapshot.at;
     next.mode = policy.mode;

@@ -3,8 +3,9 @@
 // of fixed units, so the code never measures a size.
 
 const kHigh = 100;  // in x, a unit is a second
-// Seconds back and ahead: the values so far fill the chart, up to five minutes.
-const kSpans = [[60, 30, "1 min ago", "+30 s"], [120, 40, "2 min ago", "+40 s"], [kPast, 60, "5 min ago", "+1 min"]];
+// Seconds back and ahead: the values so far fill the chart, up to half an hour.
+const kSpans = [[60, 30, "1 min ago", "+30 s"], [120, 40, "2 min ago", "+40 s"], [kPast, 60, "5 min ago", "+1 min"],
+  [600, 120, "10 min ago", "+2 min"], [kLongPast, 300, "30 min ago", "+5 min"]];
 const spanSince = (seconds) => kSpans.find(([back]) => seconds <= back) || kSpans[kSpans.length - 1];
 
 class Chart {

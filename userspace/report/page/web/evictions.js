@@ -33,6 +33,7 @@ class Evictions {
     this.items = new Keyed(byId("evictions"), evictionItem, () => {});
     this.at = [];     // seconds since boot
     this.seen = null; // keys; null before the first list
+    this.last = "";   // the latest: when, and which pod
   }
 
   show(records) {
@@ -42,6 +43,7 @@ class Evictions {
     setText(byId("evictions-note"), latest.length
       ? `${many(latest.length, "record")}, latest first. Open one to see its explanation: readings, ranking and reasons.`
       : "No evictions recorded.");
+    this.last = latest.length ? `${whenText(latest[0])}, ${podName(latest[0].pod)}` : "";
     this.announce(latest);
   }
 

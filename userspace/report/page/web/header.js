@@ -3,6 +3,11 @@
 
 const kNear = 120;  // seconds; a forecast farther ahead is only a trend
 
+// With the mode where headroomd does not act.
+function sentenceOf(status, sentence) {
+  return status.mode === "observe" ? `${sentence} headroomd only observes: it evicts nothing.` : sentence;
+}
+
 // The worst current state, otherwise the nearest forecast: [class, sentence].
 function verdictOf(status) {
   const leaving = list(status.pods).filter((pod) => /terminating|killed|outlasting|pre_stop|removing/.test(pod.state));
@@ -15,13 +20,17 @@ function verdictOf(status) {
   if (below) return ["near", `${name(below)} threshold has been crossed for ${duration(below.below_for_seconds)}, grace period ${duration(below.grace_seconds)}.`];
   const ahead = thresholds.filter((each) => isNumber(each.forecast_seconds) && each.forecast_seconds <= kNear).sort((a, b) => a.forecast_seconds - b.forecast_seconds)[0];
   if (ahead) return ["near", `${name(ahead)} threshold will be reached in ${duration(ahead.forecast_seconds)} if the trend continues.`];
+  const held = Object.entries(table(status.conditions)).filter(([, value]) => value).map(([each]) => each);
+  if (held.length) return ["near", `No threshold is crossed now, but ${held.join(", ")} ${held.length > 1 ? "are" : "is"} still reported.`];
+  const unloaded = Object.entries(table(status.programs)).filter(([, each]) => table(each).loaded === false).map(([each]) => each);
+  if (unloaded.length) return ["near", `No threshold is crossed, but ${many(unloaded.length, "BPF program")} could not be loaded: ${unloaded.join(", ")}.`];
   const known = thresholds.filter((each) => isNumber(each.available) && isNumber(each.limit));
   if (!known.length) return ["", "No signal with a threshold is known."];
   const near = known.reduce((a, b) => (a.available - a.limit) / (a.limit || 1) < (b.available - b.limit) / (b.limit || 1) ? a : b);
   return ["calm", `No threshold is crossed. The nearest threshold is ${name(near)}: ${amount(near.signal, near.available - near.limit)} above it.`];
 }
 
-function factsOf(status) {
+function factsOf(status, lastEviction) {
   const counters = table(status.counters), conditions = Object.entries(table(status.conditions));
   const kills = table(counters.kernel_oom_kills);
   const on = conditions.filter(([, value]) => value).map(([name]) => name);
@@ -33,10 +42,11 @@ function factsOf(status) {
     ["pods", number(podCount(status))],
     ["cgroups", number(status.cgroups)],
     ["evicted", number(counters.evicted)],
+    ["last eviction", lastEviction],
     ["would evict", counters.would_evict ? number(counters.would_evict) : ""],
     ["failed", counters.failed ? number(counters.failed) : ""],
     ["memory returned", bytes(counters.memory_returned)],
-    ["kernel OOM kills", number((kills.limit || 0) + (kills.node || 0))],
+    ["kernel OOM kills", number((kills.limit || 0) + (kills.pods || 0) + (kills.node || 0))],
   ].filter(([, value]) => value !== "" && value !== undefined);
 }
 
@@ -48,14 +58,14 @@ class Head {
     }, (row, [, value]) => setText(row.value, value));
   }
 
-  show(status) {
+  show(status, lastEviction) {
     const node = table(status.node).name || "";
     setText(byId("node"), node);
     setText(document.querySelector("title"), node ? `${node} – headroom` : "headroom");
     const [kind, sentence] = verdictOf(status);
     setClass(byId("verdict"), `verdict ${kind}`);
-    setText(byId("verdict"), sentence);
-    this.facts.show(factsOf(status), ([name]) => name);
+    setText(byId("verdict"), sentenceOf(status, sentence));
+    this.facts.show(factsOf(status, lastEviction), ([name]) => name);
     const self = table(status.process);
     setText(byId("cost"), `headroomd ${status.version}: ${duration(Math.round(self.cpu_seconds * 10) / 10)} of CPU since its start, ${bytes(self.resident_bytes)} resident.`);
   }

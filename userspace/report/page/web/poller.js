@@ -28,6 +28,7 @@ class Live {
   async turn() {
     this.asking = true;
     try {
+      if (!this.answered) await this.askHistory();
       await this.askStatus();
       await this.askEvictions();
       if (this.turns++ % kCpusEvery === 0) this.cpus.show(await (await ask("/api/cpus")).json());
@@ -38,6 +39,13 @@ class Live {
     this.asking = false;
     const pause = Math.max(kEvery * Math.max(1, this.failures), 1000 * this.length / kCharactersASecond);
     if (!document.hidden) this.timer = setTimeout(() => this.look(), Math.min(kSlowest, pause));
+  }
+
+  // Once: what headroomd remembers, so that charts do not begin empty.
+  async askHistory() {
+    const history = table(await (await ask("/api/history")).json());
+    this.signals.remember(history);
+    this.pressure.remember(history);
   }
 
   // Records are transferred only if the log changed.
@@ -54,7 +62,7 @@ class Live {
     this.length = text.length;
     const status = JSON.parse(text);
     if (!isNumber(table(status).at_ns)) throw new Error("headroomd has no readings yet");
-    this.head.show(status);
+    this.head.show(status, this.evictions.last);
     this.signals.show(status, this.evictions.at);
     this.pods.show(status);
     this.pressure.show(status);

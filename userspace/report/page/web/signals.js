@@ -18,7 +18,7 @@ function thresholdText(signal, each) {
 class SignalCard {
   constructor(signal) {
     this.signal = signal;
-    this.past = new Past();
+    this.past = new Past(kLongPast);
     this.chart = new Chart(signal);
     this.value = make("span", {class: "big"});
     this.rows = make("tbody");
@@ -33,6 +33,11 @@ class SignalCard {
     });
     this.element = make("figure", {class: "card"},
       make("figcaption", {}, make("h3", {}, signal), this.value), this.chart.element, list, this.readings);
+  }
+
+  // What headroomd remembers of it: before anything is shown.
+  remember(times, values) {
+    times.forEach((at, i) => this.past.add(at, values[i]));
   }
 
   show(seen, thresholds, evictedAt, time) {
@@ -58,7 +63,8 @@ class SignalCard {
 
 class Signals {
   constructor() {
-    this.cards = new Keyed(byId("signals"), ({signal}) => new SignalCard(signal),
+    this.history = {times: [], signals: {}};
+    this.cards = new Keyed(byId("signals"), ({signal}) => this.newCard(signal),
       (card, {seen, thresholds}) => card.show(seen, thresholds, this.evictedAt, this.time));
     this.others = new Keyed(byId("others-rows"), () => rowOf(["signal", "available", "capacity"], {available: "num", capacity: "num"}),
       ({cells}, each) => {
@@ -66,6 +72,18 @@ class Signals {
         setText(cells.available, amount(each.signal, each.available));
         setText(cells.capacity, amount(each.signal, each.capacity));
       });
+  }
+
+  newCard(signal) {
+    const card = new SignalCard(signal);
+    card.remember(this.history.times, list(this.history.signals[signal]));
+    return card;
+  }
+
+  // Of /api/history, before the first show().
+  remember(history) {
+    this.history = {times: list(history.at_ns).map(secondsOf), signals: table(history.signals)};
+    if (this.history.times.length) this.began = this.history.times[0];
   }
 
   show(status, evictedAt) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Past: the values of a quantity over the last five minutes, by the node's clock.
+// Past: the values of a quantity over the last minutes, by the node's clock: all readings of the last
+// two minutes, one in ten seconds before.
 
-const kPast = 300;  // seconds
+const kPast = 300, kLongPast = 1800;  // seconds
+const kFine = 120, kCoarse = 10;      // seconds: older readings than the one, so far apart
+const kReboot = 60;  // seconds back: the clock of another boot
 const kGap = 15;    // a longer time between two readings is a gap in the line
 
 class Past {
-  constructor() {
+  constructor(length = kPast) {
+    this.length = length;
     this.times = [];  // seconds since boot
     this.values = [];
   }
@@ -13,18 +17,33 @@ class Past {
   add(at, value) {
     const last = this.times.length - 1;
     if (!isNumber(at) || !isNumber(value) || at === this.times[last]) return;
-    if (at < this.times[last]) this.clear();  // the node was rebooted
+    if (at < this.times[last] - kReboot) this.clear();
+    else if (at < this.times[last]) return;  // read before what is remembered
     this.times.push(at);
     this.values.push(value);
+    this.thin(at - kFine);
     let old = 0;
-    while (this.times[old] < at - kPast - kGap) ++old;
+    while (this.times[old] < at - this.length - kGap) ++old;
     if (old > 0) {
       this.times.splice(0, old);
       this.values.splice(0, old);
+      this.thinned = Math.max(1, this.thinned - old);
     }
   }
 
+  // Readings that have become old are dropped where the one before is near.
+  thin(until) {
+    let i = this.thinned || 1;
+    for (; i < this.times.length - 1 && this.times[i] < until; ++i)
+      if (this.times[i] - this.times[i - 1] < kCoarse) {
+        this.times.splice(i, 1);
+        this.values.splice(i--, 1);
+      }
+    this.thinned = Math.max(1, i);
+  }
+
   clear() {
+    this.thinned = 1;
     this.times.length = this.values.length = 0;
   }
 

@@ -25,6 +25,11 @@ class CauseRow {
       "aria-label": `Waits by the cause ${cause} over five minutes; the maximum is in the previous cell`}, this.path));
   }
 
+  // Totals of nanoseconds at these seconds, oldest first.
+  remember(times, totals) {
+    times.forEach((at, i) => this.rate.add(at, isNumber(totals[i]) ? totals[i] / 1e6 : null));
+  }
+
   show(status) {
     const waits = table(status.waits);
     const watched = this.cause === "throttled" ? waits.throttled != null : waits.stalls != null;
@@ -54,6 +59,12 @@ class Pressure {
   constructor() {
     this.rows = kCauses.map((cause) => new CauseRow(cause));
     byId("pressure-rows").append(...this.rows.map((row) => row.element));
+  }
+
+  // Of /api/history, before the first show().
+  remember(history) {
+    const times = list(history.at_ns).map(secondsOf);
+    for (const row of this.rows) row.remember(times, list(table(history.waited_ns)[row.cause]));
   }
 
   show(status) {

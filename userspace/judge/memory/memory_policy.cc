@@ -42,26 +42,10 @@ Amounts requested_by(const Pod& pod) {
   return running;
 }
 
-// The kubelet gives a pod with resources of its own nothing, unless its alpha gate
-// PodLevelResourceManagers (1.36) is on.
-bool gets_own_memory(const Pod& pod) {
-  return qos_class(pod) == QosClass::kGuaranteed && !has_pod_level_resources(pod);
-}
-
 bool is_ordinary_init(const Pod& pod, const Container& container) {
   return std::ranges::any_of(pod.init_containers, [&](const Container& init) {
     return init.name == container.name && !init.sidecar;
   });
-}
-
-Bytes amount_on(const MachineMemory& machine, NodeSet nodes, const std::string& resource,
-                Bytes MemoryTable::*field) {
-  Bytes sum;
-  for (const int id : nodes.ids())
-    if (const auto node = machine.find(id); node != machine.end())
-      if (const auto table = node->second.tables.find(resource); table != node->second.tables.end())
-        sum += table->second.*field;
-  return sum;
 }
 
 Bytes reusable_on(const MemoryState& state, const Pod& pod, NodeSet nodes,
@@ -69,16 +53,6 @@ Bytes reusable_on(const MemoryState& state, const Pod& pod, NodeSet nodes,
   if (state.reusable.pod != pod.uid) return {};
   const auto size = state.reusable.sizes.find({nodes, resource});
   return size == state.reusable.sizes.end() ? Bytes{} : size->second;
-}
-
-// A node that is used alone cannot join a group; a group that is in use can neither be divided nor
-// joined by other nodes.
-bool fits_groups(const MachineMemory& machine, NodeSet nodes) {
-  return std::ranges::all_of(nodes.ids(), [&](int id) {
-    const NumaNodeMemory& node = machine.at(id);
-    if (nodes.count() == 1) return node.group.count() <= 1;
-    return node.assignments == 0 || (node.group.count() > 1 && node.group == nodes);
-  });
 }
 
 bool has_enough(const MemoryState& state, const Pod* reusing, NodeSet nodes,
@@ -183,21 +157,6 @@ tl::expected<NodeSet, MemoryRefusal> choose_nodes(const MemoryState& state, cons
   return *chosen.nodes;
 }
 
-// Fills the nodes in ascending order. What does not fit is left out; a restored state may have it.
-void reserve(MachineMemory& machine, NodeSet nodes, const std::string& resource, Bytes size) {
-  for (const int id : nodes.ids()) {
-    NumaNodeMemory& node = machine.at(id);
-    ++node.assignments;
-    node.group = nodes;
-    const auto table = node.tables.find(resource);
-    if (table == node.tables.end()) continue;
-    const Bytes taken = std::min(size, table->second.free);
-    table->second.free = table->second.free - taken;
-    table->second.reserved += taken;
-    size = size - taken;
-  }
-}
-
 // What a block takes over from the pod's init containers is subtracted from them, first to last.
 void shrink_init_blocks(MemoryState& state, const Pod& pod, const Container& container,
                         const MemoryBlock& block) {
@@ -262,6 +221,14 @@ std::string block_fault(const std::string& pod, const std::string& container,
 
 }  // namespace
 
+bool gets_own_memory(const Pod& pod) {
+  return qos_class(pod) == QosClass::kGuaranteed && !has_pod_level_resources(pod);
+}
+
+bool requests_memory(const Container& container) {
+  return !requested_by(container).empty();
+}
+
 std::string_view message(MemoryRefusal refusal) {
   switch (refusal) {
     case MemoryRefusal::kNoDefaultAffinity:
@@ -323,10 +290,45 @@ std::optional<std::string> MemoryPolicy::find_fault(const MemoryState& state) co
           if (!node->second.tables.contains(block.type))
             return block_fault(pod, container, "memory resource that does not exist");
         }
-        reserve(expected, block.nodes, block.type, block.size);
+        reserve_memory(expected, block.nodes, block.type, block.size);
       }
   if (equivalent(state.machine, expected)) return std::nullopt;
   return "[memorymanager] the expected machine state is different from the real one";
+}
+
+MemoryState MemoryPolicy::restore(const PodMemory& known,
+                                  std::span<const Pod* const> active) const {
+  MemoryState state = initial();
+  const auto fits = [&](const MemoryBlock& block) {
+    const auto has_resource = [&](int id) {
+      const auto node = state.machine.find(id);
+      return node != state.machine.end() && node->second.tables.contains(block.type);
+    };
+    return !block.nodes.empty() && std::ranges::all_of(block.nodes.ids(), has_resource) &&
+           fits_groups(state.machine, block.nodes);
+  };
+  for (const Pod* const pod : active) {
+    const auto containers = known.find(pod->uid);
+    if (containers == known.end()) continue;
+    for (const auto& [name, blocks] : containers->second) {
+      if (!has_container(*pod, name) || !std::ranges::all_of(blocks, fits)) continue;
+      for (const MemoryBlock& block : blocks)
+        reserve_memory(state.machine, block.nodes, block.type, block.size);
+      state.entries[pod->uid].emplace(name, blocks);
+    }
+  }
+  return state;
+}
+
+bool MemoryPolicy::is_served(const MemoryState& state, const Pod& pod) {
+  if (!gets_own_memory(pod)) return true;
+  const auto served = [&](const Container& container) {
+    return !requests_memory(container) || memory_blocks(state, pod.uid, container.name);
+  };
+  return std::ranges::all_of(pod.containers, served) &&
+         std::ranges::all_of(pod.init_containers, [&](const Container& container) {
+           return !container.sidecar || served(container);
+         });
 }
 
 ProviderHints MemoryPolicy::hints(const MemoryState& state, const Pod& pod,
@@ -365,7 +367,7 @@ tl::expected<MemoryState, MemoryRefusal> MemoryPolicy::allocate(MemoryState stat
   for (const auto& [resource, size] : requested) {
     blocks.push_back({*nodes, resource, size});
     const Bytes reusable = reusable_on(state, pod, *nodes, resource);
-    reserve(state.machine, *nodes, resource, size - std::min(size, reusable));
+    reserve_memory(state.machine, *nodes, resource, size - std::min(size, reusable));
   }
   update_reusable(state, pod, container, blocks);
   for (const MemoryBlock& block : blocks)

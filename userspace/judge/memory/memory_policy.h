@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ namespace headroom {
 struct NumaMemorySize {
   Bytes memory{};                                          // huge pages included
   std::map<std::string, Bytes, std::less<>> huge_pages{};  // by resource: "hugepages-2Mi"
+  friend bool operator==(const NumaMemorySize&, const NumaMemorySize&) = default;
 };
 using MemorySizes = std::map<int, NumaMemorySize>;  // by NUMA node
 
@@ -33,6 +35,11 @@ using ReservedMemory = std::map<int, ResourceList>;
 
 // Whether the memory manager gives this resource out: "memory", or "hugepages-<size>".
 bool is_memory_resource(std::string_view resource);
+
+// Whether the pod's containers get memory of their own: Guaranteed, and without resources of its
+// own (with these only under the kubelet's alpha gate PodLevelResourceManagers, 1.36).
+bool gets_own_memory(const Pod& pod);
+bool requests_memory(const Container& container);
 
 // Everything that speaks against these reservations, in the kubelet's words where it has them.
 // `reservation` is what the node's allocatable amounts are reduced by: kubeReserved, systemReserved
@@ -62,6 +69,14 @@ class MemoryPolicy {
   // What makes a state one that this policy cannot go on from, in the kubelet's words. A state with
   // neither nodes nor entries stands for initial().
   std::optional<std::string> find_fault(const MemoryState& state) const;
+
+  // The state in which the containers of these pods have the blocks they are `known` to have: in
+  // place of a state that has a fault, or was made for other amounts. Blocks on nodes or of
+  // resources that this machine has not, or that would divide a group, are left out.
+  MemoryState restore(const PodMemory& known, std::span<const Pod* const> active) const;
+
+  // Whether it has all the memory it is to have. Init containers that have finished may have none.
+  static bool is_served(const MemoryState& state, const Pod& pod);
 
   // What one container hints at, or the pod as a whole. None where the pod gets no memory of its
   // own, and, as in the kubelet, where no set of nodes has enough: allocate() then refuses.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/memory/memory_state.h"
 
+#include <headroom/cpuset.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -23,13 +25,53 @@ void release_block(MachineMemory& machine, const MemoryBlock& block) {
   }
 }
 
+}  // namespace
+
+std::string format_nodes(NodeSet nodes) {
+  CpuSet set;
+  for (const int node : nodes.ids())
+    set.insert(node);
+  return set.format();
+}
+
 bool has_container(const Pod& pod, std::string_view name) {
   const auto named = [&](const Container& container) { return container.name == name; };
   return std::ranges::any_of(pod.init_containers, named) ||
          std::ranges::any_of(pod.containers, named);
 }
 
-}  // namespace
+Bytes amount_on(const MachineMemory& machine, NodeSet nodes, const std::string& resource,
+                Bytes MemoryTable::*field) {
+  Bytes sum;
+  for (const int id : nodes.ids())
+    if (const auto node = machine.find(id); node != machine.end())
+      if (const auto table = node->second.tables.find(resource); table != node->second.tables.end())
+        sum += table->second.*field;
+  return sum;
+}
+
+bool fits_groups(const MachineMemory& machine, NodeSet nodes) {
+  return std::ranges::all_of(nodes.ids(), [&](int id) {
+    const NumaNodeMemory& node = machine.at(id);
+    if (nodes.count() == 1) return node.group.count() <= 1;
+    return node.assignments == 0 || (node.group.count() > 1 && node.group == nodes);
+  });
+}
+
+void reserve_memory(MachineMemory& machine, NodeSet nodes, const std::string& resource,
+                    Bytes size) {
+  for (const int id : nodes.ids()) {
+    NumaNodeMemory& node = machine.at(id);
+    ++node.assignments;
+    node.group = nodes;
+    const auto table = node.tables.find(resource);
+    if (table == node.tables.end()) continue;
+    const Bytes taken = std::min(size, table->second.free);
+    table->second.free = table->second.free - taken;
+    table->second.reserved += taken;
+    size = size - taken;
+  }
+}
 
 const MemoryBlocks* memory_blocks(const MemoryState& state, std::string_view pod,
                                   std::string_view container) {

@@ -16,6 +16,9 @@
 
 namespace headroom {
 
+// As cpuset.mems has it: "0-1,3".
+std::string format_nodes(NodeSet nodes);
+
 // One resource, "memory" or "hugepages-<size>", on one node.
 struct MemoryTable {
   Bytes total{};
@@ -59,6 +62,17 @@ struct MemoryState {
 
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
 };
+
+bool has_container(const Pod& pod, std::string_view name);
+
+// The sum over these nodes.
+Bytes amount_on(const MachineMemory& machine, NodeSet nodes, const std::string& resource,
+                Bytes MemoryTable::*field);
+// A node that is used alone cannot join a group; a group that is in use can neither be divided nor
+// joined by other nodes.
+bool fits_groups(const MachineMemory& machine, NodeSet nodes);
+// Fills the nodes in ascending order. What does not fit is left out; a restored state may have it.
+void reserve_memory(MachineMemory& machine, NodeSet nodes, const std::string& resource, Bytes size);
 
 // Null: it has none of its own.
 const MemoryBlocks* memory_blocks(const MemoryState& state, std::string_view pod,

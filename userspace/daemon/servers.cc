@@ -151,10 +151,17 @@ std::shared_ptr<report::Router> make_router(
                            .system_containers = system_containers(config),
                            .names = names},
       report::PageRouterSetup{.names = {node, config.listen.substr(0, config.listen.rfind(':'))},
-                              .cpus = [cpus] {
-                                const auto view = cpus->latest();
-                                return view ? report::cpus_json(*view) : std::string("null");
-                              }});
+                              .cpus =
+                                  [cpus] {
+                                    const auto view = cpus->latest();
+                                    return view ? report::cpus_json(*view) : std::string("null");
+                                  },
+                              .memory =
+                                  [cpus] {
+                                    const auto view = cpus->latest();
+                                    return view && view->memory ? report::memory_json(*view->memory)
+                                                                : std::string("null");
+                                  }});
 }
 
 void Servers::start(const config::Config& config, report::DbusSetup bus,

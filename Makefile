@@ -77,8 +77,9 @@ MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc userspace/kube/main.c
 LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))
 UNIT_SRC := $(filter-out tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc tests/judge/vectors/*/*.cc)
-# What the vectors test: the judge and the checkpoint's format. Each is a question to a pure function.
-VECTOR_LIB = $(filter userspace/judge/%,$(LIB_SRC)) userspace/act/cpus/cpu_checkpoint.cc
+# What the vectors test: the judge and the checkpoints' formats. Each is a question to a pure function.
+VECTOR_LIB = $(filter userspace/judge/%,$(LIB_SRC)) userspace/act/cpus/cpu_checkpoint.cc \
+             userspace/act/memory/memory_checkpoint.cc
 BPFT_SRC := $(wildcard tests/bpf/*.cc) $(wildcard tests/support/*.cc)
 BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)

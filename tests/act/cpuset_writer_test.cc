@@ -48,6 +48,17 @@ TEST(CpusetWriter, AFileOfItsOwnIsWritten) {
   EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.cpus"), "2-3");
 }
 
+TEST(CpusetWriter, NodesAreWrittenBesideTheCpus) {
+  const test::TempDir root;
+  fs::create_directories(root.path() / "kubepods/podx");
+  root.write("kubepods/podx/cpuset.mems", "\n");
+  CpusetWriter writer(root.path());
+  ASSERT_TRUE(writer.write_nodes("/kubepods/podx", NodeSet::of(0) | NodeSet::of(1)));
+  EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.mems"), "0-1");
+  ASSERT_TRUE(writer.write_nodes("/kubepods/podx", {}));
+  EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.mems"), "");
+}
+
 TEST(CpusetWriter, TheControllerIsEnabledInAllAncestors) {
   const test::TempDir root;
   fs::create_directories(root.path() / "kubepods/podx");
@@ -64,6 +75,7 @@ TEST(CpusetWriter, TheDropInOfARemovedUnitIsDeleted) {
   fs::create_directories(control.path() / "a.slice.d");
   fs::create_directories(control.path() / "b.slice.d");
   control.write("a.slice.d/50-AllowedCPUs.conf", "");
+  control.write("a.slice.d/50-AllowedMemoryNodes.conf", "");
   control.write("b.slice.d/50-AllowedCPUs.conf", "");
   control.write("b.slice.d/50-MemoryMax.conf", "");
   const CpusetWriter writer("/nowhere", control.path());

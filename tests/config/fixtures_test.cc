@@ -159,11 +159,11 @@ TEST(CheckConfig, KeysThatHeadroomDoesNotImplementAreListed) {
   CommandLine line;
   line.config = {dir.write("f.yaml", std::string(kHead) +
                                          "failSwapOn: false\nshutdownGracePeriod: 30s\n"
-                                         "memoryManagerPolicy: Static\nport: 10250\n")};
+                                         "oomScoreAdj: -999\nport: 10250\n")};
   const LoadResult loaded = read(line);
   EXPECT_TRUE(loaded.diagnostics.empty() && loaded.warnings.empty());
   EXPECT_EQ(loaded.ignored_keys,
-            (std::vector<std::string>{"failSwapOn", "memoryManagerPolicy", "shutdownGracePeriod"}));
+            (std::vector<std::string>{"failSwapOn", "oomScoreAdj", "shutdownGracePeriod"}));
   for (const IgnoredKubeletKey& ignored : ignored_kubelet_keys())
     EXPECT_TRUE(is_kubelet_key(ignored.key)) << ignored.key;
 }

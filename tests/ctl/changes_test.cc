@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl changes: the ledger, from the files that the daemon writes.
 #include "act/cpus/cpu_state_file.h"
+#include "act/memory/memory_state_file.h"
 #include "act/original_values.h"
 #include "base/state/saved_taints.h"
 #include "config/temp_dir.h"
@@ -20,7 +21,9 @@ using Changes = std::vector<Change>;
 
 struct LedgerTest : ::testing::Test {
   const TempDir dir;
-  const LedgerFiles files{.state_dir = dir.path(), .cpu_state_file = dir.path() / "cpus"};
+  const LedgerFiles files{.state_dir = dir.path(),
+                          .cpu_state_file = dir.path() / "cpus",
+                          .memory_state_file = dir.path() / "memory"};
 };
 
 TEST_F(LedgerTest, WithoutFilesNothingIsChanged) {
@@ -46,6 +49,9 @@ TEST_F(LedgerTest, HasEveryStore) {
   cpus.default_set = *CpuSet::parse("0-1");
   cpus.entries["uid"]["app"] = *CpuSet::parse("2-3");
   ASSERT_TRUE(act::CpuStateFile(files.cpu_state_file).save("static", cpus));
+  MemoryState memory;
+  memory.entries["uid"]["app"] = {{NodeSet::of(0) | NodeSet::of(1), "memory", Bytes{4096}}};
+  ASSERT_TRUE(act::MemoryStateFile(files.memory_state_file).save("Static", memory));
   const Taint kept{"kept", "", TaintEffect::kNoSchedule};
   const state::StateFile<state::SavedTaints> taints(dir.path() / state::kTaintsFile);
   ASSERT_TRUE(taints.save({.configured = {kept, {"gone", "x", TaintEffect::kNoSchedule}},
@@ -58,6 +64,7 @@ TEST_F(LedgerTest, HasEveryStore) {
                                {"cpu.weight", "/sys/fs/cgroup/pod3", "lifted for a kill", "20"},
                                {"oom_score_adj", "/pod4", "900", "0, 3"},
                                {"cpuset.cpus", "uid/app", "2-3", "shared: 0-1"},
+                               {"cpuset.mems", "uid/app", "0-1", "any"},
                                {"taint", "the node", "new:NoExecute", "-"},
                                {"taint", "the node", "-", "gone=x:NoSchedule"}}));
 }

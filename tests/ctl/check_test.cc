@@ -187,10 +187,10 @@ const Case kCases[] = {
      "remove them"},
     {"keys_beside_a_kubelet",
      [](HostFacts& f) {
-       f.ignored_keys = {"memoryManagerPolicy"};
+       f.ignored_keys = {"shutdownGracePeriod"};
        f.conflicting_daemons = std::vector<std::string>{"kubelet"};
      },
-     "kubelet's keys", State::kOk, "left to the kubelet: memoryManagerPolicy", "", ""},
+     "kubelet's keys", State::kOk, "left to the kubelet: shutdownGracePeriod", "", ""},
     {"not_root", [](HostFacts& f) { f.root = false; }, "privilege", State::kUnknown, "not root", "",
      "as root"},
 };

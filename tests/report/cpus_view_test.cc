@@ -49,6 +49,30 @@ TEST(CpusView, CountsTheNumaNodesOfAContainer) {
   EXPECT_EQ(values("headroom_containers_without_exclusive_cpus"), (std::vector<double>{1}));
 }
 
+TEST(MemoryView, CountsTheAssignedMemoryOfEachNumaNode) {
+  CpusView view = two_nodes();
+  Families without;
+  add_cpu_families(view, without);
+  for (const auto& family : without)
+    EXPECT_EQ(family.name.find("memory"), std::string::npos) << family.name;
+
+  view.memory.emplace();
+  view.memory->pinning_requests = 3;
+  view.memory->pinning_errors = 1;
+  view.memory->nodes[0].tables["memory"] = {.allocatable = Bytes{400}, .reserved = Bytes{300}};
+  view.memory->nodes[1].tables["hugepages-2Mi"] = {.allocatable = Bytes{200}};
+  Families families;
+  add_cpu_families(view, families);
+  std::map<std::string, std::vector<double>> exported;
+  for (const auto& family : families)
+    for (const auto& metric : family.metric)
+      exported[family.name].push_back(metric.gauge.value + metric.counter.value);
+  EXPECT_EQ(exported["headroom_numa_memory_allocatable_bytes"], (std::vector<double>{400, 200}));
+  EXPECT_EQ(exported["headroom_numa_memory_assigned_bytes"], (std::vector<double>{300, 0}));
+  EXPECT_EQ(exported["kubelet_memory_manager_pinning_requests_total"], std::vector<double>{3});
+  EXPECT_EQ(exported["kubelet_memory_manager_pinning_errors_total"], std::vector<double>{1});
+}
+
 TEST(CpusView, ComparesThePoolWithTheRequestsOfItsPods) {
   EXPECT_TRUE(values("headroom_shared_pool_cpus").empty()) << "nothing is pinned: there is none";
   CpusView view = two_nodes();

@@ -327,6 +327,20 @@ TEST_F(Dbus, AnyUserMayCallCpus) {
   EXPECT_NE(answer->find(R"("cpus":"2-3")"), std::string::npos) << *answer;
 }
 
+TEST_F(Dbus, AnyUserMayCallMemory) {
+  MemoryView view;
+  view.policy = "Static";
+  view.nodes[0].group = NodeSet::of(0);
+  const auto thread =
+      DbusThread::start({.views = views,
+                         .memory = [&] { return Result<std::string>(memory_json(view)); },
+                         .allowed_uid = ::getuid() + 1});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  const auto answer = ctl::fetch_memory();
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_EQ(*answer, memory_json(view));
+}
+
 TEST_F(Dbus, CallsReachTheDaemonAndRefusalsAreErrors) {
   std::vector<std::string> received;
   const auto thread = DbusThread::start(

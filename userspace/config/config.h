@@ -11,6 +11,7 @@
 #include "judge/allocatable/slices_mode.h"
 #include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset/policy/policy_options.h"
+#include "judge/memory/memory_policy.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/placement.h>
@@ -86,13 +87,14 @@ struct KubernetesConfig {
   std::filesystem::path configz_file() const { return run_dir / "kubelet.yaml"; }
 };
 
-// CpusConfig: the settings of CPU pinning: those of the kubelet's CPU and topology managers, and
-// headroom.cpus.
+// CpusConfig: the settings of CPU and memory pinning: those of the kubelet's CPU, memory and
+// topology managers, and headroom.cpus.
 
 struct CpusConfig {
   enum class Mode : std::uint8_t { kOff, kObserve, kEnforce };
   enum class Policy : std::uint8_t { kNone, kStatic };
   enum class Partition : std::uint8_t { kMember, kIsolated };
+  enum class MemoryManagerPolicy : std::uint8_t { kNone, kStatic };
 
   Mode mode = Mode::kOff;
   Policy policy = Policy::kNone;                             // cpuManagerPolicy
@@ -106,6 +108,10 @@ struct CpusConfig {
   bool exclude_isolated = false;                                             // excludeIsolated
   Partition partition = Partition::kMember;                                  // partition
   bool guard_shared_pool = true;                                             // guardSharedPool
+  MemoryManagerPolicy memory_policy = MemoryManagerPolicy::kNone;            // memoryManagerPolicy
+  ReservedMemory reserved_memory;                                            // reservedMemory
+  std::filesystem::path memory_state_file =
+      "/var/lib/headroom/memory_manager_state";  // memoryStateFile
 
   friend bool operator==(const CpusConfig&, const CpusConfig&) = default;
 };
@@ -124,6 +130,10 @@ constexpr std::string_view name(CpusConfig::Mode mode) {
 
 constexpr std::string_view name(CpusConfig::Policy policy) {
   return policy == CpusConfig::Policy::kStatic ? "static" : "none";
+}
+
+constexpr std::string_view name(CpusConfig::MemoryManagerPolicy policy) {
+  return policy == CpusConfig::MemoryManagerPolicy::kStatic ? "Static" : "None";
 }
 
 // headroom.disk

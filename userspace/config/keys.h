@@ -17,10 +17,11 @@ enum class ConfigKeyType : std::uint8_t {
   kNumber,
   kDuration,
   kQuantity,
-  kStrings,    // a list
-  kStringMap,  // its values are strings
-  kBoolMap,    // its values are booleans
-  kTaints,     // a list of key, value, effect
+  kStrings,         // a list
+  kStringMap,       // its values are strings
+  kBoolMap,         // its values are booleans
+  kTaints,          // a list of key, value, effect
+  kReservedMemory,  // a list of numaNode, limits
 };
 
 struct KeyDescription {

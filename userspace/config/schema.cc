@@ -40,6 +40,15 @@ Json taints() {
   return {{"type", Json::array({"array", "null"})}, {"items", std::move(taint)}};
 }
 
+Json reserved_memory() {
+  Json reservation =
+      object({{"numaNode", {{"type", "integer"}, {"minimum", 0}}},
+              {"limits",
+               {{"type", "object"}, {"additionalProperties", {{"type", {"string", "number"}}}}}}});
+  reservation["required"] = {"numaNode", "limits"};
+  return {{"type", Json::array({"array", "null"})}, {"items", std::move(reservation)}};
+}
+
 Json type_of(const KeyDescription& key) {
   switch (key.type) {
     case ConfigKeyType::kString:
@@ -67,6 +76,8 @@ Json type_of(const KeyDescription& key) {
               {"additionalProperties", {{"type", "boolean"}}}};
     case ConfigKeyType::kTaints:
       return taints();
+    case ConfigKeyType::kReservedMemory:
+      return reserved_memory();
   }
   return {};
 }

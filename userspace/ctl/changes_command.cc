@@ -21,9 +21,12 @@ int show_changes(bool json) {
   // Errors in the configuration are ignored: the directories may still be correct.
   const config::Config config = config::read({}).config;
   const bool pins_cpus = config.cpus.mode == config::CpusConfig::Mode::kEnforce;
-  auto changes =
-      read_ledger({.state_dir = config.state_dir,
-                   .cpu_state_file = pins_cpus ? config.cpus.state_file : std::filesystem::path()});
+  const bool pins_memory =
+      pins_cpus && config.cpus.memory_policy == config::CpusConfig::MemoryManagerPolicy::kStatic;
+  auto changes = read_ledger(
+      {.state_dir = config.state_dir,
+       .cpu_state_file = pins_cpus ? config.cpus.state_file : std::filesystem::path(),
+       .memory_state_file = pins_memory ? config.cpus.memory_state_file : std::filesystem::path()});
   if (!changes) return print_error(changes.error());
   // Without a daemon no slice is kept as configured.
   if (const auto status = fetch_status())

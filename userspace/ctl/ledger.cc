@@ -2,6 +2,7 @@
 #include "ctl/ledger.h"
 
 #include "act/cpus/cpu_state_file.h"
+#include "act/memory/memory_state_file.h"
 #include "act/original_values.h"
 #include "base/state/saved_taints.h"
 
@@ -65,6 +66,14 @@ void add(const std::optional<act::CpuCheckpoint>& checkpoint, Changes& changes) 
                          "shared: " + checkpoint->state.default_set.format()});
 }
 
+void add(const std::optional<act::MemoryCheckpoint>& checkpoint, Changes& changes) {
+  if (!checkpoint) return;
+  for (const auto& [pod, containers] : checkpoint->state.entries)
+    for (const auto& [container, blocks] : containers)
+      changes.push_back({"cpuset.mems", pod + "/" + container,
+                         format_nodes(memory_nodes(checkpoint->state, pod, container)), "any"});
+}
+
 template <class Value>
 Result<> add_result(const Result<Value>& read, Changes& changes) {
   if (!read) return tl::make_unexpected(read.error());
@@ -83,6 +92,8 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
   if (done) done = add_result(act::oom_score_file(directory).read(), changes);
   if (done && !files.cpu_state_file.empty())
     done = add_result(act::CpuStateFile(files.cpu_state_file).load(), changes);
+  if (done && !files.memory_state_file.empty())
+    done = add_result(act::MemoryStateFile(files.memory_state_file).load(), changes);
   if (done) done = add_result(taints.read(), changes);
   if (!done) return tl::make_unexpected(done.error());
   return changes;

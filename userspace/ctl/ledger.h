@@ -13,7 +13,7 @@
 namespace headroom::ctl {
 
 struct Change {
-  std::string setting;   // "memory.high", "oom_score_adj", "cpuset.cpus", "taint"
+  std::string setting;   // "memory.high", "oom_score_adj", "cpuset.cpus", "cpuset.mems", "taint"
   std::string object;    // a cgroup's path, "POD-UID/CONTAINER", "the node"
   std::string current;   // as headroomd set it
   std::string original;  // what is restored
@@ -22,7 +22,8 @@ struct Change {
 
 struct LedgerFiles {
   std::filesystem::path state_dir;
-  std::filesystem::path cpu_state_file;  // empty: CPUs are not assigned
+  std::filesystem::path cpu_state_file;     // empty: CPUs are not assigned
+  std::filesystem::path memory_state_file;  // empty: memory is not assigned
 };
 
 // Errors: a file cannot be read, or is damaged. Nothing is moved or written.

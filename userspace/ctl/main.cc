@@ -31,6 +31,8 @@ constexpr Entry kCommands[] = {
     {add_cpus, R"(
   headroomctl cpus                    the owner of each CPU, by socket, NUMA node and core
   headroomctl cpus repack --dry-run   which containers would move to less fragmented CPUs)"},
+    {add_memory, R"(
+  headroomctl memory                  the memory of each NUMA node, and the containers it is assigned to)"},
     {add_evictions, R"(
   headroomctl evictions -n 5          the last five evictions
   headroomctl evictions --json | jq -r '.pod.name + " " + .message')"},

@@ -179,6 +179,7 @@ report::DbusSetup App::bus_setup() {
       .taint = [this](const std::vector<std::string>& edits,
                       bool overwrite) { return taint_json(config_.taints(), edits, overwrite); },
       .cpus = [view = workers_.cpus_view()] { return cpus_response_json(*view); },
+      .memory = [view = workers_.cpus_view()] { return memory_response_json(*view); },
       .repack = [queue = workers_.repack_queue()](bool dry_run) { return queue->submit(dry_run); },
       .record = [this](int pipe,
                        std::chrono::seconds length) { return recorder_.start(Fd(pipe), length); },

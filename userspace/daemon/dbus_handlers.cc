@@ -4,6 +4,7 @@
 #include "judge/admission/pod_admission.h"
 #include "manifest/manifest_reader.h"
 #include "observe/node/cpu_topology.h"
+#include "observe/node/numa_memory.h"
 
 #include <nlohmann/json.hpp>
 
@@ -132,6 +133,16 @@ Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_vie
                             .offline = machine->offline,
                             .isolated = machine->isolated,
                             .nohz_full = machine->nohz_full});
+}
+
+Result<std::string> memory_response_json(const report::PublishedCpusView& cpus_view) {
+  const auto view = cpus_view.latest();
+  if (view && view->memory) return report::memory_json(*view->memory);
+  const auto sizes = observe::read_numa_memory();
+  if (!sizes) return tl::make_unexpected(sizes.error());
+  return report::memory_json({.mode = view ? view->mode : "off",
+                              .policy = "None",
+                              .nodes = MemoryPolicy(*sizes, {}).initial().machine});
 }
 
 }  // namespace headroom::daemon

@@ -26,5 +26,7 @@ Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>
 
 // Which container has which CPUs; only the machine's CPUs if CPU pinning is off.
 Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view);
+// Where memory is not pinned: what the machine has.
+Result<std::string> memory_response_json(const report::PublishedCpusView& cpus_view);
 
 }  // namespace headroom::daemon

@@ -159,10 +159,18 @@ std::shared_ptr<report::Router> make_router(
                            .node_name = node,
                            .system_containers = system_containers(config),
                            .names = names},
-      report::PageRouterSetup{.names = host_names(config, node), .cpus = [cpus] {
-                                const auto view = cpus->latest();
-                                return view ? report::cpus_json(*view) : std::string("null");
-                              }});
+      report::PageRouterSetup{.names = host_names(config, node),
+                              .cpus =
+                                  [cpus] {
+                                    const auto view = cpus->latest();
+                                    return view ? report::cpus_json(*view) : std::string("null");
+                                  },
+                              .memory =
+                                  [cpus] {
+                                    const auto view = cpus->latest();
+                                    return view && view->memory ? report::memory_json(*view->memory)
+                                                                : std::string("null");
+                                  }});
 }
 
 void Servers::start(const config::Config& config, report::DbusSetup bus,

@@ -83,7 +83,11 @@ config::LoadResult load_and_check(const config::CommandLine& line,
   config::LoadResult loaded = config::read(line, context);
   if (loaded.diagnostics.empty() && loaded.config.slices.mode != SlicesMode::kOff)
     loaded.diagnostics = reservation_errors(loaded.config, capacity(loaded.config));
-  if (loaded.diagnostics.empty()) loaded.diagnostics = cpu_config_errors(loaded.config);
+  if (!loaded.diagnostics.empty()) return loaded;
+  loaded.diagnostics = cpu_config_errors(loaded.config);
+  if (loaded.config.cpus.memory_policy == config::CpusConfig::MemoryManagerPolicy::kStatic)
+    for (config::Diagnostic& one : memory_config_errors(loaded.config, capacity(loaded.config)))
+      loaded.diagnostics.push_back(std::move(one));
   return loaded;
 }
 

@@ -203,14 +203,16 @@ TEST(SharedPool, CountsRequestsOfContainersWithoutExclusiveCpus) {
 
 TEST(SharedPool, ARefusalHasAvailableAndNeededCpus) {
   const StaticPolicy policy = policy_of();
-  const auto refused =
-      admit_with_pool_guard(policy, policy.initial(), pinned("a", "4"), MilliCpu{3250});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(reason(refused.error().refusal), "SharedPoolError");
-  EXPECT_EQ(message(refused.error().refusal),
+  const Pod pod = pinned("a", "4");
+  const auto admitted = admit(policy, policy.initial(), pod);
+  ASSERT_TRUE(admitted);
+  const auto refused = find_pool_refusal(policy, policy.initial(), *admitted, pod, MilliCpu{3250});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(reason(refused->refusal), "SharedPoolError");
+  EXPECT_EQ(message(refused->refusal),
             "Shared Pool Error: requested CPUs = 4, the shared pool would be left with = 3, its "
             "pods requested = 3250m");
-  EXPECT_EQ(refused.error().container, "") << "the pod as a whole";
+  EXPECT_EQ(refused->container, "") << "the pod as a whole";
 }
 
 // Two that were refused could be served by making room; the pool spares CPUs for one of them.

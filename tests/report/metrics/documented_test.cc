@@ -73,6 +73,8 @@ CpusView full_cpus() {
   view.pool.emplace();
   view.containers.push_back(
       {.pod_namespace = "default", .pod = "web", .uid = "u", .container = "c"});
+  view.memory.emplace();
+  view.memory->nodes[0].tables["memory"] = {};
   return view;
 }
 

@@ -184,6 +184,15 @@ TEST_F(PageRouterTest, TheCpuMapIsServed) {
   EXPECT_EQ(text_of(*answer->body), R"({"mode":"observe"})");
 }
 
+TEST_F(PageRouterTest, TheMemoryMapIsServed) {
+  HttpResponse without_memory = get("/api/memory");
+  EXPECT_EQ(text_of(*without_memory.body), "null");
+  PageRouter router{views, nullptr, {.memory = [] { return std::string(R"({"mode":"off"})"); }}};
+  auto answer = router.answer({.path = "/api/memory"});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(text_of(*answer->body), R"({"mode":"off"})");
+}
+
 TEST_F(PageRouterTest, OtherPathsAreNotServed) {
   EXPECT_FALSE(router.answer({.path = "/api/"}));
   EXPECT_FALSE(router.answer({.path = "/metrics"}));

@@ -4,6 +4,8 @@
 // does not say which it was: both are tried.
 #include "act/cpus/cpu_checkpoint.h"
 
+#include "act/cpus/go_text.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -27,18 +29,6 @@ struct CheckpointFields {
 };
 
 // --- the checksum ----------------------------------------------------------------------------
-
-template <class Map, class Render>
-std::string rendered_map(const Map& map, Render render) {
-  std::string text = "map[";
-  for (const auto& [key, value] : map) {
-    if (text.back() != '[') text += ' ';
-    text += key;
-    text += ':';
-    text += render(value);
-  }
-  return text + ']';
-}
 
 std::string rendered(const Strings& strings) {
   return rendered_map(strings, [](const std::string& text) { return text; });

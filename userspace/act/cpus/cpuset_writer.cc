@@ -29,12 +29,13 @@ bool all_slices(std::string_view path) {
 }
 
 // 0, or -errno.
-int append_allowed_cpus(sd_bus_message* call, const std::string& unit, const CpuSet& cpus) {
-  const std::vector<std::uint8_t> bits = as_bitmap(cpus);
+int append_set(sd_bus_message* call, const std::string& unit, const char* property,
+               const CpuSet& set) {
+  const std::vector<std::uint8_t> bits = as_bitmap(set);
   int r = sd_bus_message_append(call, "sb", unit.c_str(), 1);
   if (r >= 0) r = sd_bus_message_open_container(call, 'a', "(sv)");
   if (r >= 0) r = sd_bus_message_open_container(call, 'r', "sv");
-  if (r >= 0) r = sd_bus_message_append(call, "s", "AllowedCPUs");
+  if (r >= 0) r = sd_bus_message_append(call, "s", property);
   if (r >= 0) r = sd_bus_message_open_container(call, 'v', "ay");
   if (r >= 0) r = sd_bus_message_append_array(call, 'y', bits.data(), bits.size());
   for (int open = 3; r >= 0 && open > 0; --open)
@@ -78,15 +79,17 @@ Result<sd_bus*> CpusetWriter::bus() {
   return opened;
 }
 
-Result<> CpusetWriter::set_unit(const std::string& unit, const CpuSet& cpus) {
+Result<> CpusetWriter::set_unit(const std::string& unit, const Setting& setting,
+                                const CpuSet& set) {
   const auto connection = bus();
   if (!connection) return tl::make_unexpected(connection.error());
-  const std::string doing = "set AllowedCPUs=" + cpus.format() + " of " + unit;
+  const std::string doing =
+      std::string("set ") + setting.property + "=" + set.format() + " of " + unit;
   sd_bus_message* raw = nullptr;
   int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject, kManager,
                                          "SetUnitProperties");
   const BusMessage call(raw);
-  if (r >= 0) r = append_allowed_cpus(call.get(), unit, cpus);
+  if (r >= 0) r = append_set(call.get(), unit, setting.property, set);
   if (r < 0) return errno_failure(doing, -r);
   sd_bus_error error = SD_BUS_ERROR_NULL;
   r = sd_bus_call(*connection, call.get(), 0, &error, nullptr);
@@ -97,21 +100,29 @@ Result<> CpusetWriter::set_unit(const std::string& unit, const CpuSet& cpus) {
 }
 
 // Children have the file only if each cgroup above hands the controller on.
-Result<> CpusetWriter::write_file(const std::string& path, const CpuSet& cpus) {
+Result<> CpusetWriter::write_file(const std::string& path, const Setting& setting,
+                                  const CpuSet& set) {
   const std::string root = cgroup_root_.native();
-  const std::string file = root + path + "/cpuset.cpus";
+  const std::string file = root + path + "/" + setting.file;
   if (::access(file.c_str(), F_OK) != 0)
     for (std::size_t slash = 0; slash != std::string::npos; slash = path.find('/', slash + 1))
       if (auto on =
               write_file_value(root + path.substr(0, slash) + "/cgroup.subtree_control", "+cpuset");
           !on)
         return on;
-  return write_file_value(file, cpus.format() + "\n");
+  return write_file_value(file, set.format() + "\n");
 }
 
-Result<> CpusetWriter::write(const std::string& path, const CpuSet& cpus) {
-  if (const auto unit = unit_of(path)) return set_unit(*unit, cpus);
-  return write_file(path, cpus);
+Result<> CpusetWriter::write(const std::string& path, const Setting& setting, const CpuSet& set) {
+  if (const auto unit = unit_of(path)) return set_unit(*unit, setting, set);
+  return write_file(path, setting, set);
+}
+
+Result<> CpusetWriter::write_nodes(const std::string& path, NodeSet nodes) {
+  CpuSet set;
+  for (const int node : nodes.ids())
+    set.insert(node);
+  return write(path, kNodes, set);
 }
 
 void CpusetWriter::remove_drop_in(const std::string& path) const {
@@ -119,7 +130,8 @@ void CpusetWriter::remove_drop_in(const std::string& path) const {
   if (!unit) return;
   const std::string directory = (control_ / (*unit + ".d")).native();
   // Of others' settings for the unit nothing is touched; the directory goes if none is left.
-  ::unlink((directory + "/50-AllowedCPUs.conf").c_str());
+  for (const Setting& setting : {kCpus, kNodes})
+    ::unlink((directory + "/50-" + setting.property + ".conf").c_str());
   ::rmdir(directory.c_str());
 }
 

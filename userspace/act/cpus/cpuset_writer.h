@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusetWriter: writes the CPUs of a cgroup.
+// CpusetWriter: writes the CPUs and the NUMA nodes of a cgroup.
 //
-// systemd is the single writer of its units, so their CPUs are set through it (AllowedCPUs, until
-// the next boot); cpuset.cpus itself is written only for cgroups that systemd does not manage.
+// systemd is the single writer of its units, so these are set through it (AllowedCPUs and
+// AllowedMemoryNodes, until the next boot); cpuset.cpus and cpuset.mems themselves are written only
+// for cgroups that systemd does not manage.
 // Calls may block for kTimeout: not on the loop.
 #pragma once
 
 #include <headroom/cpuset.h>
 #include <headroom/result.h>
+#include <headroom/topology.h>
 
 #include <chrono>
 #include <cstdint>
@@ -25,7 +27,7 @@ namespace headroom::act {
 // The unit a cgroup is ("/a.slice/a-b.slice/c.service": "c.service"), if all above it are slices.
 std::optional<std::string> unit_of(std::string_view path);
 
-// As AllowedCPUs has it on the bus: bit n of byte m is CPU 8m + n.
+// As AllowedCPUs and AllowedMemoryNodes have it on the bus: bit n of byte m is CPU 8m + n.
 std::vector<std::uint8_t> as_bitmap(const CpuSet& cpus);
 
 class CpusetWriter {
@@ -38,7 +40,9 @@ class CpusetWriter {
 
   // `path` from the cgroup root on. No CPUs: no limit of its own any more. systemd answers before
   // it has written: look at the cgroup to know.
-  Result<> write(const std::string& path, const CpuSet& cpus);
+  Result<> write(const std::string& path, const CpuSet& cpus) { return write(path, kCpus, cpus); }
+  // The same with the nodes that its memory comes from.
+  Result<> write_nodes(const std::string& path, NodeSet nodes);
 
   // What was set for a unit outlives it in systemd's runtime directory: taken out once it is gone,
   // so that its like in name starts afresh, and pods that come and go leave nothing behind.
@@ -46,8 +50,17 @@ class CpusetWriter {
 
  private:
   Result<sd_bus*> bus();
-  Result<> set_unit(const std::string& unit, const CpuSet& cpus);
-  Result<> write_file(const std::string& path, const CpuSet& cpus);
+  // A file of the cpuset controller, and the unit's property for it.
+  struct Setting {
+    const char* file;
+    const char* property;
+  };
+  static constexpr Setting kCpus{"cpuset.cpus", "AllowedCPUs"};
+  static constexpr Setting kNodes{"cpuset.mems", "AllowedMemoryNodes"};
+
+  Result<> write(const std::string& path, const Setting& setting, const CpuSet& set);
+  Result<> set_unit(const std::string& unit, const Setting& setting, const CpuSet& set);
+  Result<> write_file(const std::string& path, const Setting& setting, const CpuSet& set);
 
   struct Close {
     void operator()(sd_bus* bus) const;

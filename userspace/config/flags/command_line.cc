@@ -67,6 +67,10 @@ constexpr Flag kKubeletFlags[] = {
      "OPTION=VALUE,...", "prefer-closest-numa-nodes, max-allowable-numa-nodes"},
     {"--topology-manager-scope", &CommandLine::topology_manager_scope, "container|pod",
      "which resources are aligned together"},
+    {"--memory-manager-policy", &CommandLine::memory_manager_policy, "None|Static",
+     "whether Guaranteed pods get memory of NUMA nodes of their own"},
+    {"--reserved-memory", &CommandLine::reserved_memory, "NODE:NAME=QUANTITY,...;...",
+     "what pods do not get of each NUMA node: memory, hugepages-SIZE"},
 
     {"--kube-reserved", &CommandLine::kube_reserved, "NAME=QUANTITY,...",
      "kept back from pods for the node's services: cpu, memory, ephemeral-storage, pid"},

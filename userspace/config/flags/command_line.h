@@ -45,6 +45,8 @@ struct CommandLine {
   FlagValues topology_manager_policy;
   FlagValues topology_manager_policy_options;
   FlagValues topology_manager_scope;
+  FlagValues memory_manager_policy;
+  FlagValues reserved_memory;
   FlagValues kube_reserved;
   FlagValues system_reserved;
   FlagValues qos_reserved;

@@ -3,6 +3,7 @@
 
 #include "config/flags/command_line.h"
 #include "config/keys.h"
+#include "config/sections/sections.h"
 #include "judge/admission/taint_edit.h"
 
 #include <algorithm>
@@ -146,6 +147,8 @@ class SettingsCollector {
       return add_located(key, parse_pairs("--node-labels", line_.node_labels));
     if (key.path == "registerWithTaints" && !line_.register_with_taints.empty())
       return add_taints(key);
+    if (key.path == "reservedMemory" && !line_.reserved_memory.empty())
+      return add_reserved_memory(key);
     for (const auto& [path, flag, values] :
          {std::tuple{"headroom.nodeName", "--hostname-override", &line_.hostname_override},
           std::tuple{"maxPods", "--max-pods", &line_.max_pods},
@@ -164,6 +167,8 @@ class SettingsCollector {
           std::tuple{"cpuManagerPolicy", "--cpu-manager-policy", &line_.cpu_manager_policy},
           std::tuple{"cpuManagerReconcilePeriod", "--cpu-manager-reconcile-period",
                      &line_.cpu_manager_reconcile_period},
+          std::tuple{"memoryManagerPolicy", "--memory-manager-policy",
+                     &line_.memory_manager_policy},
           std::tuple{"topologyManagerPolicy", "--topology-manager-policy",
                      &line_.topology_manager_policy},
           std::tuple{"topologyManagerScope", "--topology-manager-scope",
@@ -187,6 +192,19 @@ class SettingsCollector {
         list.push_back(
             {{"key", edit->key}, {"value", edit->value}, {"effect", name(*edit->effect)}});
     add(key, "", text_of(list), "--register-with-taints");
+    return true;
+  }
+
+  bool add_reserved_memory(const KeyDescription& key) {
+    std::vector<std::string> errors;
+    Json list = Json::array();
+    for (const auto& [node, amounts] : parse_reserved_memory(line_.reserved_memory, errors)) {
+      Json limits = Json::object();
+      for (const auto& [resource, amount] : amounts)
+        limits[resource] = amount.canonical();
+      list.push_back({{"numaNode", node}, {"limits", std::move(limits)}});
+    }
+    add(key, "", text_of(list), "--reserved-memory");
     return true;
   }
 

@@ -11,6 +11,8 @@ namespace {
 
 using CpusMode = CpusConfig::Mode;
 
+constexpr const char* kKubeletMemoryState = "/var/lib/kubelet/memory_manager_state";
+
 // The entry of headroom.<section>.<key>, or of headroom.<section> if there is no key; null: unset.
 const yaml::Entry* find_key(const yaml::Node& document, std::string_view section,
                             std::string_view key) {
@@ -42,6 +44,11 @@ std::vector<ConflictingWriter> find_conflicting_writers(const Config& config) {
     all.push_back({"cpus", "mode",
                    "headroom.cpus.mode: a kubelet assigns the CPUs here and does not know of "
                    "headroom's assignments; expected observe or off"});
+  if (config.cpus.mode == CpusMode::kEnforce &&
+      config.cpus.memory_policy == CpusConfig::MemoryManagerPolicy::kStatic)
+    all.push_back({"cpus", "mode",
+                   "headroom.cpus.mode: a kubelet assigns the memory of NUMA nodes here and does "
+                   "not know of headroom's assignments; expected observe or off"});
   if (config.mirror_oom_scores)
     all.push_back({"oomScoreAdj", "",
                    "headroom.oomScoreAdj: a kubelet sets oom_score_adj of its pods' processes; "
@@ -58,6 +65,8 @@ void apply_kubelet_coexistence(const yaml::Node& document, const std::string& fi
   if (!config.kubelet_present) return;
   if (!find_key(document, "slices", "mode")) config.slices.mode = SlicesMode::kObserve;
   if (!find_key(document, "cpus", "mode")) config.cpus.mode = CpusMode::kObserve;
+  if (config.cpus.mode == CpusMode::kObserve && !find_key(document, "cpus", "memoryStateFile"))
+    config.cpus.memory_state_file = kKubeletMemoryState;
   if (!find_key(document, "compatibilityMetrics", "")) config.compatibility_metrics = false;
   if (!configured) return;
   for (ConflictingWriter& each : find_conflicting_writers(config)) {
@@ -83,11 +92,14 @@ void record_kubelet_coexistence(const yaml::Node& document, const Config& config
   constexpr std::array kCoexistenceOverrides{
       CoexistenceOverride{"slices", "mode", "headroom.slices.mode", "\"observe\""},
       CoexistenceOverride{"cpus", "mode", "headroom.cpus.mode", "\"observe\""},
+      CoexistenceOverride{"cpus", "memoryStateFile", "headroom.cpus.memoryStateFile",
+                          "\"/var/lib/kubelet/memory_manager_state\""},
       CoexistenceOverride{"compatibilityMetrics", "", "headroom.compatibilityMetrics", "false"}};
   for (const CoexistenceOverride& each : kCoexistenceOverrides) {
     const auto setting = std::ranges::find_if(
         settings, [&](const ConfigSetting& one) { return one.path == each.path; });
     if (setting == settings.end() || find_key(document, each.section, each.key)) continue;
+    if (each.key == "memoryStateFile" && config.cpus.mode != CpusMode::kObserve) continue;
     setting->value = each.value;
     setting->origin = "beside a kubelet";
   }

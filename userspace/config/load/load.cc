@@ -237,6 +237,7 @@ void read_document(const MergedConfig& merged, LoadResult& result, ParsedSetting
   const Section section(merged.document(), "", file, diagnostics);
   read_kubelet(section, file, config, parsed.eviction, parsed.reserves, parsed.sizing, warnings);
   read_cpus(section, file, config, parsed.cpus);
+  read_memory_manager(section, file, config, parsed.cpus);
   if (const auto headroom_section = section.map("headroom")) {
     read_headroom(*headroom_section, file, config, parsed.reserves);
     read_headroom_cpus(*headroom_section, file, config, parsed.cpus);
@@ -283,6 +284,7 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
   apply_flags(line, result.config, parsed.eviction, result.diagnostics);
   apply_node_flags(line, result.config, result.diagnostics);
   apply_cpu_flags(line, result.config, parsed.cpus, result.diagnostics);
+  apply_memory_manager_flags(line, result.config, parsed.cpus, result.diagnostics);
   apply_reserve_flags(line, parsed.reserves, result.diagnostics);
   apply_sizing_flags(line, parsed.sizing, result.diagnostics);
   apply_kubelet_coexistence(merged.document(), merged.files().empty() ? "" : merged.files().front(),
@@ -296,6 +298,7 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
   resolve_reserved_settings(parsed.reserves, enforcements, result.config, result.diagnostics);
   resolve_pod_sizing(parsed.sizing, result.config, result.diagnostics);
   resolve_cpu_settings(parsed.cpus, result.config, result.diagnostics);
+  resolve_memory_manager(parsed.cpus, result.config, result.diagnostics);
   result.config.settings =
       effective_settings(merged.document(), line, parsed.eviction, parsed.reserves,
                          [&](int at) { return merged.location(at); });

@@ -18,7 +18,7 @@ using Policy = CpusConfig::Policy;
 using Partition = CpusConfig::Partition;
 
 constexpr auto kHeadroomKeys = std::to_array<std::string_view>(
-    {"mode", "stateFile", "excludeIsolated", "partition", "guardSharedPool"});
+    {"mode", "stateFile", "memoryStateFile", "excludeIsolated", "partition", "guardSharedPool"});
 constexpr std::array<Choice<Mode>, 3> kModes{
     {{"off", Mode::kOff}, {"observe", Mode::kObserve}, {"enforce", Mode::kEnforce}}};
 constexpr std::array<Choice<Policy>, 2> kPolicies{
@@ -252,6 +252,7 @@ void read_headroom_cpus(const Section& headroom, const std::string& file, Config
   if (!is_off(*section))
     read_choice(*section, file, "mode", kModes, config.cpus.mode, &settings.mode);
   read_absolute_path(*section, "stateFile", config.cpus.state_file);
+  read_absolute_path(*section, "memoryStateFile", config.cpus.memory_state_file);
   if (const auto exclude = section->boolean("excludeIsolated"))
     config.cpus.exclude_isolated = *exclude;
   read_choice(*section, file, "partition", kPartitions, config.cpus.partition);

@@ -94,7 +94,8 @@ struct CpusSettings {
   LocatedOptions topology_policy;
   LocatedOptions topology_options;
   LocatedOptions mode;
-  CpuOptionGates gates;  // featureGates
+  LocatedOptions memory_policy;  // memoryManagerPolicy, where it is set
+  CpuOptionGates gates;          // featureGates
 };
 
 std::span<const std::string_view> headroom_cpus_keys();
@@ -107,5 +108,17 @@ void read_headroom_cpus(const Section& headroom, const std::string& file, Config
 void apply_cpu_flags(const CommandLine& line, Config& config, CpusSettings& settings,
                      Diagnostics& diagnostics);
 void resolve_cpu_settings(const CpusSettings& settings, Config& config, Diagnostics& diagnostics);
+
+// memoryManagerPolicy and reservedMemory.
+
+void read_memory_manager(const Section& document, const std::string& file, Config& config,
+                         CpusSettings& settings);
+// --reserved-memory; what cannot be read is left out and in `errors`.
+ReservedMemory parse_reserved_memory(const CommandLine::FlagValues& values,
+                                     std::vector<std::string>& errors);
+void apply_memory_manager_flags(const CommandLine& line, Config& config, CpusSettings& settings,
+                                Diagnostics& diagnostics);
+void resolve_memory_manager(const CpusSettings& settings, const Config& config,
+                            Diagnostics& diagnostics);
 
 }  // namespace headroom::config

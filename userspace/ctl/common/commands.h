@@ -156,6 +156,14 @@ void add_cpus(ArgumentParser& app, CliCommand& chosen);
 // exclusive CPUs.
 Result<std::string> render_cpus(std::string_view answer, const Screen& screen);
 
+// `headroomctl memory`: the memory and huge pages of each NUMA node, and the containers that have
+// some of their own.
+
+void add_memory(ArgumentParser& app, CliCommand& chosen);
+
+// headroomd's answer as a table of NUMA nodes, and a table of containers.
+Result<std::string> render_memory(std::string_view answer, const Screen& screen);
+
 // `headroomctl cpus repack`: moves exclusive CPUs together that became fragmented as pods came and
 // went.
 

@@ -107,6 +107,10 @@ CallResult fetch_cpus() {
   return call_method("Cpus", [](sd_bus_message*) { return 0; });
 }
 
+CallResult fetch_memory() {
+  return call_method("Memory", [](sd_bus_message*) { return 0; });
+}
+
 CallResult repack_cpus(bool dry_run) {
   return call_method(
       "Repack",

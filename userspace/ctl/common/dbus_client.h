@@ -37,6 +37,9 @@ CallResult check_admission(const std::string& manifest);
 // The owner of each CPU, as JSON.
 CallResult fetch_cpus();
 
+// The memory of each NUMA node, as JSON.
+CallResult fetch_memory();
+
 // Repacks exclusive CPUs. Returns the moves, or with `dry_run` those it would make, as JSON.
 CallResult repack_cpus(bool dry_run);
 

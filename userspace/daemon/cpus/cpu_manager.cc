@@ -23,6 +23,10 @@ DeviceNodes device_nodes(const std::filesystem::path& sys) {
   return nodes;
 }
 
+TopologyRules topology_rules(const config::CpusConfig& cpus) {
+  return {cpus.topology_policy, cpus.topology_scope, cpus.prefer_closest_numa};
+}
+
 StaticPolicyConfig static_config(const CpuManagerOptions& options, Topology topology) {
   const config::CpusConfig& cpus = options.cpus;
   CpuReservation reservation = reservation_of(options.reserved);
@@ -30,7 +34,7 @@ StaticPolicyConfig static_config(const CpuManagerOptions& options, Topology topo
   return {.topology = std::move(topology),
           .options = cpus.options,
           .reservation = std::move(reservation),
-          .topology_rules = {cpus.topology_policy, cpus.topology_scope, cpus.prefer_closest_numa},
+          .topology_rules = topology_rules(cpus),
           .devices = {}};
 }
 
@@ -72,6 +76,11 @@ CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
     : setup_(std::move(setup)),
       options_(std::move(options)),
       pods_(setup_.cpusets.cgroup_root, setup_.pods_cgroup, setup_.identify),
+      memory_({.cgroup_root = setup_.cpusets.cgroup_root,
+               .write = setup_.write_nodes,
+               .remove_drop_in = setup_.cpusets.remove_drop_in,
+               .pause = setup_.cpusets.pause},
+              setup_.sys, options_.cpus, setup_.at_step),
       file_(options_.cpus.state_file, setup_.at_step),
       cpusets_(setup_.cpusets),
       partitions_(setup_.cpusets.cgroup_root) {}
@@ -79,6 +88,7 @@ CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
 void CpuManager::reconfigure(CpuManagerOptions options) {
   if (options.cpus.state_file != options_.cpus.state_file)
     file_ = act::CpuStateFile(options.cpus.state_file, setup_.at_step);
+  memory_.reconfigure(options.cpus);
   options_ = std::move(options);
   options_changed_ = true;
   partitions_.forget_failures();
@@ -210,22 +220,28 @@ void CpuManager::reconcile() {
   pods_.read_tree();
   if (auto ready = refresh_machine(); !ready) return log_new_error(ready.error().what);
   if (auto ready = refresh_policy(); !ready) return log_new_error(ready.error().what);
+  if (auto ready = memory_.refresh(); !ready) return log_new_error(ready.error().what);
   log_new_error("");
   const bool first = !loaded_;
   if (first) load();
-  for (const std::string& uid : pods_.update(state_))
+  if (first || !enforces()) memory_.load(enforces());
+  for (const std::string& uid : pods_.update(state_, memory_.entries()))
     warn_unknown_devices(uid);
   assign_all(first);
   if (!enforces()) return;
   save();
+  memory_.save();
   if (policy_ || was_static_) apply();
   was_static_ = false;
+  memory_.apply(pods_);
   // A pod that is described may come back.
   const observe::PodCgroupParser layout(setup_.pods_cgroup);
-  cpusets_.forget_removed([&](const std::string& path) {
+  const auto may_come_back = [&](const std::string& path) {
     const auto place = layout.place(path);
     return place && pods_.manifest(place->uid);
-  });
+  };
+  cpusets_.forget_removed(may_come_back);
+  memory_.forget_removed(may_come_back);
 }
 
 void CpuManager::apply() {
@@ -239,27 +255,31 @@ void CpuManager::apply() {
 bool CpuManager::drifted() const {
   const auto online = observe::read_online_cpus(setup_.sys);
   if (online && machine_ && *online != machine_->topology.cpus()) return true;
-  return enforces() && (partitions_.lost() || cpusets_.drifted());
+  return enforces() && (partitions_.lost() || cpusets_.drifted() || memory_.drifted());
 }
 
+// CPUs and memory of a pod are assigned together, or neither.
 void CpuManager::assign_all(bool first) {
-  if (!policy_) {
-    CpuState initial{.default_set = machine_->topology.cpus()};
-    log_changes(initial);
-    refused_.clear();
-    pool_.reset();
-    state_ = std::move(initial);
-    return;
-  }
   std::vector<const Pod*> active;
   for (const PresentPod& present : pods_.all())
     if (present.pod) active.push_back(present.pod.get());
+  memory_.keep(pods_, active, first);
+  const ResourceManagers managers{.cpus = policy_ ? &*policy_ : nullptr,
+                                  .memory = memory_.assigning_policy(),
+                                  .rules = topology_rules(options_.cpus),
+                                  .numa = &machine_->topology.numa()};
   const std::vector<RunningCpus> runs = first ? running() : std::vector<RunningCpus>{};
-  CpuAssignment next = assign_cpus(*policy_, state_, active, runs, pool_options());
-  log_changes(next.state);
+  ResourceAssignment next =
+      assign_resources(managers, {state_, memory_.state()}, active, runs, pool_options());
+  if (!policy_) next.state.cpus = {.default_set = machine_->topology.cpus()};
+  log_changes(next.state.cpus);
   update_refusals(next.refused);
-  record_pool(next.pool);
-  state_ = std::move(next.state);
+  if (policy_)
+    record_pool(next.pool);
+  else
+    pool_.reset();
+  state_ = std::move(next.state.cpus);
+  memory_.set_state(std::move(next.state.memory), pods_, next.refused);
 }
 
 // One line for each container that has others than before.
@@ -289,8 +309,8 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
   std::map<std::string, ContainerRefusal, std::less<>> now;
   for (const PodRefusal& one : refused) {
     now.emplace(one.pod->uid, one.why);
-    if (refused_.contains(one.pod->uid)) continue;
     const std::uint64_t count = exclusive_container_count(*one.pod);
+    if (refused_.contains(one.pod->uid) || !policy_ || count == 0) continue;
     counts_.pinning_requests += count;
     counts_.pinning_errors += count;
     counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
@@ -337,6 +357,7 @@ report::CpusView CpuManager::view() const {
   view.mode = name(options_.cpus.mode);
   view.policy = name(options_.cpus.policy);
   view.error = error_;
+  view.memory = memory_.view(pods_, view.mode);
   if (!machine_) return view;
   view.places.assign(machine_->topology.places().begin(), machine_->topology.places().end());
   view.offline = machine_->offline;

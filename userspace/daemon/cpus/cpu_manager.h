@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CpuManager: the kubelet's static CPU manager for this host: the active pods, the assignment of
-// CPUs, the state file, and the cgroups. Used by one thread; it may block (CpuWorker).
+// CPUs, and with them of memory (MemoryManager), the state file, and the cgroups. Used by one
+// thread; it may block (CpuWorker).
 //
 // Each reconcile() starts from the actual state. The state file is written before the cgroups, so
 // that a crash in between leaves a file that is ahead of them, not behind; at the start a running
@@ -11,6 +12,7 @@
 #include "config/config.h"
 #include "daemon/cpus/cpu_partitions.h"
 #include "daemon/cpus/cpuset_updater.h"
+#include "daemon/cpus/memory_manager.h"
 #include "daemon/cpus/present_pods.h"
 #include "judge/cpuset/assign_cpus.h"
 #include "judge/cpuset/pool_guard.h"
@@ -18,10 +20,12 @@
 #include "report/view/cpus_view.h"
 
 #include <headroom/pod.h>
+#include <headroom/topology.h>
 #include <headroom/units.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +50,8 @@ class CpuManager {
     std::filesystem::path sys = "/sys";
     IdentifyContainer identify;
     AtStep at_step = nullptr;
+    // As cpusets.write, of the NUMA nodes that memory comes from.
+    std::function<Result<>(const std::string& path, NodeSet nodes)> write_nodes = nullptr;
   };
   CpuManager(Setup setup, CpuManagerOptions options);
 
@@ -58,7 +64,7 @@ class CpuManager {
   // after a reconcile(). The error says why nothing can be moved.
   Result<report::RepackView> repack(bool dry_run);
   bool is_off() const { return options_.cpus.mode == config::CpusConfig::Mode::kOff; }
-  std::uint64_t repaired() const { return cpusets_.counters().repaired; }
+  std::uint64_t repaired() const { return cpusets_.counters().repaired + memory_.repaired(); }
 
   const observe::PodTree& tree() const { return pods_.tree(); }
   report::CpusView view() const;
@@ -96,6 +102,7 @@ class CpuManager {
   std::optional<observe::MachineCpus> machine_;
   std::optional<StaticPolicy> policy_;  // absent: the policy none
   PresentPods pods_;
+  MemoryManager memory_;
   act::CpuStateFile file_;
   bool loaded_ = false;
   bool was_static_ = false;  // there may be CPU sets to be taken back under the policy none

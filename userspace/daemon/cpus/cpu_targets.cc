@@ -17,6 +17,8 @@ const char* repack_error(const config::CpusConfig& cpus, bool dry_run) {
     return "cpuManagerPolicy is none: no container has exclusive CPUs";
   if (cpus.mode == Mode::kObserve && !dry_run)
     return "mode observe moves no container: use --dry-run";
+  if (cpus.memory_policy == config::CpusConfig::MemoryManagerPolicy::kStatic)
+    return "memoryManagerPolicy is Static: containers stay on the NUMA nodes of their memory";
   return nullptr;
 }
 

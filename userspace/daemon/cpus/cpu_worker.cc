@@ -6,6 +6,8 @@
 #include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
 #include "daemon/sources/runtime_container_names.h"
+#include "judge/allocatable/node_allocatable.h"
+#include "observe/node/numa_memory.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -52,20 +54,54 @@ config::Diagnostics cpu_config_errors(const config::Config& config) {
   return diagnostics;
 }
 
+config::Diagnostics memory_config_errors(const config::Config& config, const Amounts& capacity,
+                                         const MemorySizes& sizes) {
+  config::Diagnostics diagnostics;
+  const auto node = node_allocatable(capacity, config.reserved, config.policy.thresholds);
+  if (!node) {
+    for (const ReservationError& error : node.error())
+      diagnostics.push_back({"", 0, "memoryManagerPolicy: " + error.what});
+    return diagnostics;
+  }
+  ResourceList reservation;
+  if (const auto& memory = node->reservation.memory)
+    reservation.emplace("memory", Quantity::of(memory->count, Quantity::Format::kBinarySI));
+  for (const std::string& what :
+       find_reservation_faults(sizes, config.cpus.reserved_memory, reservation))
+    diagnostics.push_back(
+        {"", 0,
+         "reservedMemory: " + what +
+             ". The reservations of all NUMA nodes together must be kubeReserved, "
+             "systemReserved and the hard eviction threshold of memory"});
+  return diagnostics;
+}
+
+config::Diagnostics memory_config_errors(const config::Config& config, const Amounts& capacity) {
+  using Policy = config::CpusConfig::MemoryManagerPolicy;
+  if (config.cpus.mode == config::CpusConfig::Mode::kOff ||
+      config.cpus.memory_policy == Policy::kNone)
+    return {};
+  const auto sizes = observe::read_numa_memory();
+  if (!sizes) return {{"", 0, "memoryManagerPolicy: " + sizes.error().what}};
+  return memory_config_errors(config, capacity, *sizes);
+}
+
 CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
                                       const std::filesystem::path& cgroup_root,
                                       const std::string& pods_cgroup) {
   const auto writer = std::make_shared<act::CpusetWriter>(cgroup_root);
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   return {
-      .cpusets = {
-          .cgroup_root = cgroup_root,
-          .write = [writer](const std::string& path,
-                            const CpuSet& cpus) { return writer->write(path, cpus); },
-          .remove_drop_in = [writer](const std::string& path) { writer->remove_drop_in(path); },
-          .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
+      .cpusets = {.cgroup_root = cgroup_root,
+                  .write = [writer](const std::string& path,
+                                    const CpuSet& cpus) { return writer->write(path, cpus); },
+                  .remove_drop_in =
+                      [writer](const std::string& path) { writer->remove_drop_in(path); },
+                  .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
       .pods_cgroup = pods_cgroup,
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },
+      .write_nodes = [writer](const std::string& path,
+                              NodeSet nodes) { return writer->write_nodes(path, nodes); },
   };
 }
 

@@ -8,6 +8,8 @@
 #include "config/config.h"
 #include "daemon/cpus/cpu_manager.h"
 #include "daemon/sources/runtime_container_names.h"
+#include "judge/allocatable/amounts.h"
+#include "judge/memory/memory_policy.h"
 #include "observe/pod/cpuset_watch.h"
 #include "report/view/cpus_view.h"
 
@@ -84,6 +86,12 @@ CpuManagerOptions cpu_manager_options_of(const config::Config& config);
 
 // What this machine objects to in the configuration of CPU pinning; nothing where it is off.
 config::Diagnostics cpu_config_errors(const config::Config& config);
+
+// The same of memory pinning: above all, whether reservedMemory is what the node's allocatable
+// memory is reduced by.
+config::Diagnostics memory_config_errors(const config::Config& config, const Amounts& capacity);
+config::Diagnostics memory_config_errors(const config::Config& config, const Amounts& capacity,
+                                         const MemorySizes& sizes);
 
 class CpuWorker {
  public:

@@ -9,19 +9,30 @@
 namespace headroom::daemon {
 namespace {
 
-// A pod that runs on exclusive CPUs although it has no manifest any more keeps them: this stands
-// for it.
-Pod placeholder_pod(const std::string& uid, const ContainerCpus& containers) {
+// A pod that has exclusive CPUs or memory although it has no manifest any more keeps them: this
+// stands for it.
+Pod placeholder_pod(const std::string& uid, const ContainerCpus& cpus,
+                    const ContainerMemory& memory) {
   Pod pod;
   pod.uid = uid;
   pod.name = uid;
   pod.pod_namespace.clear();
   pod.declared_qos = QosClass::kGuaranteed;
-  for (const auto& [name, cpus] : containers) {
-    const ResourceList all{{"cpu", Quantity::of(cpus.size())}};
+  std::map<std::string, ResourceList> containers;
+  for (const auto& [name, set] : cpus)
+    containers[name].emplace("cpu", Quantity::of(set.size()));
+  for (const auto& [name, blocks] : memory)
+    for (const MemoryBlock& block : blocks)
+      containers[name][block.type] += Quantity::of(block.size.count);
+  for (const auto& [name, all] : containers)
     pod.containers.push_back({.name = name, .requests = all, .limits = all});
-  }
   return pod;
+}
+
+template <class Entries>
+typename Entries::mapped_type entry_of(const Entries& entries, const std::string& uid) {
+  const auto found = entries.find(uid);
+  return found == entries.end() ? typename Entries::mapped_type() : found->second;
 }
 
 }  // namespace
@@ -50,20 +61,22 @@ std::map<std::string, std::string> PresentPods::names_by_path(
 }
 
 std::shared_ptr<const Pod> PresentPods::pod_of(const observe::PodCgroup& cgroup,
-                                               const CpuState& state) const {
+                                               const CpuState& state,
+                                               const PodMemory& memory) const {
   if (const auto& declared = manifest(cgroup.uid)) return declared;
-  const auto entry = state.entries.find(cgroup.uid);
-  if (entry == state.entries.end() || !cgroup.populated) return nullptr;
-  return std::make_shared<const Pod>(placeholder_pod(cgroup.uid, entry->second));
+  const bool known = state.entries.contains(cgroup.uid) || memory.contains(cgroup.uid);
+  if (!known || !cgroup.populated) return nullptr;
+  return std::make_shared<const Pod>(placeholder_pod(
+      cgroup.uid, entry_of(state.entries, cgroup.uid), entry_of(memory, cgroup.uid)));
 }
 
-std::vector<std::string> PresentPods::update(const CpuState& state) {
+std::vector<std::string> PresentPods::update(const CpuState& state, const PodMemory& memory) {
   std::vector<std::string> added;
   std::map<std::string, std::uint64_t, std::less<>> arrivals;
-  // Of pods that are new together, those that already have CPUs came first.
+  // Of pods that are new together, those that already have CPUs or memory came first.
   for (const bool known : {true, false})
     for (const observe::PodCgroup& cgroup : tree_.pods) {
-      if (state.entries.contains(cgroup.uid) != known) continue;
+      if ((state.entries.contains(cgroup.uid) || memory.contains(cgroup.uid)) != known) continue;
       const auto before = arrivals_.find(cgroup.uid);
       if (before == arrivals_.end()) added.push_back(cgroup.uid);
       arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
@@ -71,7 +84,7 @@ std::vector<std::string> PresentPods::update(const CpuState& state) {
   arrivals_ = std::move(arrivals);
   present_.clear();
   for (const observe::PodCgroup& cgroup : tree_.pods) {
-    PresentPod present{cgroup, pod_of(cgroup, state), {}};
+    PresentPod present{cgroup, pod_of(cgroup, state, memory), {}};
     if (present.pod) present.containers = containers_of(*present.pod, cgroup, identify_);
     present_.push_back(std::move(present));
   }

@@ -5,6 +5,7 @@
 
 #include "daemon/sources/pod_containers.h"
 #include "judge/cpuset/policy/cpu_state.h"
+#include "judge/memory/memory_state.h"
 #include "observe/pod/pod_cgroup_tree.h"
 
 #include <headroom/pod.h>
@@ -36,7 +37,7 @@ class PresentPods {
   void set_declared(std::vector<Pod> manifests);
   void read_tree() { tree_ = observe::read_pod_tree(cgroup_root_, pods_cgroup_); }
   // From the tree that was read. Returns the uids of the pods that are new.
-  std::vector<std::string> update(const CpuState& state);
+  std::vector<std::string> update(const CpuState& state, const PodMemory& memory);
 
   const observe::PodTree& tree() const { return tree_; }
   const std::vector<PresentPod>& all() const { return present_; }
@@ -53,7 +54,8 @@ class PresentPods {
   int without_request() const;
 
  private:
-  std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup, const CpuState& state) const;
+  std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup, const CpuState& state,
+                                    const PodMemory& memory) const;
 
   std::filesystem::path cgroup_root_;
   std::string pods_cgroup_;

@@ -58,11 +58,11 @@ class CpuWorker {
     return rest ? std::optional(all | *rest) : std::nullopt;
   }
 
-  bool is_as_near(const CpuSet& resized, const CpuSet& assigned, bool has_devices) const {
+  bool is_as_near(const CpuSet& resized, const CpuSet& assigned, bool same_nodes) const {
     const CpuSpread one = cpu_spread(topology_, resized), other = cpu_spread(topology_, assigned);
     if (one.numa_nodes > other.numa_nodes || one.sockets > other.sockets) return false;
     if (options_.full_pcpus_only && one.cores > other.cores) return false;
-    return !has_devices || topology_.nodes_of(assigned).contains(topology_.nodes_of(resized));
+    return !same_nodes || topology_.nodes_of(assigned).contains(topology_.nodes_of(resized));
   }
 
  private:
@@ -81,13 +81,12 @@ class CpuWorker {
 // many and lie as near together: on no more NUMA nodes, sockets and, under full-pcpus-only, cores,
 // and on none that the policy did not choose, where the pod names a device.
 CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, CpuState assigned,
-                           const Pod& pod, const ContainerCpus& previous) {
+                           const Pod& pod, const ContainerCpus& previous, bool same_nodes) {
   // Evenly over NUMA nodes is only what the policy made.
   if (previous.empty() || policy.config().options.distribute_across_numa ||
       shares_init_cpus(assigned, pod))
     return assigned;
   const CpuWorker current_cpu_keeper(policy);
-  const bool has_devices = !requested_devices(pod).empty();
   CpuState next = assigned;
   for (const auto& [name, has] : previous) {
     const CpuSet* const given = exclusive_cpus(next, pod.uid, name);
@@ -99,7 +98,7 @@ CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, C
     const CpuSet free =
         ((next.default_set | old) & before.default_set & policy.topology().cpus()) - others;
     const auto resized = current_cpu_keeper.resized(has, free, old.size());
-    if (!resized || !current_cpu_keeper.is_as_near(*resized, old, has_devices)) continue;
+    if (!resized || !current_cpu_keeper.is_as_near(*resized, old, same_nodes)) continue;
     // Its CPUs may now belong to another container of the pod.
     if (!resized->subset_of(next.default_set | old)) continue;
     next.default_set = (next.default_set | old) - *resized;
@@ -107,8 +106,7 @@ CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, C
   }
   // In the scope of the pod its containers lie near together.
   const bool whole = policy.config().topology_rules.scope == TopologyScope::kPod;
-  if (whole &&
-      !current_cpu_keeper.is_as_near(of_pod(next, pod), of_pod(assigned, pod), has_devices))
+  if (whole && !current_cpu_keeper.is_as_near(of_pod(next, pod), of_pod(assigned, pod), same_nodes))
     return assigned;
   return next;
 }
@@ -128,8 +126,12 @@ Found find(const Pod& pod, std::string_view name) {
 
 class CpuAssigner {
  public:
-  CpuAssigner(const StaticPolicy& policy, std::span<const Pod* const> active)
-      : policy_(policy), usable_(policy.topology().cpus() - policy.reserved()) {
+  CpuAssigner(const ResourceManagers& managers, MemoryState memory,
+              std::span<const Pod* const> active)
+      : managers_(managers),
+        policy_(*managers.cpus),
+        usable_(policy_.topology().cpus() - policy_.reserved()),
+        memory_(std::move(memory)) {
     for (const Pod* const pod : active)
       pods_.emplace(pod->uid, pod);
   }
@@ -158,8 +160,8 @@ class CpuAssigner {
 
   // A container that is still to be served counts in the pool once it was refused, not before:
   // containers are served in the order they came.
-  CpuAssignment assign(std::span<const Pod* const> active, const SharedPoolOptions& options) {
-    CpuAssignment done;
+  ResourceAssignment assign(std::span<const Pod* const> active, const SharedPoolOptions& options) {
+    ResourceAssignment done;
     MilliCpu requested = options.requested;
     for (const Pod* const pod : active)
       if (is_served(*pod)) requested.count += shared_pool_request(*pod, state_).count;
@@ -173,7 +175,7 @@ class CpuAssigner {
       requested.count += shared_pool_request(*pod, state_).count;
     }
     done.pool = {pool_size(policy_, state_), requested};
-    done.state = std::move(state_);
+    done.state = {std::move(state_), std::move(memory_)};
     return done;
   }
 
@@ -216,7 +218,8 @@ class CpuAssigner {
              exclusive_cpus(state_, pod.uid, container.name);
     };
     return std::ranges::all_of(pod.init_containers, served) &&
-           std::ranges::all_of(pod.containers, served);
+           std::ranges::all_of(pod.containers, served) &&
+           (!managers_.memory || MemoryPolicy::is_served(memory_, pod));
   }
 
   // `requested`: of the pool, by all others in it; absent: it is not guarded.
@@ -225,10 +228,14 @@ class CpuAssigner {
     CpuSet together;
     for (const auto& [name, cpus] : had)
       together |= cpus;
-    auto admitted = requested ? admit_with_pool_guard(policy_, state_, pod, *requested, together)
-                              : admit(policy_, state_, pod);
+    auto admitted = admit(managers_, {state_, memory_}, pod);
     if (!admitted) return admitted.error();
-    state_ = update_cpu_worker(policy_, state_, *std::move(admitted), pod, had);
+    if (requested)
+      if (auto why = find_pool_refusal(policy_, state_, admitted->cpus, pod, *requested, together))
+        return why;
+    memory_ = std::move(admitted->memory);
+    const bool same_nodes = !requested_devices(pod).empty() || memory_.entries.contains(pod.uid);
+    state_ = update_cpu_worker(policy_, state_, std::move(admitted->cpus), pod, had, same_nodes);
     return std::nullopt;
   }
 
@@ -259,23 +266,69 @@ class CpuAssigner {
     state_.default_set = policy_.initial().default_set - assigned_cpus(state_);
   }
 
+  const ResourceManagers& managers_;
   const StaticPolicy& policy_;
   const CpuSet usable_;
   std::map<std::string, const Pod*, std::less<>> pods_;
   CpuState state_;
+  MemoryState memory_;
   PodCpus leftover_;
 };
 
+// Without a CPU manager.
+ResourceAssignment assign_memory(const ResourceManagers& managers, ResourceState state,
+                                 std::span<const Pod* const> active) {
+  ResourceAssignment done;
+  for (const Pod* const pod : active) {
+    if (!managers.memory || MemoryPolicy::is_served(state.memory, *pod)) continue;
+    auto next = admit(managers, state, *pod);
+    if (next)
+      state = *std::move(next);
+    else
+      done.refused.push_back({pod, next.error()});
+  }
+  done.state = std::move(state);
+  return done;
+}
+
 }  // namespace
+
+ResourceAssignment assign_resources(const ResourceManagers& managers, const ResourceState& known,
+                                    std::span<const Pod* const> active,
+                                    std::span<const RunningCpus> running,
+                                    const SharedPoolOptions& pool) {
+  if (!managers.cpus) return assign_memory(managers, known, active);
+  CpuAssigner assigner(managers, known.memory, active);
+  assigner.keep_running(running);
+  assigner.keep_known(known.cpus);
+  assigner.keep_remaining_running(running);
+  return assigner.assign(active, pool);
+}
 
 CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
                           std::span<const Pod* const> active, std::span<const RunningCpus> running,
                           const SharedPoolOptions& pool) {
-  CpuAssigner assigner(policy, active);
-  assigner.keep_running(running);
-  assigner.keep_known(known);
-  assigner.keep_remaining_running(running);
-  return assigner.assign(active, pool);
+  const ResourceManagers managers{.cpus = &policy,
+                                  .memory = nullptr,
+                                  .rules = policy.config().topology_rules,
+                                  .numa = &policy.topology().numa()};
+  auto done = assign_resources(managers, {.cpus = known, .memory = {}}, active, running, pool);
+  return {std::move(done.state.cpus), std::move(done.refused), done.pool};
+}
+
+MemoryState keep_memory(const MemoryPolicy& policy, const PodMemory& known,
+                        std::span<const Pod* const> active,
+                        std::span<const RunningMemory> running) {
+  MemoryState state = policy.restore(known, active);
+  for (const RunningMemory& one : running) {
+    const auto pod = std::ranges::find(active, one.pod, &Pod::uid);
+    if (pod == active.end() || memory_blocks(state, one.pod, one.container)) continue;
+    const Found found = find(**pod, one.container);
+    if (!found.container) continue;
+    auto next = policy.allocate(state, **pod, *found.container, {one.nodes, /*preferred=*/false});
+    if (next && memory_nodes(*next, one.pod, one.container) == one.nodes) state = *std::move(next);
+  }
+  return state;
 }
 
 CpuSet shared_pool(const StaticPolicy& policy, const CpuState& state) {

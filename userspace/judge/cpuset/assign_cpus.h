@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// assign_cpus(): computes which container has which CPUs, from the known state and the active pods.
+// assign_resources(): computes which container has which CPUs and which NUMA nodes' memory, from
+// the known state and the active pods.
 //
 // The kubelet refuses to start on a state that does not fit the machine or its configuration, and
 // asks for the file to be deleted (kubelet: cm/cpumanager/state). Here every assignment that still
@@ -28,6 +29,13 @@ struct RunningCpus {
   CpuSet cpus;
 };
 
+// The NUMA nodes whose memory a container is limited to, as its cgroup says.
+struct RunningMemory {
+  std::string pod;  // uid
+  std::string container;
+  NodeSet nodes;
+};
+
 struct PodRefusal {
   const Pod* pod = nullptr;
   ContainerRefusal why;
@@ -40,16 +48,34 @@ struct CpuAssignment {
   SharedPool pool;  // afterwards
 };
 
+struct ResourceAssignment {
+  ResourceState state;
+  std::vector<PodRefusal> refused;  // containers that got neither CPUs nor memory
+  SharedPool pool;                  // as above; nothing without a CPU manager
+};
+
 // `active` in the order they came, in which they are served. `running` is given at the start, when
 // `known` may be wrong: a set that can only be exclusive (of the right size, and of no other
 // container) wins over `known`; any set of the right size wins over no entry, so that a running
 // container keeps its CPUs.
 // Containers that have CPUs keep them even if the pool is too small; `pool` only keeps others from
 // getting any.
+ResourceAssignment assign_resources(const ResourceManagers& managers, const ResourceState& known,
+                                    std::span<const Pod* const> active,
+                                    std::span<const RunningCpus> running = {},
+                                    const SharedPoolOptions& pool = {});
+
+// Of CPUs alone.
 CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
                           std::span<const Pod* const> active,
                           std::span<const RunningCpus> running = {},
                           const SharedPoolOptions& pool = {});
+
+// The memory that the containers of these pods have or, where that is not known, run on: `running`
+// is given at the start. What assign_resources() goes on from.
+MemoryState keep_memory(const MemoryPolicy& policy, const PodMemory& known,
+                        std::span<const Pod* const> active,
+                        std::span<const RunningMemory> running = {});
 
 // Where containers without exclusive CPUs run. Under strict reservation the default set may be used
 // up; then the reserved CPUs, because the pool must not be empty.

@@ -7,36 +7,20 @@
 namespace headroom {
 namespace {
 
-using Step = tl::expected<CpuState, CpuRefusal>;
+using Step = tl::expected<ResourceState, CpuRefusal>;
 
 class PodAdmission {
  public:
-  PodAdmission(const StaticPolicy& policy, const Pod& pod, const OtherHints& others)
-      : policy_(policy), pod_(pod), others_(others) {}
+  PodAdmission(const ResourceManagers& managers, const Pod& pod, const OtherHints& others,
+               const MemoryState& memory)
+      : managers_(managers),
+        pod_(pod),
+        others_(others),
+        // A pod that has its memory gets none again: not for init containers that have finished.
+        assigns_memory_(managers.memory && !managers.memory->is_served(memory, pod)) {}
 
-  // The whole pod's hint where that is the scope; null container.
-  tl::expected<std::optional<NodeSet>, CpuRefusal> affinity(const CpuState& state,
-                                                            const Container* container) const {
-    std::vector<ProviderHints> hints;
-    if (others_) hints = others_(container);
-    ProviderHints own =
-        container ? policy_.hints(state, pod_, *container) : policy_.hints(state, pod_);
-    if (!own.empty())
-      hints.push_back(device_hints(policy_.config().devices, policy_.topology().numa(), pod_));
-    hints.push_back(std::move(own));
-    const MergedHint merged = merge_hints(rules(), policy_.topology().numa(), hints);
-    if (!merged.admit) return tl::make_unexpected(CpuRefusal{TopologyAffinityError{}});
-    return merged.best.nodes;
-  }
-
-  Step add(CpuState state, const Container& container) const {
-    if (whole_pod()) return policy_.allocate(std::move(state), pod_, container, of_pod_);
-    const auto near = affinity(state, &container);
-    if (!near) return tl::make_unexpected(near.error());
-    return policy_.allocate(std::move(state), pod_, container, *near);
-  }
-
-  std::optional<CpuRefusal> start(const CpuState& state) {
+  // The whole pod's hint where that is the scope.
+  std::optional<CpuRefusal> start(const ResourceState& state) {
     if (!whole_pod()) return std::nullopt;
     const auto near = affinity(state, nullptr);
     if (!near) return near.error();
@@ -44,24 +28,70 @@ class PodAdmission {
     return std::nullopt;
   }
 
- private:
-  const TopologyRules& rules() const { return policy_.config().topology_rules; }
-  bool whole_pod() const { return rules().scope == TopologyScope::kPod; }
+  Step add(ResourceState state, const Container& container) const {
+    if (whole_pod()) return allocate(std::move(state), container, of_pod_);
+    const auto near = affinity(state, &container);
+    if (!near) return tl::make_unexpected(near.error());
+    return allocate(std::move(state), container, *near);
+  }
 
-  const StaticPolicy& policy_;
+ private:
+  // Null container: of the pod.
+  tl::expected<NumaHint, CpuRefusal> affinity(const ResourceState& state,
+                                              const Container* container) const {
+    std::vector<ProviderHints> hints;
+    if (others_) hints = others_(container);
+    if (const StaticPolicy* const cpus = managers_.cpus) {
+      ProviderHints own =
+          container ? cpus->hints(state.cpus, pod_, *container) : cpus->hints(state.cpus, pod_);
+      if (!own.empty())
+        hints.push_back(device_hints(cpus->config().devices, cpus->topology().numa(), pod_));
+      hints.push_back(std::move(own));
+    }
+    if (managers_.memory && (!container || has_memory_hints(state, *container)))
+      hints.push_back(container ? managers_.memory->hints(state.memory, pod_, *container)
+                                : managers_.memory->hints(state.memory, pod_));
+    const MergedHint merged = merge_hints(managers_.rules, *managers_.numa, hints);
+    if (!merged.admit) return tl::make_unexpected(CpuRefusal{TopologyAffinityError{}});
+    return merged.best;
+  }
+
+  bool has_memory_hints(const ResourceState& state, const Container& container) const {
+    return assigns_memory_ || memory_blocks(state.memory, pod_.uid, container.name);
+  }
+
+  Step allocate(ResourceState state, const Container& container, const NumaHint& near) const {
+    if (managers_.cpus) {
+      auto cpus = managers_.cpus->allocate(std::move(state.cpus), pod_, container, near.nodes);
+      if (!cpus) return tl::make_unexpected(cpus.error());
+      state.cpus = *std::move(cpus);
+    }
+    if (assigns_memory_) {
+      auto memory = managers_.memory->allocate(std::move(state.memory), pod_, container, near);
+      if (!memory) return tl::make_unexpected(CpuRefusal{memory.error()});
+      state.memory = *std::move(memory);
+    }
+    return state;
+  }
+
+  bool whole_pod() const { return managers_.rules.scope == TopologyScope::kPod; }
+
+  const ResourceManagers& managers_;
   const Pod& pod_;
   const OtherHints& others_;
-  std::optional<NodeSet> of_pod_;
+  const bool assigns_memory_;
+  NumaHint of_pod_;
 };
 
 }  // namespace
 
-tl::expected<CpuState, ContainerRefusal> admit(const StaticPolicy& policy, const CpuState& state,
-                                               const Pod& pod, const OtherHints& others) {
-  PodAdmission admitting(policy, pod, others);
+tl::expected<ResourceState, ContainerRefusal> admit(const ResourceManagers& managers,
+                                                    const ResourceState& state, const Pod& pod,
+                                                    const OtherHints& others) {
+  PodAdmission admitting(managers, pod, others, state.memory);
   if (const auto refusal = admitting.start(state))
     return tl::make_unexpected(ContainerRefusal{"", *refusal});
-  CpuState next = state;
+  ResourceState next = state;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list) {
       Step step = admitting.add(std::move(next), container);
@@ -69,6 +99,17 @@ tl::expected<CpuState, ContainerRefusal> admit(const StaticPolicy& policy, const
       next = *std::move(step);
     }
   return next;
+}
+
+tl::expected<CpuState, ContainerRefusal> admit(const StaticPolicy& policy, const CpuState& state,
+                                               const Pod& pod, const OtherHints& others) {
+  const ResourceManagers managers{.cpus = &policy,
+                                  .memory = nullptr,
+                                  .rules = policy.config().topology_rules,
+                                  .numa = &policy.topology().numa()};
+  auto next = admit(managers, {.cpus = state, .memory = {}}, pod, others);
+  if (!next) return tl::make_unexpected(next.error());
+  return std::move(next->cpus);
 }
 
 }  // namespace headroom

@@ -51,19 +51,16 @@ MilliCpu shared_pool_request(const Pod& pod, const CpuState& state) {
   return cpu_of(pod_requests(rest));
 }
 
-tl::expected<CpuState, ContainerRefusal> admit_with_pool_guard(const StaticPolicy& policy,
-                                                               const CpuState& state,
-                                                               const Pod& pod, MilliCpu requested,
-                                                               const CpuSet& previous) {
-  auto next = admit(policy, state, pod);
-  if (!next) return next;
-  const CpuSet taken = state.default_set - next->default_set;
-  if (taken.size() <= previous.overlap(state.default_set)) return next;
-  const MilliCpu left = pool_size(policy, *next);
-  const MilliCpu needed{requested.count + shared_pool_request(pod, *next).count};
-  if (needed <= left) return next;
-  return tl::make_unexpected(
-      ContainerRefusal{"", SharedPoolError{exclusive_cpus_requested(pod), left, needed}});
+std::optional<ContainerRefusal> find_pool_refusal(const StaticPolicy& policy,
+                                                  const CpuState& before, const CpuState& after,
+                                                  const Pod& pod, MilliCpu requested,
+                                                  const CpuSet& previous) {
+  const CpuSet taken = before.default_set - after.default_set;
+  if (taken.size() <= previous.overlap(before.default_set)) return std::nullopt;
+  const MilliCpu left = pool_size(policy, after);
+  const MilliCpu needed{requested.count + shared_pool_request(pod, after).count};
+  if (needed <= left) return std::nullopt;
+  return ContainerRefusal{"", SharedPoolError{exclusive_cpus_requested(pod), left, needed}};
 }
 
 }  // namespace headroom

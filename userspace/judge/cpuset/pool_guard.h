@@ -16,7 +16,7 @@
 #include <headroom/pod.h>
 #include <headroom/units.h>
 
-#include <tl/expected.hpp>
+#include <optional>
 
 namespace headroom {
 
@@ -44,11 +44,11 @@ MilliCpu pool_size(const StaticPolicy& policy, const CpuState& state);
 // where all have.
 MilliCpu shared_pool_request(const Pod& pod, const CpuState& state);
 
-// admit(), but for a pod that would take CPUs which all others in the pool need: `requested`. It
-// may have as many as it `had` in any case.
-tl::expected<CpuState, ContainerRefusal> admit_with_pool_guard(const StaticPolicy& policy,
-                                                               const CpuState& state,
-                                                               const Pod& pod, MilliCpu requested,
-                                                               const CpuSet& previous = {});
+// Why a pod that was admitted is refused all the same: it would take CPUs which all others in the
+// pool need: `requested`. It may have as many as it had in any case.
+std::optional<ContainerRefusal> find_pool_refusal(const StaticPolicy& policy,
+                                                  const CpuState& before, const CpuState& after,
+                                                  const Pod& pod, MilliCpu requested,
+                                                  const CpuSet& previous = {});
 
 }  // namespace headroom

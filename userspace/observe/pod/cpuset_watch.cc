@@ -34,9 +34,11 @@ bool CpusetWatch::watch_tree(const PodTree& tree) {
   for (const PodCgroup& pod : tree.pods) {
     more |= add(pod.path, kChildren);
     more |= add(pod.path + "/cgroup.events", IN_MODIFY);  // it fills, or empties
-    more |= add(pod.path + "/cpuset.cpus", IN_MODIFY);
-    for (const ContainerCgroup& container : pod.containers)
-      more |= add(container.path + "/cpuset.cpus", IN_MODIFY);
+    for (const char* const file : {"/cpuset.cpus", "/cpuset.mems"}) {
+      more |= add(pod.path + file, IN_MODIFY);
+      for (const ContainerCgroup& container : pod.containers)
+        more |= add(container.path + file, IN_MODIFY);
+    }
   }
   return more;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CpusetWatch: readable when cgroups are created or removed where CPUs are assigned, or when a
-// cpuset.cpus is written.
+// cpuset.cpus or cpuset.mems is written.
 #pragma once
 
 #include "base/file_io.h"

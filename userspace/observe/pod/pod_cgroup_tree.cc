@@ -23,13 +23,31 @@ std::vector<std::string> children_of(const fs::path& cgroup_root, const std::str
   return names;
 }
 
-std::optional<CpuSet> read_effective(const std::string& directory) {
-  std::ifstream file(directory + "/cpuset.cpus.effective");
+std::optional<CpuSet> read_set(const std::string& path) {
+  std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   const auto cpus = CpuSet::parse(line);
   if (!cpus || cpus->empty()) return std::nullopt;
   return *cpus;
+}
+
+// Of the nearest cgroup, from this one up, that has the controller.
+std::optional<CpuSet> effective_set(const fs::path& cgroup_root, const std::string& path,
+                                    const char* file) {
+  std::error_code error;
+  if (!fs::is_directory(cgroup_root.native() + path, error)) return std::nullopt;
+  for (std::string at = path;; at.resize(at.rfind('/'))) {
+    if (auto set = read_set(cgroup_root.native() + at + file)) return set;
+    if (at.find('/') == std::string::npos) return std::nullopt;
+  }
+}
+
+NodeSet as_nodes(const CpuSet& set) {
+  NodeSet nodes;
+  for (const Cpu node : set)
+    if (node < NodeSet::kMax) nodes = nodes | NodeSet::of(node);
+  return nodes;
 }
 
 // The kubelet's two names stand for each other, as for PodCgroupParser.
@@ -84,12 +102,18 @@ PodTree read_pod_tree(const fs::path& cgroup_root, std::string_view pods_cgroup)
 }
 
 std::optional<CpuSet> cpus_of_cgroup(const fs::path& cgroup_root, const std::string& path) {
+  return effective_set(cgroup_root, path, "/cpuset.cpus.effective");
+}
+
+std::optional<NodeSet> nodes_of_cgroup(const fs::path& cgroup_root, const std::string& path) {
+  const auto nodes = effective_set(cgroup_root, path, "/cpuset.mems.effective");
+  return nodes ? std::optional(as_nodes(*nodes)) : std::nullopt;
+}
+
+std::optional<NodeSet> own_nodes_of_cgroup(const fs::path& cgroup_root, const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(cgroup_root.native() + path, error)) return std::nullopt;
-  for (std::string at = path;; at.resize(at.rfind('/'))) {
-    if (auto cpus = read_effective(cgroup_root.native() + at)) return cpus;
-    if (at.find('/') == std::string::npos) return std::nullopt;
-  }
+  return as_nodes(read_set(cgroup_root.native() + path + "/cpuset.mems").value_or(CpuSet()));
 }
 
 }  // namespace headroom::observe

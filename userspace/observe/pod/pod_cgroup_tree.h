@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodCgroupTree: the cgroups below the pods' cgroup for which CPUs are set, and the CPUs of each.
+// PodCgroupTree: the cgroups below the pods' cgroup for which CPUs and NUMA nodes are set, and what
+// each has of them.
 //
 // Guaranteed pods are directly below the root and may have exclusive CPUs; everything else there
 // (the tiers, and other cgroups) shares the pool, and so does all inside it.
 #pragma once
 
 #include <headroom/cpuset.h>
+#include <headroom/topology.h>
 
 #include <filesystem>
 #include <optional>
@@ -49,5 +51,14 @@ PodTree read_pod_tree(const std::filesystem::path& cgroup_root, std::string_view
 // enabled, that of the nearest cgroup above. Absent: it is gone, or nothing can be read.
 std::optional<CpuSet> cpus_of_cgroup(const std::filesystem::path& cgroup_root,
                                      const std::string& path);
+
+// The NUMA nodes that its memory comes from: the same of cpuset.mems.effective.
+std::optional<NodeSet> nodes_of_cgroup(const std::filesystem::path& cgroup_root,
+                                       const std::string& path);
+
+// The cgroup's own cpuset.mems; empty: it has no limit of its own, or no such file. Absent: it is
+// gone.
+std::optional<NodeSet> own_nodes_of_cgroup(const std::filesystem::path& cgroup_root,
+                                           const std::string& path);
 
 }  // namespace headroom::observe

@@ -161,6 +161,14 @@ int handle_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
+int handle_memory(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return catch_exceptions([&] {
+    const DbusSetup& setup = setup_of(user);
+    if (!setup.memory) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no memory map");
+    return reply(call, setup.memory(), error);
+  });
+}
+
 // As reply(), for a call that has no answer yet.
 int send_async_reply(sd_bus_message* call, const Result<std::string>& answer) {
   if (answer) return sd_bus_reply_method_return(call, "s", answer->c_str());
@@ -247,6 +255,8 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Admit", SD_BUS_ARGS("s", manifest), SD_BUS_RESULT("s", json),
                             handle_admit, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Cpus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), handle_cpus,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Memory", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), handle_memory,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Config", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), handle_config,
                             SD_BUS_VTABLE_UNPRIVILEGED),

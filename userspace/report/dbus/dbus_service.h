@@ -57,6 +57,7 @@ struct DbusSetup {
   std::function<Result<std::string>(const std::string& manifest)> admit{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
+  std::function<Result<std::string>()> memory{};
   std::function<FutureReply(bool dry_run)> repack{};
   // Takes ownership of the descriptor.
   std::function<Result<std::string>(int pipe, std::chrono::seconds length)> record{};

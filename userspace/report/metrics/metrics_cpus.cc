@@ -106,6 +106,46 @@ void add_kubelet_families(const CpusView& view, Families& families) {
       .append_to(families);
 }
 
+// As the kubelet's memory_manager metrics, and headroom's own.
+void add_memory_families(const MemoryView& view, Families& families) {
+  MetricFamilyBuilder::counter("kubelet_memory_manager_pinning_requests_total",
+                               "Containers for which memory of NUMA nodes was requested.")
+      .add(view.pinning_requests)
+      .append_to(families);
+  MetricFamilyBuilder::counter("kubelet_memory_manager_pinning_errors_total",
+                               "Containers for which memory of NUMA nodes could not be allocated.")
+      .add(view.pinning_errors)
+      .append_to(families);
+  auto allocatable = MetricFamilyBuilder::gauge("headroom_numa_memory_allocatable_bytes",
+                                                "What pods can have of the NUMA node.");
+  auto assigned = MetricFamilyBuilder::gauge("headroom_numa_memory_assigned_bytes",
+                                             "What containers have of the NUMA node.");
+  for (const auto& [id, node] : view.nodes)
+    for (const auto& [resource, table] : node.tables) {
+      const Labels at = labels({{"numa_node", std::to_string(id)}, {"resource", resource}});
+      allocatable.add(static_cast<double>(table.allocatable.count), at);
+      assigned.add(static_cast<double>(table.reserved.count), at);
+    }
+  allocatable.append_to(families);
+  assigned.append_to(families);
+  MetricFamilyBuilder::counter("headroom_cpuset_mems_writes_total", "Writes of cpuset.mems.")
+      .add(view.writes)
+      .append_to(families);
+  MetricFamilyBuilder::counter("headroom_cpuset_mems_write_failures_total",
+                               "Writes of cpuset.mems that failed or had no effect.")
+      .add(view.failed)
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_cpuset_mems_repairs_total",
+      "Values of cpuset.mems that another program had changed and headroomd restored.")
+      .add(view.repaired)
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_memory_state_file_stale",
+                             "1 if the memory state file could not be written and is out of date.")
+      .add(view.unsaved ? 1.0 : 0.0)
+      .append_to(families);
+}
+
 }  // namespace
 
 void add_cpu_families(const CpusView& view, Families& families) {
@@ -113,6 +153,7 @@ void add_cpu_families(const CpusView& view, Families& families) {
   add_pool_families(view, families);
   add_numa_families(view, families);
   add_container_families(view, families);
+  if (view.memory) add_memory_families(*view.memory, families);
   const auto refused =
       std::ranges::count_if(view.containers, [](const ContainerCpuView& container_cpus) {
         return container_cpus.cpus.size() < container_cpus.wanted;

@@ -191,12 +191,14 @@ HttpResponse PageRouter::status(const HttpRequest& request) {
 }
 
 HttpResponse PageRouter::history() const {
-  return {200, kJson, text_body(history_json(views_->history.samples()).dump(-1, ' ', false, Json::error_handler_t::replace)),
+  return {200, kJson,
+          text_body(history_json(views_->history.samples())
+                        .dump(-1, ' ', false, Json::error_handler_t::replace)),
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
-HttpResponse PageRouter::cpus() const {
-  return {200, kJson, text_body(setup_.cpus ? setup_.cpus() : "null"),
+HttpResponse PageRouter::document(const std::function<std::string()>& json) {
+  return {200, kJson, text_body(json ? json() : "null"),
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
@@ -227,7 +229,8 @@ std::optional<HttpResponse> PageRouter::answer(const HttpRequest& request) {
 std::optional<HttpResponse> PageRouter::api_document(const HttpRequest& request) {
   if (request.path == "/api/status") return status(request);
   if (request.path == "/api/history") return history();
-  if (request.path == "/api/cpus") return cpus();
+  if (request.path == "/api/cpus") return document(setup_.cpus);
+  if (request.path == "/api/memory") return document(setup_.memory);
   if (request.path == "/api/evictions") return evictions(request);
   return std::nullopt;
 }

@@ -63,8 +63,9 @@ class TopWaiters {
 bool is_allowed_host(std::string_view host, const std::vector<std::string>& names);
 
 struct PageRouterSetup {
-  std::vector<std::string> names = {};     // the host's
-  std::function<std::string()> cpus = {};  // as JSON; "null" if CPU pinning is off
+  std::vector<std::string> names = {};       // the host's
+  std::function<std::string()> cpus = {};    // as JSON; "null" if CPU pinning is off
+  std::function<std::string()> memory = {};  // as JSON; "null" if memory pinning is off
 };
 
 class PageRouter {
@@ -79,7 +80,8 @@ class PageRouter {
   std::optional<HttpResponse> api_document(const HttpRequest& request);
   HttpResponse status(const HttpRequest& request);
   HttpResponse history() const;
-  HttpResponse cpus() const;
+  // What a function of the setup says.
+  static HttpResponse document(const std::function<std::string()>& json);
   HttpResponse evictions(const HttpRequest& request) const;
 
   std::shared_ptr<const PublishedViews> views_;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusView: the CPUs of each container, for headroomctl (as JSON) and the metrics.
+// CpusView: the CPUs of each container, for headroomctl (as JSON) and the metrics. The memory of
+// NUMA nodes that the same manager assigns is part of it, and has JSON of its own.
 #pragma once
 
 #include "judge/cpuset/pool_guard.h"
 #include "judge/cpuset/repack.h"
+#include "report/view/memory_view.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/topology.h>
@@ -80,6 +82,8 @@ struct CpusView {
   std::uint64_t failed = 0;    // writes that were refused or had no effect
   std::uint64_t repaired = 0;  // CPU sets that another program had changed
   bool unsaved = false;        // the state file is out of date
+
+  std::optional<MemoryView> memory{};  // absent: memoryManagerPolicy is None
 };
 
 // The latest view, from the CPU manager to the code that shows it. On any thread.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/hints/cpu_hints.h"
 
+#include "judge/cpuset/hints/node_subsets.h"
+
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 namespace headroom {
 namespace {
@@ -38,24 +39,6 @@ std::optional<int> fewest_nodes_for(const std::vector<Node>& nodes, int Node::*c
     if (sum >= count) return taken;
   }
   return std::nullopt;
-}
-
-// Calls `use` with the subsets of `size` indices below `of`, in lexicographic order, until it says
-// no.
-template <class Use>
-bool for_each_subset(std::size_t of, std::size_t size, Use use) {
-  std::vector<std::size_t> picked(size);
-  std::iota(picked.begin(), picked.end(), std::size_t{0});
-  while (true) {
-    if (!use(picked)) return false;
-    std::size_t i = size;
-    while (i > 0 && picked[i - 1] == of - size + i - 1)
-      --i;
-    if (i == 0) return true;
-    ++picked[i - 1];
-    for (; i < size; ++i)
-      picked[i] = picked[i - 1] + 1;
-  }
 }
 
 class Hints {

@@ -20,6 +20,7 @@ struct ReasonOf {
   }
   std::string_view operator()(const NotEnoughCpus&) const { return "UnexpectedAdmissionError"; }
   std::string_view operator()(const SharedPoolError&) const { return "SharedPoolError"; }
+  std::string_view operator()(MemoryRefusal) const { return "UnexpectedAdmissionError"; }
 };
 
 struct MessageOf {
@@ -42,6 +43,9 @@ struct MessageOf {
     return "Shared Pool Error: requested CPUs = " + std::to_string(error.requested) +
            ", the shared pool would be left with = " + text(error.left) +
            ", its pods requested = " + text(error.needed);
+  }
+  std::string operator()(MemoryRefusal refusal) const {
+    return std::string(headroom::message(refusal));
   }
 };
 

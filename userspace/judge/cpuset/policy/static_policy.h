@@ -8,6 +8,7 @@
 #include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/policy_options.h"
+#include "judge/memory/memory_policy.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
@@ -49,8 +50,9 @@ struct SharedPoolError {
   friend bool operator==(const SharedPoolError&, const SharedPoolError&) = default;
 };
 
-using CpuRefusal =
-    std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus, SharedPoolError>;
+// MemoryRefusal: the container's memory cannot be had, so it gets no CPUs either.
+using CpuRefusal = std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus,
+                                SharedPoolError, MemoryRefusal>;
 
 // status.reason of the pod that fails, and what its message says.
 std::string_view reason(const CpuRefusal& refusal);

@@ -13,7 +13,9 @@ constexpr const char* kPlain = "text/plain; charset=utf-8";
 constexpr const char* kIndex =
     "headroomd\n/                   the web page\n/api/status         the status document, as "
     "headroomctl status --json\n/api/cpus           which container has which CPUs, as headroomctl "
-    "cpus --json; null if CPU pinning is off\n/api/evictions      the last audit records; "
+    "cpus --json; null if CPU pinning is off\n/api/memory         which container has memory of "
+    "which NUMA nodes, as headroomctl memory --json; null if memory pinning is off\n/api/evictions "
+    "     the last audit records; "
     "?last=20\n/metrics            Prometheus metrics\n/metrics/cadvisor   container_* "
     "alone\n/metrics/resource   CPU and memory of the node, pods and containers\n/stats/summary    "
     "  the kubelet's Summary API; ?only_cpu_and_memory=true\n";

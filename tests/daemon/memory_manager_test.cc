@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory manager on a tree of plain files: a machine of two NUMA nodes with four CPUs and 4 GiB
+// each, and a hand that writes what it is given, as the kernel would do.
+#include "act/memory/memory_state_file.h"
+#include "daemon/cpus/cpu_manager.h"
+#include "daemon/cpus/cpu_worker.h"
+#include "judge/cpuset/cpuset_pods.h"
+#include "support/fake_sysfs.h"
+
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using Mode = config::CpusConfig::Mode;
+using Policy = config::CpusConfig::Policy;
+using MemoryManagerPolicy = config::CpusConfig::MemoryManagerPolicy;
+
+constexpr std::int64_t kGi = std::int64_t{1} << 30;
+
+class NumaHost : public testing::Test {
+ protected:
+  NumaHost() {
+    sys_.list("online", "0-7");
+    for (int cpu = 0; cpu < 8; ++cpu)
+      sys_.cpu({.cpu = cpu, .siblings = std::to_string(cpu), .socket = cpu / 4});
+    for (int node = 0; node < 2; ++node) {
+      sys_.node(node, node == 0 ? "0-3" : "4-7", node == 0 ? "10 21" : "21 10");
+      set_memory(node, 4 * kGi);
+    }
+    options_.cpus.mode = Mode::kEnforce;
+    options_.cpus.policy = Policy::kStatic;
+    options_.cpus.reserved = CpuSet{0};
+    options_.cpus.guard_shared_pool = false;
+    options_.cpus.topology_policy = TopologyPolicy::kRestricted;
+    options_.cpus.state_file = dir_.path() / "cpu_manager_state";
+    options_.cpus.memory_policy = MemoryManagerPolicy::kStatic;
+    options_.cpus.reserved_memory[0]["memory"] = Quantity::of(kGi);
+    options_.cpus.memory_state_file = dir_.path() / "memory_manager_state";
+    make("");
+    write_line("/cpuset.cpus.effective", "0-7");
+    write_line("/cpuset.mems.effective", "0-1");
+    make("/kubepods");
+    restart();
+  }
+
+  void set_memory(int node, std::int64_t bytes) const {
+    const std::string number = std::to_string(node);
+    sys_.write("devices/system/node/node" + number + "/meminfo",
+               "Node " + number + " MemTotal:   " + std::to_string(bytes / 1024) + " kB");
+  }
+  const fs::path& root() const { return dir_.path(); }
+  void write_line(const std::string& file, const std::string& line) const {
+    std::ofstream(root().native() + file) << line << '\n';
+  }
+  void make(const std::string& path) const {
+    fs::create_directories(root().native() + path);
+    write_line(path + "/cgroup.events", "populated 1");
+  }
+  void run(const std::string& uid) const {
+    make("/kubepods/pod" + uid);
+    make("/kubepods/pod" + uid + "/c");
+  }
+  void end(const std::string& uid) const { fs::remove_all(root() / "kubepods" / ("pod" + uid)); }
+
+  static Pod guaranteed(const char* uid, const char* cpu, std::int64_t memory) {
+    Pod pod = pod_of(uid, {}, {container("c", cpu)});
+    Container& only = pod.containers.front();
+    only.requests["memory"] = only.limits["memory"] = Quantity::of(memory);
+    return pod;
+  }
+  void set_declared_pods(std::vector<Pod> pods) {
+    pods_ = std::move(pods);
+    manager_->set_declared_pods(pods_);
+  }
+  void restart() {
+    manager_.emplace(
+        CpuManager::Setup{
+            .cpusets = {.cgroup_root = root(),
+                        .write = [this](const std::string& path, const CpuSet& set) -> Result<> {
+                          write_line(path + "/cpuset.cpus.effective", set.format());
+                          return {};
+                        },
+                        .remove_drop_in = [this](const std::string& path) { gone_.insert(path); },
+                        .pause = [] {}},
+            .pods_cgroup = "kubepods",
+            .sys = sys_.root(),
+            .identify = [](std::string_view) { return nullptr; },
+            .write_nodes = [this](const std::string& path, NodeSet nodes) -> Result<> {
+              writes_ += path + " " + format_nodes(nodes) + "\n";
+              if (!deaf_.contains(path)) write_line(path + "/cpuset.mems", format_nodes(nodes));
+              return {};
+            }},
+        options_);
+    manager_->set_declared_pods(pods_);
+  }
+  void reconfigure() {
+    manager_->reconfigure(options_);
+    manager_->reconcile();
+  }
+
+  // cpuset.mems of the pod's container.
+  std::string mems(const std::string& uid) const {
+    const auto nodes = observe::own_nodes_of_cgroup(root(), "/kubepods/pod" + uid + "/c");
+    return nodes ? format_nodes(*nodes) : "gone";
+  }
+  std::string cpus(const std::string& uid) const {
+    const auto set = observe::cpus_of_cgroup(root(), "/kubepods/pod" + uid + "/c");
+    return set ? set->format() : "gone";
+  }
+  report::MemoryView view() const { return manager_->view().memory.value_or(report::MemoryView()); }
+  act::MemoryCheckpoint saved() const {
+    const auto loaded = act::MemoryStateFile(options_.cpus.memory_state_file).load();
+    return loaded && *loaded ? **loaded : act::MemoryCheckpoint();
+  }
+
+  test::TempDir dir_;
+  test::FakeSysfs sys_;
+  CpuManagerOptions options_;
+  std::optional<CpuManager> manager_;
+  std::vector<Pod> pods_;
+  std::string writes_;
+  std::set<std::string> deaf_, gone_;
+};
+
+// Node 0 has 3 GiB for pods, node 1 has 4.
+TEST_F(NumaHost, APodGetsCpusAndMemoryOfTheSameNode) {
+  set_declared_pods({guaranteed("a", "2", 2 * kGi), guaranteed("b", "2", 2 * kGi)});
+  run("a");
+  run("b");
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0");
+  EXPECT_EQ(cpus("a"), "1-2");
+  EXPECT_EQ(mems("b"), "1") << "1 GiB is left on node 0";
+  EXPECT_EQ(cpus("b"), "4-5") << "one CPU is left on node 0, and its memory is on node 1";
+  EXPECT_EQ(saved().policy, "Static");
+  EXPECT_EQ(memory_nodes(saved().state, "b", "c"), NodeSet::of(1));
+  EXPECT_EQ(view().pinning_requests, 2u);
+  EXPECT_EQ(view().pinning_errors, 0u);
+  writes_.clear();
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "") << "nothing changed";
+}
+
+TEST_F(NumaHost, MemoryDecidesWhereTheCpusAre) {
+  set_declared_pods({guaranteed("big", "1", 3 * kGi + 1)});
+  run("big");
+  manager_->reconcile();
+  EXPECT_EQ(mems("big"), "1") << "node 0 has too little";
+  EXPECT_EQ(cpus("big"), "4");
+}
+
+TEST_F(NumaHost, APodWhoseMemoryCannotBeHadGetsNoCpusEither) {
+  options_.cpus.topology_policy = TopologyPolicy::kNone;
+  restart();
+  set_declared_pods({guaranteed("a", "2", 8 * kGi)});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "");
+  EXPECT_EQ(cpus("a"), "0-7") << "the shared pool";
+  const report::MemoryView refused = view();
+  ASSERT_EQ(refused.containers.size(), 1u);
+  EXPECT_NE(refused.containers[0].refusal.find("UnexpectedAdmissionError"), std::string::npos)
+      << refused.containers[0].refusal;
+  EXPECT_EQ(refused.pinning_requests, 1u);
+  EXPECT_EQ(refused.pinning_errors, 1u);
+  manager_->reconcile();
+  EXPECT_EQ(view().pinning_errors, 1u) << "a refused pod is counted once";
+}
+
+TEST_F(NumaHost, MemoryIsAssignedWithoutACpuManager) {
+  options_.cpus.policy = Policy::kNone;
+  restart();
+  set_declared_pods({guaranteed("a", "100m", 2 * kGi)});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0");
+  EXPECT_EQ(view().policy, "Static");
+}
+
+TEST_F(NumaHost, MemoryBecomesFreeWhenThePodIsGone) {
+  set_declared_pods({guaranteed("a", "1", 3 * kGi)});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(view().nodes.at(0).tables.at("memory").free, Bytes{});
+  end("a");
+  set_declared_pods({});
+  manager_->reconcile();
+  EXPECT_EQ(view().nodes.at(0).tables.at("memory").free, Bytes{3 * kGi});
+  EXPECT_TRUE(saved().state.entries.empty());
+  EXPECT_TRUE(gone_.contains("/kubepods/poda/c")) << "its unit's settings are removed";
+}
+
+TEST_F(NumaHost, AChangedCpusetMemsIsRestored) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  write_line("/kubepods/poda/c/cpuset.mems", "0-1");
+  EXPECT_TRUE(manager_->drifted());
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0");
+  EXPECT_EQ(view().repaired, 1u);
+  EXPECT_FALSE(manager_->drifted());
+}
+
+TEST_F(NumaHost, AWriteWithoutEffectIsCounted) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  deaf_.insert("/kubepods/poda/c");
+  manager_->reconcile();
+  EXPECT_EQ(view().failed, 1u);
+}
+
+TEST_F(NumaHost, ARestartKeepsTheNodes) {
+  set_declared_pods({guaranteed("a", "1", 3 * kGi), guaranteed("b", "1", kGi)});
+  run("a");
+  run("b");
+  manager_->reconcile();
+  ASSERT_EQ(mems("b"), "1");
+  writes_.clear();
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(mems("b"), "1");
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(view().pinning_requests, 0u);
+}
+
+// Without the file the containers' cpuset.mems say where they are.
+TEST_F(NumaHost, ALostOrDamagedFileCostsNoPodItsNodes) {
+  for (const char* const damage : {"", "{", R"({"policyName":"Static","checksum":1})"}) {
+    set_declared_pods({guaranteed("a", "1", 3 * kGi), guaranteed("b", "1", kGi)});
+    run("a");
+    run("b");
+    manager_->reconcile();
+    ASSERT_EQ(mems("b"), "1");
+    end("a");  // node 0 is free: a new assignment would take it
+    fs::remove(options_.cpus.memory_state_file);
+    if (*damage) std::ofstream(options_.cpus.memory_state_file) << damage;
+    restart();
+    set_declared_pods({pods_[1]});
+    writes_.clear();
+    manager_->reconcile();
+    EXPECT_EQ(mems("b"), "1") << damage;
+    EXPECT_EQ(writes_, "") << damage;
+    EXPECT_EQ(memory_nodes(saved().state, "b", "c"), NodeSet::of(1)) << damage;
+    EXPECT_EQ(fs::exists(options_.cpus.memory_state_file.native() + ".damaged"), *damage != 0);
+    fs::remove(options_.cpus.memory_state_file.native() + ".damaged");
+  }
+}
+
+// A kubelet would refuse to start on such a file.
+TEST_F(NumaHost, AFileOfAnotherReservationIsRepaired) {
+  set_declared_pods({guaranteed("a", "1", 2 * kGi)});
+  run("a");
+  manager_->reconcile();
+  options_.cpus.reserved_memory[1]["memory"] = Quantity::of(2 * kGi);
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0");
+  EXPECT_EQ(saved().state.machine.at(1).tables.at("memory").allocatable, Bytes{2 * kGi});
+}
+
+TEST_F(NumaHost, HugePagesThatAreReservedLaterCount) {
+  set_declared_pods({guaranteed("a", "1", 2 * kGi)});
+  run("a");
+  manager_->reconcile();
+  sys_.write("devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "512");
+  Pod huge = guaranteed("h", "1", kGi);
+  for (ResourceList* const list :
+       {&huge.containers.front().requests, &huge.containers.front().limits})
+    list->emplace("hugepages-2Mi", Quantity::of(kGi));
+  set_declared_pods({pods_[0], huge});
+  run("h");
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0") << "as before";
+  EXPECT_EQ(mems("h"), "1") << "only node 1 has huge pages";
+  EXPECT_EQ(view().nodes.at(1).tables.at("memory").allocatable, Bytes{3 * kGi});
+}
+
+TEST_F(NumaHost, APodWithoutAManifestKeepsItsNodes) {
+  set_declared_pods({guaranteed("a", "1", 3 * kGi), guaranteed("b", "1", kGi)});
+  run("a");
+  run("b");
+  manager_->reconcile();
+  set_declared_pods({});
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0");
+  EXPECT_EQ(mems("b"), "1");
+  EXPECT_EQ(memory_nodes(saved().state, "b", "c"), NodeSet::of(1));
+}
+
+TEST_F(NumaHost, ThePolicyNoneTakesTheLimitsBack) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  for (const bool by_restart : {false, true}) {
+    options_.cpus.memory_policy = MemoryManagerPolicy::kStatic;
+    run("a");
+    reconfigure();
+    ASSERT_EQ(mems("a"), "0");
+    options_.cpus.memory_policy = MemoryManagerPolicy::kNone;
+    if (by_restart) restart();
+    reconfigure();
+    EXPECT_EQ(mems("a"), "") << by_restart;
+    EXPECT_FALSE(manager_->view().memory);
+    EXPECT_EQ(saved().policy, "None");
+  }
+}
+
+TEST_F(NumaHost, MemoryOfAFinishedInitContainerBecomesFree) {
+  Pod pod = guaranteed("a", "1", kGi);
+  Container init = pod.containers.front();
+  init.name = "i";
+  init.requests["memory"] = init.limits["memory"] = Quantity::of(3 * kGi);
+  pod.init_containers.push_back(init);
+  set_declared_pods({pod});
+  make("/kubepods/poda");
+  manager_->reconcile();
+  EXPECT_EQ(view().nodes.at(0).tables.at("memory").free, Bytes{}) << "the init container has it";
+  make("/kubepods/poda/a-c.service");
+  manager_->reconcile();
+  EXPECT_EQ(view().nodes.at(0).tables.at("memory").free, Bytes{2 * kGi});
+  manager_->reconcile();
+  EXPECT_EQ(view().nodes.at(0).tables.at("memory").free, Bytes{2 * kGi})
+      << "and is not served again";
+}
+
+// Beside a kubelet: what its file says, and nothing else.
+TEST_F(NumaHost, ObserveShowsTheFileOfAKubelet) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  act::MemoryCheckpoint other = saved();
+  other.state =
+      MemoryPolicy({{0, {.memory = Bytes{4 * kGi}}}, {1, {.memory = Bytes{4 * kGi}}}},
+                   options_.cpus.reserved_memory)
+          .allocate(MemoryPolicy({{0, {.memory = Bytes{4 * kGi}}}, {1, {.memory = Bytes{4 * kGi}}}},
+                                 options_.cpus.reserved_memory)
+                        .initial(),
+                    pods_[0], pods_[0].containers[0], {NodeSet::of(1), true})
+          .value();
+  options_.cpus.mode = Mode::kObserve;
+  options_.cpus.memory_state_file = dir_.path() / "kubelet_state";
+  ASSERT_TRUE(act::MemoryStateFile(options_.cpus.memory_state_file).save("Static", other.state));
+  writes_.clear();
+  restart();
+  set_declared_pods({pods_[0], guaranteed("b", "1", kGi)});
+  run("b");
+  manager_->reconcile();
+  ASSERT_EQ(view().containers.size(), 2u);
+  EXPECT_EQ(view().containers[0].blocks[0].nodes, NodeSet::of(1));
+  EXPECT_TRUE(view().containers[1].blocks.empty()) << "the kubelet has not assigned any";
+  EXPECT_EQ(writes_, "");
+  ASSERT_TRUE(act::MemoryStateFile(options_.cpus.memory_state_file).save("Static", {}));
+  manager_->reconcile();
+  EXPECT_TRUE(view().containers[0].blocks.empty()) << "read again";
+}
+
+TEST_F(NumaHost, ContainersAreNotMovedAwayFromTheirMemory) {
+  manager_->reconcile();
+  EXPECT_EQ(manager_->repack(/*dry_run=*/true).error().what,
+            "memoryManagerPolicy is Static: containers stay on the NUMA nodes of their memory");
+}
+
+// Everything that is wrong with the configuration on this machine, at once.
+TEST(MemoryConfigErrors, ComparesTheReservationsWithNodeAllocatable) {
+  const MemorySizes sizes{{0, {.memory = Bytes{4 * kGi}}}, {1, {.memory = Bytes{4 * kGi}}}};
+  Amounts capacity;
+  capacity.memory = Bytes{8 * kGi};
+  config::Config config;
+  config.policy.thresholds = {{.signal = Signal::kMemoryAvailable, .value = Quantity::of(kGi / 2)}};
+  config.reserved.kube.amounts.memory = Bytes{kGi};
+  config.reserved.system.amounts.memory = Bytes{kGi / 2};
+  config.cpus.reserved_memory[0]["memory"] = Quantity::of(kGi);
+  config.cpus.reserved_memory[1]["memory"] = Quantity::of(kGi);
+  EXPECT_TRUE(memory_config_errors(config, capacity, sizes).empty());
+  config.cpus.reserved_memory[2]["hugepages-2Mi"] = Quantity::of(2 << 20);
+  config.cpus.reserved_memory[1].clear();
+  const config::Diagnostics diagnostics = memory_config_errors(config, capacity, sizes);
+  ASSERT_EQ(diagnostics.size(), 3u);
+  EXPECT_NE(diagnostics[0].what.find("NUMA node 2"), std::string::npos) << diagnostics[0].what;
+  EXPECT_NE(diagnostics[1].what.find("hugepages-2Mi"), std::string::npos) << diagnostics[1].what;
+  EXPECT_NE(diagnostics[2].what.find(R"("2Gi")"), std::string::npos) << diagnostics[2].what;
+}
+
+}  // namespace
+}  // namespace headroom::daemon

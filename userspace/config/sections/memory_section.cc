@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of the kubelet's memory manager: memoryManagerPolicy and reservedMemory.
+#include "config/sections/sections.h"
+#include "config/yaml/section.h"
+#include "judge/memory/memory_policy.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace headroom::config {
+namespace {
+
+using Policy = CpusConfig::MemoryManagerPolicy;
+
+constexpr std::array<Choice<Policy>, 2> kPolicies{
+    {{"None", Policy::kNone}, {"Static", Policy::kStatic}}};
+constexpr std::array<std::string_view, 2> kReservationKeys{"numaNode", "limits"};
+
+// Why an amount cannot be reserved; empty: it can.
+std::string reservation_error(const ReservedMemory& reserved, int node, const std::string& resource,
+                              const Quantity& amount) {
+  if (!is_memory_resource(resource)) return "expected memory or hugepages-SIZE";
+  if (amount.sign() <= 0) return "expected more than zero";
+  const auto other = reserved.find(node);
+  if (other != reserved.end() && other->second.contains(resource))
+    return "node " + std::to_string(node) + " has a reservation of it already";
+  return "";
+}
+
+void read_reservation(const Section& section, ReservedMemory& reserved) {
+  section.reject_unknown_keys(kReservationKeys);
+  for (const std::string_view key : kReservationKeys)
+    if (!section.has(key)) section.add_error_at(section.line(), "missing " + section.path_of(key));
+  const auto node = section.integer("numaNode", 0, NodeSet::kMax - 1);
+  const auto limits = section.map("limits");
+  if (!node || !limits) return;
+  for (const yaml::Entry& entry : limits->entries()) {
+    const auto amount = limits->quantity(entry);
+    if (!amount) continue;
+    const int id = static_cast<int>(*node);
+    const std::string what = reservation_error(reserved, id, entry.key, *amount);
+    if (what.empty())
+      reserved[id].emplace(entry.key, *amount);
+    else
+      limits->add_error(entry, what);
+  }
+}
+
+// One node's reservations: "0:memory=1Gi,hugepages-2Mi=64Mi". An error says what is wrong.
+std::string parse_reservation(std::string_view text, ReservedMemory& reserved) {
+  const std::size_t colon = text.find(':');
+  int node = -1;
+  const std::string_view number = text.substr(0, colon);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), node);
+  if (colon == std::string_view::npos || error != std::errc() ||
+      end != number.data() + number.size() || node < 0 || node >= NodeSet::kMax)
+    return "expected NODE:RESOURCE=QUANTITY,...";
+  for (std::string_view rest = text.substr(colon + 1); !rest.empty();) {
+    const std::string_view pair = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    const std::size_t sign = pair.find('=');
+    if (sign == std::string_view::npos)
+      return '"' + std::string(pair) + "\": expected name=quantity";
+    const std::string resource(pair.substr(0, sign));
+    const auto amount = Quantity::parse(pair.substr(sign + 1));
+    if (!amount) return '"' + std::string(pair) + "\": " + amount.error().what;
+    if (std::string what = reservation_error(reserved, node, resource, *amount); !what.empty())
+      return '"' + std::string(pair) + "\": " + what;
+    reserved[node].emplace(resource, *amount);
+  }
+  return "";
+}
+
+}  // namespace
+
+void read_memory_manager(const Section& document, const std::string& file, Config& config,
+                         CpusSettings& settings) {
+  if (const auto policy = document.choice<Policy>("memoryManagerPolicy", kPolicies)) {
+    config.cpus.memory_policy = *policy;
+    settings.memory_policy = {file, document.line_of("memoryManagerPolicy"), {}};
+  }
+  if (const auto sections = document.list_of_maps("reservedMemory"))
+    for (const Section& section : *sections)
+      read_reservation(section, config.cpus.reserved_memory);
+}
+
+ReservedMemory parse_reserved_memory(const CommandLine::FlagValues& values,
+                                     std::vector<std::string>& errors) {
+  ReservedMemory reserved;
+  for (const std::string& value : values)
+    for (std::string_view rest = value; !rest.empty();) {
+      const std::string_view one = rest.substr(0, rest.find(';'));
+      rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+      if (std::string what = parse_reservation(one, reserved); !what.empty())
+        errors.push_back(std::move(what));
+    }
+  return reserved;
+}
+
+void apply_memory_manager_flags(const CommandLine& line, Config& config, CpusSettings& settings,
+                                Diagnostics& diagnostics) {
+  if (!line.memory_manager_policy.empty()) {
+    const std::string& policy = line.memory_manager_policy.back();
+    settings.memory_policy = {"--memory-manager-policy", 0, {}};
+    if (policy == "None" || policy == "Static")
+      config.cpus.memory_policy = policy == "None" ? Policy::kNone : Policy::kStatic;
+    else
+      diagnostics.push_back(
+          {"--memory-manager-policy", 0, "expected one of None, Static, found \"" + policy + '"'});
+  }
+  if (line.reserved_memory.empty()) return;
+  std::vector<std::string> errors;
+  config.cpus.reserved_memory = parse_reserved_memory(line.reserved_memory, errors);
+  for (std::string& error : errors)
+    diagnostics.push_back({"--reserved-memory", 0, std::move(error)});
+}
+
+void resolve_memory_manager(const CpusSettings& settings, const Config& config,
+                            Diagnostics& diagnostics) {
+  const CpusConfig& cpus = config.cpus;
+  if (cpus.mode == CpusConfig::Mode::kOff || cpus.memory_policy == Policy::kNone) return;
+  for (const auto& [node, limits] : cpus.reserved_memory)
+    if (limits.contains("memory")) return;
+  diagnostics.push_back({settings.memory_policy.file, settings.memory_policy.line,
+                         "memoryManagerPolicy: the policy Static needs memory that is reserved: "
+                         "set reservedMemory"});
+}
+
+}  // namespace headroom::config

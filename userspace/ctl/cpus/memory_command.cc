@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/human_readable.h"
+#include "ctl/common/argument_parser.h"
+#include "ctl/common/commands.h"
+#include "ctl/common/dbus_client.h"
+#include "ctl/common/print_error.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_field(const Json& object, const char* key) {
+  return printable(object.at(key).get<std::string>());
+}
+
+Cell amount_cell(const Json& table, const char* key) {
+  return {report::human_bytes(table.at(key).get<std::int64_t>())};
+}
+
+Row headings(std::initializer_list<const char*> titles) {
+  Row row;
+  for (const char* const title : titles)
+    row.push_back({title, Colour::kBold});
+  return row;
+}
+
+std::string nodes_table(const Json& answer, const Screen& screen) {
+  std::vector<Row> rows{
+      headings({"NUMA", "GROUP", "RESOURCE", "TOTAL", "RESERVED", "ASSIGNED", "FREE"})};
+  for (const Json& node : answer.at("nodes"))
+    for (const auto& [resource, table] : node.at("resources").items()) {
+      const bool none_left = table.at("allocatable") != 0 && table.at("free") == 0;
+      Cell free = amount_cell(table, "free");
+      if (none_left) free.colour = Colour::kYellow;
+      rows.push_back({{std::to_string(node.at("node").get<int>())},
+                      {text_field(node, "group")},
+                      {printable(resource)},
+                      amount_cell(table, "total"),
+                      amount_cell(table, "reserved"),
+                      amount_cell(table, "assigned"),
+                      std::move(free)});
+    }
+  return table(rows, rows.front().size(), screen);
+}
+
+// A row for each resource of a container.
+void add_container(const Json& container, std::vector<Row>& rows) {
+  const std::string space = text_field(container, "namespace");
+  const std::string pod = (space.empty() ? "" : space + "/") + text_field(container, "pod");
+  const std::string runs_on = text_field(container, "runs_on");
+  const auto add = [&](std::string resource, std::string size, const std::string& nodes) {
+    const bool mismatch = !nodes.empty() && !runs_on.empty() && nodes != runs_on;
+    rows.push_back({{pod},
+                    {text_field(container, "container")},
+                    {std::move(resource)},
+                    {std::move(size)},
+                    {nodes.empty() ? "-" : nodes, Colour::kGreen},
+                    {runs_on.empty() ? "-" : runs_on, mismatch ? Colour::kRed : Colour::kNone},
+                    {text_field(container, "refusal"), Colour::kRed}});
+  };
+  for (const Json& block : container.at("blocks"))
+    add(text_field(block, "resource"), report::human_bytes(block.at("size").get<std::int64_t>()),
+        text_field(block, "nodes"));
+  if (container.at("blocks").empty()) add("-", "-", "");
+}
+
+std::string containers_table(const Json& answer, const Screen& screen) {
+  std::vector<Row> rows;
+  for (const Json& container : answer.at("containers"))
+    add_container(container, rows);
+  if (rows.empty()) return "";
+  rows.insert(rows.begin(),
+              headings({"POD", "CONTAINER", "RESOURCE", "SIZE", "ASSIGNED", "RUNS ON", ""}));
+  return "\n" + table(rows, rows.front().size(), screen);
+}
+
+int run_memory(bool json) {
+  const CallResult answer = fetch_memory();
+  if (!answer) {
+    print_error(answer.error());
+    return kFailed;
+  }
+  if (json) {
+    std::puts(answer->c_str());
+    return 0;
+  }
+  const auto text = render_memory(*answer, screen_of_stdout());
+  if (!text) return print_error(text.error());
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Result<std::string> render_memory(std::string_view answer, const Screen& screen) {
+  try {
+    const Json json = Json::parse(answer);
+    std::string text =
+        fmt::format("mode {}  policy {}\n", text_field(json, "mode"), text_field(json, "policy"));
+    if (json.at("state_not_saved").get<bool>())
+      text += "error: the state file could not be written\n";
+    return text + "\n" + nodes_table(json, screen) + containers_table(json, screen);
+  } catch (const Json::exception& e) {
+    return failure(std::string("read headroomd's answer: ") + e.what());
+  }
+}
+
+void add_memory(ArgumentParser& app, CliCommand& chosen) {
+  auto json = std::make_shared<bool>();
+  auto* memory = app.add_subcommand("memory", "The memory of each NUMA node");
+  memory->group(kInspectGroup);
+  memory->add_flag("--json", *json, "Print headroomd's answer as JSON");
+  memory->callback([&chosen, json] { chosen = [json] { return run_memory(*json); }; });
+}
+
+}  // namespace headroom::ctl

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/cpus/memory_manager.h"
+
+#include "base/log/journal.h"
+#include "observe/node/numa_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom::daemon {
+namespace {
+
+using Policy = config::CpusConfig::MemoryManagerPolicy;
+
+// The nodes of all its containers. Empty: one of them has no memory of its own.
+NodeSet nodes_of_pod(const MemoryState& state, const Pod& pod) {
+  NodeSet nodes;
+  if (!MemoryPolicy::is_served(state, pod)) return nodes;
+  for_each_container(pod, [&](const Container& container) {
+    nodes = nodes | memory_nodes(state, pod.uid, container.name);
+  });
+  return nodes;
+}
+
+std::string label_of(const Pod& pod) {
+  return pod.pod_namespace.empty() ? pod.name : pod.pod_namespace + "/" + pod.name;
+}
+
+}  // namespace
+
+MemoryManager::MemoryManager(MemsUpdater::Setup setup, std::filesystem::path sys,
+                             const config::CpusConfig& config, AtStep at_step)
+    : cgroup_root_(setup.cgroup_root),
+      sys_(std::move(sys)),
+      at_step_(std::move(at_step)),
+      config_(config),
+      file_(config.memory_state_file, at_step_),
+      mems_(std::move(setup)) {}
+
+void MemoryManager::reconfigure(const config::CpusConfig& config) {
+  if (config.memory_state_file != config_.memory_state_file)
+    file_ = act::MemoryStateFile(config.memory_state_file, at_step_);
+  if (config.reserved_memory != config_.reserved_memory) sizes_.clear();
+  config_ = config;
+}
+
+// Huge pages can be reserved at any time, and memory can be plugged in.
+Result<> MemoryManager::refresh() {
+  if (config_.memory_policy == Policy::kNone) {
+    if (policy_) released_ = state_.entries;
+    policy_.reset();
+    state_ = {};
+    sizes_.clear();
+    return {};
+  }
+  auto sizes = observe::read_numa_memory(sys_);
+  if (!sizes) return tl::make_unexpected(sizes.error());
+  if (policy_ && *sizes == sizes_) return {};
+  sizes_ = std::move(*sizes);
+  policy_.emplace(sizes_, config_.reserved_memory);
+  return {};
+}
+
+void MemoryManager::load(bool enforces) {
+  auto loaded = file_.load();
+  file_is_read_ = !enforces && loaded && *loaded;
+  const std::string error = loaded ? "" : loaded.error().what;
+  if (!error.empty() && error != load_error_) {
+    log::error("{}: the assignment of memory is taken from the cgroups", error);
+    if (enforces)
+      if (const auto moved = file_.move_damaged_file(); !moved)
+        log::error("{}", moved.error().what);
+  }
+  load_error_ = error;
+  if (!loaded || !*loaded) return;
+  if (policy_ && enforces)
+    if (const auto fault = policy_->find_fault((*loaded)->state))
+      log::warning("{}: {}: every assignment that still fits is kept", file_.path().native(),
+                   *fault);
+  if (policy_)
+    state_.entries = std::move((*loaded)->state.entries);
+  else if ((*loaded)->policy == name(Policy::kStatic))
+    released_ = std::move((*loaded)->state.entries);
+}
+
+const MemoryPolicy* MemoryManager::assigning_policy() const {
+  return policy_ && !file_is_read_ ? &*policy_ : nullptr;
+}
+
+// Containers that are limited to some of the nodes: to replace a lost file.
+std::vector<RunningMemory> MemoryManager::running(const PresentPods& pods) const {
+  std::vector<RunningMemory> running;
+  for (const PresentPod& present : pods.all()) {
+    if (!present.cgroup.populated) continue;
+    for (const auto& [name, path] : present.containers)
+      if (const auto nodes = observe::own_nodes_of_cgroup(cgroup_root_, path);
+          nodes && !nodes->empty())
+        running.push_back({present.cgroup.uid, name, *nodes});
+  }
+  return running;
+}
+
+void MemoryManager::keep(const PresentPods& pods, std::span<const Pod* const> active, bool first) {
+  if (!policy_) return;
+  const bool guesses = first && !file_is_read_;
+  MemoryState next = keep_memory(*policy_, state_.entries, active,
+                                 guesses ? running(pods) : std::vector<RunningMemory>{});
+  // A pod's init containers have finished once one of its other containers runs.
+  for (const PresentPod& present : pods.all()) {
+    if (!present.pod) continue;
+    const auto running = std::ranges::find_if(
+        present.pod->containers,
+        [&](const Container& container) { return present.containers.contains(container.name); });
+    if (running != present.pod->containers.end())
+      next = release_finished_init_memory(std::move(next), *present.pod, running->name);
+  }
+  state_ = std::move(next);
+}
+
+// One line for each container whose nodes are others than before.
+void MemoryManager::log_changes(const MemoryState& next, const PresentPods& pods) {
+  for (const PresentPod& present : pods.all()) {
+    if (!present.pod) continue;
+    for_each_container(*present.pod, [&](const Container& container) {
+      const NodeSet was = memory_nodes(state_, present.pod->uid, container.name);
+      const NodeSet is = memory_nodes(next, present.pod->uid, container.name);
+      if (was == is || is.empty()) return;
+      if (was.empty()) ++counts_.pinning_requests;
+      log::info("memory of NUMA nodes {} is for {} {}", format_nodes(is), label_of(*present.pod),
+                container.name);
+    });
+  }
+}
+
+void MemoryManager::count_refusals(const PresentPods& pods, std::span<const PodRefusal> refused) {
+  std::map<std::string, std::string, std::less<>> now;
+  for (const PodRefusal& one : refused) {
+    if (!assigning_policy() || MemoryPolicy::is_served(state_, *one.pod)) continue;
+    const std::string why = std::string(reason(one.why.refusal)) + ": " + message(one.why.refusal);
+    now.emplace(one.pod->uid, why);
+    if (refused_.contains(one.pod->uid) || !pods.is_present(one.pod->uid)) continue;
+    std::uint64_t count = 0;
+    for_each_container(
+        *one.pod, [&](const Container& container) { count += requests_memory(container) ? 1 : 0; });
+    counts_.pinning_requests += count;
+    counts_.pinning_errors += count;
+    log::warning("{} gets no memory of its own ({}): it uses any NUMA node", label_of(*one.pod),
+                 why);
+  }
+  refused_ = std::move(now);
+}
+
+void MemoryManager::set_state(MemoryState next, const PresentPods& pods,
+                              std::span<const PodRefusal> refused) {
+  log_changes(next, pods);
+  state_ = std::move(next);
+  count_refusals(pods, refused);
+}
+
+void MemoryManager::save() {
+  if (!policy_ && released_.empty()) return;
+  const auto saved = file_.save(std::string(name(config_.memory_policy)), state_);
+  if (!saved && !counts_.unsaved)
+    log::error("{}: after a restart, the assignment of memory is taken from the cgroups",
+               saved.error().what);
+  counts_.unsaved = !saved;
+}
+
+void MemoryManager::apply(const PresentPods& pods) {
+  MemsUpdater::Wanted wanted;
+  for (const PresentPod& present : pods.all()) {
+    if (!present.pod && !present.cgroup.populated) continue;
+    const std::string& uid = present.cgroup.uid;
+    const auto old = released_.find(uid);
+    // What an earlier daemon set is taken back.
+    if (old != released_.end()) wanted.emplace(present.cgroup.path, NodeSet{});
+    if (present.pod)
+      if (const NodeSet nodes = nodes_of_pod(state_, *present.pod); !nodes.empty())
+        wanted[present.cgroup.path] = nodes;
+    for (const auto& [name, path] : present.containers) {
+      if (old != released_.end() && old->second.contains(name)) wanted.emplace(path, NodeSet{});
+      if (const NodeSet nodes = memory_nodes(state_, uid, name); !nodes.empty())
+        wanted[path] = nodes;
+    }
+  }
+  mems_.apply(std::move(wanted));
+  released_.clear();
+}
+
+std::optional<report::MemoryView> MemoryManager::view(const PresentPods& pods,
+                                                      std::string_view mode) const {
+  if (!policy_) return std::nullopt;
+  report::MemoryView view = counts_;
+  view.mode = mode;
+  view.policy = name(config_.memory_policy);
+  view.writes = mems_.counters().writes;
+  view.failed = mems_.counters().failed;
+  view.repaired = mems_.counters().repaired;
+  view.nodes = state_.machine;
+  for (const PresentPod& present : pods.all()) {
+    if (!present.pod || !gets_own_memory(*present.pod)) continue;
+    for_each_container(*present.pod, [&](const Container& container) {
+      if (!requests_memory(container)) return;
+      report::ContainerMemoryView one{.pod_namespace = present.pod->pod_namespace,
+                                      .pod = present.pod->name,
+                                      .uid = present.pod->uid,
+                                      .container = container.name};
+      if (const MemoryBlocks* const blocks = memory_blocks(state_, one.uid, one.container))
+        one.blocks = *blocks;
+      if (const auto why = refused_.find(one.uid); why != refused_.end()) one.refusal = why->second;
+      const auto [first, last] = present.containers.equal_range(container.name);
+      for (auto at = first; at != last; ++at)
+        if (const auto nodes = observe::nodes_of_cgroup(cgroup_root_, at->second))
+          one.runs_on = one.runs_on | *nodes;
+      view.containers.push_back(std::move(one));
+    });
+  }
+  return view;
+}
+
+}  // namespace headroom::daemon

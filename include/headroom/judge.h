@@ -9,6 +9,7 @@
 #include <headroom/policy.h>
 #include <headroom/signal.h>
 #include <headroom/snapshot.h>
+#include <headroom/swap_room.h>
 #include <headroom/units.h>
 
 #include <array>
@@ -102,6 +103,7 @@ struct History {
   Instant disk_settles_at;
   std::vector<PartialEviction> partial_evictions;
   LadderHistory ladder;
+  SwapHistory swap;
 };
 
 // A threshold as it stands: for the live view, the metrics and the forecast.
@@ -148,7 +150,8 @@ struct Verdict {
   std::vector<Candidate> ranking;  // empty unless a threshold was acted on
   std::vector<ThresholdReading> thresholds;
   std::array<bool, kConditions> conditions{};
-  bool measure_disks = false;  // pods' disk usage is wanted, sooner than at its usual pace
+  std::optional<SwapRoom> swap_room;  // absent: no swap, or unknown
+  bool measure_disks = false;         // pods' disk usage is wanted, sooner than at its usual pace
   History after;
 };
 

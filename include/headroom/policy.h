@@ -71,6 +71,10 @@ struct Policy {
   EvictionUnit eviction_unit = EvictionUnit::kPod;
   LadderPolicy ladder;
 
+  // On a node with swap, memory.available is what headroom/swap_room.h says; false: as the kubelet
+  // computes it (headroom.swapAware).
+  bool swap_aware = true;
+
   // The window memory.pressure is taken over.
   Duration pressure_window = std::chrono::seconds(1);
 

@@ -8,6 +8,7 @@
 #include <headroom/eviction_unit.h>
 #include <headroom/pod.h>
 #include <headroom/signal.h>
+#include <headroom/swap_room.h>
 #include <headroom/units.h>
 #include <headroom/waits.h>
 
@@ -84,6 +85,7 @@ struct SweepChanges {
 struct Snapshot {
   Instant at;
   Observations observations;
+  std::optional<SwapReading> swap;  // absent: no swap, or unknown
   // Absent when only the node was looked at (an O(1) check): the judge may ask for a closer look.
   std::optional<std::span<const hr_record>> cgroups;
   SweepChanges changes;              // of cgroups

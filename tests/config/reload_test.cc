@@ -95,6 +95,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.hardGrace", "2s"},
     {"headroom.evictionUnit", "process"},
     {"headroom.evictStaticPods", "culprit"},
+    {"headroom.swapAware", "false"},
     {"headroom.oomScoreAdj", "mirror"},
     {"headroom.fastestFill", "77Gi"},
     {"headroom.checkFloor", "3ms"},

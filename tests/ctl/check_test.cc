@@ -79,10 +79,21 @@ const Case kCases[] = {
      "controllers", State::kLimited, "no io", "disks", "cgroup_disable="},
     {"no_kill", [](HostFacts& f) { f.cgroup_kill = false; }, "cgroup.kill", State::kMissing,
      "missing", "no pod", "5.14"},
-    {"swap_without_a_threshold", [](HostFacts& f) { f.swap = true; }, "swap", State::kLimited,
-     "no threshold", "does not fall low", "swap.available"},
-    {"swap_with_one", [](HostFacts& f) { f.swap = f.swap_threshold = true; }, "swap", State::kOk,
-     "with a threshold", "", ""},
+    {"no_swap", [](HostFacts& f) { f.swap = false; }, "swap", State::kOk, "kubelet's", "", ""},
+    {"swap_that_counts", [](HostFacts& f) { f.swap = true; }, "swap", State::kOk,
+     "what swap gains and costs", "", ""},
+    {"swap_without_a_threshold",
+     [](HostFacts& f) {
+       f.swap = true;
+       f.swap_aware = false;
+     },
+     "swap", State::kLimited, "no threshold", "does not fall low", "swap.available"},
+    {"swap_with_one",
+     [](HostFacts& f) {
+       f.swap = f.swap_threshold = true;
+       f.swap_aware = false;
+     },
+     "swap", State::kOk, "swap.available has a threshold", "", ""},
     {"mirror_alone", [](HostFacts& f) { f.mirrors_scores = true; }, "oom_score_adj", State::kOk,
      "mirrors", "", ""},
     {"mirror_beside_a_kubelet",

@@ -41,6 +41,36 @@ TEST(Top, StatusReadsAsTheGoldenText) {
   test::expect_golden("top/status.txt", render_status(sample_status(), {}));
 }
 
+TEST(Top, StatusShowsWhereTheMemoryIs) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  report::NodeView node = test::sample_node();
+  node.swap_room = SwapRoom{.available = 120 * kMiB,
+                            .kubelet = 2048 * kMiB,
+                            .memory = 60 * kMiB,
+                            .gain = 100 * kMiB,
+                            .filling = 40 * kMiB,
+                            .bound = SwapRoom::Bound::kRoom,
+                            .in_force = true,
+                            .resident = 700 * kMiB,
+                            .compressed = 300 * kMiB,
+                            .compressed_size = 110 * kMiB,
+                            .on_disk = 200 * kMiB};
+  const auto shown = [&] {
+    return render_status(
+        *parse_status(report::status_json(node, test::sample_cgroups(), nullptr).dump()), {});
+  };
+  const auto has = [&](const char* line) { return shown().find(line) != std::string::npos; };
+  EXPECT_TRUE(
+      has("with swap:  120Mi = memory 60Mi + swap 100Mi - filling 40Mi; the kubelet's "
+          "value is 2Gi\n"))
+      << shown();
+  EXPECT_TRUE(has("resident 700Mi  compressed 300Mi in 110Mi  on disk 200Mi\n")) << shown();
+  node.swap_room->bound = SwapRoom::Bound::kKubelet;
+  EXPECT_TRUE(has("with swap:  120Mi = the kubelet's value\n")) << shown();
+  node.swap_room->in_force = false;
+  EXPECT_TRUE(has("not in force (swapAware: false)\n")) << shown();
+}
+
 TEST(Top, AFrameFitsItsScreen) {
   Status status = later();
   for (int i = 0; i < 100; ++i)

@@ -165,6 +165,48 @@ TEST(Replay, ARecordingOfTheFormatBeforeIsReplayed) {
   EXPECT_FALSE(result.answers.empty());
 }
 
+// Up to format 6 a baseline ends with the ladder's history.
+TEST(Replay, ARecordingFromBeforeSwapCountedIsReplayed) {
+  Story story(hard_below(101_MiB));
+  fill_until_killed(story);
+  std::string bytes = story.recorded();
+  bytes[kMagic.size()] = 6;
+  const std::size_t frame = bytes.find('B', kMagic.size());
+  std::size_t begin = frame + 1, shift = 0, size = 0;
+  do
+    size |= std::size_t{static_cast<unsigned char>(bytes[begin] & 0x7f)} << shift, shift += 7;
+  while (bytes[begin++] & 0x80);
+  constexpr std::size_t kAdded = 12;  // a byte for each member of an empty SwapHistory, and one
+  InternTables none;
+  std::string length;
+  Writer(length, none, {}).number(size - kAdded);
+  bytes = bytes.substr(0, frame + 1) + length + bytes.substr(begin, size - kAdded) +
+          bytes.substr(begin + size);
+  const Replayed result = replayed(bytes);
+  EXPECT_TRUE(result.identical());
+  EXPECT_FALSE(result.answers.empty());
+}
+
+TEST(Replay, AReadingOfSwapIsRecorded) {
+  Story story(hard_below(101_MiB));
+  story.pod("hog", 1_GiB);
+  story.swap = SwapReading{.mem_available = (50_MiB).count};
+  story.step(0, 2_GiB);
+  ASSERT_FALSE(story.verdict.decisions.empty());
+  const std::string whole = story.recorded();
+  EXPECT_TRUE(replayed(whole).identical());
+  const auto other = [](const Policy& policy, ImageStorage) {
+    Policy kubelets = policy;
+    kubelets.swap_aware = false;
+    return kubelets;
+  };
+  auto tape = TapeReader::open(whole);
+  ASSERT_TRUE(tape);
+  const auto result = replay(*tape, other);
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->same_acts()) << "by the kubelet's rule no pod is evicted";
+}
+
 TEST(Replay, AnAwaitedDescriptionIsRecorded) {
   Story story(hard_below(101_MiB));
   const auto unknown = story.pod("unknown", 2_GiB);

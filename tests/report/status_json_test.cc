@@ -28,6 +28,17 @@ TEST(StatusJson, HasSignalsThresholdsAndConditions) {
   EXPECT_EQ(status["sources"], Json({{"memory_usage", "bpf"}, {"psi", "files"}}));
 }
 
+TEST(StatusJson, SwapIsNullWhereThereIsNone) {
+  NodeView node = sample_node();
+  EXPECT_EQ(status_json(node, sample_cgroups(), nullptr)["swap"], nullptr);
+  node.swap_room = SwapRoom{.available = 120, .gain = 100, .bound = SwapRoom::Bound::kRoom};
+  const Json swap = status_json(node, sample_cgroups(), nullptr)["swap"];
+  EXPECT_EQ(swap["available"], 120);
+  EXPECT_EQ(swap["gain"], 100);
+  EXPECT_EQ(swap["bound"], "room");
+  EXPECT_EQ(swap["in_force"], false);
+}
+
 TEST(StatusJson, AnUnknownReadingIsNull) {
   const Json pods = status_json(sample_node(), sample_cgroups(), nullptr)["pods"];
   ASSERT_EQ(pods.size(), 3u);

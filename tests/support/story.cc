@@ -102,6 +102,8 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
   if (available)
     of(snapshot.observations, Signal::kMemoryAvailable) =
         Observation{.available = available->count, .capacity = kCapacity, .at = snapshot.at};
+  snapshot.swap = swap;
+  if (swap) snapshot.swap->at = snapshot.swap->counted_at = snapshot.at;
   if (!with_cgroups) return snapshot;
   for (std::size_t i = 0; i < readings_.size(); ++i) {
     readings_[i].record = records_[i].id == HR_UNKNOWN ? nullptr : &records_[i];

@@ -79,6 +79,7 @@ class Story {
   History history;
   Verdict verdict;
   ImageStorage images;
+  std::optional<SwapReading> swap;  // read at each step, at its instant; absent: no swap
 
  private:
   const Verdict& run_judge(const Snapshot& snapshot, Outcome::Result result);

@@ -109,6 +109,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "pod container process"},
     {"headroom.evictStaticPods", kEnum, R"("never")",
      "culprit: a static pod over its request and first of the ranking may go", "never culprit"},
+    {"headroom.swapAware", kBoolean, "true",
+     "With swap, memory.available counts what swap gains and costs; false: as the kubelet does"},
     {"headroom.oomScoreAdj", kEnum, R"("leave")",
      "mirror: the processes of pods have oom_score_adj by their place in the ranking",
      "leave mirror"},

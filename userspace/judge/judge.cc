@@ -8,6 +8,7 @@
 #include "judge/eviction/rank/disk_signals.h"
 #include "judge/eviction/selection.h"
 #include "judge/eviction/storage_limits.h"
+#include "judge/eviction/threshold/swap_aware.h"
 #include "judge/eviction/threshold/threshold.h"
 #include "judge/eviction/victims.h"
 
@@ -73,10 +74,8 @@ bool is_disk_below_threshold(const Policy& policy, const Verdict& verdict) {
   return false;
 }
 
-}  // namespace
-
-void judge(const Policy& policy, const Snapshot& snapshot, const History& before,
-           Verdict& verdict) {
+void judge_observations(const Policy& policy, const Snapshot& snapshot, const History& before,
+                        Verdict& verdict) {
   clear(verdict);
   evaluate_thresholds(policy, snapshot, before, verdict);
   reset_recovered_reclaims(policy, verdict);
@@ -102,6 +101,27 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
     restart_pressure_grace(policy, verdict);
   run_ladder(policy, snapshot, threshold.has_value() || !verdict.decisions.empty(), verdict);
   plan_next_check(policy, snapshot, verdict);
+}
+
+}  // namespace
+
+void judge(const Policy& policy, const Snapshot& snapshot, const History& before,
+           Verdict& verdict) {
+  const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
+  if (!snapshot.swap || !memory) {
+    verdict.swap_room.reset();
+    verdict.after.swap = before.swap;
+    return judge_observations(policy, snapshot, before, verdict);
+  }
+  verdict.after.swap = advance(before.swap, *snapshot.swap);
+  verdict.swap_room = swap_room(*snapshot.swap, memory->available, verdict.after.swap);
+  verdict.swap_room->in_force = policy.swap_aware;
+  Snapshot with_swap = snapshot;
+  if (policy.swap_aware)
+    of(with_swap.observations, Signal::kMemoryAvailable)->available = verdict.swap_room->available;
+  judge_observations(policy, with_swap, before, verdict);
+  if (!verdict.decisions.empty() || !verdict.eviction_ends.empty())
+    restart_thrashing(verdict.after.swap);
 }
 
 }  // namespace headroom

@@ -109,6 +109,7 @@ void ReplayState::save_pass(const Snapshot& snapshot) {
 void ReplayState::correct(Signal signal, Snapshot& snapshot) const {
   auto& corrected = of(snapshot.observations, signal);
   if (!corrected) return;
+  const std::int64_t recorded_value = corrected->available;
   for (const auto& [cgroup, killed] : killed_)
     if (snapshot.at >= killed.gone_at) corrected->available += held_by(recorded(cgroup));
   for (const PartialKill& part : partial_kills_)
@@ -117,6 +118,8 @@ void ReplayState::correct(Signal signal, Snapshot& snapshot) const {
   for (const auto& [cgroup, spared] : spared_)
     if (!gone(cgroup, snapshot.at))
       corrected->available -= held_by(&spared.reading) - held_by(recorded(cgroup));
+  if (snapshot.swap && signal == Signal::kMemoryAvailable)
+    snapshot.swap->mem_available += corrected->available - recorded_value;
   corrected->available = std::clamp<std::int64_t>(corrected->available, 0, corrected->capacity);
 }
 

@@ -157,12 +157,13 @@ HEADROOM_SERIALIZE(LadderPolicy) {
 HEADROOM_SERIALIZE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
          local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
-         reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill,
-         check_floor, check_ceiling, sweep_period] = value;
+         reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, swap_aware, pressure_window,
+         fastest_fill, check_floor, check_ceiling, sweep_period] = value;
   io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
   io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
   io(reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill);
   io(check_floor, check_ceiling, sweep_period);
+  static_cast<void>(swap_aware);  // of format 7: at the end of its frame (tape.cc)
 }
 
 // --- what is read --------------------------------------------------------------------------------
@@ -170,6 +171,28 @@ HEADROOM_SERIALIZE(Policy) {
 HEADROOM_SERIALIZE(Observation) {
   auto& [available, capacity, at] = value;
   io(available, capacity, at);
+}
+HEADROOM_SERIALIZE(SwapReading::Space) {
+  auto& [total, free] = value;
+  io(total, free);
+}
+HEADROOM_SERIALIZE(SwapReading::Compressed) {
+  auto& [stored, memory, memory_left] = value;
+  io(stored, memory, memory_left);
+}
+HEADROOM_SERIALIZE(SwapReading) {
+  auto& [at, mem_available, active_file, resident, disk, zram, zram_pool, incompressible, zswap,
+         counted_at, refaults, reclaimed, stalled_micros] = value;
+  io(at, mem_available, active_file, resident, disk, zram, zram_pool, incompressible, zswap);
+  io(counted_at, refaults, reclaimed, stalled_micros);
+}
+HEADROOM_SERIALIZE(SwapHistory::Recent) {
+  auto& [stored, memory, ratio] = value;
+  io(stored, memory, ratio);
+}
+HEADROOM_SERIALIZE(SwapHistory) {
+  auto& [last, fill_rate, zram, zswap, refault_rate, reclaim_rate, stalled] = value;
+  io(last, fill_rate, zram, zswap, refault_rate, reclaim_rate, stalled);
 }
 HEADROOM_SERIALIZE(ImageStorage) {
   auto& [dedicated, split, apart] = value;
@@ -292,9 +315,10 @@ HEADROOM_SERIALIZE(LadderHistory) {
 }
 HEADROOM_SERIALIZE(History) {
   auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
-         reclaims, disk_settles_at, partial_evictions, ladder] = value;
+         reclaims, disk_settles_at, partial_evictions, ladder, swap] = value;
   io(thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
      reclaims, disk_settles_at, partial_evictions, ladder);
+  static_cast<void>(swap);  // of format 7: at the end of its frame (tape.cc)
 }
 
 #undef HEADROOM_SERIALIZE

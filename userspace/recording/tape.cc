@@ -190,6 +190,8 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
 
 namespace {
 
+// Of format 7, at the end of their frames: swap_aware and what is remembered of swap; with swap,
+// the reading of it. A recording without them is of nodes that no decision depended on swap of.
 enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kEnd = 'E' };
 
 // An instant by itself, for those in the frame to be close to.
@@ -239,11 +241,12 @@ void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
                           const History& history, std::uint64_t lost) {
   intern_tables_ = InternTables{};
   pods_.forget();
-  frame(out, kBaseline, at, [&](Writer& io) { io(lost, policy, history); });
+  frame(out, kBaseline, at,
+        [&](Writer& io) { io(lost, policy, history, policy.swap_aware, history.swap); });
 }
 
 void TapeWriter::change(std::string& out, Instant at, const Policy& policy) {
-  frame(out, kChange, at, [&](Writer& io) { io(policy); });
+  frame(out, kChange, at, [&](Writer& io) { io(policy, policy.swap_aware); });
 }
 
 void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict& verdict,
@@ -259,6 +262,7 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     io(verdict.decisions);
     write_results(io, outcomes.subspan(ended));
     io(verdict.eviction_ends);
+    if (snapshot.swap) io(*snapshot.swap);
   });
 }
 
@@ -325,12 +329,14 @@ bool TapeReader::decode(char kind, std::string_view payload) {
       auto& baseline = frame_.emplace<Baseline>();
       baseline.at = at;
       io(baseline.lost, baseline.policy, baseline.history);
+      if (!io.at_end()) io(baseline.policy.swap_aware, baseline.history.swap);
       break;
     }
     case kChange: {
       auto& change = frame_.emplace<Change>();
       change.at = at;
       io(change.policy);
+      if (!io.at_end()) io(change.policy.swap_aware);
       break;
     }
     case kTurn:
@@ -361,6 +367,7 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   io(turn.ended, turn.decisions);
   read_results(io, turn);
   io(turn.eviction_ends);
+  if (!io.at_end()) io(turn.snapshot.swap.emplace());
 }
 
 }  // namespace headroom::recording

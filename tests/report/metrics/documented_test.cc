@@ -62,6 +62,7 @@ NodeView full_node() {
     node.thresholds.push_back(threshold);
   }
   node.waits.throttles.emplace();
+  node.swap_room.emplace();
   node.status = sample_status();
   node.slices = sample_slices();
   return node;

@@ -37,6 +37,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "slices",
     "evictionUnit",
     "evictStaticPods",
+    "swapAware",
     "oomScoreAdj",
     "cpus",
     "pressure",
@@ -224,6 +225,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   read_reclaim(section, config);
   if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
     config.policy.evict_static_culprits = *culprits;
+  if (const auto aware = section.boolean("swapAware")) config.policy.swap_aware = *aware;
   if (const auto mirror = section.choice<bool>("oomScoreAdj", kOomScores))
     config.mirror_oom_scores = *mirror;
   if (const auto unit = section.choice<EvictionUnit>("evictionUnit", kUnits))

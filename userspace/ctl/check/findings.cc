@@ -298,14 +298,23 @@ Finding check_kubelet_source(const KubeletSource& kubelet) {
   return {kSubject, State::kOk, fmt::format("{} from {}", kubelet.pods, kubelet.url), "", ""};
 }
 
-// With swap, the kernel swaps before memory.available becomes low: pods thrash, and no memory
-// threshold is crossed.
+// By the kubelet's rule memory.available stays high while the kernel swaps: pods thrash, and no
+// memory threshold is crossed.
 Finding check_swap(const HostFacts& facts) {
-  if (!facts.swap) return {"swap", State::kOk, "off", "", ""};
-  if (facts.swap_threshold) return {"swap", State::kOk, "on, with a threshold", "", ""};
-  return {"swap", State::kLimited, "on, and swap.available has no threshold",
+  if (!facts.swap) return {"swap", State::kOk, "off: memory.available is the kubelet's", "", ""};
+  if (facts.swap_aware)
+    return {"swap", State::kOk,
+            "on: memory.available counts what swap gains and costs (swapAware: true)", "", ""};
+  if (facts.swap_threshold)
+    return {"swap", State::kOk,
+            "on: memory.available is the kubelet's (swapAware: false), and swap.available has a "
+            "threshold",
+            "", ""};
+  return {"swap", State::kLimited,
+          "on: memory.available is the kubelet's (swapAware: false), and swap.available has no "
+          "threshold",
           "memory.available does not fall low before swap is full: no pod is evicted until then",
-          "set swap.available in evictionHard, such as 10%, or headroom.pressure.memory"};
+          "headroom.swapAware: true, or set swap.available in evictionHard, such as 10%"};
 }
 
 // A kubelet writes oom_score_adj only when it starts a container.

@@ -75,6 +75,7 @@ struct HostFacts {
   std::optional<KubeletSource> kubelet;
   std::vector<std::string> enforced;  // keys by which headroomd writes what a kubelet may write
   bool swap = false;                  // swap is on
+  bool swap_aware = true;             // headroom.swapAware
   bool swap_threshold = false;        // swap.available has a threshold
   bool mirrors_scores = false;        // headroom.oomScoreAdj: mirror
 };

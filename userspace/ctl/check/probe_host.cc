@@ -121,6 +121,7 @@ void probe_configuration(HostFacts& facts) {
   facts.configuration_warnings = std::move(loaded.warnings);
   facts.ignored_keys = std::move(loaded.ignored_keys);
   const auto& thresholds = loaded.config.policy.thresholds;
+  facts.swap_aware = loaded.config.policy.swap_aware;
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),
                   [](const Threshold& each) { return each.signal == Signal::kSwapAvailable; });

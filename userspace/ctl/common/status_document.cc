@@ -85,6 +85,22 @@ NodeResources node_of(const Json& json) {
           resources_of(at(json, "limits"))};
 }
 
+std::optional<SwapStatus> swap_of(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  const auto bytes = [&](const char* key) { return integer(json, key).value_or(0); };
+  return SwapStatus{.available = bytes("available"),
+                    .in_force = boolean(at(json, "in_force")),
+                    .bound = text(json, "bound"),
+                    .kubelet = bytes("kubelet"),
+                    .memory = bytes("memory"),
+                    .gain = bytes("gain"),
+                    .filling = bytes("filling"),
+                    .resident = bytes("resident"),
+                    .compressed = bytes("compressed"),
+                    .compressed_size = bytes("compressed_size"),
+                    .on_disk = bytes("on_disk")};
+}
+
 PodStatus pod_of(const Json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
@@ -115,6 +131,7 @@ Status status_of(const Json& json) {
   status.pods_at_ns = integer(json, "pods_at_ns");
   for (const Json& signal : at(json, "signals"))
     status.signals.push_back(signal_of(signal));
+  status.swap = swap_of(at(json, "swap"));
   for (const Json& threshold : at(json, "thresholds"))
     status.thresholds.push_back(threshold_of(threshold));
   for (const auto& [name, holds] : at(json, "conditions").items())

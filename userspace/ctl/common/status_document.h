@@ -72,12 +72,22 @@ struct NodeResources {
   Resources capacity, reserved, allocatable, requested, limits;
 };
 
+// memory.available on a node with swap; bytes.
+struct SwapStatus {
+  std::int64_t available = 0;
+  bool in_force = false;
+  std::string bound;  // "kubelet", "room", "thrashing"
+  std::int64_t kubelet = 0, memory = 0, gain = 0, filling = 0;
+  std::int64_t resident = 0, compressed = 0, compressed_size = 0, on_disk = 0;
+};
+
 struct Status {
   std::string version;
   std::string mode;
   std::optional<std::int64_t> at_ns;
   std::optional<std::int64_t> pods_at_ns;
   std::vector<SignalStatus> signals;
+  std::optional<SwapStatus> swap;  // absent: no swap
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
   std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"

@@ -133,6 +133,25 @@ std::string forecast_line(const Status& status) {
   return line + '\n';
 }
 
+// "" without swap. memory.available and its parts, then where the memory is.
+std::string swap_lines(const Status& status) {
+  if (!status.swap) return "";
+  const SwapStatus& swap = *status.swap;
+  std::string line = fmt::format("with swap:  {} = ", bytes(swap.available));
+  if (swap.bound == "kubelet")
+    line += "the kubelet's value";
+  else
+    line += fmt::format("memory {} + swap {} - filling {}", bytes(swap.memory), bytes(swap.gain),
+                        bytes(swap.filling));
+  if (swap.bound == "thrashing") line += ", thrashing";
+  if (swap.bound != "kubelet")
+    line += fmt::format("; the kubelet's value is {}", bytes(swap.kubelet));
+  line += swap.in_force ? "\n" : "; not in force (swapAware: false)\n";
+  return line + fmt::format("memory of processes:  resident {}  compressed {} in {}  on disk {}\n",
+                            bytes(swap.resident), bytes(swap.compressed),
+                            bytes(swap.compressed_size), bytes(swap.on_disk));
+}
+
 // "" on most nodes: they have no taints.
 std::string taint_line(const Status& status) {
   if (status.taints.empty()) return "";
@@ -169,6 +188,7 @@ std::string condition_line(const Status& status, const Screen& screen) {
 std::string render_status(const Status& status, const Screen& screen) {
   std::string text = heading(status, screen);
   text += '\n' + threshold_table(status, screen);
+  if (const std::string swap = swap_lines(status); !swap.empty()) text += '\n' + swap;
   if (const std::string resources = resource_table_text(status.node, screen); !resources.empty())
     text += '\n' + resources;
   text += '\n' + condition_line(status, screen);

@@ -64,8 +64,18 @@ std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
   return std::nullopt;
 }
 
+// Whether swap decides the signal's value: then it can fall while the working set does not grow,
+// and no faster than pages are written to swap. While the kubelet's value is the smaller, memory is
+// used up before swap is (memory_left()).
+bool is_by_swap_room(const Verdict& verdict, Signal signal) {
+  const auto& room = verdict.swap_room;
+  return signal == Signal::kMemoryAvailable && room && room->in_force &&
+         room->bound != SwapRoom::Bound::kKubelet;
+}
+
 // How long this threshold may safely go unwatched.
-Duration time_until_check(const Policy& policy, const ThresholdReading& reading, Instant at) {
+Duration time_until_check(const Policy& policy, const ThresholdReading& reading,
+                          const Verdict& verdict, Instant at) {
   const Threshold& threshold = policy.thresholds[reading.index];
   if (!reading.available || !reading.limit) return policy.check_ceiling;
   if (reading.met) return kRetryPeriod;
@@ -75,13 +85,15 @@ Duration time_until_check(const Policy& policy, const ThresholdReading& reading,
   if (!fastest) return policy.check_ceiling;
   const auto distance = static_cast<double>(*reading.available - *reading.limit);
   const auto left = duration_cast<Duration>(duration<double>(distance / *fastest));
-  const Duration floor = is_memory(threshold.signal) ? Duration::zero() : kSlowFloor;
+  const bool fast = is_memory(threshold.signal) && !is_by_swap_room(verdict, threshold.signal);
+  const Duration floor = fast ? Duration::zero() : kSlowFloor;
   return std::max(left, threshold.hard() ? floor : kSoftFloor);
 }
 
-// The node's memory, while it is above this threshold.
-bool is_guarded(const Policy& policy, const ThresholdReading& reading) {
-  return policy.thresholds[reading.index].signal == Signal::kMemoryAvailable && !reading.met &&
+// The node's memory, while it is above this threshold. The guard sees the working set alone.
+bool is_guarded(const Policy& policy, const ThresholdReading& reading, const Verdict& verdict) {
+  const Signal signal = policy.thresholds[reading.index].signal;
+  return signal == Signal::kMemoryAvailable && !is_by_swap_room(verdict, signal) && !reading.met &&
          !reading.below_since && reading.available && reading.limit;
 }
 
@@ -131,7 +143,10 @@ std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict) {
     if (signal != Signal::kMemoryAvailable && signal != Signal::kAllocatableMemoryAvailable)
       continue;
     if (!reading.available || !reading.limit || *reading.available <= *reading.limit) continue;
-    const Bytes left{*reading.available - *reading.limit};
+    Bytes left{*reading.available - *reading.limit};
+    // Past this the kernel swaps, and the working set no longer shows what is taken.
+    if (signal == Signal::kMemoryAvailable && verdict.swap_room && verdict.swap_room->in_force)
+      left = std::min(left, Bytes{verdict.swap_room->memory / 2});
     least = least ? std::min(*least, left) : left;
   }
   return least;
@@ -143,8 +158,9 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
   Duration guarded_wait = policy.check_ceiling;  // what a guard spares us
   for (const ThresholdReading& reading : verdict.thresholds) {
-    const Duration own = time_until_check(policy, reading, snapshot.at);
-    Duration& of_it = is_guarded(policy, reading) && own >= kGuardLag ? guarded_wait : wait;
+    const Duration own = time_until_check(policy, reading, verdict, snapshot.at);
+    Duration& of_it =
+        is_guarded(policy, reading, verdict) && own >= kGuardLag ? guarded_wait : wait;
     of_it = std::min(of_it, own);
   }
   if (const auto step = time_to_ladder_step(policy, snapshot, verdict))

@@ -51,11 +51,15 @@ bool is_sized(Signal signal) {
 }
 
 std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
-                                              ImageStorage images) {
+                                              ImageStorage images, SwapUse swap_use) {
   if (is_disk(signal))
     return reading.disk ? std::optional(disk_usage(signal, images, *reading.disk)) : std::nullopt;
   if (!reading.record) return std::nullopt;
-  if (wants_memory(signal)) return memory_of_processes(*reading.record);
+  if (wants_memory(signal)) {
+    const auto memory = memory_of_processes(*reading.record);
+    if (!memory || swap_use == SwapUse::kIgnored) return memory;
+    return *memory + value_or_zero(reading.record->swap_usage);
+  }
   if (signal == Signal::kPidAvailable && (reading.record->valid & HR_PIDS))
     return static_cast<std::int64_t>(reading.record->pids_current);
   const hr_record& record = *reading.record;
@@ -99,10 +103,11 @@ Duration predicted_time(const PodReading& reading) {
 namespace {
 
 // What is left to come of the victim, of the pod or of the part that goes.
-std::optional<std::int64_t> predicted_left(const Victim& victim, const PodReading& reading) {
+std::optional<std::int64_t> predicted_left(const Victim& victim, const PodReading& reading,
+                                           SwapUse swap_use) {
   switch (victim.part.unit) {
     case EvictionUnit::kPod:
-      return predicted_release(victim.reason.signal, reading);
+      return predicted_release(victim.reason.signal, reading, {}, swap_use);
     case EvictionUnit::kContainer: {
       const PartReading* part = reading_of(reading, victim.part.cgroup);
       return part && part->release ? std::optional(part->release->count) : std::nullopt;
@@ -115,16 +120,17 @@ std::optional<std::int64_t> predicted_left(const Victim& victim, const PodReadin
 
 }  // namespace
 
-void update_expected_release(Victim& victim, const PodReading* reading) {
+void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use) {
   victim.due_before = victim.due;
   const bool killed =
       victim.phase == Victim::Phase::kKilled || victim.phase == Victim::Phase::kTimedOut;
   if (!killed || !victim.due || !reading || is_disk(victim.reason.signal)) return;
-  if (const auto left = predicted_left(victim, *reading)) victim.due = std::min(*left, *victim.due);
+  if (const auto left = predicted_left(victim, *reading, swap_use))
+    victim.due = std::min(*left, *victim.due);
 }
 
-void update_least_held(Victim& victim, const PodReading* reading) {
-  update_expected_release(victim, reading);
+void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_use) {
+  update_expected_release(victim, reading, swap_use);
   if (const auto left = current_held(victim, reading))
     victim.left = victim.left ? std::min(*left, *victim.left) : *left;
 }

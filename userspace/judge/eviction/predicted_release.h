@@ -6,6 +6,8 @@
 // and a writer holds more by now.
 #pragma once
 
+#include "judge/eviction/rank/rank.h"
+
 #include <headroom/judge.h>
 
 #include <cstdint>
@@ -18,10 +20,12 @@ bool is_sized(Signal signal);
 // In the unit that the signal ranks by; absent: unknown, or not predicted. Memory: what only its
 // processes hold (anonymous and shared memory, page tables, stacks). Page cache stays when its
 // reader exits; a tmpfs that others use stays too, which cannot be predicted: it shows when the
-// victim is gone and the signal is no better. Swap and tasks: what the cgroup holds. Disk: all that
-// the ranking counts, which is the most that can come back.
+// victim is gone and the signal is no better. Where swap counts, also what it has there. Swap and
+// tasks: what the cgroup holds. Disk: all that the ranking counts, which is the most that can come
+// back.
 std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
-                                              ImageStorage images = {});
+                                              ImageStorage images = {},
+                                              SwapUse swap_use = SwapUse::kIgnored);
 
 // Of that, what no kill has freed yet: a victim that was killed and lives on gives back only what
 // it has grown by since, until its back-off is over.
@@ -38,7 +42,7 @@ Duration predicted_time(Bytes held);
 std::optional<Bytes> current_held(const Victim& victim, const PodReading* reading);
 
 // Moves the least that a killed victim has held since its kill on to this pass.
-void update_least_held(Victim& victim, const PodReading* reading);
+void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_use);
 
 // Moves Victim::due of a victim that is gone on to this pass: by the tasks its cgroup still counts,
 // or, the cgroup gone as well, by what pid.available has risen, taken from `risen`. True if some
@@ -46,7 +50,7 @@ void update_least_held(Victim& victim, const PodReading* reading);
 bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& freed_tasks);
 
 // Moves Victim::due on to this pass. `reading` may be null.
-void update_expected_release(Victim& victim, const PodReading* reading);
+void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use);
 
 // A victim that is still exiting, that is, gives memory back or takes CPU time, is waited for: its
 // deadline moves to a second after the latest sweep that saw it, or could not tell, but not beyond

@@ -190,12 +190,14 @@ void add_eviction(const Policy& policy, const Snapshot& snapshot, const Reason& 
 }
 
 // Writes verdict.ranking, unordered, each with what is known of its selection so far.
-void list_candidates(const Snapshot& snapshot, Signal signal, Verdict& verdict) {
+void list_candidates(const Policy& policy, const Snapshot& snapshot, Signal signal,
+                     Verdict& verdict) {
+  const SwapUse swap = swap_use(policy, snapshot, signal);
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
-    Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i]);
+    Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i], swap);
     entry.pod = i;
     entry.selection = select_or_skip(snapshot.pods[i], verdict.after, entry, snapshot.at);
-    entry.predicted = predicted_release(signal, snapshot.pods[i], snapshot.images);
+    entry.predicted = predicted_release(signal, snapshot.pods[i], snapshot.images, swap);
     if (entry.predicted && wants_memory(signal))
       *entry.predicted -=
           std::min(*entry.predicted, expected_from_parts(verdict.after, snapshot.pods[i].cgroup));
@@ -210,15 +212,16 @@ void list_candidates(const Snapshot& snapshot, Signal signal, Verdict& verdict) 
 // Writes verdict.ranking, each with its selection, except for the pods that will be chosen.
 void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std::int64_t missing,
               Verdict& verdict) {
-  list_candidates(snapshot, signal, verdict);
+  list_candidates(policy, snapshot, signal, verdict);
   rank(signal, verdict.ranking);
   if (policy.evict_static_culprits) clear_critical_exemption(snapshot, verdict.ranking);
   mark_futile(signal, verdict.ranking, missing);
 }
 
 // Ranks only the given number of pods that may be chosen.
-void rank_eligible(const Snapshot& snapshot, Signal signal, std::size_t most, Verdict& verdict) {
-  list_candidates(snapshot, signal, verdict);
+void rank_eligible(const Policy& policy, const Snapshot& snapshot, Signal signal, std::size_t most,
+                   Verdict& verdict) {
+  list_candidates(policy, snapshot, signal, verdict);
   mark_futile(signal, verdict.ranking, std::numeric_limits<std::int64_t>::max());
   std::erase_if(verdict.ranking,
                 [](const Candidate& each) { return each.selection != Selection::kOutranked; });
@@ -258,7 +261,7 @@ std::vector<Decision> rank_for_failsafe(Policy policy, const Snapshot& snapshot,
   if (policy.evict_static_culprits)
     rank_all(policy, snapshot, reason.signal, std::numeric_limits<std::int64_t>::max(), verdict);
   else
-    rank_eligible(snapshot, reason.signal, most, verdict);
+    rank_eligible(policy, snapshot, reason.signal, most, verdict);
   while (verdict.decisions.size() < most) {
     Candidate* const next = choose_next(reason.signal, verdict.ranking, 0);
     if (!next || next->selection != Selection::kOutranked) break;

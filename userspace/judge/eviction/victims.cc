@@ -197,7 +197,7 @@ class VictimUpdate {
       case Phase::kTimedOut:
         if (!gone(victim, reading)) {
           keep_victim(victim);
-          update_least_held(verdict_.after.victims.back(), reading);
+          update_least_held(verdict_.after.victims.back(), reading, use_of_swap(victim));
           return;
         }
         // It is no longer waited for, but its volumes are removed all the same.
@@ -212,6 +212,10 @@ class VictimUpdate {
   }
 
  private:
+  SwapUse use_of_swap(const Victim& victim) const {
+    return swap_use(policy_, snapshot_, victim.reason.signal);
+  }
+
   void keep_victim(const Victim& victim) { verdict_.after.victims.push_back(victim); }
 
   void end_victim(const Victim& victim, const PodReading* reading) {
@@ -253,7 +257,7 @@ class VictimUpdate {
   void handle_living(const Victim& victim, const PodReading* reading) {
     keep_victim(victim);
     Victim& living = verdict_.after.victims.back();
-    update_expected_release(living, reading);
+    update_expected_release(living, reading, use_of_swap(victim));
     extend_deadline_while_exiting(living, reading, at_);
     const bool term_due = victim.phase == Phase::kPreStop && at_ >= victim.sigterm_due;
     if (term_due && at_ < victim.deadline) {

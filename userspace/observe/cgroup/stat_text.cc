@@ -3,6 +3,8 @@
 
 #include <headroom/abi.h>
 
+#include <string>
+
 namespace headroom::observe {
 namespace {
 
@@ -56,6 +58,19 @@ bool FlatKeyed::next() {
     return true;
   }
   return false;
+}
+
+std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_view key) {
+  const std::size_t at = text.starts_with(key) ? 0 : text.find(std::string("\n").append(key));
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(text.find(':', at) + 1);
+  text = text.substr(0, text.find('\n'));
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos || !text.ends_with(" kB")) return std::nullopt;
+  const auto kilobytes = count_in(text.substr(first, text.size() - first - 3));
+  std::uint64_t bytes = 0;
+  if (!kilobytes || __builtin_mul_overflow(*kilobytes, 1024u, &bytes)) return std::nullopt;
+  return bytes;
 }
 
 std::optional<std::uint64_t> pressure_total(std::string_view text, std::string_view kind) {

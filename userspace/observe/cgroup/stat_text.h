@@ -30,6 +30,9 @@ class FlatKeyed {
   std::uint64_t value_ = 0;
 };
 
+// Of /proc/meminfo: "MemTotal:       16384 kB" in bytes. `key` has its colon.
+std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_view key);
+
 // The total of a pressure file's "some" or "full" line, in microseconds.
 std::optional<std::uint64_t> pressure_total(std::string_view text, std::string_view kind);
 

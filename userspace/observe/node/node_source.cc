@@ -16,9 +16,6 @@ namespace headroom::observe {
 namespace {
 
 constexpr Duration kTotalsHold = std::chrono::seconds(10);
-constexpr Duration kSwapHold = std::chrono::milliseconds(50);
-// Where there is none: it can be added.
-constexpr Duration kNoSwapHold = std::chrono::seconds(1);
 
 using Buffer = std::array<char, 8192>;
 
@@ -41,20 +38,6 @@ std::int64_t clamped(std::uint64_t value) {
 // What is left of a capacity; never below zero (kubernetes 52386, 114332: the difference wrapped).
 std::int64_t left(std::uint64_t capacity, std::uint64_t used) {
   return capacity > used ? clamped(capacity - used) : 0;
-}
-
-// "MemTotal:       16384 kB" → bytes.
-std::optional<std::uint64_t> meminfo_bytes(std::string_view text, std::string_view key) {
-  const std::size_t at = text.starts_with(key) ? 0 : text.find(std::string("\n").append(key));
-  if (at == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(text.find(':', at) + 1);
-  text = text.substr(0, text.find('\n'));
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos || !text.ends_with(" kB")) return std::nullopt;
-  const auto kilobytes = count_in(text.substr(first, text.size() - first - 3));
-  std::uint64_t bytes = 0;
-  if (!kilobytes || __builtin_mul_overflow(*kilobytes, 1024u, &bytes)) return std::nullopt;
-  return bytes;
 }
 
 // "0.00 0.01 0.05 1/207 4711": the number after the slash is all tasks, threads included.
@@ -87,7 +70,8 @@ NodeSource::NodeSource(const Options& options)
       meminfo_(open_file(options.proc / "meminfo")),
       loadavg_(open_file(options.proc / "loadavg")),
       pid_max_(open_file(options.proc / "sys/kernel/pid_max")),
-      threads_max_(open_file(options.proc / "sys/kernel/threads-max")) {}
+      threads_max_(open_file(options.proc / "sys/kernel/threads-max")),
+      swap_(options.proc, options.sys) {}
 
 void NodeSource::refresh_totals(Instant at) {
   if (totals_ && at - totals_at_ < kTotalsHold) return;
@@ -153,17 +137,7 @@ void NodeSource::read_pids(Observations& all) {
 }
 
 void NodeSource::read_swap(Observations& all) {
-  const Instant at = options_.clock();
-  if (swap_read_ && at - *swap_read_ < swap_hold_) return;
-  swap_read_ = at;
-  auto& observation = of(all, Signal::kSwapAvailable);
-  observation.reset();
-  Buffer buffer;
-  const std::string_view text = text_of(meminfo_, buffer);
-  const auto total = meminfo_bytes(text, "SwapTotal:");
-  swap_hold_ = total && *total > 0 ? kSwapHold : kNoSwapHold;
-  const auto free = meminfo_bytes(text, "SwapFree:");
-  if (total && free && *total > 0) observation = {clamped(*free), clamped(*total), at};
+  swap_.read(options_.clock(), of(all, Signal::kSwapAvailable));
 }
 
 void NodeSource::read_filesystems(Observations& all) const {

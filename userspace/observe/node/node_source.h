@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file_io.h"
+#include "observe/node/swap_source.h"
 
 #include <headroom/abi.h>
 #include <headroom/snapshot.h>
@@ -22,6 +23,7 @@ class NodeSource {
   struct Options {
     std::filesystem::path cgroup_root = "/sys/fs/cgroup";
     std::filesystem::path proc = "/proc";
+    std::filesystem::path sys = "/sys";
     std::filesystem::path nodefs = "/";                 // any path on the filesystem
     std::optional<std::filesystem::path> imagefs = {};  // absent: no observation
     std::optional<std::filesystem::path> containerfs = {};
@@ -36,10 +38,10 @@ class NodeSource {
   // A reading that cannot be had leaves its observation nullopt.
   void read_memory(Observations& all);
   void read_pids(Observations& all);
-  // Unknown where there is no swap: none left and none at all are not the same. Read again only
-  // after a while: /proc/meminfo costs more than the other files together, and what fills swap is
-  // a device.
+  // Unknown where there is no swap: none left and none at all are not the same.
   void read_swap(Observations& all);
+  // As of the last read_swap(); absent: no swap, or unknown.
+  const std::optional<SwapReading>& swap() const { return swap_.latest(); }
   // statvfs(): does not return while a filesystem hangs. The loop uses filesystem_read().
   void read_filesystems(Observations& all) const;
   // The same, for a thread that may outlive this.
@@ -71,8 +73,7 @@ class NodeSource {
   Instant totals_at_{};
   std::optional<std::uint64_t> max_pids_;  // tasks there may be
   Instant max_pids_read_at_{};
-  std::optional<Instant> swap_read_;
-  Duration swap_hold_{0};
+  SwapSource swap_;
 };
 
 }  // namespace headroom::observe

@@ -112,6 +112,47 @@ void add_thresholds(const NodeView& node, Families& families) {
     family->append_to(families);
 }
 
+// No family on a node without swap.
+void add_swap(const NodeView& node, Families& families) {
+  if (!node.swap_room) return;
+  const SwapRoom& room = *node.swap_room;
+  const auto bytes = [](std::int64_t count) { return static_cast<double>(count); };
+  const auto gauge = [&](const char* name, const char* help, double value) {
+    MetricFamilyBuilder::gauge(name, help).add(value).append_to(families);
+  };
+  gauge("headroom_memory_room_bytes", "memory.available with what swap gains and costs counted in.",
+        bytes(room.available));
+  auto part = MetricFamilyBuilder::gauge("headroom_memory_room_part_bytes",
+                                         "What headroom_memory_room_bytes is made of.");
+  part.add(bytes(room.filling), {{"part", "filling"}});
+  part.add(bytes(room.kubelet), {{"part", "kubelet"}});
+  part.add(bytes(room.memory), {{"part", "memory"}});
+  part.add(bytes(room.gain), {{"part", "swap"}});
+  part.append_to(families);
+  auto bound = MetricFamilyBuilder::gauge("headroom_memory_room_bound",
+                                          "1 for what headroom_memory_room_bytes follows.");
+  for (const std::string_view name : SwapRoom::kBoundNames)
+    bound.add(name == room.bound_name() ? 1.0 : 0.0, {{"bound", name}});
+  bound.append_to(families);
+  gauge("headroom_swap_aware",
+        "1 if thresholds of memory.available are compared with headroom_memory_room_bytes.",
+        room.in_force ? 1 : 0);
+  gauge("headroom_swap_fill_bytes_per_second", "Rate at which swap fills; negative: it empties.",
+        room.fill_rate);
+  gauge("headroom_memory_stalled_ratio",
+        "Share of the last seconds in which all tasks waited for memory.", room.stalled);
+  auto location = MetricFamilyBuilder::gauge("headroom_memory_location_bytes",
+                                             "Anonymous and shared memory, by where it is.");
+  location.add(bytes(room.compressed), {{"location", "compressed"}});
+  location.add(bytes(room.on_disk), {{"location", "disk"}});
+  location.add(bytes(room.resident), {{"location", "resident"}});
+  location.append_to(families);
+  gauge("headroom_memory_compressed_size_bytes", "Memory that the compressed pages take.",
+        bytes(room.compressed_size));
+  gauge("headroom_memory_incompressible_bytes", "Pages in zram that could not be compressed.",
+        bytes(room.incompressible));
+}
+
 void add_node_state(const NodeView& node, Families& families) {
   auto condition =
       MetricFamilyBuilder::gauge("headroom_condition", "1 if the node condition holds.");
@@ -240,6 +281,7 @@ void add_resources(std::string_view name, std::string_view help, const ResourceL
 void add_node_families(const NodeView& node, Instant now, Families& families) {
   add_signals(node, families);
   add_thresholds(node, families);
+  add_swap(node, families);
   add_node_state(node, families);
   add_sources(node, families);
   add_sweeps(node, now, families);

@@ -357,6 +357,7 @@ Json status_json(const NodeView& node, const IndexedCgroupTable& cgroups, QosOf 
           {"mode", name(node.mode)},
           {"at_ns", ns(node.at)},
           {"signals", signals_json(node)},
+          {"swap", swap_json(node.swap_room)},
           {"thresholds", thresholds_json(node)},
           {"conditions", conditions_json(node)},
           {"taints", taints_json(node)},

@@ -113,6 +113,24 @@ Json node_waits_json(const NodeWaits& waits) {
           {"throttled", waits.throttles ? waits_json(*waits.throttles) : Json(nullptr)}};
 }
 
+Json swap_json(const std::optional<SwapRoom>& room) {
+  if (!room) return nullptr;
+  return {{"available", room->available},
+          {"in_force", room->in_force},
+          {"bound", room->bound_name()},
+          {"kubelet", room->kubelet},
+          {"memory", room->memory},
+          {"gain", room->gain},
+          {"filling", room->filling},
+          {"fill_bytes_per_second", room->fill_rate},
+          {"stalled_ratio", room->stalled},
+          {"resident", room->resident},
+          {"compressed", room->compressed},
+          {"compressed_size", room->compressed_size},
+          {"incompressible", room->incompressible},
+          {"on_disk", room->on_disk}};
+}
+
 Json programs_json(const Programs& programs) {
   Json json = Json::object();
   for (const ProgramView& program : programs)

@@ -23,6 +23,8 @@ nlohmann::ordered_json stalls_json(const hr_stalls& stalls);
 nlohmann::ordered_json waits_json(const hr_waits& waits);
 // {"stalls": …, "throttled": …} of all cgroups together; null: not watched.
 nlohmann::ordered_json node_waits_json(const NodeWaits& waits);
+// memory.available with swap counted in, in bytes, and where the memory is; null: no swap.
+nlohmann::ordered_json swap_json(const std::optional<SwapRoom>& room);
 nlohmann::ordered_json programs_json(const Programs& programs);
 
 }  // namespace headroom::report

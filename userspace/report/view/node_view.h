@@ -164,6 +164,7 @@ struct NodeView {
   Instant at;
   Mode mode = Mode::kObserve;
   Observations observations;
+  std::optional<SwapRoom> swap_room;  // absent: no swap, or unknown
   std::vector<ThresholdView> thresholds;
   std::array<bool, kConditions> conditions{};
   std::vector<Victim> victims;

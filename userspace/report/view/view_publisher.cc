@@ -36,6 +36,7 @@ void ViewPublisher::publish_node(const Policy& policy, const Snapshot& snapshot,
     next.at = snapshot.at;
     next.mode = policy.mode;
     next.observations = snapshot.observations;
+    next.swap_room = verdict.swap_room;
     fill_thresholds(next.thresholds, policy, verdict);
     next.conditions = verdict.conditions;
     next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());

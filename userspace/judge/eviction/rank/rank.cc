@@ -90,7 +90,7 @@ std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
 }
 
 std::optional<std::int64_t> current_usage(Signal signal, ImageStorage images,
-                                          const PodReading& reading) {
+                                          const PodReading& reading, SwapUse swap_use) {
   if (is_disk(signal)) {
     if (!reading.disk) return std::nullopt;
     return disk_usage(signal, images, *reading.disk);
@@ -100,7 +100,9 @@ std::optional<std::int64_t> current_usage(Signal signal, ImageStorage images,
     if (!(reading.record->valid & HR_PIDS)) return std::nullopt;
     return static_cast<std::int64_t>(reading.record->pids_current);
   }
-  if (signal == Signal::kSwapAvailable) return memory_and_swap(*reading.record);
+  const auto both = memory_and_swap(*reading.record);
+  if (signal == Signal::kSwapAvailable) return both;
+  if (swap_use == SwapUse::kCounted && both) return both;
   const auto held = working_set(*reading.record);
   return held ? std::optional(held->count) : std::nullopt;
 }
@@ -125,9 +127,10 @@ void rank_top(Signal signal, std::size_t most, std::span<Candidate> candidates) 
       [&](const Candidate& a, const Candidate& b) { return evicts_before(signal, a, b); });
 }
 
-Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading) {
+Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading,
+                        SwapUse swap_use) {
   Candidate candidate;
-  candidate.usage = current_usage(signal, images, reading);
+  candidate.usage = current_usage(signal, images, reading, swap_use);
   candidate.priority = reading.pod->priority;
   candidate.description = reading.description;
   set_request_and_credit(signal, reading.memory_request, reading.storage_request, candidate);

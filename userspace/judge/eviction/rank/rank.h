@@ -40,8 +40,18 @@ void rank(Signal signal, std::span<Candidate> candidates);
 // So many of them, and the others after these in any order: far cheaper where few are wanted.
 void rank_top(Signal signal, std::size_t most, std::span<Candidate> candidates);
 
+// Whether what a pod has in swap counts as what it uses, and as what its end gives back: on a node
+// with swap, where memory.available counts it (headroom/swap_room.h).
+enum class SwapUse : std::uint8_t { kIgnored, kCounted };
+inline SwapUse swap_use(const Policy& policy, const Snapshot& snapshot, Signal signal) {
+  const bool counted =
+      signal == Signal::kMemoryAvailable && policy.swap_aware && snapshot.swap.has_value();
+  return counted ? SwapUse::kCounted : SwapUse::kIgnored;
+}
+
 // The numbers of one pod for one signal.
-Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading);
+Candidate candidate_for(Signal signal, ImageStorage images, const PodReading& reading,
+                        SwapUse swap_use = SwapUse::kIgnored);
 
 struct RankInput {
   const Pod* pod = nullptr;         // never null

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// memory.available on a node with swap: the rule is in <headroom/swap_room.h>.
+#pragma once
+
+#include <headroom/swap_room.h>
+
+#include <cstdint>
+
+namespace headroom::judge_eviction {
+
+// What is remembered after this reading. The same reading again changes nothing.
+SwapHistory advance(const SwapHistory& before, const SwapReading& reading);
+
+// `kubelet`: memory.available as the kubelet computes it. `history`: advanced to this reading.
+SwapRoom swap_room(const SwapReading& reading, std::int64_t kubelet, const SwapHistory& history);
+
+// A pod was evicted: the stalls before that say nothing about the node as it is now.
+void restart_thrashing(SwapHistory& history);
+
+}  // namespace headroom::judge_eviction

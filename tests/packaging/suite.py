@@ -251,6 +251,18 @@ def test_the_source_archive_has_what_git_tracks(_folder: Path) -> None:
     assert names == tracked, names ^ tracked
 
 
+def test_the_packages_purge_keeps_what_an_operator_wrote(folder: Path) -> None:
+    """dpkg itself removes headroom.yaml."""
+    root = system(folder)
+    kept, removed = root / "etc/headroom/headroom.yaml.d/mine.yaml", root / "var/log/headroom/evictions.jsonl"
+    for file in (kept, removed):
+        file.parent.mkdir(parents=True)
+        file.write_text("text\n")
+    script = (ROOT / "debian/headroom.postrm").read_text().replace(" /", f" {root}/")
+    done = command("sh", "-c", script, "postrm", "purge")
+    assert done.returncode == 0 and kept.exists() and not removed.parent.exists(), done.stdout
+
+
 def run() -> list[tuple[str, str, str]]:
     rows = []
     for name, test in [(name, test) for name, test in globals().items() if name.startswith("test_")]:

@@ -401,7 +401,7 @@ IMAGE := $(B)/image/headroom.tar
 .PHONY: image
 image: deps ## the container image with an SPDX list of its packages, as an OCI archive in build/image
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(IMAGE)
-$(IMAGE): $(PROGRAMS) tools/oci-image
+$(IMAGE): $(PROGRAMS) tools/oci-image tools/debian_packages.py
 	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(PROGRAMS)
 
 include mk/dist.mk
@@ -409,21 +409,26 @@ include mk/dist.mk
 # --- install --------------------------------------------------------------------------------
 # Into a folder first: either all of it is installed, or nothing.
 STAGE := $(B)/stage
+# The programs that are installed.
+STAGED := $(B)
+# systemd's folder for units: what systemd.pc says for /usr, which is also where it looks; else the one below PREFIX.
+UNITDIR ?= $(if $(filter /usr,$(PREFIX)),$(or $(shell pkg-config --variable=systemdsystemunitdir systemd 2>/dev/null),\
+  /usr/lib/systemd/system),$(PREFIX)/lib/systemd/system)
 .PHONY: stage
 install: stage ## install under DESTDIR and PREFIX (default /usr)
 	$(Q)tools/install-tree $(STAGE) '$(DESTDIR)'
-stage: all
+stage: $(PROGRAMS:$(B)/%=$(STAGED)/%)
 	$(Q)rm -rf $(STAGE)
-	$(Q)install -D -m 755 $(B)/headroomd $(STAGE)$(PREFIX)/sbin/headroomd
-	$(Q)install -D -m 755 $(B)/headroom-kube $(STAGE)$(PREFIX)/sbin/headroom-kube
-	$(Q)install -D -m 755 $(B)/headroomctl $(STAGE)$(PREFIX)/bin/headroomctl
+	$(Q)install -D -m 755 $(STAGED)/headroomd $(STAGE)$(PREFIX)/sbin/headroomd
+	$(Q)install -D -m 755 $(STAGED)/headroom-kube $(STAGE)$(PREFIX)/sbin/headroom-kube
+	$(Q)install -D -m 755 $(STAGED)/headroomctl $(STAGE)$(PREFIX)/bin/headroomctl
 	$(Q)install -d $(STAGE)$(PREFIX)/share/bash-completion/completions $(STAGE)$(PREFIX)/share/zsh/vendor-completions \
 	  $(STAGE)$(PREFIX)/share/fish/vendor_completions.d
-	$(Q)$(B)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
-	$(Q)$(B)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
-	$(Q)$(B)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
-	$(Q)install -D -m 644 -t $(STAGE)/lib/systemd/system systemd/headroomd.service systemd/headroom-kube.service \
-	  systemd/headroom.slice
+	$(Q)$(STAGED)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
+	$(Q)$(STAGED)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
+	$(Q)$(STAGED)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
+	$(Q)install -D -m 644 -t $(STAGE)$(UNITDIR) systemd/headroomd.service systemd/headroom-kube.service systemd/headroom.slice
+	$(if $(filter /usr,$(PREFIX)),,$(Q)sed -i 's,/usr/sbin/,$(PREFIX)/sbin/,' $(STAGE)$(UNITDIR)/*.service)
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.conf $(STAGE)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.policy \
 	  $(STAGE)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy

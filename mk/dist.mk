@@ -1,17 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-# The portable archive: programs, units, manual pages, install.sh.
+# The portable archive: programs with the libraries they need, units, manual pages, install.sh. And the source archive.
 DIST := headroom-$(VERSION)-linux-$(shell uname -m)
-.PHONY: dist test-packaging
-dist: $(PROGRAMS) ## the portable archive with install.sh, in build/dist
-	$(Q)rm -rf $(B)/dist/$(DIST) && mkdir -p $(B)/dist
-	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/$(B)/dist/$(DIST)/files PREFIX=/usr >/dev/null
-	$(Q)strip --strip-unneeded $(B)/dist/$(DIST)/files/usr/sbin/headroomd $(B)/dist/$(DIST)/files/usr/sbin/headroom-kube \
-	  $(B)/dist/$(DIST)/files/usr/bin/headroomctl
-	$(Q)install -m 755 tools/install.sh $(B)/dist/$(DIST)/install.sh
-	$(Q)install -m 644 LICENSE README.md $(B)/dist/$(DIST)/
-	$(Q)tar -C $(B)/dist --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner -c $(DIST) | \
-	  gzip -9n > $(B)/dist/$(DIST).tar.gz
-	$(call say,DIST,$(B)/dist/$(DIST).tar.gz)
+DIST_DIR := $(B)/dist/$(DIST)
+DIST_PROGRAMS := $(PROGRAMS:$(B)/%=$(B)/dist/programs/%)
+# Of an archive that must not depend on the umask, nor on the hour.
+TAR = tar --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw
+
+# The same objects, linked for any host: C++'s own libraries in the program, the others in usr/lib/headroom. An RPATH and not a
+# RUNPATH, because a library's own libraries are there too.
+$(B)/dist/programs/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
+$(B)/dist/programs/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
+$(B)/dist/programs/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
+$(B)/dist/programs/headroom-kube: LDLIBS += -lcurl
+$(DIST_PROGRAMS):
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(STEP) $(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) -static-libstdc++ -static-libgcc -Wl,--disable-new-dtags \
+	  -Wl,-rpath,'$$ORIGIN/../lib/headroom' $^ -o $@ $(LDLIBS)
+
+.PHONY: dist dist-source test-packaging test-dist
+dist: $(B)/dist/$(DIST).tar.gz dist-source ## the portable archive with install.sh, its SPDX list, and the source archive, in build/dist
+$(B)/dist/$(DIST).tar.gz: $(DIST_PROGRAMS) tools/install.sh tools/install-tree tools/portable-files tools/debian_packages.py \
+    $(wildcard systemd/* docs/*.[1-8] docs/*.json dashboards/*/*) LICENSE README.md CHANGELOG.md
+	$(Q)rm -rf $(DIST_DIR)
+	$(Q)$(MAKE) --no-print-directory stage STAGE=$(DIST_DIR)/files STAGED=$(B)/dist/programs PREFIX=/usr UNITDIR=/usr/lib/systemd/system
+	$(Q)tools/portable-files --version $(VERSION) --spdx $(B)/dist/$(DIST).spdx.json --files $(DIST_DIR)/files
+	$(Q)sed 's/@MACHINE@/$(shell uname -m)/' tools/install.sh > $(DIST_DIR)/install.sh && chmod 755 $(DIST_DIR)/install.sh
+	$(Q)install -m 755 tools/install-tree $(DIST_DIR)/
+	$(Q)install -m 644 LICENSE README.md CHANGELOG.md $(DIST_DIR)/
+	$(Q)$(STEP) bash -o pipefail -c "$(TAR) -C $(B)/dist -c $(DIST) | gzip -9n > $@"
+	$(call say,DIST,$@)
+
+# What git tracks, as it is in the working tree.
+SOURCE_DIST := headroom-$(VERSION)
+dist-source: ## the source archive, in build/dist
+	@mkdir -p $(B)/dist
+	$(Q)git ls-files -z | $(TAR) --null --no-recursion -T - --transform 's,^,$(SOURCE_DIST)/,' -c | gzip -9n > $(B)/dist/$(SOURCE_DIST).tar.gz
+	$(call say,DIST,$(B)/dist/$(SOURCE_DIST).tar.gz)
 
 test-packaging: $(PROGRAMS) ## the portable archive and the kustomize components
 	$(Q)tests/run packaging
+# Not a part of `make test`: it fetches four small root directories of Debian, once.
+test-dist: $(B)/dist/$(DIST).tar.gz ## the portable archive in Debian 12, 13 and sid; Debian 11 must be refused
+	$(Q)tests/packaging/in-distributions $<

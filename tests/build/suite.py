@@ -174,6 +174,18 @@ def test_installing_keeps_the_configuration_and_replaces_the_rest(folder: Path) 
     assert not list(root.rglob("*.headroom-new"))
 
 
+def test_units_are_where_systemd_looks_and_start_what_is_installed(folder: Path) -> None:
+    says = command("pkg-config", "--variable=systemdsystemunitdir", "systemd").stdout.strip() or "/usr/lib/systemd/system"
+    for words, units, program in (((), says, "/usr/sbin"), (("PREFIX=/opt/h",), "/opt/h/lib/systemd/system", "/opt/h/sbin"),
+                                  (("UNITDIR=/units",), "/units", "/usr/sbin")):
+        stage = folder / "stage"
+        done = command("make", "stage", f"STAGE={stage}", *words)
+        assert done.returncode == 0, done.stdout
+        for name in ("headroomd", "headroom-kube"):
+            start, = re.findall(r"^ExecStart=(\S+)", Path(f"{stage}{units}/{name}.service").read_text(), re.M)
+            assert start == f"{program}/{name}" and Path(f"{stage}{start}").exists(), start
+
+
 def test_make_run_refuses_an_unknown_kernel_before_it_builds(folder: Path) -> None:
     done = command("make", "run", f"B={folder}/b", KERNEL="4.19", HEADROOM_LAB="1")
     assert done.returncode != 0 and len(lines_of_ours(done.stdout)) == 1, done.stdout

@@ -79,7 +79,7 @@ def test_its_list_of_packages_names_every_library(folder: Path) -> None:
     root.mkdir()
     unpack(folder / "image.tar", root)
     licences = {path.parent.name for path in (root / "usr/share/doc").glob("*/copyright")}
-    assert {"headroom", "libc6", "libsystemd0", "libbpf1"} <= packages, packages
+    assert {"headroom", "libc6", "libsystemd0", "libbpf1", "libyaml-cpp-dev", "libspdlog-dev"} <= packages, packages
     assert licences == packages - {"headroom"}, licences ^ packages
 
 

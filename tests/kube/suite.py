@@ -128,6 +128,20 @@ def test_an_old_server_is_asked_in_its_own_words():
         client.wait(lambda: api.effects("gone") == ["u-web"], 20, "it was not evicted")
 
 
+def test_a_server_that_is_too_old_gets_no_report():
+    with cluster() as (api, client):
+        api.version = "1.19+"
+        api.cluster.add_pod("shop", "web", "u-web")
+        client.start(takes_part=False)
+        client.evict("shop", "web", "u-web")
+        wanted = "the API server is Kubernetes 1.19; headroom-kube needs 1.20 or later"
+        client.wait(lambda: client.state().get("error") == wanted, 10, "it does not say so")
+        time.sleep(1)
+        assert not api.journal, api.journal
+        said = (client.folder / "headroom-kube.log").read_text()
+        assert said.count(wanted) == 1, said
+
+
 def test_an_outage_loses_nothing_and_tells_nothing_twice():
     with cluster() as (api, client):
         uids = [f"u-{i}" for i in range(60)]

@@ -298,6 +298,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         api = self.server.owner
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length)
+        if (self.command, self.path) == ("GET", "/version"):  # any client may ask, and no fault is spent on it
+            major, minor = api.version.split(".")
+            return self.send(200, json.dumps({"major": major, "minor": minor, "gitVersion": f"v{api.version}.0"}).encode(), {})
         fault = api.faults.draw()
         entry = {"at": round(time.monotonic() - api.cluster.began, 3), "verb": self.command, "path": self.path,
                  "type": self.headers.get("Content-Type"), "body": raw.decode(errors="replace"), "fault": fault}
@@ -411,7 +414,7 @@ class ApiServer:
 
     def __init__(self, folder: Path, port: int = 0, pem: Path | None = None):
         self.folder, self.port = folder, port
-        self.cluster, self.faults = Cluster(), Faults()
+        self.cluster, self.faults, self.version = Cluster(), Faults(), "1.33"
         self.journal, self.complaints, self.connections = [], [], set()
         self.pem = pem or make_certificate(folder)
         self.ca = folder / "apiserver.crt"

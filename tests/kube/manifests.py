@@ -21,7 +21,8 @@ from machine import cache  # noqa: E402
 from machine.kubectl import kubectl  # noqa: E402
 
 KUBERNETES = ROOT / "kubernetes"
-BUILT = ("base", "overlays/enforce", "overlays/everything")
+OPERATOR = "../tests/kube/operator"  # a component, and what it is added to
+BUILT = ("base", "overlays/enforce", "overlays/everything", OPERATOR)
 # kind → (path of its group, resource, namespaced, schema)
 KINDS = {
     "Namespace": ("/api/v1", "namespaces", False, "IoK8sApiCoreV1Namespace"),
@@ -32,6 +33,10 @@ KINDS = {
     "ClusterRole": ("/apis/rbac.authorization.k8s.io/v1", "clusterroles", False, "IoK8sApiRbacV1ClusterRole"),
     "ClusterRoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False,
                            "IoK8sApiRbacV1ClusterRoleBinding"),
+    "PodMonitor": ("/apis/monitoring.coreos.com/v1", "podmonitors", True,
+                   "ComGithubPrometheusOperatorPrometheusOperatorPkgApisMonitoringV1PodMonitor"),
+    "PrometheusRule": ("/apis/monitoring.coreos.com/v1", "prometheusrules", True,
+                       "ComGithubPrometheusOperatorPrometheusOperatorPkgApisMonitoringV1PrometheusRule"),
 }
 
 
@@ -156,6 +161,28 @@ def check_names(objects):
             assert each["subjects"] == [{"kind": "ServiceAccount", "name": "headroom", "namespace": "headroom-system"}]
 
 
+def check_operator(objects):
+    """The monitor selects the DaemonSet's pods and one of their ports, where headroomd listens beyond the loopback; job and
+    instance are what the alerts expect."""
+    template = only(objects, "DaemonSet")["spec"]["template"]
+    monitor = only(objects, "PodMonitor")["spec"]
+    wanted = monitor["selector"]["matchLabels"]
+    assert wanted.items() <= template["metadata"]["labels"].items(), wanted
+    assert template["metadata"]["labels"][monitor["jobLabel"]] == "headroom", monitor
+    daemon, _ = template["spec"]["containers"]
+    endpoint, = monitor["podMetricsEndpoints"]
+    port, = (each for each in daemon["ports"] if each["name"] == endpoint["port"])
+    assert "hostIP" not in port and f"--listen=0.0.0.0:{port['containerPort']}" in daemon["command"], daemon
+    assert {each["targetLabel"] for each in endpoint["relabelings"]} == {"node", "instance"}, endpoint
+    alerts = {rule.get("alert") for group in only(objects, "PrometheusRule")["spec"]["groups"] for rule in group["rules"]}
+    assert "HeadroomKernelOOMKill" in alerts, alerts
+
+
+def only(objects, kind: str) -> dict:
+    found, = (each for each in objects if each["kind"] == kind)
+    return found
+
+
 def check() -> str:
     values, known = [], {}
     for folder in BUILT:
@@ -169,6 +196,7 @@ def check() -> str:
         check_names(objects)
         check_configuration(objects)
         check_capabilities(next(each for each in objects if each["kind"] == "DaemonSet"))
+    check_operator(known[OPERATOR])
     assert not wrongs(values), wrongs(values)
     # The schemas do object to what is wrong.
     bad = json.loads(json.dumps(values[-1]))

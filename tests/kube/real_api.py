@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""headroom-kube, as built, against a real API server: Debian's Kubernetes 1.20 with its controllers, here, without a node.
+"""headroom-kube, as built, against a real API server and its controllers, here, without a node: of KUBERNETES_BIN, or Debian's
+Kubernetes 1.20 (see tests/vm/machine/kubernetes_release.py).
 
-    real_api.py HEADROOM-KUBE KUBERNETES-PROGRAMS
+    real_api.py HEADROOM-KUBE
 
 It has the token of the service account that our manifests make, and no right but their roles'. Of the node and its pods
 there are only the objects: what a kubelet would say of them is said by the test.
@@ -25,6 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "vm"), str(HERE.parent / "vm/kubern
 import client as clients  # noqa: E402
 from certificates import Certificates  # noqa: E402
 from machine.kubectl import kubectl as new_kubectl  # noqa: E402
+from machine.kubernetes_release import Release, find, numbers  # noqa: E402
 
 PORT, ETCD, ETCD_PEERS = 16443, 12379, 12380
 BUILT = ("base", "overlays/enforce", "overlays/everything")
@@ -36,8 +38,10 @@ CONTROLLERS = "deployment,replicaset,serviceaccount,serviceaccount-token,root-ca
 class RealApi:
     """etcd, kube-apiserver and kube-controller-manager in a folder; url, ca and token_file are what a Client wants."""
 
-    def __init__(self, folder: Path, programs: Path):
-        self.folder, self.programs, self.children = folder, programs, []
+    def __init__(self, folder: Path, release: Release):
+        self.folder, self.children = folder, []
+        self.programs = {program.name: program for program in release.programs}
+        self.release = numbers(release.version)
         self.url, self.ca, self.token_file = f"https://127.0.0.1:{PORT}", folder / "ca.crt", folder / "token"
         made = Certificates()
         made.issue("apiserver", "/CN=kube-apiserver", "IP:127.0.0.1")
@@ -69,7 +73,8 @@ class RealApi:
                   "--service-account-key-file=serviceaccounts.pub", "--service-account-signing-key-file=serviceaccounts.key")
         wait(lambda: self.ask("GET", "/readyz")[0] == 200, 180, "the API server is not ready")
         self._run("kube-controller-manager", "--kubeconfig=admin.conf", "--service-account-private-key-file=serviceaccounts.key",
-                  "--root-ca-file=ca.crt", "--leader-elect=false", "--port=0", "--secure-port=0", f"--controllers={CONTROLLERS}")
+                  "--root-ca-file=ca.crt", "--leader-elect=false", "--secure-port=0", f"--controllers={CONTROLLERS}",
+                  *(["--port=0"] if self.release < (1, 24) else []))
 
     def __exit__(self, *_):
         for child in reversed(self.children):
@@ -78,7 +83,7 @@ class RealApi:
 
     def _run(self, name: str, *words: str) -> None:
         with open(self.folder / f"{name}.log", "wb") as log:
-            self.children.append(subprocess.Popen([self.programs / name, *words], cwd=self.folder, stdout=log, stderr=log,
+            self.children.append(subprocess.Popen([self.programs[name], *words], cwd=self.folder, stdout=log, stderr=log,
                                                   stdin=subprocess.DEVNULL))
 
     def link(self) -> http.client.HTTPSConnection:
@@ -104,7 +109,7 @@ class RealApi:
 
     def kubectl(self, *words: str, data: str) -> str:
         """The cluster's own, as old as it is."""
-        done = subprocess.run([self.programs / "kubectl", "--kubeconfig=admin.conf", "--cache-dir=cache", *words, "-f", "-"], text=True,
+        done = subprocess.run([self.programs["kubectl"], "--kubeconfig=admin.conf", "--cache-dir=cache", *words, "-f", "-"], text=True,
                               cwd=self.folder, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         assert done.returncode == 0, done.stdout
         return done.stdout
@@ -166,8 +171,9 @@ def furnish(api: RealApi) -> None:
     wait(lambda: api.ask("GET", f"{SHOP}/serviceaccounts/default")[0] == 200, 60, "no service account")
     labels = {"app": "web"}
     spec = {"nodeName": clients.NODE, "automountServiceAccountToken": False, "containers": [{"name": "main", "image": "web"}]}
-    api.make("/apis/policy/v1beta1/namespaces/shop/poddisruptionbudgets",
-             {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
+    policy = "policy/v1" if api.release >= (1, 21) else "policy/v1beta1"
+    api.make(f"/apis/{policy}/namespaces/shop/poddisruptionbudgets",
+             {"apiVersion": policy, "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
               "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}})
     api.make("/apis/apps/v1/namespaces/shop/deployments",
              {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
@@ -243,8 +249,8 @@ def tell_of_the_node(api: RealApi) -> None:
 
 
 def main() -> int:
-    clients.PROGRAM, programs = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    with tempfile.TemporaryDirectory(prefix="headroom-api-") as folder, RealApi(Path(folder), programs) as api:
+    clients.PROGRAM = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory(prefix="headroom-api-") as folder, RealApi(Path(folder), find()) as api:
         print(f"ok   API server {api.ask('GET', '/version')[1]['gitVersion']}", flush=True)
         for step in (take_the_manifests, give_token, furnish, follow_evictions, tell_of_the_node):
             step(api)

@@ -13,9 +13,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+
 import manifests  # noqa: E402
 from apiserver_double import FAULTS, ApiServer, make_certificate  # noqa: E402
 from client import NODE, PROGRAM, Client  # noqa: E402
+from machine import kubernetes_release  # noqa: E402
+from machine.debian import BuildError  # noqa: E402
 
 said = []  # requests that were granted: the published schemas and the roles judge them at the end
 
@@ -122,6 +126,20 @@ def test_an_old_server_is_asked_in_its_own_words():
         client.start()
         client.evict("shop", "web", "u-web")
         client.wait(lambda: api.effects("gone") == ["u-web"], 20, "it was not evicted")
+
+
+def test_a_server_that_is_too_old_gets_no_report():
+    with cluster() as (api, client):
+        api.version = "1.19+"
+        api.cluster.add_pod("shop", "web", "u-web")
+        client.start(takes_part=False)
+        client.evict("shop", "web", "u-web")
+        wanted = "the API server is Kubernetes 1.19; headroom-kube needs 1.20 or later"
+        client.wait(lambda: client.state().get("error") == wanted, 10, "it does not say so")
+        time.sleep(1)
+        assert not api.journal, api.journal
+        said = (client.folder / "headroom-kube.log").read_text()
+        assert said.count(wanted) == 1, said
 
 
 def test_an_outage_loses_nothing_and_tells_nothing_twice():
@@ -289,6 +307,50 @@ def test_manifests_build_and_fit_the_published_schemas():
 def test_what_was_sent_fits_the_published_schemas():
     assert len(said) > 100, "the tests before this one said too little"
     print("    " + manifests.check_bodies(said))
+
+
+def fake_release(folder: Path, version: str, names) -> Path:
+    """A folder of programs that only say their version, as a kubelet does."""
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text(f"#!/bin/sh\necho Kubernetes v{version}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def test_the_lab_takes_a_release_in_each_layout():
+    with tempfile.TemporaryDirectory(prefix="headroom-release-") as place:
+        others = {}
+        for _, variable, names in kubernetes_release.OTHERS.values():
+            others[variable] = str(fake_release(Path(place, variable), "0", names))
+        for layout in kubernetes_release.PLACES:
+            given = Path(place, "release-" + layout.replace("/", "-"))
+            fake_release(given / layout, "1.36.2", kubernetes_release.COMPONENTS)
+            found = kubernetes_release.find({"KUBERNETES_BIN": str(given), **others})
+            assert (found.version, found.kernel) == ("1.36.2", "6.12"), found
+            names = {each.name for each in found.programs}
+            assert {"kubelet", "kubectl", "kube-apiserver", "etcd", "ctr", "runc"} <= names and len(names) == 10, names
+            assert all(each.is_file() for each in found.programs), found
+
+
+def test_the_lab_refuses_a_release_that_it_cannot_run():
+    every = kubernetes_release.COMPONENTS
+    with tempfile.TemporaryDirectory(prefix="headroom-release-") as place:
+        fake_release(Path(place, "old"), "1.26.9", every)
+        fake_release(Path(place, "part"), "1.36.2", [name for name in every if name != "kubelet"])
+        whole = fake_release(Path(place, "whole"), "1.36.2", every)
+        refused = {
+            "1.26.9 is older than 1.27": {"KUBERNETES_BIN": f"{place}/old"},
+            "no kubelet in": {"KUBERNETES_BIN": f"{place}/part"},
+            "no kube-apiserver in": {"KUBERNETES_BIN": place},
+            "ETCD_BIN: no etcd in": {"KUBERNETES_BIN": str(whole), "ETCD_BIN": place},
+        }
+        for reason, environment in refused.items():
+            try:
+                kubernetes_release.find(environment)
+                raise AssertionError(f"taken: {environment}")
+            except BuildError as error:
+                assert reason in str(error) and "\n" not in str(error), error
 
 
 def run() -> list[tuple[str, str, str]]:

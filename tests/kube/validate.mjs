@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 
 const require = createRequire(`${process.env.KUBE_MODULES}/`);
 const folder = (name) => require.resolve(`${name}/package.json`).replace(/package\.json$/, '_schemas');
-const roots = [folder('kubernetes-models'), folder('@kubernetes-models/apimachinery')];
+const roots = [folder('kubernetes-models'), folder('@kubernetes-models/apimachinery'),
+               folder('@kubernetes-models/prometheus-operator')];
 
 function watched(value, asked) {
   if (value === null || typeof value !== 'object') return value;

@@ -92,6 +92,13 @@ def test_dashboards_are_what_their_source_says():
     assert written.returncode == 0, written.stderr
 
 
+def test_the_operators_rules_are_what_their_source_says():
+    written = subprocess.run([ROOT / "dashboards/prometheus_rule.py", "--check"], text=True, stderr=subprocess.PIPE, check=False)
+    assert written.returncode == 0, written.stderr
+    generated = yaml.safe_load((ROOT / "kubernetes/components/prometheus-operator/rules.yaml").read_text())
+    assert generated["spec"]["groups"] == [group for file in RULES for group in yaml.safe_load(file.read_text())["groups"]]
+
+
 def test_dashboards_can_be_imported():
     seen = set()
     for file in BOARDS:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster of one node in a lab VM: etcd, the API server, its controllers, the scheduler, containerd and the kubelet.
 
-Pods are on the node's own network: there is no other. Everything is as a node has it: cgroups by systemd, TLS with
+The version is that of the payload's programs; what one version wants and another refuses is in __init__ and in
+kubelet_configuration(). Pods are on the node's own network: there is no other. Everything is as a node has it: cgroups by systemd, TLS with
 client certificates, roles and NodeRestriction, the kubelet asking the API server who may ask it.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from certificates import Certificates
 from machine import cache
+from machine.kubernetes_release import numbers
 
 ETC = "/etc/kubernetes"
 ADDRESS, SERVICE = "10.0.0.2", "10.96.0.1"
@@ -35,7 +37,9 @@ KUBELET = {
     "evictionPressureTransitionPeriod": "20s",
     "makeIPTablesUtilChains": False, "resolvConf": "", "imageGCHighThresholdPercent": 100,
 }
-CONTAINERD = f"""version = 2
+SOCKET = "unix:///run/containerd/containerd.sock"
+CONTAINERD = {  # containerd's major version → its configuration
+    1: f"""version = 2
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{PAUSE}"
   [plugins."io.containerd.grpc.v1.cri".cni]
@@ -44,7 +48,19 @@ CONTAINERD = f"""version = 2
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       SystemdCgroup = true
-"""
+""",
+    2: f"""version = 3
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "overlayfs"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "{PAUSE}"
+[plugins."io.containerd.cri.v1.runtime".cni]
+  conf_dir = "{ETC}/cni"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+    SystemdCgroup = true
+"""}
 # Never used, as no pod asks for a network of its own; without one the node is not ready.
 NETWORK = {"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}
 CONTROLLERS = ("deployment", "replicaset", "daemonset", "serviceaccount", "serviceaccount-token", "root-ca-cert-publisher",
@@ -57,9 +73,19 @@ class Answer:
     body: dict
 
 
+def kubelet_configuration(release: tuple[int, int]) -> dict:
+    return KUBELET | ({"containerRuntimeEndpoint": SOCKET} if release >= (1, 27) else {})
+
+
 class Cluster:
     def __init__(self, vm):
         self.vm = vm
+        self.version = vm.get("/opt/headroom/share/kubernetes-version").decode().strip()
+        self.release = numbers(self.version)
+        # The kubelet's flags for it are gone since 1.27; containerd 2 has the CRI that later kubelets need.
+        self.containerd = 2 if self.release >= (1, 27) else 1
+        self.policy = "policy/v1" if self.release >= (1, 21) else "policy/v1beta1"
+        self.daemonset = "daemonset" if self.release >= (1, 33) else "daemonset-before-1.33"
         self.node = vm.run("uname -n", check=True).out.strip()
 
     def start(self) -> "Cluster":
@@ -84,8 +110,8 @@ class Cluster:
             self.vm.put(data, f"{ETC}/{name}", mode="0600")
         for user in ("admin", "scheduler", "node"):
             self.vm.put(self._kubeconfig(user).encode(), f"{ETC}/{user}.conf", mode="0600")
-        for name, text in (("containerd.toml", CONTAINERD), ("cni/none.conflist", json.dumps(NETWORK)),
-                           ("kubelet.json", json.dumps(KUBELET))):
+        for name, text in (("containerd.toml", CONTAINERD[self.containerd]), ("cni/none.conflist", json.dumps(NETWORK)),
+                           ("kubelet.json", json.dumps(kubelet_configuration(self.release)))):
             self.vm.put(text.encode(), f"{ETC}/{name}")
         # Where a kubelet that got its certificate from the cluster keeps it.
         self.vm.run(f"cp -p {ETC}/node.pem /var/lib/kubelet/pki/kubelet-client-current.pem", check=True)
@@ -134,8 +160,8 @@ class Cluster:
         self.vm.wait_until("ctr version >/dev/null 2>&1", timeout=SLOW)
         for image in ("pod-image", "headroom-image"):
             self.vm.run(f"ctr --namespace k8s.io images import /opt/headroom/share/{image}.tar", check=True, timeout=SLOW)
-        self._serve("kubelet", "kubelet", f"--config={ETC}/kubelet.json", f"--kubeconfig={ETC}/node.conf",
-                    "--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
+        runtime = [] if self.release >= (1, 27) else ["--container-runtime=remote", f"--container-runtime-endpoint={SOCKET}"]
+        self._serve("kubelet", "kubelet", f"--config={ETC}/kubelet.json", f"--kubeconfig={ETC}/node.conf", *runtime,
                     f"--node-ip={ADDRESS}")
 
     def _ready(self) -> bool:
@@ -166,6 +192,10 @@ class Cluster:
             time.sleep(PERIOD)
         return seen
 
+    def manifests(self, name: str = "") -> bytes:
+        """As kubectl has built them; without a name, those of the DaemonSet that the tests run."""
+        return self.vm.get(f"/opt/headroom/share/{name or self.daemonset}.yaml")
+
     def pods(self, namespace: str, app: str = "") -> list[dict]:
         selector = f"?labelSelector=app%3D{app}" if app else ""
         return self.ask("GET", f"/api/v1/namespaces/{namespace}/pods{selector}").body.get("items", [])
@@ -184,5 +214,5 @@ def of(vm) -> Cluster:
     """The machine's one cluster, started by who wants it first."""
     if not hasattr(vm, "cluster"):
         vm.cluster = Cluster(vm).start()
-        print(f"    a cluster of {vm.cluster.node} in {vm.cluster.seconds:.0f} s (emulated)")
+        print(f"    a cluster of Kubernetes {vm.cluster.version} in {vm.cluster.seconds:.0f} s (emulated)")
     return vm.cluster

@@ -17,9 +17,11 @@ def objects(text: str) -> list[str]:
 
 
 def admit(cluster) -> None:
-    """What the programs need of the cluster where the package has put them on the node: all of the manifests but who runs them."""
-    everything = objects(cluster.vm.get("/opt/headroom/share/everything.yaml").decode())
-    cluster.kubectl("apply", "-f", "-", data="\n---\n".join(each for each in everything if "kind: DaemonSet" not in each).encode())
+    """What the programs need of the cluster where the package has put them on the node: all of the manifests but what runs
+    them. The test's DaemonSet comes last: it has the rights that this version's kubelet asks for, and no older ones."""
+    for name in ("everything", ""):
+        built = objects(cluster.manifests(name).decode())
+        cluster.kubectl("apply", "-f", "-", data="\n---\n".join(each for each in built if "kind: DaemonSet" not in each).encode())
 
 
 class ClusterNode(KubeNode):

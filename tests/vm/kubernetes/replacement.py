@@ -31,9 +31,9 @@ def deployment(name: str, spec: dict, replicas: int = 1) -> dict:
                      "template": {"metadata": {"labels": labels}, "spec": spec}}}
 
 
-def budget(name: str) -> dict:
+def budget(name: str, policy: str) -> dict:
     """None may be taken away on purpose."""
-    return {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": NAMESPACE},
+    return {"apiVersion": policy, "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}}
 
 
@@ -45,7 +45,7 @@ def furnish(cluster) -> None:
          deployment("web", pod_spec("--hold", "60M", request="100Mi"))),
         (f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
          deployment("hog", pod_spec("--hold", "1M", "--after", str(WAIT), "--rate", RATE, "--until", "4G", request="32Mi"), 0)),
-        (f"/apis/policy/v1beta1/namespaces/{NAMESPACE}/poddisruptionbudgets", budget("hog")))
+        (f"/apis/{cluster.policy}/namespaces/{NAMESPACE}/poddisruptionbudgets", budget("hog", cluster.policy)))
     for path, thing in things:
         answer = cluster.ask("POST", path, thing)
         assert answer.code in (201, 409), answer
@@ -64,9 +64,9 @@ def running(cluster, app: str, namespace: str = NAMESPACE) -> dict | None:
                  and pod["status"]["phase"] == "Running"), None)
 
 
-def scope_of(cluster, pod: dict) -> str:
-    """The cgroup of its container, found by what the API says its id is."""
-    container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+def scope_of(cluster, pod: dict, status: dict | None = None) -> str:
+    """The cgroup of a container, the first one's unless another's status is given; found by what the API says its id is."""
+    container = (status or pod["status"]["containerStatuses"][0])["containerID"].removeprefix("containerd://")
     found = cluster.vm.run(f"find /sys/fs/cgroup/kubepods.slice -type d -name 'cri-containerd-{container}.scope'", check=True)
     assert len(found.out.splitlines()) == 1, found.out
     return found.out.strip()

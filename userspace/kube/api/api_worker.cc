@@ -3,7 +3,9 @@
 #include "base/file_io.h"
 #include "base/inotify.h"
 #include "base/log/journal.h"
+#include "kube/api/api_response.h"
 #include "kube/api/eviction_sync.h"
+#include "kube/api/server_version.h"
 #include "kube/in_cluster.h"
 #include "kube/workers.h"
 
@@ -132,6 +134,34 @@ EvictionSyncPorts ports_of(const config::Config& config, config::ServerConfig se
           .stopping = [stop] { return stop.stop_requested(); }};
 }
 
+// Whether the API server is too old; asked until it has answered once. A server that does not
+// answer is not too old: the requests that follow say what is wrong with it.
+class VersionCheck {
+ public:
+  VersionCheck(const config::ServerConfig& server, const std::stop_token& stop)
+      : client_(server), stop_(stop) {}
+
+  // An error that says so, or nothing.
+  Result<> ask() {
+    if (supported_ || boot_time() < next_) return {};
+    next_ = boot_time() + kRefusedRetryWait;
+    const auto response = client_.http({.path = "/version", .max_body = 1U << 20}, stop_);
+    const auto version = response ? server_version(*response) : std::nullopt;
+    if (!version) return {};
+    supported_ = *version >= kOldestServer;
+    if (supported_) return {};
+    next_ = {};
+    return failure("the API server is Kubernetes " + to_string(*version) +
+                   "; headroom-kube needs " + to_string(kOldestServer) + " or later");
+  }
+
+ private:
+  HttpClient client_;
+  const std::stop_token stop_;
+  bool supported_ = false;
+  Instant next_{};
+};
+
 // Versions up to 0.1 named the file postings.json.
 void rename_old_state(const std::filesystem::path& state_file) {
   std::error_code none;
@@ -154,9 +184,18 @@ void sync_to_api_server(const config::Config& config, HealthFile& health_file,
   const std::string url = server.url;
   const EvictionSyncOptions options = node_options_of(config);
   rename_old_state(options.state_file);
+  VersionCheck version_check(server, stop);
   EvictionSync eviction_sync(options, ports_of(config, std::move(server), stop));
   FileWaiter file_waiter(stop);
+  bool too_old_logged = false;
   while (!stop.stop_requested()) {
+    if (const auto supported = version_check.ask(); !supported) {
+      if (!too_old_logged) log::error("{}: nothing is reported", supported.error().what);
+      too_old_logged = true;
+      health_file.publish("api", {{"server", url}, {"error", supported.error().what}});
+      file_waiter.wait(kRefusedRetryWait);
+      continue;
+    }
     // Watched before reading: a later change wakes the wait below.
     file_waiter.watch(options.audit_log);
     file_waiter.watch(options.node_status);

@@ -12,10 +12,10 @@ namespace {
 
 constexpr const char* kMemory = "memory";
 
-using Amounts = std::map<std::string, Bytes, std::less<>>;  // by resource
+using ResourceSizes = std::map<std::string, Bytes, std::less<>>;  // by resource
 
-Amounts requested_by(const Container& container) {
-  Amounts amounts;
+ResourceSizes requested_by(const Container& container) {
+  ResourceSizes amounts;
   for (const auto& [resource, quantity] : container.requests)
     if (is_memory_resource(resource)) amounts[resource] = Bytes{quantity.value()};
   return amounts;
@@ -23,10 +23,10 @@ Amounts requested_by(const Container& container) {
 
 // The most the pod has at once: apps and sidecars, or an init container beside the sidecars started
 // before it. As in the kubelet, a resource that only init containers request is missing.
-Amounts requested_by(const Pod& pod) {
-  Amounts sidecars;
-  Amounts starting;
-  Amounts running;
+ResourceSizes requested_by(const Pod& pod) {
+  ResourceSizes sidecars;
+  ResourceSizes starting;
+  ResourceSizes running;
   for (const Container& container : pod.init_containers)
     for (const auto& [resource, size] : requested_by(container)) {
       if (container.sidecar)
@@ -56,7 +56,7 @@ Bytes reusable_on(const MemoryState& state, const Pod& pod, NodeSet nodes,
 }
 
 bool has_enough(const MemoryState& state, const Pod* reusing, NodeSet nodes,
-                const Amounts& requested) {
+                const ResourceSizes& requested) {
   return std::ranges::all_of(requested, [&](const auto& each) {
     const auto& [resource, size] = each;
     const Bytes reusable = reusing ? reusable_on(state, *reusing, nodes, resource) : Bytes{};
@@ -65,7 +65,7 @@ bool has_enough(const MemoryState& state, const Pod* reusing, NodeSet nodes,
 }
 
 // Narrow sets first. Preferred are those of as few nodes as an unused machine would need.
-HintList hints_for(const MemoryState& state, const Pod& pod, const Amounts& requested) {
+HintList hints_for(const MemoryState& state, const Pod& pod, const ResourceSizes& requested) {
   std::vector<int> ids;
   for (const auto& [id, node] : state.machine)
     ids.push_back(id);
@@ -93,7 +93,7 @@ HintList hints_for(const MemoryState& state, const Pod& pod, const Amounts& requ
   return hints;
 }
 
-ProviderHints for_each_resource(const Amounts& requested, const HintList& hints) {
+ProviderHints for_each_resource(const ResourceSizes& requested, const HintList& hints) {
   ProviderHints all;
   if (!hints.empty())
     for (const auto& [resource, size] : requested)
@@ -102,7 +102,7 @@ ProviderHints for_each_resource(const Amounts& requested, const HintList& hints)
 }
 
 // What the container has already, so that a restarted daemon merges to the same nodes.
-ProviderHints hints_again(const MemoryBlocks& blocks, const Amounts& requested) {
+ProviderHints hints_again(const MemoryBlocks& blocks, const ResourceSizes& requested) {
   ProviderHints hints;
   for (const auto& [resource, size] : requested)
     hints[resource] = HintList{};
@@ -128,7 +128,7 @@ std::optional<NumaHint> best_of(const HintList& hints, NodeSet containing) {
 }
 
 tl::expected<NodeSet, MemoryRefusal> choose_nodes(const MemoryState& state, const Pod& pod,
-                                                  const Amounts& requested,
+                                                  const ResourceSizes& requested,
                                                   const NumaHint& affinity) {
   NumaHint chosen = affinity;
   if (!chosen.nodes) {
@@ -334,7 +334,7 @@ bool MemoryPolicy::is_served(const MemoryState& state, const Pod& pod) {
 ProviderHints MemoryPolicy::hints(const MemoryState& state, const Pod& pod,
                                   const Container& container) const {
   if (!gets_own_memory(pod)) return {};
-  const Amounts requested = requested_by(container);
+  const ResourceSizes requested = requested_by(container);
   if (const MemoryBlocks* const blocks = memory_blocks(state, pod.uid, container.name))
     return hints_again(*blocks, requested);
   return for_each_resource(requested, hints_for(state, pod, requested));
@@ -342,7 +342,7 @@ ProviderHints MemoryPolicy::hints(const MemoryState& state, const Pod& pod,
 
 ProviderHints MemoryPolicy::hints(const MemoryState& state, const Pod& pod) const {
   if (!gets_own_memory(pod)) return {};
-  const Amounts requested = requested_by(pod);
+  const ResourceSizes requested = requested_by(pod);
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
       if (const MemoryBlocks* const blocks = memory_blocks(state, pod.uid, container.name))
@@ -358,7 +358,7 @@ tl::expected<MemoryState, MemoryRefusal> MemoryPolicy::allocate(MemoryState stat
     update_reusable(state, pod, container, *blocks);
     return state;
   }
-  const Amounts requested = requested_by(container);
+  const ResourceSizes requested = requested_by(container);
   if (requested.empty()) return state;
   const auto nodes = choose_nodes(state, pod, requested, affinity);
   if (!nodes) return tl::make_unexpected(nodes.error());

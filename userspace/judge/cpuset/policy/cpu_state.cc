@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/policy/cpu_state.h"
 
+#include "judge/memory/memory_state.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace headroom {
 namespace {
-
-bool has_container(const Pod& pod, std::string_view name) {
-  const auto named = [&](const Container& container) { return container.name == name; };
-  return std::ranges::any_of(pod.init_containers, named) ||
-         std::ranges::any_of(pod.containers, named);
-}
 
 const Pod* find(std::span<const Pod* const> pods, std::string_view uid) {
   const auto found = std::ranges::find(pods, uid, &Pod::uid);

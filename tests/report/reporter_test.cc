@@ -221,6 +221,17 @@ TEST(Reporter, AnEvictionFromBeforeARestartIsAuditedToo) {
   EXPECT_EQ(records[0]["latency"]["signal_to_exit_ms"], 45.0);
 }
 
+TEST(Reporter, SwapRoomIsPublished) {
+  ReporterFixture fixture;
+  fixture.turn(0, 1_GiB);
+  EXPECT_FALSE(fixture.views->node.latest()->swap_room);
+  fixture.story.swap = SwapReading{.mem_available = (300_MiB).count};
+  fixture.turn(10'000, 1_GiB);
+  const auto node = fixture.views->node.latest();
+  ASSERT_TRUE(node->swap_room);
+  EXPECT_EQ(node->swap_room->available, (300_MiB).count);
+}
+
 TEST(Reporter, AConditionTransitionIsCountedAndPublishedAtOnce) {
   ReporterFixture fixture;
   fixture.story.pod("web", 10_MiB, 100_MiB, kSystemCriticalPriority);

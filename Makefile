@@ -13,7 +13,8 @@ say = $(if $(V),,@$(if $(TOTAL),echo >> $(B)/.steps; printf '  [%d/%d] %-8s %s\n
 # A step of the build: what it says, or in one line that the disk is full.
 STEP = tools/build-step $@
 
-B := build
+include mk/arch.mk
+B := $(if $(CROSS),build/$(ARCH),build)
 # ccache, where there is one, makes a fresh clone's build cheap: paths inside the tree are relative to it.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
@@ -24,7 +25,7 @@ CCACHE := $(shell command -v ccache)
 # The builder's: CXX CPPFLAGS CXXFLAGS LDFLAGS, from the environment or the command line, are for the programs. The BPF
 # programs are CLANG's; the tests are clang++'s with flags of their own. There is no C for the host: CC is not used.
 ifeq ($(origin CXX),default)
-CXX := g++
+CXX := $(CROSS)g++
 endif
 COMPILE = $(if $(findstring ccache,$(CXX)),,$(CCACHE) )$(CXX)
 CLANG ?= clang
@@ -35,11 +36,12 @@ VERSION := 0.1.0
 
 PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
 # -isystem: warnings are errors only in our code.
-PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
-PKG_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
+PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
 # What is shipped takes in the libraries whose names change from one Debian to the next: yaml-cpp here, fmt and spdlog by
 # userspace/base/log/spdlog_instances.cc.
-PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(PKG_CFLAGS))
+# The sysroot's own folder is searched last, as /usr/include is.
+PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(subst -isystem $(SYSROOT)/usr/include ,,$(PKG_CFLAGS) ))
 PKG_LIBS := $(patsubst -lyaml-cpp,-l:libyaml-cpp.a,$(filter-out -lspdlog -lfmt,$(PKG_LIBS)))
 
 # WERROR=1: a warning is an error. CI and the tests say so; a compiler newer than ours may know more warnings.
@@ -51,7 +53,7 @@ RELATIVE := -ffile-prefix-map=$(CURDIR)=.
 LANGUAGE := -std=c++20 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf -I$(B)/page -pthread -DHEADROOM_VERSION='"$(VERSION)"' -MMD -MP
 # Hardened, where the builder does not choose a value of its own.
 HARDEN_CPP = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CXXFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-HARDEN_CXX := -fPIE -fstack-protector-strong -fstack-clash-protection $(if $(filter x86_64,$(shell uname -m)),-fcf-protection)
+HARDEN_CXX := -fPIE -fstack-protector-strong -fstack-clash-protection $(if $(filter amd64,$(ARCH)),-fcf-protection,-mbranch-protection=standard)
 HARDEN_LD := -pie -Wl,-z,relro,-z,now
 # Of a batch a program takes only what it calls.
 HARDEN_CXX += -ffunction-sections -fdata-sections
@@ -61,11 +63,11 @@ OPTIMIZE := -O2
 ifeq ($(origin CXXFLAGS),undefined)
 CXXFLAGS = -g1 $(OPTIMIZE)
 endif
-ALL_CXXFLAGS = $(LANGUAGE) $(STRICT) $(RELATIVE) $(HARDEN_CPP) $(HARDEN_CXX) $(PKG_CFLAGS) $(CPPFLAGS) $(CXXFLAGS)
+ALL_CXXFLAGS = $(SYSROOT_FLAG) $(LANGUAGE) $(STRICT) $(RELATIVE) $(HARDEN_CPP) $(HARDEN_CXX) $(PKG_CFLAGS) $(CPPFLAGS) $(CXXFLAGS)
 LDLIBS = $(PKG_LIBS) -pthread
-# The tests are clang's: on what is mostly headers it needs a quarter of g++'s time to put the sanitizers in.
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-TESTFLAGS = $(LANGUAGE) $(STRICT) $(RELATIVE) -Wno-sign-conversion -g1 -O0 $(PKG_CFLAGS) -Itests
+# Under qemu-user there are no sanitizers. The tests are clang's: on what is mostly headers it needs a quarter of g++'s time to put the sanitizers in.
+SANITIZE := $(if $(CROSS),,-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+TESTFLAGS = $(CLANG_TARGET) $(LANGUAGE) $(STRICT) $(RELATIVE) -Wno-sign-conversion -g1 -O0 $(PKG_CFLAGS) -Itests
 
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
@@ -119,19 +121,20 @@ all: $(PROGRAMS) ## build headroomd, headroomctl and headroom-kube
 need = $(if $(shell PATH=$$PATH:/usr/sbin command -v $(1)),,$(error headroom: $(1) is not found: install $(2), or run make deps as root))
 .PHONY: tools-ready
 tools-ready:
+	$(call supported)
 	$(call need,$(firstword $(filter-out %ccache,$(CXX))),a C++20 compiler such as g++)
 	$(call need,$(CLANG),clang)
 	$(call need,llvm-strip,llvm)
 	$(call need,bpftool,bpftool)
 	$(call need,pkg-config,pkg-config)
-	$(if $(shell pkg-config --exists $(PACKAGES) || echo no),$(error headroom: pkg-config does not find all of $(PACKAGES): \
-	  run make deps as root))
+	$(if $(shell $(PKG_CONFIG) --exists $(PACKAGES) || echo no),$(error headroom: pkg-config does not find all of $(PACKAGES): \
+	  run $(if $(CROSS),make sysroot ARCH=$(ARCH),make deps as root)))
 
 # --- BPF -------------------------------------------------------------------------------------
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c | tools-ready
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(STEP) $(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_x86 -mcpu=v3 -g -O2 -Wall $(STRICT) -Iinclude -Ibpf $(RELATIVE) \
+	$(Q)$(STEP) $(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_$(BPF_ARCH) -mcpu=v3 -g -O2 -Wall $(STRICT) -Iinclude -Ibpf $(RELATIVE) \
 	  -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
 # Without DWARF, which BPF loaders do not read: BTF says what they need.
@@ -191,12 +194,12 @@ $(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
 $(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl
 $(PROGRAMS):
 	$(call say,LINK,$@)
-	$(Q)$(STEP) $(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+	$(Q)$(STEP) $(CXX) $(SYSROOT_FLAG) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
 $(B)/bench/%: $(B)/obj/bench/%.o $(B)/libheadroom.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(STEP) $(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
+	$(Q)$(STEP) $(CXX) $(SYSROOT_FLAG) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
 
 $(B)/test/unit: $(call aobj,$(UNIT_SRC)) $(B)/libheadroom-asan.a
 $(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a
@@ -204,7 +207,7 @@ $(B)/test/vectors: $(call aobj,$(VECTOR_SRC) $(VECTOR_LIB))
 $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(STEP) $(CLANGXX) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS)
+	$(Q)$(STEP) $(CLANGXX) $(CLANG_TARGET) $(SANITIZE) $^ -o $@ -lgtest_main -lgtest $(LDLIBS) $(CLANG_BUILTINS)
 
 # g++ has no libFuzzer.
 FUZZ_FLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -w
@@ -239,7 +242,7 @@ $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* t
 
 .PHONY: deps check-deps test-deps
 deps:
-	$(Q)tools/install-deps
+	$(Q)tools/install-deps $(if $(CROSS),--cross-$(ARCH))
 test-deps:
 	$(Q)tools/install-deps --test
 check-deps:
@@ -317,9 +320,9 @@ fuzz: deps ## fuzz every parser for FUZZ_SECONDS (600) each; what is new stays i
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) fuzzers
 	$(Q)tests/fuzz/run --seconds $(FUZZ_SECONDS) --keep $(FUZZERS)
 
-vectors: deps ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there
-	$(progress) --then 6 'run the vectors' $(B)/test/vectors
-	$(Q)tests/run vectors
+vectors: deps $(if $(CROSS),sysroot) ## the kubelet's vectors alone; HEADROOM_VECTORS=DIR takes them from there; ARCH=arm64 under qemu-user
+	$(progress) --then $(if $(CROSS),60,6) 'run the vectors' $(B)/test/vectors
+	$(Q)$(if $(CROSS),$(EMULATE) $(B)/test/vectors --gtest_brief=1,tests/run vectors)
 
 dashboards: ## check rules and dashboards, then a Prometheus with them; TARGET=HOST:PORT of a headroomd
 	$(Q)dashboards/show $(if $(TARGET),--target $(TARGET))
@@ -429,9 +432,9 @@ stage: $(PROGRAMS:$(B)/%=$(STAGED)/%)
 	$(Q)install -D -m 755 $(STAGED)/headroomctl $(STAGE)$(PREFIX)/bin/headroomctl
 	$(Q)install -d $(STAGE)$(PREFIX)/share/bash-completion/completions $(STAGE)$(PREFIX)/share/zsh/vendor-completions \
 	  $(STAGE)$(PREFIX)/share/fish/vendor_completions.d
-	$(Q)$(STAGED)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
-	$(Q)$(STAGED)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
-	$(Q)$(STAGED)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
+	$(Q)$(EMULATE) $(STAGED)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
+	$(Q)$(EMULATE) $(STAGED)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
+	$(Q)$(EMULATE) $(STAGED)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
 	$(Q)install -D -m 644 -t $(STAGE)$(UNITDIR) systemd/headroomd.service systemd/headroom-kube.service systemd/headroom.slice
 	$(if $(filter /usr,$(PREFIX)),,$(Q)sed -i 's,/usr/sbin/,$(PREFIX)/sbin/,' $(STAGE)$(UNITDIR)/*.service)
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.conf $(STAGE)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf

@@ -15,7 +15,7 @@ $(B)/dist/programs/headroom-kube: LDLIBS += -lcurl
 $(DIST_PROGRAMS):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(STEP) $(CXX) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) -static-libstdc++ -static-libgcc -Wl,--disable-new-dtags \
+	$(Q)$(STEP) $(CXX) $(SYSROOT_FLAG) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) -static-libstdc++ -static-libgcc -Wl,--disable-new-dtags \
 	  -Wl,-rpath,'$$ORIGIN/../lib/headroom' $^ -o $@ $(LDLIBS)
 
 .PHONY: dist dist-source test-packaging test-dist
@@ -43,3 +43,10 @@ test-packaging: $(PROGRAMS) ## the portable archive and the kustomize components
 # Not a part of `make test`: it fetches four small root directories of Debian, once.
 test-dist: $(B)/dist/$(DIST).tar.gz ## the portable archive in Debian 12, 13 and sid; Debian 11 must be refused
 	$(Q)tests/packaging/in-distributions $<
+
+.PHONY: rpm test-rpm
+rpm: dist-source ## RPM packages for Fedora and EL 10, checked by rpmlint, in build/rpm
+	$(Q)tools/install-deps --rpm
+	$(Q)tools/make-rpm $(VERSION) $(B)/dist/$(SOURCE_DIST).tar.gz
+test-rpm: ## the RPM packages of `make rpm`: contents, scripts, dependencies
+	$(Q)tests/run rpm

@@ -141,6 +141,30 @@ def test_without_a_compiler_one_line_says_so(folder: Path) -> None:
         assert not list(folder.rglob("*.o")), "nothing is built before"
 
 
+def test_big_endian_and_unknown_machines_are_refused_in_one_line(folder: Path) -> None:
+    compiler = folder / "g++-big-endian"
+    compiler.write_text("#!/bin/sh\necho '#define __BYTE_ORDER__ __ORDER_BIG_ENDIAN__'\n")
+    compiler.chmod(0o755)
+    for word, reason in ((f"CXX={compiler}", "big-endian"), ("ARCH=riscv64", "ARCH=riscv64 is not supported")):
+        done = command("make", f"B={folder}/b", "all", word)
+        assert done.returncode != 0 and len(lines_of_ours(done.stdout)) == 1 and reason in done.stdout, done.stdout
+        assert not list(folder.rglob("*.o")), "nothing is built before"
+
+
+def test_another_architecture_is_built_with_its_tools(folder: Path) -> None:
+    words = ("V=1", "ARCH=arm64", f"SYSROOT={folder}", "PKG_CONFIG=true")
+    printed = command("make", "-n", f"B={folder}/b", "all", f"{folder}/b/test/vectors", *words).stdout.replace("\\\n", " ")
+    compiles = [line for line in printed.splitlines() if " -c userspace/" in line or f" -c {folder}/b/batch" in line]
+    assert len(compiles) > 40, printed[-2000:]
+    for line in compiles:
+        assert ("aarch64-linux-gnu-g++" in line or "--target=aarch64-linux-gnu" in line) and f"--sysroot={folder}" in line, line
+        assert "-fcf-protection" not in line and "-fsanitize" not in line, line
+    programs = [line for line in printed.splitlines() if " -target bpf " in line]
+    assert programs and all("-D__TARGET_ARCH_arm64" in line for line in programs), programs
+    done = command("make", "-n", "build/arm64/test/vectors", *words)
+    assert done.returncode == 0, "it is built beside this machine's own programs"
+
+
 def test_a_full_disk_in_mid_build_is_one_line_and_leaves_nothing_half_written(folder: Path) -> None:
     with small_disk(folder / "disk", "1200k") as disk:
         done = command("make", f"B={disk}/b", "all")

@@ -94,6 +94,10 @@ TEST(Diff, ComparesMemoryAsTheKernelKeepsIt) {
     const Difference difference = diff({.memory_max = c.wanted}, {.memory_max = c.found});
     EXPECT_EQ(difference.write.empty(), c.same) << c.name;
   }
+  for (const Bytes page : {16_KiB, 64_KiB}) {
+    EXPECT_TRUE(diff({.memory_max = 65_KiB}, {.memory_max = 64_KiB}, page).write.empty());
+    EXPECT_FALSE(diff({.memory_max = 128_KiB}, {.memory_max = 64_KiB}, page).write.empty());
+  }
 }
 
 TEST(Diff, RoundsHugePagesToTheirOwnSize) {

@@ -249,6 +249,17 @@ TEST(MemoryQos, ThrottlesBetweenRequestAndLimit) {
   }
 }
 
+TEST(MemoryQos, ThrottlesInPagesOfTheKernel) {
+  const PodSizing sizing{.memory_qos = {.throttling_factor = 0.9}};
+  const Pod each = pod({container(list(nullptr, "1000000"), list(nullptr, "2000000"))});
+  for (const Bytes page : {4_KiB, 16_KiB, 64_KiB}) {
+    NodeMemory paged = node();
+    paged.page = page;
+    const auto high = container_cgroup(each, each.containers.front(), sizing, paged).memory_high;
+    EXPECT_EQ(high, Bounds(Bytes{1'900'000 / page.count * page.count})) << page.count;
+  }
+}
+
 TEST(Swap, IsSharedByRequest) {
   struct Case {
     const char* says;

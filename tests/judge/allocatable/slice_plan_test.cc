@@ -60,6 +60,14 @@ TEST(SlicePlan, WritesNothingIfEqual) {
   EXPECT_TRUE(plan.write.empty());
 }
 
+TEST(SlicePlan, ComparesInPagesOfTheKernel) {
+  Looking slice{.wanted = {.memory_max = 100_KiB}, .history = {}};
+  SliceReading reading = there({.memory_max = 64_KiB}, 10_KiB);
+  EXPECT_FALSE(slice.look(0, reading).write.empty());
+  reading.page = 64_KiB;
+  EXPECT_TRUE(slice.look(1, reading).write.empty());
+}
+
 TEST(SlicePlan, EnablesMissingControllers) {
   Looking slice;
   SliceReading reading = there(kWanted);

@@ -126,6 +126,14 @@ TEST(Ladder, PodsWithUnknownLimitsAreSkipped) {
   EXPECT_EQ(story.decided(), kNothing);
 }
 
+TEST(Ladder, ALimitIsAMultipleOfEveryPageSize) {
+  Story story(climbing());
+  pod(story, "batch", 1_GiB + 1_B, {});
+  story.step(0, 290_MiB);
+  ASSERT_EQ(story.decided(), Lines{"squeeze batch"});
+  EXPECT_EQ(only(story).bytes, 1_GiB + 64_KiB);
+}
+
 TEST(Ladder, BestEffortIsLimitedToItsUsageAndReleasedAfterwards) {
   Story story(climbing());
   const auto batch = pod(story, "batch", 1_GiB, {});

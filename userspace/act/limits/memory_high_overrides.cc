@@ -29,7 +29,6 @@ namespace {
 constexpr std::chrono::seconds kBusTimeout{5};
 // systemd answers before it has written.
 constexpr std::chrono::milliseconds kPollPeriod{5}, kPollTimeout{2000};
-constexpr std::int64_t kPage = 4096;
 constexpr const char* kControl = "/run/systemd/system.control/";
 
 std::string format_limit(std::optional<Bytes> high) {
@@ -52,7 +51,8 @@ std::optional<std::optional<Bytes>> read_bytes_or_max(const std::string& file) {
 
 bool same(std::optional<Bytes> a, std::optional<Bytes> b) {
   if (!a || !b) return !a == !b;
-  return a->count / kPage == b->count / kPage;  // as the kernel rounds
+  static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  return a->count / page == b->count / page;  // as the kernel rounds
 }
 
 int write_at(int directory, const char* file, std::string_view text) {

@@ -19,6 +19,7 @@
 #include <headroom/result.h>
 
 #include <systemd/sd-id128.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -40,7 +41,8 @@ Result<NodeMemory> node_memory(Bytes allocatable) {
   NodeMemory node{.capacity = *capacity,
                   .swap = {},
                   .allocatable = allocatable > Bytes{0} ? allocatable : *capacity,
-                  .huge_page_sizes = {}};
+                  .huge_page_sizes = {},
+                  .page = Bytes{::sysconf(_SC_PAGESIZE)}};
   Observations seen{};
   source.read_swap(seen);
   if (const auto& swap = of(seen, Signal::kSwapAvailable)) node.swap = Bytes{swap->capacity};

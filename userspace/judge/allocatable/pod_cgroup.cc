@@ -134,8 +134,10 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
   const bool between = request != bytes(named(container.limits, "memory"));
   if (const auto factor = sizing.memory_qos.throttling_factor; factor && between) {
     const auto ceiling = limit ? std::optional(bytes(limit)) : std::nullopt;
-    if (const auto high = memory_high(request, ceiling, node.allocatable, *factor))
-      values.memory_high = *high;
+    if (const auto high = memory_high(request, ceiling, node.allocatable, *factor)) {
+      const Bytes whole_pages{high->count / node.page.count * node.page.count};
+      if (whole_pages > request) values.memory_high = whole_pages;
+    }
   }
   if (sizing.swap)
     values.memory_swap_max =

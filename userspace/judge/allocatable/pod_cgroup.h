@@ -20,6 +20,7 @@ struct NodeMemory {
   Bytes swap;
   Bytes allocatable;                   // for memory.high without a limit
   std::vector<Bytes> huge_page_sizes;  // those the kernel offers: the unnamed ones are set to 0
+  Bytes page{4096};                    // of the kernel: memory.high is rounded down to it
 };
 
 // Which CPUs the container, or any container of the pod, runs on. Exclusive CPUs are never

@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-constexpr Bytes kPage{4096};
+constexpr Bytes kPage{4096};  // the smallest: a caller rounds down to its kernel's
 
 }  // namespace
 

@@ -97,7 +97,7 @@ void reclaim_cache(LadderPass& pass) {
 // writer is systemd.
 void limit_to_current_usage(LadderPass& pass, const PodReading& reading) {
   const auto usage = static_cast<std::int64_t>(reading.record->memory_usage);
-  const Bytes set{(usage + kPage - 1) / kPage * kPage};
+  const Bytes set = round_up_to_page(usage);
   const Duration longest = pass.policy.ladder.lower_high_limit;
   pass.ladder.next_lowering_at = pass.at + 2 * longest;
   pass.ladder.held.push_back({.pod = reading.pod,

@@ -11,7 +11,12 @@ namespace headroom::judge_eviction {
 
 // While no pod can be reclaimed from, and between two attempts to restore a limit.
 constexpr Duration kLadderPause = std::chrono::seconds(5);
-constexpr std::int64_t kPage = 4096;
+// The limits that the ladder sets are multiples of the largest page of amd64 and arm64, where pages
+// are of 4, 16 or 64 KiB: so the kernel, which rounds down to its own page, changes none of them.
+inline Bytes round_up_to_page(std::int64_t bytes) {
+  constexpr std::int64_t kPage = 65536;
+  return Bytes{(bytes + kPage - 1) / kPage * kPage};
+}
 
 // Absent: no limit is set.
 std::optional<Bytes> limit_in(hr_u64 value);

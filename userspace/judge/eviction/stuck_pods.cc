@@ -91,7 +91,7 @@ Reason reason_of(const Throttled& throttled, const MemoryHigh& limit, Instant at
 void raise_limit(LadderPass& pass, const PodReading& reading, Throttled& throttled) {
   const auto limit = limit_of(reading, throttled.cgroup);
   if (!limit) return;
-  const Bytes raised{(limit->high.count + limit->high.count / 2) / kPage * kPage};
+  const Bytes raised = round_up_to_page(limit->high.count + limit->high.count / 2);
   Decision decision = pass.step(Act::kRaiseMemoryHigh, reading.pod, reading.cgroup, raised);
   decision.reason = reason_of(throttled, *limit, pass.at);
   decision.part = limit->part;

@@ -115,6 +115,7 @@ SliceReader::SliceReader(std::filesystem::path root, const std::vector<std::stri
 
 SliceReading SliceReader::read(const std::string& path, const CgroupValues& wanted) const {
   SliceReading reading;
+  reading.page = Bytes{::sysconf(_SC_PAGESIZE)};
   Directory directory(root_ / path.substr(1));
   if (!directory) return reading;
   const std::vector<std::string> has = words_of(directory.text("cgroup.controllers"));

@@ -49,7 +49,7 @@ void delay_memory_limit(SlicePlan& plan, const SliceReading& reading, std::optio
 
 void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& reading,
              std::optional<Bytes> step) {
-  Difference difference = diff(desired, *reading.values);
+  Difference difference = diff(desired, *reading.values, reading.page);
   plan.drifted = drift(plan.after.confirmed, difference.write);
   plan.after.confirmed =
       without(without(cgroup_settings(desired), cgroup_settings(difference.write)),

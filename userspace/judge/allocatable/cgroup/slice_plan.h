@@ -16,6 +16,7 @@ struct SliceReading {
   std::optional<CgroupValues> values{};  // absent: there is no such cgroup
   std::vector<std::string>
       missing_controllers{};      // controllers that the node offers and this has not
+  Bytes page{4096};               // of the kernel that the values were read from
   std::optional<Bytes> memory{};  // in use
   std::optional<Tasks> tasks{};
   std::optional<Duration> cpu{};  // total since it was made

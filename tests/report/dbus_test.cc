@@ -440,7 +440,9 @@ TEST_F(Dbus, ALostBusIsDetectedAndTheDaemonContinues) {
 }
 
 TEST_F(Dbus, WithoutADaemonTheClientFails) {
+  ::setenv("HEADROOM_HTTP", "", 1);
   const auto document = ctl::fetch_status();
+  ::unsetenv("HEADROOM_HTTP");
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().what,
             "headroomd is not running (io.headroom.Headroom1 has no owner on the system bus); see "
@@ -449,7 +451,9 @@ TEST_F(Dbus, WithoutADaemonTheClientFails) {
 
 TEST(DbusWithoutABus, IsOneClearLine) {
   ::setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+  ::setenv("HEADROOM_HTTP", "", 1);
   const auto document = ctl::fetch_status();
+  ::unsetenv("HEADROOM_HTTP");
   ::unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().what, "cannot reach the system bus: No such file or directory");

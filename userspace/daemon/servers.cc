@@ -170,7 +170,8 @@ std::shared_ptr<report::Router> make_router(
                                     const auto view = cpus->latest();
                                     return view && view->memory ? report::memory_json(*view->memory)
                                                                 : std::string("null");
-                                  }});
+                                  },
+                              .kubernetes = config.kubernetes.status_file()});
 }
 
 void Servers::start(const config::Config& config, report::DbusSetup bus,

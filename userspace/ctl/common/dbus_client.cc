@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/common/dbus_client.h"
 
+#include "ctl/common/http_status.h"
 #include "report/dbus/dbus_service.h"
 
 #include <systemd/sd-bus.h>
@@ -89,8 +90,11 @@ int append_edits(sd_bus_message* message, const std::vector<std::string>& edits,
 
 Result<std::string> fetch_status() {
   auto answer = call_method("Status", [](sd_bus_message*) { return 0; });
-  if (!answer) return failure(std::move(answer.error().what));
-  return std::move(*answer);
+  if (answer) return std::move(*answer);
+  const std::string address = http_address();
+  if (answer.error().kind == Kind::kUnreachable && !address.empty())
+    if (auto document = fetch_status_over_http(address)) return document;
+  return failure(std::move(answer.error().what));
 }
 
 CallResult fetch_config() {

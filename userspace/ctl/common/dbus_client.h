@@ -25,7 +25,8 @@ struct CallError {
 };
 using CallResult = tl::expected<std::string, CallError>;
 
-// The status document, as headroomd wrote it.
+// The status document, as headroomd wrote it: over the bus, or if headroomd is not there, over HTTP
+// (http_status.h).
 Result<std::string> fetch_status();
 
 // The configuration in force, as JSON.

@@ -4,6 +4,7 @@
 #include "report/page/audit_tail.h"
 #include "report/page/page.h"
 #include "report/status/status_json.h"
+#include "report/status/status_parts.h"
 
 #include <strings.h>
 
@@ -183,6 +184,7 @@ HttpResponse PageRouter::status(const HttpRequest& request) {
     const IndexedCgroupTable table(cgroups ? *cgroups : none);
     auto json = status_json(*node, table, qos_of_, most);
     top_waiters_.update(table);
+    json["kubernetes"] = kubernetes_json(setup_.kubernetes);
     json["top_waiters"] = top_waiters_.json();
     text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }

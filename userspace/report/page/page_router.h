@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,6 +67,7 @@ struct PageRouterSetup {
   std::vector<std::string> names = {};       // the host's
   std::function<std::string()> cpus = {};    // as JSON; "null" if CPU pinning is off
   std::function<std::string()> memory = {};  // as JSON; "null" if memory pinning is off
+  std::filesystem::path kubernetes = {};     // headroom-kube's status file
 };
 
 class PageRouter {

@@ -10,7 +10,7 @@
 
 #include "observe/best_source.h"
 #include "observe/bpf/bpf_sweep.h"
-#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroup_source.h"
 #include "test_cgroup_tree.h"
 
 #include <sys/mman.h>

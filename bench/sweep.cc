@@ -9,7 +9,7 @@
 // time is the reading process's own: a BPF iterator runs in the process that reads it. The first
 // pass of each source, which finds the tree, is not counted.
 #include "observe/bpf/bpf_sweep.h"
-#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroup_source.h"
 #include "observe/cgroup/cgroupfs_source.h"
 #include "test_cgroup_tree.h"
 

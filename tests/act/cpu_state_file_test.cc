@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU state on disk: whatever ends when, the file is the old one or the new one.
-#include "act/cpus/cpu_state_file.h"
-
+#include "act/cpus/cpu_checkpoint.h"
 #include "config/temp_dir.h"
 
 #include <sys/resource.h>

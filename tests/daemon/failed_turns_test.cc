@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop whose every turn throws ends; one that recovers goes on.
-#include "daemon/turn/failed_turns.h"
+#include "daemon/loop.h"
 
 #include <systemd/sd-event.h>
 

@@ -3,7 +3,6 @@
 #include "daemon/status/node_status_tracker.h"
 
 #include "config/temp_dir.h"
-#include "daemon/dbus_handlers.h"
 #include "daemon/servers.h"
 #include "judge/admission/admission_node.h"
 #include "manifest/node_manifest.h"

@@ -3,9 +3,8 @@
 #include "base/state/state_file.h"
 
 #include "act/original_values.h"
-#include "base/state/crc32c.h"
 #include "config/temp_dir.h"
-#include "daemon/state/eviction_fields.h"
+#include "daemon/state/eviction_state.h"
 #include "recording/shapes.h"
 #include "support/story.h"
 

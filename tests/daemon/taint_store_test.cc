@@ -3,7 +3,7 @@
 #include "daemon/state/taint_store.h"
 
 #include "config/temp_dir.h"
-#include "daemon/state/taint_timers_file.h"
+#include "daemon/state/eviction_state.h"
 #include "support/story.h"
 
 #include <poll.h>

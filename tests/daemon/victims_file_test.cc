@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/state/victims_file.h"
-
+#include "daemon/state/eviction_state.h"
 #include "report/eviction/messages.h"
 #include "support/story.h"
 

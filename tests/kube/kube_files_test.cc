@@ -4,7 +4,7 @@
 #include "config/files.h"
 #include "config/temp_dir.h"
 #include "kube/health_file.h"
-#include "kube/in_cluster.h"
+#include "kube/kube_config.h"
 #include "kube/kubelet/pod_directory.h"
 #include "kube/poll_backoff.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where cgroup v2 is, and the refusals, from mountinfo texts of real hosts.
-#include "observe/cgroup/cgroup_root.h"
-
+#include "observe/cgroup/cgroup_source.h"
 #include "support/fake_cgroupfs.h"
 
 #include <fstream>

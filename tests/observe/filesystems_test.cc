@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which filesystems the disk signals are about; and where a running container writes.
-#include "observe/node/filesystems.h"
-
 #include "config/temp_dir.h"
 #include "observe/node/disk_meter.h"
+#include "observe/node/filesystem_reader.h"
 
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forecasts, scored when what they predicted has happened.
-#include "report/forecast_accuracy.h"
-
+#include "report/reporter.h"
 #include "support/story.h"
 
 #include <numeric>

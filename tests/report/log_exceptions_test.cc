@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 
 #include <systemd/sd-event.h>
 

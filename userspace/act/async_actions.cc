@@ -2,7 +2,7 @@
 #include "act/async_actions.h"
 
 #include "base/file_io.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include "act/exec/child_process.h"
 #include "act/exec/pre_stop.h"
 #include "act/kill/kill_fds.h"
-#include "base/cgroup_processes.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>

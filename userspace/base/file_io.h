@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fd, a descriptor that closes itself, and whole writes to descriptors and files.
+// Fd, a descriptor that closes itself; whole reads and writes of files; eventfds and inotify
+// watches.
 #pragma once
 
 #include <headroom/result.h>
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +71,53 @@ inline Result<> write_file_value(const std::string& file, std::string_view text)
   // The kernel sets no errno then.
   if (static_cast<std::size_t>(written) < text.size()) return errno_failure("write " + file, EIO);
   return {};
+}
+
+// An eventfd(2) that wakes a thread which polls: open it, signal it from any thread, and read it
+// empty in the thread that was woken.
+
+// No descriptor if the kernel refuses; errno says why.
+inline Fd open_event_fd() {
+  return Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+// A full counter keeps the descriptor readable, so a write that fails for it loses nothing.
+inline void signal_event_fd(int fd) {
+  (void)::eventfd_write(fd, 1);
+}
+
+inline void clear_event_fd(int fd) {
+  eventfd_t count = 0;
+  (void)::eventfd_read(fd, &count);
+}
+
+// inotify(7): a descriptor, and a loop over the events that are pending.
+
+struct InotifyEvent {
+  int watch = -1;          // as inotify_add_watch() returned it
+  std::uint32_t mask = 0;  // IN_*
+  std::string_view name;   // of the entry in the watched directory; empty: the watched file itself
+};
+
+// Non-blocking. No descriptor if the kernel refuses.
+inline Fd open_inotify() {
+  return Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+}
+
+// Calls on_event(InotifyEvent) for each pending event, until none is left.
+template <typename OnEvent>
+void read_inotify(const Fd& inotify, OnEvent on_event) {
+  alignas(inotify_event) std::array<char, 16 * 1024> buffer;
+  for (ssize_t size = 0; (size = ::read(inotify.get(), buffer.data(), buffer.size())) > 0;) {
+    for (ssize_t at = 0; at < size;) {
+      inotify_event event;
+      std::memcpy(&event, buffer.data() + at, sizeof event);
+      const char* name = buffer.data() + at + sizeof event;
+      on_event(InotifyEvent{event.wd, event.mask,
+                            event.len > 0 ? std::string_view(name) : std::string_view()});
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+  }
 }
 
 }  // namespace headroom

@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of processes and threads: the fields of /proc/PID/stat that headroom reads, and
-// the CPU time of each thread.
+// What /proc and cgroup files say of processes and threads: the fields of /proc/PID/stat that
+// headroom reads, the CPU time of each thread, the processes of a cgroup.
 #pragma once
 
+#include "base/file_io.h"
+
 #include <headroom/eviction_unit.h>
+#include <headroom/result.h>
 #include <headroom/units.h>
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace headroom {
+
+// The processes of a cgroup and of the cgroups below it.
+
+// The cgroup's own directory, then every one below it. A descriptor is valid during its visit.
+void for_each_descendant(int cgroup_directory, const std::function<void(int directory)>& visit);
+
+// The cgroup's own processes, as of now.
+Result<std::vector<pid_t>> pids_of(int cgroup_directory);
+
+// A pidfd for each process. Membership is checked again after it was opened, so none refers to a
+// recycled pid.
+std::vector<Fd> open_pidfds(int cgroup_directory);
+
+// Signals each process once. Returns how many were signalled.
+Result<std::size_t> signal_processes(int cgroup_directory, int signal);
+
+}  // namespace headroom
 
 namespace headroom::report {
 

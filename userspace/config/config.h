@@ -4,9 +4,9 @@
 
 #include "base/pod_paths.h"
 #include "config/setting.h"
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 #include "judge/allocatable/allocatable_policy.h"
-#include "judge/allocatable/cgroup/cpu_conversion.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/allocatable/pod_sizing.h"
 #include "judge/allocatable/slices_mode.h"
 #include "judge/cpuset/hints/hint_merge.h"

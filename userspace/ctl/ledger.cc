@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/ledger.h"
 
-#include "act/cpus/cpu_state_file.h"
+#include "act/cpus/cpu_checkpoint.h"
 #include "act/memory/memory_state_file.h"
 #include "act/original_values.h"
 #include "base/state/saved_taints.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
-#include "daemon/dbus_handlers.h"
+#include "daemon/servers.h"
 #include "daemon/status/node_status_tracker.h"
 #include "daemon/turn/allocation_count.h"
 #include "judge/eviction/next_check.h"

@@ -12,8 +12,8 @@
 #include "daemon/turn/engine.h"
 #include "daemon/turn/turn_recorder.h"
 #include "manifest/manifest_reader.h"
-#include "observe/cgroup/cgroup_root.h"
-#include "report/metrics/reload_status.h"
+#include "observe/cgroup/cgroup_source.h"
+#include "report/metrics/metrics.h"
 #include "report/reporter.h"
 
 #include <headroom/policy.h>

@@ -2,7 +2,7 @@
 #include "daemon/background_workers.h"
 
 #include "base/log/journal.h"
-#include "daemon/slices/slice_options.h"
+#include "daemon/slices/slice_reconciler.h"
 #include "judge/oom/oom_score.h"
 #include "observe/node/capacity.h"
 

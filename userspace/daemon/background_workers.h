@@ -9,7 +9,7 @@
 #include "daemon/sources/runtime_container_names.h"
 #include "daemon/state/oom_score_worker.h"
 #include "manifest/manifest_reader.h"
-#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroup_source.h"
 #include "report/reporter.h"
 #include "report/view/cpus_view.h"
 

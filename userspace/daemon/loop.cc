@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
-#include "base/log/log_exceptions.h"
 #include "config/load/kubelet_coexistence.h"
 #include "config/load/load.h"
 #include "daemon/sources/manifest_sources.h"

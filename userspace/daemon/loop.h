@@ -3,11 +3,11 @@
 // and systemd's watchdog, on sd-event.
 #pragma once
 
+#include "base/log/journal.h"
 #include "config/flags/command_line.h"
 #include "daemon/app.h"
 #include "daemon/sources/directory_watch.h"
 #include "daemon/sources/pressure_watch.h"
-#include "daemon/turn/failed_turns.h"
 #include "manifest/manifest_cache.h"
 
 #include <headroom/result.h>
@@ -19,6 +19,25 @@
 #include <vector>
 
 namespace headroom::daemon {
+
+// FailedTurns: counts the turns in a row that threw. A loop whose every turn throws still feeds the
+// watchdog, so it must end by itself: systemd then restarts the daemon and reports the failure.
+
+class FailedTurns {
+ public:
+  // Each failed turn is followed by a retry after a second.
+  static constexpr int kLimit = 5;
+
+  // Runs one turn; an exception is logged. False: this is the kLimit-th turn in a row that threw.
+  template <typename Turn>
+  bool run(Turn&& turn) {
+    in_a_row_ = log::log_exceptions("turn", turn) ? 0 : in_a_row_ + 1;
+    return in_a_row_ < kLimit;
+  }
+
+ private:
+  int in_a_row_ = 0;
+};
 
 // The signals it handles must be blocked (block_signals()) before any thread starts.
 class Loop {

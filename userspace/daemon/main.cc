@@ -7,7 +7,7 @@
 #include "config/load/load.h"
 #include "daemon/app.h"
 #include "daemon/loop.h"
-#include "daemon/slices/slice_options.h"
+#include "daemon/slices/slice_reconciler.h"
 #include "daemon/sources/manifest_sources.h"
 #include "daemon/startup.h"
 #include "manifest/manifest_cache.h"

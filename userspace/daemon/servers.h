@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "daemon/sources/runtime_container_names.h"
+#include "daemon/state/taint_store.h"
 #include "report/dbus/dbus_thread.h"
 #include "report/health_gate.h"
 #include "report/http/server/http_server.h"
-#include "report/http/server/router.h"
-#include "report/metrics/reload_status.h"
+#include "report/metrics/metrics.h"
 #include "report/view/cpus_view.h"
 #include "report/view/node_status.h"
 
@@ -23,10 +23,29 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace headroom::daemon {
+
+// The D-Bus requests that only the daemon can answer, as JSON. Called on the bus's thread.
+
+// Whether each pod of a manifest would be admitted now: {"node", "allocatable", "pods":
+// [{"admitted", "refusals", "resolved_by_preemption", "preemption_victims",
+// "untolerated_preferred_taints"}]}. Errors: the node has not been looked at yet, or every
+// complaint about the manifest, one a line.
+Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest);
+
+// Edits written as kubectl taint writes them; the taints in force then. Errors: all at once, one a
+// line.
+Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>& edits,
+                               bool overwrite);
+
+// Which container has which CPUs; only the machine's CPUs if CPU pinning is off.
+Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view);
+// Where memory is not pinned: what the machine has.
+Result<std::string> memory_response_json(const report::PublishedCpusView& cpus_view);
 
 // NodeStatusWriter: writes the node's status to a file, on a thread of its own: a disk that hangs
 // costs the loop nothing. Only the newest status is written, at a bounded rate.

@@ -5,8 +5,8 @@
 #include "base/log/journal.h"
 #include "config/load/kubelet_coexistence.h"
 #include "daemon/cpus/cpu_worker.h"
-#include "daemon/slices/slice_options.h"
-#include "observe/node/kubelet_process.h"
+#include "daemon/slices/slice_reconciler.h"
+#include "observe/node/systemd_units.h"
 
 #include <fcntl.h>
 #include <sched.h>

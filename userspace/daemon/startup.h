@@ -5,7 +5,7 @@
 
 #include "config/load/load.h"
 #include "judge/allocatable/amounts.h"
-#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroup_source.h"
 
 #include <headroom/policy.h>
 #include <headroom/result.h>

@@ -5,7 +5,7 @@
 #include "judge/eviction/no_execute.h"
 #include "judge/eviction/node_reclaim.h"
 #include "judge/eviction/predicted_release.h"
-#include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/rank/rank.h"
 #include "judge/eviction/selection.h"
 #include "judge/eviction/storage_limits.h"
 #include "judge/eviction/threshold/swap_aware.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/http_client.h"
 
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 #include "config/yaml/yaml.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 // headroom-kube: see headroom-kube(8).
 #include "base/block_signals.h"
 #include "base/log/journal.h"
-#include "base/log/log_exceptions.h"
 #include "config/flags/command_line.h"
 #include "kube/health_file.h"
 #include "kube/kube_config.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/pod_cgroup_watch.h"
 
-#include "base/inotify.h"
+#include "base/file_io.h"
 
 #include <string>
 

@@ -7,7 +7,7 @@
 // taken from its limit.
 #pragma once
 
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 #include "manifest/pod_status.h"
 
 #include <headroom/pod.h>

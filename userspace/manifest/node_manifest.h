@@ -2,7 +2,7 @@
 // Node manifests: v1 Nodes as files, ours (nodeStatus) or any other's: `kubectl get node -o yaml`.
 #pragma once
 
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 #include "judge/admission/node_state.h"
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/health_gate.h"
 
-#include "base/event_fd.h"
-#include "base/log/log_exceptions.h"
+#include "base/file_io.h"
+#include "base/log/journal.h"
 #include "base/process_stat.h"
 
 #include <poll.h>

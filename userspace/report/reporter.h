@@ -6,7 +6,6 @@
 #include "report/eviction/audit_log.h"
 #include "report/eviction/eviction_tracker.h"
 #include "report/eviction/flight_recorder.h"
-#include "report/forecast_accuracy.h"
 #include "report/kernel_oom.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
@@ -22,8 +21,35 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace headroom::report {
+
+// ForecastAccuracy: the error of the forecasts of the last minute when a threshold is crossed.
+
+class ForecastAccuracy {
+ public:
+  static constexpr std::size_t kMaxForecasts = 60;  // forecasts of a threshold, a second apart
+  static constexpr Duration kStep = std::chrono::seconds(1);
+
+  void update(const Policy& policy, const Verdict& verdict, Instant at, Counters& counters);
+  // The thresholds have changed.
+  void reset() { thresholds_.clear(); }
+
+ private:
+  struct Forecast {
+    Instant made_at;
+    Instant predicted_at;
+  };
+  struct ThresholdForecasts {
+    Ring<Forecast, kMaxForecasts> forecasts;
+    bool below = true;  // until seen above: a threshold crossed at the start was not forecast
+  };
+  static void score(ThresholdForecasts& threshold_forecasts, Signal signal, Instant crossed_at,
+                    Counters& counters);
+
+  std::vector<ThresholdForecasts> thresholds_;
+};
 
 // TransitionLog: logs once when a node condition changes and when a threshold is met.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU conversions over their whole range, and beyond it.
-#include "judge/allocatable/cgroup/cpu_conversion.h"
+#include "judge/allocatable/cgroup/cgroup_values.h"
 
 #include <cstdint>
 #include <limits>

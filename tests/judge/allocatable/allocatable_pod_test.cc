@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pod and container cgroups beyond what the vectors hold: containers, pids, huge pages, memory QoS,
 // swap, exclusive CPUs.
-#include "judge/allocatable/pod_cgroup.h"
+#include "judge/allocatable/pod_sizing.h"
 
 #include <optional>
 #include <string>

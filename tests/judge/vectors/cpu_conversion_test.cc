@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU said in milliCPU, shares, quota and both weights.
-#include "judge/allocatable/cgroup/cpu_conversion.h"
-
+#include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/vectors/lines.h"
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/http/server/router.h"
-
+#include "report/http/server/http_server.h"
 #include "report/sample.h"
 
 #include <gtest/gtest.h>

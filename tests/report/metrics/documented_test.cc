@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-metrics(7) against what is served: every family is in it, and nothing else is.
-#include "report/http/server/router.h"
+#include "report/http/server/http_server.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/scrape_body.h"
 #include "report/metrics/kube_metrics.h"
+#include "report/metrics/metrics.h"
 #include "report/metrics/metrics_cpus.h"
-#include "report/metrics/reload_status.h"
 #include "report/sample.h"
 #include "report/view/cpus_view.h"
 

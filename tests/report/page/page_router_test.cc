@@ -3,7 +3,6 @@
 #include "report/page/page_router.h"
 
 #include "config/temp_dir.h"
-#include "report/page/page.h"
 #include "report/sample.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/oom_scores.h"
 
-#include "base/cgroup_processes.h"
 #include "base/file_io.h"
+#include "base/process_stat.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/reaper.h"
 
-#include "base/cgroup_processes.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>

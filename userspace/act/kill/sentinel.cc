@@ -2,7 +2,7 @@
 #include "act/kill/sentinel.h"
 
 #include "act/kill/kill_fds.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // LimitLoweringThreads: lowers limits by memory.reclaim, which waits for the memory and kills no
-// process: each limit on a thread of its own.
+// process: each limit on a thread of its own; and the writer of a single setting.
 #pragma once
 
+#include "judge/allocatable/cgroup/cgroup_values.h"
+
+#include <headroom/result.h>
 #include <headroom/units.h>
 
 #include <atomic>
@@ -11,10 +14,31 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace headroom::act {
+
+// write_cgroup_setting: one setting of a cgroup, written to its file: for those that systemd has no
+// property for, and so does not write itself.
+
+// A controller that systemd knows nothing of, and so neither gives nor takes: hugetlb.
+
+enum class ControllerScope {
+  kItself,    // the cgroup has it
+  kChildren,  // and so have those directly below
+};
+
+// From the root on down to the cgroup at `path` ("/kubepods.slice"), wherever it is not yet.
+Result<> enable_controller(const std::filesystem::path& root, std::string_view path,
+                           std::string_view controller, ControllerScope scope);
+
+// Only memory.oom.group and hugetlb.*: all others have a systemd property (unit_properties()).
+CgroupValues without_systemd_property(const CgroupValues& values);
+
+// None of them makes the writer wait.
+Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting);
 
 // LimitLowering: reclaims memory from cgroups until they use less than a limit, before the limit is
 // written. Writing a limit below usage would block the writer and let the kernel kill.

@@ -2,7 +2,7 @@
 #include "act/limits/memory_high_overrides.h"
 
 #include "act/cpus/cpuset_writer.h"
-#include "act/units/unit_properties_message.h"
+#include "act/units/dbus_unit_manager.h"
 #include "base/bus_message.h"
 #include "base/file_io.h"
 

@@ -3,7 +3,7 @@
 // NUMA nodes, kept across a crash.
 #pragma once
 
-#include "act/cpus/cpu_state_file.h"
+#include "act/cpus/cpu_checkpoint.h"
 #include "act/memory/memory_checkpoint.h"
 
 #include <headroom/result.h>

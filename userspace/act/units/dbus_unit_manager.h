@@ -3,6 +3,7 @@
 #pragma once
 
 #include "act/units/unit_manager.h"
+#include "act/units/unit_properties.h"
 
 #include <headroom/result.h>
 
@@ -11,6 +12,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+
+// UnitProperties as systemd's calls take them: a(sv).
+
+struct sd_bus_message;
+
+namespace headroom::act {
+
+// Negative: an errno of sd-bus.
+int append(sd_bus_message* message, const UnitProperties& properties);
+
+}  // namespace headroom::act
 
 struct sd_event;
 

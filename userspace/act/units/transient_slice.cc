@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/units/transient_slice.h"
 
-#include "act/units/unit_properties_message.h"
+#include "act/units/dbus_unit_manager.h"
 #include "base/bus_message.h"
 
 #include <systemd/sd-bus.h>

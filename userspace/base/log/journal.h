@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journal: where log lines go: the systemd journal with fields, or plain stderr.
+// Journal: where log lines go: the systemd journal with fields, or plain stderr; and a guard that
+// logs what a callback throws.
 //
 // Lines leave the calling thread through a bounded queue: a stuck journald costs the oldest lines
 // (counted), never the loop's time.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <mutex>
 #include <string_view>
@@ -94,5 +96,21 @@ bool stderr_is_journal();
 // `encode` and `split` are exact inverses.
 std::string encode(std::string_view message, std::initializer_list<Field> fields);
 std::string_view message_of(std::string_view payload);  // the message alone
+
+// For callbacks of C libraries and for threads: an exception that leaves one ends the process.
+
+// False: it threw, which is logged.
+template <typename Function>
+bool log_exceptions(std::string_view doing, Function&& function) noexcept {
+  try {
+    function();
+    return true;
+  } catch (const std::exception& thrown) {
+    write_formatted(Level::err, "{}: {}", fmt::make_format_args(doing, thrown.what()));
+  } catch (...) {
+    write_formatted(Level::err, "{}: unknown exception", fmt::make_format_args(doing));
+  }
+  return false;
+}
 
 }  // namespace headroom::log

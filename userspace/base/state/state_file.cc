@@ -2,7 +2,6 @@
 #include "base/state/state_file.h"
 
 #include "base/atomic_file.h"
-#include "base/state/crc32c.h"
 
 #include <cerrno>
 #include <fstream>

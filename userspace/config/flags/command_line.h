@@ -5,8 +5,8 @@
 // a bad flag is one complaint among the others.
 #pragma once
 
-#include "config/yaml/complaint.h"
 #include "config/yaml/located_value.h"
+#include "config/yaml/yaml.h"
 
 #include <cstdint>
 #include <optional>

@@ -6,7 +6,6 @@
 // everything else replaced, null taking a key away.
 #pragma once
 
-#include "config/yaml/complaint.h"
 #include "config/yaml/yaml.h"
 
 #include <headroom/result.h>

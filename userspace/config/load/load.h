@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "config/flags/command_line.h"
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 
 #include <filesystem>
 #include <ostream>

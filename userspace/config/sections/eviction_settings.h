@@ -6,8 +6,8 @@
 // reported with the line it came from.
 #pragma once
 
-#include "config/yaml/complaint.h"
 #include "config/yaml/located_value.h"
+#include "config/yaml/yaml.h"
 
 #include <headroom/policy.h>
 

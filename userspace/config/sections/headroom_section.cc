@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/sections.h"
-#include "config/yaml/scalar_values.h"
+#include "config/yaml/located_value.h"
 
 #include <algorithm>
 #include <array>
@@ -11,38 +11,22 @@ namespace headroom::config {
 namespace {
 
 constexpr auto kKeys = std::to_array<std::string_view>({
-    "mode",
-    "listen",
-    "hostNames",
-    "podManifests",
-    "auditLog",
-    "stateDirectory",
-    "podsCgroup",
-    "compatibilityMetrics",
-    "metrics",
-    "logLevel",
-    "hardGrace",
-    "fastestFill",
-    "checkFloor",
-    "checkCeiling",
-    "sweepPeriod",
-    "selfCheckPeriod",
-    "cpuBudget",
-    "bpf",
-    "nodeName",
-    "nodeLabels",
-    "nodeStatus",
-    "disk",
-    "reclaim",
-    "slices",
-    "evictionUnit",
-    "evictStaticPods",
-    "swapAware",
-    "oomScoreAdj",
-    "cpus",
-    "pressure",
-    "kubernetes",
-    "ladder",
+    "mode",         "listen",
+    "hostNames",    "podManifests",
+    "auditLog",     "stateDirectory",
+    "podsCgroup",   "compatibilityMetrics",
+    "metrics",      "logLevel",
+    "hardGrace",    "fastestFill",
+    "checkFloor",   "checkCeiling",
+    "sweepPeriod",  "selfCheckPeriod",
+    "cpuBudget",    "bpf",
+    "nodeName",     "nodeLabels",
+    "nodeStatus",   "disk",
+    "reclaim",      "slices",
+    "evictionUnit", "evictStaticPods",
+    "swapAware",    "oomScoreAdj",
+    "cpus",         "pressure",
+    "kubernetes",   "ladder",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/sections.h"
-#include "config/yaml/scalar_values.h"
+#include "config/yaml/located_value.h"
 
 #include <array>
 #include <span>

@@ -6,7 +6,6 @@
 // either way and reads on, so that one run finds every mistake.
 #pragma once
 
-#include "config/yaml/complaint.h"
 #include "config/yaml/yaml.h"
 
 #include <headroom/quantity.h>

@@ -5,8 +5,6 @@
 // its event stream does none of these. It is read once, here, and no exception of it gets out.
 #pragma once
 
-#include "config/yaml/complaint.h"
-
 #include <headroom/result.h>
 
 #include <cstddef>
@@ -15,6 +13,26 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace headroom::config {
+
+// Diagnostic: one error in the input, where it is, and what would be right.
+//
+// Readers collect diagnostics and read on, so that one run shows every error.
+
+struct Diagnostic {
+  std::string file;  // or "--eviction-hard" for a flag
+  int line = 0;      // 1-based; 0: no line
+  std::string what;
+
+  friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
+};
+using Diagnostics = std::vector<Diagnostic>;
+
+// "file:line: what" (or "what" alone where neither is known).
+std::string to_string(const Diagnostic& diagnostic);
+
+}  // namespace headroom::config
 
 namespace headroom::config {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/check/check_output.h"
-#include "ctl/check/probe_host.h"
+#include "ctl/check/host_facts.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"

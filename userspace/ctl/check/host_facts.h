@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostFacts: what `headroomctl check` read from this host. A part that could not be read has the
+// HostFacts: what `headroomctl check` reads from this host. A part that could not be read has the
 // error.
 #pragma once
 
-#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroup_source.h"
 
 #include <headroom/abi.h>
 #include <headroom/result.h>
@@ -79,5 +79,15 @@ struct HostFacts {
   bool swap_threshold = false;        // swap.available has a threshold
   bool mirrors_scores = false;        // headroom.oomScoreAdj: mirror
 };
+
+// probe_host(): reads the facts of this host. Nothing is changed: BPF programs are loaded and
+// unloaded again.
+
+HostFacts probe_host();
+
+// The parts of probe_host(), by source.
+void probe_bpf(HostFacts& facts);
+void probe_processes(HostFacts& facts);
+void probe_bus(HostFacts& facts);
 
 }  // namespace headroom::ctl::check

@@ -2,7 +2,7 @@
 // ManifestInput: the pods of a file or of standard input ("-"), and its text.
 #pragma once
 
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 
 #include <headroom/pod.h>
 

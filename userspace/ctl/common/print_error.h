@@ -2,7 +2,7 @@
 // print_error(): prints an error to stderr and returns the exit status for it.
 #pragma once
 
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 #include "ctl/common/dbus_client.h"
 
 #include <headroom/result.h>

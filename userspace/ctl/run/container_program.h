@@ -3,7 +3,7 @@
 // manifest must have it.
 #pragma once
 
-#include "config/yaml/complaint.h"
+#include "config/yaml/yaml.h"
 
 #include <cstdint>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
-#include "judge/allocatable/pod_cgroup.h"
+#include "judge/allocatable/pod_sizing.h"
 
 #include <headroom/pod.h>
 #include <headroom/result.h>

@@ -10,9 +10,9 @@
 #include "ctl/run/pod_units.h"
 #include "ctl/run/preempt_pods.h"
 #include "ctl/run/start_pod.h"
-#include "judge/allocatable/pod_cgroup.h"
+#include "judge/allocatable/pod_sizing.h"
 #include "manifest/manifest_reader.h"
-#include "observe/cgroup/cgroup_root.h"
+#include "observe/cgroup/cgroup_source.h"
 #include "observe/node/capacity.h"
 #include "observe/node/node_source.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/start_pod.h"
 
-#include "act/limits/cgroup_setting_writer.h"
+#include "act/limits/limit_lowering.h"
 #include "act/units/transient_slice.h"
 #include "act/units/unit_properties.h"
 #include "act/units/unit_settings.h"

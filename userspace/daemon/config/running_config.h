@@ -9,7 +9,7 @@
 #include "daemon/state/enforce_lock.h"
 #include "daemon/state/taint_store.h"
 #include "observe/node/disk_meter.h"
-#include "observe/node/filesystems.h"
+#include "observe/node/filesystem_reader.h"
 
 #include <headroom/result.h>
 

@@ -8,7 +8,7 @@
 // container's CPUs win over the file.
 #pragma once
 
-#include "act/cpus/cpu_state_file.h"
+#include "act/cpus/cpu_checkpoint.h"
 #include "config/config.h"
 #include "daemon/cpus/cpu_partitions.h"
 #include "daemon/cpus/cpuset_updater.h"

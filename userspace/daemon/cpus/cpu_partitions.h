@@ -6,7 +6,7 @@
 // would itself run on all other CPUs.
 #pragma once
 
-#include "act/cpus/cpu_partition.h"
+#include "act/cpus/cpuset_writer.h"
 #include "observe/pod/pod_cgroup_tree.h"
 
 #include <headroom/cpuset.h>

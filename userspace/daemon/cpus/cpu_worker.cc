@@ -2,8 +2,8 @@
 #include "daemon/cpus/cpu_worker.h"
 
 #include "act/cpus/cpuset_writer.h"
-#include "base/event_fd.h"
-#include "base/log/log_exceptions.h"
+#include "base/file_io.h"
+#include "base/log/journal.h"
 #include "base/process_stat.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "judge/allocatable/node_allocatable.h"

@@ -5,6 +5,7 @@
 
 #include "act/limits/limit_lowering.h"
 #include "act/units/unit_manager.h"
+#include "config/config.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/amounts.h"
 #include "judge/allocatable/cgroup/slice_plan.h"
@@ -102,5 +103,20 @@ class SliceReconciler {
   std::vector<std::string> order_;       // parents first
   std::map<std::string, Slice> slices_;  // by path; those no longer wanted keep their counts
 };
+
+// What the slices' values follow from, of a configuration and a node.
+
+// The mode in force: in mode observe no slice is written either.
+SlicesMode slices_mode(const config::Config& config);
+
+SliceOptions slice_options(const config::Config& config, const Amounts& capacity,
+                           std::vector<std::shared_ptr<const Pod>> active);
+
+// What the node has, read now; may wait for a disk.
+Amounts capacity_now(const config::Config& config);
+
+// Reservations that exceed what the node has; empty while slices are off, when they are only
+// reported.
+config::Diagnostics reservation_errors(const config::Config& config, const Amounts& capacity);
 
 }  // namespace headroom::daemon

@@ -4,9 +4,8 @@
 #include "act/limits/limit_lowering.h"
 #include "act/units/dbus_unit_manager.h"
 #include "base/clock.h"
-#include "base/event_fd.h"
+#include "base/file_io.h"
 #include "base/log/journal.h"
-#include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
 #include "observe/cgroup/cgroup_settings_watch.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/directory_watch.h"
 
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 
 #include <sys/inotify.h>
 

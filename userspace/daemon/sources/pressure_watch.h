@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PressureWatch: reports that tasks wait for memory, in the node or in one cgroup, which may be
-// created later, removed, and created again.
+// created later, removed, and created again; PsiTrigger is the kernel's part of it.
 #pragma once
 
 #include "base/file_io.h"
@@ -9,9 +9,28 @@
 
 #include <systemd/sd-event.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
+
+namespace headroom::observe {
+
+// A PSI trigger: a descriptor that is ready (EPOLLPRI) when tasks waited for as long as `stall`
+// within a window, at most once a window (Documentation/accounting/psi.rst). It costs a kernel
+// thread, so there are few: of the node and of all pods.
+
+struct PsiTrigger {
+  // Without CAP_SYS_RESOURCE a window must be a multiple of two seconds (since 6.5).
+  std::chrono::microseconds window = std::chrono::seconds(2);
+  std::chrono::microseconds stall = std::chrono::milliseconds(50);
+};
+
+// `file`: /proc/pressure/memory or a cgroup's memory.pressure. Fails where the kernel keeps no PSI
+// (ENOENT, EOPNOTSUPP) or refuses the trigger (EINVAL).
+Result<Fd> watch_pressure(const std::filesystem::path& file, PsiTrigger trigger = {});
+
+}  // namespace headroom::observe
 
 namespace headroom::daemon {
 

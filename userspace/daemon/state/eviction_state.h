@@ -1,16 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvictionState: the evictions and taint timers in progress, kept on disk for the next daemon.
+// EvictionState: the evictions, victims and taint timers in progress, kept on disk for the next
+// daemon.
 #pragma once
 
-#include "daemon/state/taint_timers_file.h"
-#include "daemon/state/victims_file.h"
+#include "base/state/saved_taints.h"
+#include "base/state/state_file.h"
+#include "recording/shapes.h"
 
 #include <headroom/judge.h>
+#include <headroom/result.h>
 
 #include <filesystem>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+namespace headroom::state {
+
+// The fields of evictions and taints in the state files.
+
+// The numbers are those of recordings: new enumerators go last.
+template <class T>
+requires(recording::kEnumerators<T> >
+         0) inline constexpr unsigned kEnumerators<T> = recording::kEnumerators<T>;
+
+HEADROOM_FIELDS(TaintTimer, cgroup, started, length);
+
+HEADROOM_FIELDS(Container, name, requests, limits, sidecar, pre_stop);
+HEADROOM_FIELDS(Volume, name, kind, in_memory, size_limit, host_path);
+HEADROOM_FIELDS(ProcessIdentity, pid, started);
+HEADROOM_FIELDS(Part, unit, cgroup, process, comm, group);
+HEADROOM_FIELDS(Reason, cause, signal, hard, threshold, available, capacity, sampled_at,
+                first_crossed, last_clear, taint, limit, subject, used);
+HEADROOM_FIELDS(Victim, pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due,
+                gone_at, held, due_before, due, memory_request, left, ran, part);
+
+// Without labels, annotations, placement and ignored fields: no step of an eviction reads them, and
+// they may be a megabyte, which the loop would write at each step.
+template <>
+struct Fields<Pod> {
+  static constexpr std::string_view kNames =
+      "uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos, "
+      "termination_grace, init_containers, containers, overhead, pod_level, volumes, rootfs_path, "
+      "logs_path";
+  template <class T>
+  static auto tie(T& value) {
+    auto& [uid, name, pod_namespace, source, priority, priority_class, is_static, declared_qos,
+           termination_grace, init_containers, containers, overhead, pod_level, labels, annotations,
+           placement, volumes, rootfs_path, logs_path, ignored_fields] = value;
+    return std::tie(uid, name, pod_namespace, source, priority, priority_class, is_static,
+                    declared_qos, termination_grace, init_containers, containers, overhead,
+                    pod_level, volumes, rootfs_path, logs_path);
+  }
+};
+
+}  // namespace headroom::state
+
 namespace headroom::daemon {
+
+// TaintTimersFile: how long each pod still tolerates the node's taints, on disk, so that the timers
+// continue after a restart of the daemon.
+
+class TaintTimersFile {
+ public:
+  explicit TaintTimersFile(const std::filesystem::path& state_dir);
+
+  // Writes if the timers differ from what was last saved; cheap otherwise.
+  Result<> save(const std::vector<TaintTimer>& timers);
+  // Those of this boot; a file of an earlier one counts as empty, as does an absent one. A damaged
+  // one is an error, set aside.
+  Result<std::vector<TaintTimer>> load();
+
+ private:
+  const state::StateFile<std::vector<TaintTimer>> file_;
+  std::vector<TaintTimer> saved_;
+};
+
+// VictimsFile: the evictions in progress, on disk, so that a restarted daemon resumes them.
+
+class VictimsFile {
+ public:
+  explicit VictimsFile(const std::filesystem::path& state_dir);
+
+  // Writes (new file, rename) if the victims differ from what was last saved; cheap otherwise.
+  Result<> save(const std::vector<Victim>& victims);
+  // Those of this boot; a file of an earlier boot counts as empty (cgroup ids and instants are
+  // void), an absent one too. A damaged one is an error, moved aside so that nothing is lost.
+  Result<std::vector<Victim>> load();
+
+ private:
+  bool unchanged(const std::vector<Victim>& victims) const;
+
+  const state::StateFile<std::vector<Victim>> file_;
+  std::vector<std::pair<CgroupId, Victim::Phase>> saved_;
+};
 
 class EvictionState {
  public:

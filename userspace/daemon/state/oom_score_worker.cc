@@ -2,7 +2,6 @@
 #include "daemon/state/oom_score_worker.h"
 
 #include "base/log/journal.h"
-#include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/state/taint_store.h"
 
-#include "base/event_fd.h"
+#include "base/file_io.h"
 #include "daemon/state/unversioned_state.h"
 
 #include <unistd.h>

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
-#include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
 #include "daemon/config/running_config.h"
 

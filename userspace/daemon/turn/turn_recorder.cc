@@ -2,7 +2,7 @@
 #include "daemon/turn/turn_recorder.h"
 
 #include "base/clock.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores of a node by its resources, as the kube-scheduler of 1.36 computes them: each 0 … 100, in
-// its integer arithmetic.
+// Whether a pod may be placed on a node (selectors, affinity), and the node's scores as the kube-
+// scheduler of 1.36 computes them: each 0 … 100, in its integer arithmetic.
 #pragma once
 
 #include "judge/admission/node_state.h"
+
+#include <headroom/placement.h>
 
 #include <array>
 #include <cstdint>
@@ -12,6 +14,18 @@
 #include <string_view>
 
 namespace headroom {
+
+// Whether a node is one a pod asks for: its name, labels, ports.
+
+bool matches(const NodeTerm& term, const NodeState& node);
+
+// nodeSelector and the required node affinity; the name is asked for elsewhere.
+bool selects(const Placement& placement, const NodeState& node);
+
+// One port cannot be had twice: equal in number and protocol, at one address or at all of them.
+bool conflict(const HostPort& a, const HostPort& b);
+// Whether all the pod's are free.
+bool ports_free(const PodOnNode& pod, const NodeState& node);
 
 inline constexpr std::int64_t kMaxNodeScore = 100;
 

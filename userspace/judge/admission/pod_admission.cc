@@ -1,15 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/admission/pod_admission.h"
 
-#include "judge/admission/node_match.h"
-#include "judge/admission/preemption.h"
+#include "judge/admission/node_scores.h"
 #include "judge/admission/taints.h"
 #include "judge/resources/pod_resources.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace headroom {
+namespace {
+
+using Indices = std::vector<std::size_t>;
+
+std::int64_t freed_by(const PodOnNode& pod, std::string_view resource) {
+  return resource == "pods" ? 1 : of(pod.requests, resource);
+}
+
+// What is still to be freed, resource by resource; never of none.
+class MissingResources {
+ public:
+  MissingResources(const NodeState& node, std::span<const Shortage> shortages) : node_(&node) {
+    for (const Shortage& shortage : shortages)
+      left_.emplace_back(shortage.resource,
+                         shortage.missing().value_or(std::numeric_limits<std::int64_t>::max()));
+  }
+
+  bool met() const { return left_.empty(); }
+
+  MissingResources without(const Indices& pods) const {
+    MissingResources missing = *this;
+    for (const std::size_t pod : pods)
+      for (auto& [resource, left] : missing.left_)
+        left -= std::min(left, freed_by(node_->pods[pod], resource));
+    std::erase_if(missing.left_, [](const auto& entry) { return entry.second <= 0; });
+    return missing;
+  }
+
+  // 0: this pod would do; 1 for every resource of which it gives back nothing.
+  double distance(std::size_t pod) const {
+    double sum = 0;
+    for (const auto& [resource, left] : left_) {
+      const auto rest = static_cast<double>(left - freed_by(node_->pods[pod], resource));
+      if (rest > 0) sum += (rest / static_cast<double>(left)) * (rest / static_cast<double>(left));
+    }
+    return sum;
+  }
+
+ private:
+  const NodeState* node_;
+  std::vector<std::pair<std::string, std::int64_t>> left_;
+};
+
+bool smaller(const PodOnNode& a, const PodOnNode& b) {
+  for (const std::string_view resource : {"memory", "cpu"})
+    if (of(a.requests, resource) != of(b.requests, resource))
+      return of(a.requests, resource) < of(b.requests, resource);
+  return false;
+}
+
+// The nearest, again and again, until nothing is missing. Of equals the smaller, then the first.
+std::optional<Indices> nearest(const NodeState& node, Indices pods, MissingResources missing) {
+  Indices chosen;
+  while (!missing.met()) {
+    if (pods.empty()) return std::nullopt;
+    auto best = pods.begin();
+    double least = missing.distance(*best);
+    for (auto it = best + 1; it != pods.end(); ++it) {
+      const double distance = missing.distance(*it);
+      const bool nearer = distance < least;
+      if (!nearer && !(distance == least && smaller(node.pods[*it], node.pods[*best]))) continue;
+      best = it;
+      least = distance;
+    }
+    chosen.push_back(*best);
+    pods.erase(best);
+    missing = missing.without({chosen.back()});
+  }
+  return chosen;
+}
+
+Indices joined(const Indices& a, const Indices& b) {
+  Indices all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+struct PodsByQos {
+  Indices guaranteed, burstable, best_effort;
+};
+
+PodsByQos preemptible_pods(const PodOnNode& pod, const NodeState& node) {
+  PodsByQos classes;
+  for (std::size_t i = 0; i < node.pods.size(); ++i) {
+    const PodOnNode& other = node.pods[i];
+    if ((!pod.uid.empty() && other.uid == pod.uid) || !may_preempt(pod, other)) continue;
+    switch (other.qos) {
+      case QosClass::kGuaranteed:
+        classes.guaranteed.push_back(i);
+        break;
+      case QosClass::kBurstable:
+        classes.burstable.push_back(i);
+        break;
+      case QosClass::kBestEffort:
+        classes.best_effort.push_back(i);
+        break;
+    }
+  }
+  return classes;
+}
+
+}  // namespace
+
+bool may_preempt(const PodOnNode& pod, const PodOnNode& other) {
+  return (pod.critical && !other.critical) || pod.priority > other.priority;
+}
+
+std::optional<Indices> select_preemption_victims(const PodOnNode& pod, const NodeState& node,
+                                                 std::span<const Shortage> shortages) {
+  const MissingResources missing(node, shortages);
+  const PodsByQos all = preemptible_pods(pod, node);
+  const auto guaranteed =
+      nearest(node, all.guaranteed, missing.without(joined(all.burstable, all.best_effort)));
+  if (!guaranteed) return std::nullopt;
+  const auto burstable =
+      nearest(node, all.burstable, missing.without(joined(all.best_effort, *guaranteed)));
+  if (!burstable) return std::nullopt;
+  const auto best_effort =
+      nearest(node, all.best_effort, missing.without(joined(*burstable, *guaranteed)));
+  if (!best_effort) return std::nullopt;
+  return joined(*guaranteed, joined(*burstable, *best_effort));
+}
+
 namespace {
 
 AdmitFailure predicate(const char* name, const std::string& what) {

@@ -13,11 +13,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace headroom {
+
+// Preemption: which pods a critical pod displaces (kubelet: lifecycle and preemption).
+
+// A critical pod may displace pods that are not critical, and any pod displaces those of lower
+// priority.
+bool may_preempt(const PodOnNode& pod, const PodOnNode& other);
+
+// Indices into node.pods, in the order they were chosen: Guaranteed ones only for what all others
+// together would not free, Burstable before BestEffort likewise; among one class always the pod
+// nearest to what is still missing. Absent: not even all of them would do.
+std::optional<std::vector<std::size_t>> select_preemption_victims(
+    const PodOnNode& pod, const NodeState& node, std::span<const Shortage> shortages);
 
 // Which program of a cluster refuses a pod for this: a kubelet the pods that a scheduler or a
 // manifest gave it, or the scheduler, which then chooses another node.

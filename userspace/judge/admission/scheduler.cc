@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/admission/scheduler.h"
 
-#include "judge/admission/node_match.h"
 #include "judge/admission/node_scores.h"
 #include "judge/admission/node_state.h"
 #include "judge/admission/taints.h"

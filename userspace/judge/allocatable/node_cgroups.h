@@ -8,7 +8,7 @@
 #include "judge/allocatable/amounts.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/allocatable/node_allocatable.h"
-#include "judge/allocatable/pod_cgroup.h"
+#include "judge/allocatable/pod_sizing.h"
 
 #include <headroom/pod.h>
 #include <headroom/units.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodSizing: what the operator decides about the cgroups of every pod; read from the fields of a
+// PodSizing: what the operator decides about the cgroups of every pod, read from the fields of a
 // KubeletConfiguration and checked by its rules (kubelet: cm/helpers_linux.go, KEP-2570,
-// apis/config/validation).
+// apis/config/validation); and the values of each pod's cgroup by it.
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
-#include "judge/allocatable/cgroup/cpu_conversion.h"
 #include "judge/allocatable/setting_error.h"
 
 #include <headroom/pod.h>
@@ -79,5 +78,32 @@ struct PodSizingConfig {
 // is off, as in 1.37, where it is on by default.
 tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights);
+
+// The cgroup values a pod and its containers should have, by what they ask for
+// (kubelet: cm/helpers_linux.go, KEP-2570).
+
+// What the node has to give.
+struct NodeMemory {
+  Bytes capacity;
+  Bytes swap;
+  Bytes allocatable;                   // for memory.high without a limit
+  std::vector<Bytes> huge_page_sizes;  // those the kernel offers: the unnamed ones are set to 0
+  Bytes page{4096};                    // of the kernel: memory.high is rounded down to it
+};
+
+// Which CPUs the container, or any container of the pod, runs on. Exclusive CPUs are never
+// throttled (1.33, kubernetes/kubernetes 70585).
+enum class Cpus : std::uint8_t { kShared, kExclusive };
+
+CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemory& node,
+                        Cpus cpus = Cpus::kShared);
+
+// For one of the pod's containers: the values that the runtime is given and writes.
+CgroupValues container_cgroup(const Pod& pod, const Container& container, const PodSizing& sizing,
+                              const NodeMemory& node, Cpus cpus = Cpus::kShared);
+
+// A container's part of the node's swap: request / memory × swap. None for critical pods, for other
+// classes than Burstable, and for containers whose request equals their limit (enhancements 2400).
+Bytes swap_share(const Pod& pod, const Container& container, const NodeMemory& node);
 
 }  // namespace headroom

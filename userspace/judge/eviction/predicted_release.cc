@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/predicted_release.h"
 
-#include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/rank/rank.h"
 #include "judge/eviction/threshold/threshold.h"
 #include "judge/eviction/unit_selection.h"
 #include "judge/eviction/victims.h"

@@ -2,7 +2,6 @@
 #include "judge/eviction/selection.h"
 
 #include "judge/eviction/predicted_release.h"
-#include "judge/eviction/rank/disk_signals.h"
 #include "judge/eviction/rank/rank.h"
 #include "judge/eviction/unit_selection.h"
 #include "judge/eviction/victims.h"

@@ -4,7 +4,7 @@
 #include "judge/eviction/no_execute.h"
 #include "judge/eviction/node_reclaim.h"
 #include "judge/eviction/predicted_release.h"
-#include "judge/eviction/rank/disk_signals.h"
+#include "judge/eviction/rank/rank.h"
 #include "judge/eviction/stuck_pods.h"
 #include "judge/eviction/unit_selection.h"
 

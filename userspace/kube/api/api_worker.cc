@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/event_fd.h"
 #include "base/file_io.h"
-#include "base/inotify.h"
 #include "base/log/journal.h"
 #include "kube/api/api_response.h"
 #include "kube/api/eviction_sync.h"
 #include "kube/api/server_version.h"
-#include "kube/in_cluster.h"
+#include "kube/kube_config.h"
 #include "kube/workers.h"
 
 #include <headroom/units.h>

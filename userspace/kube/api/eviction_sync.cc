@@ -2,9 +2,9 @@
 #include "kube/api/eviction_sync.h"
 
 #include "base/atomic_file.h"
+#include "base/clock.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
-#include "base/rfc3339.h"
 #include "config/yaml/yaml.h"
 #include "kube/api/api_response.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/pending_eviction.h"
 
+#include "base/clock.h"
 #include "base/json_text.h"
-#include "base/rfc3339.h"
 #include "kube/api/api_response.h"
 #include "kube/api/pod_requests.h"
 

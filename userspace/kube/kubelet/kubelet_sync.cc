@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input worker: queries the kubelet periodically and keeps its last response in files.
 #include "base/atomic_file.h"
-#include "base/event_fd.h"
 #include "base/file_io.h"
 #include "base/log/journal.h"
 #include "kube/http_client.h"
-#include "kube/in_cluster.h"
+#include "kube/kube_config.h"
 #include "kube/kubelet/pod_directory.h"
 #include "kube/kubelet/pod_list.h"
 #include "kube/pod_cgroup_watch.h"

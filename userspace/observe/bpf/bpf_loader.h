@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// BpfLoader: loads and attaches a skeleton's programs as far as this kernel allows.
+// BpfLoader: loads and attaches a skeleton's programs as far as this kernel allows; and what
+// libbpf prints meanwhile.
 //
 // A program's hook may be missing (no such function or tracepoint) or the verifier may refuse it.
 // Either costs what that program observes, and is logged; the rest is loaded without it.
 #pragma once
-
-#include "observe/bpf/libbpf_log.h"
 
 #include <headroom/result.h>
 
@@ -15,6 +14,33 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace headroom::observe {
+
+// LibbpfLog: while one is alive, what libbpf would print on this thread goes to its function
+// instead of stderr. The last warnings are kept, to say why a load failed.
+
+using LogLine = std::function<void(std::string_view)>;
+
+class LibbpfLog {
+ public:
+  explicit LibbpfLog(LogLine line);
+  ~LibbpfLog();
+  LibbpfLog(const LibbpfLog&) = delete;
+  LibbpfLog& operator=(const LibbpfLog&) = delete;
+
+  // What an errno is called, and the last warning if there was one: "Invalid argument (libbpf: …)".
+  std::string reason(int code) const;
+
+  void take(bool warning, std::string_view text);  // called by libbpf's printer
+
+ private:
+  LogLine line_;
+  std::string last_warning_;
+  LibbpfLog* outer_;
+};
+
+}  // namespace headroom::observe
 
 struct bpf_link;
 struct bpf_object;

@@ -6,7 +6,6 @@
 #include "base/file_io.h"
 #include "observe/bpf/bpf_loader.h"
 #include "observe/bpf/kernel_facts.h"
-#include "observe/bpf/libbpf_log.h"
 #include "observe/cgroup/cgroup_source.h"
 
 #include <headroom/abi.h>

@@ -2,7 +2,7 @@
 // KernelFacts: what the sweep must know of the running kernel before it is loaded, from its BTF.
 #pragma once
 
-#include "observe/bpf/libbpf_log.h"
+#include "observe/bpf/bpf_loader.h"
 
 #include <headroom/abi.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/bpf/lifecycle_watch.h"
 
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 #include "lifecycle.skel.h"
 
 #include <bpf/bpf.h>

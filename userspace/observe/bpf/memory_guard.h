@@ -6,7 +6,7 @@
 // is seen within the guard's floor, at three loads a look and no wakeup.
 #pragma once
 
-#include "observe/bpf/libbpf_log.h"
+#include "observe/bpf/bpf_loader.h"
 
 #include <headroom/guard_abi.h>
 #include <headroom/result.h>

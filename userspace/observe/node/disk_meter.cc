@@ -2,7 +2,7 @@
 #include "observe/node/disk_meter.h"
 
 #include "base/file_io.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 #include "base/mountinfo.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// systemd's services whose names match a pattern, and their states.
+// systemd's services whose names match a pattern, and their states; whether a kubelet runs.
 #pragma once
 
 #include <headroom/result.h>
@@ -7,10 +7,16 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace headroom::observe {
+
+// Whether a kubelet runs on this host, by the names of its processes.
+
+// False, too, where other users' processes are hidden from us.
+bool kubelet_runs(const std::filesystem::path& proc = "/proc");
 
 struct UnitState {
   std::string unit;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/pod/cpuset_watch.h"
 
-#include "base/inotify.h"
+#include "base/file_io.h"
 
 #include <cstdint>
 #include <utility>

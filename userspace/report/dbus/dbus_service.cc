@@ -2,7 +2,7 @@
 #include "report/dbus/dbus_service.h"
 
 #include "base/human_readable.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 #include "report/dbus/polkit_check.h"
 #include "report/eviction/messages.h"
 #include "report/status/status_json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus/dbus_thread.h"
 
-#include "base/event_fd.h"
+#include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 

@@ -2,7 +2,7 @@
 #include "report/dbus/polkit_check.h"
 
 #include "base/bus_message.h"
-#include "base/log/log_exceptions.h"
+#include "base/log/journal.h"
 
 #include <cerrno>
 #include <cstdint>

@@ -5,7 +5,7 @@
 // Times are nanoseconds of CLOCK_BOOTTIME; null means "did not happen" or "unknown", never zero.
 #pragma once
 
-#include "base/rfc3339.h"
+#include "base/clock.h"
 #include "report/eviction/eviction.h"
 #include "report/view/node_view.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/file_io.h"
 #include "base/log/journal.h"
-#include "base/log/log_exceptions.h"
 #include "base/process_stat.h"
 #include "report/eviction/flight_recorder.h"
 

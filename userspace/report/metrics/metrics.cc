@@ -2,11 +2,22 @@
 #include "report/metrics/metrics.h"
 
 #include "report/metrics/exposition/scrape_body.h"
+#include "report/metrics/metric_family.h"
 #include "report/metrics/renamed_metrics.h"
 
 #include <utility>
 
 namespace headroom::report {
+
+void add_reload_families(const ReloadStatus& status,
+                         std::vector<prometheus::MetricFamily>& families) {
+  MetricFamilyBuilder::gauge("headroom_config_last_reload_successful",
+                             "1: the last reload of the configuration succeeded, or there was "
+                             "none. 0: it failed, and the previous configuration is in force.")
+      .add(status.successful() ? 1.0 : 0.0)
+      .append_to(families);
+}
+
 namespace {
 
 std::uint64_t unix_ns(WallTime time) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics: Prometheus families, built when scraped, on the scraper's thread.
+// Metrics: Prometheus families, built when scraped, on the scraper's thread; and whether the last
+// reload of the configuration succeeded.
 //
 // Names and labels are cAdvisor's and the kubelet's where they have the quantity, headroom_*
 // otherwise. An unknown value has no sample; a removed cgroup has no series. The few families of
@@ -13,6 +14,7 @@
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -20,6 +22,22 @@
 #include <prometheus/metric_family.h>
 
 namespace headroom::report {
+
+// ReloadStatus: whether the configuration files that were read last are in force.
+
+// Set by the loop, read by scrapes: on any thread.
+class ReloadStatus {
+ public:
+  void set_successful(bool successful) { successful_ = successful; }
+  bool successful() const { return successful_; }
+
+ private:
+  std::atomic<bool> successful_ = true;  // the daemon does not start with a wrong configuration
+};
+
+// headroom_config_last_reload_successful.
+void add_reload_families(const ReloadStatus& status,
+                         std::vector<prometheus::MetricFamily>& families);
 
 using Families = std::vector<prometheus::MetricFamily>;
 

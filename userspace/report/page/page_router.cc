@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page/page_router.h"
 
+#include "page.inc"  // written by `assemble`: kPage and kPolicy
 #include "report/page/audit_tail.h"
-#include "report/page/page.h"
 #include "report/status/status_json.h"
 #include "report/status/status_parts.h"
 
@@ -17,6 +17,15 @@
 #include <nlohmann/json.hpp>
 
 namespace headroom::report {
+
+std::string_view page_html() {
+  return kPage;
+}
+
+std::string_view page_policy() {
+  return kPolicy;
+}
+
 namespace {
 
 std::string cause_name(std::size_t cause) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageRouter: the page at "/", and what it requests once a second: the status document and the last
-// evictions; less often the owners of CPUs. Answers are made on the serving thread.
+// PageRouter: the page at "/", and what it requests every few seconds: the status document and the
+// last evictions; less often the owners of CPUs, and once the last half hour. Answers are made on
+// the serving thread.
 #pragma once
 
 #include "report/http/response_body.h"
@@ -25,6 +26,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 namespace headroom::report {
+
+// The web page, assembled by the build: one document without external resources.
+
+std::string_view page_html();
+// Its Content-Security-Policy: allows only its own style and script, by hash, and its own server.
+std::string_view page_policy();
 
 // TopWaiters: for each cause, the pod that waited most since the previous table. Used by one
 // thread.

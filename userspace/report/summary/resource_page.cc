@@ -2,7 +2,7 @@
 #include "report/summary/resource_page.h"
 
 #include "report/metrics/exposition/exposition_text.h"
-#include "report/summary/node_working_set.h"
+#include "report/summary/summary.h"
 
 #include <optional>
 #include <set>

@@ -19,6 +19,12 @@
 
 namespace headroom::report {
 
+// node_working_set(): the memory that the node's processes and active page cache use.
+
+// In bytes; absent: memory.available is not known. The signal counts preallocated huge pages as not
+// available. They are no part of the kubelet's working set, used or not, so they are subtracted.
+std::optional<std::int64_t> node_working_set(const NodeView& view);
+
 // WorkloadIndex: a table's pods with the records of their own cgroups and of their containers.
 
 class WorkloadIndex {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/node_status.h"
 
-#include "base/rfc3339.h"
+#include "base/clock.h"
 
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>

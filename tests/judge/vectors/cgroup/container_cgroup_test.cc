@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a container's cgroup gets, and its oom_score_adj (Kubernetes 1.36).
-#include "judge/allocatable/pod_cgroup.h"
+#include "judge/allocatable/pod_sizing.h"
 #include "judge/oom/oom_score.h"
 #include "judge/resources/pod_resources.h"
 #include "judge/vectors/lines.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pod-level cgroup: its name by both drivers, and the values it gets.
-#include "judge/allocatable/pod_cgroup.h"
-
 #include "judge/allocatable/cgroup/cgroup_name.h"
+#include "judge/allocatable/pod_sizing.h"
 #include "judge/resources/pod_resources.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"

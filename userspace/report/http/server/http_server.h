@@ -8,10 +8,14 @@
 
 #include "base/file_io.h"
 #include "report/health_gate.h"
-#include "report/http/server/router.h"
+#include "report/http/response_body.h"
+#include "report/metrics/metrics.h"
+#include "report/page/page_router.h"
+#include "report/summary/summary.h"
 
 #include <headroom/result.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +25,32 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+
+namespace headroom::report {
+
+// Router: maps request paths to responses.
+
+// Called on one thread: some answers contain what has changed since the last.
+class Router {
+ public:
+  // `page.names`: this host's, beside its addresses and localhost.
+  Router(MetricsSetup metrics, SummarySetup summary, PageRouterSetup page = {});
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+  // Must not be called after this is destroyed: bodies refer to it.
+  HttpResponse answer(const HttpRequest& request);
+  // A request was rejected: too many at a time.
+  void count_rejected() { ++rejected_; }
+  std::uint64_t rejected() const { return rejected_; }
+
+ private:
+  std::atomic<std::uint64_t> rejected_{0};
+  PageRouter page_;
+  Metrics metrics_;
+  SummarySetup summary_;
+};
+
+}  // namespace headroom::report
 
 namespace headroom::report {
 

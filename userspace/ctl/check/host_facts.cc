@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/check/probe_host.h"
+#include "ctl/check/host_facts.h"
 
 #include "config/load/load.h"
 #include "ctl/common/dbus_client.h"
@@ -11,8 +11,8 @@
 #include "observe/bpf/memory_guard.h"
 #include "observe/bpf/wait_watch.h"
 #include "observe/node/directory_size.h"
-#include "observe/node/filesystems.h"
-#include "observe/node/kubelet_process.h"
+#include "observe/node/filesystem_reader.h"
+#include "observe/node/systemd_units.h"
 #include "report/status/status_parts.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 // HostObserver: this host, as snapshots: the node's signals, every cgroup, the pods among them.
 #pragma once
 
-#include "observe/bpf/kernel_waits.h"
+#include "observe/bpf/wait_watch.h"
 #include "observe/cgroup/cgroup_files.h"
 #include "observe/cgroup/cgroup_inventory.h"
 #include "observe/cgroup/cgroup_source.h"
@@ -100,7 +100,7 @@ class AllocatableReader {
 
 class UndescribedPods {
  public:
-  // Looks at the processes of these pods if it is due, and tells the registry.
+  // Looks at the processes of these pods if it is due, and writes the result to the registry.
   void update(std::span<const PodReading> pods, const CgroupInventory& inventory,
               const std::string& proc, Instant at, bool cgroups_changed, PodRegistry& registry);
 

@@ -164,7 +164,7 @@ TEST(HttpServer, OneConnectionServesManyScrapes) {
   const Served served = serve();
   const Fd fd = connected(served.port);
   for (int i = 0; i < 3; ++i) {
-    send(fd, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    send(fd, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     std::string answer;
     char buffer[4096];
     while (answer.find("\r\n0\r\n\r\n") == std::string::npos) {  // the last chunk
@@ -224,7 +224,7 @@ TEST(HttpServer, ASlowClientDelaysNoOther) {
   std::vector<Fd> slow;
   for (int i = 0; i < 50; ++i)
     slow.push_back(connected(served.port));
-  for (const char letter : std::string("GET /metrics HTTP/1.1\r\nHost: h")) {
+  for (const char letter : std::string("GET /metrics HTTP/1.1\r\nHost: localhost")) {
     for (const Fd& each : slow)
       send(each, {&letter, 1});
     EXPECT_NE(get(served.port, "/metrics").find("headroom_mode"), std::string::npos);
@@ -269,7 +269,7 @@ TEST(HttpServer, SurvivesTheMalformed) {
       std::string(100'000, 'A'),
       "GET /metrics HTTP/1.0\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n",
       "GET / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\n",
+      "GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\n",
       std::string("\0\0\0\0\r\n\r\n", 8),
       "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  // TLS
       "GET /" + std::string(40'000, '%') + " HTTP/1.0\r\n\r\n",
@@ -308,7 +308,7 @@ TEST(HttpServer, AClientThatReadsNothingBlocksNothing) {
   std::vector<Fd> stuck;
   for (int i = 0; i < HttpServer::kMaxConcurrentResponses; ++i) {
     stuck.push_back(connected(served.port));
-    send(stuck.back(), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+    send(stuck.back(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     char first = 0;
     ASSERT_EQ(::read(stuck.back().get(), &first, 1), 1);
   }
@@ -402,7 +402,7 @@ TEST(HttpServer, HealthWaitsForNoOtherRequest) {
   std::vector<Fd> stuck;
   for (int i = 0; i < 2; ++i) {
     stuck.push_back(connected(http->port()));
-    send(stuck.back(), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+    send(stuck.back(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     char first = 0;
     ASSERT_EQ(::read(stuck.back().get(), &first, 1), 1);
   }

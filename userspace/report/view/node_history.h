@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeHistory: the node's signals and waits over the last half hour, at a falling resolution and in
-// bounded memory, for whoever opens a chart.
+// bounded memory, for charts.
 //
 // The loop adds samples and never waits: while a reader copies, a sample is left for the next turn.
 #pragma once

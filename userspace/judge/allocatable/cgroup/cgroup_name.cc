@@ -8,13 +8,13 @@
 namespace headroom {
 namespace {
 
-using Reason = CgroupNameError::Reason;
+using Fault = CgroupNameError::Reason;
 
 constexpr std::string_view kSuffix = ".slice";
 constexpr std::string_view kRootSlice = "-.slice";
 constexpr std::size_t kMaxLength = 255;  // NAME_MAX; systemd's UNIT_NAME_MAX is the same
 
-tl::unexpected<CgroupNameError> make_error(Reason reason, std::string_view name) {
+tl::unexpected<CgroupNameError> make_error(Fault reason, std::string_view name) {
   return tl::make_unexpected(CgroupNameError{reason, std::string(name)});
 }
 
@@ -25,12 +25,12 @@ bool is_slice_char(char c) {
   return letter || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos;
 }
 
-std::optional<Reason> component_error(std::string_view component) {
-  if (component.empty()) return Reason::kEmptyComponent;
-  if (component == "." || component == "..") return Reason::kDots;
-  if (component.find('/') != component.npos) return Reason::kSlash;
-  if (component.find('_') != component.npos) return Reason::kUnderscore;
-  if (!std::all_of(component.begin(), component.end(), is_slice_char)) return Reason::kCharacter;
+std::optional<Fault> component_error(std::string_view component) {
+  if (component.empty()) return Fault::kEmptyComponent;
+  if (component == "." || component == "..") return Fault::kDots;
+  if (component.find('/') != component.npos) return Fault::kSlash;
+  if (component.find('_') != component.npos) return Fault::kUnderscore;
+  if (!std::all_of(component.begin(), component.end(), is_slice_char)) return Fault::kCharacter;
   return std::nullopt;
 }
 
@@ -62,23 +62,23 @@ CgroupName::Parsed parse_slices(std::string_view path) {
   const std::string_view inner = strip_slashes(path);
   if (inner.empty()) return CgroupName();
   for (const std::string& part : split(inner, '/')) {
-    if (part.empty()) return make_error(Reason::kEmptyComponent, path);
-    if (!part.ends_with(kSuffix)) return make_error(Reason::kNotASlice, path);
+    if (part.empty()) return make_error(Fault::kEmptyComponent, path);
+    if (!part.ends_with(kSuffix)) return make_error(Fault::kNotASlice, path);
   }
   auto name = CgroupName::parse_unit(inner.substr(inner.rfind('/') + 1));
   if (name && strip_slashes(name->path(CgroupDriver::kSystemd)) != inner)
-    return make_error(Reason::kMisplaced, path);
+    return make_error(Fault::kMisplaced, path);
   return name;
 }
 
 tl::expected<std::string, CgroupNameError> literal_path(std::string_view configured) {
   const std::string_view inner = strip_slashes(configured);
-  if (inner.empty()) return make_error(Reason::kRoot, configured);
+  if (inner.empty()) return make_error(Fault::kRoot, configured);
   for (const std::string& part : split(inner, '/')) {
     const auto reason = component_error(part);
-    if (reason == Reason::kEmptyComponent || reason == Reason::kDots)
+    if (reason == Fault::kEmptyComponent || reason == Fault::kDots)
       return make_error(*reason, configured);
-    if (part.size() > kMaxLength) return make_error(Reason::kTooLong, configured);
+    if (part.size() > kMaxLength) return make_error(Fault::kTooLong, configured);
   }
   return "/" + std::string(inner);
 }
@@ -88,26 +88,26 @@ tl::expected<std::string, CgroupNameError> literal_path(std::string_view configu
 std::string CgroupNameError::what() const {
   const std::string quoted = "\"" + name + "\"";
   switch (reason) {
-    case Reason::kEmptyComponent:
+    case Fault::kEmptyComponent:
       return "cgroup name " + quoted + " has an empty component";
-    case Reason::kSlash:
-    case Reason::kUnderscore:  // the kubelet's words, and reason enough for both
+    case Fault::kSlash:
+    case Fault::kUnderscore:  // the kubelet's words, and reason enough for both
       return "invalid character in component [" + quoted + "] of CgroupName";
-    case Reason::kDots:
+    case Fault::kDots:
       return "cgroup name " + quoted + " points elsewhere; write the path without . and ..";
-    case Reason::kCharacter:
+    case Fault::kCharacter:
       return "cgroup name " + quoted +
              " holds a character that no systemd unit may; use letters, "
              "digits, - and .";
-    case Reason::kTooLong:
+    case Fault::kTooLong:
       return "cgroup name " + quoted + " is longer than 255 bytes";
-    case Reason::kNotASlice:
+    case Fault::kNotASlice:
       return "cgroup " + quoted +
              " is not a slice, and the systemd driver sizes slices only; "
              "name the slice it runs in, such as /system.slice";
-    case Reason::kMisplaced:
+    case Fault::kMisplaced:
       return "slice " + quoted + " is not where systemd puts it; write the unit's name alone";
-    case Reason::kRoot:
+    case Fault::kRoot:
       return "cgroup " + quoted + " is the root, which takes no limits; name one below it";
   }
   return "";
@@ -119,7 +119,7 @@ CgroupName::Parsed CgroupName::of(std::vector<std::string> components) {
   for (const std::string& component : components)
     if (const auto reason = component_error(component)) return make_error(*reason, component);
   name.components_ = std::move(components);
-  if (name.unit().size() > kMaxLength) return make_error(Reason::kTooLong, name.unit());
+  if (name.unit().size() > kMaxLength) return make_error(Fault::kTooLong, name.unit());
   return name;
 }
 
@@ -135,17 +135,17 @@ CgroupName::Parsed CgroupName::parse(CgroupDriver driver, std::string_view path)
 
 CgroupName::Parsed CgroupName::parse_unit(std::string_view unit) {
   if (unit == kRootSlice) return CgroupName();
-  if (!unit.ends_with(kSuffix)) return make_error(Reason::kNotASlice, unit);
+  if (!unit.ends_with(kSuffix)) return make_error(Fault::kNotASlice, unit);
   std::vector<std::string> components = split(unit.substr(0, unit.size() - kSuffix.size()), '-');
   for (std::string& component : components) {
-    if (component.empty()) return make_error(Reason::kEmptyComponent, unit);
+    if (component.empty()) return make_error(Fault::kEmptyComponent, unit);
     component = replaced(std::move(component), '_', '-');
   }
   return of(std::move(components));
 }
 
 CgroupName::Parsed CgroupName::child(std::string component) const {
-  if (component.empty()) return make_error(Reason::kEmptyComponent, component);
+  if (component.empty()) return make_error(Fault::kEmptyComponent, component);
   std::vector<std::string> components = components_;
   components.push_back(std::move(component));
   return of(std::move(components));
@@ -187,7 +187,7 @@ CgroupName::Parsed qos_tier_name(const CgroupName& kubepods, QosClass qos) {
 }
 
 CgroupName::Parsed pod_name(const CgroupName& kubepods, QosClass qos, std::string_view uid) {
-  if (uid.empty()) return make_error(Reason::kEmptyComponent, "pod");
+  if (uid.empty()) return make_error(Fault::kEmptyComponent, "pod");
   const auto tier = qos_tier_name(kubepods, qos);
   return tier ? tier->child("pod" + std::string(uid)) : tier;
 }
@@ -207,7 +207,7 @@ tl::expected<std::string, CgroupNameError> reserved_path(CgroupDriver driver,
   const auto name = lone && !inner.empty() ? CgroupName::parse_unit(inner)
                                            : CgroupName::parse(driver, configured);
   if (!name) return make_error(name.error().reason, configured);
-  if (name->is_root()) return make_error(Reason::kRoot, configured);
+  if (name->is_root()) return make_error(Fault::kRoot, configured);
   return name->path(driver);
 }
 

@@ -9,7 +9,7 @@
 // a cgroup with two containers; a tenth of the records changes between turns, another eighth is
 // written all the same, as of sleepers in their turn; nothing is near a threshold, as on nearly
 // every turn of a daemon's life.
-#include "act/dry_actuator.h"
+#include "act/host_actuator.h"
 #include "base/clock.h"
 #include "daemon/sources/node_sources.h"
 #include "daemon/turn/allocation_count.h"

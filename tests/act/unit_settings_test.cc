@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as a unit's file has them.
-#include "act/units/unit_settings.h"
+#include "act/units/unit_properties.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // headroom.kubernetes, and what changes beside a kubelet: who only observes, what is refused, and
 // whose configuration is the base.
 #include "config/files.h"
-#include "config/load/kubelet_coexistence.h"
+#include "config/load/effective_settings.h"
 #include "config/rows.h"
 #include "config/thresholds_as_text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl changes: the ledger, from the files that the daemon writes.
 #include "act/cpus/cpu_checkpoint.h"
-#include "act/memory/memory_state_file.h"
+#include "act/memory/memory_checkpoint.h"
 #include "act/original_values.h"
 #include "base/state/saved_taints.h"
 #include "config/temp_dir.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl check: a host's facts, and what is made of them.
-#include "ctl/check/check_output.h"
+#include "ctl/check/check_command.h"
 #include "ctl/check/findings.h"
 
 #include <functional>

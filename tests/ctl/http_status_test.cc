@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl's second way to the status document: headroomd's own HTTP server, without a bus.
-#include "ctl/common/http_status.h"
-
 #include "base/file_io.h"
 #include "config/temp_dir.h"
 #include "ctl/common/dbus_client.h"

@@ -2,7 +2,7 @@
 // The engine with fake ports: one turn at a time.
 #include "daemon/turn/engine.h"
 
-#include "act/dry_actuator.h"
+#include "act/host_actuator.h"
 #include "daemon/turn/allocation_count.h"
 #include "support/story.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sentinel's list across a reload, with a real cgroup and a node that is short of memory.
-#include "daemon/turn/failsafe_list.h"
-
 #include "base/clock.h"
+#include "daemon/turn/actuators.h"
 #include "support/story.h"
 #include "support/test_cgroup.h"
 

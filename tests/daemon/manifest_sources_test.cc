@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which directories of manifests the daemon reads, in their order.
-#include "daemon/sources/manifest_sources.h"
+#include "daemon/sources/node_sources.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory manager on a tree of plain files: a machine of two NUMA nodes with four CPUs and 4 GiB
 // each, and a hand that writes what it is given, as the kernel would do.
-#include "act/memory/memory_state_file.h"
+#include "act/memory/memory_checkpoint.h"
 #include "daemon/cpus/cpu_manager.h"
 #include "daemon/cpus/cpu_worker.h"
 #include "judge/cpuset/cpuset_pods.h"

@@ -5,7 +5,7 @@
 #include "config/rows.h"
 #include "config/temp_dir.h"
 #include "daemon/sources/runtime_container_names.h"
-#include "observe/pod/pod_cgroup_tree.h"
+#include "observe/pod/pod_cgroup_path.h"
 
 #include <initializer_list>
 #include <map>

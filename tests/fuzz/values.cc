@@ -2,7 +2,7 @@
 // The small grammars: quantities, durations, cpusets, cgroup and unit names, taints.
 #include "act/cpus/cpu_checkpoint.h"
 #include "fuzz.h"
-#include "judge/admission/taint_edit.h"
+#include "judge/admission/taints.h"
 #include "judge/allocatable/cgroup/cgroup_name.h"
 #include "judge/resources/go_duration.h"
 

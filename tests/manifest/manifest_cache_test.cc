@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two directories of manifests, read as they change: a little at a time, nothing twice.
-#include "manifest/manifest_cache.h"
-
 #include "config/temp_dir.h"
+#include "manifest/manifest_reader.h"
 
 #include <set>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each NUMA node has, from the files of sysfs.
-#include "observe/node/numa_memory.h"
-
+#include "observe/node/capacity.h"
 #include "support/fake_sysfs.h"
 
 #include <gtest/gtest.h>

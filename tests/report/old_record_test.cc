@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eviction records of older versions, read with the names of this one.
-#include "report/eviction/old_record.h"
+#include "report/eviction/audit_line.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

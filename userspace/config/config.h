@@ -3,12 +3,11 @@
 #pragma once
 
 #include "base/pod_paths.h"
-#include "config/setting.h"
+#include "config/keys.h"
 #include "config/yaml/yaml.h"
 #include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/allocatable/pod_sizing.h"
-#include "judge/allocatable/slices_mode.h"
 #include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset/policy/policy_options.h"
 #include "judge/memory/memory_policy.h"
@@ -218,5 +217,17 @@ struct Config {
   std::filesystem::path node_status = "/run/headroom/node.json";  // nodeStatus; "": no file
   friend bool operator==(const Config&, const Config&) = default;
 };
+
+// Where headroomctl run keeps what must not outlast a boot.
+
+// Manifests of the pods it started: they end with the machine, and so do these.
+inline std::filesystem::path run_manifests(const Config& config) {
+  return config.state_dir / "manifests";
+}
+
+// Locked from the request for admission until the admitted pod is counted.
+inline std::filesystem::path run_lock(const Config& config) {
+  return config.state_dir / "run.lock";
+}
 
 }  // namespace headroom::config

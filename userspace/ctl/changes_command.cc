@@ -1,21 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/changes_command.h"
 
+#include "act/cpus/cpu_checkpoint.h"
+#include "act/memory/memory_checkpoint.h"
+#include "act/original_values.h"
+#include "base/state/saved_taints.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using Changes = std::vector<Change>;
+
+std::string limit_text(std::optional<Bytes> limit) {
+  return limit ? std::to_string(limit->count) : "max";
+}
+
+void add(const act::MemoryHighOverrides::Found& found, Changes& changes) {
+  for (const auto& [cgroup, high] : found)
+    changes.push_back({"memory.high", high.path, limit_text(high.set), limit_text(high.found)});
+}
+
+void add(const act::SuspendedLimits::Found& found, Changes& changes) {
+  for (const auto& [cgroup, limits] : found)
+    for (const auto& [file, value] : limits.values)
+      changes.push_back({file, limits.path, "lifted for a kill", value});
+}
+
+// The processes of one cgroup had one value; those of a pod may have had several.
+void add(const std::map<CgroupId, act::OriginalOomScores>& found, Changes& changes) {
+  for (const auto& [pod, scores] : found) {
+    std::set<int> originals;
+    for (const auto& [cgroup, value] : scores.values)
+      originals.insert(value);
+    changes.push_back({"oom_score_adj", scores.path,
+                       scores.applied ? std::to_string(*scores.applied) : "-",
+                       fmt::format("{}", fmt::join(originals, ", "))});
+  }
+}
+
+void add(const state::SavedTaints& taints, Changes& changes) {
+  const auto has = [](const std::vector<Taint>& list, const Taint& taint) {
+    return std::ranges::find(list, taint) != list.end();
+  };
+  for (const Taint& taint : taints.active)
+    if (!has(taints.configured, taint))
+      changes.push_back({"taint", "the node", to_string(taint), "-"});
+  for (const Taint& taint : taints.configured)
+    if (!has(taints.active, taint)) changes.push_back({"taint", "the node", "-", to_string(taint)});
+}
+
+void add(const std::optional<act::CpuCheckpoint>& checkpoint, Changes& changes) {
+  if (!checkpoint) return;
+  for (const auto& [pod, containers] : checkpoint->state.entries)
+    for (const auto& [container, cpus] : containers)
+      changes.push_back({"cpuset.cpus", pod + "/" + container, cpus.format(),
+                         "shared: " + checkpoint->state.default_set.format()});
+}
+
+void add(const std::optional<act::MemoryCheckpoint>& checkpoint, Changes& changes) {
+  if (!checkpoint) return;
+  for (const auto& [pod, containers] : checkpoint->state.entries)
+    for (const auto& [container, blocks] : containers)
+      changes.push_back({"cpuset.mems", pod + "/" + container,
+                         format_nodes(memory_nodes(checkpoint->state, pod, container)), "any"});
+}
+
+template <class Value>
+Result<> add_result(const Result<Value>& read, Changes& changes) {
+  if (!read) return tl::make_unexpected(read.error());
+  add(*read, changes);
+  return {};
+}
+
+}  // namespace
+
+Result<Changes> read_ledger(const LedgerFiles& files) {
+  Changes changes;
+  const std::filesystem::path& directory = files.state_dir;
+  const state::StateFile<state::SavedTaints> taints(directory / state::kTaintsFile);
+  Result<> done = add_result(act::memory_high_file(directory).read(), changes);
+  if (done) done = add_result(act::suspended_limits_file(directory).read(), changes);
+  if (done) done = add_result(act::oom_score_file(directory).read(), changes);
+  if (done && !files.cpu_state_file.empty())
+    done = add_result(act::CpuStateFile(files.cpu_state_file).load(), changes);
+  if (done && !files.memory_state_file.empty())
+    done = add_result(act::MemoryStateFile(files.memory_state_file).load(), changes);
+  if (done) done = add_result(taints.read(), changes);
+  if (!done) return tl::make_unexpected(done.error());
+  return changes;
+}
+
+Changes slice_changes(std::string_view status) {
+  Changes changes;
+  const Json json = Json::parse(status, nullptr, /*allow_exceptions=*/false);
+  const Json slices = json.is_object() ? json.value("slices", Json()) : Json();
+  if (!slices.is_object() || slices.value("mode", "") != "enforce") return changes;
+  for (const Json& slice : slices.value("slices", Json::array()))
+    for (const Json& setting : slice.value("settings", Json::array()))
+      if (const Json desired = setting.value("desired", Json()); desired.is_string())
+        changes.push_back({setting.value("setting", ""), slice.value("slice", ""),
+                           desired.get<std::string>(), "of the unit"});
+  return changes;
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
 
 int show_changes(bool json) {
   // Errors in the configuration are ignored: the directories may still be correct.
@@ -54,13 +159,14 @@ std::string render_changes(const std::vector<Change>& changes, const Screen& scr
 }
 
 std::string changes_json(const std::vector<Change>& changes) {
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const Change& change : changes)
     list.push_back({{"setting", change.setting},
                     {"object", change.object},
                     {"current", change.current},
                     {"original", change.original}});
-  return Json{{"changes", std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return OrderedJson{{"changes", std::move(list)}}.dump(-1, ' ', false,
+                                                        OrderedJson::error_handler_t::replace);
 }
 
 void add_changes(ArgumentParser& app, CliCommand& chosen) {

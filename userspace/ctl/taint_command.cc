@@ -3,7 +3,7 @@
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
-#include "judge/admission/taint_edit.h"
+#include "judge/admission/taints.h"
 
 #include <cstdio>
 #include <memory>

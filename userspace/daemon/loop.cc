@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
-#include "config/load/kubelet_coexistence.h"
+#include "config/load/effective_settings.h"
 #include "config/load/load.h"
-#include "daemon/sources/manifest_sources.h"
+#include "daemon/sources/node_sources.h"
 #include "daemon/startup.h"
 
 #include <sys/epoll.h>

@@ -8,7 +8,7 @@
 #include "daemon/app.h"
 #include "daemon/sources/directory_watch.h"
 #include "daemon/sources/pressure_watch.h"
-#include "manifest/manifest_cache.h"
+#include "manifest/manifest_reader.h"
 
 #include <headroom/result.h>
 

@@ -3,14 +3,14 @@
 #include "base/block_signals.h"
 #include "base/log/journal.h"
 #include "config/flags/command_line.h"
-#include "config/load/kubelet_coexistence.h"
+#include "config/load/effective_settings.h"
 #include "config/load/load.h"
 #include "daemon/app.h"
 #include "daemon/loop.h"
 #include "daemon/slices/slice_reconciler.h"
-#include "daemon/sources/manifest_sources.h"
+#include "daemon/sources/node_sources.h"
 #include "daemon/startup.h"
-#include "manifest/manifest_cache.h"
+#include "manifest/manifest_reader.h"
 
 #include <exception>
 #include <iostream>

@@ -3,7 +3,7 @@
 
 #include "base/file_io.h"
 #include "base/log/journal.h"
-#include "config/load/kubelet_coexistence.h"
+#include "config/load/effective_settings.h"
 #include "daemon/cpus/cpu_worker.h"
 #include "daemon/slices/slice_reconciler.h"
 #include "observe/node/systemd_units.h"

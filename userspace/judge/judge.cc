@@ -10,9 +10,12 @@
 #include "judge/eviction/storage_limits.h"
 #include "judge/eviction/threshold/swap_aware.h"
 #include "judge/eviction/threshold/threshold.h"
+#include "judge/eviction/unit_selection.h"
 #include "judge/eviction/victims.h"
 
 #include <headroom/judge.h>
+
+#include <algorithm>
 
 namespace headroom {
 namespace {
@@ -103,6 +106,117 @@ void judge_observations(const Policy& policy, const Snapshot& snapshot, const Hi
   plan_next_check(policy, snapshot, verdict);
 }
 
+using Phase = Victim::Phase;
+
+std::vector<Victim>::iterator find(History& history, const Decision& decision) {
+  return std::find_if(history.victims.begin(), history.victims.end(), [&](const Victim& victim) {
+    return victim.cgroup == decision.cgroup && victim.part.is(decision.part);
+  });
+}
+
+Victim victim_of(const Decision& decision) {
+  Victim victim;
+  victim.pod = decision.pod;
+  victim.cgroup = decision.cgroup;
+  victim.reason = decision.reason;
+  victim.held = decision.rank_info.working_set;
+  victim.due = victim.due_before = decision.rank_info.predicted;
+  victim.memory_request = decision.rank_info.memory_request;
+  victim.part = decision.part;
+  return victim;
+}
+
+// It was killed before and was chosen again, for what lives in its cgroup now. What the former kill
+// has yet to give back is waited for as before.
+void restart_victim(const Decision& decision, Victim& victim) {
+  Victim next = victim_of(decision);
+  if (decision.act == Act::kKill) {  // the back-off goes on from these
+    next.killed_at = victim.killed_at;
+    next.sigterm_due = victim.sigterm_due;
+  }
+  const bool same_unit = resource_of(victim.reason.signal) == resource_of(decision.reason.signal);
+  if (victim.phase == Phase::kKilled && same_unit && victim.due && next.due)
+    next.due = next.due_before = *next.due + *victim.due;
+  victim = std::move(next);
+}
+
+bool was_killed(const Victim& victim) {
+  return victim.phase == Phase::kTimedOut || victim.phase == Phase::kRemoving ||
+         (victim.phase == Phase::kKilled && victim.killed_at != Instant{});
+}
+
+void record_kill_outcome(const Outcome& outcome, Victim& victim) {
+  const Decision& decision = outcome.decision;
+  if (was_killed(victim)) restart_victim(decision, victim);
+  // Counted from when the signal was out, not from when it was decided: grace is given in full.
+  victim.deadline = decision.deadline + (outcome.at - decision.decided_at);
+  if (decision.act == Act::kTerminate) {
+    victim.phase = Phase::kTerminating;
+    victim.terminated_at = outcome.at;
+  } else {
+    victim.phase = Phase::kKilled;
+    victim.sigterm_due = judge_eviction::eligible_again_at(victim, outcome.at);
+    victim.killed_at = outcome.at;
+  }
+}
+
+// Nothing a pre-stop command does or fails to do keeps the pod: when it is over, SIGTERM is due.
+void record_pre_stop_outcome(const Outcome& outcome, Victim& victim) {
+  const Decision& decision = outcome.decision;
+  if (outcome.result != Outcome::Result::kStarted && victim.phase == Phase::kPreStop) {
+    victim.sigterm_due = std::min(victim.sigterm_due, outcome.at);
+    return;
+  }
+  // escalated to a kill
+  if (victim.killed_at != Instant{} || victim.terminated_at != Instant{}) return;
+  victim.phase = Phase::kPreStop;
+  victim.deadline = decision.deadline + (outcome.at - decision.decided_at);
+  victim.sigterm_due = outcome.result == Outcome::Result::kStarted
+                           ? victim.deadline - judge_eviction::sigterm_reserve(decision.deadline -
+                                                                               decision.decided_at)
+                           : outcome.at;
+}
+
+void record_removal_outcome(const Outcome& outcome, Victim& victim) {
+  victim.phase = Phase::kRemoving;
+  const bool begun = outcome.result == Outcome::Result::kStarted;
+  victim.sigterm_due = begun ? outcome.decision.deadline : outcome.at;
+}
+
+void record_reclaim_end(const Outcome& outcome, History& history) {
+  const Decision& decision = outcome.decision;
+  Reclaim& reclaim = history.reclaims[static_cast<std::size_t>(decision.reason.signal)];
+  if (outcome.result == Outcome::Result::kStarted) {
+    reclaim = {.begun = outcome.at, .ended = {}, .deadline = decision.deadline};
+    return;
+  }
+  if (reclaim.begun == Instant{})
+    reclaim = {.begun = decision.decided_at, .ended = {}, .deadline = decision.deadline};
+  reclaim.ended = outcome.at;
+  history.disk_settles_at = outcome.at + judge_eviction::kDiskSettle;
+}
+
+// An end that is reported after the victim is gone is ignored.
+void record_async_outcome(const Outcome& outcome, History& history,
+                          std::vector<Victim>::iterator known) {
+  const Act act = outcome.decision.act;
+  if (act == Act::kPreStop) {
+    const bool begins =
+        outcome.result == Outcome::Result::kStarted || outcome.result == Outcome::Result::kFailed;
+    if (known == history.victims.end() && !begins) return;
+    if (known == history.victims.end())
+      known = history.victims.insert(known, victim_of(outcome.decision));
+    if (begins && was_killed(*known)) restart_victim(outcome.decision, *known);
+    record_pre_stop_outcome(outcome, *known);
+  }
+  if (act == Act::kRemove && known != history.victims.end())
+    record_removal_outcome(outcome, *known);
+}
+
+bool same_threshold(const Threshold& a, const Threshold& b) {
+  return a.signal == b.signal && a.value == b.value && a.grace == b.grace;
+}
+
 }  // namespace
 
 void judge(const Policy& policy, const Snapshot& snapshot, const History& before,
@@ -122,6 +236,51 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   judge_observations(policy, with_swap, before, verdict);
   if (!verdict.decisions.empty() || !verdict.eviction_ends.empty())
     restart_thrashing(verdict.after.swap);
+}
+
+void record_outcome(const Outcome& outcome, History& history) {
+  const Act act = outcome.decision.act;
+  if (act == Act::kReclaim) return record_reclaim_end(outcome, history);
+  if (is_ladder(act)) return judge_eviction::record_ladder_outcome(outcome, history.ladder);
+  auto known = find(history, outcome.decision);
+  const bool dry_run = outcome.result == Outcome::Result::kDryRun;
+  if (act == Act::kRemove || (act == Act::kPreStop && !dry_run))
+    return record_async_outcome(outcome, history, known);
+  switch (outcome.result) {
+    case Outcome::Result::kFailed:
+      return;  // not done: the next round judges afresh
+    case Outcome::Result::kGone:
+      // A pod that is already being evicted stays in the list until its EvictionEnd; a second
+      // choice of it is dropped. That a single process has exited is reported only here.
+      if (known != history.victims.end() && known->part.unit == EvictionUnit::kProcess)
+        known->gone_at = outcome.at;
+      return;
+    case Outcome::Result::kDone:
+      if (known == history.victims.end())
+        known = history.victims.insert(known, victim_of(outcome.decision));
+      record_kill_outcome(outcome, *known);
+      if (act == Act::kKill && !known->part.whole())
+        judge_eviction::record_partial_eviction(known->cgroup, outcome.at, history);
+      return;
+    case Outcome::Result::kStarted:
+      return;  // of the acts above alone
+    case Outcome::Result::kDryRun:
+      if (known == history.victims.end())
+        known = history.victims.insert(known, victim_of(outcome.decision));
+      known->phase = Phase::kDryRun;
+      known->reason = outcome.decision.reason;
+      return;
+  }
+}
+
+History carry_over(const Policy& from, const History& history, const Policy& to) {
+  History next = history;
+  next.thresholds.assign(to.thresholds.size(), {});
+  for (std::size_t i = 0; i < to.thresholds.size(); ++i)
+    for (std::size_t j = 0; j < from.thresholds.size() && j < history.thresholds.size(); ++j)
+      if (same_threshold(to.thresholds[i], from.thresholds[j]))
+        next.thresholds[i] = history.thresholds[j];
+  return next;
 }
 
 }  // namespace headroom

@@ -3,7 +3,7 @@
 
 #include "config/yaml/section.h"
 #include "config/yaml/yaml.h"
-#include "manifest/placement_parser.h"
+#include "manifest/pod_fields.h"
 
 #include <array>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "manifest/placement_parser.h"
+#include "manifest/pod_fields.h"
 
 #include <array>
 #include <limits>

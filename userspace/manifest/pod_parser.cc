@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "manifest/pod_parser.h"
-
 #include "base/human_readable.h"
 #include "base/pod_paths.h"
 #include "config/yaml/section.h"
 #include "judge/resources/pod_resources.h"
 #include "manifest/manifest_reader.h"
-#include "manifest/placement_parser.h"
+#include "manifest/pod_fields.h"
 #include "manifest/pod_status.h"
-#include "manifest/quantities.h"
 
 #include <headroom/eviction_unit.h>
 #include <headroom/pod.h>

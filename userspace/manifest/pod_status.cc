@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "manifest/pod_status.h"
 
-#include "manifest/quantities.h"
+#include "manifest/pod_fields.h"
 
 #include <array>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Admission of one pod: under pressure, by what is left, by place, by taints; every reason why not.
 #include "judge/admission/admission_node.h"
-#include "judge/admission/node_scores.h"
 #include "judge/admission/pod_admission.h"
+#include "judge/admission/scheduler.h"
 
 #include <functional>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edits of taints: what kubectl's grammar means, what is refused, what outlives a reload.
-#include "judge/admission/taint_edit.h"
+#include "judge/admission/taints.h"
 
 #include <string>
 #include <vector>

@@ -4,7 +4,6 @@
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/topology/cpu_span.h"
 
 #include <algorithm>
 #include <random>

@@ -2,9 +2,9 @@
 // The shared pool is never left with less than its pods requested: which pods are refused,
 // which are admitted, and which pods keep what they have.
 #include "judge/cpuset/assign_cpus.h"
+#include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/cpuset_machine.h"
 #include "judge/cpuset/cpuset_pods.h"
-#include "judge/cpuset/pool_guard.h"
 #include "judge/cpuset/repack.h"
 
 #include <ostream>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores of nodes by the scheduler of Kubernetes 1.36.
-#include "judge/admission/node_scores.h"
 #include "judge/admission/scheduler.h"
 #include "judge/vectors/lines.h"
 #include "judge/vectors/pod_json.h"

@@ -4,8 +4,6 @@
 // does not say which it was: both are tried.
 #include "act/cpus/cpu_checkpoint.h"
 
-#include "act/cpus/go_text.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -14,12 +14,30 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <tl/expected.hpp>
 
 namespace headroom::act {
+
+// Go values as the text that the kubelet's checksums are of: go-spew's rendering, keys sorted.
+
+template <class Map, class Render>
+std::string rendered_map(const Map& map, Render render) {
+  std::string text = "map[";
+  for (const auto& [key, value] : map) {
+    if (text.back() != '[') text += ' ';
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(key)>>)
+      text += std::to_string(key);
+    else
+      text += key;
+    text += ':';
+    text += render(value);
+  }
+  return text + ']';
+}
 
 // Which kubelets write it, and what is new in it.
 enum class CheckpointVersion : std::uint8_t {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/memory/memory_checkpoint.h"
 
-#include "act/cpus/go_text.h"
+#include "act/cpus/cpu_checkpoint.h"
 
 #include <array>
 #include <charconv>

@@ -13,6 +13,16 @@
 #include <memory>
 #include <string>
 
+namespace headroom::act {
+
+// A slice made for the time being: it leaves nothing behind when it is stopped.
+
+// Both wait for systemd's answer, not for the unit.
+Result<> start_transient_slice(const std::string& unit, const UnitProperties& properties);
+Result<> stop_unit(const std::string& unit);
+
+}  // namespace headroom::act
+
 // UnitProperties as systemd's calls take them: a(sv).
 
 struct sd_bus_message;

@@ -14,6 +14,12 @@
 
 namespace headroom::act {
 
+// The values of a cgroup as unit settings, "MemoryMax=134217728", for systemd-run --property.
+
+// Of every field systemd has a setting for; memory.oom.group by OOMPolicy=. It has none for
+// hugetlb.*.
+std::vector<std::string> unit_assignments(const CgroupValues& values);
+
 // The limits of a cgroup that systemd has a setting for, by the name it has there.
 
 // `add(name, value)` for each that there is.

@@ -6,14 +6,11 @@
 #include "config/kubelet_keys.h"
 #include "config/load/drop_ins.h"
 #include "config/load/effective_settings.h"
-#include "config/load/kubelet_coexistence.h"
-#include "config/sections/eviction_settings.h"
-#include "config/sections/pod_sizing_settings.h"
-#include "config/sections/reserved_settings.h"
+#include "config/sections/section_settings.h"
 #include "config/sections/sections.h"
 #include "config/yaml/section.h"
 #include "config/yaml/yaml.h"
-#include "judge/admission/taint_edit.h"
+#include "judge/admission/taints.h"
 #include "judge/resources/go_duration.h"
 
 #include <sys/stat.h>

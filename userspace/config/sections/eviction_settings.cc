@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/eviction_settings.h"
-
+#include "config/sections/section_settings.h"
 #include "config/yaml/section.h"
 #include "judge/eviction/threshold/threshold_config.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/sections.h"
 #include "config/yaml/located_value.h"
-#include "judge/admission/taint_edit.h"
+#include "judge/admission/taints.h"
 
 #include <algorithm>
 #include <array>

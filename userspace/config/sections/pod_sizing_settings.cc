@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/pod_sizing_settings.h"
-
 #include "config/flags/command_line.h"
+#include "config/sections/section_settings.h"
 #include "judge/resources/go_duration.h"
 
 #include <algorithm>

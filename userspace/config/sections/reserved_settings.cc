@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/sections/reserved_settings.h"
-
+#include "config/sections/section_settings.h"
 #include "judge/allocatable/allocatable_policy.h"
 
 #include <headroom/cpuset.h>

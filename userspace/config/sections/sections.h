@@ -4,9 +4,7 @@
 
 #include "config/config.h"
 #include "config/flags/command_line.h"
-#include "config/sections/eviction_settings.h"
-#include "config/sections/pod_sizing_settings.h"
-#include "config/sections/reserved_settings.h"
+#include "config/sections/section_settings.h"
 #include "config/yaml/section.h"
 
 #include <headroom/policy.h>

@@ -3,7 +3,7 @@
 // functions that tests call.
 #pragma once
 
-#include "config/setting.h"
+#include "config/keys.h"
 #include "ctl/common/status_document.h"
 #include "ctl/common/text_table.h"
 #include "judge/admission/scheduler.h"

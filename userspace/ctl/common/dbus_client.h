@@ -13,6 +13,16 @@
 
 namespace headroom::ctl {
 
+// The status document over HTTP, for where headroomd is not on the system bus: in a container, the
+// bus of the host does not let headroomd own its name.
+
+// headroom.listen of the daemon that headroomctl reads from: the environment variable
+// HEADROOM_HTTP, by default 127.0.0.1:9750. Empty: nothing is read over HTTP.
+std::string http_address();
+
+// `address` is HOST:PORT with a numeric host, as in headroom.listen.
+Result<std::string> fetch_status_over_http(const std::string& address);
+
 // Why a call failed, with what the operator should check.
 struct CallError {
   enum class Kind : std::uint8_t {

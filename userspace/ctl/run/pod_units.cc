@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/pod_units.h"
 
-#include "config/run_paths.h"
+#include "config/config.h"
 #include "judge/allocatable/cgroup/cgroup_name.h"
 #include "judge/cpuset/policy/static_policy.h"
 #include "judge/oom/oom_score.h"

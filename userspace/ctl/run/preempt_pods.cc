@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/preempt_pods.h"
 
-#include "act/units/transient_slice.h"
+#include "act/units/dbus_unit_manager.h"
 #include "ctl/common/commands.h"
 #include "judge/allocatable/cgroup/cgroup_name.h"
 

@@ -2,9 +2,8 @@
 #include "ctl/run/start_pod.h"
 
 #include "act/limits/limit_lowering.h"
-#include "act/units/transient_slice.h"
+#include "act/units/dbus_unit_manager.h"
 #include "act/units/unit_properties.h"
-#include "act/units/unit_settings.h"
 #include "base/file_io.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"

@@ -5,7 +5,7 @@
 
 #include "act/host_actuator.h"
 #include "config/config.h"
-#include "config/setting.h"
+#include "config/keys.h"
 #include "daemon/state/enforce_lock.h"
 #include "daemon/state/taint_store.h"
 #include "observe/node/disk_meter.h"

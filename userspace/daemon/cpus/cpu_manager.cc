@@ -2,8 +2,8 @@
 #include "daemon/cpus/cpu_manager.h"
 
 #include "base/log/journal.h"
+#include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/pool_guard.h"
 #include "observe/pod/pod_cgroup_path.h"
 
 #include <algorithm>

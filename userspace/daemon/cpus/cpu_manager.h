@@ -10,12 +10,11 @@
 
 #include "act/cpus/cpu_checkpoint.h"
 #include "config/config.h"
-#include "daemon/cpus/cpu_partitions.h"
 #include "daemon/cpus/cpuset_updater.h"
 #include "daemon/cpus/memory_manager.h"
 #include "daemon/cpus/present_pods.h"
 #include "judge/cpuset/assign_cpus.h"
-#include "judge/cpuset/pool_guard.h"
+#include "judge/cpuset/cpu_admission.h"
 #include "observe/node/cpu_topology.h"
 #include "report/view/cpus_view.h"
 

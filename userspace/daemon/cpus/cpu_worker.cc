@@ -7,7 +7,7 @@
 #include "base/process_stat.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "judge/allocatable/node_allocatable.h"
-#include "observe/node/numa_memory.h"
+#include "observe/node/capacity.h"
 
 #include <poll.h>
 #include <unistd.h>

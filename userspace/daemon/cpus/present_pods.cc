@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/cpus/present_pods.h"
 
-#include "judge/cpuset/pool_guard.h"
+#include "judge/cpuset/cpu_admission.h"
 
 #include <algorithm>
 #include <utility>

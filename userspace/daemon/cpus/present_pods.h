@@ -6,7 +6,7 @@
 #include "daemon/sources/pod_containers.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/memory/memory_state.h"
-#include "observe/pod/pod_cgroup_tree.h"
+#include "observe/pod/pod_cgroup_path.h"
 
 #include <headroom/pod.h>
 #include <headroom/units.h>

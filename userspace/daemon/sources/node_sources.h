@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "config/config.h"
+#include "manifest/manifest_reader.h"
 #include "observe/best_source.h"
 #include "observe/bpf/lifecycle_watch.h"
 #include "observe/bpf/memory_guard.h"
@@ -28,8 +29,22 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace headroom::daemon {
+
+// Where pods are described: the operator's directory, what headroom-kube has from the kubelet, and
+// what headroomctl run has started.
+
+// The kubelet's come first: it knows what it runs.
+inline std::vector<observe::ManifestSource> manifest_sources(const config::Config& config) {
+  std::vector<observe::ManifestSource> sources;
+  if (!config.kubernetes.kubelet.url.empty())
+    sources.push_back({config.kubernetes.pods_dir(), {.of_kubelet = true}});
+  sources.push_back({config.pod_manifests, {}});
+  sources.push_back({config::run_manifests(config), {}});
+  return sources;
+}
 
 // Opens what the daemon reads cgroups and kernel events with, as far as the kernel and the
 // configuration allow; what is missing is logged.

@@ -2,7 +2,7 @@
 // Which cgroup of a pod is which of its containers.
 #pragma once
 
-#include "observe/pod/pod_cgroup_tree.h"
+#include "observe/pod/pod_cgroup_path.h"
 #include "report/view/node_view.h"
 
 #include <headroom/container.h>

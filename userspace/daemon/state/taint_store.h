@@ -7,7 +7,7 @@
 
 #include "base/file_io.h"
 #include "base/state/saved_taints.h"
-#include "judge/admission/taint_edit.h"
+#include "judge/admission/taints.h"
 
 #include <headroom/result.h>
 #include <headroom/taint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/admission/pod_admission.h"
 
-#include "judge/admission/node_scores.h"
+#include "judge/admission/scheduler.h"
 #include "judge/admission/taints.h"
 #include "judge/resources/pod_resources.h"
 

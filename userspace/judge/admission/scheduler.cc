@@ -1,13 +1,213 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/admission/scheduler.h"
 
-#include "judge/admission/node_scores.h"
 #include "judge/admission/node_state.h"
 #include "judge/admission/taints.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 namespace headroom {
+namespace {
+
+using Operator = LabelRequirement::Operator;
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool compares(const LabelRequirement& requirement, const std::string& label) {
+  const auto have = whole(label);
+  const auto bound = requirement.values.empty() ? std::nullopt : whole(requirement.values[0]);
+  if (!have || !bound) return false;
+  return requirement.op == Operator::kGt ? *have > *bound : *have < *bound;
+}
+
+// A label that is not there is in no list, and is not something else either.
+bool holds(const LabelRequirement& requirement, const std::string* label) {
+  const auto& values = requirement.values;
+  const bool listed = label && std::find(values.begin(), values.end(), *label) != values.end();
+  switch (requirement.op) {
+    case Operator::kIn:
+      return listed;
+    case Operator::kNotIn:
+      return !listed;
+    case Operator::kExists:
+      return label != nullptr;
+    case Operator::kDoesNotExist:
+      return label == nullptr;
+    case Operator::kGt:
+    case Operator::kLt:
+      return label && compares(requirement, *label);
+  }
+  return false;
+}
+
+bool is_wildcard_address(const std::string& address) {
+  return address.empty() || address == "0.0.0.0" || address == "::";
+}
+
+}  // namespace
+
+bool matches(const NodeTerm& term, const NodeState& node) {
+  if (term.labels.empty() && term.fields.empty()) return false;
+  const auto label_holds = [&](const LabelRequirement& requirement) {
+    const auto label = node.labels.find(requirement.key);
+    return holds(requirement, label == node.labels.end() ? nullptr : &label->second);
+  };
+  const auto field_holds = [&](const LabelRequirement& requirement) {
+    return requirement.key == "metadata.name" && holds(requirement, &node.name);
+  };
+  return std::all_of(term.labels.begin(), term.labels.end(), label_holds) &&
+         std::all_of(term.fields.begin(), term.fields.end(), field_holds);
+}
+
+bool selects(const Placement& placement, const NodeState& node) {
+  for (const auto& [key, value] : placement.node_selector) {
+    const auto label = node.labels.find(key);
+    if (label == node.labels.end() || label->second != value) return false;
+  }
+  const auto& terms = placement.required;
+  return !terms || std::any_of(terms->begin(), terms->end(),
+                               [&](const NodeTerm& term) { return matches(term, node); });
+}
+
+bool conflict(const HostPort& a, const HostPort& b) {
+  return a.port == b.port && a.protocol == b.protocol &&
+         (a.address == b.address || is_wildcard_address(a.address) ||
+          is_wildcard_address(b.address));
+}
+
+bool ports_free(const PodOnNode& pod, const NodeState& node) {
+  for (const PodOnNode& other : node.pods) {
+    if (!pod.uid.empty() && other.uid == pod.uid) continue;
+    for (const HostPort& taken : other.host_ports)
+      for (const HostPort& wanted : pod.host_ports)
+        if (conflict(taken, wanted)) return false;
+  }
+  return true;
+}
+
+namespace {
+
+bool has_default_request(std::string_view resource) {
+  return resource == "cpu" || resource == "memory";
+}
+
+// Resources with a field of their own in the scheduler; all others count only for a pod that
+// requests them.
+bool is_basic(std::string_view resource) {
+  return has_default_request(resource) || resource == "ephemeral-storage";
+}
+
+struct ResourceUse {
+  std::int64_t requested = 0;  // of the pods on the node
+  std::int64_t wanted = 0;     // of the incoming pod
+  std::int64_t allocatable = 0;
+
+  // Absent: more than 64 bits hold.
+  std::optional<std::int64_t> together() const {
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(requested, wanted, &sum)) return std::nullopt;
+    return sum;
+  }
+};
+
+// Of pods on the node: `scored` counts a little for containers that request no CPU or memory.
+std::int64_t requested_on(const NodeState& node, std::string_view excluded_uid,
+                          std::string_view resource, bool scored) {
+  std::int64_t sum = 0;
+  for (const PodOnNode& pod : node.pods) {
+    if (!excluded_uid.empty() && pod.uid == excluded_uid) continue;
+    const bool use_scored = scored && has_default_request(resource);
+    const ResourceCounts& counts = use_scored ? pod.scored_requests : pod.requests;
+    if (__builtin_add_overflow(sum, of(counts, resource), &sum))
+      return std::numeric_limits<std::int64_t>::max();
+  }
+  return sum;
+}
+
+// Nothing: the resource does not count for this pod on this node.
+std::optional<ResourceUse> resource_use(const Pod& pod, const ResourceCounts& wanted,
+                                        const NodeState& node, std::string_view resource,
+                                        bool scored) {
+  ResourceUse use{.requested = 0,
+                  .wanted = of(wanted, resource),
+                  .allocatable = of(node.allocatable, resource)};
+  if (use.allocatable <= 0 || (use.wanted == 0 && !is_basic(resource))) return std::nullopt;
+  use.requested = requested_on(node, pod.uid, resource, scored);
+  return use;
+}
+
+// (allocatable − requested) × 100 / allocatable, which does not fit 64 bits for large disks.
+std::int64_t free_percentage(const ResourceUse& use) {
+  const auto sum = use.together();
+  if (!sum || *sum > use.allocatable) return 0;
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(Wide{use.allocatable - *sum} * kMaxNodeScore / use.allocatable);
+}
+
+double share(std::int64_t requested, std::int64_t allocatable) {
+  return std::min(static_cast<double>(requested) / static_cast<double>(allocatable), 1.0);
+}
+
+// The standard deviation of the shares, as a score: 100 where all are equal.
+std::int64_t balance(const std::vector<double>& shares) {
+  double deviation = 0;
+  if (shares.size() == 2) {
+    deviation = std::abs((shares[0] - shares[1]) / 2);
+  } else if (shares.size() > 2) {
+    const auto count = static_cast<double>(shares.size());
+    const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / count;
+    double sum = 0;
+    for (const double each : shares)
+      sum += (each - mean) * (each - mean);
+    deviation = std::sqrt(sum / count);
+  }
+  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
+}
+
+}  // namespace
+
+std::int64_t least_allocated(const Pod& pod, const NodeState& node,
+                             std::span<const ScoredResource> resources) {
+  const ResourceCounts wanted = incoming_scored_requests(pod);
+  std::int64_t sum = 0, weights = 0;
+  for (const ScoredResource& resource : resources) {
+    const auto use = resource_use(pod, wanted, node, resource.name, true);
+    if (!use) continue;
+    sum += free_percentage(*use) * resource.weight;
+    weights += resource.weight;
+  }
+  return weights == 0 ? 0 : sum / weights;
+}
+
+std::optional<std::int64_t> balanced_allocation(const Pod& pod, const NodeState& node,
+                                                std::span<const ScoredResource> resources) {
+  const ResourceCounts wanted = on_node(pod).requests;
+  const bool requests_none =
+      std::all_of(resources.begin(), resources.end(),
+                  [&](const ScoredResource& resource) { return of(wanted, resource.name) == 0; });
+  if (requests_none) return std::nullopt;
+  std::vector<double> with, without;
+  for (const ScoredResource& resource : resources) {
+    const auto use = resource_use(pod, wanted, node, resource.name, false);
+    if (!use) continue;
+    with.push_back(share(use->together().value_or(use->allocatable), use->allocatable));
+    without.push_back(share(use->requested, use->allocatable));
+  }
+  constexpr std::int64_t kHalf = kMaxNodeScore / 2;
+  return kHalf + (kHalf + balance(with) - balance(without)) / 2;
+}
+
 namespace {
 
 std::int64_t count_untolerated(const Pod& pod, const NodeState& node) {

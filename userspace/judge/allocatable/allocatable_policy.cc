@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/allocatable_policy.h"
 
-#include "judge/allocatable/setting_error.h"
+#include "judge/allocatable/amounts.h"
 
 #include <headroom/quantity.h>
 

@@ -6,17 +6,36 @@
 
 #include "judge/allocatable/amounts.h"
 #include "judge/allocatable/cgroup/cgroup_name.h"
-#include "judge/allocatable/setting_error.h"
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tl/expected.hpp>
 
 namespace headroom {
+
+// SlicesMode: what is done about the cgroups between the root and the pods.
+
+enum class SlicesMode : std::uint8_t {
+  kOff,
+  kObserve,  // compared with the desired values, and reported
+  kEnforce,  // and put right
+};
+constexpr std::string_view name(SlicesMode mode) {
+  switch (mode) {
+    case SlicesMode::kOff:
+      return "off";
+    case SlicesMode::kObserve:
+      return "observe";
+    case SlicesMode::kEnforce:
+      return "enforce";
+  }
+  return "";
+}
 
 // As configured; each comment names the field. The flags have other names and the same meaning.
 struct AllocatableConfig {

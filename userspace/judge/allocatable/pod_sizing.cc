@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/allocatable/pod_sizing.h"
 
+#include "judge/allocatable/amounts.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
-#include "judge/allocatable/setting_error.h"
 #include "judge/resources/go_duration.h"
 #include "judge/resources/pod_resources.h"
 

@@ -4,8 +4,8 @@
 // apis/config/validation); and the values of each pod's cgroup by it.
 #pragma once
 
+#include "judge/allocatable/amounts.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
-#include "judge/allocatable/setting_error.h"
 
 #include <headroom/pod.h>
 #include <headroom/units.h>

@@ -2,12 +2,11 @@
 #include "judge/cpuset/assign_cpus.h"
 
 #include "judge/cpuset/allocation/take_cpus.h"
+#include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/hints/cpu_hints.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/policy_options.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/pool_guard.h"
-#include "judge/cpuset/topology/cpu_span.h"
 
 #include <headroom/pod.h>
 
@@ -17,6 +16,38 @@
 #include <utility>
 
 namespace headroom {
+namespace {
+
+int groups_with(const Topology& topology, Level level, const CpuSet& cpus) {
+  CpuSet groups;  // indices: a bitset is one, whatever it counts
+  for (const Cpu cpu : cpus)
+    groups.insert(static_cast<Cpu>(topology.group_of(level, cpu)));
+  return groups.size();
+}
+
+}  // namespace
+
+CpuSpread cpu_spread(const Topology& topology, const CpuSet& cpus) {
+  const CpuSet known = cpus & topology.cpus();
+  return {.numa_nodes = groups_with(topology, Level::kNuma, known),
+          .sockets = groups_with(topology, Level::kSocket, known),
+          .caches = groups_with(topology, Level::kUncore, known),
+          .cores = groups_with(topology, Level::kCore, known)};
+}
+
+int count_whole_cores(const Topology& topology, const CpuSet& free) {
+  return static_cast<int>(
+      std::ranges::count_if(topology.groups(Level::kCore),
+                            [&](const CpuGroup& core) { return core.cpus.subset_of(free); }));
+}
+
+int max_on_one_node(const Topology& topology, const CpuSet& free) {
+  int most = 0;
+  for (const CpuGroup& node : topology.groups(Level::kNuma))
+    most = std::max(most, node.cpus.overlap(free));
+  return most;
+}
+
 namespace {
 
 // In place: a container that is to have another number of CPUs than it has, by a resize or because

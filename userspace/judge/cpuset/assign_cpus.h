@@ -11,16 +11,35 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/pool_guard.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
+#include <headroom/topology.h>
 
 #include <span>
 #include <string>
 #include <vector>
 
 namespace headroom {
+
+// CpuSpread: over how much of the machine a set of CPUs is spread.
+
+// How many of each hold a CPU of the set; CPUs that the topology does not know do not count.
+struct CpuSpread {
+  int numa_nodes = 0;
+  int sockets = 0;
+  int caches = 0;  // uncore: an L3, or what stands for one
+  int cores = 0;
+  friend bool operator==(const CpuSpread&, const CpuSpread&) = default;
+};
+
+CpuSpread cpu_spread(const Topology& topology, const CpuSet& cpus);
+
+// Cores that lie in `free` with all their threads.
+int count_whole_cores(const Topology& topology, const CpuSet& free);
+
+// Of the CPUs in `free`, as many as one NUMA node has at the most: what still fits into one.
+int max_on_one_node(const Topology& topology, const CpuSet& free);
 
 // What a container runs on, as its cgroup says.
 struct RunningCpus {

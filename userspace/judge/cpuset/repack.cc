@@ -4,7 +4,6 @@
 #include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/hints/cpu_hints.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/pool_guard.h"
 
 #include <algorithm>
 #include <array>

@@ -7,10 +7,10 @@
 // were looked at is chosen, and among equals the one that moves the fewest CPUs.
 #pragma once
 
+#include "judge/cpuset/assign_cpus.h"
+#include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/static_policy.h"
-#include "judge/cpuset/pool_guard.h"
-#include "judge/cpuset/topology/cpu_span.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>

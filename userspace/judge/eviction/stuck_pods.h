@@ -3,7 +3,7 @@
 // neither go on nor be killed by the kernel. Its limit is raised once, then its pod is evicted.
 #pragma once
 
-#include "judge/eviction/ladder_pass.h"
+#include "judge/eviction/ladder.h"
 
 namespace headroom::judge_eviction {
 

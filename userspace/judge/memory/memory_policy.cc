@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/memory/memory_policy.h"
 
-#include "judge/cpuset/hints/node_subsets.h"
+#include "judge/cpuset/hints/hint_merge.h"
 #include "judge/resources/pod_resources.h"
 
 #include <algorithm>

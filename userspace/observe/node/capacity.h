@@ -3,7 +3,10 @@
 // signals that watch them.
 #pragma once
 
+#include "judge/memory/memory_policy.h"
+
 #include <headroom/cpuset.h>
+#include <headroom/result.h>
 #include <headroom/units.h>
 
 #include <cstdint>
@@ -12,6 +15,13 @@
 #include <optional>
 
 namespace headroom::observe {
+
+// Reads from sysfs what memory and huge pages each NUMA node has, as the kubelet's machine
+// information has them.
+
+// Nodes without memory are among them. Without node directories all memory is on node 0.
+Result<MemorySizes> read_numa_memory(const std::filesystem::path& sys = "/sys",
+                                     const std::filesystem::path& proc = "/proc");
 
 // Fill rate: how fast this machine can hand out memory at worst; what the watch must outrun.
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/file_io.h"
-#include "observe/pod/pod_cgroup_tree.h"
+#include "observe/pod/pod_cgroup_path.h"
 
 #include <filesystem>
 #include <set>

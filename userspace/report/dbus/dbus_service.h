@@ -2,7 +2,7 @@
 // DbusService: io.headroom.Headroom1 on the system bus, as io.headroom.Headroom1(5) describes it.
 #pragma once
 
-#include "report/dbus/async_reply.h"
+#include "report/dbus/polkit_check.h"
 #include "report/eviction/eviction.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"

@@ -4,12 +4,70 @@
 #include "base/bus_message.h"
 #include "base/log/journal.h"
 
+#include <systemd/sd-event.h>
+
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
+#include <exception>
 #include <memory>
 #include <utility>
 
 namespace headroom::report {
+namespace {
+
+constexpr std::uint64_t kPollUsec = 20'000;
+
+struct PendingReply {
+  BusMessage call;
+  FutureReply answer;
+  SendReply send_reply;
+};
+
+int call_send_reply(PendingReply& pending) {
+  try {
+    return pending.send_reply(pending.call.get(), pending.answer.get());
+  } catch (const std::exception&) {  // the thread that was to answer is gone
+    return sd_bus_reply_method_errno(pending.call.get(), ECANCELED, nullptr);
+  }
+}
+
+// The loop holds the last reference: when it drops it, sd-event frees the source and `forget`
+// frees the rest.
+int poll_future(sd_event_source* source, std::uint64_t, void* user) {
+  auto& pending = *static_cast<PendingReply*>(user);
+  if (pending.answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    sd_event_source_set_time_relative(source, kPollUsec);
+    return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+  }
+  call_send_reply(pending);
+  sd_event_source_disable_unref(source);
+  return 0;
+}
+
+void delete_pending_reply(void* pending) {
+  delete static_cast<PendingReply*>(pending);
+}
+
+}  // namespace
+
+int reply_async(sd_bus_message* call, FutureReply answer, SendReply send_reply) {
+  auto pending = std::make_unique<PendingReply>(
+      PendingReply{BusMessage(sd_bus_message_ref(call)), std::move(answer), std::move(send_reply)});
+  sd_event* const event = sd_bus_get_event(sd_bus_message_get_bus(call));
+  sd_event_source* source = nullptr;
+  if (int r = sd_event_add_time_relative(event, &source, CLOCK_MONOTONIC, kPollUsec, 1, poll_future,
+                                         pending.get());
+      r < 0)
+    return r;
+  pending.release();  // owned by the source, which the loop owns
+  sd_event_source_set_destroy_callback(source, delete_pending_reply);
+  sd_event_source_set_floating(source, 1);
+  sd_event_source_unref(source);
+  return 1;
+}
+
 namespace {
 
 // Long enough to type a password.
@@ -52,7 +110,7 @@ int on_polkit_reply(sd_bus_message* answer, void* user, sd_bus_error*) {
   return r;
 }
 
-void delete_pending(void* pending_check) {
+void delete_pending_check(void* pending_check) {
   delete static_cast<PendingCheck*>(pending_check);
 }
 
@@ -86,7 +144,7 @@ int require_authorization(sd_bus_message* call, uid_t allowed_uid, const char* a
                                   on_polkit_reply, pending_check.get(), kPolkitTimeoutUsec);
   if (r < 0) return r;
   pending_check.release();  // owned by the slot, which the bus owns
-  sd_bus_slot_set_destroy_callback(slot, delete_pending);
+  sd_bus_slot_set_destroy_callback(slot, delete_pending_check);
   sd_bus_slot_set_floating(slot, 1);
   sd_bus_slot_unref(slot);
   return 1;

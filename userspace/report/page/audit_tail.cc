@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page/audit_tail.h"
 
-#include "report/eviction/old_record.h"
+#include "report/eviction/audit_line.h"
 
 #include <sys/stat.h>
 

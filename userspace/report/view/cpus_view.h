@@ -3,7 +3,7 @@
 // NUMA nodes that the same manager assigns is part of it, and has JSON of its own.
 #pragma once
 
-#include "judge/cpuset/pool_guard.h"
+#include "judge/cpuset/cpu_admission.h"
 #include "judge/cpuset/repack.h"
 #include "report/view/memory_view.h"
 

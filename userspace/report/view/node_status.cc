@@ -21,7 +21,7 @@ Json list_json(const ResourceList& list) {
 Json counts_json(const ResourceCounts& counts) {
   Json json = Json::object();
   for (const auto& [resource, count] : counts)
-    json[resource] = quantity_of(resource, count).canonical();
+    json[resource] = headroom::quantity_of(resource, count).canonical();
   return json;
 }
 

@@ -2,10 +2,10 @@
 // SlicesView: desired and actual settings of the cgroups between the root and the pods.
 #pragma once
 
+#include "judge/allocatable/allocatable_policy.h"
 #include "judge/allocatable/amounts.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
 #include "judge/allocatable/node_cgroups.h"
-#include "judge/allocatable/slices_mode.h"
 
 #include <chrono>
 #include <cstdint>

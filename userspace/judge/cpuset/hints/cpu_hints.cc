@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/hints/cpu_hints.h"
 
-#include "judge/cpuset/hints/node_subsets.h"
+#include "judge/cpuset/hints/hint_merge.h"
 
 #include <algorithm>
 #include <functional>

@@ -7,12 +7,36 @@
 
 #include <headroom/topology.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace headroom {
+
+// The subsets of a machine's NUMA nodes in the order in which hints list them (kubelet:
+// cm/topologymanager/bitmask).
+
+// Calls `use` with the subsets of `size` indices below `of`, in lexicographic order, until it says
+// no.
+template <class Use>
+bool for_each_subset(std::size_t of, std::size_t size, Use use) {
+  std::vector<std::size_t> picked(size);
+  std::iota(picked.begin(), picked.end(), std::size_t{0});
+  while (true) {
+    if (!use(picked)) return false;
+    std::size_t i = size;
+    while (i > 0 && picked[i - 1] == of - size + i - 1)
+      --i;
+    if (i == 0) return true;
+    ++picked[i - 1];
+    for (; i < size; ++i)
+      picked[i] = picked[i - 1] + 1;
+  }
+}
 
 enum class TopologyPolicy : std::uint8_t { kNone, kBestEffort, kRestricted, kSingleNumaNode };
 enum class TopologyScope : std::uint8_t { kContainer, kPod };

@@ -3,8 +3,7 @@
  * Lifecycle: cgroups created, emptied and removed, the kernel OOM killer's victims, and the exits
  * of the processes that headroomd killed, each reported once through the ring.
  *
- * The exit of a process is a frequent event elsewhere: while nothing of ours is dying it costs one
- * load and one compare.
+ * Processes exit often: while headroomd has killed nothing, an exit costs one load and one compare.
  */
 #include "event_ring.bpf.h"
 #include "waits.bpf.h"
@@ -17,17 +16,17 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* A killed pod's processes are in it or at most so deep below it. */
+/* A killed pod's processes are in its cgroup or at most this many levels below it. */
 #define DEPTH 8
 
 const volatile struct hr_watch_config config;
 
-/* How many ids `killed` holds; user space keeps it. */
+/* How many ids `killed` holds; user space writes it. */
 __u32 killed_count;
 /* The cgroup whose limit the kernel is killing for: set and used under the kernel's oom_lock. */
 __u64 oom_limit_of;
 
-/* cgroup id -> 1; user space adds it before the kill, and removes it. */
+/* cgroup id -> 1; user space adds an entry before the kill, and removes it afterwards. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 256);
@@ -72,7 +71,7 @@ int BPF_PROG(oom_reason, struct oom_control* control) {
   return 0;
 }
 
-/* Once per victim: also for each of a group that dies as one (memory.oom.group). */
+/* Called once per victim: with memory.oom.group, for each process of the group. */
 SEC("fentry/__oom_kill_process")
 int BPF_PROG(oom_kill, struct task_struct* victim) {
   struct hr_event* event = reserve_event(HR_EVENT_OOM_KILL, victim->cgroups->dfl_cgrp->kn->id);
@@ -84,9 +83,9 @@ int BPF_PROG(oom_kill, struct task_struct* victim) {
   return 0;
 }
 
-/* --- those we killed ------------------------------------------------------------------------- */
+/* --- exits of processes that headroomd killed -------------------------------------------------- */
 
-/* The killed cgroup that the current task is in or below; 0 if there is none. */
+/* The killed cgroup that contains the current task; 0 if there is none. */
 static __always_inline __u64 killed_above(__u64 own) {
   if (bpf_map_lookup_elem(&killed, &own)) return own;
   for (int level = 1; level <= DEPTH; ++level) {
@@ -101,7 +100,7 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct* task) {
   if (!killed_count) return 0;
   struct signal_struct* signal = task->signal;
-  if (signal->live.counter != 0) return 0; /* a thread; the process lives on */
+  if (signal->live.counter != 0) return 0; /* a thread; the process has others */
   __u64 own = bpf_get_current_cgroup_id();
   __u64 above = killed_above(own);
   if (!above) return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Throttle: how long a cgroup's run queues waited for CPU quota. cpu.stat has the sum; this has how
- * long the waits were, which is what latency is made of.
+ * Throttle: how long a cgroup's run queues waited for CPU quota. cpu.stat has the sum of the waits;
+ * this has their lengths as well, which decide the latency.
  *
- * A wait is of one CPU's queue of the cgroup that has the quota, from the throttle to the
- * unthrottle, so several CPUs can add up to more than the time that passed, as in cpu.stat. Both
- * ends happen once a quota period at most.
+ * Each CPU has its own run queue of the cgroup that has the quota. A wait lasts from the throttling
+ * of one queue to its unthrottling, so the waits of several CPUs can add up to more than the time
+ * that passed, as in cpu.stat. Each queue is throttled at most once in a quota period.
  */
 #include "kernel.bpf.h"
 #include "waits.bpf.h"
@@ -20,7 +20,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct hr_watch_config config;
 
-/* As in stall.bpf.c: the first two change after the map did. */
+/* As in stall.bpf.c: the first two are updated after the map. */
 struct hr_waits node;
 hr_u64 removed_cgroups;
 struct hr_losses losses;
@@ -33,8 +33,7 @@ struct {
   __type(value, struct hr_waits);
 } throttles SEC(".maps");
 
-/* run queue -> since when it waits; a queue whose cgroup is removed in between makes room itself.
- */
+/* run queue -> when its wait began. The entry of a queue whose cgroup is removed is evicted by LRU. */
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 8192);
@@ -48,7 +47,7 @@ static __always_inline int is_throttled(struct cfs_rq* queue) {
   return (int)BPF_CORE_READ_BITFIELD_PROBED(queue, throttled); /* one bit since 6.18 */
 }
 
-/* On exit: quota may have come just in time, and then nothing is throttled. */
+/* On exit of the function: new quota may have been found, and then the queue is not throttled. */
 SEC("fexit/throttle_cfs_rq")
 int BPF_PROG(throttle, struct cfs_rq* queue) {
   if (!is_throttled(queue)) return 0;
@@ -71,7 +70,7 @@ static __always_inline void charge(__u64 cgroup, __u64 ns) {
   add_wait(&node, ns);
 }
 
-/* On exit: without quota it returns and leaves the queue as it was. */
+/* On exit of the function: without quota it returns and leaves the queue throttled. */
 SEC("fexit/unthrottle_cfs_rq")
 int BPF_PROG(unthrottle, struct cfs_rq* queue) {
   if (is_throttled(queue)) return 0;

@@ -22,14 +22,14 @@ struct CloseDir {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// A directory being emptied: its name is needed once it is.
+// A directory that is being emptied; its name is needed to remove it afterwards.
 struct Level {
   std::unique_ptr<DIR, CloseDir> listing;
   std::string name;
   bool removed_any = false;
 };
 
-// Each level holds a descriptor.
+// Each level keeps a descriptor open.
 constexpr std::size_t kMaxDepth = 512;
 
 class Removal {

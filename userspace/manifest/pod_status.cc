@@ -20,9 +20,10 @@ constexpr std::array<config::Choice<QosClass>, 3> kQosClasses{
      {"Burstable", QosClass::kBurstable},
      {"BestEffort", QosClass::kBestEffort}}};
 
-// What the kubelet granted counts, not what was asked for since: a resize in place may wait, or
-// never come (KEP 1287). Limits in force are the runtime's word, and rounded: they stand for the
-// specification's only where what is asked for is not granted.
+// The resources that the kubelet allocated count, not those that were requested since: an in-place
+// resize may wait, or may never be granted (KEP 1287). The limits in the status come from the
+// runtime and are rounded: they replace those of the specification only while a resize is not
+// granted.
 void apply_allocated_resources(const Section& status, Container& container) {
   const ResourceList allocated = read_quantities(status, "allocatedResources");
   const auto resources = status.map("resources");
@@ -41,7 +42,7 @@ void apply_container_statuses(const Section& status, std::string_view key,
                               std::vector<Container>& containers) {
   const auto sections = status.list_of_maps(key);
   if (!sections) return;
-  std::map<std::string_view, Container*> by_name;  // of one name, the first
+  std::map<std::string_view, Container*> by_name;  // the first of each name
   for (Container& container : containers)
     by_name.emplace(container.name, &container);
   for (const Section& section : *sections) {

@@ -16,7 +16,7 @@
 namespace headroom::report {
 namespace {
 
-// Limit of connections that sent nothing yet; beyond it the oldest is closed.
+// Limit of connections that have sent nothing so far; beyond it the oldest is closed.
 constexpr std::size_t kMostSilent = 256;
 
 bool asks_for(std::string_view request, std::string_view path) {
@@ -61,8 +61,8 @@ void HealthGate::accept_all() {
   for (;;) {
     Fd fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) {
-      // No descriptor left: the connection stays in the kernel's queue, and poll() would return at
-      // once for it.
+      // No descriptor is free: the connection stays in the kernel's queue, and without the pause
+      // poll() would return for it at once.
       if (errno == EMFILE || errno == ENFILE) {
         constexpr int kPauseMs = 100;
         pollfd wake{wake_.get(), POLLIN, 0};
@@ -75,7 +75,7 @@ void HealthGate::accept_all() {
   }
 }
 
-// True if it was a whole request for a health answer, which was given.
+// True if it was a complete request for a health answer, and that was sent.
 bool HealthGate::answer(const Fd& fd, std::string_view request) const {
   const bool live = asks_for(request, "/livez"), ready = asks_for(request, "/readyz");
   const std::size_t end = request.find("\r\n\r\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelOomKill: a kill by the kernel's OOM killer: headroom was too late, or a cgroup hit its own
-// limit.
+// KernelOomKill: a kill by the kernel's OOM killer: the node ran out of memory before headroomd
+// acted, or a cgroup reached its own limit.
 #pragma once
 
 #include <headroom/pod.h>
@@ -17,7 +17,7 @@ namespace headroom::report {
 struct KernelOomKill {
   CgroupId cgroup;                 // the victim's
   std::string path;                // "" if unknown
-  std::shared_ptr<const Pod> pod;  // null: in no pod
+  std::shared_ptr<const Pod> pod;  // null: the victim is in no pod
   std::uint32_t pid = 0;
   std::string comm;
   std::optional<CgroupId> limit_of;  // the cgroup whose limit was hit; absent: the node ran out
@@ -26,7 +26,7 @@ struct KernelOomKill {
   std::shared_ptr<const Pod>
       would_evict{};  // the pod that headroom would have evicted; null: unknown
 
-  // The kernel had all pods to choose from.
+  // Whether the kernel chose among all pods.
   bool had_all_pods() const { return !limit_of || limit_of_pods; }
   bool same_choice() const { return pod && would_evict && pod->uid == would_evict->uid; }
 };
@@ -34,7 +34,7 @@ struct KernelOomKill {
 // "the kernel killed process 4242 (workload) of default/hog (/kubepods.slice/…): memory.max of …
 // was hit"
 std::string kernel_oom_line(const KernelOomKill& kill);
-// To the log, with fields.
+// Writes the line to the log, with journal fields.
 void log_kernel_oom(const KernelOomKill& kill);
 
 }  // namespace headroom::report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file is read in two steps: into strings exactly as written, which is what the checksum is of;
-// then into CPU sets. Go renders a missing map as <nil> and an empty one as map[], and the file
-// does not say which it was: both are tried.
+// The file is read in two steps: into strings exactly as written, since the checksum is computed
+// from those; then into CPU sets. Go renders a missing map as <nil> and an empty one as map[], and
+// the file does not say which it was: both are tried.
 #include "act/cpus/cpu_checkpoint.h"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ std::string rendered(const Strings& strings) {
   return rendered_map(strings, [](const std::string& text) { return text; });
 }
 
-// A cpuset.CPUSet: {elems:(map[int]struct {})map[0:{} 1:{}]}. One that does not parse has none.
+// A cpuset.CPUSet: {elems:(map[int]struct {})map[0:{} 1:{}]}. A list that does not parse gives no
+// elements.
 std::string rendered_pod_entry(const std::string& list) {
   std::string text = "{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[";
   if (const auto cpus = CpuSet::parse(list))
@@ -83,7 +84,7 @@ constexpr std::array<std::pair<CheckpointVersion, std::string_view>, 6> kHashedA
     {CheckpointVersion::kV3, "V3"},
 }};
 
-// What fills it, it cannot be an older version than.
+// Whether a checkpoint with these fields filled can be of that version.
 bool can_be(const CheckpointFields& fields, CheckpointVersion version) {
   if (!fields.by_container_id.empty()) return version == CheckpointVersion::kV1;
   if (!fields.pod_entries.empty()) return version == CheckpointVersion::kV3;
@@ -107,7 +108,7 @@ std::optional<CheckpointVersion> version_of(const CheckpointFields& fields,
   return std::nullopt;
 }
 
-// V4's is of a Go string.
+// The checksum of V4 is that of a Go string.
 std::uint32_t data_checksum(const std::string& data) {
   return fnv1a_32("(string)" + data);
 }
@@ -121,7 +122,7 @@ tl::unexpected<CheckpointError> corrupt() {
   return tl::make_unexpected(CheckpointError{Kind::kCorrupt, "checkpoint is corrupted"});
 }
 
-// A string, or absent: Go's zero value. False: something else.
+// Reads a string; an absent field gives Go's zero value. False: the field is not a string.
 bool read(const Json& object, const char* key, std::string& into) {
   const auto field = object.find(key);
   if (field == object.end() || field->is_null()) return true;
@@ -137,7 +138,7 @@ bool read(const Json& object, Strings& into) {
   return true;
 }
 
-// By container id (V1), or by pod.
+// Reads the entries: by container id (V1), or by pod.
 bool read_entries(const Json& object, CheckpointFields& into) {
   const auto entries = object.find("entries");
   if (entries == object.end() || entries->is_null()) return true;
@@ -182,7 +183,7 @@ Json parsed(std::string_view text) {
 
 // --- strings to sets and back ----------------------------------------------------------------
 
-// Parses lists into sets, and remembers what it could not.
+// Parses lists into sets, and keeps the first error.
 class Sets {
  public:
   CpuSet parse(const std::string& where, const std::string& list) {
@@ -352,7 +353,7 @@ Result<std::optional<CpuCheckpoint>> CpuStateFile::load() const {
 }
 
 Result<> CpuStateFile::save(const std::string& policy, const CpuState& state) {
-  // V2 has no place for CPUs of pods as a whole.
+  // V2 cannot hold CPUs that are assigned to a pod as a whole.
   const auto version = state.pod_entries.empty() ? CheckpointVersion::kV2 : CheckpointVersion::kV4;
   return write(encode_checkpoint({.policy = policy, .state = state}, version));
 }

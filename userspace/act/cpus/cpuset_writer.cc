@@ -92,7 +92,7 @@ std::optional<std::string> unit_of(std::string_view path) {
   const bool unit =
       name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
   if (!unit || !all_slices(path.substr(0, path.rfind('/')))) return std::nullopt;
-  // A name that would clash with a file of the cgroup's own is escaped so.
+  // systemd escapes a name that would clash with a file of the cgroup by this prefix.
   if (name.starts_with('_')) name.remove_prefix(1);
   return std::string(name);
 }
@@ -141,7 +141,7 @@ Result<> CpusetWriter::set_unit(const std::string& unit, const Setting& setting,
   return done;
 }
 
-// Children have the file only if each cgroup above hands the controller on.
+// Children have the file only if each cgroup above enables the controller for its children.
 Result<> CpusetWriter::write_file(const std::string& path, const Setting& setting,
                                   const CpuSet& set) {
   const std::string root = cgroup_root_.native();
@@ -171,7 +171,7 @@ void CpusetWriter::remove_drop_in(const std::string& path) const {
   const auto unit = unit_of(path);
   if (!unit) return;
   const std::string directory = (control_ / (*unit + ".d")).native();
-  // Of others' settings for the unit nothing is touched; the directory goes if none is left.
+  // Settings of the unit from other sources are kept; the directory is removed if it is empty.
   for (const Setting& setting : {kCpus, kNodes})
     ::unlink((directory + "/50-" + setting.property + ".conf").c_str());
   ::rmdir(directory.c_str());

@@ -31,8 +31,8 @@
 namespace headroom::act {
 namespace {
 
-// What happens between fork() and exec(). All that needs memory is made ready before the fork: of a
-// process with threads the child may call only what is safe in a signal handler.
+// What happens between fork() and exec(). Everything that needs memory is prepared before the fork:
+// the child of a process with threads may only call functions that are safe in a signal handler.
 
 struct Credentials {
   uid_t uid = 0;
@@ -103,7 +103,7 @@ Result<Credentials> credentials_of(pid_t pid) {
   return found;
 }
 
-// Empty if no security module labels processes.
+// "" if no security module labels processes.
 std::string label_of(const std::string& process) {
   std::ifstream file("/proc/" + process + "/attr/current");
   std::string label;
@@ -111,8 +111,8 @@ std::string label_of(const std::string& process) {
   return label;
 }
 
-// The uids in /proc are those of our own user namespace, and a label may need a policy's leave to
-// change: a process that differs from us in either is refused.
+// The uids in /proc are those of headroomd's user namespace, and changing a label may need a rule
+// in the policy: a process that differs from headroomd in either is refused.
 Result<> check_same_confinement(pid_t pid) {
   struct stat ours {
   }, theirs{};
@@ -126,7 +126,7 @@ Result<> check_same_confinement(pid_t pid) {
   return {};
 }
 
-// Before the pidfd was opened the pid may have passed to another process.
+// The pid may have been reused by another process before the pidfd was opened.
 bool is_in(int cgroup_procs, pid_t pid) {
   if (cgroup_procs < 0) return true;
   std::ifstream file(of_process(::getpid(), ("fd/" + std::to_string(cgroup_procs)).c_str()));
@@ -160,7 +160,7 @@ Result<> inspect_target(const Command& command, ChildSetup& child_setup) {
   child_setup.credentials = std::move(*credentials);
   child_setup.environment = environment_of(pid);
   if (auto same = check_same_confinement(pid); !same) return same;
-  // Last: if the process still exists, all that was read under its pid was its own.
+  // Checked last: if the process still exists, everything read under its pid was its own.
   if (!is_in(command.cgroup_procs, pid))
     return failure("find the pod's process in its cgroup", ESRCH);
   if (::syscall(SYS_pidfd_send_signal, child_setup.target.get(), 0, nullptr, 0) != 0)
@@ -193,7 +193,7 @@ void lower_priority() {
 void raise_oom_score() {
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score < 0) return;
-  // Ours is -999 and would be inherited: what we run is no guardian.
+  // headroomd's is -999 and would be inherited: the command must not be protected.
   if (::write(score, "500", 3) != 3) return;
 }
 
@@ -203,10 +203,11 @@ void limit_data(std::uint64_t bytes) {
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
-// The pid namespace holds for children alone, so one more fork; the one in between passes the end
-// on.
+// setns() to a pid namespace applies to children only, so one more fork is needed; the process in
+// between passes the exit status on.
 void enter_namespaces(const ChildSetup& child_setup, int report) {
-  // Not the cgroup namespace, which only renames what it sees: the cgroup itself it is in already.
+  // The cgroup namespace is left out: it only renames paths, and the child is in the cgroup
+  // already.
   constexpr int kEntered = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWPID;
   if (::setns(child_setup.target.get(), kEntered) != 0) report_errno_and_exit(report);
   if (child_setup.directory && ::fchdir(child_setup.directory.get()) != 0)
@@ -229,10 +230,10 @@ void set_capabilities(const Credentials& credentials, int report) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[2]{};
   if (::syscall(SYS_capget, &header, sets) != 0) report_errno_and_exit(report);
-  // The unit bounds our own capabilities: what we lack the command goes without.
+  // The unit bounds headroomd's own capabilities: the command cannot have more than those.
   const std::uint64_t ours = sets[0].permitted | static_cast<std::uint64_t>(sets[1].permitted)
                                                      << 32;
-  // exec() gives root all that is permitted as effective: what is not effective is given up.
+  // exec() makes all permitted capabilities of root effective: those not effective are dropped.
   const std::uint64_t permitted =
       ours & (credentials.uid == 0 ? credentials.effective : credentials.permitted);
   for (int word = 0; word < 2; ++word) {
@@ -251,16 +252,16 @@ void set_capabilities(const Credentials& credentials, int report) {
       report_errno_and_exit(report);
 }
 
-// No more than the process it runs beside has.
+// The command gets at most the privileges of the process that it runs beside.
 void set_credentials(const Credentials& credentials, int report) {
-  // First, while CAP_SETPCAP is still there.
+  // First, while CAP_SETPCAP is still held.
   for (int capability = 0; capability < 64; ++capability)
     if (!has_capability(credentials.bounding, capability) &&
         ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 &&
         ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
       report_errno_and_exit(report);
   if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) report_errno_and_exit(report);  // until exec
-  // The raw calls: glibc's would signal threads that are not there.
+  // System calls, not glibc's functions: those would signal threads that the child does not have.
   if (::syscall(SYS_setgroups, credentials.groups.size(), credentials.groups.data()) != 0 ||
       ::syscall(SYS_setresgid, credentials.gid, credentials.gid, credentials.gid) != 0 ||
       ::syscall(SYS_setresuid, credentials.uid, credentials.uid, credentials.uid) != 0)
@@ -292,7 +293,7 @@ void exec_child(const ChildSetup& child_setup, int report) {
   const Command& command = *child_setup.command;
   ::setpgid(0, 0);
   reset_signals();
-  ::umask(022);  // the usual one: ours is narrower
+  ::umask(022);  // the usual one: headroomd's is narrower
   const int null = ::open("/dev/null", O_RDONLY);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
   raise_oom_score();
@@ -323,7 +324,7 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-// Nothing comes when the program has started: the pipe is closed on exec.
+// Nothing is read if the program has started: the pipe is closed on exec.
 int read_child_errno(const Fd& read) {
   int error = 0;
   ssize_t n = 0;
@@ -361,7 +362,7 @@ Child::~Child() {
   reap();
 }
 
-// Its group, for what it started itself.
+// Kills its process group, which has the processes that it started.
 void Child::kill() {
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);

@@ -9,7 +9,7 @@
 // process_mrelease() requires.
 //
 // Only processes that started before the kill are helped: a service manager may start new ones in
-// the same cgroup at once. When they have exited, or kPatience is over, the limits of the cgroup
+// the same cgroup at once. When they have exited, or kReapTimeout is over, the limits of the cgroup
 // are restored.
 #pragma once
 
@@ -33,7 +33,7 @@
 
 namespace headroom::act {
 
-// kill_assist: lets killed processes, and the thread that frees their memory, run before all
+// Real-time scheduling: killed processes, and the thread that frees their memory, run before all
 // others.
 //
 // SCHED_RR at the lowest real-time priority (sched(7)) is not limited by cgroup weights, quotas or
@@ -43,11 +43,12 @@ namespace headroom::act {
 // The process that a pidfd holds. Below 1 once it has been waited for: its pid may be reused then.
 pid_t pid_of(int pidfd);
 
-// Every thread of a process that has been sent SIGKILL. False where none could be: it has ended, we
-// lack CAP_SYS_NICE, or the kernel gives real-time to the root cgroup alone (RT_GROUP_SCHED).
+// Raises every thread of a process that has been sent SIGKILL. False if no thread could be raised:
+// the process has ended, CAP_SYS_NICE is missing, or the kernel allows real-time scheduling in the
+// root cgroup only (RT_GROUP_SCHED).
 bool raise_to_realtime(int pidfd);
 
-// The calling thread; what it starts is not boosted. False as above.
+// Raises the calling thread; threads that it starts are not raised. False as above.
 bool raise_this_thread_to_realtime();
 
 struct ReaperCounts {
@@ -61,39 +62,41 @@ class Reaper {
  public:
   // An exit that takes no longer than this needs no help.
   static constexpr std::chrono::milliseconds kReapDelay{15};
-  // After so long without its end a process is left to itself.
+  // A process that still exists after this time is no longer helped.
   static constexpr std::chrono::seconds kReapTimeout{5};
 
   explicit Reaper(std::shared_ptr<SuspendedLimits> limits = std::make_shared<SuspendedLimits>());
   // Restores the limits that are still lifted.
   ~Reaper();
 
-  // Of a cgroup that has just been killed. Waits for no victim and allocates nothing. Any thread.
+  // Helps the processes of a cgroup that has just been killed. Waits for none of them and allocates
+  // nothing. Any thread.
   void assist(int cgroup_directory);
-  // The same, killed at that instant of the boot clock.
+  // The same for a cgroup that was killed at that instant of the boot clock.
   void assist(int cgroup_directory, Instant killed_at);
-  // Of one process that has just been killed: its cgroup lives on, and is left as it is. The same.
+  // The same for one process that has just been killed: its cgroup still has other processes, so
+  // its limits are left as they are.
   void assist_process(int pidfd);
   // Any thread.
   ReaperCounts counters() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-  // A process that was killed, for as long as it exists.
+  // A killed process that still exists.
   struct DyingProcess {
     Fd process;  // a pidfd: readable once it has exited
     Clock::time_point due;
     Clock::time_point give_up_at;
     bool reaped = false;  // or cannot be: only its exit is awaited
   };
-  // What was killed at once: the processes of a cgroup, or one alone.
+  // What one kill ended: the processes of a cgroup, or one process.
   struct KilledGroup {
     std::vector<DyingProcess> dying;
     std::vector<CgroupId> lifted;
   };
-  // What a descriptor sent is of, and when that was killed.
+  // A request to assist: the descriptor of a cgroup or of a process, and when it was killed.
   struct Slot {
-    std::atomic<int> descriptor{-1};  // × 2 + kind; -1: free
+    std::atomic<int> descriptor{-1};  // descriptor × 2 + kind; -1: free
     Instant killed_at{};              // written before the descriptor, read after it
   };
   struct Request {

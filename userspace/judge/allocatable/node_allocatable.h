@@ -21,8 +21,8 @@ struct NodeAllocatable {
   Amounts reservation;
   // capacity − reservation, memory also without huge pages: what a scheduler may hand out.
   Amounts allocatable;
-  // capacity − kube-reserved − system-reserved: what the pods' cgroup is limited to. Thresholds are
-  // left in, so that eviction comes before the limit.
+  // capacity − kube-reserved − system-reserved: the limit of the pods' cgroup. The thresholds are
+  // not subtracted, so that eviction comes before the limit is reached.
   Amounts pods_limit;
 };
 
@@ -38,7 +38,7 @@ tl::expected<NodeAllocatable, std::vector<ReservationError>> node_allocatable(
     const Amounts& capacity, const AllocatablePolicy& policy,
     std::span<const Threshold> thresholds);
 
-// All of them as the kubelet says it when it does not start.
+// All errors in the words of the kubelet, which refuses to start with them.
 std::string invalid_node_allocatable(const std::vector<ReservationError>& errors);
 
 }  // namespace headroom

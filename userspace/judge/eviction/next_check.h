@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watch: when to look again, and the forecast.
+// Next check: when the node must be checked again; and the forecast.
 //
-// The watch is as fast as the danger: the next check falls due when the headroom could be gone at
-// the fastest rate this machine can fill memory. Overshoot past a hard threshold is therefore
-// bounded by fastest_fill × (check_floor + the time a check takes).
+// The next check is due when the headroom could be used up at the highest rate at which this
+// machine can fill memory. The overshoot past a hard threshold is therefore at most fastest_fill ×
+// (check_floor + the duration of a check).
 #pragma once
 
 #include <headroom/judge.h>
@@ -17,7 +17,8 @@ namespace headroom::judge_eviction {
 void forecast(const Policy& policy, const Snapshot& snapshot, const History& before,
               Verdict& verdict);
 
-// How much memory may be taken until a threshold not yet reached is; absent: none is ahead.
+// How much memory can be taken until the nearest threshold that is not yet met; absent: there is
+// none.
 std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict);
 
 // Sets verdict.next_check and next_check_guarded.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kCounted{"cpu", "memory"};
 
-// What counts towards the class: cpu and memory above zero. A zero is as if it had not been said.
+// What counts towards the class: cpu and memory above zero. A zero counts as absent.
 struct Sums {
   std::array<Quantity, kCounted.size()> totals;
 
@@ -78,8 +78,8 @@ void raise(ResourceList& most, const ResourceList& other) {
   }
 }
 
-// The most the pod's containers hold at once: all regular ones beside all sidecars, or, before
-// that, one init container beside the sidecars started so far.
+// The largest sum that the pod's containers need at one time: all regular ones with all sidecars,
+// or, before those start, one init container with the sidecars that started before it.
 ResourceList at_once(const Pod& pod, ResourceList Container::*list) {
   ResourceList running;
   ResourceList starting;
@@ -111,7 +111,7 @@ bool names_pod_level(const ResourceList& list) {
                      [](const auto& entry) { return is_pod_level(entry.first); });
 }
 
-// spec.resources overrides the sums of those resources it names.
+// spec.resources replaces the sums of the resources that it names.
 ResourceList declared(const Pod& pod, ResourceList Container::*list) {
   ResourceList sum = at_once(pod, list);
   if (pod.pod_level)

@@ -41,13 +41,13 @@ class PodRegistry {
   void set_declared_pods(std::vector<Pod> manifests, const std::set<std::string>& of_kubelet = {},
                          bool kubelet_describes = false);
 
-  // The cgroup inventory's events. Cgroups that are not pod-level are none of ours: false.
+  // The cgroup inventory's events. False: the cgroup is not a pod's own, and is ignored.
   bool add_cgroup(CgroupId id, std::string_view path);
   void gone(CgroupId id);
 
   // Every pod that has a cgroup, with this instant's record of it: `record_of(CgroupId)` gives a
-  // const hr_record* or null. Good until the next call of anything above or of this. Pods known
-  // from the tree alone learn their request and limit here.
+  // const hr_record* or null. The span is valid until the next call of this function or of one
+  // above. Pods known from the tree alone get their request and limit here.
   template <class RecordOf>
   std::span<const PodReading> read(RecordOf&& record_of) {
     for (std::size_t i = 0; i < readings_.size(); ++i) {
@@ -57,8 +57,8 @@ class PodRegistry {
     return readings_;
   }
 
-  // As read() once more, where every record is still in its place: only those are looked at of
-  // which `is_new(const hr_record*)`.
+  // As read(), if no record has moved since: reads only the records for which
+  // `is_new(const hr_record*)` is true.
   template <class IsNew>
   std::span<const PodReading> read_again(IsNew&& is_new) {
     for (std::size_t i = 0; i < readings_.size(); ++i) {
@@ -71,9 +71,10 @@ class PodRegistry {
   // The pod's processes show that it is Guaranteed or node-critical, or no longer do.
   void show_protected(CgroupId id, bool is_protected);
 
-  // The inside of the pod, from now on; null: not read. It must outlive this.
+  // What is known of the pod's containers and processes; null: not read. `parts` must outlive the
+  // registry.
   void set_parts(CgroupId id, const PodParts* parts);
-  // The pod's disk usage, from now on.
+  // The pod's disk usage, until the next call for the same pod.
   void measured(CgroupId id, std::shared_ptr<const DiskUsage> usage);
   // The pod with this pod-level cgroup; null if there is none.
   std::shared_ptr<const Pod> find(CgroupId id) const {
@@ -89,17 +90,17 @@ class PodRegistry {
   ManifestCounts manifest_counts() const;
 
  private:
-  // What the tree shows of a pod; same order as readings_.
+  // What the cgroup tree shows of a pod; in the order of readings_.
   struct Tree {
     std::string uid;
     QosClass qos;
-    // The last that was valid; HR_UNKNOWN: never yet.
+    // The last valid values; HR_UNKNOWN: none so far.
     hr_u64 memory_min = HR_UNKNOWN;
     hr_u64 memory_low = HR_UNKNOWN;
     hr_u64 memory_max = HR_UNKNOWN;
-    std::shared_ptr<const DiskUsage> disk;  // what the reading points at
-    bool of_kubelet = false;                // as it was last described
-    bool is_protected = false;              // its processes show so
+    std::shared_ptr<const DiskUsage> disk;  // readings_ point to it
+    bool of_kubelet = false;                // in its last description
+    bool is_protected = false;              // as its processes show
   };
 
   void update_limits(std::size_t index, const hr_record& record);
@@ -114,7 +115,7 @@ class PodRegistry {
   bool kubelet_describes_ = false;
   std::vector<PodReading> readings_;
   std::vector<Tree> trees_;
-  std::unordered_map<CgroupId, std::size_t> index_;  // into both
+  std::unordered_map<CgroupId, std::size_t> index_;  // into readings_ and trees_
 };
 
 }  // namespace headroom::observe

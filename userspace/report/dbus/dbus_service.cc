@@ -86,12 +86,17 @@ int refuse_too_large(sd_bus_error* error, const char* what) {
                            kMaxRequestBytes);
 }
 
+int refuse_unavailable(sd_bus_error* error, const char* method) {
+  return sd_bus_error_setf(error, SD_BUS_ERROR_NOT_SUPPORTED, "%s is not available in this program",
+                           method);
+}
+
 int handle_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
   return catch_exceptions([&] {
     const DbusSetup& setup = setup_of(user);
     const char* manifest = nullptr;
     if (int r = sd_bus_message_read(call, "s", &manifest); r < 0) return r;
-    if (!setup.admit) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no admission");
+    if (!setup.admit) return refuse_unavailable(error, "Admit");
     if (std::strlen(manifest) > kMaxRequestBytes) return refuse_too_large(error, "the manifest is");
     return reply(call, setup.admit(manifest), error);
   });
@@ -100,7 +105,7 @@ int handle_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
 int handle_config(sd_bus_message* call, void* user, sd_bus_error* error) {
   return catch_exceptions([&] {
     const DbusSetup& setup = setup_of(user);
-    if (!setup.config) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no settings");
+    if (!setup.config) return refuse_unavailable(error, "Config");
     return reply(call, setup.config(), error);
   });
 }
@@ -134,7 +139,7 @@ int taint(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
   if (int r = read_strings(call, edits); r < 0) return r;
   int overwrite = 0;
   if (int r = sd_bus_message_read(call, "b", &overwrite); r < 0) return r;
-  if (!setup.taint) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no taints");
+  if (!setup.taint) return refuse_unavailable(error, "Taint");
   return reply(call, setup.taint(edits, overwrite != 0), error);
 }
 
@@ -156,7 +161,7 @@ int handle_taint(sd_bus_message* call, void* user, sd_bus_error* error) {
 int handle_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
   return catch_exceptions([&] {
     const DbusSetup& setup = setup_of(user);
-    if (!setup.cpus) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no CPU map");
+    if (!setup.cpus) return refuse_unavailable(error, "Cpus");
     return reply(call, setup.cpus(), error);
   });
 }
@@ -164,7 +169,7 @@ int handle_cpus(sd_bus_message* call, void* user, sd_bus_error* error) {
 int handle_memory(sd_bus_message* call, void* user, sd_bus_error* error) {
   return catch_exceptions([&] {
     const DbusSetup& setup = setup_of(user);
-    if (!setup.memory) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no memory map");
+    if (!setup.memory) return refuse_unavailable(error, "Memory");
     return reply(call, setup.memory(), error);
   });
 }
@@ -179,7 +184,7 @@ int send_async_reply(sd_bus_message* call, const Result<std::string>& answer) {
 int repack(const DbusSetup& setup, sd_bus_message* call, sd_bus_error* error) {
   int dry_run = 0;
   if (int r = sd_bus_message_read(call, "b", &dry_run); r < 0) return r;
-  if (!setup.repack) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no CPUs");
+  if (!setup.repack) return refuse_unavailable(error, "Repack");
   return reply_async(call, setup.repack(dry_run != 0), send_async_reply);
 }
 
@@ -201,7 +206,7 @@ int handle_record(sd_bus_message* call, void* user, sd_bus_error* error) {
     int pipe = -1;
     std::uint64_t seconds = 0;
     if (int r = sd_bus_message_read(call, "ht", &pipe, &seconds); r < 0) return r;
-    if (!setup.record) return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "no recording");
+    if (!setup.record) return refuse_unavailable(error, "Record");
     const int ours = ::fcntl(pipe, F_DUPFD_CLOEXEC, 0);  // the message closes its own
     if (ours < 0) return -errno;
     constexpr std::uint64_t kMax = 1U << 30;

@@ -3,8 +3,8 @@
 // driver's spelling (kubelet: cm/cgroup_manager_linux.go).
 //   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice
 //   cgroupfs  /kubepods/burstable/pod<uid>
-// To systemd a dash is a step down the tree, so dashes within a component become underscores; an
-// underscore in a component would be ambiguous and is refused.
+// In a systemd slice's name a dash separates the levels of the tree, so dashes within a component
+// become underscores; an underscore in a component would be ambiguous and is refused.
 #pragma once
 
 #include <headroom/pod.h>
@@ -26,9 +26,9 @@ struct CgroupNameError {
     kSlash,           // within a component
     kUnderscore,      // within a component
     kDots,            // "." or ".."
-    kCharacter,       // one that no unit name may hold
+    kCharacter,       // one that a unit name must not have
     kTooLong,         // no unit name, and no file name, has more than 255 bytes
-    kNotASlice,       // the systemd driver knows no other kind
+    kNotASlice,       // the systemd driver accepts slices only
     kMisplaced,       // a slice, but not below the slices that its name says
     kRoot,            // the root cgroup where a cgroup of its own is needed
   };
@@ -44,7 +44,7 @@ class CgroupName {
   using Parsed = tl::expected<CgroupName, CgroupNameError>;
 
   CgroupName() = default;  // the root
-  // No component, or a single empty one, is the root: so the kubelet has it.
+  // No component, or a single empty one, is the root, as in the kubelet.
   static Parsed of(std::vector<std::string> components);
   // A path from the cgroup root on, with or without the leading slash.
   static Parsed parse(CgroupDriver driver, std::string_view path);
@@ -64,8 +64,7 @@ class CgroupName {
   std::vector<std::string> components_;
 };
 
-// Where pods of a class live: beside the tiers if Guaranteed, else in them. `kubepods` is the
-// name of that cgroup itself.
+// The parent cgroup of the pods of a class: `kubepods` itself if Guaranteed, else its tier.
 CgroupName::Parsed qos_tier_name(const CgroupName& kubepods, QosClass qos);
 CgroupName::Parsed pod_name(const CgroupName& kubepods, QosClass qos, std::string_view uid);
 

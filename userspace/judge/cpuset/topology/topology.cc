@@ -94,7 +94,7 @@ void Topology::group(Level level) {
 }
 
 std::size_t Topology::row_of(Cpu cpu) const {
-  // Rows are as the CPUs are numbered, unless some are missing.
+  // The row's index is the CPU's number, unless CPUs are missing.
   const auto guess = static_cast<std::size_t>(cpu);
   if (guess < places_.size() && places_[guess].cpu == cpu) return guess;
   const auto row = std::ranges::lower_bound(places_, cpu, {}, &CpuLocation::cpu);

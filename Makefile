@@ -366,6 +366,11 @@ soak-cpus: deps ## twenty pinned pods come and go for minutes, the daemon is kil
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/soak-cpus --kernel $(or $(KERNEL),6.12) --minutes $(or $(MINUTES),5) --payload $(B)/payload --out $(B)/bench/soak-cpus-$(or $(KERNEL),6.12).json
 
+.PHONY: soak-identity
+soak-identity: $(B)/test/unit ## kills while cgroups and pids change under the same names, here; ROUNDS=… SEED=…
+	$(Q)HEADROOM_SOAK_ROUNDS=$(or $(ROUNDS),10000) HEADROOM_SOAK_SEED=$(or $(SEED),1) \
+	  $(B)/test/unit --gtest_brief=1 --gtest_filter='IdentitySoak.*'
+
 bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json

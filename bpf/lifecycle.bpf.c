@@ -83,7 +83,8 @@ int BPF_PROG(oom_kill, struct task_struct* victim) {
   return 0;
 }
 
-/* --- exits of processes that headroomd killed -------------------------------------------------- */
+/* --- exits of processes that headroomd killed --------------------------------------------------
+ */
 
 /* The killed cgroup that contains the current task; 0 if there is none. */
 static __always_inline __u64 killed_above(__u64 own) {

@@ -33,7 +33,8 @@ struct {
   __type(value, struct hr_waits);
 } throttles SEC(".maps");
 
-/* run queue -> when its wait began. The entry of a queue whose cgroup is removed is evicted by LRU. */
+/* run queue -> when its wait began. The entry of a queue whose cgroup is removed is evicted by LRU.
+ */
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 8192);

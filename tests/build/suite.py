@@ -53,6 +53,20 @@ def batches(folder: Path, files: dict[str, str]) -> list[set[str]]:
     return [{Path(source.path).name for source in batch} for batch in module.batches_of(sources, 16, 2500)]
 
 
+def test_a_lab_test_that_needs_a_second_run_is_listed_with_its_history(folder: Path) -> None:
+    flaky = SourceFileLoader("flaky", str(ROOT / "tests/flaky.py")).load_module()
+    history = folder / "cache" / "lab-history.jsonl"
+    steady, unsteady = ("vm", "6.12 test_a.steady", "passed", ""), ("vm", "6.12 test_b.unsteady", "passed", "AssertionError: 1.9 s\nat line 3")
+    assert flaky.summary(flaky.add(history, [steady, unsteady[:3] + ("",)])) == []
+    history.write_text(history.read_text() + '{"ran": [')  # interrupted
+    runs = flaky.add(history, [steady, unsteady, ("vm", "6.12 test_c.skipped", "skipped", "no zram")])
+    assert flaky.summary(runs) == ["  FLAKY   vm 6.12 test_b.unsteady: passed only when it was run again, in 1 of its last 2 runs here\n"
+                                   "      AssertionError: 1.9 s"], flaky.summary(runs)
+    for _ in range(60):
+        runs = flaky.add(history, [steady])
+    assert len(runs) == flaky.KEPT_RUNS == len(flaky.read(history)) and flaky.summary(runs) == []
+
+
 def test_files_that_share_no_name_are_one_batch(folder: Path) -> None:
     assert batches(folder, {"a.cc": "namespace {\nint first() { return 1; }\n}\nint a() { return first(); }\n",
                             "b.cc": "namespace {\nint second() { return 2; }\n}\nint b() { return second(); }\n"}) \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wire between the BPF programs and user space: fixed width, explicit padding, no bool, no
- * pointers. One record says what one cgroup is at one instant; whichever source filled it (BPF or
- * cgroupfs files), it has this shape and these units.
+ * The binary interface between the BPF programs and user space: fixed width, explicit padding, no
+ * bool, no pointers. One record describes one cgroup at one instant. It has the same layout and the
+ * same units from either source (BPF or cgroupfs files).
  *
  * A group of fields is meaningful only if its bit is set in `valid`; every other field holds
  * HR_UNKNOWN (all ones). Unknown is a value, never zero.
@@ -20,7 +20,7 @@ typedef unsigned int hr_u32;
 
 #define HR_UNKNOWN (~0ULL)
 
-/* Groups of fields: each comes from one source as a whole, chosen once by probing. */
+/* Groups of fields: each group comes from one source, which is chosen once by probing. */
 enum hr_group {
   HR_MEMORY_USAGE = 1 << 0,  /* memory_usage, memory_peak, swap_usage */
   HR_MEMORY_STAT = 1 << 1,   /* inactive_file and its neighbours of memory.stat */
@@ -158,8 +158,8 @@ struct hr_sweep_config {
   hr_u32 index[HR_STATS]; /* by hr_stat; HR_NO_INDEX: not known, or the kernel does not keep it */
 };
 /*
- * Asked of the kernel's BTF by user space: 6.1 refuses a program that tests a kfunc's address
- * ("isn't KIND_VAR") just where the kfunc exists.
+ * User space looks the kfuncs up in the kernel's BTF: Linux 6.1 refuses a program that tests a
+ * kfunc's address ("isn't KIND_VAR") exactly where the kfunc exists.
  */
 enum hr_kfunc {
   HR_KFUNC_RDONLY_CAST = 1 << 0,  /* bpf_rdonly_cast, since 6.2 */
@@ -171,8 +171,8 @@ enum hr_kfunc {
 };
 
 /*
- * Beside each record, and far smaller: whether its cgroup has changed since. Code that looks for
- * changes reads this table, and skips the records of sleeping cgroups.
+ * One stamp for each record, and far smaller: the pass that last wrote the record. Code that looks
+ * for changes reads this table and skips the records of idle cgroups.
  */
 struct hr_change_stamp {
   hr_u64 serial; /* of the cgroup, never used again (cgroup_subsys_state.serial_nr) */
@@ -181,24 +181,24 @@ struct hr_change_stamp {
   hr_u32 populated;
 };
 
-/* How the last pass went; user space sets all but `flushed` before each. */
+/* The parameters and results of a pass; user space sets all but `flushed` before each pass. */
 struct hr_sweep_pass {
   hr_u32 next;    /* records written, or left as they were */
   hr_u32 lost;    /* cgroups that did not fit in the map */
   hr_u32 flushed; /* groups the pass itself brought up to date before reading */
-  /* Cgroups at rest are left as they were but for those whose running number has `share` in the
-   * bits of `mask`; mask 0: every one is read. */
+  /* The records of idle cgroups are not written, except those whose running number has `share` in
+   * the bits of `mask`; mask 0: every cgroup is read. */
   hr_u32 mask;
   hr_u32 share;
   hr_u32 idle_skipped; /* cgroups left as they were */
   hr_u32 number;       /* of this pass, one more than the last one's */
   hr_u32 reassigned;   /* records that are of another cgroup than before the pass */
-  /* Rest is no CPU time; closely: nor may usage, working set or pressure have changed, which takes
-   * several times as long to tell. */
+  /* A cgroup is idle if it used no CPU time; with compare_usage, also its usage, working set and
+   * pressure must be unchanged, which takes several times as long to check. */
   hr_u32 compare_usage;
 };
 
-/* Asked of stat_index.bpf.c: the first bytes of one of the kernel's two index tables. */
+/* Read by stat_index.bpf.c: the first bytes of one of the kernel's two index tables. */
 #define HR_INDEX_TABLE_BYTES 1024
 struct hr_index_request {
   hr_u32 of_events; /* 0: mem_cgroup_stats_index[]; 1: mem_cgroup_events_index[] */

@@ -25,7 +25,7 @@ struct RecordField {
   enum class Kind : std::uint8_t {
     kBytes,      // a level
     kLimit,      // bytes, tasks or microseconds, or HR_NO_LIMIT
-    kCount,      // never goes back
+    kCount,      // never decreases
     kTasks,      // a level
     kWeight,     // a setting
     kCpuTime,    // nanoseconds, never goes back
@@ -118,7 +118,7 @@ inline hr_u64 value_of(const hr_record& record, const RecordField& field) {
   return value;
 }
 
-// A record of which nothing is known but that it exists.
+// The record of a cgroup of which only the ids are known.
 inline hr_record unknown_record(std::uint64_t id, std::uint64_t parent_id) {
   hr_record record;
   std::memset(&record, 0xff, sizeof record);

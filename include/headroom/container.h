@@ -7,7 +7,7 @@
 namespace headroom {
 
 struct ContainerIdentity {
-  std::string container = {};  // its name within the pod
+  std::string container = {};  // the container's name in the pod
   std::string name = {};       // docker's own name for it
   std::string image = {};
   std::string pod = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CpuSet: a set of logical CPUs, with the kubelet's list form ("0-3,8,10-11").
 //
-// A bitset that keeps only words which hold a CPU: a machine of thousands of CPUs is a few dozen
-// words, and a stray "4294967296" in a file costs one word, not half a gigabyte.
+// A sparse bitset: it stores only words with at least one CPU. A machine with thousands of CPUs
+// needs a few dozen words, and a wrong "4294967296" in a file costs one word, not half a gigabyte.
 #pragma once
 
 #include <headroom/result.h>
@@ -28,11 +28,11 @@ class CpuSet {
   CpuSet(std::initializer_list<Cpu> cpus);
   static CpuSet range(Cpu first, Cpu last);  // both included
 
-  // Errors carry the kubelet's words (k8s.io/utils/cpuset). One limit is ours: a list may name at
-  // most kMost CPUs, so that a damaged file cannot ask for all memory.
+  // Errors have the kubelet's text (k8s.io/utils/cpuset). headroom adds one limit: a list has at
+  // most kMax CPUs, so that a damaged file cannot use up the memory.
   static constexpr Cpu kMax = 1 << 20;
   static Result<CpuSet> parse(std::string_view list);
-  // Ascending; a run of two or more is "a-b".
+  // In ascending order; two or more consecutive CPUs are written "a-b".
   std::string format() const;
 
   bool empty() const { return words_.empty(); }
@@ -49,7 +49,7 @@ class CpuSet {
   friend CpuSet operator-(CpuSet a, const CpuSet& b) { return a -= b; }
   friend bool operator==(const CpuSet&, const CpuSet&) = default;
 
-  int overlap(const CpuSet& other) const;  // how many CPUs both hold
+  int overlap(const CpuSet& other) const;  // how many CPUs are in both sets
   bool intersects(const CpuSet& other) const { return overlap(other) > 0; }
   bool subset_of(const CpuSet& other) const { return overlap(other) == size(); }
 
@@ -62,7 +62,7 @@ class CpuSet {
     std::uint64_t bits = 0;  // never zero
     friend bool operator==(const Word&, const Word&) = default;
   };
-  Word& word_of(Cpu cpu);  // made when there is none
+  Word& word_of(Cpu cpu);  // created if there is none
   void append(Cpu base, std::uint64_t bits);
   template <class Combine>
   static CpuSet combined(const CpuSet& a, const CpuSet& b, Combine combine);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decision: something to do, with its Reason. The log line, the metric's labels, the audit record
-// and the test's assertion are this one value. Holding one costs no allocation.
+// Decision: an action with its Reason. The log line, the metric's labels, the audit record and the
+// tests all use this one value. Copying one allocates nothing.
 #pragma once
 
 #include <headroom/eviction_unit.h>
@@ -16,20 +16,20 @@
 
 namespace headroom {
 
-// What an eviction goes back to.
+// What caused an eviction.
 enum class Cause : std::uint8_t {
   kThreshold,  // a signal below its threshold, or a limit: the readings of Reason
-  kTaint,      // a NoExecute taint not tolerated, or no longer: Reason::taint; no reading counts
-  // A container waits at its own memory.high and gets nowhere: `threshold` is that limit, `used`
-  // what it holds, `first_crossed` since when; no signal is low.
+  kTaint,      // a NoExecute taint that the pod does not tolerate (any longer): Reason::taint
+  // A container is stuck at its own memory.high: `threshold` is that limit, `used` its usage,
+  // `first_crossed` when the waiting began; no signal is below its threshold.
   kStuck,
 };
 
 // A limit on local storage that a pod exceeded (kubelet: eviction).
 enum class StorageLimit : std::uint8_t { kNone, kEmptyDir, kPod, kContainer };
 
-// Why: the threshold that was acted on and what was read; or a limit, its value and the usage; or
-// the taint.
+// Why something was decided: the threshold that was met and the reading; or a limit, its value and
+// the usage; or the taint.
 struct Reason {
   Cause cause = Cause::kThreshold;
   Signal signal = Signal::kMemoryAvailable;
@@ -39,9 +39,10 @@ struct Reason {
   std::int64_t capacity = 0;
   Instant sampled_at;     // when `available` was read
   Instant first_crossed;  // when the signal was first seen below the threshold
-  Instant last_clear;     // newest sample above it before that: the true crossing lies between
+  Instant
+      last_clear;  // newest earlier sample above the threshold: the crossing lies between the two
   std::shared_ptr<const Taint> taint{};  // kTaint: never null
-  // Not kNone: `threshold` is the limit and `used` what was used of it; no signal is low.
+  // If not kNone: `threshold` is the limit and `used` the usage; no signal is below its threshold.
   StorageLimit limit = StorageLimit::kNone;
   // Index into the pod's volumes (kEmptyDir) or, for kContainer, into its regular containers
   // followed by its init containers: limited_container().
@@ -49,7 +50,7 @@ struct Reason {
   std::int64_t used = 0;
 };
 
-// The container that `reason.subject` means; null: the index is not in this pod.
+// The container with the index `reason.subject`; null: the pod has no such container.
 inline const Container* limited_container(const Pod& pod, const Reason& reason) {
   const std::size_t regular = pod.containers.size();
   if (reason.subject < regular) return &pod.containers[reason.subject];
@@ -57,8 +58,8 @@ inline const Container* limited_container(const Pod& pod, const Reason& reason) 
   return init < pod.init_containers.size() ? &pod.init_containers[init] : nullptr;
 }
 
-// What an eviction is counted under that was for what was read: the signals, then the limits, by
-// the kubelet's names.
+// The causes by which evictions for a threshold or a limit are counted: the signals, then the
+// limits, by the kubelet's names.
 inline constexpr std::size_t kCauses = kSignals + 3;
 constexpr std::size_t cause_of(const Reason& reason) {
   if (reason.limit == StorageLimit::kNone) return static_cast<std::size_t>(reason.signal);
@@ -70,7 +71,7 @@ constexpr std::string_view cause_name(std::size_t cause) {
   return cause < kSignals ? kSignalNames[cause] : kLimits[cause - kSignals];
 }
 
-// What evictions are counted and filtered by: the signal's name, the limit's, "taint" or
+// The name by which evictions are counted and filtered: the signal's, the limit's, "taint" or
 // "memory.high".
 constexpr std::string_view cause_name(const Reason& reason) {
   switch (reason.cause) {
@@ -85,13 +86,14 @@ constexpr std::string_view cause_name(const Reason& reason) {
 }
 
 enum class Act : std::uint8_t {
-  kTerminate,  // SIGTERM to every process of the cgroup; a kKill follows at `deadline`
+  kTerminate,  // SIGTERM to every process of the cgroup; kKill follows at `deadline`
   kKill,       // cgroup.kill; of a single process SIGKILL
-  // These run asynchronously: the first outcome is kStarted, a later one reports the end.
-  kPreStop,  // the containers' pre-stop commands; a kTerminate follows
-  kRemove,   // the emptyDirs of a pod that is gone
-  kReclaim,  // node-level: dead containers, unused images; there is no pod
-  // The steps of the ladder (headroom/ladder.h). They evict no pod; they run asynchronously too.
+  // The following run asynchronously: the first outcome is kStarted, a later one reports the end.
+  kPreStop,  // the containers' pre-stop commands; kTerminate follows
+  kRemove,   // removes the emptyDirs of a pod that has ended
+  kReclaim,  // node-level: removes dead containers and unused images; for no pod
+  // The steps of the ladder (headroom/ladder_types.h). They evict no pod, and run asynchronously as
+  // well.
   kReclaimCache,       // memory.reclaim of a pod: `bytes` of its page cache
   kLowerMemoryHigh,    // memory.high of a BestEffort pod := `bytes`
   kRaiseMemoryHigh,    // memory.high of `part` := `bytes`, more than it was
@@ -102,25 +104,25 @@ constexpr bool is_ladder(Act act) {
          act == Act::kRaiseMemoryHigh || act == Act::kRestoreMemoryHigh;
 }
 
-// How the pod stood when it was chosen.
+// The pod's place in the ranking when it was chosen.
 struct RankInfo {
   std::uint32_t rank = 0;  // 0: first of the ranking
   std::uint32_t candidates = 0;
   std::optional<Bytes> working_set;
   Bytes memory_request;
-  // Of what the signal counts: bytes, inodes or tasks.
+  // In the signal's unit: bytes, inodes or tasks.
   std::optional<std::int64_t> usage;
   std::int64_t request = 0;
-  // What its death is predicted to give back, in the signal's unit, and how long after the kill.
-  // Absent: the signal's victims are not sized, or a reading is missing.
+  // How much of the signal's resource the kill is predicted to release, and how long after the
+  // kill. Absent: there is no prediction for this signal, or a reading is missing.
   std::optional<std::int64_t> predicted{};
   Duration predicted_in{0};
 };
 
-// What node-level reclaim is to free.
+// What node-level reclaim removes.
 struct ReclaimSteps {
-  bool containers = false;  // dead ones; first
-  bool images = false;      // unused ones
+  bool containers = false;  // dead containers; removed first
+  bool images = false;      // unused images
   bool any() const { return containers || images; }
   friend bool operator==(ReclaimSteps, ReclaimSteps) = default;
 };
@@ -132,32 +134,32 @@ struct Decision {
   Reason reason;
   RankInfo rank_info;
   ReclaimSteps steps{};
-  Part part{};                   // what of the pod it is about
-  std::optional<Bytes> bytes{};  // the ladder's acts
+  Part part{};                   // the part of the pod that is affected
+  std::optional<Bytes> bytes{};  // for the steps of the ladder
   Instant decided_at;
-  Instant deadline;  // kTerminate: when the kill falls due; kKill: when memory should be back;
+  Instant deadline;  // kTerminate: when the kill is due; kKill: when the memory should be free;
                      // the others: when they are stopped
 };
 
-// What came of a Decision. The judge learns outcomes, not intentions.
+// The result of a Decision. The judge is given results, it does not assume them.
 struct Outcome {
   enum class Result : std::uint8_t {
-    kDone,  // signals sent
-    kGone,  // The cgroup was removed or empty; for a single process, reported later: it has exited.
+    kDone,     // signals sent
+    kGone,     // The cgroup was removed or empty; for one process, reported later: it has exited.
     kFailed,   // see `error`
     kDryRun,   // observe mode
-    kStarted,  // begun; its end comes later
+    kStarted,  // started; a later outcome reports its end
   };
   Decision decision;
   Result result = Result::kDone;
-  // errno of a failed act; of a started one that ended (kDone), 0 or why it was not all it should
-  // have been: errno, or a command's exit status with kExitStatus set.
+  // errno of a failed act. For an asynchronous act that ended (kDone): 0, or why it was incomplete:
+  // errno, or a command's exit status with kExitStatus set.
   int error = 0;
   static constexpr int kExitStatus = 1 << 16;
   Instant at;  // when the act returned
 };
 
-// The end of an eviction: the victim is gone, or its time is up.
+// The end of an eviction: the victim has ended, or its deadline has passed.
 struct EvictionEnd {
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;

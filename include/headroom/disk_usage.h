@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DiskUsage: what a pod's files take, part by part, as last measured.
+// DiskUsage: the disk usage of a pod's files, by part, as last measured.
 #pragma once
 
 #include <headroom/units.h>
@@ -11,8 +11,8 @@
 
 namespace headroom {
 
-// Of a filesystem. An unknown part adds nothing to a sum, as upstream (a hostPath volume has no
-// stats: kubernetes/kubernetes 127548).
+// Usage of one filesystem. An unknown part adds nothing to a sum, as in the kubelet (a hostPath
+// volume has no stats: kubernetes/kubernetes 127548).
 struct FsUsage {
   std::optional<Bytes> used;
   std::optional<std::int64_t> inodes;
@@ -27,12 +27,12 @@ struct ContainerUsage {
 struct VolumeUsage {
   std::string name;
   FsUsage usage;
-  bool ranked = false;   // the kubelet counts it when it ranks: local, and on a disk
-  bool counted = false;  // against the pod's ephemeral-storage limit: an emptyDir on a disk
+  bool ranked = false;   // the kubelet counts it in the ranking: a local volume on a disk
+  bool counted = false;  // counts against the pod's ephemeral-storage limit: an emptyDir on a disk
 };
 
 struct DiskUsage {
-  Instant at;  // when the measuring began: nothing in it is older
+  Instant at;  // when the measurement began: no value is older
   std::vector<ContainerUsage> containers;
   std::vector<VolumeUsage> volumes;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part: what of a pod a kill takes: all of it, one of its containers, or one process.
+// Part: what a kill ends: a whole pod, one of its containers, or one process.
 #pragma once
 
 #include <headroom/units.h>
@@ -23,10 +23,11 @@ constexpr std::optional<EvictionUnit> eviction_unit_named(std::string_view text)
   return std::nullopt;
 }
 
-// A pod's own wish, before the node's.
+// The annotation by which a pod sets its own unit; it has precedence over the node's.
 inline constexpr std::string_view kEvictionUnitAnnotation = "headroom.io/eviction-unit";
 
-// A process by a name that is never reused: a pid comes again, but not with the same start.
+// Identifies a process uniquely while the machine runs: a pid is reused, but not with the same
+// start time.
 struct ProcessIdentity {
   std::int32_t pid = 0;       // 0: none
   std::uint64_t started = 0;  // clock ticks since boot (field 22 of /proc/PID/stat)
@@ -34,55 +35,59 @@ struct ProcessIdentity {
 };
 
 struct Part {
-  EvictionUnit unit = EvictionUnit::kPod;  // what is taken
-  // kContainer: the cgroup that is killed; kProcess: the one it lives in. Below the pod's own.
+  EvictionUnit unit = EvictionUnit::kPod;  // what is killed
+  // kContainer: the cgroup that is killed; kProcess: the cgroup of the process. Below the pod's
+  // own.
   CgroupId cgroup{};
   ProcessIdentity process{};
-  std::array<char, 16> comm{};  // kProcess: what it calls itself
-  // A process was asked for, but memory.oom.group makes it die with others, as the kernel would
-  // have it.
+  std::array<char, 16> comm{};  // kProcess: the command name, as in /proc/PID/comm
+  // The unit was a process, but memory.oom.group makes all processes of its cgroup end together, as
+  // with the kernel's OOM killer.
   bool group = false;
   friend bool operator==(const Part&, const Part&) = default;
 
   bool whole() const { return unit == EvictionUnit::kPod; }
-  // Whether both are the same part, whatever else is known of it.
+  // Whether both identify the same part; comm and group are not compared.
   bool is(const Part& other) const {
     return unit == other.unit && cgroup == other.cgroup && process == other.process;
   }
 };
 
-// A cgroup within a pod at one instant: a container's, or one further in that dies as one.
+// A cgroup in a pod at one instant: a container's, or a nested one with memory.oom.group.
 struct PartReading {
   CgroupId cgroup;
   bool container = true;
   bool oom_group = false;  // memory.oom.group is 1
   bool populated = true;
-  Bytes memory_request{};        // the container's; zero: none, or it is not known which one it is
+  Bytes memory_request{};  // the container's request; zero: none, or the container is not known
   std::optional<Bytes> usage{};  // memory.current
   std::optional<Bytes> working_set{};
-  std::optional<Bytes> release{};     // what its processes alone hold
+  std::optional<Bytes> release{};     // memory that its processes hold; page cache is not included
   std::optional<Bytes> high{};        // memory.high; absent: no limit, or unknown
-  std::optional<Duration> stalled{};  // its tasks' waits at memory.high, in all; absent: unknown
+  std::optional<Duration> stalled{};  // total time its tasks waited at memory.high; absent: unknown
   friend bool operator==(const PartReading&, const PartReading&) = default;
 };
 
-// The largest process of a pod. PID 1 of the pod's containers is one like any other.
+// The largest process of a pod. PID 1 of a container is not excluded.
 struct ProcessReading {
   ProcessIdentity name;
   std::array<char, 16> comm{};
-  CgroupId cgroup;  // it lives in
-  // The highest cgroup it lives in, up to the pod's, with memory.oom.group; zero: none.
+  CgroupId cgroup;  // of the process
+  // The highest cgroup above the process, up to the pod's, with memory.oom.group; zero: none.
   CgroupId group{};
   Bytes held;  // resident memory and swap
   friend bool operator==(const ProcessReading&, const ProcessReading&) = default;
 };
 
-// What is known of the inside of a pod that may be taken in part, or may be stuck at a limit.
+// The containers and the largest process of a pod. Read for pods of which a part may be killed, or
+// which may be stuck at a limit.
 struct PodParts {
   std::vector<PartReading> parts;
-  std::optional<ProcessReading> largest;  // absent: not asked for, or unknown
-  bool oom_group = false;                 // of the pod's own cgroup: it dies as one
-  std::optional<Duration> stalled;        // of all in it at memory.high; absent: unknown
+  std::optional<ProcessReading> largest;  // absent: not needed, or unknown
+  bool oom_group =
+      false;  // memory.oom.group of the pod's own cgroup: all its processes end together
+  std::optional<Duration>
+      stalled;  // total time all its tasks waited at memory.high; absent: unknown
   friend bool operator==(const PodParts&, const PodParts&) = default;
 };
 

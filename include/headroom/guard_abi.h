@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wire of the guard: guard.bpf.c watches the node's working set, user space says from when on
- * it wants to know. Same rules as abi.h: fixed width, explicit padding, no pointers.
+ * The binary interface of the guard: guard.bpf.c watches the node's working set, and wakes user
+ * space when it has grown by a requested amount. Same rules as abi.h: fixed width, explicit
+ * padding, no pointers.
  */
 #pragma once
 
 #include <headroom/stall_abi.h>
 
-/* Wake me when the working set has grown by so much since now. */
+/* User space is woken when the working set has grown by this amount. */
 struct hr_guard_request {
   hr_u64 pages;            /* 0: not any more */
   hr_u64 pages_per_second; /* as fast as it can grow; never 0 */
@@ -19,7 +20,7 @@ struct hr_guard_config {
   hr_u32 nodes; /* NUMA nodes this machine can have: the highest number and one */
 };
 
-/* Since the program was loaded. */
+/* Counters since the program was loaded. */
 struct hr_guard_counts {
   hr_u64 checks; /* of the timer */
   hr_u64 wakeups;

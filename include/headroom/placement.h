@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: where a pod may be, as its specification says it: labels, selectors, ports.
+// Placement: where a pod may run by its specification: labels, selectors, ports.
 #pragma once
 
 #include <headroom/taint.h>
@@ -25,10 +25,10 @@ struct LabelRequirement {
   friend bool operator==(const LabelRequirement&, const LabelRequirement&) = default;
 };
 
-// All of it must hold. One without a line holds nowhere.
+// All requirements must match. A term without requirements matches no node.
 struct NodeTerm {
   std::vector<LabelRequirement> labels{};  // matchExpressions
-  std::vector<LabelRequirement> fields{};  // matchFields: metadata.name is all there is
+  std::vector<LabelRequirement> fields{};  // matchFields: only metadata.name exists
   friend bool operator==(const NodeTerm&, const NodeTerm&) = default;
 };
 
@@ -38,7 +38,7 @@ struct PreferredTerm {
   friend bool operator==(const PreferredTerm&, const PreferredTerm&) = default;
 };
 
-// A port of the node that a container takes for itself.
+// A port of the node that a container uses (hostPort).
 struct HostPort {
   enum class Protocol : std::uint8_t { kTcp, kUdp, kSctp };
   std::uint16_t port = 0;
@@ -61,11 +61,11 @@ constexpr std::string_view name(HostPort::Protocol protocol) {
 struct Placement {
   std::string node_name{};  // empty: any
   Labels node_selector{};
-  std::optional<std::vector<NodeTerm>> required{};  // any of them; absent: no such rule
+  std::optional<std::vector<NodeTerm>> required{};  // one of them must match; absent: no such rule
   std::vector<PreferredTerm> preferred{};
   std::vector<Toleration> tolerations{};  // as written; see judge/admission/taints.h
   std::vector<HostPort> host_ports{};
-  bool daemon_set = false;  // a DaemonSet's pod tolerates what its node goes through
+  bool daemon_set = false;  // a DaemonSet's pod tolerates the node's condition taints
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

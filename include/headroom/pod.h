@@ -40,7 +40,7 @@ struct Container {
 };
 
 struct Volume {
-  // Those the kubelet counts as local, and the rest.
+  // The kinds that the kubelet counts as local, and all others.
   enum class Kind : std::uint8_t { kEmptyDir, kHostPath, kConfigMap, kGitRepo, kOther };
   std::string name;
   Kind kind = Kind::kOther;
@@ -50,19 +50,20 @@ struct Volume {
   friend bool operator==(const Volume&, const Volume&) = default;
 };
 
-// Where the Pod was learnt.
+// Where the Pod's description comes from.
 enum class PodSource : std::uint8_t { kManifest, kCgroupTree };
 
 struct Pod {
-  std::string uid;  // as in the cgroup's name, dashes kept
+  std::string uid;  // as in the cgroup's name, with dashes
   std::string name;
   std::string pod_namespace = "default";
   PodSource source = PodSource::kManifest;
 
   std::int32_t priority = 0;
   std::string priority_class;
-  bool is_static = false;                // static or mirror pod: critical, never evicted
-  std::optional<QosClass> declared_qos;  // status.qosClass: immutable, wins over the specification
+  bool is_static = false;  // static or mirror pod: critical, never evicted
+  std::optional<QosClass>
+      declared_qos;  // status.qosClass: immutable, has precedence over the specification
   std::optional<std::chrono::seconds> termination_grace;  // terminationGracePeriodSeconds
 
   std::vector<Container> init_containers;
@@ -74,7 +75,7 @@ struct Pod {
   Labels annotations;
   Placement placement;
   std::vector<Volume> volumes;
-  // Where a plain host keeps what a runtime would: patterns like headroom.disk's, from annotations.
+  // Paths on a host without a container runtime, from annotations: patterns as in headroom.disk.
   std::string rootfs_path;  // headroom.io/rootfs
   std::string logs_path;    // headroom.io/logs
   // Of a kubelet's pod: the fields that could not be parsed, one message each. They are ignored;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observer and Actuator: the interfaces that the engine needs of the host; tests replace them.
+// Observer and Actuator: the engine's interfaces to the host; tests replace them.
 #pragma once
 
 #include <headroom/decision.h>
@@ -15,28 +15,29 @@ namespace headroom {
 
 enum class SnapshotScope : std::uint8_t {
   kNode,      // node-level signals only: O(1)
-  kCgroups,   // one pass over every cgroup as well; of one that slept a reading may be old
-  kDecision,  // and what ranking goes by is of this very instant, of sleepers too
+  kCgroups,   // also one pass over every cgroup; readings of idle cgroups may be old
+  kDecision,  // and all values that ranking uses are current, also those of idle cgroups
 };
 
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Reads the world as of now. Spans in the snapshot stay good until the next look(). A reading
-  // that fails is absent from the snapshot and counted; look() itself does not fail.
+  // Reads the node now. Spans in the snapshot are valid until the next take_snapshot(). A reading
+  // that fails is absent from the snapshot and counted; take_snapshot() itself does not fail.
   virtual Snapshot take_snapshot(SnapshotScope depth) = 0;
-  // Pods' disk usage is wanted now; what comes of it is in a later snapshot.
+  // Requests a measurement of the pods' disk usage; the result is in a later snapshot.
   virtual void measure_disks() {}
 };
 
 class Actuator {
  public:
   virtual ~Actuator() = default;
-  // Opens beforehand what a kill of any of these will need; drops what is no longer listed.
+  // Opens the descriptors that a kill of any of these pods needs; closes those of pods that are no
+  // longer listed.
   virtual void update_kill_fds(std::span<const PodReading> pods) = 0;
-  // Allocates nothing. Never waits for the victim.
+  // Allocates nothing, and never waits for the victim.
   virtual Outcome act(const Decision& decision) = 0;
-  // The ends of acts that had only been started.
+  // The outcomes of asynchronous acts that have ended.
   virtual void collect(std::vector<Outcome>& ended) { ended.clear(); }
 };
 

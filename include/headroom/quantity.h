@@ -3,8 +3,8 @@
 //
 // Grammar, rounding and canonical form: k8s.io/apimachinery pkg/api/resource/quantity.go (v1.32).
 // Values finer than 1n round away from zero to 1n; binary-suffixed magnitudes above 2^63-1 cap
-// there, as upstream. One difference: upstream writes 1000E, for whose power of ten there is no
-// suffix, as 1; here it stays 1000E.
+// there, as upstream. One difference: upstream writes 1000E, which has no suffix of its own, as 1;
+// here it stays 1000E.
 #pragma once
 
 #include <headroom/result.h>
@@ -24,14 +24,14 @@ class Quantity {
   static Quantity of(std::int64_t value, Format format = Format::kDecimalSI);
   static Quantity of_milli(std::int64_t milli, Format format = Format::kDecimalSI);
 
-  // Errors carry upstream's own two messages.
+  // Errors have the text of upstream's two messages.
   static Result<Quantity> parse(std::string_view text);
 
   int sign() const { return nano_ < 0 ? -1 : nano_ > 0 ? 1 : 0; }
   bool is_zero() const { return nano_ == 0; }
   // Rounded away from zero to an integer; saturates at ±(2^63-1) where upstream would wrap.
   std::int64_t value() const;
-  // The same in thousandths.
+  // The same in thousandths of a unit.
   std::int64_t milli_value() const;
   Format format() const { return format_; }
   // The largest suffix that keeps an integer mantissa: 1.5Gi is "1536Mi".

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value, or an Error that says what we were doing when it failed.
+// Result<T>: a value, or an Error that says what failed.
 //
-// Expected failures travel as Result; bugs are asserts; nothing of ours throws. The alias hides
-// tl::expected because std::expected needs C++23 in g++ 12; the day that changes is this one line.
+// Expected failures are returned as Result; bugs are asserts; headroom's code does not throw. The
+// alias hides tl::expected: std::expected needs C++23, which g++ 12 lacks.
 #pragma once
 
 #include <cstring>
@@ -26,7 +26,7 @@ inline tl::unexpected<Error> failure(std::string what, int code = 0) {
   return tl::make_unexpected(Error{std::move(what), code});
 }
 
-// "doing: strerror(code)", said once, where the call failed.
+// "doing: strerror(code)", made where the call failed.
 inline tl::unexpected<Error> errno_failure(std::string_view doing, int code) {
   return failure(std::string(doing) + ": " + std::strerror(code), code);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// shadow(): what the kubelet's loop would have made of the same node, beside what was decided.
+// shadow(): what the kubelet's eviction loop would have done on the same node.
 //
-// A model of the eviction manager (kubelet: eviction): it looks every ten seconds, at the node's
-// signal as it is then and at pods' usage sampled at the look before. Pure, like judge(): the state
-// is a value. It sees the node as it is, not as it would be without what was evicted here.
+// A model of the eviction manager (kubelet: eviction): every ten seconds it reads the node's
+// signal, and the pods' usage that was sampled ten seconds before. Pure, like judge(): the state is
+// a value. Its input is the node after headroom's evictions, not the node as it would be without
+// them.
 #pragma once
 
 #include <headroom/judge.h>
@@ -30,19 +31,19 @@ struct ShadowState {
   std::vector<std::optional<Instant>> first_observed;  // by threshold, at its looks
 };
 
-// The kubelet beside one of our decisions. Of several at one turn the second is held against its
-// next look, and so on: it evicts one at a look.
+// The kubelet's prediction for one of headroom's decisions. The kubelet evicts one pod every ten
+// seconds, so the second decision of a turn is compared with its next pass, and so on.
 struct KubeletPrediction {
-  CgroupId cgroup;                    // of the pod that headroom chose
-  Duration lead{0};                   // how much later its look would have come that acts
-  Duration samples_age{0};            // of the usage it would have ranked by, now
+  CgroupId cgroup;          // of the pod that headroom chose
+  Duration lead{0};         // how much later the kubelet's pass would have acted
+  Duration samples_age{0};  // current age of the usage that the kubelet would have ranked by
   std::shared_ptr<const Pod> choice;  // the pod that the kubelet would have chosen; null: none
-  bool same = false;                  // it is among those we chose
+  bool same = false;                  // headroom chose it as well
 };
 
 struct ShadowResult {
-  bool evicts = false;    // it would have evicted at this turn...
-  bool unneeded = false;  // ...while ours was still giving its memory back
+  bool evicts = false;    // the kubelet would have evicted at this turn...
+  bool unneeded = false;  // ...while headroom's victim was still releasing its memory
   std::vector<KubeletPrediction> predictions;
 };
 

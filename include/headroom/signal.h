@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: the kubelet's eviction signals by the kubelet's names, then those that are ours.
+// Signals: the kubelet's eviction signals by the kubelet's names, then headroom's own.
 #pragma once
 
 #include <array>
@@ -19,8 +19,9 @@ enum class Signal : std::uint8_t {
   kContainerFsAvailable,
   kContainerFsInodesFree,
   kPidAvailable,
-  kSwapAvailable,   // ours: free swap; unknown without any
-  kMemoryPressure,  // ours: how much of the last moment was not lost to the node's own shortage
+  kSwapAvailable,   // headroom's: free swap; unknown without swap
+  kMemoryPressure,  // headroom's: the share of the window that was not lost to the node's own
+                    // shortage
 };
 inline constexpr std::size_t kSignals = 11;
 
@@ -37,14 +38,14 @@ constexpr std::string_view name(Signal signal) {
   return kSignalNames[static_cast<std::size_t>(signal)];
 }
 
-// Exact and case-sensitive, as the kubelet's parser is.
+// Exact and case-sensitive, as in the kubelet's parser.
 constexpr std::optional<Signal> signal_named(std::string_view text) {
   for (std::size_t i = 0; i < kSignals; ++i)
     if (kSignalNames[i] == text) return static_cast<Signal>(i);
   return std::nullopt;
 }
 
-// Node conditions the signals raise.
+// Node conditions that the signals set.
 enum class Condition : std::uint8_t { kMemoryPressure, kDiskPressure, kPidPressure };
 inline constexpr std::size_t kConditions = 3;
 inline constexpr std::array<std::string_view, kConditions> kConditionNames{
@@ -53,12 +54,12 @@ constexpr std::string_view name(Condition condition) {
   return kConditionNames[static_cast<std::size_t>(condition)];
 }
 
-// Bytes of memory that are left.
+// Whether the signal is an amount of memory that is left.
 constexpr bool is_memory(Signal signal) {
   return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable;
 }
 
-// Relieved by giving memory back.
+// Whether releasing memory relieves the signal.
 constexpr bool wants_memory(Signal signal) {
   return is_memory(signal) || signal == Signal::kMemoryPressure;
 }

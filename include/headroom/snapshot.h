@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: everything the judge may know about one instant. A reading that is missing is nullopt
-// (or a clear valid bit), never zero.
+// Snapshot: all input of the judge for one instant. A missing reading is nullopt (or a clear valid
+// bit), never zero.
 #pragma once
 
 #include <headroom/abi.h>
@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-// What a signal reads: in bytes, inodes or tasks, by the signal's kind.
+// A signal's reading: in bytes, inodes or tasks, by the signal's kind.
 struct Observation {
   std::int64_t available = 0;
   std::int64_t capacity = 0;
@@ -36,61 +36,64 @@ constexpr const std::optional<Observation>& of(const Observations& all, Signal s
   return all[static_cast<std::size_t>(signal)];
 }
 
-// Where containers' data lives: decides which parts of a pod count against which filesystem.
+// Where the containers' data is stored: decides which parts of a pod count against which
+// filesystem.
 struct ImageStorage {
   bool dedicated = false;  // imagefs is not the kubelet's own filesystem
-  bool split = false;      // and the writable layers live apart from the images
-  bool apart = false;      // and not on the kubelet's own either: three filesystems
+  bool split = false;      // and the writable layers are on another filesystem than the images
+  bool apart = false;      // and not on the kubelet's own: three filesystems
   friend bool operator==(ImageStorage, ImageStorage) = default;
 };
 
 // How much is known of a pod, in the order of eviction: a later one is evicted only when no pod of
-// an earlier one is left. Beside a kubelet a pod's cgroup is there a moment before its description;
-// until then its priority and its requests are unknown, not zero.
+// an earlier one is left. Beside a kubelet, a pod's cgroup exists a moment before its description
+// arrives; until then its priority and its requests are unknown, not zero.
 enum class PodDescription : std::uint8_t {
-  kComplete,  // a manifest; or its cgroup alone where no kubelet is asked, and none will follow
-  kAwaited,   // its cgroup alone, and a kubelet is asked
-  // The same, of a Guaranteed or node-critical pod by what is seen here: the QoS class in the
-  // cgroup's path, or the oom_score_adj that the kubelet gave to a process (-997).
+  kComplete,  // a manifest; or the cgroup only, where no kubelet is queried and no description will
+              // follow
+  kAwaited,   // the cgroup only; the kubelet is queried for the description
+  // The same for a pod that is Guaranteed or node-critical by local evidence: the QoS class in the
+  // cgroup's path, or an oom_score_adj of -997 or less, which the kubelet sets.
   kAwaitedProtected,
 };
 
-// A pod beside its cgroup's record of this instant.
+// A pod with its cgroup's record at this instant.
 struct PodReading {
   std::shared_ptr<const Pod> pod;     // never null
   CgroupId cgroup;                    // the pod-level cgroup
   const hr_record* record = nullptr;  // null: no stats
-  // What ranking compares against, worked out once when the pod became known
-  // (judge/resources.h).
+  // The requests that ranking compares usage with; computed once when the pod became known
+  // (judge/resources/pod_resources.h).
   Bytes memory_request;
   bool critical = false;                 // static, mirror, or priority >= 2000000000: never evicted
   Bytes storage_request{};               // of ephemeral-storage
   std::optional<Bytes> storage_limit{};  // the pod's, of ephemeral-storage; absent: none
-  bool storage_is_unlimited = false;     // nothing of it has a limit of local storage, of any kind
-  const DiskUsage* disk = nullptr;       // null: not measured yet
-  std::uint32_t measured = 0;            // how often it was
-  std::optional<EvictionUnit> unit{};    // the pod's own wish; absent: the policy's
-  const PodParts* parts = nullptr;       // null: its containers and processes are not read
+  bool storage_is_unlimited =
+      false;  // neither the pod nor a volume or container of it has a limit of local storage
+  const DiskUsage* disk = nullptr;     // null: not measured yet
+  std::uint32_t measured = 0;          // number of measurements
+  std::optional<EvictionUnit> unit{};  // set by the pod itself; absent: the policy's
+  const PodParts* parts = nullptr;     // null: its containers and processes are not read
   PodDescription description = PodDescription::kComplete;
 };
 
-// What changed since the previous sweep, for code that keeps results of it.
+// What changed since the previous sweep, for code that keeps results between sweeps.
 struct SweepChanges {
-  // Beside each record: the pass that wrote it; empty: this one wrote them all.
+  // For each record the pass that wrote it; empty: this pass wrote them all.
   std::span<const hr_change_stamp> change_stamps;
-  std::uint32_t pass = 0;   // this one
-  std::uint32_t order = 0;  // another number where a cgroup came, went or changed its place
+  std::uint32_t pass = 0;   // this pass
+  std::uint32_t order = 0;  // changes when a cgroup is created or removed, or the order changes
 };
 
 struct Snapshot {
   Instant at;
   Observations observations;
   std::optional<SwapReading> swap;  // absent: no swap, or unknown
-  // Absent when only the node was looked at (an O(1) check): the judge may ask for a closer look.
+  // Absent if only the node was read (an O(1) check): the judge may then request a sweep.
   std::optional<std::span<const hr_record>> cgroups;
   SweepChanges changes;              // of cgroups
-  bool cgroups_changed = false;      // some were born or are gone since the last pass
-  std::span<const PodReading> pods;  // meaningful only with cgroups
+  bool cgroups_changed = false;      // some were created or removed since the last pass
+  std::span<const PodReading> pods;  // valid only if `cgroups` is present
   ImageStorage images;
   Waits waits;  // what tasks waited for, and what caused it
 };
@@ -102,8 +105,8 @@ inline std::optional<Bytes> working_set(const hr_record& record) {
   return Bytes{static_cast<std::int64_t>(record.memory_usage - record.inactive_file)};
 }
 
-// What its processes alone hold, and so what comes back when they end: anonymous and shared memory,
-// page tables, stacks. Page cache outlives its reader.
+// The memory that the processes hold, and that is free when they end: anonymous and shared memory,
+// page tables, stacks. Page cache stays after their end.
 inline std::optional<Bytes> held_by_processes(const hr_record& record) {
   constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_MEMORY_STAT;
   if ((record.valid & kNeeded) != kNeeded || record.anon == HR_UNKNOWN) return std::nullopt;

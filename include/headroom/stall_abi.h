@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wire of what cgroups wait for and how they live: stall.bpf.c, throttle.bpf.c and
+ * The binary interface for waits and for events of cgroups: stall.bpf.c, throttle.bpf.c and
  * lifecycle.bpf.c write it, user space reads it. Same rules as abi.h: fixed width, explicit
  * padding, no pointers.
  */
@@ -14,7 +14,7 @@ typedef int32_t hr_s32;
 typedef int hr_s32;
 #endif
 
-/* Why a task waited for memory, that is: whose fault it was. */
+/* Why a task waited for memory. */
 enum hr_stall_cause {
   HR_STALL_GLOBAL,     /* direct reclaim for no cgroup's sake: the node ran short */
   HR_STALL_LIMIT,      /* memory.max of its cgroup, or of one above it */
@@ -25,19 +25,19 @@ enum hr_stall_cause {
 };
 
 /*
- * buckets[0] counts waits below 1 us, buckets[i] those below 2^i us, the last one all the rest. 24
- * reach from a reclaim that found its pages at once to the 2 s memory.high makes a task sleep.
+ * buckets[0] counts waits below 1 us, buckets[i] those below 2^i us, the last one all longer ones.
+ * 24 buckets cover the range from a short reclaim to the 2 s that memory.high makes a task sleep.
  */
 #define HR_WAIT_BUCKETS 24
 
-/* Waits that ended. Counted when they end: one under way is not yet in it. */
+/* Waits that have ended. A wait is counted when it ends. */
 struct hr_waits {
   hr_u64 ns;
   hr_u64 count;
   hr_u32 buckets[HR_WAIT_BUCKETS];
 };
 
-/* cgroup id -> what its own tasks waited for; those of the cgroups below it have their own. */
+/* cgroup id -> the waits of its own tasks; tasks of the cgroups below it are not included. */
 struct hr_stalls {
   struct hr_waits causes[HR_STALL_CAUSES];
 };
@@ -49,8 +49,8 @@ struct hr_losses {
 };
 
 /*
- * Which tree the ids are of: cgroups of other hierarchies have ids of their own that may be the
- * same. 0 is the unified one (cgroup v2); another number is for tests on a hybrid host.
+ * The hierarchy whose cgroups are watched: ids are unique in one hierarchy only. 0 is the unified
+ * one (cgroup v2); another number is for tests on a hybrid host.
  */
 struct hr_watch_config {
   hr_s32 hierarchy;

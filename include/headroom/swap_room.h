@@ -15,17 +15,17 @@
 //     is little to judge by, and r is close to 1/2. A mem_limit bounds how much zram can take.
 //   - What zswap may still grow by is subtracted from the gain of the disks: these pages go to
 //     memory first, and take r bytes each.
-//   - The next second fills as much as swap filled per second lately (mean of about one second),
+//   - The next second fills as much as the recent fill rate of swap (mean over about one second),
 //     at most all of the gain.
 //   - While the node thrashes, free swap gains nothing, and page cache in use (Active(file)) is
 //     subtracted from MemAvailable. It thrashes if over the last three seconds or so all tasks
-//     together stood still for memory for a quarter of the time (PSI, full), and at least half as
-//     many pages came back (refaults) as the node's reclaim took; or if they stood still for 60 %
-//     of the time, whatever came back: then the device does not keep up.
+//     together waited for memory for a quarter of the time (PSI, full), and refaults were at least
+//     half of the pages that the node's reclaim freed; or if they waited for 60 % of the time,
+//     regardless of refaults: then the device is too slow.
 //
-// Swapped pages that stay where they are cost nothing by this rule, however many they are. Without
-// swap the value is exactly the kubelet's, and never above it with swap. Pods that may not swap
-// (memory.swap.max 0) are seen by MemAvailable and the kubelet's value alone.
+// Pages that stay in swap do not lower the value, however many they are. Without swap the value is
+// exactly the kubelet's; with swap it is never above it. Pods that may not swap (memory.swap.max 0)
+// count only through MemAvailable and the kubelet's value.
 #pragma once
 
 #include <headroom/units.h>
@@ -38,18 +38,18 @@
 
 namespace headroom {
 
-// What is read of a node with swap. Bytes, unless said otherwise.
+// Readings of a node with swap. In bytes, unless stated otherwise.
 struct SwapReading {
-  // Of one kind of swap space, all devices together.
+  // One kind of swap space, summed over its devices.
   struct Space {
     std::int64_t total = 0;
     std::int64_t free = 0;
   };
-  // What a compressed store holds, and the memory that this takes.
+  // The content of a compressed store, and the memory that it takes.
   struct Compressed {
     std::int64_t stored = 0;
     std::int64_t memory = 0;
-    std::int64_t memory_left = 0;  // what it may still take; no limit: the free space
+    std::int64_t memory_left = 0;  // memory that it may still take; without a limit: the free space
   };
   Instant at{};
   std::int64_t mem_available = 0;
@@ -67,17 +67,17 @@ struct SwapReading {
   std::optional<std::uint64_t> stalled_micros{};  // PSI memory, full
 };
 
-// What is remembered of former readings.
+// State kept from earlier readings.
 struct SwapHistory {
-  // How well a compressed store compressed the latest of what it took.
+  // How well a compressed store compressed the pages it stored most recently.
   struct Recent {
-    std::int64_t stored = 0, memory = 0;  // where the latest part begins
+    std::int64_t stored = 0, memory = 0;  // values at the beginning of the most recent part
     std::optional<double> ratio{};
   };
   std::optional<SwapReading> last{};
   double fill_rate = 0;  // bytes per second
   Recent zram{}, zswap{};
-  // Of the last seconds: pages per second, and a share of the time.
+  // Means of the last seconds: pages per second, and a share of the time.
   double refault_rate = 0;
   double reclaim_rate = 0;
   double stalled = 0;
@@ -95,16 +95,16 @@ struct SwapRoom {
 
   std::int64_t available = 0;  // what thresholds of memory.available are compared with
   std::int64_t kubelet = 0;    // the kubelet's value
-  std::int64_t memory = 0;     // MemAvailable; thrashing: less the page cache in use
-  std::int64_t gain = 0;       // of free swap; thrashing: 0
-  std::int64_t filling = 0;    // of that, what the next second will fill
+  std::int64_t memory = 0;     // MemAvailable; while thrashing: without the page cache in use
+  std::int64_t gain = 0;       // of free swap; while thrashing: 0
+  std::int64_t filling = 0;    // the part of it that the next second will fill
   Bound bound = Bound::kKubelet;
   bool in_force = false;  // headroom.swapAware
   double fill_rate = 0;   // bytes per second
   double stalled = 0;     // share of the time
   // Where the memory of processes is.
   std::int64_t resident = 0;
-  std::int64_t compressed = 0;       // zram and zswap: what the pages held before
+  std::int64_t compressed = 0;       // zram and zswap: size of the pages before compression
   std::int64_t compressed_size = 0;  // the memory they take
   std::int64_t incompressible = 0;   // of `compressed`: pages that zram could not compress
   std::int64_t on_disk = 0;

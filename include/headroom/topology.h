@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topology: the machine's CPUs, each with its core, uncore cache, socket and NUMA node, and how far
-// the nodes are apart. A value: built from rows, from whatever source, and never changed.
+// the nodes are apart. An immutable value, built from rows.
 #pragma once
 
 #include <headroom/cpuset.h>
@@ -16,8 +16,9 @@
 
 namespace headroom {
 
-// Where one logical CPU sits. The kubelet's identifiers (kubelet: cm/cpumanager): `core` is the
-// lowest CPU among its SMT siblings; `uncore` the id of its L3, or its socket where there is none.
+// The location of one logical CPU. The kubelet's identifiers (kubelet: cm/cpumanager): `core` is
+// the lowest CPU among its SMT siblings; `uncore` the id of its L3, or its socket where there is
+// none.
 struct CpuLocation {
   Cpu cpu = 0;
   std::int64_t core = 0;
@@ -48,7 +49,7 @@ struct NodeSet {
   }
 };
 
-// The NUMA nodes that hold CPUs, and their distances as ACPI's SLIT has them (10: itself).
+// The NUMA nodes that have CPUs, and their distances as in ACPI's SLIT (10: the node itself).
 struct NumaMap {
   NodeSet nodes;
   std::vector<std::vector<int>> distances{};  // by node id; missing: the kernel's own defaults
@@ -67,8 +68,8 @@ struct CpuGroup {
 
 class Topology {
  public:
-  // Rows in any order. An error names the row that cannot be: a CPU twice, a negative number, a
-  // core in two sockets or nodes, a node beyond NodeSet.
+  // Rows in any order. An error names the invalid row: a CPU twice, a negative number, a core in
+  // two sockets or nodes, a node beyond NodeSet.
   static Result<Topology> of(std::vector<CpuLocation> rows,
                              std::vector<std::vector<int>> distances = {});
 
@@ -78,8 +79,8 @@ class Topology {
 
   std::span<const CpuGroup> groups(Level level) const { return groups_[at(level)]; }  // by id
   int count(Level level) const { return static_cast<int>(groups(level).size()); }
-  // CPUs per group on average, rounded down: the kubelet's CPUsPerCore and its like. On hybrid
-  // machines no group may be that large; whether a group is free is never judged by it.
+  // CPUs per group on average, rounded down (the kubelet's CPUsPerCore and the like). On hybrid
+  // machines no group may have this size, so it is not used to decide whether a group is free.
   int cpus_per(Level level) const { return cpus_.size() / count(level); }
   // Which of groups(level) holds this CPU, one of cpus().
   std::size_t group_of(Level level, Cpu cpu) const;

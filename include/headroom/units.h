@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units: the types that keep bytes from being added to milliseconds.
+// Units: distinct types for time, bytes, CPU and cgroup ids, so that they cannot be mixed up.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 namespace headroom {
 
 // Time on CLOCK_BOOTTIME: monotonic, counts suspend, survives a restart of the daemon but not of
-// the machine. It has no now(): only the edge (daemon/, tests) reads a clock.
+// the machine. It has no now(): only the outer code (daemon/, tests) reads a clock.
 struct BootTime {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -21,7 +21,7 @@ struct BootTime {
 using Instant = BootTime::time_point;
 using Duration = std::chrono::nanoseconds;
 
-// A count of bytes. Signed, so that a difference is a difference and never wraps
+// A number of bytes. Signed, so that a difference can be negative and does not wrap
 // (kubernetes/kubernetes 52386, 114332: an unsigned subtraction evicted whole nodes).
 struct Bytes {
   std::int64_t count = 0;

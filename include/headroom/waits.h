@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits: what tasks waited for since the watch began: by cgroup, and all of them together.
+// Waits: what tasks waited for since observation began, by cgroup and in total.
 #pragma once
 
 #include <headroom/stall_abi.h>
@@ -15,11 +15,11 @@ namespace headroom {
 inline constexpr std::array<std::string_view, HR_STALL_CAUSES> kStallCauseNames{
     "global", "limit", "high", "refault", "compaction"};
 
-// The causes that are the node's own: a pod that waits at its own limit says nothing of the node,
-// and compaction does not want for memory.
+// The causes that are the node's own: a pod that waits at its own limit does not show a shortage of
+// the node, and compaction does not either.
 inline constexpr std::array<hr_stall_cause, 2> kNodeWideCauses{HR_STALL_GLOBAL, HR_STALL_REFAULT};
 
-// Parallel: the value of ids[i] is values[i]. A cgroup that never waited is not in it.
+// The value of ids[i] is values[i]. A cgroup that never waited is not listed.
 template <class Value>
 struct ByCgroup {
   std::span<const std::uint64_t> ids;
@@ -33,10 +33,10 @@ struct ByCgroup {
 };
 
 struct Waits {
-  // Absent: not watched, or only the node was looked at.
+  // Absent: not observed, or only the node was read.
   std::optional<ByCgroup<hr_stalls>> stalls;    // for memory
   std::optional<ByCgroup<hr_waits>> throttles;  // for CPU quota
-  // Null: not watched.
+  // Null: not observed.
   const hr_stalls* node_stalls = nullptr;
   const hr_waits* node_throttles = nullptr;
 };

@@ -354,8 +354,9 @@ class Rounds {
   HostActuator actuator_;
 };
 
-void soak(int rounds, unsigned seed) {
-  const test::TestCgroup root("identity");
+// `name`: of the cgroup, unique outside of the PID namespace too.
+void soak(const std::string& name, int rounds, unsigned seed) {
+  const test::TestCgroup root(name);
   World world(root);
   Counts counts;
   {
@@ -392,12 +393,12 @@ bool pid_max_is_per_namespace() {
 }
 
 // The first process of a PID namespace with its own /proc and a small pid_max.
-[[noreturn]] void soak_in_namespace(int rounds, unsigned seed) {
+[[noreturn]] void soak_in_namespace(const std::string& name, int rounds, unsigned seed) {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mount("proc", "/proc", "proc", 0, nullptr) != 0)
     ::_exit(2);
   if (pid_max_is_per_namespace()) std::ofstream("/proc/sys/kernel/pid_max") << kSmallPidMax;
-  soak(rounds, seed);
+  soak(name, rounds, seed);
   std::fflush(nullptr);
   ::_exit(testing::Test::HasFailure() ? 1 : 0);
 }
@@ -406,12 +407,13 @@ TEST(IdentitySoak, NothingButTheVictimIsKilled) {
   if (!test::writable_cgroup2()) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
   const int rounds = number_from("HEADROOM_SOAK_ROUNDS", kShortRounds);
   const auto seed = static_cast<unsigned>(number_from("HEADROOM_SOAK_SEED", 1));
+  const std::string name = "identity-" + std::to_string(::getpid());
   clone_args how{};
   how.flags = CLONE_NEWPID;
   how.exit_signal = SIGCHLD;
   std::fflush(nullptr);
   const auto child = static_cast<pid_t>(::syscall(SYS_clone3, &how, sizeof how));
-  if (child == 0) soak_in_namespace(rounds, seed);
+  if (child == 0) soak_in_namespace(name, rounds, seed);
   if (child < 0) GTEST_SKIP() << "needs a PID namespace of its own: " << std::strerror(errno);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

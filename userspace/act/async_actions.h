@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncActions: actions that take long, each on a thread of its own, so that the loop never waits
-// for one.
+// AsyncActions: runs slow actions, each on a thread of its own, so that the loop never waits.
 #pragma once
 
 #include <headroom/decision.h>
@@ -17,26 +16,27 @@
 
 namespace headroom::act {
 
-// Remove a directory and all below it, on its own filesystem, following no symbolic link.
+// Removes a directory with its content, on its own filesystem only and without following symbolic
+// links.
 
-// A directory that is not there, or a mount point that stays when emptied, is no error. The first
-// thing that cannot be removed is the error; the rest is removed all the same.
+// It is no error if the directory does not exist, or if it is a mount point and stays after it was
+// emptied. The first entry that cannot be removed is the error; the others are removed anyway.
 Result<> remove_tree(const std::string& path, const std::stop_token& stop);
 
 class AsyncActions {
  public:
-  // More than this at once are refused: a node that needs more has other troubles.
+  // More actions at once are refused.
   static constexpr std::size_t kMaxRunning = 16;
-  // Returns Outcome::error. Must stop at the token's request and at the decision's deadline.
+  // Returns Outcome::error. Must stop when the token requests it, and at the decision's deadline.
   using Work = std::function<int(const std::stop_token&)>;
 
   explicit AsyncActions(Instant (*now)()) : now_(now) {}
-  // Stops what still runs, and waits for it.
+  // Stops running actions, and waits for them.
   ~AsyncActions() = default;
 
-  // False: too many under way, or no thread to be had.
+  // False: too many actions are running, or no thread could be started.
   bool start(const Decision& decision, Work work);
-  // Those that ended since the last call, as outcomes of kind kDone.
+  // The actions that ended since the last call, as outcomes of kind kDone.
   void collect(std::vector<Outcome>& ended);
 
  private:

@@ -20,7 +20,7 @@
 namespace headroom::act {
 namespace {
 
-// That is killed, or limited.
+// The cgroup that is killed or limited.
 CgroupId cgroup_of(const Decision& decision) {
   return decision.part.unit == EvictionUnit::kContainer ? decision.part.cgroup : decision.cgroup;
 }
@@ -41,7 +41,7 @@ Outcome HostActuator::act(const Decision& decision) {
   if (decision.act == Act::kRemove) return remove_volumes(decision);
   if (decision.part.unit == EvictionUnit::kProcess) return signal_process(decision);
   const CgroupKillFds* kill_fds = kill_fds_.find(cgroup_of(decision));
-  // Not armed: it vanished before its descriptors could be opened, or we ran out of descriptors.
+  // No descriptors: the cgroup was removed before they could be opened, or no descriptor was free.
   if (!kill_fds) return done(decision, Outcome::Result::kFailed, ENOENT);
   if (!cgroup_populated(kill_fds->events.get())) return done(decision, Outcome::Result::kGone);
   switch (decision.act) {
@@ -58,7 +58,7 @@ Outcome HostActuator::act(const Decision& decision) {
       return perform_ladder_step(decision, *kill_fds);
     case Act::kRemove:
     case Act::kReclaim:
-      break;  // above: neither needs a living pod
+      break;  // handled above: neither needs a running pod
   }
   return done(decision, Outcome::Result::kFailed, EINVAL);
 }
@@ -74,8 +74,8 @@ Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& kill_f
   return done(decision, Outcome::Result::kFailed, errno);
 }
 
-// Its descriptor: of one that was signalled before, or opened beforehand; or opened now, as after a
-// restart.
+// The pidfd of the process: kept since its first signal, or opened before, or opened now (after a
+// restart).
 int HostActuator::process_for(const Decision& decision, Fd& opened) const {
   for (const SignalledProcess& each : signalled_processes_)
     if (each.decision.cgroup == decision.cgroup && each.decision.part.is(decision.part))
@@ -101,7 +101,7 @@ Outcome HostActuator::signal_process(const Decision& decision) {
   return signalled;
 }
 
-// If the table is full, the exit is not reported and its time runs out.
+// If the table is full, the exit is not reported, and the victim's deadline passes.
 void HostActuator::track_process(const Decision& decision, int process) {
   for (SignalledProcess& each : signalled_processes_)
     if (each.process.get() == process) {
@@ -135,7 +135,8 @@ Outcome HostActuator::perform_ladder_step(const Decision& decision, const Cgroup
   if (decision.act == Act::kRestoreMemoryHigh)
     return begin(decision, [overrides = memory_high_overrides_, limits = limits_,
                             cgroup](const std::stop_token&) {
-      // Else memory.high would be "max" here, and later again what the ladder had set.
+      // Otherwise the ladder would find memory.high "max", and its own value would be restored
+      // later.
       limits->restore(cgroup);
       return overrides->restore(cgroup);
     });
@@ -180,7 +181,7 @@ Outcome HostActuator::begin(const Decision& decision, AsyncActions::Work work) {
   return done(decision, Outcome::Result::kFailed, EAGAIN);
 }
 
-// Containers before images: a dead container holds its image.
+// Containers before images: a dead container keeps its image in use.
 Outcome HostActuator::reclaim(const Decision& decision) {
   std::vector<Command> commands;
   const auto add = [&](bool wanted, const std::vector<std::string>& argv) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostActuator: does to this host what was decided.
+// HostActuator: carries out decisions on this host.
 #pragma once
 
 #include "act/async_actions.h"
@@ -21,7 +21,7 @@ namespace headroom::act {
 
 using Now = Instant (*)();
 
-// The commands that the host runs, and where pods' files are.
+// The operator's commands for reclaim, and the paths of pods' files.
 struct ActuatorOptions {
   PodPaths paths;
   std::vector<std::string> reclaim_containers;  // a command; empty: none
@@ -31,7 +31,7 @@ struct ActuatorOptions {
 
 class HostActuator final : public Actuator {
  public:
-  // `limits`: what lifts the limits of the killed, and restores them.
+  // `limits` lifts the limits of killed cgroups, and restores them.
   HostActuator(DirectoryOf directory_of, Now now, ActuatorOptions options = {},
                std::shared_ptr<SuspendedLimits> limits = std::make_shared<SuspendedLimits>())
       : kill_fds_(std::move(directory_of)),
@@ -46,17 +46,17 @@ class HostActuator final : public Actuator {
   void update_kill_fds(std::span<const PodReading> pods) override { kill_fds_.update(pods); }
   Outcome act(const Decision& decision) override;
   void collect(std::vector<Outcome>& ended) override;
-  // What holds memory.high for the ladder; without it nothing is held.
+  // Changes memory.high for the ladder; without it memory.high is not changed.
   void set_memory_high_overrides(std::shared_ptr<MemoryHighOverrides> overrides) {
     memory_high_overrides_ = std::move(overrides);
   }
-  // Takes effect with the next act.
+  // In force from the next act().
   void use(ActuatorOptions options) { options_ = std::move(options); }
 
-  // Descriptors of their own for the victims of these kills; cgroups without open kill descriptors
-  // are left out.
+  // Duplicated descriptors for the victims of these kills; cgroups without open descriptors are
+  // left out.
   std::vector<FailsafeVictim> open_failsafe_list(std::span<const Decision> kills) const;
-  // What was done for those it killed.
+  // What the reaper did for the killed processes.
   ReaperCounts reaper_counters() const { return reaper_->counters(); }
   Reaper& reaper() { return *reaper_; }
 
@@ -65,7 +65,7 @@ class HostActuator final : public Actuator {
 
  private:
   Outcome done(const Decision& decision, Outcome::Result result, int error = 0) const;
-  // One process that was signalled, until it has exited: SIGKILL goes to the one that got SIGTERM.
+  // A signalled process, until it has exited: SIGKILL goes to the same process as SIGTERM.
   struct SignalledProcess {
     Decision decision;
     Fd process;
@@ -94,11 +94,11 @@ class HostActuator final : public Actuator {
   std::vector<SignalledProcess> signalled_processes_;
 };
 
-// DryActuator: observe mode. It does nothing, and says so in the outcome.
+// DryActuator: the actuator of observe mode. It does nothing; the outcome is kDryRun.
 
 class DryActuator final : public Actuator {
  public:
-  // `real` outlives this: what it began before the mode changed is still collected.
+  // `real` must outlive this: actions that it started before the mode changed are still collected.
   explicit DryActuator(Now now, Actuator* real = nullptr) : now_(now), real_(real) {}
 
   void update_kill_fds(std::span<const PodReading>) override {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state files with the original values of what headroom changes: saved before a write, so that
-// they can be restored after a crash, and shown by headroomctl changes.
+// The state files with the original values of what headroomd changes: saved before each write, so
+// that they can be restored after a crash; headroomctl changes shows them.
 #pragma once
 
 #include "act/kill/oom_scores.h"

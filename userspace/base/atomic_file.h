@@ -13,7 +13,7 @@
 
 namespace headroom {
 
-// The steps of a write that are done; tests end the process at each.
+// The steps of a write; tests end the process after each.
 enum class WriteStep : std::uint8_t { kCreated, kHalfWritten, kWritten, kSynced, kRenamed };
 using AtStep = std::function<void(WriteStep)>;
 

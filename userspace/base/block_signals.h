@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends or reloads a daemon is waited for, by one thread: blocked in all that are begun after.
+// Signals that end or reload a daemon are blocked in every thread, and one thread waits for them.
 #pragma once
 
 #include <csignal>
 
 namespace headroom {
 
-// SIGTERM, SIGINT and SIGHUP, blocked in this thread; SIGPIPE is ignored: a write says so itself.
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in those it starts later, and returns the
+// set. SIGPIPE is ignored: write() returns EPIPE.
 sigset_t block_signals();
 
 }  // namespace headroom

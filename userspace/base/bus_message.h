@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BusMessage: a message of sd-bus, owned.
+// BusMessage: an owning pointer to a message of sd-bus.
 #pragma once
 
 #include <systemd/sd-bus.h>

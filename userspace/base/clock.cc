@@ -22,7 +22,7 @@ std::tm utc_of(WallTime time) {
   return fmt::gmtime(static_cast<std::time_t>(floor<seconds>(time.time_since_epoch()).count()));
 }
 
-// Of the digits after the point; absent if there is none, or another character.
+// The fraction given by the digits after the point; absent if there are none, or other characters.
 std::optional<microseconds> fraction_of(std::string_view digits) {
   if (digits.empty() || digits.size() > 9) return std::nullopt;
   std::int64_t value = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocks of the edge: CLOCK_BOOTTIME, which Instant counts, and CPU time; and wall-clock times
-// as RFC 3339 text.
+// The clocks: CLOCK_BOOTTIME, which Instant counts, and CPU time; and wall-clock times as RFC 3339
+// text.
 #pragma once
 
 #include <headroom/units.h>
@@ -20,8 +20,8 @@ using WallTime = std::chrono::system_clock::time_point;
 std::string rfc3339(WallTime time);
 // "2026-11-20T22:50:00.123456Z"
 std::string rfc3339_micro(WallTime time);
-// Of either form, with one to nine digits after the point, of which six count; absent if the text
-// has another form.
+// Parses either form, with one to nine digits after the point, of which the first six are used;
+// absent if the text has another form.
 std::optional<WallTime> parse_rfc3339(const std::string& text);
 
 }  // namespace headroom
@@ -30,7 +30,7 @@ namespace headroom::observe {
 
 Instant now();
 
-// Of the calling thread, in user space and in the kernel.
+// The CPU time of the calling thread, in user space and in the kernel.
 Duration thread_cpu_time();
 
 }  // namespace headroom::observe

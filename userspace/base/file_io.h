@@ -47,9 +47,9 @@ class Fd {
   int fd_ = -1;
 };
 
-// write_all(): all of a text, however many writes that takes.
+// write_all(): writes a whole text, with as many write() calls as needed.
 
-// 0, or errno: then some of it may be written.
+// 0, or errno; after an error a part of the text may be written.
 inline int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -68,7 +68,7 @@ inline Result<> write_file_value(const std::string& file, std::string_view text)
   if (!fd) return errno_failure("open " + file, errno);
   const ssize_t written = ::write(fd.get(), text.data(), text.size());
   if (written < 0) return errno_failure("write " + file, errno);
-  // The kernel sets no errno then.
+  // A short write sets no errno.
   if (static_cast<std::size_t>(written) < text.size()) return errno_failure("write " + file, EIO);
   return {};
 }
@@ -76,12 +76,12 @@ inline Result<> write_file_value(const std::string& file, std::string_view text)
 // An eventfd(2) that wakes a thread which polls: open it, signal it from any thread, and read it
 // empty in the thread that was woken.
 
-// No descriptor if the kernel refuses; errno says why.
+// Without a descriptor on failure; errno has the reason.
 inline Fd open_event_fd() {
   return Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
-// A full counter keeps the descriptor readable, so a write that fails for it loses nothing.
+// If the counter is full, the write fails, but the descriptor is readable anyway.
 inline void signal_event_fd(int fd) {
   (void)::eventfd_write(fd, 1);
 }
@@ -96,7 +96,7 @@ inline void clear_event_fd(int fd) {
 struct InotifyEvent {
   int watch = -1;          // as inotify_add_watch() returned it
   std::uint32_t mask = 0;  // IN_*
-  std::string_view name;   // of the entry in the watched directory; empty: the watched file itself
+  std::string_view name;   // the entry in the watched directory; empty: the watched file itself
 };
 
 // Non-blocking. No descriptor if the kernel refuses.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IdTable: where the row of a cgroup's id is; filled once, then only asked. One allocation.
+// IdTable: maps a cgroup id to its row; filled once, then read only. One allocation.
 #pragma once
 
 #include <bit>
@@ -12,12 +12,12 @@ namespace headroom {
 
 class IdTable {
  public:
-  // For no more than so many ids.
+  // For at most `capacity` ids.
   explicit IdTable(std::size_t capacity)
       : bits_(static_cast<unsigned>(std::bit_width(2 * capacity + 1))),
         slots_(std::size_t{1} << bits_) {}
 
-  // The first of an id stays.
+  // If the id is there already, its row stays.
   void put(std::uint64_t id, std::size_t row) {
     Slot& slot = slots_[slot_of(id)];
     if (slot.row == kNone) slot = {.id = id, .row = static_cast<std::uint32_t>(row)};
@@ -35,7 +35,7 @@ class IdTable {
     std::uint32_t row = kNone;
   };
 
-  // Where it is, or would be: half of the slots at least are free.
+  // The slot of the id, or the free slot for it: at least half of the slots are free.
   std::size_t slot_of(std::uint64_t id) const {
     constexpr std::uint64_t kSpread = 0x9e37'79b9'7f4a'7c15;  // 2^64 over the golden ratio
     std::size_t at = static_cast<std::size_t>((id * kSpread) >> (64 - bits_));

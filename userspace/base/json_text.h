@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// text_at(): a string of an object that others wrote: "" where there is none, or no object.
+// text_at(): a string field of a JSON value from another program; "" if the value is not an object
+// or has no such string.
 #pragma once
 
 #include <string>

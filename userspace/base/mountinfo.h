@@ -16,15 +16,16 @@ struct Mount {
   std::string options;  // of the superblock: "rw,memory" for a cgroup v1 hierarchy
 };
 
-// Of one line; absent if it has another form.
+// Parses one line; absent if it has another form.
 std::optional<Mount> parse_mount(std::string_view line);
-// In the file's order: of two at the same point, the later hides the earlier. Other lines are left
-// out.
+// In the file's order: of two mounts at the same point, the later hides the earlier. Lines of
+// another form are left out.
 std::vector<Mount> parse_mounts(std::string_view text);
 // Empty if the file cannot be read.
 std::vector<Mount> read_mounts(const std::filesystem::path& mountinfo);
 
-// The value of a superblock option: "" of one without a value; absent if it is not there.
+// The value of a superblock option; "" for an option without a value; absent if there is no such
+// option.
 std::optional<std::string> mount_option(const Mount& mount, std::string_view name);
 
 }  // namespace headroom

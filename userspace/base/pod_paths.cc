@@ -28,12 +28,12 @@ struct Names {
   }
 };
 
-// A name that would lead elsewhere: a manifest must not be able to point at /etc.
+// A name that would leave the directory: a manifest must not be able to refer to /etc.
 bool is_unsafe_component(std::string_view name) {
   return name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos;
 }
 
-// "" if a placeholder has no name, or one that climbs.
+// "" if a placeholder has no value, or an unsafe one.
 std::string expand_pattern(std::string_view pattern, const Names& names) {
   std::string path;
   while (!pattern.empty()) {

@@ -59,10 +59,11 @@ Result<std::vector<pid_t>> pids_of(int directory) {
 
 namespace {
 
-// pidfd_open() first, then ask the cgroup again: a pid still listed is the process we hold.
+// After pidfd_open() the cgroup is read again: a pid that is still listed is the process of the
+// pidfd.
 void open_own_pidfds(int directory, std::vector<Fd>& held) {
   const auto first = pids_of(directory);
-  if (!first) return;  // threaded or vanished: its processes are listed elsewhere or gone
+  if (!first) return;  // threaded or removed: its processes are listed elsewhere or have ended
   std::vector<std::pair<pid_t, Fd>> opened;
   for (const pid_t pid : *first)
     if (Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); fd)
@@ -101,7 +102,7 @@ std::vector<Fd> open_pidfds(int cgroup_directory) {
 }
 
 Result<std::size_t> signal_processes(int cgroup_directory, int signal) {
-  // A cgroup that vanished has no cgroup.procs to open.
+  // A removed cgroup has no cgroup.procs.
   if (const auto alive = read_file(cgroup_directory, "cgroup.events"); !alive)
     return tl::make_unexpected(alive.error());
   std::size_t sent = 0;
@@ -172,7 +173,8 @@ std::vector<ThreadCpuTime> cpu_time_by_thread() {
     rest -= *cpu;
   }
   if (error) return {};
-  // Threads that ended count here, so the sum of all parts only grows (by the clocks' grain).
+  // Includes threads that have ended, so the sum of all parts does not decrease (within the clocks'
+  // resolution).
   parts.push_back({"other", std::max(rest, Duration::zero())});
   return parts;
 }
@@ -219,7 +221,7 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
 int open_process(ProcessIdentity name) {
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, name.pid, 0)));
   if (!process) return -1;
-  // Held first, then looked at: if it is the one now, the descriptor is of no other.
+  // Opened first, then compared: if the start time matches now, the pidfd refers to that process.
   const auto stat = process_stat(name.pid);
   if (!stat || stat->name != name || stat->zombie) return -1;
   return process.release();

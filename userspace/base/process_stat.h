@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc and cgroup files say of processes and threads: the fields of /proc/PID/stat that
+// Processes and threads by /proc and cgroup files: the fields of /proc/PID/stat that
 // headroom reads, the CPU time of each thread, the processes of a cgroup.
 #pragma once
 
@@ -21,14 +21,15 @@ namespace headroom {
 
 // The processes of a cgroup and of the cgroups below it.
 
-// The cgroup's own directory, then every one below it. A descriptor is valid during its visit.
+// Visits the cgroup's own directory, then every one below it. The descriptor is valid during the
+// visit.
 void for_each_descendant(int cgroup_directory, const std::function<void(int directory)>& visit);
 
-// The cgroup's own processes, as of now.
+// The current processes of the cgroup itself.
 Result<std::vector<pid_t>> pids_of(int cgroup_directory);
 
-// A pidfd for each process. Membership is checked again after it was opened, so none refers to a
-// recycled pid.
+// A pidfd for each process. Membership is checked again after opening, so no pidfd refers to a
+// reused pid.
 std::vector<Fd> open_pidfds(int cgroup_directory);
 
 // Signals each process once. Returns how many were signalled.
@@ -41,11 +42,11 @@ namespace headroom::report {
 // The CPU time of the daemon's threads, by the name of each.
 
 struct ThreadCpuTime {
-  std::string part;  // loop, http, dbus, audit, cpus; other: whatever is not one of these
+  std::string part;  // loop, http, dbus, audit, cpus; other: all other threads
   Duration cpu{0};
 };
 
-// Gives the calling thread the name its part is known by, "hr-" and `part`.
+// Names the calling thread "hr-" + `part`.
 void set_thread_name(const char* part);
 
 // The CPU time so far of all threads of this process; empty if /proc cannot be read.
@@ -59,13 +60,13 @@ struct ProcessStat {
   ProcessIdentity name;
   std::array<char, 16> comm{};
   std::int64_t resident_pages = 0;
-  bool zombie = false;  // its memory is gone already
+  bool zombie = false;  // it has released its memory
 };
 
-// Nothing: it is gone, or not to be seen. Allocates nothing.
+// Absent: the process has ended or cannot be read. Allocates nothing.
 std::optional<ProcessStat> process_stat(pid_t pid);
 
-// The process of this name, held by a pidfd; -1: it is gone. Allocates nothing.
+// A pidfd of the process with this identity; -1: it has ended. Allocates nothing.
 int open_process(ProcessIdentity name);
 
 }  // namespace headroom

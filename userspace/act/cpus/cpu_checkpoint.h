@@ -22,7 +22,8 @@
 
 namespace headroom::act {
 
-// Go values as the text that the kubelet's checksums are of: go-spew's rendering, keys sorted.
+// Go values as text in go-spew's rendering with sorted keys: the kubelet's checksums are computed
+// over it.
 
 template <class Map, class Render>
 std::string rendered_map(const Map& map, Render render) {
@@ -39,12 +40,12 @@ std::string rendered_map(const Map& map, Render render) {
   return text + ']';
 }
 
-// Which kubelets write it, and what is new in it.
+// The versions of the file, by the kubelets that write them.
 enum class CheckpointVersion : std::uint8_t {
   kV1,  // to 1.17: by container id instead of pod and name
   kV2,  // 1.18 and later
   kV3,  // 1.36 with PodLevelResourceManagers: podEntries
-  kV4,  // newest: the fields of V3 for older readers, unchecked, and the whole as checked text
+  kV4,  // newest: the fields of V3 for older readers, and all data as text with a checksum
 };
 
 struct CpuCheckpoint {
@@ -58,23 +59,24 @@ struct CpuCheckpoint {
 
 struct CheckpointError {
   enum class Kind : std::uint8_t {
-    kNotACheckpoint,  // not JSON, or of another shape
-    kCorrupt,         // its checksum is another one
+    kNotACheckpoint,  // not JSON, or with other fields
+    kCorrupt,         // the checksum does not match
     kBadCpuSet,
   };
   Kind kind;
   std::string what;
 };
 
-// Any version. A checksum of 0 is not verified, as upstream; V4's always is.
+// Decodes any version. A checksum of 0 is not verified, as upstream; the one of V4 always is.
 tl::expected<CpuCheckpoint, CheckpointError> decode_checkpoint(std::string_view text);
 
-// V2 is byte for byte the kubelet's. V4 is read by every kubelet since 1.18. V1 is written too, for
-// what it can hold.
+// V2 is identical to the kubelet's. V4 is read by every kubelet since 1.18. V1 can be written too,
+// if it can hold the content.
 std::string encode_checkpoint(const CpuCheckpoint& checkpoint, CheckpointVersion version);
 
-// V1 to the newest: the pod and container of each id. Ids missing in `containers` are returned
-// beside the checkpoint; the kubelet refuses to start because of one.
+// Migrates V1 to the newest version: replaces each container id by its pod and container. Ids
+// missing in `containers` are returned with the checkpoint; the kubelet refuses to start because of
+// one.
 using ContainerRefs = std::map<std::string, std::pair<std::string, std::string>, std::less<>>;
 struct MigratedCheckpoint {
   CpuCheckpoint checkpoint;
@@ -82,7 +84,7 @@ struct MigratedCheckpoint {
 };
 MigratedCheckpoint migrate_checkpoint(CpuCheckpoint checkpoint, const ContainerRefs& containers);
 
-// --- the checksum, for tests and tools that compare it --------------------------------------
+// --- the checksum, for tests --------------------------------------
 
 std::uint32_t fnv1a_32(std::string_view text);
 
@@ -97,7 +99,7 @@ class CheckpointFile {
   explicit CheckpointFile(std::filesystem::path path, AtStep at = nullptr)
       : path_(std::move(path)), at_(std::move(at)) {}
 
-  // A damaged one, out of the way as .damaged: nothing is lost.
+  // Renames a damaged file to NAME.damaged, so that nothing is lost.
   Result<> move_damaged_file() const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -116,11 +118,11 @@ class CpuStateFile : public CheckpointFile {
  public:
   using CheckpointFile::CheckpointFile;
 
-  // Of any kubelet. Absent: there is none yet. An error is of the file, which stays where it is:
-  // it could not be read, or is damaged.
+  // Reads a file of any kubelet version. Absent: there is no file. Error: the file could not be
+  // read or is damaged; it stays where it is.
   Result<std::optional<CpuCheckpoint>> load() const;
 
-  // In the form every kubelet since 1.18 reads. Writes nothing that it wrote already.
+  // Writes the form that every kubelet since 1.18 reads, if the content has changed.
   Result<> save(const std::string& policy, const CpuState& state);
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusetWriter: writes the CPUs of a cgroup; and the partition of a cgroup.
+// CpusetWriter: writes the CPUs and memory nodes of a cgroup; CpuPartition: the partition of a
+// cgroup.
 //
 // systemd is the single writer of its units, so these are set through it (AllowedCPUs and
 // AllowedMemoryNodes, until the next boot); cpuset.cpus and cpuset.mems themselves are written only
@@ -25,30 +26,30 @@ namespace headroom::act {
 // CpuPartition: cpuset.cpus.partition of a cgroup, and cpuset.cpus.exclusive of it and those above.
 // systemd has no property for either, so the files are written (cgroup-v2.rst, "Cpuset").
 //
-// Since Linux 6.7 a cgroup anywhere may be a partition if each cgroup above it hands its CPUs down
-// in cpuset.cpus.exclusive; before, only a child of a partition root. The kernel takes the word in
-// any case, and says in the same file what came of it: "isolated invalid (...)".
+// Since Linux 6.7 any cgroup may be a partition if each cgroup above it lists its CPUs in
+// cpuset.cpus.exclusive; before, only a child of a partition root. The kernel accepts the write in
+// any case; reading the file gives the result: "isolated invalid (...)".
 
 // Paths are from the cgroup root on.
 class CpuPartition {
  public:
   explicit CpuPartition(std::filesystem::path cgroup_root) : cgroup_root_(std::move(cgroup_root)) {}
 
-  // "member", "isolated", "isolated invalid (...)"; "": the cgroup is gone, or has no such file.
+  // "member", "isolated", "isolated invalid (...)"; "": the cgroup or the file does not exist.
   std::string state(const std::string& path) const;
 
-  // cpuset.cpus.exclusive; empty also where there is no such file.
+  // cpuset.cpus.exclusive; empty if the file does not exist.
   CpuSet exclusive(const std::string& path) const;
 
-  // What the partitions below `path` have together. Nothing is done where it is so already, or
-  // where the kernel has no such file.
+  // Sets the CPUs that all partitions below `path` have together. Does nothing if that is set
+  // already, or if the kernel has no such file.
   Result<> delegate_exclusive(const std::string& path, const CpuSet& cpus) const;
 
-  // The cgroup, which has these CPUs in cpuset.cpus, becomes an isolated partition of them. An
-  // error is the kernel's word; the cgroup is a member then.
+  // Makes the cgroup, which has these CPUs in cpuset.cpus, an isolated partition. On error, which
+  // has the kernel's reason, the cgroup stays a member.
   Result<> isolate(const std::string& path, const CpuSet& cpus) const;
 
-  // A member again, with nothing of its own to hand down.
+  // Makes the cgroup a member again, with empty cpuset.cpus.exclusive.
   Result<> make_member(const std::string& path) const;
 
  private:
@@ -65,10 +66,10 @@ struct sd_bus;
 
 namespace headroom::act {
 
-// The unit a cgroup is ("/a.slice/a-b.slice/c.service": "c.service"), if all above it are slices.
+// The unit of a cgroup ("/a.slice/a-b.slice/c.service": "c.service"), if all above it are slices.
 std::optional<std::string> unit_of(std::string_view path);
 
-// As AllowedCPUs and AllowedMemoryNodes have it on the bus: bit n of byte m is CPU 8m + n.
+// The form of AllowedCPUs and AllowedMemoryNodes on the bus: bit n of byte m is CPU 8m + n.
 std::vector<std::uint8_t> as_bitmap(const CpuSet& cpus);
 
 class CpusetWriter {
@@ -79,14 +80,14 @@ class CpusetWriter {
                         std::filesystem::path control = "/run/systemd/system.control")
       : cgroup_root_(std::move(cgroup_root)), control_(std::move(control)) {}
 
-  // `path` from the cgroup root on. No CPUs: no limit of its own any more. systemd answers before
-  // it has written: look at the cgroup to know.
+  // `path` starts at the cgroup root. An empty set removes the limit. systemd answers before it has
+  // written: read the cgroup to see the result.
   Result<> write(const std::string& path, const CpuSet& cpus) { return write(path, kCpus, cpus); }
-  // The same with the nodes that its memory comes from.
+  // The same for the NUMA nodes of its memory.
   Result<> write_nodes(const std::string& path, NodeSet nodes);
 
-  // What was set for a unit outlives it in systemd's runtime directory: taken out once it is gone,
-  // so that its like in name starts afresh, and pods that come and go leave nothing behind.
+  // Removes the settings of a unit that no longer exists from systemd's runtime directory, where
+  // they would apply to the next unit of that name.
   void remove_drop_in(const std::string& path) const;
 
  private:

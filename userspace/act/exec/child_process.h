@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: a program run beside the loop, on a short leash: a deadline, its own process group, and
-// where wanted low priority, a memory limit, another cgroup, or a running process's namespaces.
+// Command: a program that runs outside of the loop, with a deadline and its own process group, and
+// optionally low priority, a memory limit, another cgroup, or the namespaces of a running process.
 #pragma once
 
 #include "base/file_io.h"
@@ -23,12 +23,13 @@ struct Command {
   // nice 19, idle I/O, first choice of the kernel's OOM killer.
   bool in_background = false;
   std::uint64_t data_limit = 0;  // RLIMIT_DATA in bytes; 0: none
-  int cgroup_procs = -1;         // joined before the program starts; -1: stays in ours
-  // Runs as this process sees the world: its namespaces, credentials, environment and directory.
+  int cgroup_procs = -1;         // joined before the program starts; -1: the daemon's cgroup
+  // Runs with the namespaces, credentials, environment and directory of this process; 0: of
+  // headroomd.
   pid_t target = 0;
 };
 
-// A running one. Destroyed before it was waited for, it is killed.
+// A running command. It is killed if the object is destroyed before wait().
 class Child {
  public:
   static Result<Child> start(const Command& command);
@@ -36,7 +37,7 @@ class Child {
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
 
-  // 0, or why not: Outcome::kExitStatus | status, errno; ETIMEDOUT and ECANCELED after killing it.
+  // 0; or Outcome::kExitStatus | status, or an errno: ETIMEDOUT and ECANCELED after killing it.
   int wait(Instant deadline, Instant (*clock)(), const std::stop_token& stop);
 
  private:

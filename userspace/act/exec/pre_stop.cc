@@ -54,7 +54,8 @@ void collect_leaf_cgroups(int directory, const std::string& name, std::vector<Le
   }
 }
 
-// A container of a runtime: its cgroup is named by a 64-digit id. The kubelet runs its commands.
+// Whether a runtime made the cgroup, which then has a 64-digit id as its name; the kubelet runs the
+// commands of such containers.
 bool is_runtime_id(std::string_view stem) {
   constexpr std::size_t kIdLength = 64;
   return stem.size() >= kIdLength &&
@@ -75,7 +76,7 @@ bool names_container(std::string_view stem, const std::string& container) {
   return before == '-' || before == '.';
 }
 
-// "web-main" is the container web-main before it is main.
+// "web-main" matches a container web-main before it matches main.
 bool is_cgroup_of(const Pod& pod, const Container& container, std::string_view stem) {
   if (is_runtime_id(stem) || !names_container(stem, container.name)) return false;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
@@ -85,7 +86,7 @@ bool is_cgroup_of(const Pod& pod, const Container& container, std::string_view s
   return true;
 }
 
-// The one cgroup of that name; in a pod of one container, the pod's only one with processes.
+// The only cgroup of that name; in a pod of one container, the only cgroup with processes.
 const LeafCgroup* leaf_for(const Pod& pod, const Container& container,
                            const std::vector<LeafCgroup>& leaves) {
   const LeafCgroup* found = nullptr;

@@ -62,7 +62,7 @@ void for_each_cgroup_of(std::span<const PodReading> pods, Visit&& visit) {
 
 void KillFds::update(std::span<const PodReading> pods) {
   update_processes(pods);
-  if (missing_ == 0 && is_unchanged(pods)) return;  // the usual case: nothing came or went
+  if (missing_ == 0 && is_unchanged(pods)) return;  // the usual case: the same pods as before
   close_unlisted(pods);
   listed_.clear();
   missing_ = 0;
@@ -82,7 +82,7 @@ bool KillFds::is_unchanged(std::span<const PodReading> pods) const {
   return same && at == listed_.size();
 }
 
-// The largest of a pod is seldom another than a moment ago.
+// The largest process of a pod seldom changes.
 void KillFds::update_processes(std::span<const PodReading> pods) {
   for (ProcessKillFd& kill_fds : processes_)
     kill_fds.is_listed = false;

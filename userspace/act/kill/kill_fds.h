@@ -18,8 +18,8 @@ namespace headroom::act {
 
 // Whether a cgroup has a live process in or below it.
 
-// `events` is an open cgroup.events. Unknown counts as populated: a kill of an empty cgroup does no
-// harm, a kill left out does.
+// `events` is an open cgroup.events. If it cannot be read, the cgroup counts as populated: killing
+// an empty cgroup does no harm.
 inline bool cgroup_populated(int events) {
   char text[128];
   const ssize_t n = ::pread(events, text, sizeof text, 0);
@@ -28,11 +28,12 @@ inline bool cgroup_populated(int events) {
          std::string_view::npos;
 }
 
-// Gives a directory descriptor of the cgroup with this id, or -1. It stays the caller's.
+// Returns a directory descriptor of the cgroup with this id, or -1. It is not closed by the caller.
 using DirectoryOf = std::function<int(CgroupId)>;
 
-// An open file of a cgroup belongs to that very cgroup: once it is removed, even if its path exists
-// again, a write fails with ENODEV. So identity is checked once, when the files are opened.
+// An open file of a cgroup refers to that cgroup only: after its removal a write fails with ENODEV,
+// even if another cgroup has the same path. So the identity is checked once, when the files are
+// opened.
 struct CgroupKillFds {
   CgroupId cgroup;
   Fd directory;
@@ -52,16 +53,17 @@ class KillFds {
  public:
   explicit KillFds(DirectoryOf directory_of) : directory_of_(std::move(directory_of)) {}
 
-  // Opens what is new in `pods` and of their parts, closes what is no longer there. Allocates only
-  // when some came.
+  // Opens descriptors for new pods and parts in `pods`, and closes those of pods that are not
+  // listed. Allocates only for new ones.
   void update(std::span<const PodReading> pods);
-  // Null: not armed. Allocates nothing. Of a pod, or of a part of one.
+  // The descriptors of a pod's or a part's cgroup; null: not open. Allocates nothing.
   const CgroupKillFds* find(CgroupId cgroup) const;
-  // Null: it is not the pod's largest any more, or never was.
+  // Null: the process is not the largest of the pod.
   const ProcessKillFd* find(CgroupId pod, ProcessIdentity process) const;
 
   std::size_t size() const { return cgroups_.size(); }
-  // Pods that could not be armed at the last keep() (vanished meanwhile, or out of descriptors).
+  // Pods whose descriptors could not be opened at the last update(): removed meanwhile, or no
+  // descriptor was free.
   std::size_t missing() const { return missing_; }
 
  private:
@@ -73,7 +75,7 @@ class KillFds {
 
   DirectoryOf directory_of_;
   std::vector<CgroupKillFds> cgroups_;    // sorted by id
-  std::vector<CgroupId> listed_;          // as the last update() was called with
+  std::vector<CgroupId> listed_;          // the cgroups of the last update()
   std::vector<ProcessKillFd> processes_;  // sorted by pod, one each at the most
   std::size_t missing_ = 0;
 };

@@ -23,14 +23,14 @@ CgroupId id_of(int directory) {
   return ::fstat(directory, &status) == 0 ? CgroupId{status.st_ino} : CgroupId{};
 }
 
-// Nothing where the cgroup is gone, or another bears its name.
+// Without a descriptor if the cgroup was removed, or another one has its path.
 Fd open_cgroup(const std::string& path, CgroupId cgroup) {
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory && id_of(directory.get()) != cgroup) directory.reset();
   return directory;
 }
 
-// A directory of /proc belongs to that very process: once it has ended, what is in it fails.
+// A directory of /proc refers to that process only: after its end, reads and writes in it fail.
 Fd open_process(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid);
   return Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -58,7 +58,7 @@ bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
   bool differs = false;
   write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
     // A value that headroom did not write was set by another program, even if it came later.
-    // Processes of a cgroup that the pod itself created inherit what their parents were given.
+    // Processes in a cgroup that the pod itself created inherit the value of their parents.
     const bool ours = (applied && found == *applied) || (before && found == *before);
     if (!ours || known.values.empty())
       known.values.insert_or_assign(cgroup, found);
@@ -67,7 +67,7 @@ bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
     differs |= found != value;
     return found;  // not written yet
   });
-  // The one that was written last: a prepared one may never have been.
+  // Keeps the value that was written last: a prepared one may not have been written.
   if (differs && applied && *applied != value && !known.applied_before)
     known.applied_before = applied;
   known.applied = value;
@@ -108,10 +108,10 @@ void OomScores::write_cgroups(int directory, const ScoreFor& score_for) {
   for_each_descendant(directory, [&](int each) { write_processes(each, id_of(each), score_for); });
 }
 
-// Opened first, then the cgroup is asked again: a pid still listed is the process that is held.
+// Opened first, then the cgroup is read again: a pid that is still listed is the opened process.
 void OomScores::write_processes(int directory, CgroupId cgroup, const ScoreFor& score_for) {
   const auto listed = pids_of(directory);
-  if (!listed) return;  // threaded or vanished: its processes are listed elsewhere or gone
+  if (!listed) return;  // threaded or removed: its processes are listed elsewhere or have ended
   std::vector<std::pair<pid_t, Fd>> opened;
   for (const pid_t pid : *listed)
     if (Fd process = open_process(pid)) opened.emplace_back(pid, std::move(process));

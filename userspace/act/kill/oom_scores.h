@@ -21,40 +21,41 @@ namespace headroom::act {
 struct OomScoreCounts {
   std::uint64_t written = 0;
   std::uint64_t gone = 0;    // ended before they could be written (ESRCH)
-  std::uint64_t failed = 0;  // refused (EACCES, EPERM) or not to be reached
+  std::uint64_t failed = 0;  // refused (EACCES, EPERM) or another error
 };
 
 // What is known of one pod.
 struct OriginalOomScores {
   std::string path;                  // of the pod's cgroup, below the root: "/kubepods.slice/…"
   std::optional<int> applied{};      // what its processes have now; absent: nothing yet
-  std::map<CgroupId, int> values{};  // what was found, by the cgroup in or below the pod's
-  // What they had before `given` from us, until each has been written: after a crash some still do.
+  std::map<CgroupId, int> values{};  // original values, by the cgroup in or below the pod's
+  // The value that headroomd wrote before `applied`, until every process has the new one: after a
+  // crash some still have it.
   std::optional<int> applied_before{};
   friend bool operator==(const OriginalOomScores&, const OriginalOomScores&) = default;
 };
 
 class OomScores {
  public:
-  // Called after each process; may sleep, so that many cost little at a time.
+  // Called after each process; may sleep, to spread the work.
   using Pause = std::function<void()>;
 
   OomScores(std::filesystem::path cgroup_root, Pause pause)
       : root_(std::move(cgroup_root)), pause_(std::move(pause)) {}
 
-  // Two steps, so that what was found can be saved between them; found() has it after the first.
-  // Reads what the processes have, and remembers this value for them. True: write() has something
-  // to write. The cgroup at `path` must have this id: one that has not is gone, and nothing is
-  // done.
+  // Two steps, so that the original values can be saved between them; found() has them after the
+  // first. Reads the values of the processes, and keeps `value` for write(). True: write() has
+  // something to write. If the cgroup at `path` has another id, the pod's cgroup was removed and
+  // nothing is done.
   bool prepare(CgroupId pod, const std::string& path, int value);
-  // Every process that has another value than the prepared one gets it; one in a cgroup that was
-  // made since is left for the next time.
+  // Writes the prepared value to every process that has another one; processes in cgroups created
+  // since are left for the next time.
   void write(CgroupId pod);
-  // As they were found, and forgotten.
+  // Restores the original values, and forgets the pod.
   void restore(CgroupId pod);
   void restore_all();
 
-  // By pod: what a later life of the daemon needs to restore.
+  // By pod: what the daemon needs after a restart to restore the values.
   const std::map<CgroupId, OriginalOomScores>& found() const { return found_; }
   void resume(std::map<CgroupId, OriginalOomScores> found) { found_ = std::move(found); }
 

@@ -31,15 +31,15 @@ struct FailsafeVictim {
   Fd directory;
   Fd kill;
   Fd events;
-  Fd process{};          // a pidfd, where one process is to go: then there is no `kill`
-  Instant not_before{};  // a kill was tried: the next, if it lives on, no sooner
+  Fd process{};          // a pidfd if one process is the victim: then `kill` is not open
+  Instant not_before{};  // after a kill: the next attempt is not before
 };
 
 class Sentinel {
  public:
-  // A turn this late is no longer a matter of a busy CPU.
+  // A turn that is this late is not explained by a busy CPU.
   static constexpr Duration kOverdue = std::chrono::seconds(1);
-  // While it is: how often memory is read.
+  // How often memory is read while the loop is overdue.
   static constexpr Duration kPeriod = std::chrono::milliseconds(20);
 
   struct Setup {
@@ -52,11 +52,11 @@ class Sentinel {
   explicit Sentinel(Setup setup);
   ~Sentinel();
 
-  // The loop lives; it turns again by `due`.
+  // Reports that the loop works; its next turn is due at `due`.
   void beat(Instant due);
-  // The list from now on, used below this many bytes of memory.available. Empty: nothing is killed.
+  // Sets the list, used while memory.available is below `limit` bytes. Empty: nothing is killed.
   void set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim> victims);
-  // What it did since the last call.
+  // The outcomes since the last call.
   void collect(std::vector<Outcome>& ended);
 
   // Times the loop was found overdue; kills in its place.
@@ -75,7 +75,7 @@ class Sentinel {
   std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
   std::atomic<bool> has_outcomes_{false};
-  Instant wait_until_{};  // its own: a victim's memory is awaited
+  Instant wait_until_{};  // until then a victim's memory is awaited
   std::mutex mutex_;      // of what follows
   std::condition_variable_any stop_;
   std::int64_t limit_ = 0;

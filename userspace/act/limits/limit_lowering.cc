@@ -64,9 +64,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// So much at a time: some tens of milliseconds, after which one may stop.
+// Bytes for each write: it takes some tens of milliseconds, then a stop is possible.
 constexpr std::int64_t kReclaimStep = 32 << 20;
-// The kernel gave all it could: dirty pages may be written by then.
+// Pause after the kernel reclaimed less than requested: dirty pages may be written by then.
 constexpr std::chrono::milliseconds kPause{200};
 
 std::optional<Bytes> in_use(const Fd& file) {
@@ -78,7 +78,7 @@ std::optional<Bytes> in_use(const Fd& file) {
   return error == std::errc() ? std::optional(Bytes{count}) : std::nullopt;
 }
 
-// 0, or errno; EAGAIN: not all of it could be had.
+// 0, or errno; EAGAIN: less was reclaimed than requested.
 int reclaim(const Fd& file, std::int64_t bytes) {
   const std::string text = std::to_string(bytes);
   return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;

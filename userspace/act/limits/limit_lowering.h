@@ -23,21 +23,22 @@ namespace headroom::act {
 // write_cgroup_setting: one setting of a cgroup, written to its file: for those that systemd has no
 // property for, and so does not write itself.
 
-// A controller that systemd knows nothing of, and so neither gives nor takes: hugetlb.
+// Enables a controller that systemd does not manage: hugetlb.
 
 enum class ControllerScope {
   kItself,    // the cgroup has it
-  kChildren,  // and so have those directly below
+  kChildren,  // and its direct children as well
 };
 
-// From the root on down to the cgroup at `path` ("/kubepods.slice"), wherever it is not yet.
+// Enables it from the root down to the cgroup at `path` ("/kubepods.slice"), where it is not
+// enabled.
 Result<> enable_controller(const std::filesystem::path& root, std::string_view path,
                            std::string_view controller, ControllerScope scope);
 
 // Only memory.oom.group and hugetlb.*: all others have a systemd property (unit_properties()).
 CgroupValues without_systemd_property(const CgroupValues& values);
 
-// None of them makes the writer wait.
+// None of these writes blocks.
 Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting);
 
 // LimitLowering: reclaims memory from cgroups until they use less than a limit, before the limit is
@@ -47,23 +48,23 @@ class LimitLowering {
  public:
   struct End {
     std::string name;
-    bool reached = false;  // it uses no more
-    Bytes in_use{};        // as it was read last
-    int error = 0;         // errno of what could not be read or written
+    bool reached = false;  // the usage is at most the limit
+    Bytes in_use{};        // the last reading of the usage
+    int error = 0;         // errno of a failed read or write
   };
 
   virtual ~LimitLowering() = default;
-  // One at a time of a name; begun where one is under way is nothing. Returns at once.
+  // Starts lowering; does nothing if one of the same name is running. Returns at once.
   virtual void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes max_usage,
                      Duration timeout) = 0;
   virtual bool in_progress(const std::string& name) const = 0;
-  // Those that ended since the last call.
+  // The lowerings that ended since the last call.
   virtual std::vector<End> collect_finished() = 0;
 };
 
 class LimitLoweringThreads final : public LimitLowering {
  public:
-  // Stops what is under way after the piece it is at.
+  // Stops each running one after its current step.
   ~LimitLoweringThreads() override = default;
 
   void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes max_usage,
@@ -74,7 +75,7 @@ class LimitLoweringThreads final : public LimitLowering {
  private:
   struct RunningAction {
     End end;
-    std::atomic<bool> finished{false};  // then `end` is whole
+    std::atomic<bool> finished{false};  // true: `end` is complete
     std::jthread thread;
   };
   std::map<std::string, std::unique_ptr<RunningAction>> async_actions_;

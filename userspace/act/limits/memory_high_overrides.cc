@@ -35,7 +35,7 @@ std::string format_limit(std::optional<Bytes> high) {
   return high ? std::to_string(high->count) : "max";
 }
 
-// Absent: it cannot be read. An inner absence is "max".
+// Absent: it cannot be read. Present without a value: "max".
 std::optional<std::optional<Bytes>> read_bytes_or_max(const std::string& file) {
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 32> text{};
@@ -52,7 +52,7 @@ std::optional<std::optional<Bytes>> read_bytes_or_max(const std::string& file) {
 bool same(std::optional<Bytes> a, std::optional<Bytes> b) {
   if (!a || !b) return !a == !b;
   static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
-  return a->count / page == b->count / page;  // as the kernel rounds
+  return a->count / page == b->count / page;  // the kernel rounds to pages
 }
 
 int write_at(int directory, const char* file, std::string_view text) {
@@ -105,7 +105,7 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   const std::lock_guard lock(mutex_);
   const std::string absolute_path = path_of(directory);
   if (!absolute_path.starts_with(root_)) return ENOENT;
-  // Pods that are gone need nothing put back.
+  // Nothing is to be restored for removed cgroups.
   std::erase_if(found_, [&](const auto& entry) {
     if (::access((root_ + entry.second.path).c_str(), F_OK) == 0) return false;
     forget_unit(entry.second.path);
@@ -118,11 +118,11 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
       found_.try_emplace(cgroup, OriginalMemoryHigh{.path = path, .found = *now, .set = high});
   if (!fresh) return EBUSY;
   auto done = save_(found_);
-  // Nothing is written that could not be put back.
+  // Nothing is written unless the original value was saved.
   if (done) done = write(path, high);
   if (done) return 0;
   const int error = done.error().code != 0 ? done.error().code : EIO;
-  // What came of it is not known.
+  // The result of the first write is not known.
   (void)write(path, entry->second.found);
   found_.erase(entry);
   (void)save_(found_);
@@ -218,7 +218,7 @@ Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<By
   return done;
 }
 
-// What was set of a unit outlives it in systemd's runtime directory.
+// The settings of a removed unit stay in systemd's runtime directory.
 void MemoryHighOverrides::forget_unit(const std::string& path) const {
   const auto unit = unit_of(path);
   if (!unit) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryHighOverrides: other values for memory.high of cgroups, for a while. The original is
-// restored when it is over, when the daemon ends, and by the next daemon after a crash.
+// MemoryHighOverrides: changes memory.high of cgroups for a limited time. The original value is
+// restored afterwards, when the daemon ends, and at its next start after a crash.
 //
 // The original is saved before anything is written. For a unit the value is set through systemd,
-// for other cgroups the file is written. A value that another program wrote meanwhile stays.
+// for other cgroups the file is written. A value that another program wrote since is kept.
 #pragma once
 
 #include <headroom/result.h>
@@ -32,20 +32,20 @@ struct OriginalMemoryHigh {
 class MemoryHighOverrides {
  public:
   using Found = std::map<CgroupId, OriginalMemoryHigh>;
-  // Keeps what was found so that it outlives this process; nothing left: no file.
+  // Saves the original values so that they survive this process; empty: removes the file.
   using Save = std::function<Result<>(const Found&)>;
 
   MemoryHighOverrides(std::filesystem::path cgroup_root, Save save);
-  // Puts back what it still holds.
+  // Restores all changed values.
   ~MemoryHighOverrides();
   MemoryHighOverrides(const MemoryHighOverrides&) = delete;
   MemoryHighOverrides& operator=(const MemoryHighOverrides&) = delete;
 
-  // These wait for systemd, or for reclaim, seconds at the most; any thread but the loop's. Zero,
-  // or an errno. `directory` is the cgroup's.
+  // These wait for systemd or for reclaim, some seconds at most; on any thread but the loop's.
+  // Return 0 or an errno. `directory` is the cgroup's.
   int override_high(CgroupId cgroup, int directory, Bytes high);
   int restore(CgroupId cgroup);
-  // What a former daemon held, and then all there is.
+  // Restores the values that an earlier daemon left, then all others.
   void restore_all(Found former = {});
 
   // Waits like the functions above.
@@ -62,14 +62,14 @@ class MemoryHighOverrides {
 
   const std::string root_;
   const Save save_;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // of the following
   Found found_;
   std::unique_ptr<sd_bus, Close> bus_;
 };
 
-// `bytes` of page cache of the cgroup, the coldest first, and no swap. Waits until it is done.
-// Zero; EAGAIN: not all of it; EOPNOTSUPP: this kernel would swap (before 6.11, where there is
-// swap); ENOENT: it has no memory.reclaim (before 5.19).
+// Reclaims `bytes` of page cache of the cgroup, the coldest first, without swapping. Waits until it
+// is done. Returns 0; EAGAIN: less was reclaimed; EOPNOTSUPP: this kernel would swap (before 6.11,
+// on a node with swap); ENOENT: there is no memory.reclaim (before 5.19).
 int reclaim_page_cache(int directory, Bytes bytes);
 
 }  // namespace headroom::act

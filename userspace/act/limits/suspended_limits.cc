@@ -19,8 +19,8 @@ namespace {
 
 struct LimitFile {
   const char* file;
-  std::string_view lift;    // what is written
-  std::string_view lifted;  // what the kernel then shows, or how it begins
+  std::string_view lift;    // the value written to lift the limit
+  std::string_view lifted;  // what the kernel then shows, or its beginning
   bool is_lifted(std::string_view value) const {
     return lifted.empty() ? value.empty() : value.starts_with(lifted);
   }
@@ -66,7 +66,7 @@ std::optional<CgroupId> id_of(int directory) {
 
 void restore_values(CgroupId cgroup, const OriginalLimits& found) {
   const Fd directory(::open(found.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Gone, or another of the same name.
+  // The cgroup was removed; another may have its path.
   if (!directory || id_of(directory.get()) != cgroup) return;
   for (const LimitFile& limit_file : kLimitFiles) {
     const auto value = found.values.find(limit_file.file);

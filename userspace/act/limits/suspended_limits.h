@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SuspendedLimits: cpu.max, cpu.weight, cpuset.cpus and memory.high of cgroups, lifted while their
-// killed processes exit, and restored afterwards: a pod or a slice may live on after the kill.
+// killed processes exit, and restored afterwards: a pod or a slice may still exist after the kill.
 //
 // The original values are saved before anything is written, so that the next daemon restores them
-// after a crash. A value that another program wrote meanwhile stays.
+// after a crash. A value that another program wrote since is kept.
 #pragma once
 
 #include <headroom/result.h>
@@ -29,23 +29,23 @@ class SuspendedLimits {
   // Saves what was found so that it outlives this process; empty: removes the file.
   using Save = std::function<Result<>(const Found&)>;
 
-  // Without `save` nothing outlives this process.
+  // Without `save` the values are lost when the process ends.
   explicit SuspendedLimits(Save save = {}) : save_(std::move(save)) {}
-  // Restores what is still lifted.
+  // Restores all limits that are still lifted.
   ~SuspendedLimits();
   SuspendedLimits(const SuspendedLimits&) = delete;
   SuspendedLimits& operator=(const SuspendedLimits&) = delete;
 
-  // All of these on any thread. A write to memory.high may wait for reclaim.
+  // All functions may be called on any thread. A write to memory.high may wait for reclaim.
 
-  // The cgroup and all below it. Returns the cgroups that release() is to be called with. Nothing
-  // is written if the values found cannot be saved.
+  // Lifts the limits of the cgroup and of all below it. Returns the cgroups for release(). Nothing
+  // is written if the original values cannot be saved.
   std::vector<CgroupId> lift(int directory);
-  // One victim less; the last one of a cgroup restores it.
+  // To be called once for each lift(); the last call for a cgroup restores its limits.
   void release(const std::vector<CgroupId>& cgroups);
-  // At once, whatever else still exits in it: a later release() changes nothing.
+  // Restores at once, even if other victims still exit in it: a later release() changes nothing.
   void restore(CgroupId cgroup);
-  // What an earlier daemon left, and then everything.
+  // Restores the values that an earlier daemon left, then all others.
   void restore_all(Found former = {});
 
   std::size_t lifted() const;
@@ -55,9 +55,9 @@ class SuspendedLimits {
   void save();
 
   const Save save_;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // of the following
   Found found_;
-  std::map<CgroupId, int> victims_;  // of which each cgroup waits for the exit
+  std::map<CgroupId, int> victims_;  // number of victims for each cgroup
 };
 
 }  // namespace headroom::act

@@ -70,8 +70,7 @@ std::string rendered(const MemoryBlocks& blocks) {
 
 // --- reading ---------------------------------------------------------------------------------
 
-// Reads fields, and remembers the first that has another shape than it must have. A missing field
-// is Go's zero value.
+// Reads fields, and keeps the first error of their types. A missing field is Go's zero value.
 class Reader {
  public:
   std::string string(const Json& object, const char* key) {
@@ -85,7 +84,7 @@ class Reader {
   std::int64_t number(const Json& object, const char* key) {
     const Json* const field = find(object, key);
     if (!field) return 0;
-    // Beyond int64 are only differences that wrapped.
+    // Numbers beyond int64 are differences that wrapped around.
     if (field->is_number_unsigned() && field->get<std::uint64_t>() <= kMaxNumber)
       return field->get<std::int64_t>();
     complain(key);

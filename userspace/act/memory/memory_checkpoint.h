@@ -18,7 +18,7 @@
 
 namespace headroom::act {
 
-// Which kubelets write it.
+// The versions of the file, by the kubelets that write them.
 enum class MemoryCheckpointVersion : std::uint8_t {
   kV1,  // all
   kV2,  // 1.36 with PodLevelResourceManagers: podEntries
@@ -27,22 +27,23 @@ enum class MemoryCheckpointVersion : std::uint8_t {
 struct MemoryCheckpoint {
   std::string policy;  // "None", "Static"
   MemoryState state{};
-  // Memory of pods as a whole (PodLevelResourceManagers): kept as read, never given out.
+  // Memory assigned to pods as a whole (PodLevelResourceManagers): kept as read, never assigned
+  // here.
   std::map<std::string, MemoryBlocks, std::less<>> pod_entries{};
   MemoryCheckpointVersion version = MemoryCheckpointVersion::kV1;  // what it was read from
 
   friend bool operator==(const MemoryCheckpoint&, const MemoryCheckpoint&) = default;
 };
 
-// Either version, while a kubelet reads the second only with its gate on. A checksum of 0 is not
+// Decodes either version; a kubelet reads the second only with its gate on. A checksum of 0 is not
 // verified, as upstream.
 tl::expected<MemoryCheckpoint, CheckpointError> decode_memory_checkpoint(std::string_view text);
 
-// Byte for byte the kubelet's. The first version cannot hold pod_entries.
+// Identical to the kubelet's. The first version cannot hold pod_entries.
 std::string encode_memory_checkpoint(const MemoryCheckpoint& checkpoint,
                                      MemoryCheckpointVersion version);
 
-// The text that the checksum is of.
+// The text over which the checksum is computed.
 std::string memory_hash_input(const MemoryCheckpoint& checkpoint, MemoryCheckpointVersion version);
 
 // MemoryStateFile: the kubelet's memory_manager_state on disk: which container has memory on which
@@ -52,8 +53,8 @@ class MemoryStateFile : public CheckpointFile {
  public:
   using CheckpointFile::CheckpointFile;
 
-  // Of any kubelet. Absent: there is none yet. An error is of the file, which stays where it is:
-  // it could not be read, or is damaged.
+  // Reads a file of any kubelet version. Absent: there is no file. Error: the file could not be
+  // read or is damaged; it stays where it is.
   Result<std::optional<MemoryCheckpoint>> load() const {
     const auto text = read();
     if (!text) return tl::make_unexpected(text.error());
@@ -63,7 +64,7 @@ class MemoryStateFile : public CheckpointFile {
     return std::move(*checkpoint);
   }
 
-  // In the form every kubelet reads. Writes nothing that it wrote already.
+  // Writes the form that every kubelet reads, if the content has changed.
   Result<> save(const std::string& policy, const MemoryState& state) {
     return write(
         encode_memory_checkpoint({.policy = policy, .state = state}, MemoryCheckpointVersion::kV1));

@@ -100,13 +100,13 @@ constexpr const char* kSystemd = "org.freedesktop.systemd1";
 constexpr const char* kManagerPath = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 constexpr const char* kUnitPath = "/org/freedesktop/systemd1/unit";
-// systemd may be reading its unit files again; callers do not wait longer than this.
+// The limit for a call: systemd answers late while it reloads its unit files.
 constexpr std::uint64_t kTimeoutUsec = 20'000'000;
 
 }  // namespace
 
 struct DbusUnitManager::Connection {
-  // A call under way. Its place in the list is what sd-bus hands back.
+  // A call without an answer so far. sd-bus returns the pointer to it.
   struct Call {
     Connection* connection = nullptr;
     std::string doing;
@@ -120,8 +120,8 @@ struct DbusUnitManager::Connection {
   std::list<Call> pending_calls;
   Counts counts;
 
-  // Closed without a flush: a bus that has stopped reading must not hold the thread. Calls under
-  // way are forgotten first, for closing answers them.
+  // Closed without a flush: a bus that does not read must not block the thread. Open calls are
+  // dropped first, since closing the connection answers them.
   ~Connection() {
     for (Call& call : pending_calls)
       call.done = nullptr;
@@ -188,7 +188,7 @@ Result<std::unique_ptr<DbusUnitManager>> DbusUnitManager::open(sd_event* event,
   sd_bus* bus = connection->bus;
   if (r >= 0) r = sd_bus_set_exit_on_disconnect(bus, 0);
   if (r >= 0) r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
-  // Without a subscriber systemd signals nothing.
+  // systemd sends signals only to subscribers.
   if (r >= 0)
     r = sd_bus_call_method_async(bus, nullptr, kSystemd, kManagerPath, kManager, "Subscribe",
                                  nullptr, nullptr, "");

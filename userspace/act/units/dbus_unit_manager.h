@@ -15,7 +15,7 @@
 
 namespace headroom::act {
 
-// A slice made for the time being: it leaves nothing behind when it is stopped.
+// Transient slices: systemd removes them when they are stopped.
 
 // Both wait for systemd's answer, not for the unit.
 Result<> start_transient_slice(const std::string& unit, const UnitProperties& properties);
@@ -44,7 +44,7 @@ class DbusUnitManager final : public UnitManager {
     std::uint64_t calls = 0, failed = 0;
     std::chrono::nanoseconds waited{0};  // for systemd's answers, call by call
   };
-  // `on_change`: systemd has read its files again, or one of the watched units is gone or changed.
+  // `on_change` is called when systemd has reloaded, or a watched unit was removed or changed.
   static Result<std::unique_ptr<DbusUnitManager>> open(sd_event* event,
                                                        std::function<void()> on_change);
   // The results of calls in progress are never delivered.
@@ -55,10 +55,10 @@ class DbusUnitManager final : public UnitManager {
   void set(const std::string& unit, const UnitProperties& properties, Persistence persistence,
            Done done) override;
   void start(const std::string& unit, Done done) override;
-  // on_change is called when this unit goes or changes.
+  // on_change is called when this unit is removed or changed.
   void watch(const std::string& unit);
 
-  // False once the bus has gone away: close this and open another.
+  // False after the connection was lost: destroy this and open another.
   bool connected() const;
   Counts counts() const;
 

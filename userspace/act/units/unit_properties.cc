@@ -9,7 +9,7 @@
 namespace headroom::act {
 namespace {
 
-// systemd takes a share of time in hundredths of a percent; rounded up, that dividing gives the
+// systemd takes a share of time in hundredths of a percent; rounded up, so that dividing gives the
 // quota again.
 std::string quota(const CpuMax& cpu) {
   if (cpu.quota.is_max()) return "CPUQuota=";
@@ -90,7 +90,7 @@ UnitProperties controller_properties(std::span<const std::string> controllers,
                                      const CpuSet& possible) {
   UnitProperties all;
   for (const std::string& controller : controllers) {
-    // Accounting alone does not bring the cpu controller: the kernel counts CPU time without it.
+    // Accounting alone does not enable the cpu controller: the kernel counts CPU time without it.
     if (controller == "cpu") all.push_back({"CPUWeight", std::uint64_t{100}});
     if (controller == "memory") all.push_back({"MemoryAccounting", true});
     if (controller == "pids") all.push_back({"TasksAccounting", true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnitProperties: what is set of a unit, as systemd names and types it (org.freedesktop.systemd1).
+// UnitProperties: properties of a unit by systemd's names and types (org.freedesktop.systemd1).
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
@@ -16,13 +16,13 @@ namespace headroom::act {
 
 // The values of a cgroup as unit settings, "MemoryMax=134217728", for systemd-run --property.
 
-// Of every field systemd has a setting for; memory.oom.group by OOMPolicy=. It has none for
-// hugetlb.*.
+// For every field that has a setting in systemd; memory.oom.group is OOMPolicy=. hugetlb.* has
+// none.
 std::vector<std::string> unit_assignments(const CgroupValues& values);
 
-// The limits of a cgroup that systemd has a setting for, by the name it has there.
+// The limits of a cgroup that have a setting in systemd, by its names.
 
-// `add(name, value)` for each that there is.
+// Calls `add(name, value)` for each limit that is set.
 template <class Add>
 void for_each_limit(const CgroupValues& values, const Add& add) {
   const auto add_limit = [&](const char* name, const auto& limit) {
@@ -44,11 +44,11 @@ struct UnitProperty {
 };
 using UnitProperties = std::vector<UnitProperty>;
 
-// Of every field systemd has a property for. It has none for memory.oom.group and hugetlb.*.
+// For every field that has a property in systemd. memory.oom.group and hugetlb.* have none.
 UnitProperties unit_properties(const CgroupValues& values);
 
-// What makes systemd give a slice these controllers and keep them. cpuset comes with AllowedCPUs=
-// alone: all CPUs there can be, so that it limits nothing, whatever comes online.
+// Properties by which systemd enables these controllers for a slice and keeps them enabled. cpuset
+// needs AllowedCPUs=: all possible CPUs, so that it limits nothing, whichever CPUs come online.
 UnitProperties controller_properties(std::span<const std::string> controllers,
                                      const CpuSet& possible);
 

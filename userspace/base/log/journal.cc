@@ -55,7 +55,7 @@ int priority(Level level) {
 iovec io_vector(const std::string& assignment) {
   return {const_cast<char*>(assignment.data()), assignment.size()};
 }
-// The journal takes each field as one piece of memory, "NAME=value"; ours already are.
+// The journal takes each field as one buffer "NAME=value"; the fields are already encoded so.
 iovec io_vector(std::string_view assignment) {
   return {const_cast<char*>(assignment.data()), assignment.size()};
 }
@@ -177,8 +177,8 @@ Logging::Logging(std::string_view level) {
   set_level(level);
 }
 
-// Code that logs after this writes to stderr, unqueued: spdlog::shutdown() would leave it without a
-// logger.
+// Code that logs after this writes to stderr without the queue: after spdlog::shutdown() there
+// would be no logger.
 Logging::~Logging() {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("headroomd", std::make_shared<StderrSink>()));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journal: where log lines go: the systemd journal with fields, or plain stderr; and a guard that
-// logs what a callback throws.
+// Journal: writes log lines to the systemd journal with fields, or to stderr; and log_exceptions(),
+// which logs what a callback throws.
 //
-// Lines leave the calling thread through a bounded queue: a stuck journald costs the oldest lines
-// (counted), never the loop's time.
+// Lines pass through a bounded queue to another thread: if journald hangs, the oldest lines are
+// lost and counted, and the caller does not wait.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace headroom::log {
 // Separates the message from its fields; ASCII "record separator", which no name contains.
 inline constexpr char kFieldSeparator = '\x1e';
 
-// A line that went nowhere.
+// Counts a line that was not written.
 void count_lost_line();
 
 class JournalSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -46,15 +46,15 @@ struct Field {
   std::string_view value;
 };
 
-// MESSAGE_ID of everything said about an eviction.
+// MESSAGE_ID of every line about an eviction.
 inline constexpr std::string_view kEvictionMessageId = "2b6f0b5a1f6e4c0c9d53a7c4d1a0e8f7";
-// And about a process that the kernel's OOM killer chose.
+// MESSAGE_ID of every line about a victim of the kernel's OOM killer.
 inline constexpr std::string_view kKernelOomMessageId = "40f53f5fd7674bac9ed9ee4fb3f72f5d";
 
 // Never throws: a line that cannot be written is lost and counted.
 void write(Level level, std::string_view message, std::initializer_list<Field> fields = {});
 
-// Formatted by what is compiled once: spdlog's own templates would be in every file that speaks.
+// Formats in one place: spdlog's own templates would be compiled in every file that logs.
 void write_formatted(Level level, fmt::string_view format, fmt::format_args args);
 
 template <class... Args>
@@ -74,13 +74,13 @@ void error(fmt::format_string<Args...> format, Args&&... args) {
   write_formatted(Level::err, format, fmt::make_format_args(args...));
 }
 
-// Config.log_level; anything unknown is info.
+// `level` as in Config.log_level; an unknown name means info.
 void set_level(std::string_view level);
 
-// Lines overrun in the queue or refused by journald, since the start.
+// Lines lost since the start, because the queue was full or journald refused them.
 std::uint64_t lost();
 
-// Owns the queue and its thread for as long as it lives; one per process, held by main.
+// Owns the queue and its thread; one per process, created by main.
 class Logging {
  public:
   explicit Logging(std::string_view level);
@@ -92,14 +92,14 @@ class Logging {
 // Whether stderr is connected to the journal (systemd sets JOURNAL_STREAM to its device:inode).
 bool stderr_is_journal();
 
-// How fields travel through a log library that knows only text: message, then "\x1eNAME=value"s.
-// `encode` and `split` are exact inverses.
+// Encodes fields in the text of a log line: the message, then "\x1eNAME=value" for each field.
+// split() is the inverse of encode().
 std::string encode(std::string_view message, std::initializer_list<Field> fields);
 std::string_view message_of(std::string_view payload);  // the message alone
 
-// For callbacks of C libraries and for threads: an exception that leaves one ends the process.
+// For callbacks of C libraries and for threads, where an exception would end the process.
 
-// False: it threw, which is logged.
+// False: the function threw; the exception was logged.
 template <typename Function>
 bool log_exceptions(std::string_view doing, Function&& function) noexcept {
   try {

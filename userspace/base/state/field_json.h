@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // to_json(), from_json(): values as JSON and back; a struct is an object with its Fields' names.
 //
-// A field that is missing in the JSON keeps its default: an older release did not know it. One that
-// is not known is ignored.
+// A field that is missing in the JSON keeps its default (an older release wrote it). An unknown
+// field is ignored.
 #pragma once
 
 #include <headroom/quantity.h>
@@ -28,7 +28,7 @@
 
 namespace headroom::state {
 
-// HEADROOM_FIELDS: the members of a struct, each by its name, in order: all of them.
+// HEADROOM_FIELDS: names all members of a struct, in their order.
 //
 // The names bind the members (a structured binding), so a struct with another number of members
 // than names does not compile: a member that was added cannot be forgotten in a file.
@@ -49,14 +49,14 @@ struct Fields;
     }                                                        \
   }
 
-// The number of enumerators; one beyond them is no value of the type.
+// The number of enumerators; a larger number is not a value of the type.
 template <class T>
 inline constexpr unsigned kEnumerators = 0;
 
 using Json = nlohmann::json;
 
-// encode(value) and decode(json, value); false: the JSON is no value of the type. A wrong kind of
-// JSON throws what nlohmann throws.
+// encode(value) and decode(json, value); false: the JSON is not a value of the type. JSON of the
+// wrong kind throws nlohmann's exception.
 template <class T>
 struct Codec;
 
@@ -175,7 +175,7 @@ struct Codec<Quantity> {
   }
 };
 
-// Text that ends with a zero.
+// Text in an array of fixed size, terminated by a zero.
 template <std::size_t kSize>
 struct Codec<std::array<char, kSize>> {
   static Json encode(const std::array<char, kSize>& text) { return std::string(text.data()); }
@@ -244,7 +244,7 @@ struct Codec<std::map<std::string, T, Less>> {
   }
 };
 
-// [id, value] for each.
+// As a list of [id, value].
 template <class T>
 struct Codec<std::map<CgroupId, T>> {
   static Json encode(const std::map<CgroupId, T>& values) {

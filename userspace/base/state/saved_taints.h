@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavedTaints: the taints of a node, as configured and as edited since, in the state file.
+// SavedTaints: a node's taints in the state file, with the operator's edits.
 #pragma once
 
 #include "base/state/state_file.h"
@@ -10,7 +10,7 @@
 
 namespace headroom::state {
 
-// `active`: what is in force, of the configuration and of edits.
+// `active`: the taints in force.
 struct SavedTaints {
   std::vector<Taint> configured;
   std::vector<Taint> active;

@@ -20,7 +20,7 @@ std::string read_boot_id() {
   return id;
 }
 
-// Of the value without white space, its keys sorted: so is every Json.
+// Computed over the value without white space and with sorted keys, as Json is written.
 std::uint32_t checksum_of(const Json& value) {
   return crc32c(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -53,7 +53,7 @@ Error StateDocument::damaged(const std::string& why) const {
   return {"read " + path_.string() + ": " + why, 0};
 }
 
-// An error with an errno: the file cannot be opened. Any other: it is damaged.
+// An error with an errno: the file cannot be opened. Any other error: it is damaged.
 Result<> StateDocument::read(const Decode& decode) const {
   errno = 0;
   std::ifstream file(path_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StateFile: one value in one file, for the next daemon of the same boot. The file names its
-// version, its boot and the checksum of the value, and is replaced as a whole.
+// StateFile: one value in one file, for the next start of the daemon in the same boot. The file has
+// its version, the boot id and the checksum of the value, and is replaced atomically.
 //
-// Times and cgroup ids mean nothing in another boot: a value of one counts as absent.
+// Times and cgroup ids are not valid in another boot: a value of another boot counts as absent.
 #pragma once
 
 #include "base/state/field_json.h"
@@ -53,7 +53,7 @@ namespace headroom::state {
 class StateDocument {
  public:
   enum class Format : bool { kUnversioned, kCurrent };
-  // False: the JSON is no value of the type.
+  // False: the JSON is not a value of the type.
   using Decode = std::function<bool(const Json& json, Format format)>;
 
   explicit StateDocument(std::filesystem::path path);

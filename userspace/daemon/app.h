@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// App: the daemon's parts, put together for one configuration, and the turn that uses them.
+// App: the daemon's parts, built for one configuration, and the turn that uses them.
 #pragma once
 
 #include "daemon/background_workers.h"
@@ -34,7 +34,7 @@ class KubeletShadow {
  public:
   explicit KubeletShadow(Policy policy) : policy_(std::move(policy)) {}
 
-  // Its timers start again, as those of a kubelet that restarts with another configuration.
+  // Resets its timers, like a kubelet that restarts with another configuration.
   void reconfigure(const Policy& policy) {
     policy_ = policy;
     state_ = {};
@@ -58,19 +58,19 @@ class App {
   static Result<std::unique_ptr<App>> start(config::Config config, observe::CgroupRoot root,
                                             observe::Manifests manifests);
 
-  // One turn; returns when the next is due.
+  // Runs one turn; returns when the next one is due.
   Instant turn(report::WakeSource wake);
 
-  // The configuration of a reload. What needs a restart is logged.
+  // Applies the configuration of a reload. Settings that need a restart are logged.
   void reconfigure(config::Config config);
   void set_declared_pods(observe::Manifests manifests);
-  // The operator has edited the taints: taints_edited_fd() was readable.
+  // Applies the operator's edits of taints, after taints_edited_fd() was readable.
   void apply_taint_edits();
-  // The kernel has reported events. A turn is due no later than the returned time.
+  // Reads the kernel's events. A turn is due no later than the returned time.
   std::optional<Instant> read_events();
   void drain_guard() { sources_.drain_guard(); }
 
-  // For the loop to wait on; -1: does not exist on this kernel.
+  // Descriptors for the loop to poll; -1: not available on this kernel.
   int guard_descriptor() const { return sources_.guard_descriptor(); }
   int events_descriptor() const { return sources_.events_descriptor(); }
   int taints_edited_fd() const { return config_.taints().edited_fd(); }

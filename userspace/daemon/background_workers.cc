@@ -30,7 +30,7 @@ void BackgroundWorkers::set_declared_pods(observe::Manifests& manifests) {
   if (cpus_) cpus_->set_declared_pods(manifests.pods);
 }
 
-// Once started it runs until the end: the options of each update say whether it writes.
+// Once started, the worker runs until the end: the options of each update say whether it writes.
 Result<> BackgroundWorkers::start_slices(const config::Config& config) {
   const SlicesMode mode = slices_mode(config);
   if (slices_ || mode == SlicesMode::kOff) return {};
@@ -46,8 +46,8 @@ void BackgroundWorkers::update_slices(const config::Config& config, const Amount
   if (slices_) slices_->submit(slice_options(config, capacity, active));
 }
 
-// Switched off, the worker stays and does nothing, and containers stay pinned: to destroy it here
-// would be to wait for its thread.
+// If it is switched off, the worker stays, does nothing, and containers stay pinned: destroying it
+// here would wait for its thread.
 void BackgroundWorkers::update_cpus(const config::Config& config) {
   CpuManagerOptions options = cpu_manager_options_of(config);
   if (options.cpus.mode != config.cpus.mode)

@@ -28,9 +28,9 @@ class BackgroundWorkers {
 
   // Starts the workers that the configuration asks for and are not running yet, and passes the
   // configuration to those that run. A worker that is switched off keeps its thread and does
-  // nothing. An error is that of the slices; the others are started all the same.
+  // nothing. An error concerns the slices; the other workers are started anyway.
   Result<> reconfigure(const config::Config& config);
-  // Takes the containers' names and the pods; the rest is the observer's.
+  // Takes the containers' names and the pods from `manifests`; the rest is for the observer.
   void set_declared_pods(observe::Manifests& manifests);
   // The node's capacity or its active pods have changed.
   void update_slices(const config::Config& config, const Amounts& capacity,
@@ -39,7 +39,7 @@ class BackgroundWorkers {
   void mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
                          std::span<const Decision> ranking, const report::CgroupNames& names);
 
-  // What the workers did, for the reporter.
+  // Passes the workers' counters to the reporter.
   void report_to(report::NodeReporter& reporter) const;
 
   // For the servers' threads.

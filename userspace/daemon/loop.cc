@@ -45,8 +45,8 @@ Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t r
   return source;
 }
 
-// Reading manifests: so much later than the first change, so many files at a time, and a breath
-// between: some milliseconds each, in which nothing else is done.
+// Reading manifests: the delay after the first change, the number of files in one step, and the
+// pause between steps; a step takes some milliseconds, in which the loop does nothing else.
 constexpr std::chrono::milliseconds kManifestDelay{50}, kManifestPause{2}, kTimerAccuracy{1};
 constexpr std::size_t kMaxFilesPerTurn = 16;
 // A directory that was removed and created again is found by polling.
@@ -58,7 +58,7 @@ std::uint64_t usec(Duration length) {
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::microseconds>(length).count());
 }
 
-// What stops the loop from turning at all is no reason to go on.
+// Ends the loop after an error without which it cannot run.
 void exit_loop(sd_event* event, const Result<>& why) {
   log::error("{}", why.error().what);
   sd_event_exit(event, 1);
@@ -89,14 +89,14 @@ Result<> Loop::attach() {
           checked(sd_event_add_signal(event, nullptr, SIGHUP, &on_hangup, this), "handle SIGHUP");
       !added)
     return added;
-  // A null source is the loop's own, and as old.
+  // A null source is owned by the event loop.
   if (auto added = checked(sd_event_add_io(event, nullptr, app_->taints_edited_fd(), EPOLLIN,
                                            &on_taints_edited, this),
                            "watch for edits of the taints");
       !added)
     return added;
   sd_event_source* timer = nullptr;
-  // An accuracy of one microsecond: the default of 250 ms is for timers that do not mind.
+  // An accuracy of one microsecond: the default is 250 ms.
   if (auto added = checked(sd_event_add_time(event, &timer, CLOCK_BOOTTIME, 0, 1, &on_timer, this),
                            "add the timer");
       !added)
@@ -109,8 +109,8 @@ Result<> Loop::attach() {
   return watch_events();
 }
 
-// They only advance the next check: it is on time without them. For the node and for all pods
-// together, which may reach a limit of their own; each costs a kernel thread.
+// PSI triggers only make the next check earlier; without them it is on time as well. One for the
+// node and one for all pods together, which may reach their own limit; each costs a kernel thread.
 void Loop::watch_pressure() {
   for (const std::filesystem::path& file :
        {std::filesystem::path("/proc/pressure/memory"), app_->pods_cgroup() / "memory.pressure"}) {
@@ -135,8 +135,7 @@ Result<> Loop::watch_events() {
   return {};
 }
 
-// All after everything else (a turn beats as well): a flood of manifests must not hold up a turn
-// that is due.
+// All at the lowest priority: many changes of manifests must not delay a turn that is due.
 Result<> Loop::add_manifest_timers() {
   struct Wanted {
     Source* source;
@@ -153,7 +152,7 @@ Result<> Loop::add_manifest_timers() {
         !added)
       return added;
     wanted.source->reset(source);
-    sd_event_source_set_enabled(source, SD_EVENT_OFF);  // as made it is on, once
+    sd_event_source_set_enabled(source, SD_EVENT_OFF);  // a new timer is enabled once
     sd_event_source_set_description(source, wanted.name);
     sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
   }
@@ -172,7 +171,7 @@ void Loop::watch_directories() {
   if (config.kubernetes.kubelet.configz)
     add(config.kubernetes.run_dir, [this](std::string_view) { use_configz(); });
   std::error_code ignored;
-  // headroom-kube makes its own.
+  // headroom-kube creates its own directory.
   std::filesystem::create_directories(config.pod_manifests, ignored);
   std::filesystem::create_directories(config::run_manifests(config), ignored);
   watch_missing_directories();
@@ -190,7 +189,7 @@ void Loop::watch_missing_directories() {
   sd_event_source_set_enabled(timers_.watch_retry.get(), SD_EVENT_ONESHOT);
 }
 
-// Files come in floods: they are read together. One that goes on does not put it off.
+// Files that change together are read together. Further changes do not delay the read.
 void Loop::schedule_manifest_read(Duration delay) {
   int enabled = SD_EVENT_OFF;
   sd_event_source_get_enabled(timers_.manifests.get(), &enabled);
@@ -199,11 +198,11 @@ void Loop::schedule_manifest_read(Duration delay) {
   sd_event_source_set_enabled(timers_.manifests.get(), SD_EVENT_ONESHOT);
 }
 
-// The kubelet's own configuration is another than the one that was read: it came, or changed.
+// Reloads if the kubelet's own configuration is new or has changed since it was read.
 void Loop::use_configz() {
   const std::string version = config::configz_version(app_->config().kubernetes.configz_file());
   if (version.empty() || version == configz_) return;
-  configz_ = version;  // one that is refused is not tried again and again
+  configz_ = version;  // a refused version is not tried again
   reload_due_ = true;  // not here: a reload destroys the watch that called this
   schedule_manifest_read({});
 }
@@ -212,8 +211,8 @@ Result<> Loop::run() {
   turn(WakeSource::kTimer);
   app_->heartbeat().set_ready();
   beat();
-  // Not before: the first turn reads all there is, and until READY=1 it is the start's time that
-  // counts.
+  // Not earlier: the first turn reads everything, and until READY=1 systemd applies the start
+  // timeout.
   if (auto set = checked(sd_event_set_watchdog(event_.get(), true), "arm the watchdog"); !set)
     return set;
   sd_notify(0, "READY=1");
@@ -241,7 +240,7 @@ Result<> Loop::wake_at(Instant next) {
   if (auto set = checked(sd_event_source_set_time(timers_.turn.get(), usec(next)), "set the timer");
       !set)
     return set;
-  // Fires once and is then off by itself.
+  // Fires once and is then disabled.
   return checked(sd_event_source_set_enabled(timers_.turn.get(), SD_EVENT_ONESHOT),
                  "enable the timer");
 }
@@ -264,7 +263,7 @@ void Loop::reload() {
   configz_ = std::move(loaded.configz);
   app_->reconfigure(std::move(loaded.config));
   watch_directories();
-  logged_manifest_errors_.clear();  // they are logged again
+  logged_manifest_errors_.clear();  // so that they are logged again
   read_manifests();
   app_->reload_status().set_successful(true);
   log::info("reloaded");
@@ -288,7 +287,7 @@ void Loop::read_manifests() {
   logged_manifest_errors_ = std::move(manifest_errors);
 }
 
-// Between turns, which may be further apart than health answers allow.
+// Called between turns too: their distance may be longer than health checks allow.
 void Loop::beat() {
   app_->heartbeat().beat();
   sd_event_source_set_time_relative(timers_.heartbeat.get(), usec(report::Heartbeat::kPeriod));
@@ -351,7 +350,7 @@ int Loop::on_watch_retry(sd_event_source*, uint64_t, void* data) {
   auto* loop = static_cast<Loop*>(data);
   log::log_exceptions("look for directories", [&] {
     for (const auto& pressure : loop->pressures_)
-      static_cast<void>(pressure->start());  // said at the start
+      static_cast<void>(pressure->start());  // the error was logged at the start
     loop->watch_missing_directories();
   });
   return 0;

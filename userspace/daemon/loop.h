@@ -42,12 +42,12 @@ class FailedTurns {
 // The signals it handles must be blocked (block_signals()) before any thread starts.
 class Loop {
  public:
-  // What was read already: the manifests, and which edition of the kubelet's own configuration.
+  // `manifests` and the version of the kubelet's own configuration were read before.
   static Result<std::unique_ptr<Loop>> open(App& app, config::CommandLine line,
                                             observe::ManifestCache manifest_cache,
                                             std::string configz);
 
-  // Until SIGTERM or SIGINT.
+  // Runs until SIGTERM or SIGINT.
   Result<> run();
 
  private:
@@ -59,8 +59,8 @@ class Loop {
   struct Timers {
     Source turn;
     Source manifests;    // the manifests are read
-    Source heartbeat;    // says that the loop turns
-    Source watch_retry;  // directories that are not there yet are looked for
+    Source heartbeat;    // reports that the loop runs
+    Source watch_retry;  // looks for directories that do not exist yet
   };
 
   Loop(App& app, config::CommandLine line, observe::ManifestCache manifest_cache,
@@ -100,7 +100,7 @@ class Loop {
   observe::ManifestCache manifest_cache_;
   std::string configz_;
   bool reload_due_ = false;
-  std::vector<std::string> logged_manifest_errors_;  // as was said last
+  std::vector<std::string> logged_manifest_errors_;  // as last logged
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
   Source guard_;
   Source events_;

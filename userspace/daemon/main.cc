@@ -63,7 +63,8 @@ int run(int argc, char** argv) {
     std::cout << "headroomd " << HEADROOM_VERSION << '\n';
     return 0;
   }
-  // The manifests too, even beside a broken configuration: all that is wrong, at once.
+  // Also reads the manifests if the configuration is invalid, so that all errors are reported at
+  // once.
   auto loaded = daemon::load_config(*line, daemon::LoadReason::kStart, &daemon::capacity_now);
   observe::ManifestCache manifest_cache;
   observe::Manifests manifests =
@@ -85,7 +86,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const std::exception& thrown) {  // a library's: nothing of ours throws
+  } catch (const std::exception& thrown) {  // from a library: headroom's code does not throw
     std::cerr << "headroomd: " << thrown.what() << '\n';
     return kCannotRun;
   }

@@ -82,7 +82,7 @@ Json admission_json(const Pod& pod, const NodeState& node) {
           {"untolerated_preferred_taints", taints_json(admission.untolerated_preferred)}};
 }
 
-// Any user may ask: each pod is compared with all that run, and each complaint is copied.
+// Any user may call this: each pod is compared with all running pods, and every error is copied.
 constexpr std::size_t kMaxPods = 1'000;
 constexpr std::size_t kMaxComplaints = 100;
 
@@ -197,7 +197,7 @@ void NodeStatusWriter::write(const report::NodeStatus& status) {
   Result<> result;
   try {
     constexpr mode_t kReadable = 0644;
-    // A name that is no UTF-8 is shown damaged rather than not at all.
+    // Bytes of a name that are not UTF-8 are replaced.
     const std::string text =
         node_json(status).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
     result = write_atomically(path_, text + "\n", {.mode = kReadable});
@@ -217,7 +217,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// By which HTTP clients may know this host, beside its addresses.
+// The names by which HTTP clients may address this host, besides its IP addresses.
 std::vector<std::string> host_names(const config::Config& config, const std::string& node) {
   std::vector<std::string> names = config.host_names;
   names.push_back(host_name());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers: the threads that others read the daemon through: D-Bus, HTTP and the node status file.
-// The daemon runs without those that cannot start.
+// Servers: the threads that serve D-Bus, HTTP and the node status file. The daemon runs without
+// those that cannot start.
 #pragma once
 
 #include "base/clock.h"
@@ -33,22 +33,22 @@ namespace headroom::daemon {
 
 // Whether each pod of a manifest would be admitted now: {"node", "allocatable", "pods":
 // [{"admitted", "refusals", "resolved_by_preemption", "preemption_victims",
-// "untolerated_preferred_taints"}]}. Errors: the node has not been looked at yet, or every
-// complaint about the manifest, one a line.
+// "untolerated_preferred_taints"}]}. Errors: the node has not been read yet, or all errors of
+// the manifest, one per line.
 Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest);
 
-// Edits written as kubectl taint writes them; the taints in force then. Errors: all at once, one a
-// line.
+// Applies edits in the syntax of kubectl taint; returns the taints then in force. All errors at
+// once, one per line.
 Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>& edits,
                                bool overwrite);
 
 // Which container has which CPUs; only the machine's CPUs if CPU pinning is off.
 Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view);
-// Where memory is not pinned: what the machine has.
+// If memory is not pinned, only the machine's nodes.
 Result<std::string> memory_response_json(const report::PublishedCpusView& cpus_view);
 
-// NodeStatusWriter: writes the node's status to a file, on a thread of its own: a disk that hangs
-// costs the loop nothing. Only the newest status is written, at a bounded rate.
+// NodeStatusWriter: writes the node's status to a file on a thread of its own, so that a disk that
+// hangs does not delay the loop. Only the newest status is written, at a bounded rate.
 
 class NodeStatusWriter {
  public:
@@ -56,12 +56,12 @@ class NodeStatusWriter {
 
   explicit NodeStatusWriter(std::filesystem::path path,
                             std::chrono::milliseconds min_period = kMinPeriod);
-  // Writes what is still to be written.
+  // Writes the pending status.
   ~NodeStatusWriter();
   NodeStatusWriter(const NodeStatusWriter&) = delete;
   NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
 
-  // Takes the place of what is not yet written. Any thread; never waits for the disk.
+  // Replaces a pending status. Any thread; never waits for the disk.
   void submit(report::NodeStatusRef status);
 
   std::uint64_t written() const { return written_; }
@@ -83,17 +83,17 @@ class NodeStatusWriter {
   std::thread thread_;
 };
 
-// The site a daemon serves, put together from its configuration.
+// The router of the daemon's HTTP server, built from the configuration.
 
-// To be called when every BPF program is loaded: their cost is shown.
+// To be called after every BPF program was loaded, since their cost is shown.
 std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
     std::shared_ptr<const report::ReloadStatus> reload);
 
-// The parts of a node outside the pods, by the Summary API's names: where the configuration says
-// they are, else where a systemd host has them.
+// The node's cgroups outside the pods, by the Summary API's names: as configured, else as on a
+// systemd host.
 std::vector<report::SystemContainer> system_containers(const config::Config& config);
 
 class Servers {
@@ -103,7 +103,7 @@ class Servers {
   void start(const config::Config& config, report::DbusSetup bus,
              std::shared_ptr<report::Router> router);
 
-  // These never block; what is not running is skipped.
+  // These never block; servers that do not run are skipped.
   void submit_status(const report::NodeStatusRef& status) {
     if (node_status_writer_) node_status_writer_->submit(status);
   }
@@ -111,7 +111,7 @@ class Servers {
     if (bus_) bus_->evicted(eviction);
   }
   std::uint64_t lost_signals() const { return bus_ ? bus_->lost() : 0; }
-  // Beaten by the loop, read by health checks.
+  // Updated by the loop, read by health checks.
   report::Heartbeat& heartbeat() { return *heartbeat_; }
 
  private:

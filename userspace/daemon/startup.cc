@@ -20,7 +20,7 @@
 namespace headroom::daemon {
 namespace {
 
-// Every armed pod holds four descriptors, every known cgroup one.
+// Each pod needs four descriptors for a kill, each known cgroup one.
 void raise_descriptor_limit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -29,8 +29,8 @@ void raise_descriptor_limit() {
     log::warning("raise the descriptor limit: {}", std::strerror(errno));
 }
 
-// Paging our own code in under memory pressure is how guardians come too late. ONFAULT: what was
-// never touched (thread stacks) needs no page.
+// Without locked memory, headroomd's own code would have to be read from disk under memory
+// pressure. ONFAULT: pages that were never touched (thread stacks) are not allocated.
 void lock_memory() {
   if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
     log::warning("memory is not locked ({}): under pressure this daemon may be paged out",

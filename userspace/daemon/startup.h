@@ -18,24 +18,23 @@ namespace headroom::daemon {
 
 // Checks and sets up what this process may do here, before anything is started.
 
-// The cgroup v2 mount, or why the daemon cannot run in this mode, in one line.
+// The cgroup v2 mount, or the reason why the daemon cannot run in this mode, in one line.
 Result<observe::CgroupRoot> preflight(Mode mode);
 
-// Has the calling thread scheduled before all others: SCHED_FIFO at the lowest priority but one, as
-// the unit has it; for a container, and a daemon started by hand. Threads and processes that it
-// starts later are scheduled as all others are. False, with errno: not permitted.
+// Sets SCHED_FIFO at the second lowest priority for the calling thread, as the unit does; needed in
+// a container, and when the daemon is started by hand. Threads and processes that it starts later
+// are scheduled normally. False, with errno: not permitted.
 bool request_realtime_scheduling();
 
-// Takes what a node's guardian needs and may be refused: descriptors, locked memory, the OOM
-// score. A refusal is logged; nothing depends on it but how well we survive.
+// Raises the descriptor limit, locks memory, and lowers the OOM score. A refusal is logged, and the
+// daemon runs without it.
 void lock_memory_and_limits();
 
 enum class LoadReason : std::uint8_t { kStart, kReload };
 
-// A kubelet that was found running, or what it says of itself, is no reason not to run: what is
-// wrong for that alone is logged as a warning, and the rest counts. On a reload what was in force
-// stays rather than what the kubelet says is forgotten.
-// `run_dir`: LoadContext::run_dir.
+// Errors that come only from a detected kubelet's configuration do not prevent the start: they are
+// logged as warnings, and the other settings are used. On a reload with such errors the earlier
+// values stay in force. `run_dir`: LoadContext::run_dir.
 config::LoadResult load_config(const config::CommandLine& line, LoadReason occasion,
                                const std::function<Amounts(const config::Config&)>& capacity,
                                const std::filesystem::path& run_dir = {});

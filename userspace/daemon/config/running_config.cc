@@ -15,7 +15,7 @@
 namespace headroom::daemon {
 namespace {
 
-// What the configuration leaves to be found, where it was.
+// Sets the values that the configuration omits to those found on this host.
 void set_found_values(config::Config& config, const observe::Filesystems& filesystems) {
   const auto set_found = [&](std::string_view path, const std::string& value) {
     for (config::ConfigSetting& setting : config.settings)

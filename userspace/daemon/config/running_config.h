@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunningConfig: the configuration in force, completed with what was found on this host and with
-// the taints as edited since.
+// RunningConfig: the configuration in force, completed with values of this host and with the
+// operator's edits of the taints.
 #pragma once
 
 #include "act/host_actuator.h"
@@ -25,8 +25,8 @@ namespace headroom::daemon {
 
 observe::Filesystems filesystems_of(const config::Config& config);
 
-// The policy made whole: the watch outruns what was measured unless the operator says what the
-// machine can do, and containerfs follows the filesystem it is on.
+// Completes the policy: fastest_fill from the measurement unless it is configured, and containerfs
+// from the filesystem it is on.
 config::Config complete_config(config::Config config, std::int64_t measured_fill,
                                const observe::Filesystems& filesystems);
 
@@ -38,8 +38,8 @@ act::ActuatorOptions actuator_options_of(const config::Config& config);
 class ActiveSettings {
  public:
   void set(config::ConfigSettings settings);
-  // {"settings": [{"path", "entry", "value", "origin", "next", "nextOrigin"}]}; the last two where
-  // something waits for the next start.
+  // {"settings": [{"path", "entry", "value", "origin", "next", "nextOrigin"}]}; the last two
+  // if a value waits for the next start.
   std::string json() const;
 
  private:
@@ -57,12 +57,12 @@ class RunningConfig {
   const Policy& policy() const { return config_.policy; }
   bool enforces() const { return config_.policy.mode == Mode::kEnforce; }
 
-  // Takes over what a reload can change, and logs each setting that waits for a restart. If another
-  // daemon holds the lock, mode enforce becomes observe, with an error in the log.
+  // Adopts the settings that a reload can change, and logs each one that waits for a restart. If
+  // another daemon holds the lock, mode enforce becomes observe, with an error in the log.
   void adopt(config::Config fresh);
-  // Releases the lock in mode observe: after every part has taken over the configuration.
+  // Releases the lock in mode observe; to be called after every part has the new configuration.
   void release_unused_lock();
-  // The taints as last edited, from now on.
+  // Adopts the operator's latest edits of the taints.
   void adopt_taint_edits();
 
   TaintStore& taints() { return taints_; }

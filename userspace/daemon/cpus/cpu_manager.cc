@@ -38,7 +38,7 @@ StaticPolicyConfig static_config(const CpuManagerOptions& options, Topology topo
           .devices = {}};
 }
 
-// Isolated CPUs left out: as if the machine had them not.
+// The topology without isolated CPUs.
 Result<Topology> managed_topology(const observe::MachineCpus& machine, bool exclude_isolated) {
   if (!exclude_isolated || machine.isolated.empty()) return machine.topology;
   std::vector<CpuLocation> rows;
@@ -103,9 +103,9 @@ void CpuManager::log_new_error(std::string error) {
     log::error("CPU pinning: {}; pinned containers stay pinned", error_);
 }
 
-// --- what the machine is ---------------------------------------------------------------------
+// --- the machine ---------------------------------------------------------------------
 
-// Read whole only when the CPUs online are others than before.
+// The topology is read only if the set of online CPUs has changed.
 Result<> CpuManager::refresh_machine() {
   const auto online = observe::read_online_cpus(setup_.sys);
   if (!online) return tl::make_unexpected(online.error());
@@ -132,7 +132,7 @@ Result<> CpuManager::refresh_policy() {
   if (!topology) return tl::make_unexpected(topology.error());
   StaticPolicyConfig config = static_config(options_, std::move(*topology));
   config.devices = device_nodes(setup_.sys);
-  // Of the CPUs reserved by name those that are unplugged now.
+  // Explicitly reserved CPUs that are offline now.
   if (config.reservation.cpus) *config.reservation.cpus &= config.topology.cpus();
   auto policy = StaticPolicy::of(std::move(config));
   if (!policy) {
@@ -148,7 +148,7 @@ Result<> CpuManager::refresh_policy() {
 
 // --- the active pods --------------------------------------------------------------------------
 
-// By container id in the oldest files: the pods' cgroups are named by it.
+// The oldest files use container ids, which are the names of the containers' cgroups.
 act::CpuCheckpoint CpuManager::migrate_v1(act::CpuCheckpoint checkpoint) const {
   if (checkpoint.by_container_id.empty()) return checkpoint;
   act::ContainerRefs refs;
@@ -186,8 +186,8 @@ SharedPoolOptions CpuManager::pool_options() const {
   return {.requested = pods_.shared_pool_requests(), .guarded = options_.cpus.guard_shared_pool};
 }
 
-// To replace a lost file: the CPUs of every Guaranteed pod, and where the others run, which is
-// exclusive to none.
+// To replace a lost file: the CPUs of every Guaranteed pod, and the CPUs of all others, which are
+// shared.
 std::vector<RunningCpus> CpuManager::running() const {
   std::vector<RunningCpus> running;
   for (const std::string& path : tree().sharing)
@@ -204,7 +204,7 @@ std::vector<RunningCpus> CpuManager::running() const {
   return running;
 }
 
-// What a pod requests in vain is logged when it comes.
+// Unknown devices in a pod's request are logged when the pod appears.
 void CpuManager::warn_unknown_devices(const std::string& uid) const {
   const auto& pod = pods_.manifest(uid);
   if (!policy_ || !pod) return;
@@ -234,7 +234,7 @@ void CpuManager::reconcile() {
   if (policy_ || was_static_) apply();
   was_static_ = false;
   memory_.apply(pods_);
-  // A pod that is described may come back.
+  // A pod that has a manifest may be started again.
   const observe::PodCgroupParser layout(setup_.pods_cgroup);
   const auto may_come_back = [&](const std::string& path) {
     const auto place = layout.place(path);
@@ -247,7 +247,7 @@ void CpuManager::reconcile() {
 void CpuManager::apply() {
   const CpuPartitions::Wanted partitions = desired_partitions();
   partitions_.end(tree(), partitions);
-  // Under the policy none no container has CPUs of its own.
+  // With the policy none no container has exclusive CPUs.
   cpusets_.apply(targets(), shared(), /*unlimited=*/!policy_);
   partitions_.start(tree(), partitions);
 }
@@ -258,7 +258,7 @@ bool CpuManager::drifted() const {
   return enforces() && (partitions_.lost() || cpusets_.drifted() || memory_.drifted());
 }
 
-// CPUs and memory of a pod are assigned together, or neither.
+// CPUs and memory of a pod are assigned together or not at all.
 void CpuManager::assign_all(bool first) {
   std::vector<const Pod*> active;
   for (const PresentPod& present : pods_.all())
@@ -282,7 +282,7 @@ void CpuManager::assign_all(bool first) {
   memory_.set_state(std::move(next.state.memory), pods_, next.refused);
 }
 
-// One line for each container that has others than before.
+// One line for each container whose CPUs changed.
 void CpuManager::log_changes(const CpuState& next) {
   for (const PresentPod& present : pods_.all()) {
     if (!present.pod) continue;
@@ -320,8 +320,8 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
   refused_ = std::move(now);
 }
 
-// No container can be refused then: those with exclusive CPUs had them before the others came, or
-// keep what CPU hot-unplug left.
+// No container can be refused in this case: those with exclusive CPUs had them before the others
+// came, or keep the ones that CPU hot-unplug left.
 void CpuManager::record_pool(const SharedPool& pool) {
   const bool was_short = pool_ && pool_->is_short();
   pool_ = pool;

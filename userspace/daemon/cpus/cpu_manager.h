@@ -38,7 +38,7 @@ struct CpuManagerOptions {
   MilliCpu reserved{};  // systemReserved and kubeReserved together
 };
 
-// Errors in the configuration that only this machine reveals.
+// Errors of the configuration with respect to this machine.
 PolicyErrors machine_config_errors(const CpuManagerOptions& options, const Topology& topology);
 
 class CpuManager {
@@ -49,7 +49,7 @@ class CpuManager {
     std::filesystem::path sys = "/sys";
     IdentifyContainer identify;
     AtStep at_step = nullptr;
-    // As cpusets.write, of the NUMA nodes that memory comes from.
+    // Like cpusets.write, for the NUMA nodes of memory.
     std::function<Result<>(const std::string& path, NodeSet nodes)> write_nodes = nullptr;
   };
   CpuManager(Setup setup, CpuManagerOptions options);
@@ -57,10 +57,11 @@ class CpuManager {
   void reconfigure(CpuManagerOptions options);
   void set_declared_pods(std::vector<Pod> manifests) { pods_.set_declared(std::move(manifests)); }
   void reconcile();
-  // Whether another program changed a cpuset, or CPUs came or went. Reads a file for each cgroup.
+  // Whether another program changed a cpuset, or CPUs went online or offline. Reads a file for each
+  // cgroup.
   bool drifted() const;
-  // Rearranges CPUs so that each container's are close together, or says what that would move;
-  // after a reconcile(). The error says why nothing can be moved.
+  // Moves containers so that each one's CPUs are close together; with `dry_run`, only returns the
+  // moves. To be called after reconcile(). The error says why nothing can be moved.
   Result<report::RepackView> repack(bool dry_run);
   bool is_off() const { return options_.cpus.mode == config::CpusConfig::Mode::kOff; }
   std::uint64_t repaired() const { return cpusets_.counters().repaired + memory_.repaired(); }
@@ -104,14 +105,15 @@ class CpuManager {
   MemoryManager memory_;
   act::CpuStateFile file_;
   bool loaded_ = false;
-  bool was_static_ = false;  // there may be CPU sets to be taken back under the policy none
+  bool was_static_ =
+      false;  // CPU sets of the static policy may have to be removed under the policy none
   CpuState state_;
   std::optional<SharedPool> pool_;
   std::map<std::string, ContainerRefusal, std::less<>> refused_;  // by uid
   CpusetUpdater cpusets_;
   CpuPartitions partitions_;
-  report::CpusView counts_;  // the counters of it
-  std::string error_;        // the last one; empty: it works
+  report::CpusView counts_;  // only its counters are used
+  std::string error_;        // the last error; empty: none
 };
 
 }  // namespace headroom::daemon

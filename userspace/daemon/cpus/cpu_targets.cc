@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuManager, part 2: what each cgroup should have, and the repacking of exclusive CPUs.
+// CpuManager, part 2: the target CPUs of each cgroup, and the repacking of exclusive CPUs.
 #include "daemon/cpus/cpu_manager.h"
 #include "judge/cpuset/repack.h"
 #include "observe/pod/pod_cgroup_path.h"
@@ -24,7 +24,7 @@ const char* repack_error(const config::CpusConfig& cpus, bool dry_run) {
 
 }  // namespace
 
-// Absent: one of its containers shares, or it has no CPUs of its own.
+// The pod's exclusive CPUs. Absent: one of its containers uses the shared pool, or it has none.
 std::optional<CpuSet> CpuManager::own_cpus(const PresentPod& present) const {
   if (!present.pod) return std::nullopt;
   CpuSet own;
@@ -46,10 +46,10 @@ CpuPartitions::Wanted CpuManager::desired_partitions() const {
   return wanted;
 }
 
-// A pod has what its containers have together, and so has whatever else of it there is. The kernel
-// lets nothing run in a cgroup but on CPUs of those above, so an init container that shares has the
-// shared pool let into its pod, for as long as it is there; the kubelet, which leaves the pod's own
-// cgroup without a limit, needs not.
+// A pod's cgroup has the CPUs of all its containers, and so have its other child cgroups. A cgroup
+// runs only on CPUs that its ancestors have, so while an init container uses the shared pool, the
+// shared pool is added to its pod; the kubelet does not need this, since it does not limit the
+// pod's own cgroup.
 void CpuManager::add_targets(const PresentPod& present, std::vector<CpuTarget>& targets) const {
   const CpuSet pool = shared();
   const auto own = [&](const std::string& name) {
@@ -77,7 +77,7 @@ std::vector<CpuTarget> CpuManager::targets() const {
   std::vector<CpuTarget> targets;
   for (const std::string& path : tree().sharing)
     targets.push_back({path, {}, shared()});
-  // An empty cgroup without a manifest is one that is ending: setting a property of its unit would
+  // An empty cgroup without a manifest is about to be removed: setting a property of its unit would
   // make systemd keep it.
   for (const PresentPod& present : pods_.all())
     if (present.pod || present.cgroup.populated) add_targets(present, targets);
@@ -85,7 +85,7 @@ std::vector<CpuTarget> CpuManager::targets() const {
   for (const std::string& root : tree().roots) {
     auto allowed = cpus_of(root);
     if (!allowed) continue;
-    *allowed |= partitions_.passed_on(root);  // what it handed down it does not run on
+    *allowed |= partitions_.passed_on(root);  // it does not run on CPUs that it passed on
     for (CpuTarget& target : targets) {
       if (!target.path.starts_with(root + "/") || target.wanted.subset_of(*allowed)) continue;
       target.wanted &= *allowed;

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 // Between turns. While another program undoes every repair, the gap grows: two writers in conflict
 // must not use up a CPU, and the last write is still corrected well within a second.
 constexpr milliseconds kMinGap{10}, kMaxGap{400};
-// How often new watches may ask for another look at once.
+// How often new watches may require another pass at once.
 constexpr int kMaxRounds = 4;
 
 }  // namespace
@@ -117,7 +117,7 @@ CpuWorker::CpuWorker(const std::filesystem::path& cgroup_root, const std::string
       period_(options.cpus.reconcile_period),
       gap_(kMinGap),
       wake_(open_event_fd()) {
-  // Before the first turn: a pod that runs on exclusive CPUs keeps them only if it is known.
+  // Before the first pass: a pod that runs on exclusive CPUs keeps them only if it is known.
   manager_.set_declared_pods(std::move(manifests));
   queue_->open([this] { wake(); });
   thread_ = std::thread([this] { run(); });
@@ -150,7 +150,7 @@ void CpuWorker::set_declared_pods(std::vector<Pod> manifests) {
   post([&](Inbox& inbox) { inbox.manifests = std::move(manifests); });
 }
 
-// False: to stop.
+// False: a stop was requested.
 bool CpuWorker::take_inbox() {
   Inbox inbox;
   {
@@ -166,7 +166,7 @@ bool CpuWorker::take_inbox() {
   return true;
 }
 
-// Watches are added before what is watched is looked at for the last time.
+// Watches are added before the last read of what they watch, so that no change is missed.
 void CpuWorker::reconcile_once() {
   if (manager_.is_off()) return cpus_view_->clear();
   const std::uint64_t repaired = manager_.repaired();
@@ -188,7 +188,7 @@ void CpuWorker::run_repacks() {
   }
 }
 
-// True: something is to be looked at.
+// True: there is something to check.
 bool CpuWorker::wait_for_change() {
   std::array<pollfd, 2> events{{{.fd = wake_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = watch_.descriptor(), .events = POLLIN, .revents = 0}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuWorker: runs the CPU manager on a thread of its own: at once when cgroups come and go, when a
-// cpuset is written or the manifests change, within kDriftPeriod of any other change, and by the
-// configured period in any case. The loop never waits for it.
+// CpuWorker: runs the CPU manager on a thread of its own: at once when cgroups are created or
+// removed, when a cpuset is written or the manifests change, within kDriftPeriod of any other
+// change, and by the configured period in any case. The loop never waits for it.
 #pragma once
 
 #include "base/file_io.h"
@@ -38,10 +38,10 @@ struct RepackRequest {
 
 class RepackQueue {
  public:
-  // Requests not yet served; a further one is refused.
+  // At most this many unserved requests; further ones are refused.
   static constexpr std::size_t kQueueSize = 8;
 
-  // Any thread; never waits. The answer is JSON, or why there is none.
+  // Any thread; never waits. The result is JSON, or an error.
   std::future<Result<std::string>> submit(bool dry_run) {
     RepackRequest request{.dry_run = dry_run, .result = {}};
     auto result = request.result.get_future();
@@ -56,7 +56,7 @@ class RepackQueue {
     return result;
   }
 
-  // From now on requests are served by the thread that `wake` wakes.
+  // Requests are served from now on by the thread that `wake` wakes.
   void open(std::function<void()> wake) {
     const std::lock_guard lock(mutex_);
     wake_ = std::move(wake);
@@ -84,11 +84,11 @@ class RepackQueue {
 
 CpuManagerOptions cpu_manager_options_of(const config::Config& config);
 
-// What this machine objects to in the configuration of CPU pinning; nothing where it is off.
+// Errors of the configuration of CPU pinning on this machine; none if it is off.
 config::Diagnostics cpu_config_errors(const config::Config& config);
 
-// The same of memory pinning: above all, whether reservedMemory is what the node's allocatable
-// memory is reduced by.
+// The same for memory pinning; one check is that reservedMemory equals the memory that is
+// subtracted from the node's allocatable.
 config::Diagnostics memory_config_errors(const config::Config& config, const Amounts& capacity);
 config::Diagnostics memory_config_errors(const config::Config& config, const Amounts& capacity,
                                          const MemorySizes& sizes);

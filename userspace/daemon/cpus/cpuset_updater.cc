@@ -25,9 +25,8 @@ bool is_partition(const std::string& state) {
 
 }  // namespace
 
-// A small file is read for
-// each pod even if no pod is to be isolated: a partition made by another program or an earlier
-// daemon must not keep its CPUs.
+// A small file is read for each pod even if no pod is to be isolated: a partition made by another
+// program or an earlier daemon must not keep its CPUs.
 void CpuPartitions::end(const observe::PodTree& tree, const Wanted& wanted) {
   for (const observe::PodCgroup& pod : tree.pods) {
     if (!is_partition(partition_.state(pod.path))) continue;
@@ -40,7 +39,7 @@ void CpuPartitions::end(const observe::PodTree& tree, const Wanted& wanted) {
   std::erase_if(failures_, [&](const auto& each) { return !wanted.contains(each.first); });
 }
 
-// What the cgroups above have to hand down, also when that is nothing any more.
+// Sets the CPUs that the cgroups above pass on, also if there are none any more.
 void CpuPartitions::delegate_exclusive(const observe::PodTree& tree, const Wanted& wanted) {
   Wanted exclusive;
   for (const observe::PodCgroup& pod : tree.pods)
@@ -64,7 +63,7 @@ void CpuPartitions::start(const observe::PodTree& tree, const Wanted& wanted) {
     if (has_cpus(path, cpus)) isolate(path, cpus);
 }
 
-// Where the kernel said no, it is asked again for other CPUs only.
+// After a refusal by the kernel, the next attempt is made only for other CPUs.
 void CpuPartitions::isolate(const std::string& path, const CpuSet& cpus) {
   const auto refused = failures_.find(path);
   if (refused != failures_.end() && refused->second.cpus == cpus) return;
@@ -97,9 +96,9 @@ std::string CpuPartitions::state(const std::string& path) const {
 
 namespace {
 
-// A stage for releases, detours and claims; more where containers lie within moving pods.
+// Stages: releasing CPUs, temporary moves, taking CPUs; more if containers are in pods that move.
 constexpr int kMaxStages = 8;
-// Of setup_.pause, for one stage: systemd answers before it writes.
+// Calls of setup_.pause for one stage: systemd answers before it writes.
 constexpr int kMaxPauses = 100;
 
 const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& path) {
@@ -109,7 +108,7 @@ const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& 
 
 }  // namespace
 
-// Those that are gone meanwhile are no longer any.
+// Cgroups that were removed since are dropped.
 void CpusetUpdater::read_current(std::vector<CpuTarget>& targets) const {
   std::erase_if(targets, [&](CpuTarget& target) {
     const auto cpus = cpus_of(target.path);
@@ -136,7 +135,7 @@ void CpusetUpdater::write(const std::vector<CpuWrite>& writes, std::vector<CpuTa
     written_paths_.insert(one.path);
     const auto done = setup_.write(one.path, unlimited ? CpuSet() : one.cpus);
     if (done) continue;
-    if (!cpus_of(one.path)) continue;  // gone meanwhile
+    if (!cpus_of(one.path)) continue;  // removed since
     ++counters_.failed;
     log::error("{}: {}", one.path, done.error().what);
     std::ranges::find(targets, one.path, &CpuTarget::path)->stuck = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpusetUpdater: brings the cgroups' cpusets to what they should be, in an order in which no
-// exclusive CPU has two owners, and repairs what another program changes.
+// CpusetUpdater: writes the cgroups' target cpusets, in an order in which no exclusive CPU has two
+// owners, and repairs changes by other programs.
 #pragma once
 
 #include "act/cpus/cpuset_writer.h"
@@ -34,18 +34,18 @@ class CpuPartitions {
   explicit CpuPartitions(std::filesystem::path cgroup_root)
       : cgroup_root_(std::move(cgroup_root)), partition_(cgroup_root_) {}
 
-  // Before any CPU changes owner: the kernel takes no CPUs from a partition.
+  // To be called before any CPU changes owner: the kernel does not remove CPUs from a partition.
   void end(const observe::PodTree& tree, const Wanted& wanted);
-  // After the cgroups have their CPUs.
+  // To be called after the cgroups have their CPUs.
   void start(const observe::PodTree& tree, const Wanted& wanted);
-  // A refused partition is tried again.
+  // Refused partitions are tried again.
   void forget_failures() { failures_.clear(); }
 
-  // Another program ended one.
+  // Whether another program ended a partition.
   bool lost() const;
   // "isolated", "member", or why the pod is not isolated as configured.
   std::string state(const std::string& path) const;
-  // CPUs that the cgroup passed on, and does not run on itself.
+  // The CPUs that the cgroup passed on and does not run on itself.
   CpuSet passed_on(const std::string& path) const { return partition_.exclusive(path); }
 
  private:
@@ -62,7 +62,7 @@ class CpuPartitions {
 
   std::filesystem::path cgroup_root_;
   act::CpuPartition partition_;
-  bool may_exist_ = true;  // those of an earlier daemon
+  bool may_exist_ = true;  // partitions of an earlier daemon
   Wanted isolated_;
   std::map<std::string, Failure> failures_;  // by path
 };
@@ -71,10 +71,10 @@ class CpusetUpdater {
  public:
   struct Setup {
     std::filesystem::path cgroup_root;
-    // Gives a cgroup (its path from the root on) these CPUs; none: no limit of its own.
+    // Gives a cgroup (path from the root) these CPUs; an empty set removes its limit.
     std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
-    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup is gone
-    std::function<void()> pause;  // a moment, for a write to take effect
+    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup was removed
+    std::function<void()> pause;  // waits a moment until a write takes effect
   };
   struct Counters {
     std::uint64_t writes = 0;    // of cpuset.cpus
@@ -86,11 +86,11 @@ class CpusetUpdater {
 
   // `shared`: the shared pool. With `unlimited`, a written cgroup is given no limit of its own.
   void apply(std::vector<CpuTarget> targets, const CpuSet& shared, bool unlimited);
-  // Removes what is stored for cgroups that are gone, except where `expected` says that the cgroup
-  // may come back: it is then to have its CPUs from the first instant.
+  // Removes the stored settings of removed cgroups, except if `expected` returns true because the
+  // cgroup may be created again: it then has its CPUs from the beginning.
   void forget_removed(const std::function<bool(const std::string& path)>& expected);
 
-  // Whether another program changed one of them. Reads a file for each cgroup.
+  // Whether another program changed a cpuset. Reads a file for each cgroup.
   bool drifted() const;
   const Counters& counters() const { return counters_; }
 

@@ -12,12 +12,12 @@
 namespace headroom::daemon {
 namespace {
 
-// Of setup_.pause: systemd answers before it writes.
+// Calls of setup_.pause: systemd answers before it writes.
 constexpr int kMaxPauses = 100;
 
 }  // namespace
 
-// A cgroup that is gone has what it should.
+// A removed cgroup counts as correct.
 bool MemsUpdater::has(const std::string& path, NodeSet nodes) const {
   const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, path);
   return !own || *own == nodes;
@@ -76,7 +76,7 @@ namespace {
 
 using Policy = config::CpusConfig::MemoryManagerPolicy;
 
-// The nodes of all its containers. Empty: one of them has no memory of its own.
+// The nodes of all containers of the pod. Empty: one of them has no assigned memory.
 NodeSet nodes_of_pod(const MemoryState& state, const Pod& pod) {
   NodeSet nodes;
   if (!MemoryPolicy::is_served(state, pod)) return nodes;
@@ -108,7 +108,7 @@ void MemoryManager::reconfigure(const config::CpusConfig& config) {
   config_ = config;
 }
 
-// Huge pages can be reserved at any time, and memory can be plugged in.
+// Re-read each time: huge pages can be reserved at any time, and memory can be hot-plugged.
 Result<> MemoryManager::refresh() {
   if (config_.memory_policy == Policy::kNone) {
     if (policy_) released_ = state_.entries;
@@ -151,7 +151,7 @@ const MemoryPolicy* MemoryManager::assigning_policy() const {
   return policy_ && !file_is_read_ ? &*policy_ : nullptr;
 }
 
-// Containers that are limited to some of the nodes: to replace a lost file.
+// The containers that are limited to some of the nodes, to replace a lost file.
 std::vector<RunningMemory> MemoryManager::running(const PresentPods& pods) const {
   std::vector<RunningMemory> running;
   for (const PresentPod& present : pods.all()) {
@@ -181,7 +181,7 @@ void MemoryManager::keep(const PresentPods& pods, std::span<const Pod* const> ac
   state_ = std::move(next);
 }
 
-// One line for each container whose nodes are others than before.
+// One line for each container whose nodes changed.
 void MemoryManager::log_changes(const MemoryState& next, const PresentPods& pods) {
   for (const PresentPod& present : pods.all()) {
     if (!present.pod) continue;
@@ -236,7 +236,7 @@ void MemoryManager::apply(const PresentPods& pods) {
     if (!present.pod && !present.cgroup.populated) continue;
     const std::string& uid = present.cgroup.uid;
     const auto old = released_.find(uid);
-    // What an earlier daemon set is taken back.
+    // Settings of an earlier daemon are removed.
     if (old != released_.end()) wanted.emplace(present.cgroup.path, NodeSet{});
     if (present.pod)
       if (const NodeSet nodes = nodes_of_pod(state_, *present.pod); !nodes.empty())

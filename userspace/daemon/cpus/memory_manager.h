@@ -26,17 +26,17 @@
 
 namespace headroom::daemon {
 
-// MemsUpdater: brings the cgroups' cpuset.mems to what they should be, and repairs what another
-// program changes. The kernel moves a container's pages to nodes that it is given.
+// MemsUpdater: writes the cgroups' target cpuset.mems, and repairs changes by other programs. The
+// kernel moves a container's pages to the new nodes.
 
 class MemsUpdater {
  public:
   struct Setup {
     std::filesystem::path cgroup_root;
-    // Gives a cgroup (its path from the root on) these nodes; none: no limit of its own.
+    // Gives a cgroup (path from the root) these nodes; an empty set removes its limit.
     std::function<Result<>(const std::string& path, NodeSet nodes)> write;
-    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup is gone
-    std::function<void()> pause;  // a moment, for a write to take effect
+    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup was removed
+    std::function<void()> pause;  // waits a moment until a write takes effect
   };
   struct Counters {
     std::uint64_t writes = 0;    // of cpuset.mems
@@ -47,13 +47,13 @@ class MemsUpdater {
 
   explicit MemsUpdater(Setup setup) : setup_(std::move(setup)) {}
 
-  // A cgroup that was given nodes and is no longer wanted loses its limit.
+  // The limit of a cgroup that was written before and is not in `wanted` is removed.
   void apply(Wanted wanted);
-  // Removes what is stored for cgroups that are gone, except where `expected` says that the cgroup
-  // may come back.
+  // Removes the stored settings of removed cgroups, except if `expected` returns true because the
+  // cgroup may be created again.
   void forget_removed(const std::function<bool(const std::string& path)>& expected);
 
-  // Whether another program changed one of them. Reads a file for each cgroup.
+  // Whether another program changed a cpuset.mems. Reads a file for each cgroup.
   bool drifted() const;
   const Counters& counters() const { return counters_; }
 
@@ -73,23 +73,24 @@ class MemoryManager {
                 const config::CpusConfig& config, AtStep at_step);
 
   void reconfigure(const config::CpusConfig& config);
-  // Reads what the machine has, if the policy is Static. First of all in a turn.
+  // Reads the machine's NUMA nodes, if the policy is Static. The first call in each pass.
   Result<> refresh();
-  // Where another program, a kubelet, keeps the file, it is read in each turn; else at the start.
+  // If a kubelet keeps the file, it is read in each pass; otherwise only at the start.
   void load(bool enforces);
 
-  // Null: nothing is assigned: by the policy None, or because the file is another program's.
+  // Null: nothing is assigned, because the policy is None or a kubelet keeps the file.
   const MemoryPolicy* assigning_policy() const;
   bool is_static() const { return policy_.has_value(); }
   const MemoryState& state() const { return state_; }
-  // What containers have, or had until the policy became None.
+  // The memory of the containers, or the memory they had until the policy became None.
   const PodMemory& entries() const { return policy_ ? state_.entries : released_; }
 
-  // Goes on from what the pods are known to have or, `first` and where that is not known, run on.
+  // Starts from the known assignments; if `first`, unknown ones are taken from the running
+  // containers.
   void keep(const PresentPods& pods, std::span<const Pod* const> active, bool first);
-  // What was decided.
+  // Adopts the new assignment.
   void set_state(MemoryState next, const PresentPods& pods, std::span<const PodRefusal> refused);
-  // The file before the cgroups.
+  // To be called before the cgroups are written.
   void save();
   void apply(const PresentPods& pods);
   void forget_removed(const std::function<bool(const std::string& path)>& expected) {
@@ -113,13 +114,13 @@ class MemoryManager {
   MemorySizes sizes_;
   std::optional<MemoryPolicy> policy_;  // absent: the policy None
   act::MemoryStateFile file_;
-  std::string load_error_;     // the last one
-  bool file_is_read_ = false;  // of another program
+  std::string load_error_;     // the last error
+  bool file_is_read_ = false;  // a kubelet keeps the file
   MemoryState state_;
-  PodMemory released_;  // of the file of an earlier daemon, under the policy None
-  std::map<std::string, std::string, std::less<>> refused_;  // why, by uid
+  PodMemory released_;  // from the file of an earlier daemon, under the policy None
+  std::map<std::string, std::string, std::less<>> refused_;  // the reason, by uid
   MemsUpdater mems_;
-  report::MemoryView counts_;  // the counters of it
+  report::MemoryView counts_;  // only its counters are used
 };
 
 }  // namespace headroom::daemon

@@ -9,8 +9,7 @@
 namespace headroom::daemon {
 namespace {
 
-// A pod that has exclusive CPUs or memory although it has no manifest any more keeps them: this
-// stands for it.
+// Represents a pod without a manifest that still has exclusive CPUs or memory; it keeps them.
 Pod placeholder_pod(const std::string& uid, const ContainerCpus& cpus,
                     const ContainerMemory& memory) {
   Pod pod;
@@ -73,7 +72,7 @@ std::shared_ptr<const Pod> PresentPods::pod_of(const observe::PodCgroup& cgroup,
 std::vector<std::string> PresentPods::update(const CpuState& state, const PodMemory& memory) {
   std::vector<std::string> added;
   std::map<std::string, std::uint64_t, std::less<>> arrivals;
-  // Of pods that are new together, those that already have CPUs or memory came first.
+  // Among pods that are new in the same pass, those that already have CPUs or memory come first.
   for (const bool known : {true, false})
     for (const observe::PodCgroup& cgroup : tree_.pods) {
       if ((state.entries.contains(cgroup.uid) || memory.contains(cgroup.uid)) != known) continue;

@@ -22,7 +22,7 @@ namespace headroom::daemon {
 
 struct PresentPod {
   observe::PodCgroup cgroup;
-  std::shared_ptr<const Pod> pod;                      // null: it shares
+  std::shared_ptr<const Pod> pod;                      // null: it uses the shared pool
   std::multimap<std::string, std::string> containers;  // name → path
 };
 
@@ -36,7 +36,7 @@ class PresentPods {
 
   void set_declared(std::vector<Pod> manifests);
   void read_tree() { tree_ = observe::read_pod_tree(cgroup_root_, pods_cgroup_); }
-  // From the tree that was read. Returns the uids of the pods that are new.
+  // Updates from the tree. Returns the uids of new pods.
   std::vector<std::string> update(const CpuState& state, const PodMemory& memory);
 
   const observe::PodTree& tree() const { return tree_; }
@@ -44,13 +44,13 @@ class PresentPods {
   bool is_present(const std::string& uid) const { return arrivals_.contains(uid); }
   // Null: the pod has no manifest.
   const std::shared_ptr<const Pod>& manifest(const std::string& uid) const;
-  // The name of each container that is known by its id alone, as the oldest state files know it.
+  // The name of each container that is known only by its id, as in the oldest state files.
   std::map<std::string, std::string> names_by_path(const observe::PodCgroup& cgroup) const;
 
-  // What pods of the tiers request of the shared pool.
+  // The sum of requests for the shared pool of the pods in the QoS tiers.
   MilliCpu shared_pool_requests() const;
-  // Pods in the shared pool without a manifest: their requests are unknown, so they are counted,
-  // and keep no container from getting exclusive CPUs.
+  // The number of pods in the shared pool without a manifest. Their requests are unknown and do not
+  // prevent a container from getting exclusive CPUs.
   int without_request() const;
 
  private:

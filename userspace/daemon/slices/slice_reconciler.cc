@@ -35,7 +35,7 @@ std::optional<double> rate(const SliceReading& before, std::optional<Instant> th
   return used / std::chrono::duration<double>(at - *then);
 }
 
-// A little more is taken than must be: what is in use grows on until the limit is written.
+// Reclaims a little more than necessary, since usage grows until the limit is written.
 Bytes below(Bytes limit) {
   return {limit.count - limit.count / 64};
 }
@@ -133,8 +133,8 @@ void SliceReconciler::inspect_slice(Slice& slice, Instant at) {
   if (!slice.plan.excess_usage) slice.lowering.late = false;
 }
 
-// Pods over the limit are evicted, which watches the distance to the limit: half its threshold is
-// near enough, and leaves the other pods some room. In other slices nothing is evicted.
+// Pods over the limit are evicted by the distance to the limit: half of the threshold is near
+// enough, and leaves some room for the other pods. In other slices nothing is evicted.
 std::optional<Bytes> SliceReconciler::step_of(const Slice& slice) const {
   const auto& wanted = slice.wanted.values.memory_max;
   if (!slice.lowering.late || slice.wanted.role != Role::kPods || !wanted || wanted->is_max())
@@ -211,7 +211,7 @@ void SliceReconciler::correct_drift(Slice& slice, Instant at) {
   begin(slice);
 }
 
-// The properties first: a slice is born with them.
+// The properties first, so that the slice is created with them.
 void SliceReconciler::begin(Slice& slice) {
   slice.busy = true;
   const std::string path = slice.wanted.path;

@@ -26,7 +26,7 @@
 
 namespace headroom::daemon {
 
-// What the slices' values follow from.
+// The input from which the slices' values are computed.
 struct SliceOptions {
   SlicesMode mode = SlicesMode::kOff;
   act::Persistence persistence = act::Persistence::kUntilReboot;
@@ -39,23 +39,23 @@ struct SliceOptions {
 
 class SliceReconciler {
  public:
-  // What is in use above a limit that is to be lowered is taken for so long, and where that was not
-  // enough again after the pause.
+  // Usage above a limit that is to be lowered is reclaimed for this time; if that is not enough,
+  // again after the pause.
   static constexpr Duration kLowering = std::chrono::seconds(10);
   static constexpr Duration kLoweringPause = std::chrono::minutes(1);
 
-  // `check_soon`: something was done, check again soon.
+  // `check_soon` is called after a change, to check again soon.
   SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
                   std::unique_ptr<act::LimitLowering> lowering,
                   std::function<void()> request_check);
 
   void reconfigure(SliceOptions options);
-  // Through these from now on; null: systemd cannot be reached, and `why`. Calls under way are
-  // forgotten.
+  // Sets the unit manager; null: systemd cannot be reached, because of `why`. Open calls are
+  // dropped.
   void use(act::UnitManager* units, std::string why);
 
-  // Reads every slice and begins to put right what is otherwise; returns when something that had to
-  // wait is due, if sooner than the next look.
+  // Reads every slice and starts to correct wrong values; returns when a delayed step is due, if
+  // that is before the next check.
   std::optional<Instant> reconcile(Instant at);
 
   report::SlicesView view() const;
@@ -70,12 +70,12 @@ class SliceReconciler {
     SliceHistory history;
     std::optional<Instant> read_at;
     std::optional<double> cpus;
-    bool busy = false;  // a call is under way
+    bool busy = false;  // a call has no answer yet
     std::string error;
     std::map<std::string, std::uint64_t> drift;
     report::LimitLoweringView lowering;
     Instant next_lowering_at{};
-    std::string huge_pages_error;  // why it has no limits of them
+    std::string huge_pages_error;  // why huge pages are not limited
   };
 
   void compute_desired();
@@ -99,12 +99,12 @@ class SliceReconciler {
   SliceOptions options_;
   act::UnitManager* units_ = nullptr;
   std::string unavailable_reason_;
-  std::string last_error_;               // of the terms
+  std::string last_error_;               // of the options
   std::vector<std::string> order_;       // parents first
   std::map<std::string, Slice> slices_;  // by path; those no longer wanted keep their counts
 };
 
-// What the slices' values follow from, of a configuration and a node.
+// The slices' input from a configuration and a node.
 
 // The mode in force: in mode observe no slice is written either.
 SlicesMode slices_mode(const config::Config& config);
@@ -112,11 +112,11 @@ SlicesMode slices_mode(const config::Config& config);
 SliceOptions slice_options(const config::Config& config, const Amounts& capacity,
                            std::vector<std::shared_ptr<const Pod>> active);
 
-// What the node has, read now; may wait for a disk.
+// The node's capacity, read now; may wait for a disk.
 Amounts capacity_now(const config::Config& config);
 
-// Reservations that exceed what the node has; empty while slices are off, when they are only
-// reported.
+// Errors of reservations that exceed the node's capacity; empty while slices are off, since they
+// are then only reported.
 config::Diagnostics reservation_errors(const config::Config& config, const Amounts& capacity);
 
 }  // namespace headroom::daemon

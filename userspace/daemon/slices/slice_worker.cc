@@ -22,7 +22,7 @@
 namespace headroom::daemon {
 namespace {
 
-// After news: what else is on its way comes with it.
+// The delay after an event, so that further events are handled together.
 constexpr Duration kMinCheckDelay = std::chrono::milliseconds(10);
 
 struct Unref {
@@ -44,7 +44,7 @@ Result<Event> make_event() {
 
 }  // namespace
 
-// What the thread has on its stack.
+// The thread's own state, on its stack.
 class SliceWorker::EventLoop {
  public:
   EventLoop(SliceWorker& worker, Event event)
@@ -100,7 +100,7 @@ class SliceWorker::EventLoop {
     check_by(due ? std::clamp(*due, at + kMinCheckDelay, at + kCheckPeriod) : at + kCheckPeriod);
   }
 
-  // Only needed in order to write.
+  // The bus is only needed for writing.
   void ensure_bus(Instant at) {
     if (bus_ && bus_->connected() && mode_ == SlicesMode::kEnforce) return;
     if (bus_) close_bus("the system bus closed the connection");
@@ -250,7 +250,7 @@ void SliceWorker::run() {
       turned = tl::make_unexpected(event.error());
     }
     if (!turned) log::error("{}: the slices are left as they are", turned.error().what);
-  } catch (const std::exception& e) {  // a library's: nothing of ours throws
+  } catch (const std::exception& e) {  // from a library: headroom's code does not throw
     log::error("{}: the slices are left as they are", e.what());
   }
 }

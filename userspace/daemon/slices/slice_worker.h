@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceWorker: runs the reconciler of slices on a thread of its own, so that neither a bus that
-// hangs nor the reading of files costs the daemon's loop any time.
+// SliceWorker: runs the reconciler of slices on a thread of its own, so that neither a hanging bus
+// nor reading files delays the daemon's loop.
 #pragma once
 
 #include "base/file_io.h"
@@ -23,7 +23,7 @@ class SliceWorker {
   // Between attempts to reach systemd.
   static constexpr Duration kRetryPeriod = std::chrono::seconds(5);
 
-  // To enforce, systemd must be within reach now.
+  // With mode enforce, systemd must be reachable now.
   static Result<std::unique_ptr<SliceWorker>> start(observe::SliceReader reader,
                                                     CpuSet possible_cpus, SlicesMode mode);
   ~SliceWorker();
@@ -32,7 +32,7 @@ class SliceWorker {
 
   // Any thread; never waits for the bus or a file.
   void submit(SliceOptions options);
-  // As of the last look; before the first that is its trouble. Any thread.
+  // The state at the last check; before the first one it has an error. Any thread.
   report::SlicesRef current() const;
 
  private:

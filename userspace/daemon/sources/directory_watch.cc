@@ -22,7 +22,7 @@ Result<> DirectoryWatch::start() {
                            kChangeEvents | kRemovalEvents | IN_ONLYDIR, &on_event, this);
   if (result < 0) return errno_failure("watch " + directory_.native(), -result);
   source_.reset(source);
-  // After the timer: a flood of files must not hold up a turn that is due.
+  // Below the timer's priority: many files must not delay a turn that is due.
   sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
   changed_("");
   return {};

@@ -16,15 +16,15 @@ namespace headroom::daemon {
 
 class DirectoryWatch {
  public:
-  // `changed` with the name of a file, or with "" when the directory has just come: anything in it
-  // may be new. At the event loop's lowest priority: no turn that is due waits for it.
+  // Calls `changed` with the name of a file, or with "" when the directory was created: then every
+  // file may be new. At the event loop's lowest priority, so that no turn waits for it.
   using Changed = std::function<void(std::string_view name)>;
   DirectoryWatch(sd_event* event, std::filesystem::path directory, Changed changed);
 
   const std::filesystem::path& directory() const { return directory_; }
   bool is_watching() const { return source_ != nullptr; }
-  // Begins, or begins again; cheap where there is nothing to do. An error: it is not there yet, or
-  // cannot be watched; to be tried again now and then.
+  // Starts or restarts the watch; cheap if nothing is to be done. Error: the directory does not
+  // exist or cannot be watched; call again later.
   Result<> start();
 
  private:

@@ -30,7 +30,7 @@ void log_skipped_programs(std::string_view what,
     log::warning("{}: not all is seen: {}: {}", what, each.program, each.why);
 }
 
-// Where nothing at all can be loaded that was said already, in one line.
+// If no BPF program can be loaded, that was already logged in one line.
 log::Level level_of(BpfUse bpf, const observe::BestSource& source) {
   return source.bpf() || bpf == BpfUse::kEvents ? log::Level::warn : log::Level::debug;
 }
@@ -105,7 +105,7 @@ void KernelEventHandler::take(const hr_event& event) {
     case HR_EVENT_CREATED:
       return sweep_by(at + kBatchDelay);
     case HR_EVENT_UNPOPULATED:
-      // That one is waited for; of the others the next pass will do.
+      // Victims are awaited; for other cgroups the next pass is soon enough.
       if (setup_.is_victim(cgroup)) sweep_by(at);
       return;
     case HR_EVENT_REMOVED:
@@ -139,7 +139,8 @@ bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> le
   return armed_ && trusted_;
 }
 
-// A few of its longest waits without a look are too many; unarmed it need not look.
+// False if the guard has not checked for several of its longest periods; while not armed, it need
+// not check.
 bool GuardControl::is_checking(Instant at) {
   if (const std::uint64_t checks = alarm_->checks(); checks != checks_) {
     checks_ = checks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeSources: everything the daemon observes the node with: the cgroup source, the kernel's
+// NodeSources: the parts that observe the node: the cgroup source, the kernel's
 // events, the memory guard, and the observer that makes snapshots from them.
 #pragma once
 
@@ -33,10 +33,10 @@
 
 namespace headroom::daemon {
 
-// Where pods are described: the operator's directory, what headroom-kube has from the kubelet, and
-// what headroomctl run has started.
+// The directories of manifests: the operator's, headroom-kube's (pods of the kubelet), and that of
+// headroomctl run.
 
-// The kubelet's come first: it knows what it runs.
+// The kubelet's pods have precedence.
 inline std::vector<observe::ManifestSource> manifest_sources(const config::Config& config) {
   std::vector<observe::ManifestSource> sources;
   if (!config.kubernetes.kubelet.url.empty())
@@ -46,10 +46,10 @@ inline std::vector<observe::ManifestSource> manifest_sources(const config::Confi
   return sources;
 }
 
-// Opens what the daemon reads cgroups and kernel events with, as far as the kernel and the
-// configuration allow; what is missing is logged.
+// Opens the sources of cgroups and kernel events that the kernel and the configuration allow;
+// missing ones are logged.
 
-// InventoryCgroupNames: the inventory's paths, as report/ needs them.
+// InventoryCgroupNames: cgroup paths from the inventory, for report/.
 
 class InventoryCgroupNames final : public report::CgroupNames {
  public:
@@ -76,28 +76,30 @@ struct ObserveSources {
 
 Result<ObserveSources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
 
-// Null: no events are reported, and the next sweep finds out.
+// Null: no events are reported; the next sweep finds the changes.
 std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(config::BpfUse bpf,
                                                          const observe::BestSource& source,
                                                          observe::LifecycleWatch::OnEvent on_event);
 
-// Null: nothing looks between our looks.
+// Null: nothing checks memory between two turns.
 std::unique_ptr<observe::MemoryGuard> guard_memory(config::BpfUse bpf,
                                                    const observe::BestSource& source);
 
-// Where cgroups are read from and why.
+// Logs from where cgroups are read, and why.
 void log_source(const observe::BestSource& source);
 
-// KernelEventHandler: what the kernel's events ask of the loop. They advance the next sweep and are
-// reported; they never decide.
+// KernelEventHandler: handles the kernel's events: they make the next sweep earlier and are
+// reported; they decide nothing.
 
 class KernelEventHandler {
  public:
-  // Cgroups come and go in crowds: one pass, so long after the first, is for all of them.
+  // The delay after the first event, so that one pass serves many cgroups created or removed
+  // together.
   static constexpr Duration kBatchDelay = std::chrono::milliseconds(100);
 
   struct Setup {
-    std::function<bool(CgroupId)> is_victim;  // is it a victim of ours, not known to be gone?
+    std::function<bool(CgroupId)>
+        is_victim;  // whether it is a victim that is not known to have ended
     std::function<void(const hr_event&)> oom_kill;
     std::function<void(const hr_event&)> exited;
   };
@@ -105,8 +107,8 @@ class KernelEventHandler {
 
   void take(const hr_event& event);
 
-  // When the cgroups should be looked at on their account. Asked after a batch of events; forgets
-  // it. Absent: they ask for nothing.
+  // By when the events require a sweep; called after a batch of events, and reset. Absent: no sweep
+  // is required.
   std::optional<Instant> due();
 
  private:
@@ -116,22 +118,23 @@ class KernelEventHandler {
 
 // GuardControl: sets the memory guard between two turns, and decides whether it can be relied on.
 //
-// It is relied on while its checks are seen to run; otherwise the loop checks as often as if there
-// were no guard.
+// The guard is relied on while its checks run; otherwise the loop checks as often as without a
+// guard.
 
 class GuardControl {
  public:
-  // The guard doubts what we believe of how fast memory fills here: its looks cost next to nothing.
+  // The guard assumes that memory fills this many times faster than estimated: its checks are
+  // cheap.
   static constexpr std::int64_t kEarlyShare = 16;
   static constexpr Duration kCeiling = std::chrono::milliseconds(100);
-  // Woken when so much of what is left is taken: the counters the guard reads lag a little.
+  // It wakes the loop when this share of what is left was used: its counters lag a little.
   static constexpr std::int64_t kEighths = 7;
 
-  // Null: there is no guard, and nothing to rely on.
+  // Null: there is no guard.
   explicit GuardControl(observe::MemoryAlarm* alarm) : alarm_(alarm) {}
 
-  // After a turn: so much may be taken until the nearest threshold (absent: none is ahead). True if
-  // the guard will wake us.
+  // After a turn: `left` is the memory that may be used until the nearest threshold (absent: there
+  // is none). True: the guard will wake the loop.
   bool set(Instant at, const Policy& policy, std::optional<Bytes> left);
 
  private:
@@ -140,8 +143,8 @@ class GuardControl {
   observe::MemoryAlarm* alarm_;
   bool trusted_ = false;
   bool armed_ = false;
-  Instant last_check_at_;     // when it was last known to have looked
-  std::uint64_t checks_ = 0;  // as of then
+  Instant last_check_at_;     // when its last check was seen
+  std::uint64_t checks_ = 0;  // at that time
 };
 
 class NodeSources {
@@ -156,7 +159,7 @@ class NodeSources {
   // Null: the kernel reports no events of cgroups and processes.
   observe::LifecycleWatch* lifecycle() const { return lifecycle_.get(); }
 
-  // Readable when the guard saw memory fall below its mark; -1: there is no guard.
+  // Readable when the guard saw memory fall below the mark; -1: there is no guard.
   int guard_descriptor() const { return guard_ ? guard_->descriptor() : -1; }
   void drain_guard() { guard_->drain(); }
   // After a turn. Returns true if the guard watches memory until the next one.
@@ -166,9 +169,9 @@ class NodeSources {
 
   // Readable when the kernel reports events; -1: it reports none.
   int events_descriptor() const { return lifecycle_ ? lifecycle_->descriptor() : -1; }
-  // Handles the events; returns by when they ask for a sweep, if they do.
+  // Handles the events; returns by when they require a sweep; absent: they do not.
   std::optional<Instant> read_events();
-  // Stops reporting exits of processes of these evictions, which are over.
+  // Stops reporting exits of processes of these ended evictions.
   void forget_exits(std::span<const EvictionEnd> ends);
 
   // Compares the cgroup source with the cgroup files if the last comparison is `period` ago; takes
@@ -179,7 +182,7 @@ class NodeSources {
 
   report::Sources group_sources() const { return source_->group_sources(); }
   report::Programs programs() const;
-  // Adds what was lost in observing to `losses`.
+  // Adds the losses of the observing parts to `losses`.
   void count_losses(report::NodeReporter::Losses& losses) const;
 
  private:

@@ -23,7 +23,7 @@ bool is_named_by(std::string_view stem, const std::string& container) {
   return before == '-' || before == '.';
 }
 
-// The longest that fits: "web-main" is rather web-main's than main's.
+// The longest match: "web-main" matches web-main before main.
 std::optional<std::string> name_of(const Pod& pod, std::string_view stem) {
   std::optional<std::string> best;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
@@ -33,7 +33,7 @@ std::optional<std::string> name_of(const Pod& pod, std::string_view stem) {
   return best;
 }
 
-// What a runtime could have for an id: containerd's cgroups under cgroupfs are nothing else.
+// Whether the name could be a runtime's id, as containerd's cgroups have under cgroupfs.
 bool could_be_id(std::string_view name) {
   return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }

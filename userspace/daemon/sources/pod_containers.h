@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cgroup of a pod is which of its containers.
+// Assigns the cgroups of a pod to its containers.
 #pragma once
 
 #include "observe/pod/pod_cgroup_path.h"
@@ -15,7 +15,7 @@
 
 namespace headroom::daemon {
 
-// What a runtime says of a container by its id; null: nothing.
+// The identity of a container by its id, from a runtime; null: unknown.
 using IdentifyContainer = std::function<const ContainerIdentity*(std::string_view runtime_id)>;
 
 // Container name → cgroup. By the runtime's names; else by the unit's name ("main.service",
@@ -25,8 +25,8 @@ std::multimap<std::string, std::string> containers_of(const Pod& pod,
                                                       const observe::PodCgroup& cgroup,
                                                       const IdentifyContainer& identify);
 
-// Which of the pod's containers the cgroup at `path`, directly below the pod's, is; null: none, or
-// not recognised.
+// The pod's container whose cgroup is at `path`, directly below the pod's; null: none, or not
+// recognised.
 const Container* container_at(const Pod& pod, std::string_view path, report::ContainerNames& names);
 
 // Init containers first, in order.

@@ -46,7 +46,7 @@ Result<> PressureWatch::start() {
 
 int PressureWatch::on_ready(sd_event_source*, int, uint32_t ready, void* data) {
   auto* watch = static_cast<PressureWatch*>(data);
-  if (ready & (EPOLLERR | EPOLLHUP)) {  // its cgroup is gone
+  if (ready & (EPOLLERR | EPOLLHUP)) {  // its cgroup was removed
     watch->source_.reset();
     watch->trigger_ = {};
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PressureWatch: reports that tasks wait for memory, in the node or in one cgroup, which may be
-// created later, removed, and created again; PsiTrigger is the kernel's part of it.
+// created later, removed, and created again; it uses a PSI trigger of the kernel.
 #pragma once
 
 #include "base/file_io.h"
@@ -36,12 +36,12 @@ namespace headroom::daemon {
 
 class PressureWatch {
  public:
-  // `file`: /proc/pressure/memory or a cgroup's memory.pressure. `risen` at most once a window of
-  // the trigger (observe/pressure_trigger.h).
+  // `file`: /proc/pressure/memory or a cgroup's memory.pressure. `risen` is called at most once in
+  // a window of the trigger.
   PressureWatch(sd_event* event, std::filesystem::path file, std::function<void()> on_pressure);
 
-  // Begins, or begins again; cheap where there is nothing to do. An error: the cgroup is not there
-  // yet, or the kernel keeps no PSI; to be tried again now and then.
+  // Starts or restarts the watch; cheap if nothing is to be done. Error: the cgroup does not exist,
+  // or the kernel has no PSI; call again later.
   Result<> start();
 
  private:

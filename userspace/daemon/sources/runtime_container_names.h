@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RuntimeContainerNames: what container runtimes recorded of their containers, cached: a
-// container's name never changes, and reading it at every scrape would cost a file each.
+// RuntimeContainerNames: the identities of containers from the runtimes' files, cached: a
+// container's name never changes, and reading it at every scrape would cost one file for each
+// container.
 #pragma once
 
 #include "manifest/pod_status.h"
@@ -40,7 +41,7 @@ class KubeletContainerNames {
 
 class RuntimeContainerNames final : public report::ContainerNames {
  public:
-  // `kubelet_names` are asked first: they need no file. May be null.
+  // `kubelet_names` are used first: they need no file. May be null.
   explicit RuntimeContainerNames(
       std::shared_ptr<const KubeletContainerNames> kubelet_names = nullptr,
       std::filesystem::path root = "/")
@@ -48,13 +49,12 @@ class RuntimeContainerNames final : public report::ContainerNames {
 
   const ContainerIdentity* find(std::string_view runtime_id) override {
     std::string id(runtime_id);
-    // Those that are gone are forgotten with all others, now and then: it costs a scrape some
-    // files.
+    // A full cache is emptied: a scrape then reads the files again.
     if (identities_.size() >= kMax && !identities_.contains(id)) identities_.clear();
     Entry& entry = identities_[std::move(id)];
     if (!entry.kubelet_names && kubelet_names_)
       entry.kubelet_names = kubelet_names_->find(runtime_id);
-    // The runtime may write it down a moment after the cgroup appears; not later than that.
+    // The runtime may write the file a moment after the cgroup appears.
     if (!entry.kubelet_names && entry.reads < kMaxReads) {
       ++entry.reads;
       entry.kubelet_names = observe::find_container(runtime_id, root_);

@@ -17,8 +17,8 @@
 
 namespace headroom::daemon {
 
-// A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 00:1c:1 0 EOF". Locks of processes that
-// this pid namespace does not contain are left out of it.
+// A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 00:1c:1 0 EOF". Locks of processes
+// outside of this pid namespace are not listed.
 std::optional<std::string> enforce_lock_holder(const std::filesystem::path& cgroup_root) {
   struct stat root {};
   if (::stat(cgroup_root.c_str(), &root) != 0) return std::nullopt;

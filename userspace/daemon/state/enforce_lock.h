@@ -19,7 +19,7 @@ namespace headroom::daemon {
 
 class EnforceLock {
  public:
-  // An error, which names the holder where its pid can be seen from here: another one has it.
+  // Error: another daemon has the lock; its pid is named if it is visible in this pid namespace.
   static Result<EnforceLock> take(const std::filesystem::path& cgroup_root);
 
  private:

@@ -36,8 +36,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The actions of the earlier daemon's threads ended with it. Pre-stop commands go on by themselves:
-// their deadline stays. A removal starts again. What its sweeps had read is void.
+// The earlier daemon's threads ended with it. Pre-stop commands continue on their own, so their
+// deadline is kept. A removal starts again. Readings of its sweeps are dropped.
 Victim after_restart(Victim victim) {
   if (victim.phase == Victim::Phase::kRemoving) victim.phase = Victim::Phase::kKilled;
   victim.gone_at = {};
@@ -48,7 +48,7 @@ Victim after_restart(Victim victim) {
   return victim;
 }
 
-// A victim of mode observe ends with its daemon.
+// Victims of mode observe are not kept over a restart.
 bool is_persistent(const Victim& victim) {
   return victim.phase != Victim::Phase::kDryRun;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvictionState: the evictions, victims and taint timers in progress, kept on disk for the next
+// EvictionState: the victims and taint timers in progress, kept on disk for the next start of the
 // daemon.
 #pragma once
 
@@ -37,7 +37,7 @@ HEADROOM_FIELDS(Victim, pod, cgroup, reason, phase, terminated_at, killed_at, de
                 gone_at, held, due_before, due, memory_request, left, ran, part);
 
 // Without labels, annotations, placement and ignored fields: no step of an eviction reads them, and
-// they may be a megabyte, which the loop would write at each step.
+// they may be a megabyte that the loop would write at each step.
 template <>
 struct Fields<Pod> {
   static constexpr std::string_view kNames =
@@ -68,8 +68,8 @@ class TaintTimersFile {
 
   // Writes if the timers differ from what was last saved; cheap otherwise.
   Result<> save(const std::vector<TaintTimer>& timers);
-  // Those of this boot; a file of an earlier one counts as empty, as does an absent one. A damaged
-  // one is an error, set aside.
+  // The timers of this boot; a file of an earlier boot counts as empty, as does a missing one. A
+  // damaged file is renamed, and an error is returned.
   Result<std::vector<TaintTimer>> load();
 
  private:
@@ -85,8 +85,8 @@ class VictimsFile {
 
   // Writes (new file, rename) if the victims differ from what was last saved; cheap otherwise.
   Result<> save(const std::vector<Victim>& victims);
-  // Those of this boot; a file of an earlier boot counts as empty (cgroup ids and instants are
-  // void), an absent one too. A damaged one is an error, moved aside so that nothing is lost.
+  // The victims of this boot; a file of an earlier boot counts as empty (its cgroup ids and times
+  // are not valid), as does a missing one. A damaged file is renamed, and an error is returned.
   Result<std::vector<Victim>> load();
 
  private:
@@ -101,9 +101,11 @@ class EvictionState {
   explicit EvictionState(const std::filesystem::path& state_dir)
       : victims_file_(state_dir), taint_timers_file_(state_dir) {}
 
-  // Writes what changed since the last call. The first failure of a row is logged.
+  // Writes the values that changed since the last call. Of consecutive failures the first is
+  // logged.
   void save(const History& history);
-  // Of an earlier daemon of this boot. An unreadable file is logged and counts as empty.
+  // The victims of an earlier daemon of this boot. An unreadable file is logged and counts as
+  // empty.
   std::vector<Victim> load_victims();
   std::vector<TaintTimer> load_taint_timers();
 

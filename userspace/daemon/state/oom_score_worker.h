@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OomScoreWorker: keeps oom_score_adj of the pods' processes equal to the ranking, on a thread of
-// its own: the loop submits a request and goes on.
+// its own: the loop submits a request and does not wait.
 #pragma once
 
 #include "act/kill/oom_scores.h"
@@ -30,24 +30,24 @@ struct OomScoreRequest {
 
 class OomScoreWorker {
  public:
-  // So many processes at a time, then a rest: two thousand a second cost about a twentieth of a
-  // CPU.
+  // Processes written without a pause: two thousand a second cost about a twentieth of a CPU.
   static constexpr int kBurst = 100;
   static constexpr std::chrono::milliseconds kPauseBetweenBursts{50};
-  // A pod whose value stays is walked again at this period: a container may have started since.
+  // The processes of a pod with an unchanged value are checked again at this period: a container
+  // may have started since.
   static constexpr std::chrono::seconds kRewritePeriod{30};
-  // A new pod sooner: the program that starts a process may set a value of its own at the last
-  // moment.
+  // A new pod is checked again sooner: the program that starts a process may set its own value
+  // last.
   static constexpr std::chrono::seconds kFirstRescan{3};
 
   OomScoreWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir);
-  // Puts back what was found.
+  // Restores the original values.
   ~OomScoreWorker();
   OomScoreWorker(const OomScoreWorker&) = delete;
   OomScoreWorker& operator=(const OomScoreWorker&) = delete;
 
-  // The scores from now on; pods that are not listed get their original values back. Never blocks.
-  // On any thread.
+  // Sets the requested scores; pods that are not listed get their original values back. Never
+  // blocks. Any thread.
   void request(std::vector<OomScoreRequest> requests);
 
   act::OomScoreCounts counters() const { return scores_.counters(); }

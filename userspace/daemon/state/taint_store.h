@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaintStore: the operator's taints: those of the configuration, and those edited since. An edit is
-// on disk before it is answered, and survives restarts of the daemon until the machine boots again.
+// TaintStore: the operator's taints: those of the configuration with the edits since. An edit is
+// saved before it is answered, and is kept over restarts of the daemon until the machine boots
+// again.
 //
-// Edits come from the bus's thread, the loop reads the taints in force: hence the mutex.
+// Edits come from the bus's thread, and the loop reads the taints in force: a mutex protects them.
 #pragma once
 
 #include "base/file_io.h"
@@ -25,18 +26,18 @@ class TaintStore {
  public:
   explicit TaintStore(const std::filesystem::path& state_dir);
 
-  // What was kept, brought up to date with the configuration. An error is of the file: it could
-  // not be read, and the configuration's alone are in force, or not be written.
+  // Merges the saved taints with the configuration's. Error: the file could not be read, and only
+  // the configuration's taints are in force; or it could not be written.
   Result<> configure(std::vector<Taint> configured);
 
-  // All or nothing; returns what is in force then. Any thread.
+  // Applies all edits or none; returns the taints then in force. Any thread.
   Result<std::vector<Taint>> edit(std::span<const TaintEdit> edits, bool overwrite);
 
   std::vector<Taint> active_taints() const;
-  // The same, to be pointed to by policies and reasons.
+  // The taints in force, shared with policies and reasons.
   std::vector<std::shared_ptr<const Taint>> shared_taints() const;
 
-  // Readable once an edit awaits the loop, which then calls clear_edited().
+  // Readable after an edit; the loop then calls clear_edited().
   int edited_fd() const { return edited_.get(); }
   void clear_edited() const;
 

@@ -40,7 +40,7 @@ Reason reason_from(const json& from) {
     reason.cause = Cause::kTaint;
     reason.taint = std::make_shared<const Taint>(taint_from(from.at("taint")));
   }
-  // Which volume or container it was about was not written: none of them.
+  // The index of the volume or container was not written: an index that no pod has.
   if (reason.limit != StorageLimit::kNone) reason.subject = UINT32_MAX;
   return reason;
 }

@@ -75,11 +75,11 @@ void NodeStatusTracker::reconfigure(NodeOptions options, const Policy& policy) {
 
 void NodeStatusTracker::update(const Snapshot& snapshot, const Verdict& verdict,
                                std::span<const Outcome> outcomes) {
-  // A turn that acts must not be delayed: the status can wait for the next one.
+  // A turn that acts must not be delayed: the status is updated in the next one.
   if (!outcomes.empty() || verdict.needs_cgroups) return;
   try {
     refresh(snapshot, verdict);
-  } catch (const std::exception&) {  // out of memory: the old status stays until the next turn
+  } catch (const std::exception&) {  // out of memory: the old status is kept until the next turn
     stale_ = true;
   }
 }
@@ -95,8 +95,8 @@ void NodeStatusTracker::refresh(const Snapshot& snapshot, const Verdict& verdict
   stale_ = false;
 }
 
-// Without this, two pods that are started at once would both be given the same resources. What is
-// empty at the first sweep has ended.
+// Without this, two pods that start at the same time would be given the same resources. A cgroup
+// that is empty at the first sweep belongs to an ended pod.
 void NodeStatusTracker::update_starting(const Snapshot& snapshot) {
   std::vector<CgroupId> existing;
   for (const PodReading& reading : snapshot.pods) {
@@ -225,7 +225,7 @@ report::NodeStatusRef NodeStatusTracker::current() const {
 
 namespace {
 
-// As Go calls them, and so Kubernetes.
+// The architecture's name in Go and Kubernetes.
 std::string architecture(std::string_view machine) {
   if (machine == "x86_64") return "amd64";
   if (machine == "aarch64") return "arm64";
@@ -246,7 +246,7 @@ NodeOptions node_options_of(const config::Config& config) {
   NodeOptions options;
   options.name = config.node_name.empty() ? lower_case(host.nodename) : config.node_name;
   options.labels = config.node_labels;
-  // What the configuration says of these goes first.
+  // Labels of the configuration have precedence over these.
   options.labels.emplace("kubernetes.io/hostname", lower_case(host.nodename));
   options.labels.emplace("kubernetes.io/os", "linux");
   options.labels.emplace("kubernetes.io/arch", architecture(host.machine));

@@ -36,13 +36,13 @@ class NodeStatusTracker {
  public:
   // How often CPUs and huge pages are counted: both can change, but rarely do.
   static constexpr Duration kMachinePeriod = std::chrono::seconds(10);
-  // A new cgroup without processes is that of a pod that is being started; for so long.
+  // For this long a new cgroup without processes counts as a pod that is being started.
   static constexpr Duration kMaxStartDuration = std::chrono::minutes(1);
 
   struct Setup {
     // Called on the loop's thread with every new status; must not block.
     std::function<void(const report::NodeStatusRef&)> on_change;
-    // Called with it: what the status was built from. May be unset; must not block.
+    // Called at the same time with the input of the status. May be unset; must not block.
     std::function<void(const Amounts& capacity, const std::vector<std::shared_ptr<const Pod>>&)>
         on_capacity{};
     // Counts CPUs and huge pages; the rest of the capacity comes from the signals.
@@ -56,7 +56,7 @@ class NodeStatusTracker {
   // After every turn.
   void update(const Snapshot& snapshot, const Verdict& verdict, std::span<const Outcome> outcomes);
 
-  // As last observed.
+  // The capacity as last observed.
   const Amounts& capacity() const { return capacity_; }
 
   // The latest status; null before the first. On any thread.
@@ -92,10 +92,10 @@ class NodeStatusTracker {
   report::NodeStatusRef current_;
 };
 
-// The terms of this node, from its configuration and the host.
+// The options of this node, from its configuration and the host.
 
-// Named by the configuration, else after the host as a kubelet is; labelled with what every kubelet
-// labels its node with, and with what the configuration adds.
+// The configured name, else the host's name as in a kubelet; the labels that every kubelet sets,
+// and the configured ones.
 NodeOptions node_options_of(const config::Config& config);
 
 // CPUs and huge pages.

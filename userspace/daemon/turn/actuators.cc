@@ -39,8 +39,8 @@ void FailsafeList::reconfigure(const Policy& policy) {
   policy_ = policy;
   updated_at_.reset();
   first_.reset();
-  // The old list was chosen by the old policy, and the new one may have no hard threshold at all.
-  // The next sweep, which follows at once, makes the new list.
+  // The old list was made by the old policy, and the new policy may have no hard threshold. The
+  // next sweep, which follows at once, makes the new list.
   sentinel_.set_failsafe_list(0, {});
 }
 
@@ -120,8 +120,8 @@ Actuator& Actuators::for_mode(Mode mode) {
   return dry_;
 }
 
-// On a thread because systemd may take long to answer. Suspended limits come first: memory.high is
-// then as the ladder had set it; otherwise it would look like a value that another program wrote.
+// On a thread, because systemd may answer late. Suspended limits are restored first: memory.high is
+// then as the ladder had set it; otherwise it would look like a value of another program.
 void Actuators::restore_former_limits() {
   auto suspended = suspended_limits_file_.load();
   if (!suspended) {
@@ -148,7 +148,7 @@ void Actuators::restore_former_limits() {
 void Actuators::reconfigure(const config::Config& config) {
   host_.use(actuator_options_of(config));
   failsafe_list_.reconfigure(config.policy);
-  // Mode observe changes no limit, and carries out no step that would restore one.
+  // In mode observe no limit is changed, and no step that restores one is carried out.
   if (config.policy.mode == Mode::kEnforce) return;
   // On the thread: held() waits for a restore in progress, which may wait for systemd.
   restores_.submit([limits = suspended_limits_, overrides = memory_high_overrides_] {

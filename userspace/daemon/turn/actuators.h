@@ -32,7 +32,7 @@ namespace headroom::daemon {
 
 class FailsafeList {
  public:
-  // The ranking changes slowly: ranking every pod at each sweep would be wasted.
+  // The ranking changes slowly, so it is not computed at each sweep.
   static constexpr Duration kPeriod = std::chrono::seconds(5);
   static constexpr std::size_t kMax = 16;
 
@@ -47,7 +47,7 @@ class FailsafeList {
   // The pod that a hard threshold of memory would evict now; null: none, or not yet ranked.
   const std::shared_ptr<const Pod>& first() const { return first_; }
 
-  // The loop runs, and its next turn is due by then.
+  // Reports that the loop runs, and that its next turn is due at `due`.
   void beat(Instant due) { sentinel_.beat(due); }
   void collect(std::vector<Outcome>& ended) { sentinel_.collect(ended); }
   std::uint64_t hangs() const { return sentinel_.hangs(); }
@@ -63,8 +63,8 @@ class FailsafeList {
   act::Sentinel sentinel_;
 };
 
-// ExitWatchingActuator: asks the kernel to report the exits of the processes that are killed, and
-// leaves the killing to another actuator.
+// ExitWatchingActuator: registers killed cgroups so that the exits of their processes are reported,
+// and passes every act to another actuator.
 
 class ExitWatchingActuator final : public Actuator {
  public:
@@ -76,7 +76,7 @@ class ExitWatchingActuator final : public Actuator {
   void update_kill_fds(std::span<const PodReading> pods) override {
     actuator_->update_kill_fds(pods);
   }
-  // Before the kill, so that the first exit is not missed; the map has its room already.
+  // Before the kill, so that the first exit is not missed; the map does not grow.
   Outcome act(const Decision& decision) override {
     // The exit of a single process is noticed by its own pidfd.
     const bool watched = watch_ && decision.part.unit != EvictionUnit::kProcess &&
@@ -87,7 +87,7 @@ class ExitWatchingActuator final : public Actuator {
     if (watched && outcome.result != Outcome::Result::kDone) watch_->forget_exits(cgroup);
     return outcome;
   }
-  // And what was done in the loop's place.
+  // Also the outcomes of the sentinel's kills.
   void collect(std::vector<Outcome>& ended) override {
     actuator_->collect(ended);
     failsafe_list_->collect(ended);
@@ -107,7 +107,7 @@ class SerialTasks {
   using Task = std::function<void()>;
 
   SerialTasks() = default;
-  // Runs what was submitted, and waits for it.
+  // Runs the submitted tasks, and waits for them.
   ~SerialTasks();
   SerialTasks(const SerialTasks&) = delete;
   SerialTasks& operator=(const SerialTasks&) = delete;
@@ -117,7 +117,7 @@ class SerialTasks {
  private:
   void run();
 
-  std::mutex mutex_;  // of tasks_ and stop_
+  std::mutex mutex_;  // protects tasks_ and stop_
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool stop_ = false;
@@ -136,13 +136,13 @@ class Actuators {
 
   // Restores, on a thread of its own, the limits that an earlier daemon left changed.
   void restore_former_limits();
-  // Takes over a new configuration. In mode observe the limits that are changed now are restored.
+  // Adopts a new configuration. In mode observe the limits that are changed now are restored.
   void reconfigure(const config::Config& config);
   report::NodeReporter::KillAssists kill_assists() const;
 
  private:
   const act::MemoryHighFile memory_high_file_;
-  // Shared with the threads of the actuator, which may outlive it for a moment.
+  // Shared with the actuator's threads, which may run a moment longer than it.
   std::shared_ptr<act::MemoryHighOverrides> memory_high_overrides_;
   const act::SuspendedLimitsFile suspended_limits_file_;
   std::shared_ptr<act::SuspendedLimits> suspended_limits_;

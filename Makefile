@@ -150,7 +150,7 @@ $(B)/page/page.inc: $(WEB)/assemble $(wildcard $(WEB)/*.html $(WEB)/*.css $(WEB)
 	$(call say,PAGE,$@)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(WEB)/assemble $(@D)
-$(B)/asan/$(PAGE)/page.o: $(B)/page/page.inc
+$(B)/asan/$(PAGE)/page_router.o: $(B)/page/page.inc
 
 # --- C++ -------------------------------------------------------------------------------------
 GENERATED := $(BPF_SKEL) $(B)/page/page.inc

@@ -22,8 +22,12 @@ enum class Signal : std::uint8_t {
   kSwapAvailable,   // headroom's: free swap; unknown without swap
   kMemoryPressure,  // headroom's: the share of the window that was not lost to the node's own
                     // shortage
+  // headroom's: MemAvailable of /proc/meminfo, and with swap what free swap gains
+  // (headroom/swap_room.h). memory.available counts anon and file alone; this counts what the
+  // kernel itself holds too: pipes, sockets, slab, page tables, per-CPU data.
+  kKernelMemAvailable,
 };
-inline constexpr std::size_t kSignals = 11;
+inline constexpr std::size_t kSignals = 12;
 
 inline constexpr std::array<std::string_view, kSignals> kSignalNames{
     "memory.available",      "allocatableMemory.available",
@@ -31,7 +35,7 @@ inline constexpr std::array<std::string_view, kSignals> kSignalNames{
     "imagefs.available",     "imagefs.inodesFree",
     "containerfs.available", "containerfs.inodesFree",
     "pid.available",         "swap.available",
-    "memory.pressure",
+    "memory.pressure",       "kernel.memAvailable",
 };
 
 constexpr std::string_view name(Signal signal) {
@@ -56,7 +60,8 @@ constexpr std::string_view name(Condition condition) {
 
 // Whether the signal is an amount of memory that is left.
 constexpr bool is_memory(Signal signal) {
-  return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable;
+  return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable ||
+         signal == Signal::kKernelMemAvailable;
 }
 
 // Whether releasing memory relieves the signal.
@@ -75,6 +80,7 @@ constexpr std::string_view resource_of(Signal signal) {
     case Signal::kMemoryAvailable:
     case Signal::kAllocatableMemoryAvailable:
     case Signal::kMemoryPressure:
+    case Signal::kKernelMemAvailable:
       return "memory";
     case Signal::kNodeFsAvailable:
     case Signal::kImageFsAvailable:

@@ -89,6 +89,9 @@ struct Snapshot {
   Instant at;
   Observations observations;
   std::optional<SwapReading> swap;  // absent: no swap, or unknown
+  // In use, in neither anon nor file of the root's memory.stat: memory.available counts it as
+  // available. For reports; nothing is judged by it.
+  std::optional<Bytes> unaccounted_memory;
   // Absent if only the node was read (an O(1) check): the judge may then request a sweep.
   std::optional<std::span<const hr_record>> cgroups;
   SweepChanges changes;              // of cgroups
@@ -116,6 +119,18 @@ inline std::optional<Bytes> held_by_processes(const hr_record& record) {
   const std::int64_t held = known(record.anon) + known(record.shmem) + known(record.kernel_stack) +
                             known(record.pagetables);
   return Bytes{std::min(held, static_cast<std::int64_t>(record.memory_usage))};
+}
+
+// What MemAvailable does not count as available of what the cgroup is charged: all but page cache
+// and reclaimable slab. Pipes, sockets and page tables are in it.
+inline std::optional<Bytes> unreclaimable_charge(const hr_record& record) {
+  const auto held = working_set(record);
+  if (!held) return std::nullopt;
+  if (record.file == HR_UNKNOWN || record.shmem == HR_UNKNOWN) return held;
+  const hr_u64 slab = record.slab_reclaimable == HR_UNKNOWN ? 0 : record.slab_reclaimable;
+  const hr_u64 cache = (record.file > record.shmem ? record.file - record.shmem : 0) + slab;
+  return Bytes{record.memory_usage > cache ? static_cast<std::int64_t>(record.memory_usage - cache)
+                                           : 0};
 }
 
 }  // namespace headroom

@@ -96,6 +96,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.evictionUnit", "process"},
     {"headroom.evictStaticPods", "culprit"},
     {"headroom.swapAware", "false"},
+    {"headroom.kernelMemAvailable", "60Mi"},
     {"headroom.oomScoreAdj", "mirror"},
     {"headroom.fastestFill", "77Gi"},
     {"headroom.checkFloor", "3ms"},

@@ -165,26 +165,34 @@ TEST(Replay, ARecordingOfTheFormatBeforeIsReplayed) {
   EXPECT_FALSE(result.answers.empty());
 }
 
-// Up to format 6 a baseline ends with the ladder's history.
-TEST(Replay, ARecordingFromBeforeSwapCountedIsReplayed) {
+// A story of memory.available alone, as that format has it: what was added at the end of a baseline
+// is cut off.
+std::string recorded_in_format(char format, std::size_t added) {
   Story story(hard_below(101_MiB));
   fill_until_killed(story);
   std::string bytes = story.recorded();
-  bytes[kMagic.size()] = 6;
+  bytes[kMagic.size()] = format;
   const std::size_t frame = bytes.find('B', kMagic.size());
   std::size_t begin = frame + 1, shift = 0, size = 0;
   do
     size |= std::size_t{static_cast<unsigned char>(bytes[begin] & 0x7f)} << shift, shift += 7;
   while (bytes[begin++] & 0x80);
-  constexpr std::size_t kAdded = 12;  // a byte for each member of an empty SwapHistory, and one
   InternTables none;
   std::string length;
-  Writer(length, none, {}).number(size - kAdded);
-  bytes = bytes.substr(0, frame + 1) + length + bytes.substr(begin, size - kAdded) +
-          bytes.substr(begin + size);
-  const Replayed result = replayed(bytes);
-  EXPECT_TRUE(result.identical());
-  EXPECT_FALSE(result.answers.empty());
+  Writer(length, none, {}).number(size - added);
+  return bytes.substr(0, frame + 1) + length + bytes.substr(begin, size - added) +
+         bytes.substr(begin + size);
+}
+
+TEST(Replay, ARecordingFromBeforeAnAdditionIsReplayed) {
+  constexpr std::size_t kKernelMemory = 6;  // an empty sample, trend and reclaim
+  constexpr std::size_t kSwap = 12;  // a byte for each member of an empty SwapHistory, and one
+  const std::pair<char, std::size_t> formats[] = {{6, kKernelMemory + kSwap}, {7, kKernelMemory}};
+  for (const auto& [format, added] : formats) {
+    const Replayed result = replayed(recorded_in_format(format, added));
+    EXPECT_TRUE(result.identical()) << int{format};
+    EXPECT_FALSE(result.answers.empty()) << int{format};
+  }
 }
 
 TEST(Replay, AReadingOfSwapIsRecorded) {

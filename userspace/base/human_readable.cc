@@ -110,6 +110,7 @@ bool is_byte_signal(Signal signal) {
     case Signal::kImageFsAvailable:
     case Signal::kContainerFsAvailable:
     case Signal::kSwapAvailable:
+    case Signal::kKernelMemAvailable:
       return true;
     case Signal::kNodeFsInodesFree:
     case Signal::kImageFsInodesFree:

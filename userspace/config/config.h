@@ -10,6 +10,7 @@
 #include "judge/allocatable/pod_sizing.h"
 #include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset/policy/policy_options.h"
+#include "judge/eviction/threshold/threshold_config.h"
 #include "judge/memory/memory_policy.h"
 
 #include <headroom/cpuset.h>
@@ -202,6 +203,8 @@ struct Config {
   bool kubelet_present = false;
   // pressure.memory: joins policy.thresholds when all is read.
   std::optional<Threshold> memory_pressure;
+  // kernelMemAvailable: joins policy.thresholds when all is read.
+  KernelMemThreshold kernel_mem_available;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_configured = false;
 

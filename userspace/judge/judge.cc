@@ -233,6 +233,9 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   Snapshot with_swap = snapshot;
   if (policy.swap_aware)
     of(with_swap.observations, Signal::kMemoryAvailable)->available = verdict.swap_room->available;
+  if (auto& kernel = of(with_swap.observations, Signal::kKernelMemAvailable))
+    kernel->available = kernel_mem_available(*snapshot.swap, kernel->available, *verdict.swap_room,
+                                             verdict.after.swap);
   judge_observations(policy, with_swap, before, verdict);
   if (!verdict.decisions.empty() || !verdict.eviction_ends.empty())
     restart_thrashing(verdict.after.swap);

@@ -148,6 +148,7 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
   snapshot.swap = parts_.node.swap();
+  snapshot.unaccounted_memory = parts_.node.unaccounted();
   snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.
   snapshot.at = parts_.clock();

@@ -135,6 +135,7 @@ Snapshot ReplayState::corrected(const Turn& turn) {
   if (snapshot.cgroups) snapshot.pods = shown_;
   correct(Signal::kMemoryAvailable, snapshot);
   correct(Signal::kAllocatableMemoryAvailable, snapshot);
+  correct(Signal::kKernelMemAvailable, snapshot);
   return snapshot;
 }
 

@@ -47,6 +47,20 @@ inline constexpr std::uint64_t kEnumerators<TaintEffect> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 5;
 
+// The signals that formats up to 7 have; values of later ones are at the end of their frames.
+inline constexpr std::size_t kFirstSignals = 11;
+
+template <class Io, class All>
+void put_first_signals(Io& io, All& all) {
+  for (std::size_t i = 0; i < kFirstSignals; ++i)
+    io(all[i]);
+}
+template <class Io, class... All>
+void put_later_signals(Io& io, All&... all) {
+  for (std::size_t i = kFirstSignals; i < kSignals; ++i)
+    io(all[i]...);
+}
+
 // Declared before use: the generic put()s find them by their arguments.
 #define HEADROOM_SERIALIZE(Type)  \
   template <class Io, Is<Type> T> \
@@ -316,8 +330,12 @@ HEADROOM_SERIALIZE(LadderHistory) {
 HEADROOM_SERIALIZE(History) {
   auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
          reclaims, disk_settles_at, partial_evictions, ladder, swap] = value;
-  io(thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
-     reclaims, disk_settles_at, partial_evictions, ladder);
+  io(thresholds, last_pressure);
+  put_first_signals(io, last_sample);
+  put_first_signals(io, trends);
+  io(victims, taint_timers, taints_checked_at);
+  put_first_signals(io, reclaims);
+  io(disk_settles_at, partial_evictions, ladder);
   static_cast<void>(swap);  // of format 7: at the end of its frame (tape.cc)
 }
 

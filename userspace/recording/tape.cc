@@ -192,6 +192,7 @@ namespace {
 
 // Of format 7, at the end of their frames: swap_aware and what is remembered of swap; with swap,
 // the reading of it. A recording without them is of nodes that no decision depended on swap of.
+// Of format 8, after these: what is remembered, and read, of kernel.memAvailable.
 enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kEnd = 'E' };
 
 // An instant by itself, for those in the frame to be close to.
@@ -241,8 +242,10 @@ void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
                           const History& history, std::uint64_t lost) {
   intern_tables_ = InternTables{};
   pods_.forget();
-  frame(out, kBaseline, at,
-        [&](Writer& io) { io(lost, policy, history, policy.swap_aware, history.swap); });
+  frame(out, kBaseline, at, [&](Writer& io) {
+    io(lost, policy, history, policy.swap_aware, history.swap);
+    put_later_signals(io, history.last_sample, history.trends, history.reclaims);
+  });
 }
 
 void TapeWriter::change(std::string& out, Instant at, const Policy& policy) {
@@ -253,8 +256,8 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
                       std::span<const Outcome> outcomes) {
   const std::size_t ended = outcomes.size() - std::min(outcomes.size(), verdict.decisions.size());
   frame(out, kTurn, snapshot.at, [&](Writer& io) {
-    io(snapshot.observations, snapshot.images, snapshot.cgroups.has_value(),
-       snapshot.cgroups_changed);
+    put_first_signals(io, snapshot.observations);
+    io(snapshot.images, snapshot.cgroups.has_value(), snapshot.cgroups_changed);
     if (snapshot.cgroups) pods_.write(io, snapshot.pods);
     io.number(ended);
     for (const Outcome& outcome : outcomes.first(ended))
@@ -262,7 +265,9 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     io(verdict.decisions);
     write_results(io, outcomes.subspan(ended));
     io(verdict.eviction_ends);
-    if (snapshot.swap) io(*snapshot.swap);
+    if (!snapshot.swap && !of(snapshot.observations, Signal::kKernelMemAvailable)) return;
+    io(snapshot.swap);
+    put_later_signals(io, snapshot.observations);
   });
 }
 
@@ -289,6 +294,7 @@ bool TapeReader::read_header() {
   std::uint64_t format = 0;
   io(format);
   if (!io.good() || format < kOldestFormat || format > kFormat) return false;
+  format_ = format;
   io(header_.version, header_.wall_offset);
   place_ = bytes_.size() - io.left();
   return io.good();
@@ -330,6 +336,9 @@ bool TapeReader::decode(char kind, std::string_view payload) {
       baseline.at = at;
       io(baseline.lost, baseline.policy, baseline.history);
       if (!io.at_end()) io(baseline.policy.swap_aware, baseline.history.swap);
+      History& history = baseline.history;
+      if (!io.at_end())
+        put_later_signals(io, history.last_sample, history.trends, history.reclaims);
       break;
     }
     case kChange: {
@@ -358,7 +367,8 @@ bool TapeReader::decode(char kind, std::string_view payload) {
 void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   bool with_cgroups = false;
   turn.snapshot.at = at;
-  io(turn.snapshot.observations, turn.snapshot.images, with_cgroups, turn.snapshot.cgroups_changed);
+  put_first_signals(io, turn.snapshot.observations);
+  io(turn.snapshot.images, with_cgroups, turn.snapshot.cgroups_changed);
   if (with_cgroups) {
     // The judge asks whether there was a pass, and of what was in it for the pods alone.
     turn.snapshot.cgroups.emplace();
@@ -367,7 +377,10 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   io(turn.ended, turn.decisions);
   read_results(io, turn);
   io(turn.eviction_ends);
-  if (!io.at_end()) io(turn.snapshot.swap.emplace());
+  if (io.at_end()) return;
+  if (format_ < 8) return io(turn.snapshot.swap.emplace());
+  io(turn.snapshot.swap);
+  put_later_signals(io, turn.snapshot.observations);
 }
 
 }  // namespace headroom::recording

@@ -66,7 +66,7 @@ class PodsDelta {
 inline constexpr std::string_view kMagic = "headroom recording\n";
 // Goes up by one whenever a shape changes. Recordings from kOldestFormat on are read: what was
 // added since then is written so that its absence can be seen. Others are refused.
-inline constexpr std::uint64_t kFormat = 7, kOldestFormat = 4;
+inline constexpr std::uint64_t kFormat = 8, kOldestFormat = 4;
 
 struct Header {
   std::string version;           // of the headroomd that wrote it
@@ -145,6 +145,7 @@ class TapeReader {
 
   std::string bytes_;
   std::size_t place_ = 0;
+  std::uint64_t format_ = kFormat;
   Header header_;
   InternTables intern_tables_;
   PodsDelta pods_;

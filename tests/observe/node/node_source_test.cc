@@ -84,6 +84,28 @@ TEST(NodeSource, MemoryAvailable) {
   }
 }
 
+TEST(NodeSource, WhatTheKernelHoldsIsInMemAvailableAlone) {
+  const char* const meminfo =
+      "MemTotal:        1000 kB\nMemFree:         200 kB\nMemAvailable:    250 kB\n"
+      "Hugetlb:         100 kB\n";
+  World world("anon 102400\nfile 204800\ninactive_file 51200\n", meminfo, kLoad, "1\n", "1\n");
+  NodeSource source = world.source();
+  Observations all;
+  source.read_memory(all);
+  const auto& kernel = of(all, Signal::kKernelMemAvailable);
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(kernel->available, 256'000);
+  EXPECT_EQ(kernel->capacity, 1'024'000);
+  EXPECT_EQ(kernel->at, kNow);
+  // 1000 kB less 200 free, 300 of anon and file, and 100 of huge pages.
+  EXPECT_EQ(source.unaccounted(), Bytes{409'600});
+  world.proc.write("", "meminfo", "MemTotal:        1000 kB\n");
+  source.read_memory(all);
+  EXPECT_FALSE(kernel) << "unknown, not zero";
+  EXPECT_FALSE(source.unaccounted());
+  EXPECT_TRUE(of(all, Signal::kMemoryAvailable));
+}
+
 struct PidCase {
   const char* name;
   const char* loadavg;

@@ -63,6 +63,7 @@ NodeView full_node() {
   }
   node.waits.throttles.emplace();
   node.swap_room.emplace();
+  node.unaccounted_memory.emplace();
   node.status = sample_status();
   node.slices = sample_slices();
   return node;

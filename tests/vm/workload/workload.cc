@@ -3,7 +3,7 @@
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
 //   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE]
-//   [--probe SECONDS]
+//   [--probe SECONDS] [--kind anonymous|pipes|sockets|page-tables|tmpfs]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
@@ -12,15 +12,19 @@
 // chance and for ever: as the text of a program that does not fit. --random fills pages with what
 // no compressor makes smaller. --tasks starts so many threads first, --write one that writes to
 // FILE once --hold is held. --probe runs for so many seconds and says how late it was (probe.h);
-// the pages it needs are those of --hold and --map. Sizes take K, M, G.
+// the pages it needs are those of --hold and --map. --kind says what memory the ramp takes: the
+// kernel holds pipes, sockets and page tables; all of it ends with the process. Sizes take K, M, G.
 #include "probe.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -36,6 +40,7 @@ struct Options {
   std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0, probe = 0;
   const char* map = nullptr;
   const char* write = nullptr;
+  std::string kind = "anonymous";
   bool deaf = false, exit = false, huge = false, random = false, churn = false;
 };
 
@@ -90,6 +95,8 @@ Options parse(int argc, char** argv) {
       options.map = value;
     else if (key == "--write")
       options.write = value;
+    else if (key == "--kind")
+      options.kind = value;
     else if (key == "--after")
       options.after = bytes(value);
     else {
@@ -121,6 +128,74 @@ volatile char* take(std::uint64_t size, bool huge, bool random) {
     pages[at] = 1;
   }
   return pages;
+}
+
+// --- memory that is not anonymous ----------------------------------------------------------------
+
+void check(bool done, const char* what) {
+  if (done) return;
+  std::perror(what);
+  std::exit(1);
+}
+
+// Writes at least so much into what no process reads.
+void write_all(int fd, std::uint64_t size) {
+  static const char data[65536] = {};
+  for (std::uint64_t done = 0; done < size;) {
+    const ssize_t put = ::write(fd, data, std::min<std::uint64_t>(sizeof data, size - done));
+    check(put > 0, "workload: write");
+    done += static_cast<std::uint64_t>(put);
+  }
+}
+
+void take_pipe(std::uint64_t size) {
+  int ends[2];
+  check(::pipe2(ends, O_CLOEXEC) == 0, "workload: pipe");
+  check(::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(size)) >= 0, "workload: F_SETPIPE_SZ");
+  write_all(ends[1], size);
+}
+
+void take_socket(std::uint64_t size) {
+  int ends[2];
+  check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "workload: socketpair");
+  const int room = static_cast<int>(4 * size);
+  check(::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) == 0,
+        "workload: SO_SNDBUFFORCE");
+  write_all(ends[0], size);
+}
+
+// A page of page tables for each 2 MiB of addresses; what is read there is the zero page.
+void take_page_tables(std::uint64_t size) {
+  constexpr std::uint64_t kCovered = std::uint64_t{2} << 20;
+  const std::uint64_t addresses = size / 4096 * kCovered;
+  void* memory =
+      ::mmap(nullptr, addresses, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  check(memory != MAP_FAILED, "workload: mmap");
+  ::madvise(memory, addresses, MADV_NOHUGEPAGE);
+  const auto* at = static_cast<const volatile char*>(memory);
+  for (std::uint64_t offset = 0; offset < addresses; offset += kCovered)
+    static_cast<void>(at[offset]);
+}
+
+void take_tmpfs(std::uint64_t size) {
+  static const int fd = ::memfd_create("workload", MFD_CLOEXEC);
+  check(fd >= 0, "workload: memfd_create");
+  write_all(fd, size);
+}
+
+void take_step(const Options& options, std::uint64_t size) {
+  if (options.kind == "pipes") return take_pipe(size);
+  if (options.kind == "sockets") return take_socket(size);
+  if (options.kind == "page-tables") return take_page_tables(size);
+  if (options.kind == "tmpfs") return take_tmpfs(size);
+  take(size, options.huge, options.random);
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 [[noreturn]] void churn(volatile char* pages, std::uint64_t size) {
@@ -162,7 +237,7 @@ void ramp(const Options& options) {
   timespec next{};
   ::clock_gettime(CLOCK_MONOTONIC, &next);
   for (std::uint64_t held = options.hold; held < options.until; held += step) {
-    take(step, options.huge, options.random);
+    take_step(options, step);
     if (options.rate == 0) continue;
     const std::uint64_t pause = step * 1'000'000'000ULL / options.rate;
     next.tv_nsec += static_cast<long>(pause % 1'000'000'000ULL);
@@ -182,6 +257,7 @@ void write_to(const char* file) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.deaf) std::signal(SIGTERM, SIG_IGN);
+  raise_descriptor_limit();
   for (std::uint64_t i = 0; i < options.tasks; ++i)
     std::thread([] {
       for (;;)

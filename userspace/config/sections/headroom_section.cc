@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/sections/sections.h"
 #include "config/yaml/located_value.h"
+#include "judge/eviction/threshold/threshold.h"
 
 #include <algorithm>
 #include <array>
@@ -24,9 +25,10 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "nodeStatus",   "disk",
     "reclaim",      "slices",
     "evictionUnit", "evictStaticPods",
-    "swapAware",    "oomScoreAdj",
-    "cpus",         "pressure",
-    "kubernetes",   "ladder",
+    "swapAware",    "kernelMemAvailable",
+    "oomScoreAdj",  "cpus",
+    "pressure",     "kubernetes",
+    "ladder",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -189,6 +191,21 @@ std::optional<std::string> listen_error(std::string_view listen) {
          std::string(listen) + "\"";
 }
 
+namespace {
+
+void read_kernel_mem_available(const Section& section, KernelMemThreshold& threshold) {
+  const auto text = section.string("kernelMemAvailable");
+  if (!text) return;
+  auto value = parse_threshold_value(Signal::kKernelMemAvailable, *text);
+  if (!value)
+    return section.add_error(
+        "kernelMemAvailable",
+        value.error().what + "; write a quantity such as 50Mi, a percentage such as 2%, or 0%");
+  threshold = {.configured = true, .value = std::move(*value)};
+}
+
+}  // namespace
+
 std::optional<Mode> parse_mode(std::string_view word) {
   for (const auto& choice : kModes)
     if (choice.word == word) return choice.value;
@@ -210,6 +227,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
     config.policy.evict_static_culprits = *culprits;
   if (const auto aware = section.boolean("swapAware")) config.policy.swap_aware = *aware;
+  read_kernel_mem_available(section, config.kernel_mem_available);
   if (const auto mirror = section.choice<bool>("oomScoreAdj", kOomScores))
     config.mirror_oom_scores = *mirror;
   if (const auto unit = section.choice<EvictionUnit>("evictionUnit", kUnits))

@@ -12,6 +12,7 @@
 #include "observe/bpf/wait_watch.h"
 #include "observe/node/directory_size.h"
 #include "observe/node/filesystem_reader.h"
+#include "observe/node/node_source.h"
 #include "observe/node/systemd_units.h"
 #include "report/status/status_parts.h"
 
@@ -111,6 +112,14 @@ bool has_swap() {
   return static_cast<bool>(std::getline(swaps, line));
 }
 
+void probe_memory(HostFacts& facts) {
+  observe::NodeSource node({});
+  Observations all;
+  node.read_memory(all);
+  facts.unaccounted = node.unaccounted();
+  facts.memory = node.memory_capacity().value_or(Bytes{});
+}
+
 void probe_configuration(HostFacts& facts) {
   config::LoadResult loaded = config::read({}, {.kubelet_runs = observe::kubelet_runs()});
   const observe::Manifests manifests = observe::read_manifests(loaded.config.pod_manifests);
@@ -125,6 +134,9 @@ void probe_configuration(HostFacts& facts) {
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),
                   [](const Threshold& each) { return each.signal == Signal::kSwapAvailable; });
+  facts.kernel_threshold =
+      std::any_of(thresholds.begin(), thresholds.end(),
+                  [](const Threshold& each) { return each.signal == Signal::kKernelMemAvailable; });
   facts.mirrors_scores = loaded.config.mirror_oom_scores;
   if (loaded.config.slices.mode == SlicesMode::kEnforce)
     facts.enforced.push_back("headroom.slices");
@@ -231,6 +243,7 @@ HostFacts probe_host() {
   facts.cgroup_kill = has_cgroup_kill(facts.cgroups.mount);
   facts.pressure = has_pressure();
   facts.swap = has_swap();
+  probe_memory(facts);
   facts.btf = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
   facts.symbols = facts.root ? shows_symbols()
                              : failure("not root: only root can check what headroomd can read");

@@ -7,6 +7,7 @@
 
 #include <headroom/abi.h>
 #include <headroom/result.h>
+#include <headroom/units.h>
 
 #include <array>
 #include <cstdint>
@@ -73,11 +74,14 @@ struct HostFacts {
   std::vector<std::string> configuration_warnings;  // e.g. of old keys
   std::vector<std::string> ignored_keys;            // of the kubelet, set but not implemented
   std::optional<KubeletSource> kubelet;
-  std::vector<std::string> enforced;  // keys by which headroomd writes what a kubelet may write
-  bool swap = false;                  // swap is on
-  bool swap_aware = true;             // headroom.swapAware
-  bool swap_threshold = false;        // swap.available has a threshold
-  bool mirrors_scores = false;        // headroom.oomScoreAdj: mirror
+  std::vector<std::string> enforced;   // keys by which headroomd writes what a kubelet may write
+  bool swap = false;                   // swap is on
+  bool swap_aware = true;              // headroom.swapAware
+  bool swap_threshold = false;         // swap.available has a threshold
+  bool kernel_threshold = true;        // kernel.memAvailable has one
+  std::optional<Bytes> unaccounted{};  // Snapshot::unaccounted_memory
+  Bytes memory{};                      // MemTotal
+  bool mirrors_scores = false;         // headroom.oomScoreAdj: mirror
 };
 
 // probe_host(): reads the facts of this host. Nothing is changed: BPF programs are loaded and

@@ -270,9 +270,8 @@ std::vector<std::string> memory_lines(const Json& record) {
   const Json& release = at(predicted, {"release"});
   // For the other signals, `release` counts tasks, inodes or bytes of storage.
   const std::string signal = text(at(record, {"signal"}));
-  const bool memory_signal = signal == name(Signal::kMemoryAvailable) ||
-                             signal == name(Signal::kAllocatableMemoryAvailable) ||
-                             signal == name(Signal::kMemoryPressure);
+  const auto known = signal_named(signal);
+  const bool memory_signal = known && wants_memory(*known);
   const bool sized =
       memory_signal && release.is_number() && at(predicted, {"release_ms"}).is_number();
   const std::string memory = bytes(integer(sized ? release : at(predicted, {"memory"})));

@@ -140,8 +140,7 @@ std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict) {
   std::optional<Bytes> least;
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Signal signal = policy.thresholds[reading.index].signal;
-    if (signal != Signal::kMemoryAvailable && signal != Signal::kAllocatableMemoryAvailable)
-      continue;
+    if (!is_memory(signal)) continue;
     if (!reading.available || !reading.limit || *reading.available <= *reading.limit) continue;
     Bytes left{*reading.available - *reading.limit};
     // Past this the kernel swaps, and the working set no longer shows what is taken.

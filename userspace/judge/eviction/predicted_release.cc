@@ -20,6 +20,12 @@ std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
   return held ? std::optional(held->count) : std::nullopt;
 }
 
+// The same with what the kernel holds for them, such as pipes and sockets.
+std::optional<std::int64_t> charge_of(const hr_record& record) {
+  const auto held = unreclaimable_charge(record);
+  return held ? std::optional(held->count) : std::nullopt;
+}
+
 std::optional<Bytes> memory_and_swap(const PodReading* reading) {
   if (!reading || !reading->record || !(reading->record->valid & HR_MEMORY_USAGE))
     return std::nullopt;
@@ -56,7 +62,9 @@ std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& r
     return reading.disk ? std::optional(disk_usage(signal, images, *reading.disk)) : std::nullopt;
   if (!reading.record) return std::nullopt;
   if (wants_memory(signal)) {
-    const auto memory = memory_of_processes(*reading.record);
+    const auto memory = signal == Signal::kKernelMemAvailable
+                            ? charge_of(*reading.record)
+                            : memory_of_processes(*reading.record);
     if (!memory || swap_use == SwapUse::kIgnored) return memory;
     return *memory + value_or_zero(reading.record->swap_usage);
   }

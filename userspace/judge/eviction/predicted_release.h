@@ -20,9 +20,9 @@ bool is_sized(Signal signal);
 // In the unit that the signal ranks by; absent: unknown, or not predicted. Memory: what only its
 // processes hold (anonymous and shared memory, page tables, stacks). Page cache stays when its
 // reader exits; a tmpfs that others use stays too, which cannot be predicted: it shows when the
-// victim is gone and the signal is no better. Where swap counts, also what it has there. Swap and
-// tasks: what the cgroup holds. Disk: all that the ranking counts, which is the most that can come
-// back.
+// victim is gone and the signal is no better. For kernel.memAvailable all that the pod is charged
+// but page cache and reclaimable slab. Where swap counts, also what it has there. Swap and tasks:
+// what the cgroup holds. Disk: all that the ranking counts, which is the most that can come back.
 std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& reading,
                                               ImageStorage images = {},
                                               SwapUse swap_use = SwapUse::kIgnored);

@@ -8,9 +8,10 @@
 namespace headroom {
 namespace {
 
-// Two signals are ours alone.
+// Three signals are ours alone.
 bool kubelet_has_signal(Signal signal) {
-  return signal != Signal::kSwapAvailable && signal != Signal::kMemoryPressure;
+  return signal != Signal::kSwapAvailable && signal != Signal::kMemoryPressure &&
+         signal != Signal::kKernelMemAvailable;
 }
 
 // The first of its looks no earlier than `at`.

@@ -19,7 +19,8 @@ constexpr Duration kTotalsHold = std::chrono::seconds(10);
 
 using Buffer = std::array<char, 8192>;
 
-std::string_view text_of(const Fd& file, Buffer& buffer) {
+template <std::size_t kSize>
+std::string_view text_of(const Fd& file, std::array<char, kSize>& buffer) {
   if (!file) return {};
   const ssize_t got = pread(file.get(), buffer.data(), buffer.size(), 0);
   return got > 0 ? std::string_view(buffer.data(), static_cast<std::size_t>(got))
@@ -73,30 +74,37 @@ NodeSource::NodeSource(const Options& options)
       threads_max_(open_file(options.proc / "sys/kernel/threads-max")),
       swap_(options.proc, options.sys) {}
 
-void NodeSource::refresh_totals(Instant at) {
-  if (totals_ && at - totals_at_ < kTotalsHold) return;
+std::string_view NodeSource::read_meminfo(Instant at) {
+  const std::string_view text = text_of(meminfo_, meminfo_text_);
+  if (totals_ && at - totals_at_ < kTotalsHold) return text;
   totals_.reset();
-  Buffer buffer;
-  const std::string_view text = text_of(meminfo_, buffer);
   const auto total = meminfo_bytes(text, "MemTotal:");
-  if (!total) return;
+  if (!total) return text;
   // "Hugetlb:" sums all page sizes since 4.19.
   totals_ = {*total, meminfo_bytes(text, "Hugetlb:").value_or(0)};
   totals_at_ = at;
+  return text;
 }
 
 std::optional<Bytes> NodeSource::memory_capacity() {
-  refresh_totals(options_.clock());
+  read_meminfo(options_.clock());
   if (!totals_) return std::nullopt;
   return Bytes{clamped(totals_->total)};
 }
 
 void NodeSource::read_memory(Observations& all) {
   auto& observation = of(all, Signal::kMemoryAvailable);
+  auto& kernel = of(all, Signal::kKernelMemAvailable);
   observation.reset();
+  kernel.reset();
+  unaccounted_.reset();
   const Instant at = options_.clock();
-  refresh_totals(at);
+  const std::string_view meminfo = read_meminfo(at);
   if (!totals_) return;
+  // The kernel's own estimate of what can be allocated (si_mem_available(), mm/show_mem.c): free
+  // memory above the high watermarks, page cache and reclaimable slab less a part that is needed.
+  if (const auto available = meminfo_bytes(meminfo, "MemAvailable:"))
+    kernel = {clamped(*available), clamped(totals_->total), at};
   // The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
   std::optional<std::uint64_t> anon, file, inactive_file;
   Buffer buffer;
@@ -111,6 +119,8 @@ void NodeSource::read_memory(Observations& all) {
   const std::uint64_t working_set = usage > *inactive_file ? usage - *inactive_file : 0;
   const std::uint64_t taken = options_.without_hugepages ? totals_->hugepages : 0;
   observation = {left(totals_->total, working_set + taken), clamped(totals_->total), at};
+  if (const auto free = meminfo_bytes(meminfo, "MemFree:"))
+    unaccounted_ = Bytes{left(totals_->total, *free + usage + totals_->hugepages)};
 }
 
 // The limits are an operator's to change.

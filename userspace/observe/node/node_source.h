@@ -11,10 +11,12 @@
 #include <headroom/snapshot.h>
 #include <headroom/units.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 namespace headroom::observe {
 
@@ -35,8 +37,11 @@ class NodeSource {
 
   explicit NodeSource(const Options& options);
 
-  // A reading that cannot be had leaves its observation nullopt.
+  // A reading that cannot be had leaves its observation nullopt. memory.available as the kubelet
+  // computes it, and kernel.memAvailable: MemAvailable alone, without swap.
   void read_memory(Observations& all);
+  // As of the last read_memory(): Snapshot::unaccounted_memory.
+  std::optional<Bytes> unaccounted() const { return unaccounted_; }
   void read_pids(Observations& all);
   // Unknown where there is no swap: none left and none at all are not the same.
   void read_swap(Observations& all);
@@ -60,7 +65,8 @@ class NodeSource {
     std::uint64_t total = 0;      // bytes
     std::uint64_t hugepages = 0;  // bytes, of all sizes
   };
-  void refresh_totals(Instant at);
+  // Returns the beginning of meminfo, good until the next call.
+  std::string_view read_meminfo(Instant at);
   void refresh_max_pids(Instant at);
 
   Options options_;
@@ -69,8 +75,10 @@ class NodeSource {
   Fd loadavg_;
   Fd pid_max_;
   Fd threads_max_;
+  std::array<char, 4096> meminfo_text_;
   std::optional<MemoryTotals> totals_;
   Instant totals_at_{};
+  std::optional<Bytes> unaccounted_;
   std::optional<std::uint64_t> max_pids_;  // tasks there may be
   Instant max_pids_read_at_{};
   SwapSource swap_;

@@ -44,6 +44,7 @@ Unit unit_of(Signal signal) {
     case Signal::kImageFsAvailable:
     case Signal::kContainerFsAvailable:
     case Signal::kSwapAvailable:
+    case Signal::kKernelMemAvailable:
       return kBytes;
   }
   return kBytes;
@@ -151,6 +152,14 @@ void add_swap(const NodeView& node, Families& families) {
         bytes(room.compressed_size));
   gauge("headroom_memory_incompressible_bytes", "Pages in zram that could not be compressed.",
         bytes(room.incompressible));
+}
+
+void add_unaccounted_memory(const NodeView& node, Families& families) {
+  if (!node.unaccounted_memory) return;
+  MetricFamilyBuilder::gauge("headroom_node_unaccounted_bytes",
+                             "Memory in use that is in neither anon nor file of the root cgroup.")
+      .add(static_cast<double>(node.unaccounted_memory->count))
+      .append_to(families);
 }
 
 void add_node_state(const NodeView& node, Families& families) {
@@ -282,6 +291,7 @@ void add_node_families(const NodeView& node, Instant now, Families& families) {
   add_signals(node, families);
   add_thresholds(node, families);
   add_swap(node, families);
+  add_unaccounted_memory(node, families);
   add_node_state(node, families);
   add_sources(node, families);
   add_sweeps(node, now, families);

@@ -165,6 +165,7 @@ struct NodeView {
   Mode mode = Mode::kObserve;
   Observations observations;
   std::optional<SwapRoom> swap_room;  // absent: no swap, or unknown
+  std::optional<Bytes> unaccounted_memory;
   std::vector<ThresholdView> thresholds;
   std::array<bool, kConditions> conditions{};
   std::vector<Victim> victims;

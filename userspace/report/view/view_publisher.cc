@@ -37,6 +37,7 @@ void ViewPublisher::publish_node(const Policy& policy, const Snapshot& snapshot,
     next.mode = policy.mode;
     next.observations = snapshot.observations;
     next.swap_room = verdict.swap_room;
+    next.unaccounted_memory = snapshot.unaccounted_memory;
     fill_thresholds(next.thresholds, policy, verdict);
     next.conditions = verdict.conditions;
     next.victims.assign(verdict.after.victims.begin(), verdict.after.victims.end());

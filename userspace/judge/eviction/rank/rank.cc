@@ -164,10 +164,15 @@ std::int64_t usage_of(Signal signal, ImageStorage images, const PodUsage& usage)
   return disk_usage(signal, images, usage.containers, usage.local_volumes);
 }
 
+// What of a pod's memory the signal counts.
+std::optional<Bytes> memory_of(Signal signal, const hr_record& record) {
+  return signal == Signal::kKernelMemAvailable ? unreclaimable_charge(record) : working_set(record);
+}
+
 // Memory and swap together: what is swapped out would be memory again, and what is in memory is
 // what will be swapped out next.
-std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
-  const auto held = working_set(record);
+std::optional<std::int64_t> memory_and_swap(Signal signal, const hr_record& record) {
+  const auto held = memory_of(signal, record);
   if (!held || record.swap_usage == HR_UNKNOWN) return std::nullopt;
   return held->count + static_cast<std::int64_t>(record.swap_usage);
 }
@@ -183,10 +188,10 @@ std::optional<std::int64_t> current_usage(Signal signal, ImageStorage images,
     if (!(reading.record->valid & HR_PIDS)) return std::nullopt;
     return static_cast<std::int64_t>(reading.record->pids_current);
   }
-  const auto both = memory_and_swap(*reading.record);
+  const auto both = memory_and_swap(signal, *reading.record);
   if (signal == Signal::kSwapAvailable) return both;
   if (swap_use == SwapUse::kCounted && both) return both;
-  const auto held = working_set(*reading.record);
+  const auto held = memory_of(signal, *reading.record);
   return held ? std::optional(held->count) : std::nullopt;
 }
 

@@ -65,11 +65,12 @@ void rank(Signal signal, std::span<Candidate> candidates);
 void rank_top(Signal signal, std::size_t most, std::span<Candidate> candidates);
 
 // Whether what a pod has in swap counts as what it uses, and as what its end gives back: on a node
-// with swap, where memory.available counts it (headroom/swap_room.h).
+// with swap, where the signal counts it (headroom/swap_room.h).
 enum class SwapUse : std::uint8_t { kIgnored, kCounted };
 inline SwapUse swap_use(const Policy& policy, const Snapshot& snapshot, Signal signal) {
   const bool counted =
-      signal == Signal::kMemoryAvailable && policy.swap_aware && snapshot.swap.has_value();
+      snapshot.swap.has_value() && (signal == Signal::kKernelMemAvailable ||
+                                    (signal == Signal::kMemoryAvailable && policy.swap_aware));
   return counted ? SwapUse::kCounted : SwapUse::kIgnored;
 }
 

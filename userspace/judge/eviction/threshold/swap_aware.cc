@@ -135,6 +135,15 @@ SwapRoom swap_room(const SwapReading& reading, std::int64_t kubelet, const SwapH
   return room;
 }
 
+std::int64_t kernel_mem_available(const SwapReading& reading, std::int64_t mem_available,
+                                  const SwapRoom& room, const SwapHistory& history) {
+  if (room.in_force)
+    return std::max<std::int64_t>(mem_available - (reading.mem_available - room.memory), 0) +
+           room.gain - room.filling;
+  const std::int64_t gain = zram_gain(reading, history) + disk_gain(reading, history);
+  return mem_available + gain - filling(reading, history, gain);
+}
+
 void restart_thrashing(SwapHistory& history) {
   history.refault_rate = history.reclaim_rate = history.stalled = 0;
 }

@@ -14,6 +14,11 @@ SwapHistory advance(const SwapHistory& before, const SwapReading& reading);
 // `kubelet`: memory.available as the kubelet computes it. `history`: advanced to this reading.
 SwapRoom swap_room(const SwapReading& reading, std::int64_t kubelet, const SwapHistory& history);
 
+// kernel.memAvailable: `mem_available` with what free swap gains. With room.in_force also less the
+// page cache in use while the node thrashes.
+std::int64_t kernel_mem_available(const SwapReading& reading, std::int64_t mem_available,
+                                  const SwapRoom& room, const SwapHistory& history);
+
 // A pod was evicted: the stalls before that say nothing about the node as it is now.
 void restart_thrashing(SwapHistory& history);
 

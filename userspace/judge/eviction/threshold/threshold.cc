@@ -219,8 +219,10 @@ Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
 }  // namespace
 
 Result<Signal> parse_signal(std::string_view text) {
-  // memory.pressure is none of the kubelet's, and trips above its value: headroom.pressure has it.
-  if (const auto signal = signal_named(text); signal && *signal != Signal::kMemoryPressure)
+  // Two have keys of their own: memory.pressure, which trips above its value (headroom.pressure),
+  // and kernel.memAvailable, which is on by default (headroom.kernelMemAvailable).
+  if (const auto signal = signal_named(text);
+      signal && *signal != Signal::kMemoryPressure && *signal != Signal::kKernelMemAvailable)
     return *signal;
   return failure("unsupported eviction signal " + std::string(text));
 }

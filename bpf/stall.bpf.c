@@ -48,6 +48,15 @@ struct {
   __type(value, struct hr_stalls);
 } stalls SEC(".maps");
 
+/* The same once `stalls` is full: its entries take memory only when they are made. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 65536);
+  __type(key, __u64);
+  __type(value, struct hr_stalls);
+} more_stalls SEC(".maps");
+
 struct wait {
   __u64 since;
   __u64 flags; /* the caller's variable: identifies the outermost bracket */
@@ -117,13 +126,20 @@ static __always_inline __u32 limiting_cause(__u32 otherwise) {
   return otherwise;
 }
 
-static __always_inline void charge(__u64 cgroup, __u32 cause, __u64 ns) {
+/* Made if it is not there. Two may try at once; either way it is there then. */
+static __always_inline struct hr_stalls* entry_of(__u64 cgroup) {
   struct hr_stalls* found = bpf_map_lookup_elem(&stalls, &cgroup);
-  if (!found) {
-    /* Two may try at once; either way it is there then. */
-    bpf_map_update_elem(&stalls, &cgroup, &kNone, BPF_NOEXIST);
-    found = bpf_map_lookup_elem(&stalls, &cgroup);
-  }
+  if (!found) found = bpf_map_lookup_elem(&more_stalls, &cgroup);
+  if (found) return found;
+  bpf_map_update_elem(&stalls, &cgroup, &kNone, BPF_NOEXIST);
+  found = bpf_map_lookup_elem(&stalls, &cgroup);
+  if (found) return found;
+  bpf_map_update_elem(&more_stalls, &cgroup, &kNone, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&more_stalls, &cgroup);
+}
+
+static __always_inline void charge(__u64 cgroup, __u32 cause, __u64 ns) {
+  struct hr_stalls* found = entry_of(cgroup);
   if (found)
     add_wait(&found->causes[cause], ns);
   else
@@ -213,6 +229,8 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(gone, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
   __u64 id = cgrp->kn->id;
-  if (!bpf_map_delete_elem(&stalls, &id)) __sync_fetch_and_add(&removed_cgroups, 1);
+  long kept = bpf_map_delete_elem(&stalls, &id);
+  if (kept) kept = bpf_map_delete_elem(&more_stalls, &id);
+  if (!kept) __sync_fetch_and_add(&removed_cgroups, 1);
   return 0;
 }

@@ -33,6 +33,15 @@ struct {
   __type(value, struct hr_waits);
 } throttles SEC(".maps");
 
+/* Used once `throttles` is full; entries are allocated when they are added. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 65536);
+  __type(key, __u64);
+  __type(value, struct hr_waits);
+} more_throttles SEC(".maps");
+
 /* run queue -> when its wait began. The entry of a queue whose cgroup is removed is evicted by LRU.
  */
 struct {
@@ -58,12 +67,20 @@ int BPF_PROG(throttle, struct cfs_rq* queue) {
   return 0;
 }
 
-static __always_inline void charge(__u64 cgroup, __u64 ns) {
+/* Made if it is not there. Two may try at once; either way it is there then. */
+static __always_inline struct hr_waits* entry_of(__u64 cgroup) {
   struct hr_waits* found = bpf_map_lookup_elem(&throttles, &cgroup);
-  if (!found) {
-    bpf_map_update_elem(&throttles, &cgroup, &kNone, BPF_NOEXIST);
-    found = bpf_map_lookup_elem(&throttles, &cgroup);
-  }
+  if (!found) found = bpf_map_lookup_elem(&more_throttles, &cgroup);
+  if (found) return found;
+  bpf_map_update_elem(&throttles, &cgroup, &kNone, BPF_NOEXIST);
+  found = bpf_map_lookup_elem(&throttles, &cgroup);
+  if (found) return found;
+  bpf_map_update_elem(&more_throttles, &cgroup, &kNone, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&more_throttles, &cgroup);
+}
+
+static __always_inline void charge(__u64 cgroup, __u64 ns) {
+  struct hr_waits* found = entry_of(cgroup);
   if (found)
     add_wait(found, ns);
   else
@@ -89,6 +106,8 @@ SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(gone, struct cgroup* cgrp) {
   if (!watched(cgrp)) return 0;
   __u64 id = cgrp->kn->id;
-  if (!bpf_map_delete_elem(&throttles, &id)) __sync_fetch_and_add(&removed_cgroups, 1);
+  long kept = bpf_map_delete_elem(&throttles, &id);
+  if (kept) kept = bpf_map_delete_elem(&more_throttles, &id);
+  if (!kept) __sync_fetch_and_add(&removed_cgroups, 1);
   return 0;
 }

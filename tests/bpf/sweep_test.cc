@@ -177,6 +177,45 @@ TEST_F(Sweep, AFullMapIsCounted) {
   EXPECT_EQ((*small)->lost(), 2u);
 }
 
+TEST_F(Sweep, RoomIsMadeForATreeThatGrows) {
+  TestCgroup parent("grows");
+  std::vector<std::unique_ptr<TestCgroup>> children;
+  auto best = BestSource::open({.root = parent.path(), .capacity = 2, .self_check = 0});
+  ASSERT_TRUE(best);
+  ASSERT_EQ((*best)->name(), "bpf");
+  EXPECT_EQ((*best)->capacity(), 2u);
+  const auto grow_to = [&](std::size_t count) {
+    while (children.size() < count)
+      children.push_back(std::make_unique<TestCgroup>(parent, std::to_string(children.size())));
+    const std::uint32_t pass = (*best)->change_stamps().pass;
+    const auto swept = (*best)->sweep();
+    ASSERT_TRUE(swept) << swept.error().what;
+    EXPECT_EQ(swept->size(), count + 1) << "none is missing";
+    EXPECT_EQ((*best)->name(), "bpf");
+    EXPECT_GT((*best)->change_stamps().pass, pass) << "passes are numbered on";
+  };
+  grow_to(5);
+  EXPECT_EQ((*best)->capacity(), 12u);
+  EXPECT_FALSE((*best)->same_cgroups());
+  // Between decisions before it is needed.
+  (*best)->set_compare_usage(false);
+  grow_to(10);
+  EXPECT_EQ((*best)->capacity(), 12u);
+  grow_to(11);
+  EXPECT_EQ((*best)->capacity(), 22u);
+  grow_to(11);
+  EXPECT_TRUE((*best)->same_cgroups());
+}
+
+TEST_F(Sweep, RoomIsSizedFromTheTree) {
+  TestCgroup parent("sized");
+  TestCgroup one(parent, "one");
+  TestCgroup two(parent, "two");
+  auto best = BestSource::open({.root = parent.path(), .capacity = 1, .self_check = 0});
+  ASSERT_TRUE(best);
+  EXPECT_EQ((*best)->capacity(), 6u);
+}
+
 TEST_F(Sweep, OnlyTheGroupsAskedFor) {
   TestCgroup cgroup("groups");
   auto psi = BpfSweep::open({.root = root_, .groups = HR_PSI, .capacity = 4096});

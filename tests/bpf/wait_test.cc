@@ -180,13 +180,19 @@ TEST_F(Stalls, AGoneCgroupLeavesNothingBehind) {
 }
 
 TEST_F(Stalls, AFullMapIsCounted) {
-  auto small = watch_stalls({.capacity = 1});
+  auto small = watch_stalls({.capacity = 1, .more_capacity = 1});
   ASSERT_TRUE(small) << small.error().what;
   TestCgroup one("one");
   TestCgroup two("two");
+  TestCgroup three("three");
   read_in(one);
   read_in(two);
+  EXPECT_EQ((*small)->lost(), 0u);
+  read_in(three);
   EXPECT_TRUE(stalls_of(**small, one.id()));
+  EXPECT_TRUE(stalls_of(**small, two.id())) << "beyond the first map";
+  EXPECT_FALSE(stalls_of(**small, three.id()));
+  two.remove();
   EXPECT_FALSE(stalls_of(**small, two.id()));
   EXPECT_GT((*small)->lost(), 0u);
   EXPECT_EQ(watch_->lost(), 0u) << "each watch has its own";

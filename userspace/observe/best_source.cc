@@ -6,6 +6,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 namespace headroom::observe {
 namespace {
@@ -38,7 +40,28 @@ Result<CheckResult> compare_with_files(CgroupSource& source, const SelfCheckOpti
   return check;
 }
 
+// Cgroups below this one, and itself; 1 if the kernel does not tell.
+std::uint32_t cgroups_below(const std::filesystem::path& root) {
+  std::ifstream file(root / "cgroup.stat");
+  std::string key;
+  for (std::uint32_t count = 0; file >> key >> count;)
+    if (key == "nr_descendants") return count + 1;
+  return 1;
+}
+
 }  // namespace
+
+Result<> BestSource::open_bpf(std::uint32_t capacity, std::uint32_t last_pass) {
+  auto bpf = BpfSweep::open({.root = options_.root,
+                             .groups = options_.groups,
+                             .capacity = capacity,
+                             .last_pass = last_pass,
+                             .log = options_.log});
+  if (!bpf) return tl::make_unexpected(bpf.error());
+  bpf_ = std::move(*bpf);
+  bpf_->set_compare_usage(compare_usage_);
+  return {};
+}
 
 Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
   std::unique_ptr<BestSource> best(new BestSource(options));
@@ -50,16 +73,12 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
     return best;
   }
 
-  auto bpf = BpfSweep::open({.root = options.root,
-                             .groups = options.groups,
-                             .capacity = options.capacity,
-                             .log = options.log});
+  const auto bpf = best->open_bpf(std::max(options.capacity, 2 * cgroups_below(options.root)), 0);
   if (!bpf) {
     if (auto files = best->fall_back_to_files(bpf.error()); !files)
       return tl::make_unexpected(files.error());
     return best;
   }
-  best->bpf_ = std::move(*bpf);
   if (auto root = CgroupFiles::open(AT_FDCWD, options.root.c_str()); root)
     best->root_files_ = std::move(*root);
   if (options.force_files) {
@@ -131,7 +150,31 @@ CgroupSource::ChangeStamps BestSource::change_stamps() const {
   return bpf_ && from_files_ == 0 ? bpf_->change_stamps() : ChangeStamps{};
 }
 
+// Room for twice the cgroups of the last pass. The program is loaded anew, because its maps cannot
+// grow.
+Result<> BestSource::grow() {
+  const auto cgroups =
+      static_cast<std::uint32_t>(bpf_->records().size()) + bpf_->lost_in_last_sweep();
+  if (auto grown = open_bpf(2 * cgroups, bpf_->change_stamps().pass); !grown) return grown;
+  apply_idle_read_period();
+  return {};
+}
+
+// A pass that had no room for some cgroups is never shown: what is absent would pass for gone, and
+// pods would drop out of the ranking. Between decisions room is made before it is needed.
+Result<std::span<const hr_record>> BestSource::sweep_bpf() {
+  if (!compare_usage_ && bpf_->records().size() > bpf_->capacity() / 4 * 3)
+    if (auto grown = grow(); !grown) return tl::make_unexpected(grown.error());
+  auto swept = bpf_->sweep();
+  while (swept && bpf_->lost_in_last_sweep() > 0) {
+    if (auto grown = grow(); !grown) return tl::make_unexpected(grown.error());
+    swept = bpf_->sweep();
+  }
+  return swept;
+}
+
 void BestSource::set_compare_usage(bool compare_usage) {
+  compare_usage_ = compare_usage;
   if (bpf_) bpf_->set_compare_usage(compare_usage);
 }
 
@@ -164,7 +207,7 @@ void BestSource::fill_root(hr_record& root) {
 Result<std::span<const hr_record>> BestSource::sweep() {
   same_ = false;
   if (!bpf_) return files_->sweep();
-  auto swept = bpf_->sweep();
+  auto swept = sweep_bpf();
   if (!swept) {
     // Not expected once loaded: from now on the files are read, and the reason is logged.
     if (auto files = fall_back_to_files(swept.error()); !files)

@@ -27,7 +27,7 @@ class BestSource final : public CgroupSource {
   struct Options {
     std::filesystem::path root = "/sys/fs/cgroup";
     std::uint32_t groups = kAllGroups;
-    std::uint32_t capacity = 16'384;      // records of the BPF source
+    std::uint32_t capacity = 16'384;      // records of the BPF source, or twice the cgroups at open
     std::size_t self_check = 16;          // cgroups compared with their files
     bool bpf = true;                      // false: files alone
     std::uint32_t idle_read_period = 16;  // as BpfSweep::rest()
@@ -54,6 +54,8 @@ class BestSource final : public CgroupSource {
   std::array<std::string_view, HR_GROUPS> group_sources() const;
   // Why a group, or everything, is not served by BPF, and where the memory.stat indices are from.
   const std::vector<std::string>& source_notes() const { return source_notes_; }
+  // Records that the BPF source has room for now: it grows with the tree.
+  std::uint32_t capacity() const { return bpf_ ? bpf_->capacity() : 0; }
   // Null when files serve everything.
   const BpfSweep* bpf() const { return bpf_.get(); }
 
@@ -61,6 +63,9 @@ class BestSource final : public CgroupSource {
   explicit BestSource(const Options& options) : options_(options) {}
   Result<> use_files(std::uint32_t groups);
   Result<> fall_back_to_files(const Error& why);
+  Result<> open_bpf(std::uint32_t capacity, std::uint32_t last_pass);
+  Result<> grow();
+  Result<std::span<const hr_record>> sweep_bpf();
   void apply_idle_read_period();
   void fill_root(hr_record& root);
 
@@ -75,6 +80,7 @@ class BestSource final : public CgroupSource {
   std::uint64_t lost_before_ = 0;  // by sources no longer in use
   std::uint32_t last_pass_ = 0;    // BPF's, of our last sweep; recheck() makes some of its own
   bool same_ = false;
+  bool compare_usage_ = true;  // a decision rests on the next sweep
 };
 
 }  // namespace headroom::observe

@@ -213,7 +213,7 @@ void HostObserver::read_parts(Snapshot& snapshot) {
     parts_reader_.set_targets(snapshot.pods, parts_.inventory, registry_);
   parts_reader_.read(
       parts_.clock(), [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); },
-      snapshot.waits);
+      snapshot.waits, !parts_.waits || parts_.waits->all_stalls_charged());
 }
 
 void HostObserver::set_disk_targets(std::span<const PodReading> pods) {

@@ -63,6 +63,7 @@ class BpfSweep final : public CgroupSource {
     std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
     bool css_iter = true;             // false: as on a kernel that cannot (before 6.9)
     bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
+    std::uint32_t last_pass = 0;      // of the source that this one replaces: passes go on from it
     LogLine log = {};                 // libbpf's own words while loading
   };
 

@@ -42,6 +42,7 @@ struct Stall {
   static constexpr auto kLoad = &stall_bpf__load;
   static constexpr auto kDestroy = &stall_bpf__destroy;
   static bpf_map* map(const Skeleton& program) { return program.maps.stalls; }
+  static bpf_map* more(const Skeleton& program) { return program.maps.more_stalls; }
 };
 
 struct Throttle {
@@ -51,6 +52,7 @@ struct Throttle {
   static constexpr auto kLoad = &throttle_bpf__load;
   static constexpr auto kDestroy = &throttle_bpf__destroy;
   static bpf_map* map(const Skeleton& program) { return program.maps.throttles; }
+  static bpf_map* more(const Skeleton& program) { return program.maps.more_throttles; }
 };
 
 template <class Program>
@@ -67,6 +69,9 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
     config.hierarchy = options.hierarchy;
     config.stall_source = options.reclaim_only ? HR_STALL_SOURCE_RECLAIM : HR_STALL_SOURCE_MEMSTALL;
     if (const int error = bpf_map__set_max_entries(Program::map(*program), options.capacity); error)
+      return errno_failure("size the map", -error);
+    if (const int error = bpf_map__set_max_entries(Program::more(*program), options.more_capacity);
+        error)
       return errno_failure("size the map", -error);
     // Each CPU keeps some entries for itself, so that no wait is dropped half-way.
     const auto in_flight =
@@ -87,8 +92,8 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
           .program = program,
           .links = std::move(attached->links),
           .skipped_programs = std::move(attached->skipped_programs),
-          .map = bpf_map__fd(Program::map(*program)),
-          .capacity = options.capacity,
+          .maps = {bpf_map__fd(Program::map(*program)), bpf_map__fd(Program::more(*program))},
+          .capacity = options.capacity + options.more_capacity,
           .complete = !options.reclaim_only,
           .node = &program->bss->node,
           .removed_cgroups = &program->bss->removed_cgroups,
@@ -102,17 +107,21 @@ Result<ByCgroup<Value>> WaitWatch<Value>::read() {
   const Sum now = sum();
   if (!read_at_ || std::memcmp(&now, &*read_at_, sizeof now) != 0) {
     read_at_.reset();
-    const auto got = read_map();
-    if (!got) return tl::make_unexpected(got.error());
-    got_ = *got;
+    std::size_t listed = 0;
+    for (const int map : parts_.maps) {
+      const auto got = read_map(map, listed);
+      if (!got) return tl::make_unexpected(got.error());
+      listed = *got;
+    }
+    got_ = listed;
     read_at_ = now;
   }
   return ByCgroup<Value>{std::span(ids_).first(got_), std::span(values_).first(got_)};
 }
 
+// Appends to the first `got`; returns how many there are then.
 template <class Value>
-Result<std::size_t> WaitWatch<Value>::read_map() {
-  std::size_t got = 0;
+Result<std::size_t> WaitWatch<Value>::read_map(int map, std::size_t got) {
   std::uint32_t position = 0;
   bool more = true;
   for (bool first = true; more; first = false) {
@@ -123,7 +132,7 @@ Result<std::size_t> WaitWatch<Value>::read_map() {
     }
     auto count = static_cast<std::uint32_t>(ids_.size() - got);
     const int result =
-        bpf_map_lookup_batch(parts_.map, first ? nullptr : &position, &position, ids_.data() + got,
+        bpf_map_lookup_batch(map, first ? nullptr : &position, &position, ids_.data() + got,
                              values_.data() + got, &count, nullptr);
     // The next bucket did not fit, and nothing before it was left to copy: more room.
     if (result == -ENOSPC) {

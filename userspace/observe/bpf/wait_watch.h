@@ -10,6 +10,7 @@
 #include <headroom/result.h>
 #include <headroom/waits.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,9 +21,10 @@
 namespace headroom::observe {
 
 struct WaitOptions {
-  std::uint32_t capacity = 8192;  // cgroups that can have waited at a time
-  std::int32_t hierarchy = 0;     // the unified one; else see stall_abi.h
-  bool reclaim_only = false;      // as where functions cannot be hooked: stalls only
+  std::uint32_t capacity = 8192;        // cgroups that can have waited at a time,
+  std::uint32_t more_capacity = 65536;  // and those whose entries are allocated when they wait
+  std::int32_t hierarchy = 0;           // the unified one; else see stall_abi.h
+  bool reclaim_only = false;            // as where functions cannot be hooked: stalls only
   LogLine log = {};
 };
 
@@ -34,8 +36,8 @@ class WaitWatch {
     std::shared_ptr<void> program;  // the skeleton
     Links links;
     std::vector<SkippedProgram> skipped_programs;
-    int map = -1;  // the program's
-    std::uint32_t capacity = 0;
+    std::array<int, 2> maps{-1, -1};  // the program's
+    std::uint32_t capacity = 0;       // of both
     bool complete = true;
     const Value* node = nullptr;  // mapped, as are:
     const std::uint64_t* removed_cgroups = nullptr;
@@ -68,7 +70,7 @@ class WaitWatch {
     std::uint64_t removed_cgroups;
   };
   Sum sum() const { return {*parts_.node, *parts_.removed_cgroups}; }
-  Result<std::size_t> read_map();
+  Result<std::size_t> read_map(int map, std::size_t got);
 
   Parts parts_;
   std::optional<Sum> read_at_;  // as it stood before the map was read
@@ -99,6 +101,9 @@ class WaitSource {
   virtual Waits read(SnapshotScope depth) = 0;
   // Readings that failed, since the start.
   virtual std::uint64_t failed() const = 0;
+  // Every wait for memory was charged to its cgroup: one that is not listed never waited. Else it
+  // is unknown whether it did.
+  virtual bool all_stalls_charged() const { return true; }
 };
 
 class KernelWaits final : public WaitSource {
@@ -109,6 +114,7 @@ class KernelWaits final : public WaitSource {
 
   Waits read(SnapshotScope depth) override;
   std::uint64_t failed() const override { return failed_; }
+  bool all_stalls_charged() const override { return !stalls_ || stalls_->lost() == 0; }
 
   const StallWatch* stalls() const { return stalls_.get(); }
   const ThrottleWatch* throttles() const { return throttles_.get(); }

@@ -165,21 +165,24 @@ void PartsReader::add_members(const PodReading& pod, const CgroupInventory& inve
   }
 }
 
-void PartsReader::read(Instant at, const RecordOf& record_of, const Waits& waits) {
+void PartsReader::read(Instant at, const RecordOf& record_of, const Waits& waits,
+                       bool all_stalls_charged) {
   if (targets_.empty()) return;
   processes_read_ = 0;
-  sum_stalls(waits);
+  sum_stalls(waits, all_stalls_charged);
   for (const auto& target : targets_) {
     if (target->unit != EvictionUnit::kPod) read_groups(*target, at);
     if (target->unit == EvictionUnit::kProcess) read_processes(*target, at);
-    fill(*target, record_of, waits.stalls.has_value());
+    fill(*target, record_of);
   }
 }
 
-void PartsReader::sum_stalls(const Waits& waits) {
-  if (!options_.limits || !waits.stalls) return;
+void PartsReader::sum_stalls(const Waits& waits, bool all_stalls_charged) {
+  const bool watched = options_.limits && waits.stalls;
   for (auto& [id, member] : members_)
-    member->stalled = Duration::zero();
+    member->stalled =
+        watched && all_stalls_charged ? std::optional(Duration::zero()) : std::nullopt;
+  if (!watched) return;
   for (std::size_t i = 0; i < waits.stalls->ids.size(); ++i)
     if (const auto found = members_.find(waits.stalls->ids[i]); found != members_.end())
       found->second->stalled =
@@ -240,15 +243,17 @@ void PartsReader::read_processes(Target& target, Instant at) {
   target.parts.largest = largest;
 }
 
-void PartsReader::fill(Target& target, const RecordOf& record_of, bool stalls) {
+void PartsReader::fill(Target& target, const RecordOf& record_of) {
   PodParts& parts = target.parts;
   parts.parts.clear();
   parts.oom_group = !target.members.empty() && target.members[0].oom_group;
-  const bool stalls_known = stalls && options_.limits;
-  Duration all{0};
+  const auto add = [](std::optional<Duration>& sum, const std::optional<Duration>& stalled) {
+    sum = sum && stalled ? std::optional(*sum + *stalled) : std::nullopt;
+  };
+  std::optional all(Duration::zero());
   for (std::size_t i = 0; i < target.members.size(); ++i) {
     const Member& member = target.members[i];
-    all += member.stalled;
+    add(all, member.stalled);
     const bool container = i != 0 && member.parent == 0;
     if (i == 0 || (!container && !member.oom_group)) continue;
     PartReading part{.cgroup = member.id,
@@ -262,15 +267,14 @@ void PartsReader::fill(Target& target, const RecordOf& record_of, bool stalls) {
       part.working_set = working_set(*record);
       part.release = held_by_processes(*record);
     }
-    if (stalls_known && container) {
-      Duration stalled{0};
+    if (container) {
+      part.stalled = Duration::zero();
       for (const Member& each : target.members)
-        if (each.container == i) stalled += each.stalled;
-      part.stalled = stalled;
+        if (each.container == i) add(part.stalled, each.stalled);
     }
     parts.parts.push_back(part);
   }
-  parts.stalled = stalls_known ? std::optional(all) : std::nullopt;
+  parts.stalled = all;
 }
 
 }  // namespace headroom::observe

@@ -61,7 +61,9 @@ class PartsReader {
   void set_targets(std::span<const PodReading> pods, const CgroupInventory& inventory,
                    PodRegistry& registry);
   // Reads for this sweep; the parts that retarget() gave to the registry are current afterwards.
-  void read(Instant at, const RecordOf& record_of, const Waits& waits);
+  // `all_stalls_charged`: a cgroup that is not in `waits` never waited; else that is unknown.
+  void read(Instant at, const RecordOf& record_of, const Waits& waits,
+            bool all_stalls_charged = true);
 
  private:
   struct Member {
@@ -72,7 +74,7 @@ class PartsReader {
     Bytes request{};
     bool oom_group = false;
     bool has_processes = true;  // a cgroup with cgroups below has none, as a rule
-    Duration stalled{0};
+    std::optional<Duration> stalled{};  // absent: unknown
   };
   struct Target {
     CgroupId pod;
@@ -83,10 +85,10 @@ class PartsReader {
   };
 
   void add_members(const PodReading& pod, const CgroupInventory& inventory, Target& target);
-  void sum_stalls(const Waits& waits);
+  void sum_stalls(const Waits& waits, bool all_stalls_charged);
   void read_groups(Target& target, Instant at);
   void read_processes(Target& target, Instant at);
-  void fill(Target& target, const RecordOf& record_of, bool stalls);
+  void fill(Target& target, const RecordOf& record_of);
   static CgroupId group_of(const Target& target, std::size_t member);
 
   ContainerAt container_at_;

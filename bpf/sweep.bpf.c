@@ -32,6 +32,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct hr_sweep_config config;
 struct hr_sweep_pass pass;
+/* Block devices that are read for one cgroup, at most HR_IO_DEVICES. */
+const volatile hr_u32 io_devices = 256;
+/*
+ * Records of this pass that are without io because their cgroup has used more devices: how many,
+ * and the running numbers of the first of them. User space clears the count before a pass.
+ */
+#define HR_INCOMPLETE_IO 64
+hr_u32 incomplete_io_count;
+hr_u32 incomplete_io[HR_INCOMPLETE_IO];
 
 /* running number → record; user space sets max_entries before loading. */
 struct {
@@ -435,15 +444,23 @@ static __always_inline hr_u32 fill_pids(struct hr_record* r, struct pids_cgroup*
 
 /* --- I/O ------------------------------------------------------------------------------------- */
 
-/* More devices than this under one cgroup, and the group is unknown. */
-#define HR_DEVICES 16
+#define HR_IO_DEVICES 256
 
+static __always_inline void note_incomplete_io(void) {
+  hr_u32 at = incomplete_io_count++;
+  if (at < HR_INCOMPLETE_IO) incomplete_io[at & (HR_INCOMPLETE_IO - 1)] = pass.next - 1;
+}
+
+/*
+ * All devices together, as io.stat lists them. A device that is made of others (device mapper, md)
+ * and these others each count what passes through them, in io.stat as here.
+ */
 static __always_inline hr_u32 fill_io(struct hr_record* r, struct blkcg* blkcg, const int direct) {
   if (!bpf_core_field_exists(blkcg->blkg_list)) return 0;
   hr_u64 rbytes = 0, wbytes = 0, rios = 0, wios = 0;
   struct hlist_node* node = read(blkcg->blkg_list.first);
   int i = 0;
-  for (; node && i < HR_DEVICES; ++i) {
+  for (; node && i < HR_IO_DEVICES && i < io_devices; ++i) {
     struct blkg_iostat now = {};
     struct blkcg_gq* blkg =
         (void*)((__u64)node - bpf_core_field_offset(struct blkcg_gq, blkcg_node));
@@ -456,7 +473,10 @@ static __always_inline hr_u32 fill_io(struct hr_record* r, struct blkcg* blkcg, 
     bpf_probe_read_kernel(&next, sizeof(next), __builtin_preserve_access_index(&node->next));
     node = next;
   }
-  if (node) return 0;
+  if (node) {
+    note_incomplete_io();
+    return 0;
+  }
   r->io_rbytes = rbytes;
   r->io_wbytes = wbytes;
   r->io_rios = rios;

@@ -55,6 +55,7 @@ Result<> BestSource::open_bpf(std::uint32_t capacity, std::uint32_t last_pass) {
   auto bpf = BpfSweep::open({.root = options_.root,
                              .groups = options_.groups,
                              .capacity = capacity,
+                             .io_devices = options_.io_devices,
                              .last_pass = last_pass,
                              .log = options_.log});
   if (!bpf) return tl::make_unexpected(bpf.error());
@@ -204,6 +205,21 @@ void BestSource::fill_root(hr_record& root) {
   root_files_->read(groups, true, buffer_, root_budget_, root);
 }
 
+// No eviction is decided by io: a pass that a decision rests on reads no file for it.
+void BestSource::fill_incomplete_io(std::span<hr_record> records) {
+  const std::span<const std::uint32_t> incomplete = bpf_->incomplete_io();
+  if (compare_usage_ || (from_files_ & HR_IO) || incomplete.empty()) return;
+  if (!io_files_) {
+    auto files = CgroupfsSource::open({.root = options_.root, .groups = HR_IO});
+    if (!files) return;
+    io_files_ = std::move(*files);
+  } else if (!io_files_->refresh()) {
+    return;
+  }
+  for (const std::uint32_t index : incomplete)
+    if (index < records.size()) io_files_->fill(HR_IO, records[index]);
+}
+
 Result<std::span<const hr_record>> BestSource::sweep() {
   same_ = false;
   if (!bpf_) return files_->sweep();
@@ -219,10 +235,15 @@ Result<std::span<const hr_record>> BestSource::sweep() {
   last_pass_ = pass;
   const std::span<hr_record> records = bpf_->records();
   if (!records.empty() && records.front().parent_id == 0) fill_root(records.front());
-  if (from_files_ == 0) return swept;
+  fill_incomplete_io(records);
+  const std::uint32_t now = compare_usage_ ? from_files_ & ~std::uint32_t{HR_IO} : from_files_;
+  if (now != from_files_)
+    for (hr_record& record : records)
+      invalidate(record, HR_IO);
+  if (now == 0) return swept;
   if (auto seen = files_->refresh(); !seen) return tl::make_unexpected(seen.error());
   for (hr_record& record : records)
-    files_->fill(from_files_, record);
+    files_->fill(now, record);
   return swept;
 }
 

@@ -28,6 +28,7 @@ class BestSource final : public CgroupSource {
     std::filesystem::path root = "/sys/fs/cgroup";
     std::uint32_t groups = kAllGroups;
     std::uint32_t capacity = 16'384;      // records of the BPF source, or twice the cgroups at open
+    std::uint32_t io_devices = 256;       // as BpfSweep::Options
     std::size_t self_check = 16;          // cgroups compared with their files
     bool bpf = true;                      // false: files alone
     std::uint32_t idle_read_period = 16;  // as BpfSweep::rest()
@@ -68,12 +69,14 @@ class BestSource final : public CgroupSource {
   Result<std::span<const hr_record>> sweep_bpf();
   void apply_idle_read_period();
   void fill_root(hr_record& root);
+  void fill_incomplete_io(std::span<hr_record> records);
 
   Options options_;
   std::unique_ptr<BpfSweep> bpf_;
-  std::unique_ptr<CgroupfsSource> files_;  // of from_files_; null if that is nothing
-  std::uint32_t from_files_ = 0;           // groups
-  std::optional<CgroupFiles> root_files_;  // the root's CPU time and pressure
+  std::unique_ptr<CgroupfsSource> files_;     // of from_files_; null if that is nothing
+  std::uint32_t from_files_ = 0;              // groups
+  std::unique_ptr<CgroupfsSource> io_files_;  // of cgroups with more devices than BPF reads
+  std::optional<CgroupFiles> root_files_;     // the root's CPU time and pressure
   DescriptorBudget root_budget_{CgroupFiles::kFiles};
   std::vector<char> buffer_;
   std::vector<std::string> source_notes_;

@@ -86,7 +86,7 @@ std::uint32_t SelfCheck::disagreeing_groups() const {
 }
 
 void compare(const hr_record& before, const hr_record& sample, const hr_record& after,
-             unsigned cpus, SelfCheck& self_check_result) {
+             unsigned cpus, SelfCheck& self_check_result, std::uint32_t partial) {
   if (before.populated == after.populated && sample.populated != before.populated)
     self_check_result.disagreements.push_back(
         {sample.id, 0, "populated", before.populated, sample.populated, after.populated});
@@ -96,6 +96,8 @@ void compare(const hr_record& before, const hr_record& sample, const hr_record& 
     if (!(in_files & group)) continue;
     if (sample.valid & group) {
       ++self_check_result.compared[i];
+    } else if (partial & group) {  // unknown in this record, and not wrong
+      continue;
     } else if (sample.parent_id != 0) {  // the root is the files' business (see sweep.bpf.c)
       self_check_result.disagreements.push_back({sample.id, group, "valid", 1, 0, 1});
     }
@@ -150,7 +152,8 @@ Result<SelfCheck> run_self_check(CgroupSource& source, const SelfCheckOptions& o
     if (!pair.files.read(groups, after.parent_id == 0, buffer, budget, after)) continue;
     const auto same = std::find_if(second->begin(), second->end(),
                                    [&](const hr_record& record) { return record.id == after.id; });
-    if (same != second->end()) compare(pair.before, *same, after, cpus, self_check_result);
+    if (same != second->end())
+      compare(pair.before, *same, after, cpus, self_check_result, source.partial_groups());
   }
   return self_check_result;
 }

@@ -37,9 +37,10 @@ struct SelfCheck {
   std::uint32_t disagreeing_groups() const;
 };
 
-// Adds one cgroup's comparison. `cpus` widens the tolerance where the kernel batches per CPU.
+// Adds one cgroup's comparison. `cpus` widens the tolerance where the kernel batches per CPU; a
+// group in `partial` may be missing in the sample.
 void compare(const hr_record& before, const hr_record& sample, const hr_record& after,
-             unsigned cpus, SelfCheck& parity);
+             unsigned cpus, SelfCheck& parity, std::uint32_t partial = 0);
 
 struct SelfCheckOptions {
   std::filesystem::path root = "/sys/fs/cgroup";

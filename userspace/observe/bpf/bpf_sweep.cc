@@ -132,6 +132,7 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts, bool c
   config.page_shift =
       static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
   std::copy(facts.index.begin(), facts.index.end(), config.index);
+  const_cast<std::uint32_t&>(program_->rodata->io_devices) = options.io_devices;
   for (bpf_map* map : {program_->maps.records, program_->maps.change_stamps})
     if (int error = bpf_map__set_max_entries(map, capacity_); error)
       return load_failure(log, -error);
@@ -193,6 +194,12 @@ Result<> BpfSweep::read_pass() {
   return {};
 }
 
+std::span<const std::uint32_t> BpfSweep::incomplete_io() const {
+  const auto& incomplete = program_->bss->incomplete_io;
+  return {incomplete,
+          std::min<std::size_t>(program_->bss->incomplete_io_count, std::size(incomplete))};
+}
+
 Result<std::span<const hr_record>> BpfSweep::sweep() {
   hr_sweep_pass& pass = program_->bss->pass;
   // The first sweep shows whether the program flushes memory.stat itself; until then it is flushed
@@ -203,6 +210,7 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
   }
   if (io_flush_) io_flush_->flush();
   pass.next = pass.lost = pass.idle_skipped = pass.reassigned = 0;
+  program_->bss->incomplete_io_count = 0;
   pass.number = last_.number + 1;
   pass.mask = idle_mask_;
   pass.share = pass.number & idle_mask_;

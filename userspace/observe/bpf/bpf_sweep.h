@@ -63,6 +63,7 @@ class BpfSweep final : public CgroupSource {
     std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
     bool css_iter = true;             // false: as on a kernel that cannot (before 6.9)
     bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
+    std::uint32_t io_devices = 256;   // block devices read for one cgroup, at most so many
     std::uint32_t last_pass = 0;      // of the source that this one replaces: passes go on from it
     LogLine log = {};                 // libbpf's own words while loading
   };
@@ -99,6 +100,12 @@ class BpfSweep final : public CgroupSource {
   // How many cgroups the last sweep had no room for.
   std::uint32_t lost_in_last_sweep() const { return last_.lost; }
   std::uint32_t capacity() const { return capacity_; }
+  // Which records of the last sweep are without io because their cgroup has used more devices: the
+  // first 64 of them.
+  std::span<const std::uint32_t> incomplete_io() const;
+  std::uint32_t partial_groups() const override {
+    return incomplete_io().empty() ? 0 : std::uint32_t{HR_IO};
+  }
   // Where the items of memory.stat come from, but for the LRU lists.
   struct Indices {
     StatIndices state = StatIndices::kUnknown;

@@ -47,6 +47,8 @@ class CgroupSource {
     std::uint32_t pass = 0;
   };
   virtual ChangeStamps change_stamps() const { return {}; }
+  // Groups that the source fills, but not in every record of the last sweep().
+  virtual std::uint32_t partial_groups() const { return 0; }
   // The last sweep() found the cgroups of the one before, in the same order.
   virtual bool same_cgroups() const { return false; }
   // From now on no cgroup is skipped if a value that ranking uses has changed. On at first, unless

@@ -22,7 +22,7 @@ from machine.kubectl import kubectl  # noqa: E402
 
 KUBERNETES = ROOT / "kubernetes"
 OPERATOR = "../tests/kube/operator"  # a component, and what it is added to
-BUILT = ("base", "overlays/enforce", "overlays/everything", OPERATOR)
+BUILT = ("base", "overlays/kubeadm", "overlays/enforce", "overlays/everything", OPERATOR)
 # kind → (path of its group, resource, namespaced, schema)
 KINDS = {
     "Namespace": ("/api/v1", "namespaces", False, "IoK8sApiCoreV1Namespace"),

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
 
+import chart  # noqa: E402
 import manifests  # noqa: E402
 from apiserver_double import FAULTS, ApiServer, make_certificate  # noqa: E402
 from client import NODE, PROGRAM, Client  # noqa: E402
@@ -302,6 +303,10 @@ def test_a_server_that_is_not_trusted_gets_nothing():
 
 def test_manifests_build_and_fit_the_published_schemas():
     print("    " + manifests.check())
+
+
+def test_the_chart_has_the_objects_of_kustomize():
+    print(f"    {chart.check()}")
 
 
 def test_what_was_sent_fits_the_published_schemas():

@@ -86,9 +86,10 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
 void App::start_servers() {
   const bool serves_http = !config().listen.empty();
   servers_.start(config(), bus_setup(),
-                 serves_http ? make_router(config(), views_, workers_.cpus_view(),
-                                           workers_.container_names(), reload_status_)
-                             : nullptr);
+                 serves_http
+                     ? make_router(config(), views_, workers_.cpus_view(),
+                                   workers_.container_names(), reload_status_, root_.mount.string())
+                     : nullptr);
 }
 
 // What happens in a turn, in this order.

@@ -272,7 +272,7 @@ std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
-    std::shared_ptr<const report::ReloadStatus> reload) {
+    std::shared_ptr<const report::ReloadStatus> reload, std::string cgroup_root) {
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
@@ -297,7 +297,8 @@ std::shared_ptr<report::Router> make_router(
       report::SummarySetup{.views = views,
                            .node_name = node,
                            .system_containers = system_containers(config),
-                           .names = names},
+                           .names = names,
+                           .cgroup_root = std::move(cgroup_root)},
       report::PageRouterSetup{.names = host_names(config, node),
                               .cpus =
                                   [cpus] {

@@ -90,7 +90,7 @@ std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
-    std::shared_ptr<const report::ReloadStatus> reload);
+    std::shared_ptr<const report::ReloadStatus> reload, std::string cgroup_root = {});
 
 // The node's cgroups outside the pods, by the Summary API's names: as configured, else as on a
 // systemd host.

@@ -64,6 +64,7 @@ NodeView full_node() {
   node.waits.throttles.emplace();
   node.swap_room.emplace();
   node.unaccounted_memory.emplace();
+  of(node.observations, Signal::kSwapAvailable) = Observation{300, 1000, node.at};
   node.status = sample_status();
   node.slices = sample_slices();
   return node;

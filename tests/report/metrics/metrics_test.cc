@@ -108,7 +108,10 @@ TEST(Metrics, OldNamesCanBeTurnedOff) {
 TEST(Metrics, TheCadvisorPageHasThemWhateverTheSwitchSays) {
   const std::string page = text_of(metrics(false).cadvisor(Format::kText));
   EXPECT_NE(page.find("\ncontainer_threads{"), std::string::npos);
+  EXPECT_NE(page.find("\nmachine_cpu_cores "), std::string::npos);
+  EXPECT_NE(page.find("\nmachine_memory_bytes "), std::string::npos);
   EXPECT_EQ(page.find("headroom_"), std::string::npos);
+  EXPECT_EQ(page.find("kubelet_node_name"), std::string::npos) << "not cAdvisor's";
 }
 
 TEST(Metrics, LastSeenIsTheReadingsTimeAndNotTheScrapes) {

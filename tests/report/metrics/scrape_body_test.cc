@@ -7,6 +7,7 @@
 #include "report/metrics/metric_family.h"
 #include "report/sample.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
@@ -197,6 +198,36 @@ TEST(ScrapeBody, NoLimitIsZeroToCadvisorAndInfiniteToUs) {
   };
   EXPECT_EQ(value("container_spec_memory_limit_bytes"), "0");
   EXPECT_EQ(value("headroom_cgroup_memory_high_bytes"), "+Inf");
+}
+
+// The root has no memory.current: the kubelet adds its anonymous memory and its page cache.
+TEST(ScrapeBody, TheRootsMemoryIsThatOfItsStatistics) {
+  CgroupTable table = sample_cgroups();
+  hr_record& root = *std::find_if(table.records.begin(), table.records.end(),
+                                  [](const hr_record& each) { return each.parent_id == 0; });
+  const std::string labels =
+      "{container=\"\",id=\"/\",image=\"\",name=\"\",namespace=\"\",pod=\"\"}";
+  EXPECT_EQ(page_of(table).find("container_memory_usage_bytes" + labels), std::string::npos);
+  root.valid |= HR_MEMORY_STAT;
+  root.anon = 100;
+  root.file = 30;
+  root.inactive_file = 20;
+  const std::string text = page_of(table);
+  EXPECT_NE(text.find("\ncontainer_memory_usage_bytes" + labels + " 130\n"), std::string::npos);
+  EXPECT_NE(text.find("\ncontainer_memory_working_set_bytes" + labels + " 110\n"),
+            std::string::npos);
+}
+
+TEST(ScrapeBody, PeriodsOfAQuotaAreThoseOfCgroupsThatHaveOne) {
+  for (const bool limited : {true, false}) {
+    CgroupTable table = sample_cgroups();
+    for (hr_record& record : table.records)
+      record.cpu_quota_us = limited ? 20'000 : HR_NO_LIMIT;
+    const std::string text = page_of(table);
+    for (const std::string name : {"cfs_periods", "cfs_throttled_periods", "cfs_throttled_seconds",
+                                   "cfs_burst_periods", "cfs_burst_seconds"})
+      EXPECT_EQ(text.find("\ncontainer_cpu_" + name + "_total{") != text.npos, limited) << name;
+  }
 }
 
 // As cAdvisor converts them, which is the reverse of what the kubelet writes.

@@ -50,6 +50,17 @@ TEST(ResourceMetricsBody, ASwapLimitIsShownWhereThereIsOne) {
   }
 }
 
+TEST(ResourceMetricsBody, TheNodesSwapIsThatOfTheSignal) {
+  SummarySetup setup = sample_setup();
+  EXPECT_EQ(text_of(setup, Format::kText).find("node_swap_usage_bytes"), std::string::npos)
+      << "no swap, or unknown";
+  setup.views->node.publish([](NodeView& next, const NodeView*) {
+    next = sample_node();
+    of(next.observations, Signal::kSwapAvailable) = Observation{300, 1000, next.at};
+  });
+  EXPECT_NE(text_of(setup, Format::kText).find("\nnode_swap_usage_bytes 700 "), std::string::npos);
+}
+
 TEST(ResourceMetricsBody, NothingShownYetIsAnError) {
   const SummarySetup setup{.views = std::make_shared<PublishedViews>()};
   const std::string text = text_of(setup, Format::kText);

@@ -2,8 +2,13 @@
 // The Summary API read as a client of the kubelet would.
 #include "report/summary/summary.h"
 
+#include "config/temp_dir.h"
 #include "report/sample.h"
+#include "report/summary/stats_json.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -145,6 +150,80 @@ TEST_F(SummaryTest, TheNodeHasItsSignals) {
   EXPECT_EQ(node["runtime"]["imageFs"]["availableBytes"], 5);
   EXPECT_EQ(node["rlimit"]["maxpid"], 32'768);
   EXPECT_EQ(node["rlimit"]["curproc"], 768);
+}
+
+TEST_F(SummaryTest, PageFaultsAreTheCgroups) {
+  const hr_record record = full_record(3, 2);
+  const Json memory = pod(get(), "hog")["memory"];
+  EXPECT_EQ(memory["pageFaults"], record.pgfault);
+  EXPECT_EQ(memory["majorPageFaults"], record.pgmajfault);
+}
+
+TEST_F(SummaryTest, TheNodesUsageIsItsAnonymousMemoryAndPageCache) {
+  CgroupTable table = sample_cgroups();
+  hr_record& root = *std::find_if(table.records.begin(), table.records.end(),
+                                  [](const hr_record& each) { return each.parent_id == 0; });
+  root.valid |= HR_MEMORY_STAT;
+  root.anon = 100;
+  root.file = 30;
+  publish(table);
+  EXPECT_EQ(get()["node"]["memory"]["usageBytes"], 130);
+  root.file = HR_UNKNOWN;
+  publish(table);
+  EXPECT_FALSE(get()["node"]["memory"].contains("usageBytes"));
+}
+
+TEST_F(SummaryTest, SwapOfTheNodeIsThatOfTheSignal) {
+  EXPECT_FALSE(get()["node"].contains("swap")) << "no swap, or unknown";
+  setup_.views->node.publish([](NodeView& next, const NodeView* last) {
+    next = *last;
+    of(next.observations, Signal::kSwapAvailable) = Observation{300, 1000, next.at};
+  });
+  const Json swap = get()["node"]["swap"];
+  EXPECT_EQ(swap["swapAvailableBytes"], 300);
+  EXPECT_EQ(swap["swapUsageBytes"], 700);
+}
+
+TEST_F(SummaryTest, EphemeralStorageOfAPodIsWhatWasMeasured) {
+  EXPECT_FALSE(pod(get(), "web").contains("ephemeral-storage")) << "not measured";
+  CgroupTable table = sample_cgroups();
+  for (PodRow& row : table.pods)
+    if (row.pod->name == "hog") row.disk = Bytes{4096};
+  publish(table);
+  const Json storage = pod(get(), "hog")["ephemeral-storage"];
+  EXPECT_EQ(storage, Json({{"time", storage["time"]},
+                           {"availableBytes", 600},
+                           {"capacityBytes", 1000},
+                           {"inodesFree", 70},
+                           {"inodes", 100},
+                           {"usedBytes", 4096}}));
+}
+
+TEST_F(SummaryTest, AveragesOfPressureAreReadFromTheCgroup) {
+  const TempDir root;
+  const std::string path = (root.path() / "kubepods.slice/kubepods-poduid_hog.slice").string();
+  std::filesystem::create_directories(path);
+  std::ofstream(path + "/memory.pressure") << "some avg10=1.50 avg60=0.25 avg300=0.00 total=7000\n"
+                                              "full avg10=0.75 avg60=0.00 avg300=0.00 total=3000\n";
+  EXPECT_FALSE(pod(get(), "hog")["memory"]["psi"]["some"].contains("avg10")) << "no root is set";
+  setup_.cgroup_root = root.path().string();
+  const Json hog = pod(get(), "hog");
+  const Json some = hog["memory"]["psi"]["some"], full = hog["memory"]["psi"]["full"];
+  EXPECT_EQ(some["avg10"], 1.5);
+  EXPECT_EQ(some["avg60"], 0.25);
+  EXPECT_EQ(some["avg300"], 0);
+  EXPECT_EQ(full["avg10"], 0.75);
+  EXPECT_FALSE(hog["cpu"]["psi"]["some"].contains("avg10")) << "that file does not exist";
+  EXPECT_TRUE(hog["cpu"]["psi"]["some"].contains("total"));
+}
+
+TEST(PsiAverages, ALineThatIsNotWholeIsNotKnown) {
+  const PsiKinds kinds = parse_psi_averages(
+      "some avg10=1.00 avg60=2.00 total=7\nfull avg10=3.00 avg60=4.00 avg300=5.00 total=7");
+  EXPECT_FALSE(kinds[HR_PSI_SOME]);
+  ASSERT_TRUE(kinds[HR_PSI_FULL]);
+  EXPECT_EQ(kinds[HR_PSI_FULL]->avg300, 5);
+  EXPECT_FALSE(parse_psi_averages("")[HR_PSI_FULL]);
 }
 
 TEST_F(SummaryTest, SystemContainersAreTheOnesThatExist) {

@@ -42,7 +42,10 @@ Families Metrics::own_families() const {
     if (node->status) add_status_families(*node->status, families);
     if (node->slices) add_slice_families(*node->slices, families);
     add_event_families(*node, families);
-    if (setup_.container_names) add_machine_families(*node, setup_.node_name, families);
+    if (setup_.container_names) {
+      add_machine_families(*node, families);
+      add_node_name(setup_.node_name, families);
+    }
     add_wait_families(*node, families);
   }
   add_process_families(families);
@@ -63,6 +66,8 @@ std::unique_ptr<ResponseBody> Metrics::all(Format format) const {
 std::unique_ptr<ResponseBody> Metrics::cadvisor(Format format) const {
   ScrapeSetup scrape;
   scrape.format = format;
+  if (const auto node = setup_.views->node.latest())
+    add_machine_families(*node, scrape.own_families);
   scrape.headroom_families = false;
   return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
 }

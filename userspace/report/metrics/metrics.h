@@ -49,7 +49,8 @@ void add_event_families(const NodeView& node, Families& families);
 // Read on the calling thread: the daemon's CPU time by thread.
 void add_process_families(Families& families);
 // machine_* and kubelet_node_name, if no kubelet exports them.
-void add_machine_families(const NodeView& node, std::string_view node_name, Families& families);
+void add_machine_families(const NodeView& node, Families& families);
+void add_node_name(std::string_view node_name, Families& families);
 
 // headroom_node_memory_stall_*, headroom_node_cpu_throttle_* and what the BPF programs measure.
 void add_wait_families(const NodeView& node, Families& families);

@@ -318,7 +318,7 @@ void add_process_families(Families& families) {
         .append_to(families);
 }
 
-void add_machine_families(const NodeView& node, std::string_view node_name, Families& families) {
+void add_machine_families(const NodeView& node, Families& families) {
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (cores > 0)
     MetricFamilyBuilder::gauge("machine_cpu_cores", "Online CPUs.")
@@ -328,6 +328,13 @@ void add_machine_families(const NodeView& node, std::string_view node_name, Fami
     MetricFamilyBuilder::gauge("machine_memory_bytes", "Memory of the machine.")
         .add(static_cast<double>(memory->capacity))
         .append_to(families);
+  if (const auto& swap = of(node.observations, Signal::kSwapAvailable))
+    MetricFamilyBuilder::gauge("machine_swap_bytes", "Swap space of the machine.")
+        .add(static_cast<double>(swap->capacity))
+        .append_to(families);
+}
+
+void add_node_name(std::string_view node_name, Families& families) {
   if (!node_name.empty())
     MetricFamilyBuilder::gauge("kubelet_node_name", "1. The node's name is in the label.")
         .add(1.0, {{"node", node_name}})

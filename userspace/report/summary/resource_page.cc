@@ -59,7 +59,6 @@ constexpr auto kCounter = MetricType::Counter;
 constexpr ResourceMetric kResourceMetrics[] = {
     {"node_cpu_usage_seconds_total", "CPU time used by the node.", ResourceScope::kNode, kCounter,
      cpu_seconds},
-    {"node_swap_usage_bytes", "Swap in use on the node.", ResourceScope::kNode, kGauge, swapped},
     {"container_cpu_usage_seconds_total", "CPU time used by the container.",
      ResourceScope::kContainer, kCounter, cpu_seconds},
     {"container_memory_working_set_bytes", "Working set of the container.",
@@ -153,6 +152,18 @@ void ResourceMetricsBody::append_node_memory(std::string& out) const {
   out.append(timestamp(node_time_)).push_back('\n');
 }
 
+// From the signal too; a root cgroup has no memory.swap.current.
+void ResourceMetricsBody::append_node_swap(std::string& out) const {
+  if (!node_) return;
+  const auto& swap = of(node_->observations, Signal::kSwapAvailable);
+  if (!swap) return;
+  constexpr std::string_view kName = "node_swap_usage_bytes";
+  append_header(out, format_, kName, "Swap in use on the node.", kGauge);
+  out.append(kName).push_back(' ');
+  append_number(out, static_cast<double>(swap->capacity - swap->available));
+  out.append(timestamp(node_time_)).push_back('\n');
+}
+
 void ResourceMetricsBody::append_errors(std::string& out) const {
   const double failed = node_ && cgroups_ ? 0 : 1;
   for (const std::string_view name : {"resource_scrape_error", "scrape_error"}) {
@@ -171,6 +182,7 @@ bool ResourceMetricsBody::append_chunk(std::string& out) {
   }
   if (family_ > families) return false;
   append_node_memory(out);
+  append_node_swap(out);
   append_errors(out);
   out.append(exposition_end(format_));
   ++family_;

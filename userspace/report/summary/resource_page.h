@@ -27,6 +27,7 @@ class ResourceMetricsBody final : public ChunkedBody {
   bool append_chunk(std::string& out) override;
   void append_family(std::string& out, std::size_t family) const;
   void append_node_memory(std::string& out) const;
+  void append_node_swap(std::string& out) const;
   void append_errors(std::string& out) const;
   std::string timestamp(WallTime time) const;
 

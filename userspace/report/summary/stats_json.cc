@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/summary/stats_json.h"
 
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -18,13 +23,29 @@ void put_field(Json& object, const char* name, const hr_record& record, hr_u32 g
   if (is_known(record, group, value)) object[name] = value;
 }
 
-// Only totals, in microseconds, as the kubelet shows them (whose API says nanoseconds). The
-// averages of the kernel may be out of date and are not read.
-Json psi_json(const hr_record& record, hr_psi_resource resource) {
+PsiKinds read_psi_averages(const std::string& directory, hr_psi_resource resource) {
+  constexpr const char* kFiles[HR_PSI_RESOURCES] = {"/cpu.pressure", "/memory.pressure",
+                                                    "/io.pressure"};
+  if (directory.empty()) return {};
+  std::ifstream file(directory + kFiles[resource]);  // gone with its cgroup: nothing is read
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  return parse_psi_averages(text);
+}
+
+// Totals in microseconds, as the kubelet shows them (whose API says nanoseconds); averages in
+// percent.
+Json psi_json(const CgroupReading& reading, hr_psi_resource resource) {
+  const hr_record& record = reading.record;
+  const PsiKinds averages = read_psi_averages(reading.directory, resource);
   Json psi;
   const auto kind = [&](const char* name, hr_psi_kind which) {
     const hr_u64 total = record.psi_ns[resource][which];
-    if (is_known(record, HR_PSI, total)) psi[name]["total"] = total / 1000;
+    if (!is_known(record, HR_PSI, total)) return;
+    psi[name]["total"] = total / 1000;
+    if (!averages[which]) return;
+    psi[name]["avg10"] = averages[which]->avg10;
+    psi[name]["avg60"] = averages[which]->avg60;
+    psi[name]["avg300"] = averages[which]->avg300;
   };
   kind("full", HR_PSI_FULL);
   kind("some", HR_PSI_SOME);
@@ -39,7 +60,30 @@ Json with_time(WallTime time, Json fields) {
   return result;
 }
 
+std::optional<double> number_after(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  double value = 0;
+  const char* const begin = line.data() + at + key.size();
+  const auto [end, error] = std::from_chars(begin, line.data() + line.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
+
+PsiKinds parse_psi_averages(std::string_view text) {
+  PsiKinds kinds;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const auto avg10 = number_after(line, " avg10="), avg60 = number_after(line, " avg60="),
+               avg300 = number_after(line, " avg300=");
+    if (!avg10 || !avg60 || !avg300) continue;
+    if (line.starts_with("some ")) kinds[HR_PSI_SOME] = PsiAverages{*avg10, *avg60, *avg300};
+    if (line.starts_with("full ")) kinds[HR_PSI_FULL] = PsiAverages{*avg10, *avg60, *avg300};
+  }
+  return kinds;
+}
 
 void put(Json& object, const char* name, Json value) {
   if (!value.is_null()) object[name] = std::move(value);
@@ -55,7 +99,7 @@ Json cpu_json(const CgroupReading& reading) {
   Json cpu = Json::object();
   if (reading.usage_nanocores != HR_UNKNOWN) cpu["usageNanoCores"] = reading.usage_nanocores;
   put_field(cpu, "usageCoreNanoSeconds", reading.record, HR_CPU, reading.record.cpu_usage_ns);
-  put(cpu, "psi", psi_json(reading.record, HR_PSI_CPU));
+  put(cpu, "psi", psi_json(reading, HR_PSI_CPU));
   return with_time(reading.time, std::move(cpu));
 }
 
@@ -70,7 +114,9 @@ Json memory_json(const CgroupReading& reading) {
   put_field(memory, "usageBytes", record, HR_MEMORY_USAGE, record.memory_usage);
   if (used_memory) memory["workingSetBytes"] = used_memory->count;
   put_field(memory, "rssBytes", record, HR_MEMORY_STAT, record.anon);
-  put(memory, "psi", psi_json(record, HR_PSI_MEMORY));
+  put_field(memory, "pageFaults", record, HR_RECLAIM, record.pgfault);
+  put_field(memory, "majorPageFaults", record, HR_RECLAIM, record.pgmajfault);
+  put(memory, "psi", psi_json(reading, HR_PSI_MEMORY));
   return with_time(reading.time, std::move(memory));
 }
 
@@ -85,9 +131,16 @@ Json swap_json(const CgroupReading& reading) {
   return with_time(reading.time, std::move(swap));
 }
 
+Json node_swap_json(const std::optional<Observation>& swap, WallTime time) {
+  if (!swap) return nullptr;
+  return {{"time", rfc3339(time)},
+          {"swapAvailableBytes", swap->available},
+          {"swapUsageBytes", swap->capacity - swap->available}};
+}
+
 Json io_json(const CgroupReading& reading) {
   Json io = Json::object();
-  put(io, "psi", psi_json(reading.record, HR_PSI_IO));
+  put(io, "psi", psi_json(reading, HR_PSI_IO));
   return with_time(reading.time, std::move(io));
 }
 
@@ -110,6 +163,17 @@ Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observ
     fs["inodesUsed"] = inodes->capacity - inodes->available;
   }
   return with_time(time, std::move(fs));
+}
+
+Json ephemeral_storage_json(const std::optional<Bytes>& used, const NodeView* node, WallTime time) {
+  if (!used) return nullptr;
+  Json fs = node ? fs_json(of(node->observations, Signal::kNodeFsAvailable),
+                           of(node->observations, Signal::kNodeFsInodesFree), time)
+                 : Json();
+  if (fs.is_null()) fs["time"] = rfc3339(time);
+  fs.erase("inodesUsed");  // the node's; those of a pod are not counted
+  fs["usedBytes"] = used->count;
+  return fs;
 }
 
 Json rlimit_json(const std::optional<Observation>& pids, WallTime time) {

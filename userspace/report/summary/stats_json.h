@@ -8,9 +8,11 @@
 
 #include <headroom/snapshot.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -18,12 +20,23 @@ namespace headroom::report {
 
 using Json = nlohmann::ordered_json;
 
+// The averages of one kind of one pressure file, in percent; absent: not known.
+struct PsiAverages {
+  double avg10 = 0, avg60 = 0, avg300 = 0;
+};
+using PsiKinds = std::array<std::optional<PsiAverages>, HR_PSI_KINDS>;
+// Parses cpu.pressure and its like. A line that has not all three averages is not known.
+PsiKinds parse_psi_averages(std::string_view text);
+
 // A cgroup of the table, as input of the Summary API.
 struct CgroupReading {
   const hr_record& record;
   std::uint64_t started_ns = HR_UNKNOWN;
   std::uint64_t usage_nanocores = HR_UNKNOWN;
   WallTime time;
+  // The cgroup's directory, for the averages, which the records do not have: the kernel brings them
+  // up to date when they are read. "": they are not read.
+  std::string directory = {};
 };
 
 // Each is null when nothing of it is known.
@@ -33,10 +46,15 @@ Json swap_json(const CgroupReading& reading);     // SwapStats
 Json io_json(const CgroupReading& reading);       // IOStats
 Json process_json(const CgroupReading& reading);  // ProcessStats
 
+// SwapStats of the node, whose root cgroup has no memory.swap.current. Null: no swap, or unknown.
+Json node_swap_json(const std::optional<Observation>& swap, WallTime time);
+
 // FsStats of a filesystem whose bytes and inodes are two observations, either of which may be
 // unknown.
 Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
              WallTime time);
+// FsStats of a pod: what it uses of the node's filesystem. Null: not measured.
+Json ephemeral_storage_json(const std::optional<Bytes>& used, const NodeView* node, WallTime time);
 // RlimitStats: maximum and current number of tasks of the node.
 Json rlimit_json(const std::optional<Observation>& pids, WallTime time);
 

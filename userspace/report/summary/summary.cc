@@ -77,11 +77,14 @@ std::string to_json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-CgroupReading reading_of(const CgroupTable& table, std::size_t i, WallTime time) {
+CgroupReading reading_of(const CgroupTable& table, std::size_t i, WallTime time,
+                         const std::string& root) {
+  const std::string_view path = table.path(i);  // "/" is the root's
   return {.record = table.records[i],
           .started_ns = table.started_ns(i),
           .usage_nanocores = table.usage_nanocores[i],
-          .time = time};
+          .time = time,
+          .directory = root.empty() || path.empty() ? "" : root + std::string(path)};
 }
 
 // What NodeStats, PodStats and ContainerStats have in common.
@@ -119,10 +122,21 @@ void put_node_memory(Json& node, const NodeView& view, WallTime time) {
   memory["workingSetBytes"] = *used;
 }
 
+// As the kubelet's: anonymous memory and page cache.
+void put_node_usage(Json& node, const CgroupReading& root) {
+  const hr_record& record = root.record;
+  if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN || record.file == HR_UNKNOWN)
+    return;
+  Json& memory = node["memory"];
+  memory["time"] = rfc3339(root.time);
+  memory["usageBytes"] = record.anon + record.file;
+}
+
 void put_node_rest(Json& node, const NodeView& view, WallTime time) {
   const auto filesystem = [&](Signal bytes, Signal inodes) {
     return fs_json(of(view.observations, bytes), of(view.observations, inodes), time);
   };
+  put(node, "swap", node_swap_json(of(view.observations, Signal::kSwapAvailable), time));
   put(node, "fs", filesystem(Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree));
   Json runtime;
   put(runtime, "imageFs", filesystem(Signal::kImageFsAvailable, Signal::kImageFsInodesFree));
@@ -150,12 +164,13 @@ std::string SummaryBody::node_text() const {
   if (index_) {
     for (const SystemContainer& system : setup_->system_containers)
       if (const auto at = first_of(*index_, system.paths))
-        systems.push_back(
-            container_json(system.name, reading_of(*cgroups_, *at, time_), cpu_and_memory_));
+        systems.push_back(container_json(
+            system.name, reading_of(*cgroups_, *at, time_, setup_->cgroup_root), cpu_and_memory_));
     if (const auto root = index_->root()) {
-      const CgroupReading reading = reading_of(*cgroups_, *root, time_);
+      const CgroupReading reading = reading_of(*cgroups_, *root, time_, setup_->cgroup_root);
       put_start(node, reading.started_ns);
       put_usage(node, reading, cpu_and_memory_);
+      put_node_usage(node, reading);
     }
   }
   if (node_) {
@@ -174,13 +189,16 @@ std::string SummaryBody::pod_text(const PodRow& row) const {
   if (own) put_start(pod, cgroups_->started_ns(*own));
   Json& containers = pod["containers"] = Json::array();
   for (const auto& container_record : index_->containers_of(row))
-    containers.push_back(container_json(container_record.name,
-                                        reading_of(*cgroups_, container_record.record, time_),
-                                        cpu_and_memory_));
+    containers.push_back(
+        container_json(container_record.name,
+                       reading_of(*cgroups_, container_record.record, time_, setup_->cgroup_root),
+                       cpu_and_memory_));
   if (!own) return to_json_text(pod);
-  const CgroupReading reading = reading_of(*cgroups_, *own, time_);
+  const CgroupReading reading = reading_of(*cgroups_, *own, time_, setup_->cgroup_root);
   put_usage(pod, reading, cpu_and_memory_);
-  if (!cpu_and_memory_) put(pod, "process_stats", process_json(reading));
+  if (cpu_and_memory_) return to_json_text(pod);
+  put(pod, "ephemeral-storage", ephemeral_storage_json(row.disk, node_ ? &*node_ : nullptr, time_));
+  put(pod, "process_stats", process_json(reading));
   return to_json_text(pod);
 }
 

@@ -68,6 +68,7 @@ struct SummarySetup {
   std::vector<SystemContainer> system_containers = {};
   std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
   std::function<WallTime(Instant)> wall_time = wall_time_of;
+  std::string cgroup_root = {};  // "/sys/fs/cgroup"; "": averages of pressure are not read
 };
 
 class SummaryBody final : public ChunkedBody {

@@ -38,13 +38,33 @@ template <hr_psi_resource Resource, hr_psi_kind Kind>
 std::uint64_t psi(const CgroupMetricInput& row) {
   return row.record.psi_ns[Resource][Kind];
 }
+// The root cgroup has no memory.current: the kubelet takes its anonymous memory and page cache.
+bool is_root_with_stat(const hr_record& record) {
+  return record.parent_id == 0 && (record.valid & HR_MEMORY_STAT) && record.anon != HR_UNKNOWN &&
+         record.file != HR_UNKNOWN && record.inactive_file != HR_UNKNOWN;
+}
+std::uint64_t memory_usage(const CgroupMetricInput& row) {
+  const hr_record& record = row.record;
+  if (record.valid & HR_MEMORY_USAGE) return record.memory_usage;
+  return is_root_with_stat(record) ? record.anon + record.file : HR_UNKNOWN;
+}
 std::uint64_t working_set_or_unknown(const CgroupMetricInput& row) {
-  const auto bytes = working_set(row.record);
-  return bytes ? static_cast<std::uint64_t>(bytes->count) : HR_UNKNOWN;
+  const hr_record& record = row.record;
+  if (const auto bytes = working_set(record)) return static_cast<std::uint64_t>(bytes->count);
+  if (!is_root_with_stat(record)) return HR_UNKNOWN;
+  const std::uint64_t used = record.anon + record.file;
+  return used > record.inactive_file ? used - record.inactive_file : 0;
 }
 // cAdvisor has no series for the quota of a container without one.
 std::uint64_t quota_if_any(const CgroupMetricInput& row) {
   return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
+}
+// Nor for its periods.
+template <hr_u64 hr_record::*Field>
+std::uint64_t if_quota(const CgroupMetricInput& row) {
+  const bool unlimited =
+      (row.record.valid & HR_CPU_LIMITS) && row.record.cpu_quota_us == HR_NO_LIMIT;
+  return unlimited ? HR_UNKNOWN : row.record.*Field;
 }
 // cAdvisor's: the shares of cgroup v1 that the linear formula makes this weight of. An idle cgroup
 // has none.
@@ -88,10 +108,10 @@ constexpr std::string_view kStallCountHelp = "Memory stalls, by cause.";
 constexpr CgroupFamily kFamilies[] = {
     // Memory.
     {"container_memory_usage_bytes", "Memory in use, page cache included (memory.current).", kGauge,
-     HR_MEMORY_USAGE, kUnscaled, field<&hr_record::memory_usage>},
+     0, kUnscaled, memory_usage},
     {"container_memory_working_set_bytes",
-     "Memory in use minus inactive file pages: evictions are based on it.", kGauge,
-     HR_MEMORY_USAGE | HR_MEMORY_STAT, kUnscaled, working_set_or_unknown},
+     "Memory in use minus inactive file pages: evictions are based on it.", kGauge, 0, kUnscaled,
+     working_set_or_unknown},
     {"container_memory_rss", "Anonymous memory in bytes (memory.stat anon).", kGauge,
      HR_MEMORY_STAT, kUnscaled, field<&hr_record::anon>},
     {"container_memory_cache", "Page cache in bytes, tmpfs included (memory.stat file).", kGauge,
@@ -188,12 +208,18 @@ constexpr CgroupFamily kFamilies[] = {
     {"container_cpu_system_seconds_total", "CPU time used in the kernel.", kCounter, HR_CPU,
      kNanoseconds, field<&hr_record::cpu_system_ns>},
     {"container_cpu_cfs_periods_total", "CPU quota periods that passed.", kCounter, HR_THROTTLE,
-     kUnscaled, field<&hr_record::nr_periods>},
+     kUnscaled, if_quota<&hr_record::nr_periods>},
     {"container_cpu_cfs_throttled_periods_total",
      "CPU quota periods in which the cgroup was throttled.", kCounter, HR_THROTTLE, kUnscaled,
-     field<&hr_record::nr_throttled>},
+     if_quota<&hr_record::nr_throttled>},
     {"container_cpu_cfs_throttled_seconds_total", "Time the cgroup was throttled by its CPU quota.",
-     kCounter, HR_THROTTLE, kNanoseconds, field<&hr_record::throttled_ns>},
+     kCounter, HR_THROTTLE, kNanoseconds, if_quota<&hr_record::throttled_ns>},
+    {"container_cpu_cfs_burst_periods_total",
+     "CPU quota periods in which accumulated quota was used.", kCounter, HR_THROTTLE, kUnscaled,
+     if_quota<&hr_record::nr_bursts>},
+    {"container_cpu_cfs_burst_seconds_total",
+     "CPU time used above the quota from accumulated quota.", kCounter, HR_THROTTLE, kNanoseconds,
+     if_quota<&hr_record::burst_ns>},
     {"headroom_cgroup_cpu_bursts_total", "CPU quota periods in which accumulated quota was used.",
      kCounter, HR_THROTTLE, kUnscaled, field<&hr_record::nr_bursts>},
     {"headroom_cgroup_cpu_burst_seconds_total",

@@ -55,7 +55,7 @@ void add_default_requests(std::vector<Container>& containers, bool cpu, bool mem
   }
 }
 
-// A pod with requests of its own is given the defaults only of what it requests nothing of.
+// A pod gets the defaults only for resources that it does not request.
 ResourceCounts with_default_requests(Pod pod) {
   bool cpu = true, memory = true;
   if (pod.pod_level && !pod.pod_level->requests.empty()) {

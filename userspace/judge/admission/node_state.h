@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeState: a node as admission and the scheduler's rules see it: its allocatable resources, its
-// pods, its taints and conditions.
+// NodeState: the input of admission and of the scheduler's rules: a node's allocatable resources,
+// its pods, taints and conditions.
 #pragma once
 
 #include <headroom/placement.h>
@@ -18,8 +18,8 @@
 
 namespace headroom {
 
-// Counts: so much of each resource by its name, as admission and the scheduler add them up: "cpu"
-// in thousandths, all else whole ("memory" in bytes).
+// ResourceCounts: an amount of each resource by its name, in the units of admission and the
+// scheduler: "cpu" in thousandths, all others whole ("memory" in bytes).
 
 using ResourceCounts = std::map<std::string, std::int64_t, std::less<>>;
 
@@ -33,7 +33,7 @@ void add(ResourceCounts& sum, const ResourceCounts& more);                 // sa
 // "nvidia.com/gpu": an extended resource, known only to nodes that have it.
 bool is_extended(std::string_view resource);
 
-// A pod on a node, or on its way there, reduced to what others must know of it.
+// A pod on a node, or about to be placed there, reduced to what admission needs.
 struct PodOnNode {
   std::string pod_namespace{};
   std::string name{};
@@ -42,9 +42,9 @@ struct PodOnNode {
   std::int32_t priority = 0;
   bool critical = false;      // static, or of system-critical priority
   ResourceCounts requests{};  // overhead included
-  ResourceCounts limits{};    // of those of its containers that have one
-  // The requests again, where a container that asks for no cpu or memory counts for a little: what
-  // scores are made of, so that pods asking for nothing still spread.
+  ResourceCounts limits{};    // of the containers that have one
+  // The requests for scoring: a container without a request of cpu or memory counts with a small
+  // default, so that pods without requests are spread as well.
   ResourceCounts scored_requests{};
   std::vector<HostPort> host_ports{};
   friend bool operator==(const PodOnNode&, const PodOnNode&) = default;
@@ -62,17 +62,17 @@ struct NodeState {
   std::vector<Taint> taints{};   // the operator's
   std::array<bool, kConditions> conditions{};  // each a taint as well
   bool unschedulable = false;                  // cordoned
-  std::vector<PodOnNode> pods{};               // active: a pod that has ended holds nothing
+  std::vector<PodOnNode> pods{};               // active pods: a pod that has ended uses nothing
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
-// What all pods but that one (by its uid) were promised, their number as "pods".
+// The sum of the requests of all pods except that one (by its uid), with their number as "pods".
 ResourceCounts requested(const NodeState& node, std::string_view excluded_uid = {});
 
-// What all pods may use at the most, as far as they are limited.
+// The sum of the limits of all pods, as far as they have limits.
 ResourceCounts total_limits(const NodeState& node);
 
-// The operator's and the conditions'.
+// The operator's taints and those of the conditions.
 std::vector<Taint> all_taints(const NodeState& node);
 
 // Whether a node has enough resources left for a pod.
@@ -81,21 +81,21 @@ struct Shortage {
   std::string resource;
   std::int64_t requested = 0;
   std::int64_t used = 0;
-  std::optional<std::int64_t> capacity;  // absent: how much there is to give is not known
+  std::optional<std::int64_t> capacity;  // absent: the capacity is not known
 
-  // How much must be freed; nothing where that is not known.
+  // How much must be freed; absent: unknown.
   std::optional<std::int64_t> missing() const;
   friend bool operator==(const Shortage&, const Shortage&) = default;
 };
 
-// What becomes of extended resources that the node does not know.
+// How extended resources that the node does not have are treated.
 enum class UnknownResources : std::uint8_t {
   kUnknownIsShort,  // the scheduler: no node like that
   kIgnoreUnknown,   // the kubelet: another component is responsible for it, such as the cluster
 };
 
-// Every resource that does not suffice: "pods" first, then by name. What a pod asks nothing of, it
-// does not lack, however overcommitted.
+// Every resource that is not sufficient: "pods" first, then by name. A resource that the pod does
+// not request is never short, however overcommitted it is.
 std::vector<Shortage> shortages(const PodOnNode& pod, const NodeState& node,
                                 UnknownResources unknown_resources);
 

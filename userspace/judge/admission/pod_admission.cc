@@ -18,7 +18,7 @@ std::int64_t freed_by(const PodOnNode& pod, std::string_view resource) {
   return resource == "pods" ? 1 : of(pod.requests, resource);
 }
 
-// What is still to be freed, resource by resource; never of none.
+// The resources that are still missing, with the amounts; at least one.
 class MissingResources {
  public:
   MissingResources(const NodeState& node, std::span<const Shortage> shortages) : node_(&node) {
@@ -38,7 +38,7 @@ class MissingResources {
     return missing;
   }
 
-  // 0: this pod would do; 1 for every resource of which it gives back nothing.
+  // 0: this pod is sufficient; 1 for each resource of which it releases nothing.
   double distance(std::size_t pod) const {
     double sum = 0;
     for (const auto& [resource, left] : left_) {
@@ -60,7 +60,8 @@ bool smaller(const PodOnNode& a, const PodOnNode& b) {
   return false;
 }
 
-// The nearest, again and again, until nothing is missing. Of equals the smaller, then the first.
+// Chooses the nearest pod repeatedly until nothing is missing. Among equals the smaller, then the
+// first.
 std::optional<Indices> nearest(const NodeState& node, Indices pods, MissingResources missing) {
   Indices chosen;
   while (!missing.met()) {
@@ -175,13 +176,13 @@ void check_taints(const Pod& pod, const NodeState& node, Admission& admission) {
     }
     AdmitFailure failure = predicate(
         "TaintToleration", "node(s) had taints that the pod didn't tolerate: " + to_string(taint));
-    // A kubelet checks NoExecute alone.
+    // A kubelet checks only NoExecute.
     if (taint.effect == TaintEffect::kNoSchedule) failure.by = RefusedBy::kScheduler;
     admission.refusals.push_back(std::move(failure));
   }
 }
 
-// Only resources can be made by displacing others.
+// Preemption can free resources only.
 bool only_shortages(const std::vector<AdmitFailure>& refusals) {
   return !refusals.empty() &&
          std::all_of(refusals.begin(), refusals.end(),
@@ -207,7 +208,7 @@ std::optional<AdmitFailure> pressure_failure(const Pod& pod,
     if (conditions[i])
       active_conditions.append(active_conditions.empty() ? "" : " ").append(kConditionNames[i]);
   if (active_conditions.empty() || is_critical(pod)) return std::nullopt;
-  // BestEffort pods fill memory unasked; of all others it is known what they want.
+  // BestEffort pods use memory without a request; the needs of all others are known.
   if (active_conditions == name(Condition::kMemoryPressure) &&
       (qos_class(pod) != QosClass::kBestEffort ||
        tolerates(pod, taint_of(Condition::kMemoryPressure))))

@@ -27,13 +27,13 @@ namespace headroom {
 bool may_preempt(const PodOnNode& pod, const PodOnNode& other);
 
 // Indices into node.pods, in the order they were chosen: Guaranteed ones only for what all others
-// together would not free, Burstable before BestEffort likewise; among one class always the pod
-// nearest to what is still missing. Absent: not even all of them would do.
+// together would not free, Burstable before BestEffort likewise; within a class always the pod
+// nearest to what is still missing. Absent: all of them together are not sufficient.
 std::optional<std::vector<std::size_t>> select_preemption_victims(
     const PodOnNode& pod, const NodeState& node, std::span<const Shortage> shortages);
 
-// Which program of a cluster refuses a pod for this: a kubelet the pods that a scheduler or a
-// manifest gave it, or the scheduler, which then chooses another node.
+// Which program of a cluster refuses a pod for this reason: the kubelet, or the scheduler, which
+// then chooses another node.
 enum class RefusedBy : std::uint8_t { kKubelet, kScheduler };
 constexpr std::string_view name(RefusedBy by) {
   return by == RefusedBy::kKubelet ? "kubelet" : "scheduler";
@@ -50,7 +50,7 @@ struct AdmitFailure {
 struct Admission {
   bool admitted = false;
   std::vector<AdmitFailure> refusals;  // none, if admitted
-  // What spoke against a critical pod until it displaces these: indices into node.pods.
+  // Why a critical pod was refused before it preempts these pods: indices into node.pods.
   std::vector<AdmitFailure> resolved_by_preemption;
   std::vector<std::size_t> preempted;
   std::vector<Taint> untolerated_preferred;  // PreferNoSchedule taints it does not tolerate
@@ -58,7 +58,7 @@ struct Admission {
 
 Admission admit(const Pod& pod, const NodeState& node);
 
-// Under pressure (1.12): nothing, or why not.
+// Under pressure (1.12): the reason for refusing the pod; absent: it is not refused.
 std::optional<AdmitFailure> pressure_failure(const Pod& pod,
                                              const std::array<bool, kConditions>& conditions);
 

@@ -31,7 +31,7 @@ bool compares(const LabelRequirement& requirement, const std::string& label) {
   return requirement.op == Operator::kGt ? *have > *bound : *have < *bound;
 }
 
-// A label that is not there is in no list, and is not something else either.
+// A missing label matches neither In nor NotIn with values.
 bool holds(const LabelRequirement& requirement, const std::string* label) {
   const auto& values = requirement.values;
   const bool listed = label && std::find(values.begin(), values.end(), *label) != values.end();
@@ -113,7 +113,7 @@ struct ResourceUse {
   std::int64_t wanted = 0;     // of the incoming pod
   std::int64_t allocatable = 0;
 
-  // Absent: more than 64 bits hold.
+  // Absent: the sum exceeds 64 bits.
   std::optional<std::int64_t> together() const {
     std::int64_t sum = 0;
     if (__builtin_add_overflow(requested, wanted, &sum)) return std::nullopt;
@@ -121,7 +121,8 @@ struct ResourceUse {
   }
 };
 
-// Of pods on the node: `scored` counts a little for containers that request no CPU or memory.
+// The requests of the pods on the node; `scored`: with defaults for containers that request no CPU
+// or memory.
 std::int64_t requested_on(const NodeState& node, std::string_view excluded_uid,
                           std::string_view resource, bool scored) {
   std::int64_t sum = 0;
@@ -135,7 +136,7 @@ std::int64_t requested_on(const NodeState& node, std::string_view excluded_uid,
   return sum;
 }
 
-// Nothing: the resource does not count for this pod on this node.
+// Absent: the resource does not count for this pod on this node.
 std::optional<ResourceUse> resource_use(const Pod& pod, const ResourceCounts& wanted,
                                         const NodeState& node, std::string_view resource,
                                         bool scored) {
@@ -223,7 +224,8 @@ std::int64_t preference(const Pod& pod, const NodeState& node) {
   return sum;
 }
 
-// Over the feasible nodes: the greatest becomes 100, or with `reverse` 0, and nothing 100.
+// Scales the scores of the feasible nodes: the greatest becomes 100; with `reverse` the greatest
+// becomes 0, and 0 becomes 100.
 void normalize(std::vector<NodeCandidate>& nodes, std::int64_t Scores::*score, bool reverse) {
   std::int64_t greatest = 0;
   for (const NodeCandidate& node : nodes)

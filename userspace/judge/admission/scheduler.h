@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Place: on which of several nodes one pod belongs, by the kube-scheduler's rules and in its
-// integer arithmetic (pkg/scheduler/framework/plugins, v1.36): filter, score, choose.
+// Scheduler: chooses the node for one pod by the kube-scheduler's rules and in its integer
+// arithmetic (pkg/scheduler/framework/plugins, v1.36): filter, score, choose.
 #pragma once
 
 #include "judge/admission/node_state.h"
@@ -21,16 +21,17 @@ namespace headroom {
 // Whether a pod may be placed on a node (selectors, affinity), and the node's scores as the kube-
 // scheduler of 1.36 computes them: each 0 … 100, in its integer arithmetic.
 
-// Whether a node is one a pod asks for: its name, labels, ports.
+// Whether a node matches what a pod requires: its name, labels, ports.
 
 bool matches(const NodeTerm& term, const NodeState& node);
 
-// nodeSelector and the required node affinity; the name is asked for elsewhere.
+// nodeSelector and the required node affinity; the name is checked elsewhere.
 bool selects(const Placement& placement, const NodeState& node);
 
-// One port cannot be had twice: equal in number and protocol, at one address or at all of them.
+// Whether two ports conflict: the same number and protocol, at the same address or at all
+// addresses.
 bool conflict(const HostPort& a, const HostPort& b);
-// Whether all the pod's are free.
+// Whether all ports of the pod are free.
 bool ports_free(const PodOnNode& pod, const NodeState& node);
 
 inline constexpr std::int64_t kMaxNodeScore = 100;
@@ -39,7 +40,7 @@ struct ScoredResource {
   std::string_view name;
   std::int64_t weight = 1;
 };
-// Of the scheduler's default profile.
+// The resources of the scheduler's default profile.
 inline constexpr std::array<ScoredResource, 2> kScoredResources{{{"cpu", 1}, {"memory", 1}}};
 
 // NodeResourcesFit, strategy LeastAllocated: the weighted mean of what would be left. Of the
@@ -54,7 +55,7 @@ std::optional<std::int64_t> balanced_allocation(
     const Pod& pod, const NodeState& node,
     std::span<const ScoredResource> resources = kScoredResources);
 
-// Of the default profile, those that one node's state can answer.
+// The scores of the default profile that depend on one node's state only.
 struct Scores {
   static constexpr std::int64_t kMaxScore = 100;
   static constexpr std::int64_t kFitWeight = 1, kBalanceWeight = 1, kTaintWeight = 3,
@@ -73,19 +74,20 @@ struct Scores {
 };
 
 struct NodeCandidate {
-  std::vector<std::string> reasons;  // why not; none: feasible
+  std::vector<std::string> reasons;  // why the node is not feasible; empty: it is
   std::optional<Scores> scores;      // of a feasible node
 };
 
 struct PlacementResult {
   std::vector<NodeCandidate> nodes;  // in the order given
-  // The highest total; the scheduler draws lots among equals, here the first name wins.
+  // The node with the highest total; among equals the first by name (the scheduler chooses at
+  // random).
   std::optional<std::size_t> chosen;
 };
 
 PlacementResult select_node(const Pod& pod, std::span<const NodeState> nodes);
 
-// Why a node is out of the question: all reasons, in the scheduler's words.
+// Why a node is not feasible: all reasons, in the scheduler's words.
 std::vector<std::string> filter(const Pod& pod, const PodOnNode& wanted, const NodeState& node);
 
 }  // namespace headroom

@@ -181,7 +181,7 @@ void add_toleration(const Toleration& toleration, const TaintRef& taint,
     toleration_time = {.kind = TolerationTime::Kind::kNone, .length = {}, .taint = taint};
     return;
   }
-  // Nanoseconds of an int64 end after 292 years: longer is as good as that.
+  // The limit of nanoseconds in an int64 is 292 years.
   constexpr std::chrono::seconds kMax{9'000'000'000};
   const Duration length = std::min(*toleration.seconds, kMax);
   if (toleration_time.kind == TolerationTime::Kind::kFinite && toleration_time.length <= length)
@@ -223,9 +223,10 @@ TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints)
   for (const TaintRef& taint : taints) {
     if (taint->effect != TaintEffect::kNoExecute) continue;
     bool tolerated = has_default_toleration(pod, *taint);
-    // Every toleration that matches has a say, and the shortest time wins.
+    // Of all matching tolerations the shortest time counts.
     for (const Toleration& toleration : pod.placement.tolerations) {
-      if (may_tolerate(toleration, *taint)) tolerated = true;  // what is unknown evicts no pod
+      if (may_tolerate(toleration, *taint))
+        tolerated = true;  // an unknown toleration never evicts a pod
       if (!tolerates(toleration, *taint)) continue;
       tolerated = true;
       add_toleration(toleration, taint, toleration_time);

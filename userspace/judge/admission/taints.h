@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taints against tolerations: what a pod puts up with, and for how long (kubelet: lifecycle and
+// Taints and tolerations: whether a pod tolerates a taint, and for how long (kubelet: lifecycle and
 // preemption).
 #pragma once
 
@@ -33,21 +33,21 @@ struct TaintEdit {
   friend bool operator==(const TaintEdit&, const TaintEdit&) = default;
 };
 
-// Errors say what would be right.
+// Errors name the valid form.
 Result<TaintEdit> parse_taint_edit(std::string_view text);
 
-// What is wrong with a taint's key or value, by the API server's rules for labels; "": nothing.
+// The error in a taint's key or value, by the API server's rules for labels; "": it is valid.
 std::string taint_error(const Taint& taint);
 
 using TaintsOrErrors = tl::expected<std::vector<Taint>, std::vector<std::string>>;
 
-// All of the edits or none, with every error at once: a taint to be removed must be there, and one
-// that is there with another value is replaced only with `overwrite`.
+// Applies all edits or none, and returns every error: a taint to be removed must exist, and an
+// existing one with another value is replaced only with `overwrite`.
 TaintsOrErrors apply_taint_edits(std::vector<Taint> taints, std::span<const TaintEdit> edits,
                                  bool overwrite);
 
-// After a change of configuration: what it newly names is added or replaced, what it names no
-// longer is dropped, and what was edited by hand since stays.
+// After a change of configuration: new taints of the configuration are added or replaced, removed
+// ones are dropped, and the operator's edits are kept.
 std::vector<Taint> reconcile_taints(std::vector<Taint> taints,
                                     std::span<const Taint> configured_before,
                                     std::span<const Taint> configured_now);
@@ -59,8 +59,9 @@ using TaintRef = std::shared_ptr<const Taint>;
 // not be parsed tolerates nothing here, and every taint that it may be for in toleration_time().
 bool tolerates(const Toleration& toleration, const Taint& taint);
 
-// By what the pod says, or by what every pod of its kind is given: of memory pressure, all but
-// BestEffort; a DaemonSet's, of pressure of any kind and of a node that is cordoned or not ready.
+// By the pod's own tolerations, or by those that every pod of its kind gets: memory pressure for
+// all classes but BestEffort; for a DaemonSet's pod any pressure, and a node that is cordoned or
+// not ready.
 bool tolerates(const Pod& pod, const Taint& taint);
 
 // How long a pod stays on a node with these taints; those without NoExecute do not count.
@@ -68,11 +69,11 @@ struct TolerationTime {
   enum class Kind : std::uint8_t { kForever, kFinite, kNone };
   Kind kind = Kind::kForever;
   Duration length{0};  // kFinite: more than zero
-  TaintRef taint{};    // not forever: what ends it, first of all
+  TaintRef taint{};    // if not forever: the taint that ends it first
 };
 TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints);
 
-// "node.kubernetes.io/memory-pressure:NoSchedule" and its like.
+// The taint of a condition, such as "node.kubernetes.io/memory-pressure:NoSchedule".
 const Taint& taint_of(Condition condition);
 std::vector<Taint> condition_taints(const std::array<bool, kConditions>& conditions);
 

@@ -23,7 +23,7 @@ constexpr std::string_view kNamed = "enforceNodeAllocatable (--enforce-node-allo
 constexpr std::string_view kPods = "pods";
 constexpr std::string_view kNone = "none";
 
-// One of the two reserves and the words it is spoken of in.
+// One of the two reservations, with the names used in messages.
 struct ReserveKind {
   std::string_view all;
   std::string_view compressible;
@@ -62,7 +62,7 @@ class Rules {
                                              std::string(kNamed));
   }
 
-  // Of the i-th key of the list.
+  // Checks the i-th key of the list.
   void check(std::size_t i) {
     const std::string& key = configured_.enforce[i];
     if (repeated(i))
@@ -119,8 +119,8 @@ Enforcement enforcement_of(const ReserveKind& reserve_kind, const AllocatableCon
                                                          : Enforcement::kNone;
 }
 
-// Reads the list into the policy; what breaks a rule is added to `errors` in the kubelet's words
-// and order.
+// Reads the list into the policy; violations are added to `errors` in the kubelet's words and
+// order.
 void apply_enforcements(const AllocatableConfig& configured, AllocatablePolicy& policy,
                         std::vector<SettingError>& errors) {
   Rules rules(configured, errors);
@@ -178,7 +178,7 @@ Amounts parse_amounts(const char* field, const char* flag, const StringMap& conf
   return amounts;
 }
 
-// "50%"; whole ones only, as the kubelet has it.
+// "50%"; whole numbers only, as in the kubelet.
 Result<int> parse_percentage(std::string_view text) {
   if (!text.ends_with('%')) return failure("percentage expected, got '" + std::string(text) + "'");
   int percent = 0;
@@ -223,14 +223,14 @@ std::string parse_reserved_path(const char* field, const std::string& configured
 std::optional<CgroupName> parse_kubepods(const AllocatableConfig& configured, Errors& errors) {
   if (!configured.cgroups_per_qos) return std::nullopt;
   auto name = kubepods_name(configured.cgroup_root);
-  // The longest name there will be must fit as well: a pod's below its tier.
+  // The longest possible name must fit as well: a pod's below its tier.
   const auto longest = name ? pod_name(*name, QosClass::kBestEffort, kAnyUid) : name;
   if (longest) return std::move(*name);
   errors.push_back({"cgroupRoot", "", "invalid configuration: " + longest.error().what()});
   return std::nullopt;
 }
 
-// The CPUs named replace both amounts of cpu: the kubelet puts them under systemReserved.
+// Explicit CPUs replace both amounts of cpu: the kubelet counts them as systemReserved.
 void reserve_cpus(std::int64_t cpus, AllocatablePolicy& policy) {
   policy.kube.amounts.cpu.reset();
   policy.system.amounts.cpu = MilliCpu{cpus * 1000};
@@ -245,7 +245,7 @@ void check_reserved_cpus(const AllocatableConfig& configured, Errors& errors) {
                     "(--kube-reserved-cgroup)"});
 }
 
-// Two reserves written to one cgroup would overwrite each other in turn. The kubelet lets it pass.
+// Two reservations in one cgroup would overwrite each other. The kubelet does not check this.
 void check_paths_differ(const AllocatablePolicy& policy, Errors& errors) {
   const bool both = policy.kube.enforcement != Enforcement::kNone &&
                     policy.system.enforcement != Enforcement::kNone;

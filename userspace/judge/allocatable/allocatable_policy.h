@@ -18,12 +18,12 @@
 
 namespace headroom {
 
-// SlicesMode: what is done about the cgroups between the root and the pods.
+// SlicesMode: how the cgroups between the root and the pods are treated.
 
 enum class SlicesMode : std::uint8_t {
   kOff,
   kObserve,  // compared with the desired values, and reported
-  kEnforce,  // and put right
+  kEnforce,  // and corrected
 };
 constexpr std::string_view name(SlicesMode mode) {
   switch (mode) {
@@ -37,7 +37,7 @@ constexpr std::string_view name(SlicesMode mode) {
   return "";
 }
 
-// As configured; each comment names the field. The flags have other names and the same meaning.
+// The configured values; each comment names the field. Flags have other names and the same meaning.
 struct AllocatableConfig {
   std::map<std::string, std::string> kube_reserved{};    // kubeReserved
   std::map<std::string, std::string> system_reserved{};  // systemReserved
@@ -71,13 +71,13 @@ struct AllocatablePolicy {
   Reserve system{};
   bool enforce_pods = true;
   CgroupDriver driver = CgroupDriver::kSystemd;
-  std::optional<CgroupName> kubepods{};      // absent: no cgroupsPerQOS, the tree is not ours
+  std::optional<CgroupName> kubepods{};  // absent: no cgroupsPerQOS, the tree is not managed here
   std::optional<int> qos_reserved_memory{};  // per cent
   bool ignore_eviction_threshold = false;
   friend bool operator==(const AllocatablePolicy&, const AllocatablePolicy&) = default;
 };
 
-// Every error there is, not the first.
+// All errors are returned.
 tl::expected<AllocatablePolicy, std::vector<SettingError>> allocatable_policy(
     const AllocatableConfig& configured);
 

@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-// Of what is not negative.
+// Both must not be negative.
 std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   std::int64_t total = 0;
   return __builtin_add_overflow(a, b, &total) ? std::numeric_limits<std::int64_t>::max() : total;

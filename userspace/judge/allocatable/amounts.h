@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Amounts: so much of each resource of a node; what it has, what is reserved, what is left.
+// Amounts: an amount of each resource of a node: its capacity, a reservation, or the rest.
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
@@ -13,10 +13,10 @@
 
 namespace headroom {
 
-// SettingError: what speaks against one field of the configuration. All of them are found at once.
-// Names in it are quoted as the kubelet quotes them.
+// SettingError: an error in one field of the configuration. All errors are found at once. Names are
+// quoted as in the kubelet's messages.
 
-// A word in a complaint, as the kubelet's complaints have it.
+// A word quoted as in the kubelet's messages.
 
 inline std::string double_quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
@@ -29,7 +29,7 @@ struct SettingError {
   friend bool operator==(const SettingError&, const SettingError&) = default;
 };
 
-// Absent: not known of a capacity, not asked for of a reservation.
+// Absent: unknown (of a capacity), or not requested (of a reservation).
 struct Amounts {
   std::optional<MilliCpu> cpu{};
   std::optional<Bytes> memory{};
@@ -40,10 +40,10 @@ struct Amounts {
   friend bool operator==(const Amounts&, const Amounts&) = default;
 };
 
-// Of two reservations; saturates.
+// The sum of two reservations; saturates.
 Amounts sum(const Amounts& a, const Amounts& b);
 
-// What a reservation leaves of a capacity, never less than nothing. What is not known stays so.
+// Capacity minus reservation, at least zero. Unknown amounts stay unknown.
 Amounts remainder(const Amounts& capacity, const Amounts& reserved);
 
 }  // namespace headroom

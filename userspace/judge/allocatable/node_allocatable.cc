@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-// A percentage of what is not known is not known either; then there is nothing to take it from.
+// A percentage of an unknown capacity is unknown; nothing is reserved then.
 void reserve(std::optional<Bytes>& reserved, const Threshold& threshold,
              const std::optional<Bytes>& capacity) {
   if (capacity) reserved = Bytes{resolve(threshold.value, capacity->count)};
@@ -69,8 +69,8 @@ std::vector<ReservationError> check(const Amounts& capacity, const Amounts& rese
   return check.take();
 }
 
-// Huge pages were taken out of the memory when they were set aside, and are handed out by their own
-// names. The pods' cgroup has no such rule (kubernetes/kubernetes 119171).
+// Huge pages are not part of the memory and are allocated under their own names. This does not
+// apply to the pods' cgroup (kubernetes/kubernetes 119171).
 Amounts without_huge_pages(Amounts amounts) {
   if (!amounts.memory) return amounts;
   for (const auto& [size, bytes] : amounts.huge_pages)

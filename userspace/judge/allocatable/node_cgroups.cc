@@ -23,15 +23,15 @@ Bytes sum(Bytes a, Bytes b) {
   return {narrowed(Wide{a.count} + b.count)};
 }
 
-// A limit of 0 would stop the cgroup dead; the kubelet means "no limit" by it, and so do we.
+// A limit of 0 would allow nothing; it means "no limit", as in the kubelet.
 template <class T>
 std::optional<Limit<T>> limit_to(const std::optional<T>& amount) {
   if (!amount || amount->count <= 0) return std::nullopt;
   return Limit<T>(*amount);
 }
 
-// The four knobs that hold a cgroup to an amount. There is no cpu.max at these levels: CPU is
-// shared out by weight and lent freely.
+// The four settings that limit a cgroup. There is no cpu.max at these levels: CPU is shared by
+// weight, and idle CPU may be used by others.
 CgroupValues limit_to_amounts(const Amounts& amounts, WeightFormula weights) {
   CgroupValues values;
   if (amounts.cpu) values.cpu_weight = weight_of(shares_of(*amounts.cpu), weights);
@@ -42,9 +42,9 @@ CgroupValues limit_to_amounts(const Amounts& amounts, WeightFormula weights) {
   return values;
 }
 
-// What the pods' requests are protected by, of which no more may be promised than they can get: a
-// memory.min beyond capacity makes the kernel kill others. Zero is written as well, or the
-// protection of pods long gone would stay.
+// Protects the pods' requests, at most up to what the pods can get: a memory.min beyond capacity
+// makes the kernel kill others. Zero is written as well, or the protection of ended pods would
+// stay.
 //
 // The kubelet makes the sum of both classes the memory.min of all pods. Here the Burstable part is
 // a memory.low at that level too: the memory.low of the class has no effect below a parent without
@@ -84,14 +84,14 @@ Bytes minus_percentage(Bytes from, Bytes requested, int percent) {
   return {narrowed(Wide{from.count} - Wide{requested.count} * percent / 100)};
 }
 
-// Zero or less is no limit, as for the kubelet: a limit of 0 would kill all pods of the class. It
-// is written, or a former limit would stay.
+// Zero or less means no limit, as in the kubelet: a limit of 0 would kill all pods of the class. It
+// is written, or an earlier limit would stay.
 Limit<Bytes> tier_limit(Bytes left) {
   if (left <= Bytes{0}) return Limit<Bytes>::max();
   return left;
 }
 
-// qosReserved: a part of what the better classes asked for is kept from the lesser ones.
+// qosReserved: a share of the requests of the higher classes is withheld from the lower ones.
 void reserve_from_tiers(CgroupValues& burstable, CgroupValues& best_effort, Bytes room,
                         const QosTierSums& sums, int percent) {
   const Bytes left = minus_percentage(room, sums.guaranteed_memory, percent);
@@ -104,9 +104,10 @@ void add_pods(std::vector<NodeCgroup>& all, const AllocatablePolicy& policy,
               const QosTierSums& sums) {
   const auto burstable_name = qos_tier_name(*policy.kubepods, QosClass::kBurstable);
   const auto best_effort_name = qos_tier_name(*policy.kubepods, QosClass::kBestEffort);
-  if (!burstable_name || !best_effort_name) return;  // a root so deep was refused with the policy
+  if (!burstable_name || !best_effort_name)
+    return;  // a root that is too deep was refused with the policy
 
-  // Written even when `pods` is not enforced: the weight a cgroup is born with starves pods.
+  // Written even when `pods` is not enforced: with the default weight pods would starve.
   CgroupValues kubepods =
       limit_to_amounts(policy.enforce_pods ? node.pods_limit : capacity, sizing.weights);
   CgroupValues burstable{.cpu_weight = weight_of(shares_of(sums.burstable_cpu), sizing.weights)};
@@ -130,7 +131,7 @@ CgroupValues reserved_values(const Reserve& reserve, const Amounts& capacity,
                              const PodSizing& sizing) {
   CgroupValues values = limit_to_amounts(reserve.amounts, sizing.weights);
   if (reserve.enforcement == Enforcement::kCompressible) return {.cpu_weight = values.cpu_weight};
-  // Huge pages cannot be reserved, so a reserve that is enforced has none.
+  // Huge pages cannot be reserved, so an enforced reservation has none.
   for (const auto& [size, bytes] : capacity.huge_pages)
     values.hugetlb_max.emplace(size, Bytes{0});
   if (sizing.memory_qos.reservation != Reservation::kUnmanaged)

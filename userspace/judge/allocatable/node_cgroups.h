@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-// What the active pods ask for, class by class: all that the tiers need to know of them.
+// The sums of the active pods' requests for each class, from which the tiers are computed.
 struct QosTierSums {
   MilliCpu burstable_cpu;
   Bytes burstable_memory;
@@ -33,7 +33,7 @@ QosTierSums qos_tier_sums(std::span<const Pod* const> active);
 struct NodeCgroup {
   enum class Role : std::uint8_t { kPods, kBurstable, kBestEffort, kKubeReserved, kSystemReserved };
   Role role = Role::kPods;
-  std::string path;  // as the driver spells it
+  std::string path;  // in the driver's spelling
   CgroupValues values;
 };
 constexpr std::string_view name(NodeCgroup::Role role) {
@@ -52,7 +52,7 @@ constexpr std::string_view name(NodeCgroup::Role role) {
   return "";
 }
 
-// Parents before children. Those that are not ours to write (no cgroupsPerQOS, a reserve that is
+// Parents before children. Cgroups that are not managed (no cgroupsPerQOS, a reservation that is
 // not enforced) are left out.
 std::vector<NodeCgroup> node_cgroups(const AllocatablePolicy& policy, const Amounts& capacity,
                                      const NodeAllocatable& node, const PodSizing& sizing,

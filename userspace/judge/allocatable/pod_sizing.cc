@@ -94,7 +94,7 @@ class PodSizingParser {
   std::vector<SettingError> take_errors() { return std::move(errors_); }
 
  private:
-  // Written so that NaN, which compares with nothing, is refused as well.
+  // The comparison also refuses NaN.
   void check_factor() {
     if (!configured_.throttling_factor) return;
     const double factor = *configured_.throttling_factor;
@@ -136,7 +136,7 @@ tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingCon
                    .memory_qos = parser.memory_qos(),
                    .swap = parser.swap(),
                    .oom_kills_group = !configured.single_process_oom_kill};
-  // Zero and less: as many as the node has.
+  // Zero or less: unlimited.
   if (configured.pids_limit > 0) sizing.pids_limit = Tasks{configured.pids_limit};
   if (auto errors = parser.take_errors(); !errors.empty())
     return tl::make_unexpected(std::move(errors));
@@ -147,7 +147,7 @@ namespace {
 
 __extension__ using Wide = __int128;  // bytes × bytes
 
-// Nothing: not named, or named as zero, which says the same.
+// Null: not set, or zero, which means the same.
 const Quantity* named(const ResourceList& list, std::string_view resource) {
   const auto entry = list.find(resource);
   return entry == list.end() || entry->second.sign() <= 0 ? nullptr : &entry->second;
@@ -162,7 +162,7 @@ Bytes bytes(const Quantity* quantity) {
 
 // Does every container declare a limit of its own, or the pod as a whole? Upstream judges an init
 // container together with the sidecars before it, and so takes one without a limit for limited: the
-// pod then gets a limit that one of its containers never agreed to. Not copied (kubelet:
+// pod then gets a limit although one of its containers has none. Not copied (kubelet:
 // cm/helpers_linux.go).
 bool all_limited(const Pod& pod, std::string_view resource) {
   if (pod.pod_level && named(pod.pod_level->limits, resource)) return true;
@@ -171,7 +171,7 @@ bool all_limited(const Pod& pod, std::string_view resource) {
          std::all_of(pod.containers.begin(), pod.containers.end(), limited);
 }
 
-// The limit the pod as a whole is held to. Nothing: none.
+// The limit of the pod as a whole. Null: none.
 const Quantity* pod_limit(const Pod& pod, QosClass qos, const ResourceList& limits,
                           std::string_view resource) {
   switch (qos) {
@@ -185,7 +185,7 @@ const Quantity* pod_limit(const Pod& pod, QosClass qos, const ResourceList& limi
   return nullptr;
 }
 
-// Nothing where no limit is named: then there is nothing to write.
+// Absent without a limit: then nothing is written.
 std::optional<CpuMax> cpu_max(const Quantity* limit, const PodSizing& sizing, Cpus cpus) {
   if (!limit) return std::nullopt;
   CpuMax max{.period = sizing.cpu_period};
@@ -204,21 +204,21 @@ std::map<Bytes, Limit<Bytes>> hugetlb(const ResourceList& list, const NodeMemory
   return limits;
 }
 
-// A container without a limit of its own is held to the pod's (1.34).
+// A container without its own limit has the pod's (1.34).
 const Quantity* effective_limit(const Pod& pod, const Container& container,
                                 std::string_view resource) {
   if (const auto* own = named(container.limits, resource)) return own;
   return pod.pod_level ? named(pod.pod_level->limits, resource) : nullptr;
 }
 
-// Of every resource.
+// The effective limits of every resource.
 ResourceList effective_limits(const Pod& pod, const Container& container) {
   ResourceList limits = container.limits;
   if (pod.pod_level) limits.insert(pod.pod_level->limits.begin(), pod.pod_level->limits.end());
   return limits;
 }
 
-// A limit without a request is a request, as the API server would have it.
+// A limit without a request counts as the request, as in the API server.
 const Quantity* cpu_request(const Pod& pod, const Container& container) {
   if (container.requests.contains("cpu")) return named(container.requests, "cpu");
   return effective_limit(pod, container, "cpu");
@@ -265,7 +265,7 @@ CgroupValues container_cgroup(const Pod& pod, const Container& container, const 
   values.cpu_max = cpu_max(effective_limit(pod, container, "cpu"), sizing, cpus);
   if (limit) values.memory_max = bytes(limit);
   protect_container_memory(values, qos_class(pod), request, sizing.memory_qos);
-  // Nothing lies between a request and a limit that are equal, or both unset.
+  // There is no range between a request and a limit that are equal, or both unset.
   const bool between = request != bytes(named(container.limits, "memory"));
   if (const auto factor = sizing.memory_qos.throttling_factor; factor && between) {
     const auto ceiling = limit ? std::optional(bytes(limit)) : std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodSizing: what the operator decides about the cgroups of every pod, read from the fields of a
+// PodSizing: the operator's settings for the cgroups of every pod, read from the fields of a
 // KubeletConfiguration and checked by its rules (kubelet: cm/helpers_linux.go, KEP-2570,
 // apis/config/validation); and the values of each pod's cgroup by it.
 #pragma once
@@ -28,7 +28,7 @@ namespace headroom {
 struct MemoryQos {
   enum class Reservation : std::uint8_t {
     kUnmanaged,  // neither the gate nor the policy is set: memory.min and memory.low are left alone
-    kNone,       // nothing is protected: both are zero
+    kNone,       // no request is protected: both are zero
     kTiered,  // Guaranteed: memory.min; Burstable: memory.low, which gives way before an OOM kill
   };
   Reservation reservation = Reservation::kUnmanaged;
@@ -36,14 +36,14 @@ struct MemoryQos {
   friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
 };
 
-// Adds what protects `request` of a pod of the class. Zero: nothing to protect.
+// Adds the values that protect `request` of a pod of the class. Zero: no protection.
 void protect_pod_memory(CgroupValues& values, QosClass qos, Bytes request, const MemoryQos& policy);
-// The same for a container, where nothing to protect is written as zero.
+// The same for a container; no protection is written as zero.
 void protect_container_memory(CgroupValues& values, QosClass qos, Bytes request,
                               const MemoryQos& policy);
 
 // memory.high: request + factor × (ceiling - request), in whole pages; the ceiling is the limit or,
-// without one, what the node can give. Nothing where the request is the limit, or where it would
+// without one, the node's allocatable. Absent if the request is the limit, or if the result would
 // not be above the request.
 std::optional<Bytes> memory_high(Bytes request, std::optional<Bytes> limit, Bytes allocatable,
                                  double factor);
@@ -61,7 +61,7 @@ struct PodSizing {
   friend bool operator==(const PodSizing&, const PodSizing&) = default;
 };
 
-// As configured; each comment names the field.
+// The configured values; each comment names the field.
 struct PodSizingConfig {
   bool cpu_quota = true;                                 // cpuCFSQuota
   Duration cpu_period = std::chrono::milliseconds(100);  // cpuCFSQuotaPeriod
@@ -79,15 +79,15 @@ struct PodSizingConfig {
 tl::expected<PodSizing, std::vector<SettingError>> pod_sizing(const PodSizingConfig& configured,
                                                               WeightFormula weights);
 
-// The cgroup values a pod and its containers should have, by what they ask for
+// The cgroup values of a pod and its containers, by their requests and limits
 // (kubelet: cm/helpers_linux.go, KEP-2570).
 
-// What the node has to give.
+// The node's memory and swap.
 struct NodeMemory {
   Bytes capacity;
   Bytes swap;
   Bytes allocatable;                   // for memory.high without a limit
-  std::vector<Bytes> huge_page_sizes;  // those the kernel offers: the unnamed ones are set to 0
+  std::vector<Bytes> huge_page_sizes;  // those of the kernel; sizes without a limit are set to 0
   Bytes page{4096};                    // of the kernel: memory.high is rounded down to it
 };
 
@@ -98,12 +98,13 @@ enum class Cpus : std::uint8_t { kShared, kExclusive };
 CgroupValues pod_cgroup(const Pod& pod, const PodSizing& sizing, const NodeMemory& node,
                         Cpus cpus = Cpus::kShared);
 
-// For one of the pod's containers: the values that the runtime is given and writes.
+// For one of the pod's containers: the values that the runtime writes.
 CgroupValues container_cgroup(const Pod& pod, const Container& container, const PodSizing& sizing,
                               const NodeMemory& node, Cpus cpus = Cpus::kShared);
 
-// A container's part of the node's swap: request / memory × swap. None for critical pods, for other
-// classes than Burstable, and for containers whose request equals their limit (enhancements 2400).
+// A container's share of the node's swap: request / memory × swap. None for critical pods, for
+// other classes than Burstable, and for containers whose request equals their limit (enhancements
+// 2400).
 Bytes swap_share(const Pod& pod, const Container& container, const NodeMemory& node);
 
 }  // namespace headroom

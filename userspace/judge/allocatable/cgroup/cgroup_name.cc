@@ -91,7 +91,7 @@ std::string CgroupNameError::what() const {
     case Fault::kEmptyComponent:
       return "cgroup name " + quoted + " has an empty component";
     case Fault::kSlash:
-    case Fault::kUnderscore:  // the kubelet's words, and reason enough for both
+    case Fault::kUnderscore:  // in the kubelet's words
       return "invalid character in component [" + quoted + "] of CgroupName";
     case Fault::kDots:
       return "cgroup name " + quoted + " points elsewhere; write the path without . and ..";

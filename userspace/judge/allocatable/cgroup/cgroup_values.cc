@@ -35,11 +35,11 @@ std::map<Bytes, Bytes> huge_pages_in(const ResourceList& list) {
 
 namespace {
 
-// From here on a number is as good as "max": runc's and the kubelet's way to say it is 1<<62.
+// Numbers from here on mean "max": runc and the kubelet write 1<<62.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 
-// What the kernel keeps of a limit: whole units (page_counter_memparse() divides by the page size,
-// hugetlb_cgroup_write() rounds down to the huge page's).
+// The value that the kernel keeps for a limit: whole units (page_counter_memparse() divides by the
+// page size, hugetlb_cgroup_write() rounds down to the huge page's).
 std::optional<std::int64_t> rounded_limit(const Limit<Bytes>& limit, Bytes unit) {
   if (limit.is_max() || limit.most()->count >= kUnlimited) return std::nullopt;
   return unit.count > 0 ? limit.most()->count / unit.count : limit.most()->count;
@@ -183,7 +183,7 @@ std::uint32_t quadratic(std::uint64_t shares) {
 }  // namespace
 
 CpuShares shares_of(MilliCpu cpu) {
-  constexpr std::int64_t kMax = 256 * kMilliPerCpu;  // so many give kMaxShares
+  constexpr std::int64_t kMax = 256 * kMilliPerCpu;  // this many give kMaxShares
   const std::int64_t milli = std::clamp<std::int64_t>(cpu.count, 0, kMax);
   const auto shares = static_cast<std::uint64_t>(milli * kSharesPerCpu / kMilliPerCpu);
   return {std::clamp(shares, kMinShares.count, kMaxShares.count)};

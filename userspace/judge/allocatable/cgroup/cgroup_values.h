@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CgroupValues: what a cgroup's knobs are set to, or should be. The same type serves what is
-// wanted and what was read; diff() of the two is what is left to do. Conversions of CPU amounts
-// are here too.
+// CgroupValues: settings of a cgroup. The same type has desired and actual values; diff() gives the
+// values to write. Also conversions of CPU amounts.
 #pragma once
 
 #include <headroom/pod.h>
@@ -20,7 +19,7 @@ namespace headroom {
 
 // Huge pages as pods and nodes name them: "hugepages-2Mi".
 
-// The page size a resource names. Nothing: it is no huge page, or of no size there can be.
+// The page size in a resource's name. Absent: it is not a huge page, or has an impossible size.
 std::optional<Bytes> huge_page_size(std::string_view resource);
 
 std::string huge_page_resource(Bytes page_size);
@@ -42,7 +41,7 @@ struct Tasks {
   friend constexpr auto operator<=>(Tasks, Tasks) = default;
 };
 
-// So much and no more; or the kernel's "max".
+// A limit: an amount, or the kernel's "max".
 template <class T>
 class Limit {
  public:
@@ -50,7 +49,7 @@ class Limit {
   static constexpr Limit max() { return Limit(); }
 
   constexpr bool is_max() const { return !most_; }
-  // Nothing: max.
+  // Absent: max.
   constexpr const std::optional<T>& most() const { return most_; }
   friend constexpr bool operator==(const Limit&, const Limit&) = default;
 
@@ -65,7 +64,7 @@ struct CpuMax {
   friend constexpr bool operator==(const CpuMax&, const CpuMax&) = default;
 };
 
-// An absent field: nothing is wanted of that knob, or it was not read.
+// An absent field: the setting is not managed, or was not read.
 struct CgroupValues {
   std::optional<CpuWeight> cpu_weight{};
   std::optional<CpuMax> cpu_max{};
@@ -83,22 +82,22 @@ struct CgroupValues {
 };
 
 struct Difference {
-  CgroupValues write;   // wanted, and known to be otherwise
-  CgroupValues unread;  // wanted, but what is there is unknown: neither right nor drifted
+  CgroupValues write;   // desired, and known to be different
+  CgroupValues unread;  // desired, but the actual value is unknown
 };
 
-// Equal is what the kernel would read back as equal: memory in whole pages, hugetlb in whole huge
-// pages, rounded down, and a quota of "max" whatever its period.
+// Values are equal if the kernel would show them as equal: memory in whole pages, hugetlb in whole
+// huge pages, rounded down, and a quota of "max" with any period.
 Difference diff(const CgroupValues& desired, const CgroupValues& actual, Bytes page = Bytes{4096});
 
-// A knob as cgroupfs spells it: {"cpu.max", "50000 100000"}.
+// A setting in cgroupfs syntax: {"cpu.max", "50000 100000"}.
 struct CgroupSetting {
   std::string file;
   std::string value;
   friend bool operator==(const CgroupSetting&, const CgroupSetting&) = default;
 };
-// Every field that is there. Protections come before limits, and memory.high before memory.max, so
-// that a cgroup written in this order is throttled before it is cut.
+// Every field that is present. Protections come before limits, and memory.high before memory.max,
+// so that a cgroup is throttled before its hard limit applies.
 std::vector<CgroupSetting> cgroup_settings(const CgroupValues& values);
 
 // Conversions between the units of CPU: milliCPU for a pod, shares for cgroup v1 and OCI, weight
@@ -121,7 +120,7 @@ enum class WeightFormula : std::uint8_t {
 
 CpuShares shares_of(MilliCpu cpu);
 
-// CPU time per period, at least 1 ms. Nothing: no CPU was named, so there is no quota.
+// CPU time per period, at least 1 ms. Absent: no CPU limit, so no quota.
 std::optional<Microseconds> directory_quota(MilliCpu cpu,
                                             Microseconds period = Microseconds(100'000));
 

@@ -22,7 +22,8 @@ std::vector<CgroupSetting> without(std::vector<CgroupSetting> all,
   return all;
 }
 
-// Of what was right: what is now otherwise. A value that is wanted since has never been right.
+// Settings that were correct and have changed since. A value that is desired only since then was
+// never correct.
 std::vector<std::string> drift(const std::vector<CgroupSetting>& confirmed,
                                const CgroupValues& write) {
   std::vector<std::string> files;
@@ -31,7 +32,7 @@ std::vector<std::string> drift(const std::vector<CgroupSetting>& confirmed,
   return files;
 }
 
-// Nothing: it is as low as that already.
+// Absent: the limit is as low already.
 std::optional<Limit<Bytes>> one_step_down(const std::optional<Limit<Bytes>>& actual, Bytes in_use,
                                           Bytes step) {
   if (actual && !actual->is_max() && *actual->most() <= in_use + step + step) return std::nullopt;

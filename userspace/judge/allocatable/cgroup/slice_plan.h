@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlicePlan: what is to be done about one slice, from what it should be and what was read of it.
+// SlicePlan: the changes for one slice, from its desired and its actual values.
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
@@ -15,29 +15,29 @@ namespace headroom {
 struct SliceReading {
   std::optional<CgroupValues> values{};  // absent: there is no such cgroup
   std::vector<std::string>
-      missing_controllers{};      // controllers that the node offers and this has not
+      missing_controllers{};      // controllers that the node has and this cgroup lacks
   Bytes page{4096};               // of the kernel that the values were read from
   std::optional<Bytes> memory{};  // in use
   std::optional<Tasks> tasks{};
-  std::optional<Duration> cpu{};  // total since it was made
+  std::optional<Duration> cpu{};  // total since its creation
 };
 
-// What is remembered of a slice from one look to the next.
+// The history of a slice between two checks.
 struct SliceHistory {
   bool exists = false;
-  std::vector<CgroupSetting> confirmed{};  // wanted, and once read back so
-  unsigned attempts = 0;                   // to put it right, since it last was
-  Instant not_before{};                    // of the next try
+  std::vector<CgroupSetting> confirmed{};  // desired, and read back as desired before
+  unsigned attempts = 0;                   // attempts to correct it, since it was last correct
+  Instant not_before{};                    // the next attempt is not before
 };
 
 struct SlicePlan {
-  bool create = false;                  // make it, or give it the controllers it lacks
-  CgroupValues write{};                 // what is otherwise than it should be
-  CgroupValues unread{};                // what should be something, and is not known
-  std::optional<Bytes> excess_usage{};  // in use, when that is more than memory.max is to be
-  // What was right, is still wanted, and is no longer so: knobs, or "slice" for all of it.
+  bool create = false;                  // create it, or enable the controllers it lacks
+  CgroupValues write{};                 // values that differ from the desired ones
+  CgroupValues unread{};                // desired values whose actual value is unknown
+  std::optional<Bytes> excess_usage{};  // the usage, if it exceeds the desired memory.max
+  // Settings that were correct, are still desired, and have changed; "slice" for the whole slice.
   std::vector<std::string> drifted{};
-  std::optional<Instant> due{};  // when to act on it; absent: nothing to do
+  std::optional<Instant> due{};  // when to act; absent: nothing is to be done
   SliceHistory after{};
 };
 
@@ -50,8 +50,8 @@ SlicePlan plan_slice(const CgroupValues& desired, const SliceReading& reading,
                      const SliceHistory& before, Instant at,
                      std::optional<Bytes> step = std::nullopt);
 
-// A try has begun: the next waits 100 ms, doubling to a minute while the last one did not help. So
-// a writer that is against us costs the bus ten calls a second at the most.
+// Records an attempt: the next one waits 100 ms, doubling to a minute while the last one had no
+// effect. So a conflict with another program costs at most ten calls a second.
 void record_attempt(SliceHistory& history, Instant at);
 
 }  // namespace headroom

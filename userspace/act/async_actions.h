@@ -48,7 +48,7 @@ class AsyncActions {
   Instant (*now_)();
   std::mutex mutex_;
   std::vector<Outcome> ended_;        // guarded by mutex_
-  std::list<RunningAction> running_;  // last: its threads use the above
+  std::list<RunningAction> running_;  // destroyed first: its threads use the members above
 };
 
 }  // namespace headroom::act

@@ -69,7 +69,7 @@ Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& kill_f
     reaper_->assist(kill_fds.directory.get());
     return killed;
   }
-  // ENODEV: the cgroup was removed since it was armed.
+  // ENODEV: the cgroup was removed after its descriptors were opened.
   if (errno == ENODEV) return done(decision, Outcome::Result::kGone);
   return done(decision, Outcome::Result::kFailed, errno);
 }

@@ -10,7 +10,7 @@ namespace {
 
 using state::Json;
 
-// --- the files of release 0.1, which had no version; until release 0.2 ---------------------------
+// --- the files of release 0.1, which had no version; to be removed in release 0.2 ----------------
 
 CgroupId cgroup_from(const Json& from, const char* key) {
   return CgroupId{from.at(key).get<std::uint64_t>()};

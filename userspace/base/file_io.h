@@ -76,7 +76,7 @@ inline Result<> write_file_value(const std::string& file, std::string_view text)
 // An eventfd(2) that wakes a thread which polls: open it, signal it from any thread, and read it
 // empty in the thread that was woken.
 
-// Without a descriptor on failure; errno has the reason.
+// Returns an empty Fd on failure; errno has the reason.
 inline Fd open_event_fd() {
   return Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
@@ -99,7 +99,7 @@ struct InotifyEvent {
   std::string_view name;   // the entry in the watched directory; empty: the watched file itself
 };
 
-// Non-blocking. No descriptor if the kernel refuses.
+// Opens a non-blocking descriptor; returns an empty Fd on failure.
 inline Fd open_inotify() {
   return Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 }

@@ -123,7 +123,7 @@ bool is_byte_signal(Signal signal) {
 }
 
 std::string human_amount(Signal signal, std::int64_t amount) {
-  // In millionths of the time.
+  // The amount is a share of the time, in millionths.
   if (signal == Signal::kMemoryPressure)
     return fmt::format("{:.1f}%", static_cast<double>(amount) / 1e4);
   return is_byte_signal(signal) ? human_bytes(amount) : std::to_string(amount);

@@ -184,7 +184,8 @@ std::vector<ThreadCpuTime> cpu_time_by_thread() {
 namespace headroom {
 namespace {
 
-// Fields after the name, which may hold blanks and brackets: state is the third of the line.
+// Numbers of fields of the line (proc(5)). They are counted after the name, which is the second
+// field and may contain blanks and brackets.
 constexpr int kState = 3, kStartTime = 22, kResident = 24;
 
 }  // namespace
@@ -201,9 +202,9 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
     return std::nullopt;
   ProcessStat stat;
   stat.name.pid = pid;
-  // A process chooses its name: any bytes.
+  // A process can set its name to any bytes.
   const std::size_t length = std::min(close - open - 1, stat.comm.size() - 1);
-  const std::string comm = printable(line.substr(open + 1, length));  // short: not on the heap
+  const std::string comm = printable(line.substr(open + 1, length));  // no heap: 15 bytes at most
   comm.copy(stat.comm.data(), stat.comm.size() - 1);
   const char* at = line.data() + close + 2;
   const char* const end = line.data() + line.size();

@@ -136,7 +136,7 @@ void App::pass_counters_to_reporter() {
   reporter_.set_kill_assists(actuators_.kill_assists());
 }
 
-// The self-check takes some milliseconds, so only while no threshold is near.
+// The self-check takes some milliseconds, so it runs only while no threshold is near.
 void App::self_check_if_idle(Instant next_turn) {
   const bool is_idle = engine_.history().victims.empty() &&
                        next_turn - observe::now() > config_.policy().check_ceiling / 2;
@@ -243,7 +243,7 @@ void App::apply_taint_edits() {
   propagate_policy();
 }
 
-// To every part that keeps a copy of the policy.
+// Passes the policy to every part that keeps a copy of it.
 void App::propagate_policy() {
   engine_.reconfigure(config_.policy());
   engine_.use(actuators_.for_mode(config_.policy().mode));

@@ -109,8 +109,9 @@ Result<> Loop::attach() {
   return watch_events();
 }
 
-// PSI triggers only make the next check earlier; without them it is on time as well. One for the
-// node and one for all pods together, which may reach their own limit; each costs a kernel thread.
+// Adds one PSI trigger for the node and one for all pods together, which may reach their own limit;
+// each costs a kernel thread. A trigger only makes the next check earlier; without it the check is
+// on time as well.
 void Loop::watch_pressure() {
   for (const std::filesystem::path& file :
        {std::filesystem::path("/proc/pressure/memory"), app_->pods_cgroup() / "memory.pressure"}) {
@@ -135,7 +136,7 @@ Result<> Loop::watch_events() {
   return {};
 }
 
-// All at the lowest priority: many changes of manifests must not delay a turn that is due.
+// The timers have the lowest priority: many changes of manifests must not delay a turn that is due.
 Result<> Loop::add_manifest_timers() {
   struct Wanted {
     Source* source;
@@ -203,7 +204,7 @@ void Loop::use_configz() {
   const std::string version = config::configz_version(app_->config().kubernetes.configz_file());
   if (version.empty() || version == configz_) return;
   configz_ = version;  // a refused version is not tried again
-  reload_due_ = true;  // not here: a reload destroys the watch that called this
+  reload_due_ = true;  // later: a reload destroys the watch that called this
   schedule_manifest_read({});
 }
 
@@ -246,7 +247,7 @@ Result<> Loop::wake_at(Instant next) {
 }
 
 void Loop::reload() {
-  app_->reload_status().set_successful(false);  // also if something below throws
+  app_->reload_status().set_successful(false);  // stays so if a call below throws
   config::LoadResult loaded = load_config(
       line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); },
       app_->config().kubernetes.run_dir);
@@ -287,7 +288,7 @@ void Loop::read_manifests() {
   logged_manifest_errors_ = std::move(manifest_errors);
 }
 
-// Called between turns too: their distance may be longer than health checks allow.
+// Also called between turns: the time between two turns may be longer than health checks allow.
 void Loop::beat() {
   app_->heartbeat().beat();
   sd_event_source_set_time_relative(timers_.heartbeat.get(), usec(report::Heartbeat::kPeriod));

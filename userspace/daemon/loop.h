@@ -42,7 +42,8 @@ class FailedTurns {
 // The signals it handles must be blocked (block_signals()) before any thread starts.
 class Loop {
  public:
-  // `manifests` and the version of the kubelet's own configuration were read before.
+  // `manifest_cache` has read the manifests already. `configz`: the version of the kubelet's own
+  // configuration that was read.
   static Result<std::unique_ptr<Loop>> open(App& app, config::CommandLine line,
                                             observe::ManifestCache manifest_cache,
                                             std::string configz);

@@ -82,7 +82,8 @@ Json admission_json(const Pod& pod, const NodeState& node) {
           {"untolerated_preferred_taints", taints_json(admission.untolerated_preferred)}};
 }
 
-// Any user may call this: each pod is compared with all running pods, and every error is copied.
+// Limits, since any user may call this: each pod is compared with all running pods, and every error
+// is copied.
 constexpr std::size_t kMaxPods = 1'000;
 constexpr std::size_t kMaxComplaints = 100;
 
@@ -241,7 +242,7 @@ void add_program_families(const observe::BpfCosts& programs, report::Families& f
   runs.append_to(families);
 }
 
-// "/kube" may be the slice kube.slice: the kubelet's systemd driver spells it so.
+// "/kube" may be the slice kube.slice: the kubelet's systemd cgroup driver adds the suffix.
 void add_paths(std::vector<std::string>& paths, std::string_view name) {
   if (name.empty()) return;
   std::string path;

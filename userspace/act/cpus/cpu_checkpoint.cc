@@ -51,7 +51,7 @@ std::string rendered_pod_entry(const std::string& list) {
 struct Rendering {
   CheckpointVersion version = CheckpointVersion::kV2;
   bool nil_maps = false;           // a map without entries is nil
-  std::string_view type_suffix{};  // of the type's name: some releases hashed it as it is
+  std::string_view type_suffix{};  // "V2": some releases hashed the Go type's name with it
 };
 
 std::string rendered(const CheckpointFields& fields, const Rendering& as) {

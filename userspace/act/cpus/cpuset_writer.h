@@ -5,7 +5,7 @@
 // systemd is the single writer of its units, so these are set through it (AllowedCPUs and
 // AllowedMemoryNodes, until the next boot); cpuset.cpus and cpuset.mems themselves are written only
 // for cgroups that systemd does not manage.
-// Calls may block for kTimeout: not on the loop.
+// Calls may block for kTimeout, so the loop must not make them.
 #pragma once
 
 #include <headroom/cpuset.h>
@@ -30,7 +30,7 @@ namespace headroom::act {
 // cpuset.cpus.exclusive; before, only a child of a partition root. The kernel accepts the write in
 // any case; reading the file gives the result: "isolated invalid (...)".
 
-// Paths are from the cgroup root on.
+// Paths start at the cgroup root.
 class CpuPartition {
  public:
   explicit CpuPartition(std::filesystem::path cgroup_root) : cgroup_root_(std::move(cgroup_root)) {}

@@ -50,10 +50,10 @@ struct ChildSetup {
   const Command* command = nullptr;
   std::vector<std::string> candidates;  // paths to try
   std::vector<char*> argv;
-  std::vector<std::string> environment;  // of the process it runs beside
+  std::vector<std::string> environment;  // of the target process
   std::vector<char*> envp;
   Fd target;     // pidfd
-  Fd directory;  // its working directory
+  Fd directory;  // the target's working directory
   Credentials credentials;
 };
 
@@ -71,7 +71,7 @@ std::vector<std::string> environment_of(pid_t pid) {
   return all;
 }
 
-// "Uid:\t0\t0\t0\t0": the effective one is the second.
+// "Uid:\t0\t0\t0\t0" has the real, effective, saved and filesystem uid.
 Result<Credentials> credentials_of(pid_t pid) {
   std::ifstream file(of_process(pid, "status"));
   Credentials found;
@@ -254,7 +254,7 @@ void set_capabilities(const Credentials& credentials, int report) {
 
 // The command gets at most the privileges of the process that it runs beside.
 void set_credentials(const Credentials& credentials, int report) {
-  // First, while CAP_SETPCAP is still held.
+  // The bounding set is reduced first, while this process still has CAP_SETPCAP.
   for (int capability = 0; capability < 64; ++capability)
     if (!has_capability(credentials.bounding, capability) &&
         ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 &&
@@ -267,7 +267,7 @@ void set_credentials(const Credentials& credentials, int report) {
       ::syscall(SYS_setresuid, credentials.uid, credentials.uid, credentials.uid) != 0)
     report_errno_and_exit(report);
   set_capabilities(credentials, report);
-  // Also keeps exec() from giving root its bounding set back.
+  // no_new_privs also prevents exec() from giving root all capabilities of its bounding set.
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) report_errno_and_exit(report);
 }
 
@@ -288,12 +288,12 @@ Result<ChildSetup> prepare_child(const Command& command) {
   return child_setup;
 }
 
-// In the child. Writes errno to `report` if the program cannot be started.
+// Runs in the child. Writes errno to `report` if the program cannot be started.
 void exec_child(const ChildSetup& child_setup, int report) {
   const Command& command = *child_setup.command;
   ::setpgid(0, 0);
   reset_signals();
-  ::umask(022);  // the usual one: headroomd's is narrower
+  ::umask(022);  // the usual value; headroomd's is stricter
   const int null = ::open("/dev/null", O_RDONLY);
   if (null >= 0) ::dup2(null, STDIN_FILENO);
   raise_oom_score();
@@ -349,7 +349,7 @@ Result<Child> Child::start(const Command& command) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   Child child(pid, std::move(pidfd));
   if (const int error = read_child_errno(pipe->read); error != 0)
-    return errno_failure("run " + command.argv[0], error);  // the child is reaped as it goes
+    return errno_failure("run " + command.argv[0], error);  // ~Child() reaps the process
   return child;
 }
 
@@ -375,7 +375,7 @@ int Child::reap() {
   pid_ = 0;
   if (WIFEXITED(status))
     return WEXITSTATUS(status) == 0 ? 0 : Outcome::kExitStatus | WEXITSTATUS(status);
-  return Outcome::kExitStatus | (128 + WTERMSIG(status));  // as shells say it
+  return Outcome::kExitStatus | (128 + WTERMSIG(status));  // as in a shell's exit status
 }
 
 int Child::wait(Instant deadline, Instant (*clock)(), const std::stop_token& stop) {

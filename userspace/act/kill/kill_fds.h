@@ -76,7 +76,7 @@ class KillFds {
   DirectoryOf directory_of_;
   std::vector<CgroupKillFds> cgroups_;    // sorted by id
   std::vector<CgroupId> listed_;          // the cgroups of the last update()
-  std::vector<ProcessKillFd> processes_;  // sorted by pod, one each at the most
+  std::vector<ProcessKillFd> processes_;  // sorted by pod, at most one for each pod
   std::size_t missing_ = 0;
 };
 

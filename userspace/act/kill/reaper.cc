@@ -63,7 +63,7 @@ bool raise_this_thread_to_realtime() {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryPeriod{10};
-// What a descriptor sent is of.
+// The kind of descriptor in a request.
 constexpr int kCgroup = 0, kProcess = 1;
 
 Instant boot_time() {
@@ -72,7 +72,8 @@ Instant boot_time() {
   return Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
-// Starts are known in clock ticks (10 ms): the next process of a service starts later than that.
+// Start times have a resolution of one clock tick (10 ms); a service manager takes longer than that
+// to start a new process.
 bool started_before(Instant instant, int pidfd) {
   static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   const pid_t pid = pid_of(pidfd);
@@ -87,7 +88,8 @@ bool has_exited(int pidfd) {
   return ::poll(&ready, 1, 0) != 0;
 }
 
-// ESRCH: its memory is gone, or going by its own hand. EAGAIN: not all of it yet.
+// EAGAIN: not all of the memory is freed yet. ESRCH, which is not retried: the memory is freed, or
+// the process is freeing it itself.
 bool is_retryable(int error) {
   return error == EAGAIN || error == EINTR;
 }

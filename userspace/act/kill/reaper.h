@@ -40,7 +40,8 @@ namespace headroom::act {
 // tiers, under which a BestEffort pod on a busy node waits for seconds. Killed threads never return
 // to user space: they run only their own exit.
 
-// The process that a pidfd holds. Below 1 once it has been waited for: its pid may be reused then.
+// The pid of the process that a pidfd refers to; below 1 after the process was waited for, since
+// another process may then have its pid.
 pid_t pid_of(int pidfd);
 
 // Raises every thread of a process that has been sent SIGKILL. False if no thread could be raised:
@@ -87,9 +88,9 @@ class Reaper {
     Fd process;  // a pidfd: readable once it has exited
     Clock::time_point due;
     Clock::time_point give_up_at;
-    bool reaped = false;  // or cannot be: only its exit is awaited
+    bool reaped = false;  // or cannot be reaped: only its exit is awaited
   };
-  // What one kill ended: the processes of a cgroup, or one process.
+  // The processes that one kill ended: those of a cgroup, or a single one.
   struct KilledGroup {
     std::vector<DyingProcess> dying;
     std::vector<CgroupId> lifted;
@@ -119,7 +120,7 @@ class Reaper {
   std::size_t next_in_ = 0, next_out_ = 0;
   std::counting_semaphore<kCapacity + 1> pending_count_{0};
   std::atomic<std::uint64_t> limits_lifted_{0}, boosted_{0}, reaped_{0}, dropped_{0};
-  std::jthread thread_;  // last: it uses the above
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::act

@@ -44,8 +44,8 @@ bool Sentinel::overdue() const {
   return due.time_since_epoch().count() != INT64_MAX && setup_.now() > due + kOverdue;
 }
 
-// Until the loop is overdue by what it said last. It may say something nearer meanwhile, and hang:
-// that is found out kOverdue / 2 later than it could be, at the worst.
+// The time until the loop is overdue according to its last beat(). If the loop reports an earlier
+// due time meanwhile and then hangs, that is detected at most kOverdue / 2 too late.
 Duration Sentinel::time_until_overdue() const {
   const Instant due{Duration(due_.load(std::memory_order_relaxed))};
   return std::clamp(due - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;

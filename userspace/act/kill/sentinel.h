@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sentinel: a thread that kills when the loop hangs.
 //
-// The loop says when its next turn is due and leaves a failsafe list of victims, first to be killed
-// first, each with open descriptors. When that turn is overdue, the sentinel reads the node's
-// memory itself, and at the hard threshold kills from the list, one at a time, until memory is
-// available again. The loop collects what it did as outcomes when it turns again.
+// The loop reports when its next turn is due and sets a failsafe list of victims, in the order in
+// which they are to be killed, each with open descriptors. When that turn is overdue, the sentinel
+// reads the node's memory itself, and at the hard threshold kills from the list, one at a time,
+// until memory is available again. The loop collects what it did as outcomes when it turns again.
 #pragma once
 
 #include "act/kill/reaper.h"
@@ -32,7 +32,7 @@ struct FailsafeVictim {
   Fd kill;
   Fd events;
   Fd process{};          // a pidfd if one process is the victim: then `kill` is not open
-  Instant not_before{};  // after a kill: the next attempt is not before
+  Instant not_before{};  // after a kill: no further attempt before this time
 };
 
 class Sentinel {
@@ -45,7 +45,7 @@ class Sentinel {
   struct Setup {
     std::function<std::optional<Observation>()> read_memory;  // on the sentinel's thread
     Instant (*now)();
-    Reaper* reaper = nullptr;  // outlives this
+    Reaper* reaper = nullptr;  // must outlive the sentinel
     // A cgroup that was killed and is still, or again, populated is killed again after this.
     Duration kill_again_after = std::chrono::seconds(10);
   };
@@ -59,7 +59,7 @@ class Sentinel {
   // The outcomes since the last call.
   void collect(std::vector<Outcome>& ended);
 
-  // Times the loop was found overdue; kills in its place.
+  // How often the loop was found overdue, and the number of kills by the sentinel.
   std::uint64_t hangs() const { return hangs_; }
   std::uint64_t kills() const { return kills_; }
 
@@ -75,13 +75,13 @@ class Sentinel {
   std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
   std::atomic<bool> has_outcomes_{false};
-  Instant wait_until_{};  // until then a victim's memory is awaited
-  std::mutex mutex_;      // of what follows
+  Instant wait_until_{};  // no kill before this: a victim's memory is awaited
+  std::mutex mutex_;      // protects the members below
   std::condition_variable_any stop_;
   std::int64_t limit_ = 0;
   std::vector<FailsafeVictim> victims_;
   std::vector<Outcome> done_;
-  std::jthread thread_;  // last: it uses the above
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::act

@@ -64,7 +64,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Bytes for each write: it takes some tens of milliseconds, then a stop is possible.
+// Bytes of one write, which takes some tens of milliseconds. A stop request is checked between two
+// writes.
 constexpr std::int64_t kReclaimStep = 32 << 20;
 // Pause after the kernel reclaimed less than requested: dirty pages may be written by then.
 constexpr std::chrono::milliseconds kPause{200};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LimitLoweringThreads: lowers limits by memory.reclaim, which waits for the memory and kills no
-// process: each limit on a thread of its own; and the writer of a single setting.
+// LimitLoweringThreads: reclaims memory before a limit is lowered, on one thread for each limit: a
+// write to memory.reclaim waits for the memory and kills no process. Also writes single settings of
+// cgroups.
 #pragma once
 
 #include "judge/allocatable/cgroup/cgroup_values.h"
@@ -20,25 +21,23 @@
 
 namespace headroom::act {
 
-// write_cgroup_setting: one setting of a cgroup, written to its file: for those that systemd has no
-// property for, and so does not write itself.
-
-// Enables a controller that systemd does not manage: hugetlb.
-
+// The cgroups in which enable_controller() enables a controller. It is used for hugetlb, which
+// systemd does not manage.
 enum class ControllerScope {
   kItself,    // the cgroup has it
   kChildren,  // and its direct children as well
 };
 
-// Enables it from the root down to the cgroup at `path` ("/kubepods.slice"), where it is not
-// enabled.
+// Enables the controller from the root down to the cgroup at `path` ("/kubepods.slice"), where it
+// is not enabled yet.
 Result<> enable_controller(const std::filesystem::path& root, std::string_view path,
                            std::string_view controller, ControllerScope scope);
 
 // Only memory.oom.group and hugetlb.*: all others have a systemd property (unit_properties()).
 CgroupValues without_systemd_property(const CgroupValues& values);
 
-// None of these writes blocks.
+// Writes a setting of a cgroup to its file, for settings without a systemd property. None of these
+// writes blocks.
 Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting);
 
 // LimitLowering: reclaims memory from cgroups until they use less than a limit, before the limit is
@@ -81,7 +80,7 @@ class LimitLoweringThreads final : public LimitLowering {
   std::map<std::string, std::unique_ptr<RunningAction>> async_actions_;
 };
 
-// What such a thread does.
+// The function that each thread of LimitLoweringThreads runs.
 LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::path& cgroup,
                                        Bytes max_usage, Duration timeout,
                                        const std::stop_token& stop);

@@ -62,7 +62,7 @@ class MemoryHighOverrides {
 
   const std::string root_;
   const Save save_;
-  mutable std::mutex mutex_;  // of the following
+  mutable std::mutex mutex_;  // protects the members below
   Found found_;
   std::unique_ptr<sd_bus, Close> bus_;
 };

@@ -55,7 +55,7 @@ class SuspendedLimits {
   void save();
 
   const Save save_;
-  mutable std::mutex mutex_;  // of the following
+  mutable std::mutex mutex_;  // protects the members below
   Found found_;
   std::map<CgroupId, int> victims_;  // number of victims for each cgroup
 };

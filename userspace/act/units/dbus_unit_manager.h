@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusUnitManager: the UnitManager over the system bus. Lives on the thread that runs `event`.
+// DbusUnitManager: the UnitManager over the system bus. Used only on the thread that runs
+// `event`.
 #pragma once
 
 #include "act/units/unit_manager.h"
@@ -42,7 +43,7 @@ class DbusUnitManager final : public UnitManager {
  public:
   struct Counts {
     std::uint64_t calls = 0, failed = 0;
-    std::chrono::nanoseconds waited{0};  // for systemd's answers, call by call
+    std::chrono::nanoseconds waited{0};  // for systemd's answers, summed over all calls
   };
   // `on_change` is called when systemd has reloaded, or a watched unit was removed or changed.
   static Result<std::unique_ptr<DbusUnitManager>> open(sd_event* event,

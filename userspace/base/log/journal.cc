@@ -182,7 +182,7 @@ Logging::Logging(std::string_view level) {
 Logging::~Logging() {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("headroomd", std::make_shared<StderrSink>()));
-  spdlog::details::registry::instance().set_tp(nullptr);  // ends the queue, emptied
+  spdlog::details::registry::instance().set_tp(nullptr);  // empties and ends the queue
 }
 
 }  // namespace headroom::log

@@ -93,7 +93,6 @@ class Logging {
 bool stderr_is_journal();
 
 // Encodes fields in the text of a log line: the message, then "\x1eNAME=value" for each field.
-// split() is the inverse of encode().
 std::string encode(std::string_view message, std::initializer_list<Field> fields);
 std::string_view message_of(std::string_view payload);  // the message alone
 

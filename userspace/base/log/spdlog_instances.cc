@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt and spdlog, compiled into the programs: the names of their shared libraries change from one
-// Debian to the next, and a package is to run on both. Compiled once, here, and not in every file
-// that writes a line.
+// Compiles fmt and spdlog into the programs: the names of their shared libraries differ between
+// Debian releases, and one package must run on more than one of them. Their templates are compiled
+// once, here, and not in every file that logs.
 #include <locale>
 #include <mutex>
 

@@ -37,7 +37,7 @@ namespace headroom::state {
 template <class T>
 struct Fields;
 
-// In namespace headroom::state.
+// To be used in namespace headroom::state.
 #define HEADROOM_FIELDS(Type, ...)                           \
   template <>                                                \
   struct Fields<Type> {                                      \
@@ -244,7 +244,7 @@ struct Codec<std::map<std::string, T, Less>> {
   }
 };
 
-// As a list of [id, value].
+// Encoded as a list of [id, value].
 template <class T>
 struct Codec<std::map<CgroupId, T>> {
   static Json encode(const std::map<CgroupId, T>& values) {

@@ -62,8 +62,8 @@ class StateDocument {
   Result<> remove() const;
   // Calls `decode` with the value of a file of this boot.
   Result<> read(const Decode& decode) const;
-  // The same. A damaged file is renamed to NAME.damaged, so that it is kept and does not fail the
-  // next start again, and is an error.
+  // As read(), but a damaged file, which is an error, is also renamed to NAME.damaged: it is kept,
+  // and the next start does not fail because of it.
   Result<> load(const Decode& decode) const;
   bool exists() const;
   const std::filesystem::path& path() const { return path_; }
@@ -78,14 +78,14 @@ class StateDocument {
 template <class T>
 class StateFile {
  public:
-  // Reads what release 0.1 wrote, which had no version and a form of its own for each file. Until
-  // release 0.2.
+  // Reads a file of release 0.1: it has no version, and each file has its own format. To be removed
+  // in release 0.2.
   using DecodeUnversioned = bool (*)(const Json& whole, T& value);
 
   explicit StateFile(std::filesystem::path path, DecodeUnversioned decode_unversioned = nullptr)
       : document_(std::move(path)), decode_unversioned_(decode_unversioned) {}
 
-  // An empty container: the file is removed.
+  // Removes the file if the value is an empty container.
   Result<> save(const T& value) const {
     if constexpr (requires { value.empty(); })
       if (value.empty()) return document_.remove();
@@ -93,14 +93,15 @@ class StateFile {
   }
   bool exists() const { return document_.exists(); }
   const std::filesystem::path& path() const { return document_.path(); }
-  // A default value if there is no file, or it is of another boot. The file stays where it is.
+  // Returns a default value if there is no file or it is from another boot. A damaged file is an
+  // error and is not renamed.
   Result<T> read() const {
     T value{};
     const auto read = document_.read(decode_into(value));
     if (!read) return tl::make_unexpected(read.error());
     return value;
   }
-  // The same, for the program that writes the file: a damaged one is set aside.
+  // As read(), for the program that writes the file: a damaged file is renamed to NAME.damaged.
   Result<T> load() const {
     T value{};
     const auto loaded = document_.load(decode_into(value));

@@ -132,7 +132,7 @@ Result<> CpuManager::refresh_policy() {
   if (!topology) return tl::make_unexpected(topology.error());
   StaticPolicyConfig config = static_config(options_, std::move(*topology));
   config.devices = device_nodes(setup_.sys);
-  // Explicitly reserved CPUs that are offline now.
+  // CPUs that are reserved by the configuration but offline now are left out.
   if (config.reservation.cpus) *config.reservation.cpus &= config.topology.cpus();
   auto policy = StaticPolicy::of(std::move(config));
   if (!policy) {
@@ -320,8 +320,8 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
   refused_ = std::move(now);
 }
 
-// No container can be refused in this case: those with exclusive CPUs had them before the others
-// came, or keep the ones that CPU hot-unplug left.
+// If the pool is too small, no container can be refused: those with exclusive CPUs had them before
+// the other pods came, or keep the ones that CPU hot-unplug left.
 void CpuManager::record_pool(const SharedPool& pool) {
   const bool was_short = pool_ && pool_->is_short();
   pool_ = pool;

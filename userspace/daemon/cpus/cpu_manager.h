@@ -5,7 +5,7 @@
 //
 // Each reconcile() starts from the actual state. The state file is written before the cgroups, so
 // that a crash in between leaves a file that is ahead of them, not behind; at the start a running
-// container's CPUs win over the file.
+// container's CPUs have precedence over the file.
 #pragma once
 
 #include "act/cpus/cpu_checkpoint.h"

@@ -73,7 +73,7 @@ class MemoryManager {
                 const config::CpusConfig& config, AtStep at_step);
 
   void reconfigure(const config::CpusConfig& config);
-  // Reads the machine's NUMA nodes, if the policy is Static. The first call in each pass.
+  // Reads the machine's NUMA nodes, if the policy is Static. To be called first in each pass.
   Result<> refresh();
   // If a kubelet keeps the file, it is read in each pass; otherwise only at the start.
   void load(bool enforces);

@@ -133,8 +133,9 @@ void SliceReconciler::inspect_slice(Slice& slice, Instant at) {
   if (!slice.plan.excess_usage) slice.lowering.late = false;
 }
 
-// Pods over the limit are evicted by the distance to the limit: half of the threshold is near
-// enough, and leaves some room for the other pods. In other slices nothing is evicted.
+// The step by which memory.max of the pods' cgroup follows usage: a quarter of the hard threshold.
+// The limit is then at most two steps, half of the threshold, above usage: near enough for pods to
+// be evicted, with some room for the other pods. Absent for other slices: nothing is evicted there.
 std::optional<Bytes> SliceReconciler::step_of(const Slice& slice) const {
   const auto& wanted = slice.wanted.values.memory_max;
   if (!slice.lowering.late || slice.wanted.role != Role::kPods || !wanted || wanted->is_max())
@@ -146,8 +147,8 @@ std::optional<Bytes> SliceReconciler::step_of(const Slice& slice) const {
   return step;
 }
 
-// The limits exist at the next check. Pods have limits of their own, below the tiers: a cgroup that
-// has the controller may not have enabled it for its children yet.
+// Enables the hugetlb controller; its limit files exist at the next check. Pods have limits of
+// their own, so in the pods' cgroup and the tiers the controller is also enabled for the children.
 void SliceReconciler::set_huge_pages(Slice& slice) {
   const bool limited = slice.reading.values && !slice.wanted.values.hugetlb_max.empty();
   if (!limited || !reader_.has_huge_pages()) return;

@@ -44,7 +44,7 @@ class SliceReconciler {
   static constexpr Duration kLowering = std::chrono::seconds(10);
   static constexpr Duration kLoweringPause = std::chrono::minutes(1);
 
-  // `check_soon` is called after a change, to check again soon.
+  // `request_check` is called after a change, to check again soon.
   SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
                   std::unique_ptr<act::LimitLowering> lowering,
                   std::function<void()> request_check);
@@ -99,9 +99,9 @@ class SliceReconciler {
   SliceOptions options_;
   act::UnitManager* units_ = nullptr;
   std::string unavailable_reason_;
-  std::string last_error_;               // of the options
+  std::string last_error_;               // the error in the options
   std::vector<std::string> order_;       // parents first
-  std::map<std::string, Slice> slices_;  // by path; those no longer wanted keep their counts
+  std::map<std::string, Slice> slices_;  // by path; unwanted slices stay, for their counts
 };
 
 // The slices' input from a configuration and a node.

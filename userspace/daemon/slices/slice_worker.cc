@@ -170,7 +170,7 @@ class SliceWorker::EventLoop {
   std::optional<SlicesMode> mode_;  // absent: nothing was submitted yet
   SliceReconciler reconciler_;
   observe::CgroupSettingsWatch watch_;
-  std::unique_ptr<act::DbusUnitManager> bus_;  // after care_, which its callbacks use
+  std::unique_ptr<act::DbusUnitManager> bus_;  // its callbacks use reconciler_: destroyed before
   act::DbusUnitManager::Counts calls_before_;
   std::set<std::string> watched_units_;
   std::optional<Instant> next_;

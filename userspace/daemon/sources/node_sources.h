@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeSources: the parts that observe the node: the cgroup source, the kernel's
-// events, the memory guard, and the observer that makes snapshots from them.
+// NodeSources: the parts that observe the node: the cgroup source, the kernel's events, the memory
+// guard, and the observer that makes snapshots from them.
 #pragma once
 
 #include "base/clock.h"
@@ -46,9 +46,6 @@ inline std::vector<observe::ManifestSource> manifest_sources(const config::Confi
   return sources;
 }
 
-// Opens the sources of cgroups and kernel events that the kernel and the configuration allow;
-// missing ones are logged.
-
 // InventoryCgroupNames: cgroup paths from the inventory, for report/.
 
 class InventoryCgroupNames final : public report::CgroupNames {
@@ -74,6 +71,8 @@ struct ObserveSources {
   std::unique_ptr<observe::KernelWaits> waits;
 };
 
+// Opens the sources of cgroups and kernel events that the kernel and the configuration allow;
+// missing ones are logged.
 Result<ObserveSources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
 
 // Null: no events are reported; the next sweep finds the changes.
@@ -127,7 +126,8 @@ class GuardControl {
   // cheap.
   static constexpr std::int64_t kEarlyShare = 16;
   static constexpr Duration kCeiling = std::chrono::milliseconds(100);
-  // It wakes the loop when this share of what is left was used: its counters lag a little.
+  // The guard wakes the loop when this many eighths of the memory that was left are used: its
+  // counters lag a little.
   static constexpr std::int64_t kEighths = 7;
 
   // Null: there is no guard.
@@ -143,8 +143,8 @@ class GuardControl {
   observe::MemoryAlarm* alarm_;
   bool trusted_ = false;
   bool armed_ = false;
-  Instant last_check_at_;     // when its last check was seen
-  std::uint64_t checks_ = 0;  // at that time
+  Instant last_check_at_;     // when a new check of the guard was last seen
+  std::uint64_t checks_ = 0;  // the guard's number of checks then
 };
 
 class NodeSources {

@@ -18,7 +18,7 @@ Result<Fd> watch_pressure(const std::filesystem::path& file, PsiTrigger trigger)
   if (!fd) return errno_failure("open " + file.native(), errno);
   const std::string asked = "some " + std::to_string(trigger.stall.count()) + " " +
                             std::to_string(trigger.window.count());
-  // The final null is part of what the kernel expects.
+  // The kernel expects the terminating zero byte as well.
   if (::write(fd.get(), asked.c_str(), asked.size() + 1) < 0)
     return errno_failure("set a trigger on " + file.native(), errno);
   return fd;

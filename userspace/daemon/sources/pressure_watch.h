@@ -36,8 +36,8 @@ namespace headroom::daemon {
 
 class PressureWatch {
  public:
-  // `file`: /proc/pressure/memory or a cgroup's memory.pressure. `risen` is called at most once in
-  // a window of the trigger.
+  // `file`: /proc/pressure/memory or a cgroup's memory.pressure. `on_pressure` is called at most
+  // once in a window of the trigger.
   PressureWatch(sd_event* event, std::filesystem::path file, std::function<void()> on_pressure);
 
   // Starts or restarts the watch; cheap if nothing is to be done. Error: the cgroup does not exist,

@@ -37,7 +37,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // The earlier daemon's threads ended with it. Pre-stop commands continue on their own, so their
-// deadline is kept. A removal starts again. Readings of its sweeps are dropped.
+// deadline is kept. A removal starts again. Readings of the earlier daemon's sweeps
+// are dropped.
 Victim after_restart(Victim victim) {
   if (victim.phase == Victim::Phase::kRemoving) victim.phase = Victim::Phase::kKilled;
   victim.gone_at = {};

@@ -20,7 +20,7 @@ namespace headroom::state {
 
 // The fields of evictions and taints in the state files.
 
-// The numbers are those of recordings: new enumerators go last.
+// Enumerators have the same numbers as in recordings, so new ones are added at the end.
 template <class T>
 requires(recording::kEnumerators<T> >
          0) inline constexpr unsigned kEnumerators<T> = recording::kEnumerators<T>;

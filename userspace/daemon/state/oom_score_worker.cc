@@ -65,8 +65,8 @@ void OomScoreWorker::write_requested(const std::vector<OomScoreRequest>& request
     applied = {.value = request.value, .at = is_new ? now - kRewritePeriod + kFirstRescan : now};
     if (scores_.prepare(request.pod, request.path, request.value)) prepared.push_back(request.pod);
   }
-  // Nothing is written that could not be put back after a crash; it is tried again at the next
-  // wish.
+  // Nothing is written unless the original values are saved, so that they can be restored after a
+  // crash. These pods are tried again at the next request.
   if (!save()) {
     for (const CgroupId pod : prepared)
       applied_.erase(pod);

@@ -75,7 +75,7 @@ class OomScoreWorker {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<std::vector<OomScoreRequest>> next_;  // guarded by mutex_
-  std::jthread thread_;                               // last: it uses the above
+  std::jthread thread_;                               // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

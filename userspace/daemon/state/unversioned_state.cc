@@ -40,7 +40,7 @@ Reason reason_from(const json& from) {
     reason.cause = Cause::kTaint;
     reason.taint = std::make_shared<const Taint>(taint_from(from.at("taint")));
   }
-  // The index of the volume or container was not written: an index that no pod has.
+  // Release 0.1 did not write the index of the volume or container: this is one that no pod has.
   if (reason.limit != StorageLimit::kNone) reason.subject = UINT32_MAX;
   return reason;
 }

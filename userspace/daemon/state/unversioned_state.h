@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state files of release 0.1, which had no version: read by an upgrade in the same boot. Until
-// release 0.2.
+// The state files of release 0.1, which had no version: read after an upgrade in the same boot. To
+// be removed in release 0.2.
 #pragma once
 
 #include "base/state/saved_taints.h"
@@ -13,7 +13,7 @@
 
 namespace headroom::daemon {
 
-// True, or a JSON exception.
+// These return true, or throw a JSON exception.
 bool decode_unversioned(const nlohmann::json& whole, std::vector<Victim>& victims);
 bool decode_unversioned(const nlohmann::json& whole, std::vector<TaintTimer>& timers);
 bool decode_unversioned(const nlohmann::json& whole, state::SavedTaints& taints);

@@ -95,8 +95,8 @@ void NodeStatusTracker::refresh(const Snapshot& snapshot, const Verdict& verdict
   stale_ = false;
 }
 
-// Without this, two pods that start at the same time would be given the same resources. A cgroup
-// that is empty at the first sweep belongs to an ended pod.
+// Tracks pods that are being started: otherwise two pods that start at the same time would be given
+// the same resources. A cgroup that is empty at the first sweep belongs to an ended pod.
 void NodeStatusTracker::update_starting(const Snapshot& snapshot) {
   std::vector<CgroupId> existing;
   for (const PodReading& reading : snapshot.pods) {
@@ -169,7 +169,7 @@ bool NodeStatusTracker::update_conditions(const Verdict& verdict) {
   return changed;
 }
 
-// Reuses what the current status has of the same pods.
+// Reuses the entries of pods that are in the current status already.
 std::vector<PodOnNode> NodeStatusTracker::admitted_pods() const {
   const report::NodeStatusRef old = current();
   std::unordered_map<const Pod*, std::size_t> known;

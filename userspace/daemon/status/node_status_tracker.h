@@ -53,7 +53,7 @@ class NodeStatusTracker {
 
   void reconfigure(NodeOptions options, const Policy& policy);
 
-  // After every turn.
+  // To be called after every turn.
   void update(const Snapshot& snapshot, const Verdict& verdict, std::span<const Outcome> outcomes);
 
   // The capacity as last observed.
@@ -84,7 +84,7 @@ class NodeStatusTracker {
   std::optional<Instant> machine_read_at_;
   std::array<report::ConditionStatus, kConditions> conditions_{};
   bool conditions_known_ = false;
-  std::map<CgroupId, Instant> starting_;           // since when; without processes so far
+  std::map<CgroupId, Instant> starting_;           // when first seen; no processes so far
   std::optional<std::vector<CgroupId>> existing_;  // at the latest sweep, sorted
   Active active_;
   Active published_pods_;  // same order as the pods of current_

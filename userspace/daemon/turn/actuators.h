@@ -76,7 +76,8 @@ class ExitWatchingActuator final : public Actuator {
   void update_kill_fds(std::span<const PodReading> pods) override {
     actuator_->update_kill_fds(pods);
   }
-  // Before the kill, so that the first exit is not missed; the map does not grow.
+  // Registers the cgroup before the kill, so that the first exit is not missed; the map of these
+  // cgroups has a fixed size.
   Outcome act(const Decision& decision) override {
     // The exit of a single process is noticed by its own pidfd.
     const bool watched = watch_ && decision.part.unit != EvictionUnit::kProcess &&
@@ -87,7 +88,7 @@ class ExitWatchingActuator final : public Actuator {
     if (watched && outcome.result != Outcome::Result::kDone) watch_->forget_exits(cgroup);
     return outcome;
   }
-  // Also the outcomes of the sentinel's kills.
+  // Also collects the outcomes of the sentinel's kills.
   void collect(std::vector<Outcome>& ended) override {
     actuator_->collect(ended);
     failsafe_list_->collect(ended);
@@ -150,7 +151,7 @@ class Actuators {
   FailsafeList failsafe_list_;
   ExitWatchingActuator exit_watching_;
   act::DryActuator dry_;
-  SerialTasks restores_;  // last: destroyed first, with its thread
+  SerialTasks restores_;  // destroyed first: its tasks use the members above
 };
 
 }  // namespace headroom::daemon

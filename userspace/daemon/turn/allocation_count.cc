@@ -18,7 +18,7 @@ std::uint64_t thread_allocation_count() {
 
 }  // namespace headroom::daemon
 
-// g++ defines the macro, clang has the feature test.
+// g++ defines __SANITIZE_ADDRESS__; clang has __has_feature(address_sanitizer) instead.
 #if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__
@@ -27,7 +27,7 @@ std::uint64_t thread_allocation_count() {
 
 #ifdef __SANITIZE_ADDRESS__
 
-// The sanitizer owns malloc; it offers a hook.
+// AddressSanitizer replaces malloc itself, and offers hooks.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*,
                                                                              std::size_t),
                                                          void (*free_hook)(const volatile void*));
@@ -40,9 +40,8 @@ namespace {
 
 #else
 
-// The executable's malloc takes the place of glibc's for every library in the process, and hands
-// on to glibc's own (glibc manual, "Replacing malloc"; the __libc_ names are exported for it).
-// operator new comes through here too.
+// This malloc replaces glibc's for every library in the process, and calls glibc's own (glibc
+// manual, "Replacing malloc"; glibc exports the __libc_ names for it). operator new calls it too.
 extern "C" {
 void* __libc_malloc(std::size_t size) noexcept;
 void* __libc_calloc(std::size_t count, std::size_t size) noexcept;

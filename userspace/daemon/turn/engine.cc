@@ -7,7 +7,7 @@
 namespace headroom::daemon {
 namespace {
 
-// More decisions than this cannot come from one turn: one for each current victim, and a new one.
+// One turn cannot make more decisions than this: one for each current victim, and a new one.
 constexpr std::size_t kReserved = 64;
 
 }  // namespace
@@ -32,7 +32,7 @@ Engine::Engine(Policy policy, Observer& observer, Actuator& actuator, TurnMeter 
 }
 
 void Engine::start(report::WakeSource wake) {
-  // An exception may have ended the last turn after it acted: what it did must not be forgotten.
+  // An exception may have ended the last turn after it acted: its actions must not be forgotten.
   commit();
   if (std::exchange(reported_, false)) outcomes_.clear();
   meter_.start(wake);
@@ -56,7 +56,7 @@ void Engine::take_snapshot(SnapshotScope scope) {
 void Engine::observe_and_judge(Instant now) {
   take_snapshot(now >= sweep_schedule_.due() ? SnapshotScope::kCgroups : SnapshotScope::kNode);
   if (!verdict_.needs_cgroups && verdict_.decisions.empty()) return;
-  // Judged again with the same history: the verdict on the first snapshot is void.
+  // The second snapshot is judged with the same history, and its verdict replaces the first one.
   const bool changed = snapshot_.cgroups_changed;
   take_snapshot(SnapshotScope::kDecision);
   snapshot_.cgroups_changed |= changed;
@@ -102,7 +102,7 @@ void Engine::reconfigure(Policy policy) {
   commit();
   history_ = carry_over(policy_, history_, policy);
   policy_ = std::move(policy);
-  sweep_schedule_.reset();  // the next turn judges every pod by the new policy
+  sweep_schedule_.reset();  // so that the next turn judges every pod by the new policy
 }
 
 }  // namespace headroom::daemon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: observes, judges and acts. It owns the history; it opens no file, knows no library, and
+// Engine: observes, judges and acts. It owns the history; it opens no file, uses no library, and
 // gets the time as an argument.
 //
 // App::turn() calls the steps of a turn in this order: start(), collect_outcomes(),
@@ -21,7 +21,7 @@
 
 namespace headroom::daemon {
 
-// TurnMeter: what each stage of a turn took, in time and in allocations.
+// TurnMeter: measures the time and the allocations of each stage of a turn.
 
 class TurnMeter {
  public:
@@ -36,7 +36,8 @@ class TurnMeter {
     at_ = now_();
     began_ = before_acts_ = allocations_();
   }
-  // The time since the last mark went into...
+  // Each of the next three is called at the end of its stage, and adds the time since the end of
+  // the stage before it.
   void snapshot_done(SnapshotScope scope) {
     cost_.snapshot += lap();
     if (scope != SnapshotScope::kNode) cost_.scope = SnapshotScope::kCgroups;
@@ -75,18 +76,18 @@ class TurnMeter {
 
 class SweepSchedule {
  public:
-  using CpuTime = Duration (*)();  // of the loop's thread, counted from any moment
-  // Whatever it costs.
+  using CpuTime = Duration (*)();  // of the loop's thread; only differences are used
+  // The CPU budget delays a sweep at most until this long after the previous one.
   static constexpr Duration kMaxPeriod = std::chrono::seconds(60);
 
   explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
 
-  // The share of one CPU, more than none.
+  // The share of one CPU; greater than 0.
   void set_cpu_budget(double budget) { budget_ = budget; }
-  // A pass was made, and another is wanted after `period`.
+  // Records a sweep at `at`; the next one is wanted after `period`.
   void record_sweep(Instant at, Duration period) {
     const Duration now = cpu_time_();
-    // What it cost to start is not what it costs to go on.
+    // The first sweep counts as free: the CPU time before it includes the start of the daemon.
     const Duration cpu_time_used =
         cpu_time_at_last_sweep_ ? now - *cpu_time_at_last_sweep_ : Duration::zero();
     cpu_time_at_last_sweep_ = now;
@@ -96,13 +97,14 @@ class SweepSchedule {
     due_ = std::max(at + period, affordable_);
     period_ = due_ - at;
   }
-  // Something happened: as early as this, or as soon as can be afforded.
+  // Makes the next sweep due at `at`, or as soon after it as the budget allows; never later than it
+  // was due before.
   void advance_to(Instant at) { due_ = std::min(due_, std::max(at, affordable_)); }
-  // At once.
+  // Makes the next sweep due at once.
   void reset() { due_ = {}; }
 
   Instant due() const { return due_; }
-  // Between the latest pass and the next, as it was planned.
+  // The time from the latest sweep to the next one, as planned at the latest sweep.
   Duration period() const { return period_; }
 
  private:
@@ -129,13 +131,13 @@ class Engine {
   void act();
   // Returns when the next turn is due.
   Instant plan();
-  // The history after this turn is the one that the next turn is judged with.
+  // Adopts the history after this turn: the next turn is judged with it.
   void commit();
 
   const Snapshot& snapshot() const { return snapshot_; }
   const Verdict& verdict() const { return verdict_; }
-  // Of earlier turns' actions first, then of this turn's. Those of a turn that an exception ended
-  // before outcomes_reported() are still among them.
+  // The outcomes of actions of earlier turns, then those of this turn. They include the outcomes of
+  // a turn that an exception ended before outcomes_reported().
   std::span<const Outcome> outcomes() const { return outcomes_; }
   void outcomes_reported() { reported_ = true; }
   const report::TurnCost& cost() const { return meter_.cost(); }
@@ -144,9 +146,9 @@ class Engine {
   const Policy& policy() const { return policy_; }
   const History& history() const { return history_; }
 
-  // Victims of an earlier daemon, whose grace period continues.
+  // Adds the victims of an earlier daemon; their grace periods continue.
   void resume(std::vector<Victim> victims);
-  // Pods whose tolerationSeconds continue.
+  // Sets the timers of pods whose tolerationSeconds continue.
   void resume(std::vector<TaintTimer> timers);
   // Takes effect at the next turn; the history that still applies is kept.
   void reconfigure(Policy policy);
@@ -169,7 +171,7 @@ class Engine {
   Snapshot snapshot_;
   Verdict verdict_;
   bool committed_ = true;  // history_ includes verdict_
-  bool reported_ = true;   // the latest outcomes_
+  bool reported_ = true;   // outcomes_ were reported
   std::vector<Outcome> outcomes_;
   std::vector<Outcome> finished_;  // of actions that earlier turns started; kept for its capacity
 };

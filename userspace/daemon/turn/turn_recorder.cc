@@ -33,7 +33,8 @@ PipeWriter::PipeWriter(Fd pipe) : pipe_(std::move(pipe)) {
 
 PipeWriter::~PipeWriter() {
   {
-    // With the mutex: between the writer's check and its wait, the notification would be lost.
+    // stop_ is set with the mutex held: otherwise the notification could be lost between the
+    // writer's check and its wait.
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
@@ -61,7 +62,7 @@ void PipeWriter::close() {
 
 void PipeWriter::run() {
   report::set_thread_name("recording");
-  // With SIGPIPE blocked, a closed pipe is an error of write().
+  // With SIGPIPE blocked, write() to a pipe without a reader returns an error.
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);
@@ -150,7 +151,7 @@ void RecordingStream::change(const Policy& policy) {
 Result<std::string> TurnRecorder::start(Fd pipe, std::chrono::seconds length) {
   if (length < std::chrono::seconds(1) || length > kMaxDuration)
     return failure(fmt::format("a recording lasts from 1 s to {} s", kMaxDuration.count()));
-  // A slow reader then delays only the recording, and a reader that exits is noticed.
+  // With O_NONBLOCK a slow reader delays only the recording, and a reader that exits is noticed.
   const int flags = ::fcntl(pipe.get(), F_GETFL);
   if (flags < 0 || ::fcntl(pipe.get(), F_SETFL, flags | O_NONBLOCK) < 0)
     return errno_failure("prepare the pipe of the recording", errno);
@@ -167,7 +168,7 @@ std::shared_ptr<RecordingStream> TurnRecorder::stream() {
   return stream_;
 }
 
-// Unless another recording has started meanwhile.
+// If another recording has started meanwhile, active_ stays true.
 void TurnRecorder::finish(const std::shared_ptr<RecordingStream>& finished) {
   finished->close();
   const std::lock_guard lock(mutex_);

@@ -36,14 +36,14 @@ class PipeWriter {
   static constexpr std::chrono::seconds kStallLimit{10};
 
   explicit PipeWriter(Fd pipe);
-  // What is not yet written is dropped.
+  // Drops the bytes that are not yet written.
   ~PipeWriter();
   PipeWriter(const PipeWriter&) = delete;
   PipeWriter& operator=(const PipeWriter&) = delete;
 
-  // On one thread, never blocking on the pipe. Appends all of `bytes`, or nothing: false.
+  // Appends all of `bytes`, or nothing (false). Called on one thread; never waits for the pipe.
   bool push(std::string_view bytes);
-  // Nothing more follows: the rest is written, then the pipe is closed.
+  // To be called after the last push(): the rest is written, then the pipe is closed.
   void close();
   // Everything is written, or the pipe has no reader.
   bool done() const { return done_; }
@@ -103,9 +103,9 @@ class TurnRecorder {
   // On any thread. Returns JSON with the length of the recording, or why it cannot start.
   Result<std::string> start(Fd pipe, std::chrono::seconds length);
 
-  // These on the loop's thread.
+  // The following functions are called on the loop's thread.
   void reconfigure(const Policy& policy);
-  // After every turn, before its history is committed.
+  // To be called after every turn, before its history is committed.
   void record_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes);
   // Turns that were lost, of all recordings.

@@ -64,7 +64,7 @@ Outcome HostActuator::act(const Decision& decision) {
 }
 
 Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& kill_fds) const {
-  if (::write(kill_fds.kill.get(), "1", 1) == 1) {
+  if (kill_fallback_->kill(kill_fds.directory.get(), kill_fds.kill.get()) == 1) {
     const Outcome killed = done(decision, Outcome::Result::kDone);
     reaper_->assist(kill_fds.directory.get());
     return killed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "act/async_actions.h"
+#include "act/kill/kill_fallback.h"
 #include "act/kill/kill_fds.h"
 #include "act/kill/reaper.h"
 #include "act/kill/sentinel.h"
@@ -39,7 +40,8 @@ class HostActuator final : public Actuator {
         options_(std::move(options)),
         async_actions_(std::make_unique<AsyncActions>(now)),
         limits_(std::move(limits)),
-        reaper_(std::make_unique<Reaper>(limits_)) {
+        reaper_(std::make_unique<Reaper>(limits_)),
+        kill_fallback_(std::make_unique<KillFallback>()) {
     signalled_processes_.reserve(kMaxSignalledProcesses);
   }
 
@@ -90,6 +92,7 @@ class HostActuator final : public Actuator {
   std::unique_ptr<AsyncActions> async_actions_;
   std::shared_ptr<SuspendedLimits> limits_;
   std::unique_ptr<Reaper> reaper_;
+  std::unique_ptr<KillFallback> kill_fallback_;
   std::shared_ptr<MemoryHighOverrides> memory_high_overrides_;
   std::vector<SignalledProcess> signalled_processes_;
 };

@@ -77,10 +77,10 @@ bool is_alive(const FailsafeVictim& victim) {
   return victim.kill && cgroup_populated(victim.events.get());
 }
 
-bool kill_now(const FailsafeVictim& victim) {
+bool kill_now(const FailsafeVictim& victim, KillFallback& fallback) {
   if (victim.process)
     return ::syscall(SYS_pidfd_send_signal, victim.process.get(), SIGKILL, nullptr, 0) == 0;
-  return ::write(victim.kill.get(), "1", 1) == 1;
+  return fallback.kill(victim.directory.get(), victim.kill.get()) == 1;
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ void Sentinel::act(const Observation& seen) {
   decision.reason.capacity = seen.capacity;
   decision.reason.threshold = limit_;
   decision.reason.sampled_at = decision.reason.first_crossed = seen.at;
-  const bool killed = kill_now(*victim);
+  const bool killed = kill_now(*victim, kill_fallback_);
   const int error = killed ? 0 : errno;
   const Instant at = setup_.now();
   if (killed && setup_.reaper && victim->process)

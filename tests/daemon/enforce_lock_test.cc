@@ -56,5 +56,16 @@ TEST_F(EnforceLockTest, ItHoldsAcrossMountNamespaces) {
   EXPECT_EQ(WEXITSTATUS(*status), 0);
 }
 
+// A container that has a cgroup namespace of its own takes its cgroup for the root.
+TEST_F(EnforceLockTest, TheRootOfACgroupNamespaceIsRefused) {
+  const auto refused = EnforceLock::take_for_node(cgroup->path());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("cgroup namespace"), std::string::npos)
+      << refused.error().what;
+  EXPECT_FALSE(enforce_lock_holder(cgroup->path())) << "the lock was not taken";
+  EXPECT_NE(::access((*test::writable_cgroup2() + "/cgroup.type").c_str(), F_OK), 0)
+      << "the root of the hierarchy has no such file";
+}
+
 }  // namespace
 }  // namespace headroom::daemon

@@ -41,7 +41,7 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
                                         observe::Manifests manifests) {
   std::optional<EnforceLock> lock;
   if (config.policy.mode == Mode::kEnforce) {
-    auto taken = EnforceLock::take(root.mount);
+    auto taken = EnforceLock::take_for_node(root.mount);
     if (!taken) return tl::make_unexpected(taken.error());
     lock.emplace(std::move(*taken));
   } else if (const auto holder = enforce_lock_holder(root.mount)) {

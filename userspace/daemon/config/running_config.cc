@@ -124,7 +124,7 @@ config::Config RunningConfig::with_current_taints(config::Config config) {
 // mode stays observe; the rest of the configuration is adopted.
 void RunningConfig::take_lock(config::Config& fresh) {
   if (fresh.policy.mode != Mode::kEnforce || lock_) return;
-  auto taken = EnforceLock::take(cgroup_root_);
+  auto taken = EnforceLock::take_for_node(cgroup_root_);
   if (taken) {
     lock_.emplace(std::move(*taken));
     return;

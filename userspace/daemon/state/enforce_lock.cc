@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -50,6 +51,15 @@ Result<EnforceLock> EnforceLock::take(const std::filesystem::path& cgroup_root) 
                      holder.value_or("a process of another pid namespace") + " has the lock on " +
                      cgroup_root.string(),
                  EWOULDBLOCK);
+}
+
+Result<EnforceLock> EnforceLock::take_for_node(const std::filesystem::path& cgroup_root) {
+  // Every cgroup but the root of the hierarchy has this file (CFTYPE_NOT_ON_ROOT).
+  if (::access((cgroup_root / "cgroup.type").c_str(), F_OK) == 0)
+    return failure("mode enforce needs the host's cgroup tree: " + cgroup_root.string() +
+                   " is the root of a cgroup namespace; give the container the host's cgroup "
+                   "namespace, or its /sys/fs/cgroup");
+  return take(cgroup_root);
 }
 
 }  // namespace headroom::daemon

@@ -21,6 +21,9 @@ class EnforceLock {
  public:
   // Error: another daemon has the lock; its pid is named if it is visible in this pid namespace.
   static Result<EnforceLock> take(const std::filesystem::path& cgroup_root);
+  // The same, if this is the root of the hierarchy. In a cgroup namespace of its own a container
+  // sees its own tree alone: its limits would pass for the node's, and most pods would be missing.
+  static Result<EnforceLock> take_for_node(const std::filesystem::path& cgroup_root);
 
  private:
   explicit EnforceLock(Fd directory) : directory_(std::move(directory)) {}

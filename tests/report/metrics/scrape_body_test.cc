@@ -228,6 +228,12 @@ TEST(ScrapeBody, PeriodsOfAQuotaAreThoseOfCgroupsThatHaveOne) {
                                    "cfs_burst_periods", "cfs_burst_seconds"})
       EXPECT_EQ(text.find("\ncontainer_cpu_" + name + "_total{") != text.npos, limited) << name;
   }
+  CgroupTable table = sample_cgroups();
+  for (hr_record& record : table.records)
+    if (record.parent_id == 0) record = full_record(record.id, 0);
+  EXPECT_EQ(page_of(table).find("container_cpu_cfs_periods_total{container=\"\",id=\"/\""),
+            std::string::npos)
+      << "the root has statistics and no quota";
 }
 
 // As cAdvisor converts them, which is the reverse of what the kubelet writes.

@@ -59,11 +59,11 @@ std::uint64_t working_set_or_unknown(const CgroupMetricInput& row) {
 std::uint64_t quota_if_any(const CgroupMetricInput& row) {
   return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
 }
-// Nor for its periods.
+// Nor for its periods. The root cannot have a quota.
 template <hr_u64 hr_record::*Field>
 std::uint64_t if_quota(const CgroupMetricInput& row) {
-  const bool unlimited =
-      (row.record.valid & HR_CPU_LIMITS) && row.record.cpu_quota_us == HR_NO_LIMIT;
+  const bool unlimited = row.record.parent_id == 0 || ((row.record.valid & HR_CPU_LIMITS) &&
+                                                       row.record.cpu_quota_us == HR_NO_LIMIT);
   return unlimited ? HR_UNKNOWN : row.record.*Field;
 }
 // cAdvisor's: the shares of cgroup v1 that the linear formula makes this weight of. An idle cgroup

@@ -93,9 +93,11 @@ Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
   std::unique_ptr<BpfSweep> source(new BpfSweep);
   source->groups_ = options.groups;
   source->capacity_ = options.capacity;
-  // Its tree is large: the first pass goes from cgroup to cgroup.
-  if (options.last_pass > 0)
-    source->last_ = {.lost = options.capacity, .number = options.last_pass};
+  // After a pass that lost cgroups the tree is large: the first pass iterates over single cgroups.
+  if (options.last_pass > 0) {
+    source->last_.lost = options.capacity;
+    source->last_.number = options.last_pass;
+  }
   if (auto loaded = source->load(options); !loaded) return tl::make_unexpected(loaded.error());
   if (auto attached = source->attach(options.root); !attached)
     return tl::make_unexpected(attached.error());

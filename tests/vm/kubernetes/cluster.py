@@ -95,7 +95,7 @@ class Cluster:
             self._start_api_server()
         with cache.phase("cluster: node"):
             self._start_node()
-            self.wait("the node is ready", self._ready)
+            self.wait("the node is ready", self.ready)
         self.seconds = time.monotonic() - began
         return self
 
@@ -120,6 +120,7 @@ class Cluster:
         made = Certificates()
         made.issue("apiserver", "/CN=kube-apiserver", f"IP:{SERVICE},DNS:kubernetes.default.svc")
         made.issue("admin", "/O=system:masters/CN=admin")
+        made.issue("kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client")
         made.issue("scheduler", "/CN=system:kube-scheduler")
         made.issue("node", f"/O=system:nodes/CN=system:node:{self.node}")
         made.key_pair("serviceaccounts")
@@ -146,6 +147,9 @@ class Cluster:
                     "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
                     f"--service-account-key-file={ETC}/serviceaccounts.pub",
                     f"--service-account-signing-key-file={ETC}/serviceaccounts.key", "--profiling=false",
+                    # For kubectl exec and logs.
+                    f"--kubelet-client-certificate={ETC}/kubelet-client.crt", f"--kubelet-client-key={ETC}/kubelet-client.key",
+                    "--kubelet-preferred-address-types=InternalIP",
                     # What a cluster of one server and one node can do without; the rest of it is slow enough, emulated.
                     "--enable-priority-and-fairness=false", "--endpoint-reconciler-type=none")
         self.wait("the API server is ready", lambda: self.ask("GET", "/readyz", whole=False).code == 200)
@@ -164,7 +168,7 @@ class Cluster:
         self._serve("kubelet", "kubelet", f"--config={ETC}/kubelet.json", f"--kubeconfig={ETC}/node.conf", *runtime,
                     f"--node-ip={ADDRESS}")
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
         node = self.ask("GET", f"/api/v1/nodes/{self.node}")
         return node.code == 200 and condition(node.body, "Ready") == "True"
 

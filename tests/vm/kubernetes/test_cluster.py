@@ -6,16 +6,20 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
+import answers
 import cluster as clusters
 import replacement
 from cluster_node import ClusterNode, admit, objects
 from kube_node import RUN
+from lab import Skip
 
 MEMORY, CPUS = "4G", 2
 METRICS_PORT = 9750
-RESULTS = Path(__file__).resolve().parents[3] / "build/bench"
+ROOT = Path(__file__).resolve().parents[3]
+RESULTS = ROOT / "build/bench"
 RUNS = 3
 OWN = "headroom-system"
 results = {}
@@ -60,6 +64,30 @@ def test_pods_and_thresholds_are_the_kubelets(vm):
         assert re.search(r"kubelet:  https://127.0.0.1:10250  \d+ pods", output), output
 
 
+def test_its_numbers_are_the_kubelets(vm):
+    """The same paths of both on the same node in the same minute; every difference is printed, and each has its reason."""
+    cluster = clusters.of(vm)
+    if cluster.release < (1, 36):
+        raise Skip("the reasons are those for the kubelet of 1.36")
+    replacement.furnish(cluster)
+    with ClusterNode(cluster) as node:
+        node.start_both(mode="observe", compatibilityMetrics=True)
+        web, = cluster.pods(replacement.NAMESPACE, "web")
+        node.wait_for(node.known, lambda pods: f"shop/{web['metadata']['name']}" in pods, timeout=120)
+        vm.run("sleep 45", timeout=60)  # both have sampled the pod, and the kubelet its disks
+        wrong = []
+        for path in answers.PATHS:
+            rounds = []
+            for _ in range(RUNS):
+                theirs, ours = (answers.read(path, text) for text in answers.fetch(vm, path))
+                rounds.append(answers.differences(theirs, ours))
+                vm.run("sleep 5")
+            found = answers.in_all(rounds)
+            print(answers.table(path, found, len(theirs.keys() & ours.keys())))
+            wrong += [each for each in found if not each.reason]
+        assert not wrong, wrong
+
+
 def test_an_evicted_pod_is_replaced(vm):
     cluster = clusters.of(vm)
     replacement.furnish(cluster)
@@ -84,6 +112,46 @@ def run_and_check(node, number: int) -> dict:
     return run | {"latency_ms": record["latency"]}
 
 
+def test_the_documented_commands_start_the_daemon_set(vm):
+    """Those of docs/kubernetes.md, as they are written there, from a node without the image to `headroomctl top`."""
+    cluster = clusters.of(vm)
+    if cluster.release < (1, 33):
+        raise Skip("the documented commands are those for Kubernetes 1.33 and later")
+    replacement.furnish(cluster)
+    build, *commands = documented_commands()
+    assert build == "make image" and len(commands) == 4, (build, commands)  # the image is that of the Makefile's target
+    tree = "/run/source"
+    vm.run(f"""mkdir -p {tree}/build/image && ln -s /opt/headroom/kubernetes {tree}/ &&
+        ln -s /opt/headroom/share/headroom-image.tar {tree}/build/image/headroom.tar
+        ctr --namespace k8s.io images ls -q | grep headroom | xargs -n 1 ctr --namespace k8s.io images rm --sync""", check=True, timeout=120)
+    began = time.monotonic()
+    try:
+        for command in commands:
+            done = vm.run(f"cd {tree} && KUBECONFIG={clusters.ETC}/admin.conf {command}", timeout=clusters.SLOW, check=True)
+        print(f"    five commands, {time.monotonic() - began:.0f} s without the first (emulated); the last one printed:\n"
+              + "\n".join(f"      {line}" for line in done.out.splitlines()[:12]))
+        assert "shop/web-" in done.out, done.out
+        inside = "kubectl -n headroom-system exec daemonset/headroom -c headroomd -- headroomctl"
+        for words, said in (("status", "kubelet:  https://127.0.0.1:10250"), ("pods", "web-")):
+            done = vm.run(f"KUBECONFIG={clusters.ETC}/admin.conf {inside} {words}", timeout=240, check=True)
+            assert said in done.out, (words, done.out)
+    finally:
+        remove_daemon_set(cluster)
+
+
+def documented_commands() -> list[str]:
+    text = (ROOT / "docs/kubernetes.md").read_text()
+    block = text[text.index("From nothing to the pods of a node"):].split("\n\n")[1]
+    return [line.partition("  #")[0].strip() for line in block.splitlines()]
+
+
+def remove_daemon_set(cluster) -> None:
+    for what in (("daemonset", "headroom"), ("pods", "--all")):  # nothing else collects what it leaves
+        cluster.kubectl("delete", "--namespace", OWN, "--wait=false", *what)
+    cluster.wait("headroom's pod is gone", lambda: not cluster.pods(OWN))
+    cluster.vm.run("rm -rf /var/log/headroom /run/headroom /run/headroom-kube")  # of the node: the next test's daemon starts anew
+
+
 def test_the_daemon_set_alone_does_it_too(vm):
     """Nothing of ours is on the node but what the manifests put there: the victim is replaced, and reported."""
     cluster = clusters.of(vm)
@@ -103,10 +171,7 @@ def test_the_daemon_set_alone_does_it_too(vm):
         print_memory(cluster, again)
         print_runs(vm, "headroom, of the DaemonSet", [run | {"latency_ms": json.loads(record)["latency"]}])
     finally:
-        for what in (("daemonset", "headroom"), ("pods", "--all")):  # nothing else collects what it leaves
-            cluster.kubectl("delete", "--namespace", OWN, "--wait=false", *what)
-        cluster.wait("headroom's pod is gone", lambda: not cluster.pods(OWN))
-        vm.run("rm -rf /var/log/headroom /run/headroom /run/headroom-kube")  # of the node: the next test's daemon starts anew
+        remove_daemon_set(cluster)
 
 
 def print_memory(cluster, pod: dict) -> None:

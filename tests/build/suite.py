@@ -230,6 +230,14 @@ def test_make_run_refuses_an_unknown_kernel_before_it_builds(folder: Path) -> No
     assert "no kernel 4.19" in done.stdout and not (folder / "b/bpf").exists(), done.stdout
 
 
+def test_make_run_knows_whether_the_lab_is_made(folder: Path) -> None:
+    def said() -> str:
+        return command("play/run", "--seconds", HEADROOM_LAB="1", HEADROOM_CACHE=str(folder)).stdout
+    assert said() == "180 make-the-lab-and-play\n"
+    (folder / "lab/6.12-0123456789ab").mkdir(parents=True)
+    assert said() == "60 play-in-the-lab\n"
+
+
 def test_progress_is_numbered(folder: Path) -> None:
     done = command("tools/build-with-progress", "--then", "60", "do-it", f"B={folder}/b", f"{folder}/b/page/page.inc")
     assert done.returncode == 0, done.stdout

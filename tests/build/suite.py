@@ -155,6 +155,39 @@ def test_without_a_compiler_one_line_says_so(folder: Path) -> None:
         assert not list(folder.rglob("*.o")), "nothing is built before"
 
 
+def test_without_a_network_one_line_says_so_and_nothing_is_installed(folder: Path) -> None:
+    tools = folder / "tools"
+    tools.mkdir()
+    for name, text in (("dpkg-query", "exit 1"), ("apt-get", "echo 'W: noise' >&2; echo 'E: Failed to fetch http://mirror/g++.deb' >&2; exit 100")):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    done = command("make", "deps", PATH=f"{tools}:{os.environ['PATH']}")
+    said = [line for line in lines_of_ours(done.stdout) if "installing" not in line]
+    assert done.returncode != 0 and len(said) == 1 and "E: Failed to fetch" in said[0] and "W: noise" not in done.stdout, done.stdout
+
+
+def test_without_apt_one_line_names_the_packages(folder: Path) -> None:
+    done = command("tools/install-deps", PATH=str(folder))
+    assert done.returncode == 1 and done.stdout.count("\n") == 1 and "needs apt" in done.stdout and "libbpf-dev" in done.stdout, done.stdout
+
+
+def test_libraries_of_another_architecture_without_a_network(folder: Path) -> None:
+    if os.geteuid() or command("unshare", "--net", "true").returncode:
+        raise Skip("a network namespace cannot be made here")
+    done = command("unshare", "--net", "make", "sysroot", "ARCH=arm64", f"SYSROOT={folder}/sysroot")
+    assert done.returncode != 0 and len(lines_of_ours(done.stdout)) == 1 and "cannot be fetched" in done.stdout, done.stdout
+    assert "E: " not in done.stdout and not list(folder.iterdir()), done.stdout
+
+
+def test_the_lab_without_a_network_is_one_line(folder: Path) -> None:
+    if os.geteuid() or command("unshare", "--net", "true").returncode:
+        raise Skip("a network namespace cannot be made here")
+    done = command("unshare", "--net", "make", "lab-image", HEADROOM_CACHE=str(folder / "cache"))
+    assert done.returncode != 0 and len(lines_of_ours(done.stdout)) == 1, done.stdout
+    assert "the lab cannot be built" in done.stdout, done.stdout
+    assert not [each for each in (folder / "cache/lab").iterdir() if each.is_dir()], "nothing half made stays"
+
+
 def test_big_endian_and_unknown_machines_are_refused_in_one_line(folder: Path) -> None:
     compiler = folder / "g++-big-endian"
     compiler.write_text("#!/bin/sh\necho '#define __BYTE_ORDER__ __ORDER_BIG_ENDIAN__'\n")

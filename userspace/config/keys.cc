@@ -192,10 +192,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "culprit: a static pod over its request and first of the ranking may go", "never culprit"},
     {"headroom.swapAware", kBoolean, "true",
      "With swap, memory.available counts what swap gains and costs; false: as the kubelet does"},
-    {"headroom.kernelMemAvailable", kString, R"("50Mi")",
-     "Evict when MemAvailable, with what free swap gains, is below this; by default at most half "
-     "of "
-     "the hard threshold of memory.available; 0%: off"},
+    {"headroom.kernelMemAvailable", kString, kNone,
+     "Evict when MemAvailable, with what free swap gains, is below this, such as 50Mi; 0%: off"},
     {"headroom.oomScoreAdj", kEnum, R"("leave")",
      "mirror: the processes of pods have oom_score_adj by their place in the ranking",
      "leave mirror"},

@@ -64,10 +64,10 @@ class Difference:
 
 def fetch(vm, path: str) -> tuple[str, str]:
     """The kubelet's answer and headroomd's, one right after the other."""
-    script = f"""curl -sk --max-time 60 --cert {ETC}/admin.crt --key {ETC}/admin.key https://{ADDRESS}:10250{path} -o /run/theirs &&
+    script = f"""curl -sk --max-time 60 --cert {ETC}/admin.crt --key {ETC}/admin.key https://{ADDRESS}:10250{path} -o /run/kubelet_value &&
         curl -s --max-time 60 {HEADROOMD}{path} -o /run/ours"""
     vm.run(script, check=True, timeout=150)
-    return vm.get("/run/theirs").decode(), vm.get("/run/ours").decode()
+    return vm.get("/run/kubelet_value").decode(), vm.get("/run/ours").decode()
 
 
 def read(path: str, text: str) -> dict[str, Family]:
@@ -115,46 +115,46 @@ def of_summary(answer: dict) -> dict[str, Family]:
     return families
 
 
-def differences(theirs: dict[str, Family], ours: dict[str, Family]) -> list[Difference]:
+def differences(kubelet_value: dict[str, Family], ours: dict[str, Family]) -> list[Difference]:
     found = []
-    for name in sorted(theirs | ours):
+    for name in sorted(kubelet_value | ours):
         if name not in ours:
-            found.append(Difference(name, "missing", f"{theirs[name].kind}, {len(theirs[name].samples)} samples"))
-        elif name not in theirs:
+            found.append(Difference(name, "missing", f"{kubelet_value[name].kind}, {len(kubelet_value[name].samples)} samples"))
+        elif name not in kubelet_value:
             found.append(Difference(name, "extra", f"{ours[name].kind}, {len(ours[name].samples)} samples"))
         else:
-            found += compared(name, theirs[name], ours[name])
+            found += compared(name, kubelet_value[name], ours[name])
     return found
 
 
-def compared(name: str, theirs: Family, ours: Family) -> list[Difference]:
+def compared(name: str, kubelet_value: Family, ours: Family) -> list[Difference]:
     found = []
-    if theirs.kind != ours.kind:
-        found.append(Difference(name, "type", f"the kubelet {theirs.kind}, headroomd {ours.kind}"))
-    if theirs.labels != ours.labels:
-        found.append(Difference(name, "labels", f"only the kubelet: {sorted(theirs.labels - ours.labels)}, "
-                                                f"only headroomd: {sorted(ours.labels - theirs.labels)}"))
-    both = theirs.samples.keys() & ours.samples.keys()
-    if both and len(both) < len(theirs.samples):
-        absent = sorted(theirs.samples.keys() - both, key=str)
-        found.append(Difference(name, "absent", f"{len(absent)} of {len(theirs.samples)}: {absent[0]}"))
-    far = [key for key in both if not near(name, theirs.samples[key], ours.samples[key])]
+    if kubelet_value.kind != ours.kind:
+        found.append(Difference(name, "type", f"the kubelet {kubelet_value.kind}, headroomd {ours.kind}"))
+    if kubelet_value.labels != ours.labels:
+        found.append(Difference(name, "labels", f"only the kubelet: {sorted(kubelet_value.labels - ours.labels)}, "
+                                                f"only headroomd: {sorted(ours.labels - kubelet_value.labels)}"))
+    both = kubelet_value.samples.keys() & ours.samples.keys()
+    if both and len(both) < len(kubelet_value.samples):
+        absent = sorted(kubelet_value.samples.keys() - both, key=str)
+        found.append(Difference(name, "absent", f"{len(absent)} of {len(kubelet_value.samples)}: {absent[0]}"))
+    far = [key for key in both if not near(name, kubelet_value.samples[key], ours.samples[key])]
     if far:
-        worst = max(far, key=lambda key: abs(theirs.samples[key] - ours.samples[key]))
-        found.append(Difference(name, "value", f"{len(far)} of {len(both)}; {worst}: the kubelet {theirs.samples[worst]:.10g}, "
+        worst = max(far, key=lambda key: abs(kubelet_value.samples[key] - ours.samples[key]))
+        found.append(Difference(name, "value", f"{len(far)} of {len(both)}; {worst}: the kubelet {kubelet_value.samples[worst]:.10g}, "
                                                f"headroomd {ours.samples[worst]:.10g}"))
     elif not both:
-        found.append(Difference(name, "samples", f"none in common: {next(iter(theirs.samples))}, {next(iter(ours.samples))}"))
+        found.append(Difference(name, "samples", f"none in common: {next(iter(kubelet_value.samples))}, {next(iter(ours.samples))}"))
     return found
 
 
-def near(name: str, theirs: float, ours: float) -> bool:
+def near(name: str, kubelet_value: float, ours: float) -> bool:
     room = BYTES if re.search("(?i)bytes|memory|rss|cache|swap|usage$", name) and "seconds" not in name else OTHER
     if re.search("NanoSeconds$", name):
         room = OTHER * 1e9
     if re.search("NanoCores$|avg(10|60|300)$", name):
         return True  # the two average over other times
-    return abs(theirs - ours) <= max(room, RELATIVE * max(abs(theirs), abs(ours)))
+    return abs(kubelet_value - ours) <= max(room, RELATIVE * max(abs(kubelet_value), abs(ours)))
 
 
 def in_all(rounds: list[list[Difference]]) -> list[Difference]:

@@ -290,8 +290,7 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
                                   parsed.eviction.enforce_node_allocatable};
   result.config.policy.thresholds =
       build_eviction_thresholds(parsed.eviction, enforcements.keys, result.diagnostics);
-  if (auto threshold =
-          kernel_mem_threshold(result.config.kernel_mem_available, result.config.policy.thresholds))
+  if (auto threshold = kernel_mem_threshold(result.config.kernel_mem_available))
     result.config.policy.thresholds.push_back(std::move(*threshold));
   if (result.config.memory_pressure)
     result.config.policy.thresholds.push_back(*result.config.memory_pressure);

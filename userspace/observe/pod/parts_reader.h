@@ -73,7 +73,7 @@ class PartsReader {
     int directory = -1;         // the inventory's
     Bytes request{};
     bool oom_group = false;
-    bool has_processes = true;  // a cgroup with cgroups below has none, as a rule
+    bool has_processes = true;          // a cgroup with cgroups below has none, as a rule
     std::optional<Duration> stalled{};  // absent: unknown
   };
   struct Target {

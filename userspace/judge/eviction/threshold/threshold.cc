@@ -220,7 +220,7 @@ Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
 
 Result<Signal> parse_signal(std::string_view text) {
   // Two have keys of their own: memory.pressure, which trips above its value (headroom.pressure),
-  // and kernel.memAvailable, which is on by default (headroom.kernelMemAvailable).
+  // and kernel.memAvailable (headroom.kernelMemAvailable).
   if (const auto signal = signal_named(text);
       signal && *signal != Signal::kMemoryPressure && *signal != Signal::kKernelMemAvailable)
     return *signal;

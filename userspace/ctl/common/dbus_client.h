@@ -35,7 +35,8 @@ struct CallError {
 };
 using CallResult = tl::expected<std::string, CallError>;
 
-// The status document, as headroomd wrote it: over the bus or, if that fails, over HTTP.
+// The status document, as headroomd wrote it: over the bus or, if headroomd cannot be reached
+// there, over HTTP.
 Result<std::string> fetch_status();
 
 // The configuration in force, as JSON.

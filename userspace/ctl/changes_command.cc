@@ -133,7 +133,7 @@ int show_changes(bool json) {
        .cpu_state_file = pins_cpus ? config.cpus.state_file : std::filesystem::path(),
        .memory_state_file = pins_memory ? config.cpus.memory_state_file : std::filesystem::path()});
   if (!changes) return print_error(changes.error());
-  // Without a daemon no slice is kept as configured.
+  // If no daemon runs, no slice is kept as configured, so none is listed.
   if (const auto status = fetch_status())
     for (Change& change : slice_changes(*status))
       changes->push_back(std::move(change));

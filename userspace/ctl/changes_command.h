@@ -15,7 +15,7 @@
 namespace headroom::ctl {
 
 // The ledger: everything that headroomd has changed on the node and will restore, from the files in
-// which it keeps the original values. It is complete while no daemon runs, too.
+// which it keeps the original values. It is also complete while no daemon runs.
 
 struct Change {
   std::string setting;   // "memory.high", "oom_score_adj", "cpuset.cpus", "cpuset.mems", "taint"
@@ -33,8 +33,8 @@ struct LedgerFiles {
 
 // Errors: a file cannot be read, or is damaged. Nothing is moved or written.
 Result<std::vector<Change>> read_ledger(const LedgerFiles& files);
-// The values of slices that headroomd sets in mode enforce, from its status document. Their
-// original values are those of the units.
+// The values of slices that headroomd sets in mode enforce, from its status document. The original
+// values are those of the systemd units.
 std::vector<Change> slice_changes(std::string_view status);
 
 std::string render_changes(const std::vector<Change>& changes, const Screen& screen);

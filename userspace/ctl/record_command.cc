@@ -27,7 +27,8 @@ struct RecordOptions {
   bool json = false;
 };
 
-// Shows the progress on one line of the terminal, which it overwrites; nothing without a terminal.
+// Shows the progress on one line of the terminal, which it overwrites. Shows nothing if stderr is
+// not a terminal.
 class Progress {
  public:
   explicit Progress(std::chrono::seconds length) : length_(length) {}
@@ -105,7 +106,7 @@ int run_record(const RecordOptions& options) {
   if (const auto answer = start_recording(to.get(), seconds); !answer)
     return print_error(answer.error());
   to.reset();  // headroomd has its own descriptor
-  // Opened only now: a refused recording must not truncate the file of an earlier one.
+  // The file is opened only now: a refused recording must not truncate an earlier recording.
   const auto out = open_output(options.file);
   if (!out) return print_error(out.error());
   const auto size = [&] {

@@ -75,7 +75,7 @@ int run_replay(const ReplayOptions& options) {
   const auto replayed = recording::replay(*tape, other);
   if (!replayed) return print_usage_error(Error{options.file + ": " + replayed.error().what});
   print(*replayed, tape->header().wall_offset, options.json);
-  // A recording that was cut short may still be the same: only turns lost in between count.
+  // A recording that was cut short can still replay identically: only turns lost in between count.
   const bool same =
       options.expect_same ? replayed->identical() && replayed->lost == 0 : replayed->same_acts();
   return same ? kSame : kDifferent;
@@ -102,7 +102,7 @@ bool contains_act(const std::vector<Decision>& all, const Decision& one) {
                      [&](const Decision& each) { return same_act(each, one); });
 }
 
-// When the other side took the same action on the same pod for the first time; absent if never.
+// When the other side first took the same action on the same pod; absent: never.
 std::optional<Instant> first_time_on_other_side(const Replayed& replayed, const Decision& decision,
                                                 std::vector<Decision> ReplayedTurn::*side) {
   for (const ReplayedTurn& answer : replayed.answers)

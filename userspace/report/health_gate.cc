@@ -88,7 +88,7 @@ bool HealthGate::answer(const Fd& fd, std::string_view request) const {
     body = "the loop's last turn was " + std::to_string(age) + " s ago\n";
   else if (!good)
     body = "the first sweep is not done yet\n";
-  // Taken from the socket first: closing one with bytes unread would reset the connection.
+  // The request is read first: closing a socket with unread bytes would reset the connection.
   std::array<char, 2048> read;
   static_cast<void>(::recv(fd.get(), read.data(), read.size(), MSG_DONTWAIT));
   send_answer(fd, good, body, !request.starts_with("HEAD"));
@@ -96,7 +96,8 @@ bool HealthGate::answer(const Fd& fd, std::string_view request) const {
   return true;
 }
 
-// Data arrived: a health request, or one for the server. An incomplete request goes to the server.
+// Handles a connection that has sent data: answers a health request, and passes any other request,
+// or an incomplete one, to the server.
 void HealthGate::take(Fd fd) {
   std::array<char, 2048> buffer;
   const ssize_t length = ::recv(fd.get(), buffer.data(), buffer.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -118,7 +119,7 @@ void HealthGate::run() {
   }
 }
 
-// `watched`: the wake-up, the listening socket, then silent_.
+// `watched`: the eventfd, the listening socket, then the connections of silent_.
 void HealthGate::serve_ready(const std::vector<pollfd>& watched) {
   const auto now = Clock::now();
   std::vector<Silent> connections = std::move(silent_);

@@ -2,8 +2,9 @@
 // HealthGate: takes every connection to the HTTP server and answers /livez and /readyz itself, on a
 // thread of its own; any other connection is passed on, with nothing read from it.
 //
-// A health answer reads two atomics: no file, no published buffer, no lock of the server, and no
-// place among its connections. A slow scrape, or one that waits for a disk, cannot delay it.
+// A health answer only reads two atomics. It needs no file, no published buffer, no lock of the
+// server and none of its connection slots, so a slow scrape, or one that waits for a disk, cannot
+// delay it.
 #pragma once
 
 #include "base/file_io.h"
@@ -23,7 +24,7 @@
 
 namespace headroom::report {
 
-// Heartbeat: when the loop was last seen to turn. The loop writes it, any thread reads it.
+// Heartbeat: the time of the loop's last turn. The loop writes it, any thread reads it.
 
 class Heartbeat {
  public:
@@ -32,7 +33,7 @@ class Heartbeat {
   // The longest time between two beats of an idle loop.
   static constexpr Duration kPeriod = std::chrono::seconds(3);
 
-  // The loop has until kLongest from here for its first beat.
+  // The loop's first beat is due within kLongest after the construction.
   explicit Heartbeat(Instant (*now)()) : now_(now) { beat(); }
 
   void beat() { last_.store(now_().time_since_epoch().count(), std::memory_order_relaxed); }
@@ -86,7 +87,7 @@ class HealthGate {
   const std::shared_ptr<const Heartbeat> heartbeat_;
   const std::chrono::seconds silence_;
   const Pass pass_;
-  std::vector<Silent> silent_;  // nothing came yet; oldest first
+  std::vector<Silent> silent_;  // connections that have sent nothing so far; oldest first
   std::thread thread_;
 };
 

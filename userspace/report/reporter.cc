@@ -73,7 +73,8 @@ void TransitionLog::update_thresholds(const Policy& policy, const Verdict& verdi
     if (reading.index >= policy.thresholds.size()) continue;
     const Threshold& threshold = policy.thresholds[reading.index];
     auto& last_logged = last_logged_[static_cast<std::size_t>(threshold.signal)][threshold.hard()];
-    // `last_logged` advances while the threshold stays met: one line per stay, however long.
+    // `last_logged` is updated while the threshold stays met, so the threshold is logged once,
+    // however long it stays met.
     const bool is_new = !last_logged || at - *last_logged >= kThresholdLogPeriod;
     last_logged = at;
     if (!is_new) continue;
@@ -105,7 +106,7 @@ std::optional<std::uint64_t> resident_pages(std::string_view statm) {
 ProcessUsageMeter::ProcessUsageMeter() : statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
 
 void ProcessUsageMeter::read(ProcessUsage& cost) const {
-  // The main thread is the loop's.
+  // The loop runs on the main thread.
   const int policy = ::sched_getscheduler(::getpid()) & ~SCHED_RESET_ON_FORK;
   cost.real_time = policy == SCHED_FIFO || policy == SCHED_RR;
   rusage usage{};
@@ -194,7 +195,7 @@ void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
     if (verdict.needs_cgroups) return;
     forecast_accuracy_.update(policy_, verdict, snapshot.at, counters_);
     const bool condition_changed = transition_log_.update(policy_, verdict, snapshot.at, counters_);
-    // Removed cgroups lose their series.
+    // A change is published at once, so that removed cgroups lose their series.
     publisher_.publish_cgroups(snapshot, outcome_recorded || snapshot.cgroups_changed);
     if (publisher_.is_node_due(snapshot.at, outcome_recorded || condition_changed)) {
       process_usage_meter_.read(process_usage_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeReporter: publishes what a turn saw, logs what it did and writes the audit log.
+// NodeReporter: publishes the readings of each turn of the loop, logs its actions and writes the
+// audit log.
 #pragma once
 
 #include "base/file_io.h"
@@ -25,7 +26,8 @@
 
 namespace headroom::report {
 
-// ForecastAccuracy: the error of the forecasts of the last minute when a threshold is crossed.
+// ForecastAccuracy: when a threshold is crossed, counts the errors of the forecasts of the last
+// minute.
 
 class ForecastAccuracy {
  public:
@@ -65,7 +67,7 @@ class TransitionLog {
   void update_thresholds(const Policy& policy, const Verdict& verdict, Instant at);
 
   std::array<bool, kConditions> conditions_{};
-  // Indexed by signal, then soft and hard.
+  // Indexed by signal, then by kind: 0 soft, 1 hard.
   std::array<std::array<std::optional<Instant>, 2>, kSignals> last_logged_{};
 };
 
@@ -85,7 +87,7 @@ struct ReporterSetup {
   std::shared_ptr<PublishedViews> views;
   Policy policy;
   std::filesystem::path audit_log;     // empty: none
-  const CgroupNames* names = nullptr;  // asked on the loop's thread
+  const CgroupNames* names = nullptr;  // used on the loop's thread
   QosOf qos_of = nullptr;              // called on any thread
   // A pod's eviction began. Called on the loop's thread; must not block (DbusThread::evicted does
   // not).
@@ -97,7 +99,7 @@ class NodeReporter {
  public:
   explicit NodeReporter(ReporterSetup setup);
 
-  // Before report_turn() of the same turn.
+  // Call before report_turn() of the same turn.
   void record(const TurnCost& cost);
   // The observer's total of readings that failed.
   void set_missing_readings(std::uint64_t total) { counters_.missing_readings = total; }
@@ -111,9 +113,8 @@ class NodeReporter {
     counters_.dbus_signals_lost = losses.notices;
     counters_.recording_lost = losses.recorded;
   }
-  // Totals of other threads: the reaper, which frees memory sooner, and the sentinel, which acts
-  // for
-  // an overdue loop.
+  // Totals of other threads: the reaper, which frees a victim's memory sooner, and the sentinel,
+  // which kills if a turn of the loop is overdue.
   struct KillAssists {
     std::uint64_t limits_lifted = 0, boosted = 0, missed = 0, reaped = 0, hangs = 0,
                   sentinel_kills = 0;
@@ -152,7 +153,7 @@ class NodeReporter {
   // A new policy is in force.
   void reconfigure(const Policy& policy);
 
-  // After the actions of the turn, never before: a kill does not wait for its log line.
+  // Call after the actions of the turn, never before: a kill does not wait for its log line.
   void report_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes);
 

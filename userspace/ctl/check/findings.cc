@@ -133,7 +133,7 @@ std::string kfunc_names(std::uint32_t kfuncs) {
   return names;
 }
 
-// None is essential: each kernel release has other kfuncs, and the sweep adapts to them.
+// No kfunc is essential: kernel releases have different kfuncs, and the sweep adapts to them.
 Finding check_kfuncs(const HostFacts& facts) {
   if (!facts.kfuncs) return unknown_finding("kfuncs", facts.kfuncs.error());
   const std::string names = kfunc_names(*facts.kfuncs);
@@ -249,7 +249,7 @@ Finding check_conflicting_daemons(const HostFacts& facts) {
           "two programs that act on the same shortage kill twice, each by its own rules", remedy};
 }
 
-// Slices and CPU sets are also written by a kubelet.
+// A kubelet also writes slices and CPU sets.
 Finding check_limit_writers(const HostFacts& facts) {
   constexpr std::string_view kSubject = "other programs that set limits";
   if (!facts.conflicting_daemons)
@@ -269,7 +269,7 @@ bool has_kubelet(const HostFacts& facts) {
                            (is_running(facts, "kubelet") || is_running(facts, "k3s-server")));
 }
 
-// Keys of the kubelet's file that concern the node's resources and have no effect here.
+// Keys of the kubelet's file that concern the node's resources and have no effect in headroomd.
 Finding check_ignored_keys(const HostFacts& facts) {
   constexpr std::string_view kSubject = "kubelet's keys";
   if (facts.ignored_keys.empty()) return {kSubject, State::kOk, "all used", "", ""};
@@ -299,7 +299,7 @@ Finding check_kubelet_source(const KubeletSource& kubelet) {
   return {kSubject, State::kOk, fmt::format("{} from {}", kubelet.pods, kubelet.url), "", ""};
 }
 
-// By the kubelet's rule memory.available stays high while the kernel swaps: pods thrash, and no
+// With the kubelet's rule, memory.available stays high while the kernel swaps: pods thrash, and no
 // memory threshold is crossed.
 Finding check_swap(const HostFacts& facts) {
   if (!facts.swap) return {"swap", State::kOk, "off: memory.available is the kubelet's", "", ""};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostFacts: what `headroomctl check` reads from this host. A part that could not be read has the
+// HostFacts: what `headroomctl check` reads from this host. A part that could not be read holds the
 // error.
 #pragma once
 
@@ -41,7 +41,7 @@ struct DaemonFacts {
   std::int64_t oom_score_adj = 0;
 };
 
-// What headroom-kube gets from the kubelet, if the configuration has one.
+// What headroom-kube gets from the kubelet, if the configuration names a kubelet.
 struct KubeletSource {
   std::string url;
   bool loaded = false;  // headroom-kube has written its status file
@@ -78,7 +78,7 @@ struct HostFacts {
   bool swap = false;                   // swap is on
   bool swap_aware = true;              // headroom.swapAware
   bool swap_threshold = false;         // swap.available has a threshold
-  bool kernel_threshold = true;        // kernel.memAvailable has one
+  bool kernel_threshold = true;        // kernel.memAvailable has a threshold
   std::optional<Bytes> unaccounted{};  // Snapshot::unaccounted_memory
   Bytes memory{};                      // MemTotal
   bool mirrors_scores = false;         // headroom.oomScoreAdj: mirror

@@ -60,8 +60,8 @@ class ArgumentParser {
   void version(const std::string& text);
   void require_subcommand();
   void footer(const std::string& text);
-  // The exit status, if the program is to end here: --help and --version print and return 0; on a
-  // mistake it is not 0, and stderr says which.
+  // The exit status if the program must end: 0 after --help and --version, which print their text;
+  // not 0 after a wrong command line, with a message on stderr.
   std::optional<int> parse(int argc, const char* const* argv);
 
   const CLI::App& app() const { return *app_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of headroomctl: each adds itself to the command line; what it prints is made by
-// functions that tests call.
+// The commands of headroomctl. Each adds itself to the command line; separate functions make the
+// text that it prints, so that tests can call them.
 #pragma once
 
 #include "config/keys.h"
@@ -90,7 +90,7 @@ void add_record(ArgumentParser& app, CliCommand& chosen);
 
 // headroomctl replay: runs the judge again over a recording.
 
-// Exit statuses, as of diff(1).
+// Exit statuses, like those of diff(1).
 inline constexpr int kSame = 0;
 inline constexpr int kDifferent = 1;
 
@@ -156,16 +156,16 @@ void add_cpus(ArgumentParser& app, CliCommand& chosen);
 // exclusive CPUs.
 Result<std::string> render_cpus(std::string_view answer, const Screen& screen);
 
-// `headroomctl memory`: the memory and huge pages of each NUMA node, and the containers that have
-// some of their own.
+// `headroomctl memory`: the memory and huge pages of each NUMA node, and the containers to which it
+// is assigned.
 
 void add_memory(ArgumentParser& app, CliCommand& chosen);
 
 // headroomd's answer as a table of NUMA nodes, and a table of containers.
 Result<std::string> render_memory(std::string_view answer, const Screen& screen);
 
-// `headroomctl cpus repack`: moves exclusive CPUs together that became fragmented as pods came and
-// went.
+// `headroomctl cpus repack`: moves exclusive CPUs together after they became fragmented because
+// pods started and ended.
 
 // Adds the subcommand to `cpus`.
 void add_cpus_repack(ArgumentParser& cpus, CliCommand& chosen);
@@ -195,7 +195,7 @@ struct FoundEviction {
   std::size_t matches = 0;            // matching evictions, including this one
 };
 
-// Finds the record. An error says what the log has instead.
+// Finds the record. The error says why there is none, or lists the pods that match.
 Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
                                     const EvictionQuery& query);
 
@@ -205,7 +205,7 @@ void add_why(ArgumentParser& app, CliCommand& chosen);
 // admitted.
 
 // If it waits, it exits with the status of the first container that failed, like systemd-run. It
-// also uses 2 and 3 itself.
+// also exits with 2 and 3 (print_error.h) on its own errors.
 void add_run(ArgumentParser& app, CliCommand& chosen);
 
 // headroomctl stop: stops all containers of a pod that headroomctl run started.

@@ -49,7 +49,7 @@ Result<Fd> connect_to(const std::string& address) {
   return fd;
 }
 
-// Until the server closes the connection.
+// Reads until the server closes the connection.
 Result<std::string> read_all(const Fd& fd) {
   std::string text;
   std::array<char, 65'536> buffer{};
@@ -95,7 +95,7 @@ std::string http_address() {
 Result<std::string> fetch_status_over_http(const std::string& address) {
   const auto fd = connect_to(address);
   if (!fd) return tl::make_unexpected(fd.error());
-  // 1.0: the server closes the connection and does not send chunks.
+  // HTTP/1.0: the server closes the connection and does not send chunks.
   const std::string request = "GET /api/status HTTP/1.0\r\nHost: " + address + "\r\n\r\n";
   if (::send(fd->get(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size()))

@@ -13,11 +13,11 @@
 
 namespace headroom::ctl {
 
-// The status document over HTTP, for where headroomd is not on the system bus: in a container, the
-// bus of the host does not let headroomd own its name.
+// The status document can also be read over HTTP, for hosts where headroomd is not on the system
+// bus: the host's bus does not let a headroomd in a container own its name.
 
-// headroom.listen of the daemon that headroomctl reads from: the environment variable
-// HEADROOM_HTTP, by default 127.0.0.1:9750. Empty: nothing is read over HTTP.
+// The address of the daemon (headroom.listen): the environment variable HEADROOM_HTTP, by default
+// 127.0.0.1:9750. Empty: nothing is read over HTTP.
 std::string http_address();
 
 // `address` is HOST:PORT with a numeric host, as in headroom.listen.
@@ -35,8 +35,8 @@ struct CallError {
 };
 using CallResult = tl::expected<std::string, CallError>;
 
-// The status document, as headroomd wrote it: over the bus, or if headroomd is not there, over HTTP
-// (http_status.h).
+// The status document, as headroomd wrote it: over the bus or, if headroomd cannot be reached
+// there, over HTTP.
 Result<std::string> fetch_status();
 
 // The configuration in force, as JSON.

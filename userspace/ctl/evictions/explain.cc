@@ -202,8 +202,7 @@ std::vector<std::string> why_lines(const Json& record) {
   return threshold_lines(record);
 }
 
-// --- the part that was killed, and the steps before the eviction
-// -----------------------------------
+// --- the part that was killed, and the steps before the eviction ------------------------------
 
 std::vector<std::string> part_lines(const Json& record) {
   const Json& part = at(record, {"target"});
@@ -339,7 +338,8 @@ std::vector<std::string> step_lines(const Json& record) {
   for (const Step& step : kSteps) {
     const auto from = instant(record, step.from), to = instant(record, step.to);
     if (!from || !to || covered_by_other_steps(record, step)) continue;
-    // The sample may be older than the turn that first saw the signal below: there was no wait.
+    // The sample may be older than the turn that first found the signal below its threshold: then
+    // there was no wait.
     if (*from >= *to && std::string_view(step.from) == "first_crossed") continue;
     lines.push_back(
         fmt::format("{:>7}  {}", seconds(static_cast<double>(*to - *from) / 1e9), step.says));

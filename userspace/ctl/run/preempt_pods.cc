@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// systemd kills a pod that exceeds its grace period; this limit is for one that cannot be killed.
+// systemd kills a pod that exceeds its grace period; this limit is for a pod that cannot be killed.
 constexpr std::chrono::minutes kStopTimeout{5};
 constexpr std::chrono::milliseconds kPollPeriod{50};
 

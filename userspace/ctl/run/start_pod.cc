@@ -114,7 +114,7 @@ namespace {
 
 // Child processes that headroomctl starts and waits for. It forwards terminating signals to them.
 
-// The most children at one time.
+// The maximum number of children at one time.
 inline constexpr std::size_t kMaxChildren = 64;
 
 // The signal handler reads this; 0: unused entry.
@@ -146,7 +146,8 @@ int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// From now on SIGTERM and SIGHUP are forwarded to the children. ^C reaches them by itself.
+// From now on SIGTERM and SIGHUP are forwarded to the children. The terminal itself sends SIGINT
+// (^C) to them.
 void forward_signals() {
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, &forward_signal);
@@ -183,10 +184,11 @@ int wait_for(const std::vector<pid_t>& children) {
 
 using Role = Program::Role;
 
-// Manifests are read within a tenth of a second, and without BPF the cgroups once in a sweep.
+// headroomd reads a new manifest within a tenth of a second; without BPF it finds new cgroups once
+// per sweep.
 constexpr std::chrono::seconds kListTimeout{5};
 
-// Only one pod at a time can have a name: the one that creates the file first. The file stays
+// Only one pod at a time can have a name: the pod whose file is created first. The file stays
 // locked until all containers were started.
 Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path temporary = path.native() + "." + std::to_string(::getpid());
@@ -228,7 +230,7 @@ class PodStarter {
  public:
   PodStarter(const PodToStart& start, Streams streams) : start_(start), streams_(streams) {}
 
-  // 0, or the exit status of what failed.
+  // 0, or the exit status of the container that failed.
   int run() {
     forward_signals();
     for (std::size_t i = 0; i < start_.programs.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // start_pod(): writes the manifest of an admitted pod, starts its slice and then a unit for each
-// container in order, and removes what is left at the end.
+// container in order, and removes the slice and the manifest at the end.
 #pragma once
 
 #include "base/file_io.h"
@@ -23,7 +23,7 @@ namespace headroom::ctl {
 // systemd-run passes the terminal or pipes and the exit status through, and waits.
 
 enum class Streams : std::uint8_t {
-  kPipes,     // our standard streams; waits for the container
+  kPipes,     // headroomctl's standard streams; waits for the container
   kTerminal,  // its own terminal; waits for the container
   kNone,      // output to the journal; does not wait
 };
@@ -49,9 +49,9 @@ struct PodToStart {
   std::filesystem::path cgroups;  // where cgroup v2 is mounted
 };
 
-// Waits for other runs and takes the lock. A run holds it from asking for admission until
-// headroomd can count its pod; otherwise two runs could be given the same memory. Closing the
-// descriptor unlocks it.
+// Waits for other runs of headroomctl and takes the lock. A run holds it from the request for
+// admission until headroomd counts its pod; otherwise two runs could get the same memory. Closing
+// the descriptor unlocks it.
 Result<Fd> lock_admission(const std::filesystem::path& file);
 
 // Waits until headroomd's status lists the pod by the name in its manifest: from then on it counts

@@ -34,7 +34,8 @@ std::string api_line(std::string_view document) {
 
 namespace {
 
-// headroom-kube asks every ten seconds; without an answer for this long it is not running.
+// headroom-kube polls the kubelet every periodSeconds (10 by default). After three missed polls and
+// ten more seconds it is regarded as not running.
 bool is_stale(const Json& kubelet, std::int64_t age) {
   constexpr double kMissedPolls = 3, kDefaultPeriod = 10;
   const Json& period = at(kubelet, {"periodSeconds"});

@@ -133,7 +133,7 @@ std::string forecast_line(const Status& status) {
   return line + '\n';
 }
 
-// "" without swap. memory.available and its parts, then where the memory is.
+// memory.available with swap and its parts, then where the memory is; "" without swap.
 std::string swap_lines(const Status& status) {
   if (!status.swap) return "";
   const SwapStatus& swap = *status.swap;

@@ -46,13 +46,13 @@ struct DbusService::Connection {
   DbusSetup setup;
   sd_bus* bus = nullptr;
   BusProperties announced{};
-  // Closed without a flush: a bus that has stopped reading must not hold the thread.
+  // Closed without a flush, which would block the thread if the bus no longer reads.
   ~Connection() { sd_bus_close_unref(bus); }
 };
 
 namespace {
 
-// Long enough for a busy bus, short enough for an operator.
+// Timeout of a call: long enough for a busy bus, short enough for an operator to wait.
 constexpr std::uint64_t kTimeoutUsec = 5'000'000;
 
 // sd-bus is C: no exception may pass through it.
@@ -75,7 +75,7 @@ int handle_status(sd_bus_message* call, void* user, sd_bus_error*) {
   });
 }
 
-// The answer, or an error that refuses the request; the D-Bus call itself succeeded.
+// Replies with the answer, or with the error Refused, whose message is the reason.
 int reply(sd_bus_message* call, const Result<std::string>& answer, sd_bus_error* error) {
   if (!answer) return sd_bus_error_set(error, kBusRefused, printable(answer.error().what).c_str());
   return sd_bus_reply_method_return(call, "s", answer->c_str());
@@ -119,10 +119,10 @@ int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
   return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-// Whether the next list of strings is within kMaxRequestBytes. Copies nothing; afterwards the
-// message is read from its start again.
+// Whether the next list of strings is within kMaxRequestBytes. Copies nothing, and rewinds the
+// message to its start.
 int strings_fit(sd_bus_message* message, bool& fit) {
-  constexpr std::size_t kOverhead = sizeof(std::string);  // of an empty one, too
+  constexpr std::size_t kOverhead = sizeof(std::string);  // per string, even if it is empty
   std::size_t bytes = 0;
   if (int r = sd_bus_message_enter_container(message, 'a', "s"); r < 0) return r;
   const char* text = nullptr;
@@ -174,7 +174,7 @@ int handle_memory(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
-// As reply(), for a call that has no answer yet.
+// Like reply(), for a call whose handler has already returned.
 int send_async_reply(sd_bus_message* call, const Result<std::string>& answer) {
   if (answer) return sd_bus_reply_method_return(call, "s", answer->c_str());
   return sd_bus_reply_method_errorf(call, kBusRefused, "%s",
@@ -207,7 +207,7 @@ int handle_record(sd_bus_message* call, void* user, sd_bus_error* error) {
     std::uint64_t seconds = 0;
     if (int r = sd_bus_message_read(call, "ht", &pipe, &seconds); r < 0) return r;
     if (!setup.record) return refuse_unavailable(error, "Record");
-    const int ours = ::fcntl(pipe, F_DUPFD_CLOEXEC, 0);  // the message closes its own
+    const int ours = ::fcntl(pipe, F_DUPFD_CLOEXEC, 0);  // the message closes the original
     if (ours < 0) return -errno;
     constexpr std::uint64_t kMax = 1U << 30;
     return reply(call, setup.record(ours, std::chrono::seconds(std::min(seconds, kMax))), error);
@@ -224,7 +224,7 @@ BusProperties properties_now(const DbusSetup& setup) {
   return node ? properties_of(*node) : BusProperties{};
 }
 
-// The names are literals, so each ends with a zero.
+// The views are string literals, so each is null-terminated.
 const char* text(std::string_view literal) {
   return literal.empty() ? "" : literal.data();
 }
@@ -269,7 +269,8 @@ const sd_bus_vtable kVtable[] = {
                             SD_BUS_RESULT("s", json), handle_taint, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Repack", SD_BUS_ARGS("b", dry_run), SD_BUS_RESULT("s", json),
                             handle_repack, SD_BUS_VTABLE_UNPRIVILEGED),
-    // Without SD_BUS_VTABLE_UNPRIVILEGED: the bus's policy and sd-bus refuse other users.
+    // Without SD_BUS_VTABLE_UNPRIVILEGED, the policy of the bus and sd-bus refuse unprivileged
+    // users.
     SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
                             SD_BUS_RESULT("s", json), handle_record, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

@@ -24,7 +24,7 @@
 
 namespace headroom::report {
 
-// BusProperties: the properties of the node on the bus, and which of them changed. Pure.
+// BusProperties: the node's properties on the bus. Pure.
 
 struct BusProperties {
   std::string_view mode;
@@ -36,7 +36,7 @@ struct BusProperties {
 
 BusProperties properties_of(const NodeView& node);
 
-// By the names they have on the bus.
+// The names, on the bus, of the properties that differ.
 std::vector<const char*> changed_properties(const BusProperties& before, const BusProperties& now);
 
 }  // namespace headroom::report
@@ -52,8 +52,8 @@ inline constexpr const char* kBusInterface = "io.headroom.Headroom1";
 struct DbusSetup {
   std::shared_ptr<const PublishedViews> views;
   QosOf qos_of = nullptr;
-  // The daemon's answers, as JSON, or an error to be returned as it is; on the service's thread.
-  // Absent: not supported.
+  // Each returns the daemon's answer as JSON, or an error, whose text is sent to the caller. Called
+  // on the service's thread. Empty: the method is not available.
   std::function<Result<std::string>(const std::string& manifest)> admit{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
@@ -74,16 +74,16 @@ inline constexpr const char* kBusRefused = "io.headroom.Headroom1.Refused";
 
 // The arguments of the signal Evicted.
 struct EvictedSignal {
-  std::string pod;      // "default/hog"
-  std::string uid;      //
+  std::string pod;  // "default/hog"
+  std::string uid;
   std::string reason;   // the eviction signal: "memory.available"; or "taint"
-  std::string message;  // the kubelet's
+  std::string message;  // the kubelet's message on the pod
   std::uint64_t decided_at_ns = 0;
 };
 EvictedSignal evicted_signal_of(const Eviction& eviction);
 
-// Lives on the thread that runs `event`, and is used from there only. Status() renders the whole
-// table, so it should not run on the daemon's loop (see DbusThread).
+// Used only on the thread that runs `event`. Status() renders the whole table, so that thread
+// should not be the daemon's loop (see DbusThread).
 class DbusService {
  public:
   static Result<std::unique_ptr<DbusService>> open(sd_event* event, DbusSetup setup);
@@ -92,7 +92,7 @@ class DbusService {
   DbusService& operator=(const DbusService&) = delete;
 
   Result<> evicted(const EvictedSignal& signal);
-  // PropertiesChanged, for properties that differ from what was last sent.
+  // Emits PropertiesChanged for the properties that differ from those last sent.
   Result<> emit_properties_changed();
   // False after the bus disconnected: close this and open another.
   bool connected() const;

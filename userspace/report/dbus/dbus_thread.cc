@@ -16,7 +16,7 @@
 namespace headroom::report {
 namespace {
 
-// How late a changed property may be signalled: the thread is not woken for one.
+// The longest delay until a changed property is signalled: a change does not wake the thread.
 constexpr std::uint64_t kPollUsec = 1'000'000;
 
 struct EventUnref {
@@ -24,7 +24,7 @@ struct EventUnref {
 };
 using Event = std::unique_ptr<sd_event, EventUnref>;
 
-// Only ends the sleep; the thread then looks up what to do.
+// Only ends the wait for events; serve() then checks what to do.
 int on_wakeup(sd_event_source*, int fd, std::uint32_t, void*) {
   clear_event_fd(fd);
   return 0;
@@ -95,7 +95,7 @@ void DbusThread::run() {
   }
 }
 
-// Until stopped, or until the bus disconnects.
+// Serves the bus until the thread is stopped or the bus disconnects.
 Result<> DbusThread::serve() {
   auto event = event_with(wake_.get());
   if (!event) return tl::make_unexpected(std::move(event.error()));

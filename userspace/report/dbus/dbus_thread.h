@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// DbusThread: the D-Bus service on a thread of its own, so that neither a bus that hangs nor a
-// Status() of a thousand pods costs the daemon's loop any time.
+// DbusThread: the D-Bus service on a thread of its own, so that a bus that hangs, or a Status() of
+// a thousand pods, does not delay the daemon's loop.
 //
-// A missing bus, or one that restarts, is logged once and tried again; the daemon runs without it.
+// If the bus is missing or restarts, this is logged once and the connection is retried; the daemon
+// continues without it.
 #pragma once
 
 #include "base/file_io.h"
@@ -21,17 +22,17 @@ namespace headroom::report {
 
 class DbusThread {
  public:
-  static constexpr std::size_t kQueueSize = 64;  // notices not yet emitted
+  static constexpr std::size_t kQueueSize = 64;  // signals not yet emitted
   static constexpr std::chrono::milliseconds kRetry{10'000};
 
-  // Fails only if no descriptor is left.
+  // Fails only if no file descriptor is free.
   static Result<std::unique_ptr<DbusThread>> start(DbusSetup setup,
                                                    std::chrono::milliseconds retry = kRetry);
   ~DbusThread();
   DbusThread(const DbusThread&) = delete;
   DbusThread& operator=(const DbusThread&) = delete;
 
-  // Any thread; never waits for the bus.
+  // Queues the signal Evicted. Called on any thread; never waits for the bus.
   void evicted(const Eviction& eviction);
   bool connected() const { return connected_; }
   std::uint64_t lost() const { return lost_; }

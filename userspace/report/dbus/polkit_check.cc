@@ -28,13 +28,13 @@ struct PendingReply {
 int call_send_reply(PendingReply& pending) {
   try {
     return pending.send_reply(pending.call.get(), pending.answer.get());
-  } catch (const std::exception&) {  // the thread that was to answer is gone
+  } catch (const std::exception&) {  // the answering thread ended without an answer
     return sd_bus_reply_method_errno(pending.call.get(), ECANCELED, nullptr);
   }
 }
 
-// The loop holds the last reference: when it drops it, sd-event frees the source and `forget`
-// frees the rest.
+// The event loop holds the last reference. When it drops that, sd-event frees the source and
+// delete_pending_reply() frees the rest.
 int poll_future(sd_event_source* source, std::uint64_t, void* user) {
   auto& pending = *static_cast<PendingReply*>(user);
   if (pending.answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
@@ -87,7 +87,8 @@ int sender_uid(sd_bus_message* call, uid_t& uid) {
   return r;
 }
 
-// (is_authorized, is_challenge, details); an error, such as a missing polkit, denies.
+// polkit answers (is_authorized, is_challenge, details). An error, for example because polkit is
+// missing, means: not authorized.
 bool is_authorized(sd_bus_message* answer) {
   int authorized = 0;
   return !sd_bus_message_is_method_error(answer, nullptr) &&

@@ -143,7 +143,7 @@ OrderedJson part_json(const Part& part) {
   return json;
 }
 
-// Ladder steps of the minute before; null: none.
+// The ladder's steps in the minute before the decision; null: none.
 OrderedJson ladder_json(const LadderStepCounts& ladder) {
   OrderedJson json = OrderedJson::object();
   for (std::size_t i = 0; i < ladder.size(); ++i)

@@ -17,7 +17,7 @@
 namespace headroom::report {
 
 // Renames the fields of eviction records that headroomd 0.1 and earlier wrote, so that a log that
-// began before an update is read whole. Records of this version stay as they are.
+// began before an update can be read completely. Records of this version stay as they are.
 
 // Renames in place; a record that is not an object stays as it is.
 void rename_old_fields(nlohmann::json& record);
@@ -28,10 +28,10 @@ std::string with_new_fields(std::string line);
 // The wall time of an instant, computed from the current values of both clocks.
 WallTime wall_time_of(Instant instant);
 
-// `minute`: the file of the flight recording, relative to the log's directory; empty: none.
+// `flight_recording`: its file, relative to the log's directory; empty: none.
 nlohmann::ordered_json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
                                   const std::string& flight_recording = {});
-// The same as one line, newline included; names that are not UTF-8 are repaired, not refused.
+// The same as one line with its newline. Invalid UTF-8 in names is replaced.
 std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
                        const std::string& flight_recording = {});
 

@@ -92,7 +92,8 @@ void AuditLog::run() {
   stats_.lost += unwritten_.size();
 }
 
-// False: this is the last round.
+// Waits for a record, for the time of the next retry, or for the stop. False: stopping, so this is
+// the last round.
 bool AuditLog::await_work(std::unique_lock<std::mutex>& lock) {
   const auto has_work = [this] { return stop_ || count_ > 0; };
   if (unwritten_.empty())
@@ -102,8 +103,7 @@ bool AuditLog::await_work(std::unique_lock<std::mutex>& lock) {
   return !stop_;
 }
 
-// Also writes the flight recording. If that fails, the line is written without one: it matters
-// more.
+// Also writes the flight recording. If that fails, the line is written without its file name.
 std::string AuditLog::format_record(Eviction& eviction) {
   std::string file;
   if (const auto flight_recording = std::exchange(eviction.flight_recording, nullptr)) {
@@ -133,7 +133,7 @@ void AuditLog::format_queued(std::unique_lock<std::mutex>& lock) {
       log::error("format an audit record: {}", e.what());
     }
     lock.lock();
-    // Swap back, so that the buffers return to the table; only then is the place free.
+    // Swap back, so that the queue keeps its buffers. The entry is free only after that.
     std::swap(eviction, queue_[first_]);
     first_ = (first_ + 1) % kQueueSize;
     --count_;
@@ -164,7 +164,7 @@ void AuditLog::write_unwritten(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Logs once that it fails and once that it works again.
+// Logs once when writing begins to fail, and once when it works again.
 void AuditLog::log_write_state(const Result<>& result) {
   if (!result && !failing_)
     log::error("{}; keeping the last {} evictions in memory and trying again", result.error().what,

@@ -2,8 +2,8 @@
 // AuditLog: the file of evictions, one JSON line each, written on a thread of its own.
 //
 // Under memory pressure a write() to disk can take seconds, so the loop only passes records to this
-// thread, through a fixed table. A line that cannot be written stays in memory and is retried; one
-// that does not fit is counted.
+// thread, through a queue of fixed size. A line that cannot be written stays in memory and is
+// retried; records and lines that do not fit are counted as lost.
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -37,18 +37,17 @@ struct AuditSetup {
 
 class AuditLog {
  public:
-  static constexpr std::size_t kQueueSize = 64;  // handed over, not yet formatted
-  static constexpr std::size_t kMaxUnwritten =
-      256;  // formatted, waiting for a disk that takes them
+  static constexpr std::size_t kQueueSize = 64;      // records submitted, not yet formatted
+  static constexpr std::size_t kMaxUnwritten = 256;  // lines formatted, not yet written
 
   explicit AuditLog(AuditSetup setup);
-  // Writes what it can, once, and counts the rest as lost.
+  // Tries once to write the remaining lines, and counts the rest as lost.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
   // Takes the record by exchanging it with an empty one, whose buffers the caller reuses; allocates
-  // nothing. Returns false, and counts it, when the table is full.
+  // nothing. Returns false, and counts the record as lost, if the queue is full.
   bool submit(Eviction& eviction);
 
   struct AuditStats {

@@ -22,8 +22,8 @@ namespace headroom::report {
 enum class Ending : std::uint8_t {
   kOpen,         // under way
   kEvicted,      // no process left
-  kTimedOut,     // processes were left when its time was up
-  kAlreadyGone,  // it had ended before it could be signalled
+  kTimedOut,     // processes were left at the deadline
+  kAlreadyGone,  // the pod had ended before it could be signalled
   kFailed,       // the act failed: see `error`
   kWouldEvict,   // observe mode: nothing was done
 };
@@ -86,21 +86,21 @@ constexpr std::string_view name(Candidate::Selection selection) {
   return "";
 }
 
-// A Candidate that outlives its snapshot.
+// A copy of a Candidate, which remains valid after the snapshot is gone.
 struct Ranked {
   std::shared_ptr<const Pod> pod;
   std::optional<std::int64_t> usage;  // in the unit of the signal
   std::int64_t request = 0;
   std::int32_t priority = 0;
   Candidate::Selection selection = Candidate::Selection::kOutranked;
-  Duration age{0};                          // of the usage, when it was ranked by it
-  std::optional<std::int64_t> predicted{};  // what it should return after its end, in that unit
+  Duration age{0};                          // of the usage, at the ranking
+  std::optional<std::int64_t> predicted{};  // what its end should release, in that unit
 };
 
 struct FlightRecording;
 
 struct Eviction {
-  Decision decision;  // the first
+  Decision decision;  // the first decision on the pod
   std::string path;   // of the cgroup; "" when not known
   std::vector<Ranked> ranking;
   std::string message;    // the kubelet's message on the pod
@@ -111,7 +111,7 @@ struct Eviction {
   Ending ending = Ending::kOpen;
   int error = 0;  // errno of a failed act
   std::optional<Bytes> memory_returned;
-  std::uint64_t allocations = 0;             // on the way from the verdict to the first act
+  std::uint64_t allocations = 0;             // from the verdict to the first act
   std::optional<KubeletPrediction> kubelet;  // what the kubelet would have done
   // Steps of the ladder begun in the minute before the decision.
   LadderStepCounts ladder{};

@@ -11,8 +11,8 @@
 namespace headroom::report {
 namespace {
 
-// As configured ("1G" stays "1G") if the threshold is still in the policy; a percentage is printed
-// as the resolved amount, as the kubelet does.
+// The threshold as configured ("1G" stays "1G") if it is still in the policy; a percentage is
+// printed as the resolved amount, as the kubelet does.
 Quantity threshold_quantity(const Reason& reason, const Policy& policy) {
   for (const Threshold& threshold : policy.thresholds) {
     const auto* configured = std::get_if<Quantity>(&threshold.value);
@@ -50,7 +50,8 @@ const DiskUsage* disk_of(const Decision& decision, const Snapshot& snapshot) {
   return nullptr;
 }
 
-// Writable layer and logs, as the kubelet compares them: volumes are the pod's, not a container's.
+// Writable layer and logs of each container, as the kubelet compares them: volumes belong to the
+// pod.
 std::vector<ContainerUse> storage_uses(const Decision& decision, const Snapshot& snapshot) {
   std::vector<ContainerUse> uses;
   const DiskUsage* disk = disk_of(decision, snapshot);

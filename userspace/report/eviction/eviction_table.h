@@ -31,8 +31,8 @@ class EvictionTable {
 
   // The eviction of a pod or of a part of it; null: none.
   TrackedEviction* find(CgroupId cgroup, const Part& part = {});
-  // Returns a cleared record. If all are taken, the one not seen for longest is dropped and
-  // reported through `overwrote`.
+  // Returns a cleared record. If all are taken, the one not seen for longest is dropped;
+  // overwritten() counts it if its end was not reported yet.
   TrackedEviction& open(CgroupId cgroup, const Part& part, Instant at);
   void close(TrackedEviction& tracked);
   // Drops records that were reported and not seen for `retention`.

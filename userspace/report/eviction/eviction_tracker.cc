@@ -78,11 +78,11 @@ void copy_ranking(const Turn& turn, Signal signal, std::vector<Ranked>& ranking)
 
 void count_decision(const Decision& decision, Counters& counters) {
   const Reason& reason = decision.reason;
-  if (reason.cause != Cause::kThreshold) return;  // no sample led to it
+  if (reason.cause != Cause::kThreshold) return;  // no sample led to the decision
   counters.stats_age[cause_of(reason)].observe(decision.decided_at - reason.sampled_at);
-  if (reason.limit != StorageLimit::kNone) return;  // nothing was crossed
+  if (reason.limit != StorageLimit::kNone) return;  // a storage limit has no crossing
   counters.detect_to_decide.observe(decision.decided_at - reason.sampled_at);
-  // A soft threshold waits for its grace on purpose.
+  // A soft threshold waits for its grace period on purpose, so only hard ones are measured.
   if (reason.hard && reason.last_clear != Instant{})
     counters.crossing_to_decide.observe(decision.decided_at - reason.last_clear);
 }
@@ -94,7 +94,7 @@ std::optional<KubeletPrediction> predictions(const Turn& turn, CgroupId cgroup) 
   return std::nullopt;
 }
 
-// The end of an eviction that another daemon decided, before a restart.
+// For the end of an eviction that was decided before the daemon was restarted.
 void fill_from_eviction_end(const EvictionEnd& eviction_end, Eviction& eviction) {
   eviction.decision.pod = eviction_end.pod;
   eviction.decision.cgroup = eviction_end.cgroup;
@@ -180,7 +180,8 @@ void ladder(const Outcome& outcome, Counters& counters) {
               {"HEADROOM_LADDER", kLadderStepNames[ladder_step(decision.act)]}});
 }
 
-// The end of pre-stop commands and of removals: these do not change the pod's outcome.
+// Whether this is the result of a removal, or of pre-stop commands that ended. These do not change
+// how the eviction ends.
 bool is_async_action(const Outcome& outcome) {
   const Act act = outcome.decision.act;
   return act == Act::kRemove ||
@@ -206,7 +207,7 @@ void EvictionTracker::handle_outcome(const Outcome& outcome, const Turn& turn, C
       recent_ladder_steps_.record(outcome.decision.act, outcome.at);
     return ladder(outcome, counters);
   }
-  // That a single process has exited is the end of a kill; its EvictionEnd reports it.
+  // If only one process was to be killed and it has exited, its EvictionEnd reports that.
   if (outcome.result == Result::kGone && under_way(outcome.decision)) return;
   if (is_async_action(outcome)) {
     record_async_action(outcome, counters);
@@ -246,7 +247,7 @@ void EvictionTracker::record_done(const Outcome& outcome, const Turn& turn, Coun
   }
   TrackedEviction& tracked = start_record(outcome, turn, counters);
   mark_signalled(tracked.eviction, outcome);
-  // A pod that loses only a part keeps running.
+  // A pod that loses only a part keeps running, so it is not announced as evicted.
   if (setup_.on_evicted && outcome.decision.part.whole()) setup_.on_evicted(tracked.eviction);
 }
 
@@ -296,7 +297,7 @@ void EvictionTracker::record_end(const EvictionEnd& eviction_end, Counters& coun
 TrackedEviction& EvictionTracker::start_record(const Outcome& outcome, const Turn& turn,
                                                Counters& counters) {
   const Decision& decision = outcome.decision;
-  // A started one counts as done for the pod.
+  // An act that was started counts as done.
   const auto result =
       outcome.result == Outcome::Result::kStarted ? Outcome::Result::kDone : outcome.result;
   ++counters.eviction_counter(decision, result);

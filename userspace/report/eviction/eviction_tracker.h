@@ -36,7 +36,7 @@ struct EvictionTrackerSetup {
 
 class EvictionTracker {
  public:
-  // A failed decision or a dry run is reported again only after this long without it.
+  // The same failed decision or dry run is reported again only if it did not occur for this long.
   static constexpr Duration kRepeatRetention = std::chrono::seconds(60);
 
   explicit EvictionTracker(EvictionTrackerSetup setup) : setup_(std::move(setup)) {}

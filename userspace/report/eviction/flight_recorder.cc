@@ -157,7 +157,7 @@ Json threshold_json(const ThresholdView& threshold) {
           {"limit", threshold.limit ? Json(*threshold.limit) : Json(nullptr)}};
 }
 
-// A uid comes from a manifest: it must not lead out of the directory.
+// The uid comes from a manifest: it must not name a file outside the directory.
 std::string file_name(const Pod& pod, WallTime at) {
   constexpr std::size_t kMaxUidLength = 64;
   std::string name = rfc3339_micro(at) + "-" + pod.uid.substr(0, kMaxUidLength);
@@ -178,7 +178,7 @@ Result<> write_file(const fs::path& path, const std::string& text) {
   return errno_failure(doing, code);
 }
 
-// Names begin with the time, so the order of names is that of age.
+// Names begin with the time, so sorting by name sorts by age.
 void remove_oldest(const fs::path& directory) {
   std::error_code code;
   std::vector<fs::path> files;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlightRecorder: the node's readings of the last minute, in preallocated rings, and frozen copies
-// of them for the evictions that are decided.
+// FlightRecorder: the node's readings of the last minute, in preallocated rings, and copies of the
+// rings for evictions.
 //
-// Three rings, because each answers a different question: a reading per second for the minute, one
-// for each of the latest turns (milliseconds apart when it matters), and the largest pods, a second
-// apart.
+// There are three rings: one reading per second for the last minute; one for each of the latest
+// turns, which can be milliseconds apart; and the largest pods, once per second.
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -25,11 +24,11 @@
 
 namespace headroom::report {
 
-// The latest kPlaces values, oldest first; a new value replaces the oldest.
+// The latest kCapacity values, oldest first; a new value replaces the oldest.
 template <class T, std::size_t kCapacity>
 class Ring {
  public:
-  // The place of the newest, which still holds an older value: overwrite all of it.
+  // Advances to the slot of the next value, which still holds an older one: overwrite all of it.
   T& next_slot() {
     newest_ = (newest_ + 1) % kCapacity;
     if (size_ < kCapacity) ++size_;
@@ -58,7 +57,7 @@ struct SignalSample {
 struct PodMemorySample {
   std::shared_ptr<const Pod> pod;
   Bytes working_set;
-  std::uint64_t stalled_ns = HR_UNKNOWN;  // some, for memory; since the cgroup was made
+  std::uint64_t stalled_ns = HR_UNKNOWN;  // memory pressure, "some"; since the cgroup was created
 };
 
 // The pods that used most memory, largest first.
@@ -74,7 +73,7 @@ struct FlightRecording {
   static constexpr std::size_t kTurns = 128;
   static constexpr Duration kStep = std::chrono::seconds(1);
 
-  Instant at;  // when it was frozen
+  Instant at;  // when the copy was made
   std::vector<ThresholdView> thresholds;
   Ring<SignalSample, kSeconds> seconds;
   Ring<SignalSample, kTurns> turns;
@@ -83,22 +82,22 @@ struct FlightRecording {
 
 class FlightRecorder {
  public:
-  static constexpr std::size_t kMaxHeld = 3;  // held at once by evictions not yet written
+  static constexpr std::size_t kMaxHeld = 3;  // copies held by evictions not yet written
   // An eviction this soon after another shares its flight recording.
   static constexpr Duration kShareWindow = std::chrono::seconds(1);
 
   FlightRecorder();
 
-  // One turn. Allocates nothing.
+  // Adds the readings of one turn. Allocates nothing.
   void record(const Snapshot& snapshot, const Verdict& verdict);
-  // The minute up to now. Null, and counted, when all copies are held.
+  // A copy of the last minute. Null, and counted as lost, if all copies are held.
   std::shared_ptr<const FlightRecording> capture(const Policy& policy, const Verdict& verdict,
                                                  Instant at);
 
   std::uint64_t lost() const { return lost_; }
 
  private:
-  // Outlives the recorder while a copy is held; given back on any thread.
+  // The copies. The pool outlives the recorder while a copy is held. Any thread may release a copy.
   struct Pool {
     std::mutex mutex;
     std::array<FlightRecording, kMaxHeld> recordings;
@@ -112,18 +111,19 @@ class FlightRecorder {
   std::uint64_t lost_ = 0;
 };
 
-// Flight recordings as JSON, and their files beside the audit log.
+// A flight recording as JSON.
 
-// Times are milliseconds from the minute's end: not above 0.
+// Times are in milliseconds relative to the time of the copy: zero or negative.
 std::string flight_recording_json(const FlightRecording& flight_recording, WallTime captured_at);
 
-// The files' directory, in the audit log's.
+// The directory of the recordings, in the directory of the audit log.
 inline constexpr const char* kFlightRecordingsDirectory = "minutes";
-// Number of files that are kept, the newest.
+// The number of files that are kept: the newest.
 inline constexpr std::size_t kMaxFlightRecordings = 64;
 
-// Writes the flight recording of one eviction and removes the oldest file; returns the file's name
-// for the audit record, relative to the log's directory. Named by time, then the pod's uid.
+// Writes the flight recording of one eviction and removes the oldest files beyond the limit.
+// Returns the file's name for the audit record, relative to the log's directory. The name consists
+// of the time and the pod's uid.
 Result<std::string> write_flight_recording(const std::filesystem::path& audit_log,
                                            const FlightRecording& flight_recording, const Pod& pod,
                                            WallTime captured_at);

@@ -20,7 +20,7 @@ std::string_view count_unit(Signal signal) {
   return signal == Signal::kPidAvailable ? "tasks" : "inodes";
 }
 
-// What the limit is on: "emptyDir cache", "container app", "the pod".
+// What the limit applies to: "emptyDir cache", "container app", "the pod".
 std::string limit_subject(const Reason& reason, const Pod* pod) {
   switch (reason.limit) {
     case StorageLimit::kEmptyDir:
@@ -129,7 +129,7 @@ std::string pod_message(Signal signal, std::optional<Quantity> threshold,
 }
 
 Quantity quantity_of(Signal signal, std::int64_t amount) {
-  // Millionths, shown as thousandths of one: "800m".
+  // The amount is in millionths and is shown in thousandths: "800m".
   if (signal == Signal::kMemoryPressure) return Quantity::of_milli(amount / 1000);
   return Quantity::of(
       amount, is_byte_signal(signal) ? Quantity::Format::kBinarySI : Quantity::Format::kDecimalSI);
@@ -175,7 +175,7 @@ std::string reason_text(const Reason& reason, const Pod* pod) {
                      human_amount(reason.signal, reason.threshold));
 }
 
-// As it was configured, if that is known.
+// The limit as configured if that is known, else `limit`.
 static std::string size_limit_text(const Volume& volume, const std::string& limit) {
   return volume.size_limit ? volume.size_limit->canonical() : limit;
 }
@@ -261,7 +261,7 @@ std::string ladder_action_text(const Decision& decision) {
   return "";
 }
 
-// The reason of a step.
+// The reason of a step of the ladder.
 std::string ladder_reason_text(const Decision& decision) {
   const Reason& reason = decision.reason;
   if (decision.act == Act::kRestoreMemoryHigh) return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of log lines and events, in the kubelet's words where it has them. Pure functions.
+// The texts of log lines and events; the kubelet's texts where it has them. Pure functions.
 #pragma once
 
 #include "report/eviction/eviction.h"
@@ -23,7 +23,7 @@ struct ContainerUse {
   Quantity request;
 };
 
-// The kubelet's message on an evicted pod, with its trailing blank (kubelet: eviction/helpers.go).
+// The kubelet's message on an evicted pod, with its trailing space (kubelet: eviction/helpers.go).
 // Containers are listed where they exceed their request, and only for resources the kubelet
 // compares: memory and ephemeral-storage.
 std::string pod_message(Signal signal, std::optional<Quantity> threshold,
@@ -32,8 +32,8 @@ std::string pod_message(Signal signal, std::optional<Quantity> threshold,
 // The kubelet's message on a pod over a limit of local storage.
 std::string limit_message(const Reason& reason, const Pod& pod);
 
-// An amount of `signal` in the format the kubelet reads it in: binary for bytes, decimal for
-// inodes and tasks.
+// An amount of `signal` in the format that the kubelet uses: binary for bytes, decimal for inodes
+// and tasks.
 Quantity quantity_of(Signal signal, std::int64_t amount);
 
 // The kubelet's event reasons.
@@ -64,6 +64,6 @@ std::string threshold_line(Signal signal, bool hard, std::int64_t limit, std::in
 std::string condition_line(Condition condition, bool now);
 // What the act on a pod did: "killed default/hog (BestEffort, 1.2Gi over its request of 0): …"
 std::string outcome_line(const Outcome& outcome, std::string_view qos);
-// How it ended: "evicted default/hog: gone 85ms after its signal, 1.2Gi returned"
+// How the eviction ended: "evicted default/hog: gone 85ms after its signal, 1.2Gi returned"
 std::string ending_line(const Eviction& eviction);
 }  // namespace headroom::report

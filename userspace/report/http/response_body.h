@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResponseBody: an answer that is written as fast as its reader takes it, and never held as a
-// whole.
+// ResponseBody: the body of a response, produced in pieces as fast as the client reads it, so that
+// it is never in memory as a whole.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,12 @@ namespace headroom::report {
 class ResponseBody {
  public:
   virtual ~ResponseBody() = default;
-  // Writes the next bytes; 0: the end. Called on one thread, not the loop's.
+  // Writes the next bytes into `room` and returns their number; 0: the end. Called on one thread,
+  // which is not the loop's.
   virtual std::size_t read(std::span<char> room) = 0;
 };
 
-// A body that is made in chunks.
+// A body that is produced in chunks.
 class ChunkedBody : public ResponseBody {
  public:
   std::size_t read(std::span<char> room) final;
@@ -36,11 +37,11 @@ class ChunkedBody : public ResponseBody {
 
 std::unique_ptr<ResponseBody> text_body(std::string text);
 
-// Request and Answer: what a client requests, and what it gets.
+// HttpRequest and HttpResponse: a request, and the response to it.
 
 struct HttpRequest {
   std::string_view path = {};
-  std::string_view host = {};           // the header; "" if missing
+  std::string_view host = {};           // Host; "" if missing
   std::string_view accept = {};         // Accept; "" if missing
   std::string_view if_none_match = {};  // If-None-Match; "" if missing
   // The value of ?name=value; "" if missing.

@@ -25,7 +25,8 @@ std::optional<double> number(const Json& part, const char* key) {
   return found->get<double>();
 }
 
-// {"done": 3, "again": 1}: a sample for each key that is known, so that labels are bounded.
+// Adds a sample for each known key of an object such as {"done": 3, "again": 1}. Other keys are
+// ignored, so that the number of label values is limited.
 template <std::size_t N>
 void add_each(const Json& part, const char* key, std::string_view label,
               const std::array<const char*, N>& names, MetricFamilyBuilder family,

@@ -61,7 +61,7 @@ struct MetricsSetup {
   bool old_names = true;        // Config.old_metric_names
   std::function<Instant()> now = {};
   std::function<WallTime(Instant)> wall_time = wall_time_of;
-  std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
+  std::shared_ptr<ContainerNames> names = {};  // used on the scraper's thread; may be null
   QosOf qos_of = nullptr;
   std::string node_name = {};
   // Families of other parts, collected on the scraper's thread; may be empty.
@@ -74,9 +74,9 @@ class Metrics {
 
   // The node's and the daemon's families; none before the first publication.
   Families own_families() const;
-  // /metrics: those and the cgroups'.
+  // /metrics: those families, and the families of cgroups and pods.
   std::unique_ptr<ResponseBody> all(Format format) const;
-  // /metrics/cadvisor: container_* alone, whatever container_names says.
+  // /metrics/cadvisor: container_* only, regardless of container_names.
   std::unique_ptr<ResponseBody> cadvisor(Format format) const;
 
  private:

@@ -39,7 +39,7 @@ void add_numa_families(const CpusView& view, Families& families) {
   all.append_to(families);
 }
 
-// On how many NUMA nodes these CPUs are.
+// The number of NUMA nodes that have some of these CPUs.
 int spread(const CpuSet& cpus, const std::map<std::int64_t, CpuSet>& nodes) {
   return static_cast<int>(std::ranges::count_if(
       nodes, [&](const auto& node) { return cpus.overlap(node.second) > 0; }));
@@ -106,7 +106,7 @@ void add_kubelet_families(const CpusView& view, Families& families) {
       .append_to(families);
 }
 
-// As the kubelet's memory_manager metrics, and headroom's own.
+// The kubelet's memory_manager metrics, and headroom's own.
 void add_memory_families(const MemoryView& view, Families& families) {
   MetricFamilyBuilder::counter("kubelet_memory_manager_pinning_requests_total",
                                "Containers for which memory of NUMA nodes was requested.")

@@ -36,7 +36,7 @@ void add_kubelet(const NodeView& node, Families& families) {
   age.append_to(families);
 }
 
-// Only after the first: most nodes have no such taint and no stuck container.
+// Has series only after the first eviction: most nodes have no such taint and no stuck container.
 void add_other_evictions(const std::array<std::uint64_t, kResults>& counts, std::string_view signal,
                          MetricFamilyBuilder& evictions, MetricFamilyBuilder& would) {
   for (std::size_t result = 0; result < kResults; ++result) {

@@ -59,7 +59,8 @@ std::uint64_t over_limit(const SliceView& slice) {
   return static_cast<std::uint64_t>((*slice.excess_usage - *wanted->most()).count);
 }
 
-// Every second bucket: factors of four are enough to distinguish a hiccup from a stall.
+// Uses every second bucket: bounds that grow by a factor of four are enough to tell short waits
+// from long ones.
 Distribution distribution_of(const hr_waits& waits) {
   Distribution found{.buckets = {}, .sum = seconds_of(waits)};
   std::uint64_t so_far = 0;
@@ -105,7 +106,7 @@ void add_programs(const Programs& programs, Families& families) {
   lost.append_to(families);
 }
 
-// If lifecycle events are not watched, the kernel's victims are unknown.
+// If lifecycle events are not watched, the kernel's victims are unknown and the family is absent.
 void add_kernel_oom_kills(const NodeView& node, Families& families) {
   const Counters& counters = node.counters;
   const auto watched =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics that were renamed in 0.1, which answer under their old names as well until 0.2.
+// The metrics that were renamed in 0.1; until 0.2 they are exported under their old names as well.
 #pragma once
 
 #include "report/metrics/exposition/scrape_body.h"

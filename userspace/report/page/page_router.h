@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageRouter: the page at "/", and what it requests every few seconds: the status document and the
-// last evictions; less often the owners of CPUs, and once the last half hour. Answers are made on
-// the serving thread.
+// PageRouter: serves the web page at "/" and the documents that it requests: every few seconds the
+// status and the last evictions, less often the owners of CPUs, and once the history of the last
+// half hour. Answers are made on the HTTP server's thread.
 #pragma once
 
 #include "report/http/response_body.h"
@@ -38,7 +38,8 @@ std::string_view page_policy();
 
 class TopWaiters {
  public:
-  // The same table again changes nothing; waits of a new pod count from the previous table on.
+  // A table that was already seen changes nothing. If a pod is not in the previous table, all its
+  // waits count.
   void update(const IndexedCgroupTable& cgroups);
 
   // {"throttled": {"namespace": …, "name": …, "ns_per_s": …}, …}; causes without waits are left
@@ -57,21 +58,21 @@ class TopWaiters {
   void compare(const PodRow& row, const Totals& now, Instant at);
 
   Instant at_{};
-  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup, of pods that waited
+  std::unordered_map<std::uint64_t, Totals> before_;  // by the pod's cgroup; only pods with waits
   std::array<TopWaiter, kWaitCauses> top_;
 };
 
 // Whether a request's Host header means this host.
 //
-// A foreign page may let its own name resolve to this host's address (DNS rebinding); the browser
-// then treats the answers of headroomd as that page's. The Host header reveals it.
+// A foreign site may let its own name resolve to this host's address (DNS rebinding); the browser
+// then lets that site read headroomd's answers. The Host header contains the foreign name.
 
 // `host` as the header has it: "localhost:9750", "[::1]". Addresses, localhost and `names` mean
 // this host; so does "", which no browser sends.
 bool is_allowed_host(std::string_view host, const std::vector<std::string>& names);
 
 struct PageRouterSetup {
-  std::vector<std::string> names = {};       // the host's
+  std::vector<std::string> names = {};       // of this host
   std::function<std::string()> cpus = {};    // as JSON; "null" if CPU pinning is off
   std::function<std::string()> memory = {};  // as JSON; "null" if memory pinning is off
   std::filesystem::path kubernetes = {};     // headroom-kube's status file
@@ -89,7 +90,7 @@ class PageRouter {
   std::optional<HttpResponse> api_document(const HttpRequest& request);
   HttpResponse status(const HttpRequest& request);
   HttpResponse history() const;
-  // What a function of the setup says.
+  // The result of a function of the setup.
   static HttpResponse document(const std::function<std::string()>& json);
   HttpResponse evictions(const HttpRequest& request) const;
 

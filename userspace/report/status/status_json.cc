@@ -228,7 +228,7 @@ Json taints_json(const NodeView& node) {
   return taints;
 }
 
-// The pods that taints evict; a time of zero or less is over.
+// The pods that taints evict. If the remaining time is zero or less, the toleration has expired.
 Json leaving_json(const NodeView& node, const CgroupTable& cgroups) {
   Json leaving = Json::array();
   for (const TaintTimer& timer : node.taint_timers)
@@ -296,7 +296,7 @@ Json counters_json(const Counters& counters) {
           {"log_lost", counters.log_lost}};
 }
 
-// Of signals whose crossing was predicted; the mean over all forecasts of the signal.
+// The mean error over all forecasts of a signal, for signals whose crossing was predicted.
 Json forecasts_json(const Counters& counters) {
   Json json = Json::object();
   for (std::size_t i = 0; i < kSignals; ++i) {

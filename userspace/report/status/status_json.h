@@ -27,7 +27,7 @@ nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgro
                                    std::optional<std::size_t> most = std::nullopt);
 
 // The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before the
-// first. Any thread except the loop's.
+// first publication. Called on any thread except the loop's.
 std::string status_text(const PublishedViews& views, QosOf qos_of,
                         const std::filesystem::path& kubernetes = {});
 

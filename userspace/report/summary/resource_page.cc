@@ -42,7 +42,7 @@ std::optional<double> memory_working_set(const CgroupTable& table, std::size_t i
 std::optional<double> swapped(const CgroupTable& table, std::size_t i) {
   return known(table.records[i], HR_MEMORY_USAGE, table.records[i].swap_usage);
 }
-// Finite limits only, as the kubelet: without one there is nothing to show.
+// Only finite limits, as in the kubelet: a cgroup without a limit has no sample.
 std::optional<double> swap_limit(const CgroupTable& table, std::size_t i) {
   const hr_record& record = table.records[i];
   if (record.swap_max == HR_NO_LIMIT) return std::nullopt;
@@ -152,7 +152,7 @@ void ResourceMetricsBody::append_node_memory(std::string& out) const {
   out.append(timestamp(node_time_)).push_back('\n');
 }
 
-// From the signal too; a root cgroup has no memory.swap.current.
+// From the eviction signal, because the root cgroup has no memory.swap.current.
 void ResourceMetricsBody::append_node_swap(std::string& out) const {
   if (!node_) return;
   const auto& swap = of(node_->observations, Signal::kSwapAvailable);

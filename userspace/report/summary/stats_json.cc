@@ -27,13 +27,13 @@ PsiKinds read_psi_averages(const std::string& directory, hr_psi_resource resourc
   constexpr const char* kFiles[HR_PSI_RESOURCES] = {"/cpu.pressure", "/memory.pressure",
                                                     "/io.pressure"};
   if (directory.empty()) return {};
-  std::ifstream file(directory + kFiles[resource]);  // gone with its cgroup: nothing is read
+  std::ifstream file(directory + kFiles[resource]);  // if the cgroup is gone, nothing is read
   std::string text(std::istreambuf_iterator<char>(file), {});
   return parse_psi_averages(text);
 }
 
-// Totals in microseconds, as the kubelet shows them (whose API says nanoseconds); averages in
-// percent.
+// Totals are in microseconds, as the kubelet reports them (its API documents nanoseconds); averages
+// are in percent.
 Json psi_json(const CgroupReading& reading, hr_psi_resource resource) {
   const hr_record& record = reading.record;
   const PsiKinds averages = read_psi_averages(reading.directory, resource);
@@ -52,7 +52,7 @@ Json psi_json(const CgroupReading& reading, hr_psi_resource resource) {
   return psi;
 }
 
-// The first member is the time; without others the object is empty.
+// The fields with the time as the first member; null if there are no fields.
 Json with_time(WallTime time, Json fields) {
   if (fields.empty()) return nullptr;
   Json result{{"time", rfc3339(time)}};
@@ -171,7 +171,7 @@ Json ephemeral_storage_json(const std::optional<Bytes>& used, const NodeView* no
                            of(node->observations, Signal::kNodeFsInodesFree), time)
                  : Json();
   if (fs.is_null()) fs["time"] = rfc3339(time);
-  fs.erase("inodesUsed");  // the node's; those of a pod are not counted
+  fs.erase("inodesUsed");  // the node's value; a pod's inodes are not counted
   fs["usedBytes"] = used->count;
   return fs;
 }

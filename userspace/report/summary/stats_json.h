@@ -25,7 +25,7 @@ struct PsiAverages {
   double avg10 = 0, avg60 = 0, avg300 = 0;
 };
 using PsiKinds = std::array<std::optional<PsiAverages>, HR_PSI_KINDS>;
-// Parses cpu.pressure and its like. A line that has not all three averages is not known.
+// Parses a pressure file such as cpu.pressure. A line without all three averages is absent.
 PsiKinds parse_psi_averages(std::string_view text);
 
 // A cgroup of the table, as input of the Summary API.
@@ -34,12 +34,12 @@ struct CgroupReading {
   std::uint64_t started_ns = HR_UNKNOWN;
   std::uint64_t usage_nanocores = HR_UNKNOWN;
   WallTime time;
-  // The cgroup's directory, for the averages, which the records do not have: the kernel brings them
-  // up to date when they are read. "": they are not read.
+  // The cgroup's directory. The averages of pressure are read from its files, because the kernel
+  // updates them when they are read, and the records do not have them. "": they are not read.
   std::string directory = {};
 };
 
-// Each is null when nothing of it is known.
+// Each returns null if none of its values is known.
 Json cpu_json(const CgroupReading& reading);      // CPUStats
 Json memory_json(const CgroupReading& reading);   // MemoryStats
 Json swap_json(const CgroupReading& reading);     // SwapStats

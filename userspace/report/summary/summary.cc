@@ -122,7 +122,7 @@ void put_node_memory(Json& node, const NodeView& view, WallTime time) {
   memory["workingSetBytes"] = *used;
 }
 
-// As the kubelet's: anonymous memory and page cache.
+// As in the kubelet: anonymous memory plus page cache.
 void put_node_usage(Json& node, const CgroupReading& root) {
   const hr_record& record = root.record;
   if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN || record.file == HR_UNKNOWN)

@@ -66,7 +66,7 @@ struct SummarySetup {
   std::shared_ptr<PublishedViews> views = {};
   std::string node_name = {};
   std::vector<SystemContainer> system_containers = {};
-  std::shared_ptr<ContainerNames> names = {};  // asked on the scraper's thread; may be null
+  std::shared_ptr<ContainerNames> names = {};  // used on the scraper's thread; may be null
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   std::string cgroup_root = {};  // "/sys/fs/cgroup"; "": averages of pressure are not read
 };

@@ -86,7 +86,7 @@ struct CpusView {
   std::optional<MemoryView> memory{};  // absent: memoryManagerPolicy is None
 };
 
-// The latest view, from the CPU manager to the code that shows it. On any thread.
+// Passes the latest view from the CPU manager to its readers. Used on any thread.
 class PublishedCpusView {
  public:
   void publish(CpusView view) {

@@ -19,7 +19,7 @@ inline constexpr std::size_t kLadderOutcomes = 4;
 inline constexpr std::array<std::string_view, kLadderOutcomes> kLadderOutcomeNames{
     "started", "done", "failed", "dry_run"};
 enum class LadderOutcome : std::uint8_t { kStarted, kDone, kFailed, kDryRun };
-// Of an act that is_ladder().
+// `act` must be a step of the ladder: is_ladder(act).
 constexpr std::size_t ladder_step(Act act) {
   return static_cast<std::size_t>(act) - static_cast<std::size_t>(Act::kReclaimCache);
 }

@@ -2,7 +2,8 @@
 // NodeHistory: the node's signals and waits over the last half hour, at a falling resolution and in
 // bounded memory, for charts.
 //
-// The loop adds samples and never waits: while a reader copies, a sample is left for the next turn.
+// The loop adds samples and never waits: a sample that is due while a reader copies is taken in the
+// next turn instead.
 #pragma once
 
 #include <headroom/snapshot.h>
@@ -34,15 +35,15 @@ class NodeHistory {
     Duration period;
     std::size_t samples;
   };
-  // Two minutes by the second, then half an hour by ten seconds.
+  // Two minutes with a sample per second, and half an hour with a sample per ten seconds.
   static constexpr std::array<Resolution, 2> kResolutions{
       {{std::chrono::seconds(1), 120}, {std::chrono::seconds(10), 180}}};
 
   NodeHistory();
-  // On the loop's thread. A sample that no resolution is due for, or that comes while a reader
-  // copies, is dropped. Samples must not go back in time. Allocates nothing.
+  // Called on the loop's thread. Does nothing if no resolution is due, or if a reader is copying.
+  // Samples must not go back in time. Allocates nothing.
   void add(const Snapshot& snapshot);
-  // On any thread: the samples, oldest first; where the finer resolution begins, the coarser ends.
+  // The samples, oldest first: the coarser ones end where the finer ones begin. Any thread.
   std::vector<HistorySample> samples() const;
 
  private:

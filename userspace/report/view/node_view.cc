@@ -16,8 +16,8 @@ bool same_cgroups(const CgroupTable& a, const CgroupTable& b) {
                     [](const hr_record& x, const hr_record& y) { return x.id == y.id; });
 }
 
-// Pieces are small enough for the C library to move by vector instructions. What is larger it
-// leaves to "rep movsb", which costs an emulated CPU a step for each byte.
+// Copies in pieces that are small enough for the C library to use vector instructions. For larger
+// ones it uses "rep movsb", which takes an emulated CPU one step per byte.
 void copy(std::span<const hr_record> from, std::vector<hr_record>& to) {
   constexpr std::size_t kPiece = 2048;
   to.resize(from.size());
@@ -35,7 +35,8 @@ bool same_order(const CgroupTable& table, const SweepChanges& changes) {
          table.records.size() == changes.change_stamps.size();
 }
 
-// If the cgroups are at the same positions, only records written since then must be copied.
+// If the cgroups are at the same positions, only records written since the last copy must be
+// copied.
 void copy_changed_records(std::span<const hr_record> from, const SweepChanges& changes,
                           CgroupTable& table) {
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -58,7 +59,8 @@ void update_identities(CgroupTable& table, const CgroupNames* names) {
   }
 }
 
-// Where `id` is in `shown`, at or a little after `hint`: both are in the tree's order.
+// The position of `id` in `previous`, searched a little way from `hint` on: both tables are in the
+// order of the cgroup tree. Absent: not found there.
 std::optional<std::size_t> position(const CgroupTable& previous, std::uint64_t id,
                                     std::size_t& hint) {
   constexpr std::size_t kMaxDrift = 64;
@@ -79,10 +81,11 @@ std::uint64_t nanocores(const hr_record& before, const hr_record& now, Duration 
   return static_cast<std::uint64_t>(used * 1e9 / static_cast<double>(interval.count()));
 }
 
-// Over a shorter time a rate is noise; the rate of the previous table is kept.
+// A rate over a shorter time is too inaccurate; the rate of the previous table is kept.
 constexpr Duration kMinInterval = std::chrono::milliseconds(100);
 
-// Of a record that no sweep wrote since then: an idle cgroup.
+// The CPU usage of a record that no sweep has written since the previous table: its cgroup was
+// idle.
 std::uint64_t idle_cpu_usage(const hr_record& record, std::uint64_t before) {
   return before == HR_UNKNOWN && !(record.valid & HR_CPU) ? HR_UNKNOWN : 0;
 }

@@ -59,7 +59,7 @@ struct Counters {
   std::array<std::array<std::uint64_t, kLadderOutcomes>, kLadderSteps> ladder{};
   std::uint64_t ladder_reclaim_requested =
       0;  // bytes of page cache, of the steps that were started
-  std::array<LatencyHistogram, kCauses> stats_age;  // age of the sample a decision rests on
+  std::array<LatencyHistogram, kCauses> stats_age;  // age of the sample that a decision is based on
   LatencyHistogram detect_to_decide;  // from the sample that crossed the threshold to the decision
   LatencyHistogram
       crossing_to_decide;  // from the last good sample (hard thresholds): an upper bound
@@ -79,7 +79,7 @@ struct Counters {
   std::array<std::uint64_t, kSnapshotScopes> checks{};
   std::array<std::uint64_t, kConditions> transitions{};
   std::uint64_t victims_gone = 0;
-  std::uint64_t victims_timed_out = 0;  // processes were left when the time was up
+  std::uint64_t victims_timed_out = 0;  // processes were left at the deadline
   std::uint64_t memory_returned = 0;    // bytes
   std::uint64_t memory_predicted = 0;   // bytes; the prediction for the same victims
   // Assistance for killed pods.
@@ -93,35 +93,35 @@ struct Counters {
   std::uint64_t reclaims_started = 0;
   std::uint64_t reclaims_done = 0;
   std::uint64_t reclaims_failed = 0;   // could not start, or a command failed
-  std::uint64_t pre_stops_failed = 0;  // pre-stop commands, likewise
+  std::uint64_t pre_stops_failed = 0;  // pre-stop commands that could not start or failed
   std::uint64_t removals_failed = 0;   // of emptyDirs
   std::uint64_t missing_readings = 0;
   std::uint64_t self_checks = 0;  // BPF compared with the files, including the one at the start
   std::uint64_t audit_lost = 0;
-  std::uint64_t flight_recordings_lost = 0;  // evictions whose last minute was not frozen
+  std::uint64_t flight_recordings_lost = 0;  // evictions without a flight recording
   std::uint64_t log_lost = 0;
   std::uint64_t publications_skipped = 0;
   std::uint64_t reports_failed = 0;  // report_turn() ended early: out of memory
   std::uint64_t evictions_overwritten = 0;
-  std::uint64_t cgroups_lost = 0;               // did not fit into a sweep
-  std::uint64_t cgroups_unresolved = 0;         // of the last sweep: without a directory
-  std::uint64_t dbus_signals_lost = 0;          // D-Bus signals
-  std::uint64_t recording_lost = 0;             // turns that should be in a recording
-  std::uint64_t kernel_oom_kills_at_limit = 0;  // of the cgroup or of one above it
-  // The kernel could choose from all pods; `same_choice`: it chose the pod that headroom would
-  // have.
+  std::uint64_t cgroups_lost = 0;        // did not fit into a sweep
+  std::uint64_t cgroups_unresolved = 0;  // of the last sweep: without a directory
+  std::uint64_t dbus_signals_lost = 0;
+  std::uint64_t recording_lost = 0;             // turns missing in a recording
+  std::uint64_t kernel_oom_kills_at_limit = 0;  // at the limit of the cgroup or of an ancestor
+  // Kills in which the kernel could choose from all pods; `same_choice`: it chose the pod that
+  // headroom would have chosen.
   struct OomKillCounts {
     std::uint64_t kills = 0, same_choice = 0;
   };
   OomKillCounts kernel_oom_kills_of_pods;  // at the limit of all pods together
   OomKillCounts kernel_oom_kills_of_node;
-  // oom_score_adj of pods' processes, as the ranking has it.
+  // oom_score_adj of pods' processes, written to follow the ranking.
   std::uint64_t oom_scores_written = 0;
   std::uint64_t oom_scores_gone = 0;  // the process ended first
   std::uint64_t oom_scores_failed = 0;
   std::uint64_t victim_exits = 0;  // processes
 
-  // Where an outcome of this decision is counted. A pod that loses a part is not evicted.
+  // The counter for an outcome of this decision. A pod that loses only a part is not evicted.
   std::uint64_t& eviction_counter(const Decision& decision, Outcome::Result result) {
     const auto i = static_cast<std::size_t>(result);
     if (!decision.part.whole()) return part_kills[static_cast<std::size_t>(decision.part.unit)][i];
@@ -192,13 +192,13 @@ struct PodRow {
   Bytes memory_request;
   bool critical = false;
   std::optional<Bytes> disk{};  // measured disk usage; absent: not measured yet
-  std::uint32_t measured = 0;   // PodReading's
+  std::uint32_t measured = 0;   // PodReading::measured
 };
 
 // Constant properties of cgroups. Tables of the same cgroups share it, so that a turn does not copy
 // it.
 struct CgroupIdentities {
-  // Paths, one after another in one buffer: no string of its own per cgroup.
+  // All paths, concatenated without separators; path_ends has the end of each.
   std::string paths;
   std::vector<std::uint32_t> path_ends;
   std::vector<std::uint64_t> started_ns;  // in wall time, or HR_UNKNOWN
@@ -207,13 +207,14 @@ struct CgroupIdentities {
 
 struct CgroupTable {
   Instant at;
-  // From SweepChanges: only records that a sweep wrote since then must be updated.
+  // Of the SweepChanges of this table: only records that a sweep has written since then must be
+  // updated.
   std::uint32_t pass = 0;
   std::uint32_t order = 0;
   std::vector<hr_record> records;
   std::vector<PodRow> pods;
   WaitTable<hr_stalls> stalls;    // of cgroups that have waited for memory
-  WaitTable<hr_waits> throttles;  // and for CPU quota
+  WaitTable<hr_waits> throttles;  // of cgroups that have waited for CPU quota
   // Of `records`; never null.
   std::shared_ptr<CgroupIdentities> identities = std::make_shared<CgroupIdentities>();
   // CPU usage since the previous table, in billionths of a CPU; HR_UNKNOWN: not in that table.
@@ -236,7 +237,7 @@ class CgroupNames {
   virtual std::uint64_t started_ns(CgroupId id) const = 0;
 };
 
-// Identities of containers by their runtime's id. Called on the thread that serves.
+// Identities of containers by their runtime's id. Called on the HTTP server's thread.
 class ContainerNames {
  public:
   virtual ~ContainerNames() = default;
@@ -244,14 +245,15 @@ class ContainerNames {
   virtual const ContainerIdentity* find(std::string_view runtime_id) = 0;
 };
 
-// How to compute a pod's QoS class if its status does not have it: judge/ knows, report/ must not.
+// Computes a pod's QoS class if its status does not have it. It is passed in because the rule is
+// part of judge/.
 using QosOf = QosClass (*)(const Pod& pod);
-// "" if unknown to both.
+// From the pod's status, else from `qos_of`; "" if neither has it.
 std::string_view qos_name(const Pod& pod, QosOf qos_of);
 
 // Updates a buffer that holds an older publication; allocates only to grow it. Records that no
-// sweep wrote since then are kept. `shown` is the published table: paths are shared with it if the
-// cgroups are still the same.
+// sweep has written since then are kept. `previous` is the published table; null: none. Paths are
+// shared with it if the cgroups are still the same.
 void fill(CgroupTable& table, const CgroupTable* previous, const Snapshot& snapshot,
           const CgroupNames* names);
 void fill_thresholds(std::vector<ThresholdView>& views, const Policy& policy,

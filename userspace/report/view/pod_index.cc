@@ -20,7 +20,7 @@ const Container* named(const std::vector<Container>& containers, std::string_vie
 }  // namespace
 
 std::string_view unit_stem(std::string_view path) {
-  path.remove_prefix(path.rfind('/') + 1);  // npos + 1 is 0
+  path.remove_prefix(path.rfind('/') + 1);  // without a slash: npos + 1 is 0
   for (const std::string_view suffix : {".scope", ".service", ".slice"})
     if (path.ends_with(suffix)) {
       path.remove_suffix(suffix.size());

@@ -20,7 +20,7 @@ namespace headroom::report {
 template <class T, std::size_t kSlots = 4>
 class Published {
  public:
-  // What a reader holds; its buffer is not written to while this lives.
+  // Held by a reader. Its buffer is not written to while the guard exists.
   class ReadGuard {
    public:
     ReadGuard() = default;
@@ -60,7 +60,8 @@ class Published {
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
 
-  // The latest publication; empty before the first. Any thread. The guard must not outlive this.
+  // The latest publication; empty before the first. Any thread. The guard must not outlive this
+  // object.
   ReadGuard latest() const {
     const std::lock_guard lock(mutex_);
     if (!current_) return {};
@@ -68,8 +69,9 @@ class Published {
     return ReadGuard(this, *current_);
   }
 
-  // Calls fill(T& next, const T* shown), then publishes `next`. It still holds an older
-  // publication: fill() must overwrite all of it. One writer thread only.
+  // Calls fill(T& next, const T* current), then publishes `next`. `next` still holds an older
+  // publication: fill() must overwrite all of it. `current` is the latest publication; null: none.
+  // Returns false if the publication was skipped. One writer thread only.
   template <class Fill>
   bool publish(Fill&& fill) {
     const auto slot = free_slot();
@@ -77,7 +79,7 @@ class Published {
       ++skipped_;
       return false;
     }
-    // shown_ is changed by this thread alone, so reading it unlocked here is not a race.
+    // Only this thread writes current_, so reading it here without the lock is not a data race.
     fill(slots_[*slot], current_ ? &slots_[*current_] : nullptr);
     const std::lock_guard lock(mutex_);
     current_ = slot;
@@ -88,7 +90,7 @@ class Published {
   std::uint64_t skipped() const { return skipped_; }
 
  private:
-  // The first free one, so that the same two alternate until readers hold them.
+  // The first buffer that is free, so that the same two alternate until readers hold them.
   std::optional<std::size_t> free_slot() {
     const std::lock_guard lock(mutex_);
     for (std::size_t slot = 0; slot < kSlots; ++slot)

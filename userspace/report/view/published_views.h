@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PublishedViews: what the loop publishes for the threads of HTTP and D-Bus. Created first, shared
-// with them, and outliving them.
+// PublishedViews: what the loop publishes for the threads of HTTP and D-Bus. It is created before
+// these threads, shared with them, and outlives them.
 #pragma once
 
 #include "report/view/node_history.h"

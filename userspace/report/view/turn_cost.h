@@ -19,7 +19,8 @@ namespace headroom::report {
 
 struct LatencyHistogram {
   // Seconds. A superset of Prometheus' default buckets (which kubelet_eviction_stats_age_seconds
-  // has), finer below, where headroom reacts, and longer above, where a starved victim exits.
+  // has), with finer bounds at the bottom, for headroom's own reactions, and longer ones at the
+  // top, for the exit of a starved victim.
   static constexpr std::array<double, 19> kBounds{
       0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
       0.25,   0.5,     1,      2.5,   5,      10,    30,   60,    120};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ViewPublisher: publishes the views of the node and of its cgroups, as often as readers look.
-// Used on the loop's thread.
+// ViewPublisher: publishes the views of the node and of its cgroups, at most once per
+// kPublishPeriod unless something happened. Used on the loop's thread.
 #pragma once
 
 #include "report/view/node_view.h"
@@ -21,17 +21,18 @@ namespace headroom::report {
 
 class ViewPublisher {
  public:
-  // Between two publications, unless something happened: readers look once a second or less.
+  // The time between two publications, unless something happened. Readers read once a second or
+  // less often.
   static constexpr Duration kPublishPeriod = std::chrono::milliseconds(200);
 
-  // `names` is asked when cgroups are published and must outlive this.
+  // `names` is used when cgroups are published, and must outlive this object.
   ViewPublisher(std::shared_ptr<PublishedViews> views, const CgroupNames* names,
                 std::filesystem::path audit_log)
       : views_(std::move(views)), names_(names), audit_log_(std::move(audit_log)) {}
 
   // The source of each group, after each self-check.
   void set_sources(const Sources& sources) { sources_ = sources; }
-  // A new status is published with the next turn, however soon.
+  // The status is published in the next turn, without waiting for the period.
   void set_status(NodeStatusRef status) {
     status_ = std::move(status);
     status_changed_ = true;

@@ -13,7 +13,7 @@
 
 namespace headroom::report {
 
-// The BPF programs and their losses. Literals, because views are copied by value.
+// A BPF program and its losses. The names are string literals, because views are copied by value.
 struct ProgramView {
   std::string_view name;
   std::string_view hook;  // the attachment; "": not loaded
@@ -23,7 +23,7 @@ struct ProgramView {
 inline constexpr std::size_t kPrograms = 4;
 using Programs = std::array<ProgramView, kPrograms>;
 
-// What all cgroups waited for together; absent: not watched.
+// The waits of all cgroups together; absent: not watched.
 struct NodeWaits {
   std::optional<hr_stalls> stalls;
   std::optional<hr_waits> throttles;

@@ -123,7 +123,7 @@ int port_of(int fd) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
-  const auto* any = reinterpret_cast<const sockaddr_in*>(&address);  // v6 has it in the same place
+  const auto* any = reinterpret_cast<const sockaddr_in*>(&address);  // same offset in sockaddr_in6
   return ntohs(any->sin_port);
 }
 
@@ -161,7 +161,7 @@ MHD_Result reject(MHD_Connection* connection, unsigned status, const char* name,
 
 }  // namespace
 
-// One answer in progress. libmicrohttpd calls into it from its thread, and frees it.
+// One response in progress. libmicrohttpd calls its functions on the server's thread, and frees it.
 struct HttpServer::Exchange {
   Exchange(HttpServer& http, std::unique_ptr<ResponseBody> answer)
       : owner(http), body(std::move(answer)) {
@@ -186,7 +186,7 @@ struct HttpServer::Exchange {
   static MHD_Result begin(void* http, MHD_Connection* connection, const char* url,
                           const char* method, const char*, const char*, std::size_t* upload,
                           void** seen) {
-    static int headers_seen;  // its address alone matters
+    static int headers_seen;  // only its address is used
     if (!*seen) {
       *seen = &headers_seen;
       return MHD_YES;
@@ -307,7 +307,7 @@ Result<> HttpServer::serve(std::shared_ptr<const Heartbeat> heartbeat) {
   return {};
 }
 
-// From the gate's thread.
+// Called on the gate's thread.
 void HttpServer::pass(Fd connection) {
   {
     const std::lock_guard lock(mutex_);
@@ -317,7 +317,7 @@ void HttpServer::pass(Fd connection) {
   signal_event_fd(passed_wake_.get());
 }
 
-// As many as there are free slots.
+// Adds as many of the passed connections as there are free slots.
 void HttpServer::add_passed() {
   clear_event_fd(passed_wake_.get());
   while (deadlines_.size() < limits_.connections) {
@@ -332,12 +332,13 @@ void HttpServer::add_passed() {
     socklen_t length = sizeof(address);
     auto* const peer = reinterpret_cast<sockaddr*>(&address);
     if (::getpeername(connection.get(), peer, &length) != 0) continue;  // it disconnected
-    // The library closes it, whatever it returns.
+    // The library closes the descriptor even if it returns an error.
     ::MHD_add_connection(daemon_.get(), connection.release(), peer, length);
   }
 }
 
-// Waits until the library has work; briefly while a client is connected, without limit otherwise.
+// The time until the library has work, at most kMaxPollMs. -1, no limit: it has none, and no client
+// is connected.
 int HttpServer::poll_timeout_ms(bool has_connections) const {
   constexpr MHD_UNSIGNED_LONG_LONG kMaxPollMs = 500;
   MHD_UNSIGNED_LONG_LONG wait = kMaxPollMs;
@@ -358,7 +359,8 @@ void HttpServer::run() {
       const bool before = deadlines_.has_connections();
       ::MHD_run(daemon_.get());
       deadlines_.shut_down_expired(ExchangeDeadlines::Clock::now());
-      // A closed connection frees its slot, which is reused in the next turn.
+      // If a connection was closed, another turn must follow soon: a waiting connection then gets
+      // its slot.
       has_connections = before || deadlines_.has_connections();
     });
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpServer: the endpoint Prometheus scrapes, on one thread of its own (libmicrohttpd).
+// HttpServer: serves metrics, the Summary API and the web page on one thread (libmicrohttpd).
 //
-// Nothing a client does reaches the loop: connections, their memory and their time are bounded, and
-// an answer is made as fast as its client takes it. It holds a published buffer meanwhile, so only
-// kAnswers are given at a time. /livez and /readyz are answered before all that (HealthGate).
+// A client cannot delay the daemon's loop: the number of connections, their memory and their time
+// are limited, and an answer is produced as fast as its client reads it. An answer holds a
+// published buffer meanwhile, so at most kMaxConcurrentResponses are in progress at a time.
+// HealthGate answers /livez and /readyz before a connection reaches the server.
 #pragma once
 
 #include "base/file_io.h"
@@ -30,16 +31,16 @@ namespace headroom::report {
 
 // Router: maps request paths to responses.
 
-// Called on one thread: some answers contain what has changed since the last.
+// Called on one thread: some answers contain what has changed since the previous one.
 class Router {
  public:
-  // `page.names`: this host's, beside its addresses and localhost.
+  // `page.names`: the names of this host, in addition to its addresses and localhost.
   Router(MetricsSetup metrics, SummarySetup summary, PageRouterSetup page = {});
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
-  // Must not be called after this is destroyed: bodies refer to it.
+  // The bodies of responses refer to the Router and must not outlive it.
   HttpResponse answer(const HttpRequest& request);
-  // A request was rejected: too many at a time.
+  // Counts a request that was rejected because too many were in progress.
   void count_rejected() { ++rejected_; }
   std::uint64_t rejected() const { return rejected_; }
 
@@ -56,8 +57,8 @@ namespace headroom::report {
 
 // ExchangeDeadlines: how long each connection has been sending its request or reading its answer.
 //
-// A byte every few seconds would keep a connection from ever being idle; a limit on the whole
-// exchange ends it. Used by one thread.
+// A client that moves a byte every few seconds never reaches the idle limit; the limit on the whole
+// exchange ends its connection. Used by one thread.
 
 class ExchangeDeadlines {
  public:
@@ -65,15 +66,15 @@ class ExchangeDeadlines {
 
   explicit ExchangeDeadlines(std::chrono::seconds limit) : limit_(limit) {}
 
-  // Connected, request received, answer sent: each begins the next phase.
+  // Begins the next phase: a client has connected, a request was received, an answer was sent.
   void begin(int socket) { since_[socket] = Clock::now(); }
   void remove(int socket) { since_.erase(socket); }
 
   std::size_t size() const { return since_.size(); }
   bool has_connections() const { return !since_.empty(); }
 
-  // Shuts down the connections that took longer. A client whose answer is cut off sees that it is
-  // incomplete.
+  // Shuts down the connections whose phase exceeds the limit. A client can tell that an answer that
+  // was cut off is incomplete.
   void shut_down_expired(Clock::time_point now) const;
 
  private:
@@ -88,18 +89,18 @@ struct MHD_Daemon;
 namespace headroom::report {
 
 struct HttpLimits {
-  unsigned connections = 256;  // as many more wait; beyond that the oldest are closed
-  unsigned idle_seconds = 5;   // without a byte moved, a connection is closed
+  unsigned connections = 256;  // the same number may wait; beyond that the oldest are closed
+  unsigned idle_seconds = 5;   // a connection without traffic for this long is closed
   // Limit for sending a request and for reading an answer, however slowly bytes arrive.
   std::chrono::seconds exchange{20};
-  std::size_t memory = 32 * 1024;  // per connection: its headers, and a chunk of the answer
+  std::size_t memory = 32 * 1024;  // bytes per connection: its headers, and a chunk of the answer
 };
 
 class HttpServer {
  public:
   static constexpr int kMaxConcurrentResponses = 2;
 
-  // `address` as Config.listen: "127.0.0.1:9750", "[::1]:9750". Not called when it is "".
+  // `address` as Config.listen: "127.0.0.1:9750", "[::1]:9750"; not "".
   static Result<std::unique_ptr<HttpServer>> open(
       const std::string& address, std::shared_ptr<Router> router, const HttpLimits& limits = {},
       std::shared_ptr<const Heartbeat> heartbeat = nullptr);
@@ -107,9 +108,9 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // The port bound, which the kernel chose when `address` said 0.
+  // The port in use. If `address` has port 0, the kernel chose it.
   int port() const { return port_; }
-  // Requests turned away because kAnswers were being given.
+  // Requests rejected because kMaxConcurrentResponses were in progress.
   std::uint64_t rejected() const { return router_->rejected(); }
 
  private:
@@ -130,17 +131,17 @@ class HttpServer {
   const HttpLimits limits_;
   Fd listening_;
   int port_ = 0;
-  Fd wake_;         // written to when the thread is to stop
-  Fd passed_wake_;  // and to after passed_ grew
+  Fd wake_;         // eventfd: the thread is to stop
+  Fd passed_wake_;  // eventfd: passed_ has grown
   std::mutex mutex_;
-  std::deque<Fd> passed_;  // by the gate; under mutex_
+  std::deque<Fd> passed_;  // connections from the gate; guarded by mutex_
   int events_ = -1;        // the server's epoll descriptor
-  // The thread's own:
+  // Used on the server's thread:
   ExchangeDeadlines deadlines_;
   int responses_ = 0;
   std::unique_ptr<MHD_Daemon, Stop> daemon_;
   std::thread thread_;
-  std::unique_ptr<HealthGate> gate_;  // last: it calls pass()
+  std::unique_ptr<HealthGate> gate_;  // last, so destroyed first: it calls pass()
 };
 
 }  // namespace headroom::report

@@ -38,7 +38,7 @@ template <hr_psi_resource Resource, hr_psi_kind Kind>
 std::uint64_t psi(const CgroupMetricInput& row) {
   return row.record.psi_ns[Resource][Kind];
 }
-// The root cgroup has no memory.current: the kubelet takes its anonymous memory and page cache.
+// The root cgroup has no memory.current: the kubelet uses anonymous memory plus page cache.
 bool is_root_with_stat(const hr_record& record) {
   return record.parent_id == 0 && (record.valid & HR_MEMORY_STAT) && record.anon != HR_UNKNOWN &&
          record.file != HR_UNKNOWN && record.inactive_file != HR_UNKNOWN;
@@ -59,15 +59,16 @@ std::uint64_t working_set_or_unknown(const CgroupMetricInput& row) {
 std::uint64_t quota_if_any(const CgroupMetricInput& row) {
   return row.record.cpu_quota_us == HR_NO_LIMIT ? HR_UNKNOWN : row.record.cpu_quota_us;
 }
-// Nor for its periods. The root cannot have a quota.
+// cAdvisor has no series for the quota periods of a container without a quota either. The root
+// cannot have one.
 template <hr_u64 hr_record::*Field>
 std::uint64_t if_quota(const CgroupMetricInput& row) {
   const bool unlimited = row.record.parent_id == 0 || ((row.record.valid & HR_CPU_LIMITS) &&
                                                        row.record.cpu_quota_us == HR_NO_LIMIT);
   return unlimited ? HR_UNKNOWN : row.record.*Field;
 }
-// cAdvisor's: the shares of cgroup v1 that the linear formula makes this weight of. An idle cgroup
-// has none.
+// As in cAdvisor: the cpu.shares of cgroup v1 that the linear formula converts to this cpu.weight.
+// An idle cgroup has no shares.
 std::uint64_t cpu_shares(const CgroupMetricInput& row) {
   const std::uint64_t weight = row.record.cpu_weight;
   if (weight == 0 || weight > 10'000) return HR_UNKNOWN;
@@ -200,7 +201,7 @@ constexpr CgroupFamily kFamilies[] = {
      "File pages that were needed again soon after reclaim.", kCounter, HR_RECLAIM, kUnscaled,
      field<&hr_record::refault_file>},
 
-    // CPU. cAdvisor labels the first by CPU, and headroom has no per-CPU series.
+    // CPU. cAdvisor labels the first family by CPU; headroom has no per-CPU series.
     {"container_cpu_usage_seconds_total", "CPU time used.", kCounter, HR_CPU, kNanoseconds,
      field<&hr_record::cpu_usage_ns>, "cpu=\"total\""},
     {"container_cpu_user_seconds_total", "CPU time used in user mode.", kCounter, HR_CPU,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CgroupFamily: one quantity of every cgroup as a Prometheus family. To show a new field of
-// hr_record is to add a row to the table in the .cc, and to headroom-metrics(7).
+// CgroupFamily: one quantity of every cgroup as a Prometheus family. To export a new field of
+// hr_record, add a row to the table in the .cc, and to headroom-metrics(7).
 //
-// container_* are cAdvisor's names, labels and units, where the quantity is cAdvisor's;
-// headroom_cgroup_* are headroom's own.
+// container_* families have cAdvisor's names, labels and units where cAdvisor has the quantity;
+// headroom_cgroup_* families are headroom's own.
 #pragma once
 
 #include "report/view/node_view.h"
@@ -21,8 +21,8 @@
 
 namespace headroom::report {
 
-// CgroupWaits: the waits of each record of a table. Few cgroups have any; these are looked up by id
-// once.
+// CgroupWaits: the waits of each record of a table. Few cgroups have waits; they are looked up by
+// id once.
 
 class CgroupWaits {
  public:
@@ -37,7 +37,7 @@ class CgroupWaits {
   std::vector<const hr_waits*> throttles_;
 };
 
-// A cgroup as the table reads it.
+// The input of CgroupFamily::read: one cgroup.
 struct CgroupMetricInput {
   const hr_record& record;
   std::uint64_t started_ns = HR_UNKNOWN;  // wall time
@@ -52,7 +52,7 @@ struct CgroupFamily {
   std::string_view help;
   prometheus::MetricType type;
   hr_u32 groups;   // all of these must be valid
-  double divisor;  // units of the record in one of the metric's
+  double divisor;  // units of the record per unit of the metric
   std::uint64_t (*read)(const CgroupMetricInput&);
   std::string_view extra_labels = "";  // in addition to the cgroup's, ready to be written
 

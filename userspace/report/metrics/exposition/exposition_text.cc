@@ -122,8 +122,9 @@ struct Head {
   std::string_view type;
 };
 
-// OpenMetrics names a counter without its _total, and does not allow a counter without one (the
-// kubelet's kubelet_evictions): it is written as type unknown, under its own name.
+// In OpenMetrics, a counter's family name lacks the suffix _total, which its samples must have. A
+// counter without the suffix (the kubelet's kubelet_evictions) is written as type unknown, under
+// its own name.
 Head head_of(Format format, std::string_view name, MetricType type) {
   if (format == Format::kText) return {name, type_name(type)};
   if (type == MetricType::Untyped) return {name, "unknown"};
@@ -164,7 +165,7 @@ void append_line(std::string& out, const ClientMetric& metric, const Line& line)
   out.push_back('\n');
 }
 
-// OpenMetrics wants le="1.0" where the older format has le="1".
+// OpenMetrics requires le="1.0" where the older format has le="1".
 std::string bound_label(Format format, double bound) {
   std::string text = "le=\"";
   const std::size_t number = text.size();
@@ -241,7 +242,7 @@ void append_header(std::string& out, Format format, std::string_view name, std::
   const Head head = head_of(format, name, type);
   if (!help.empty()) {
     out.append("# HELP ").append(head.name).push_back(' ');
-    // The older format has quotation marks in a help text as they are.
+    // The older format does not escape quotation marks in a help text.
     append_escaped(out, help, format == Format::kOpenMetrics ? "\\\n\"" : "\\\n");
     out.push_back('\n');
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends exposition text to a string: the output of prometheus-cpp's serializer without its stream
-// and locale, at a twentieth of the cost, and OpenMetrics as well.
+// Appends exposition text to a string. The text is that of prometheus-cpp's serializer, but without
+// its stream and locale, at a twentieth of the cost; OpenMetrics is supported as well.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headroom::report {
 
-// Format: the two text formats of a scrape, and which of them a scraper wants.
+// Format: the two text formats of a scrape.
 
 enum class Format : std::uint8_t {
   kText,         // Prometheus' text format, 0.0.4

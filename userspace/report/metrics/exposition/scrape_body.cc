@@ -39,7 +39,7 @@ CadvisorLabels cadvisor_labels_of(std::string_view path, const PodRow* row, Cont
   const Container* container = row ? container_named(*row->pod, path) : nullptr;
   if (container) cadvisor_labels.container = container->name;
   const std::string_view id = runtime_id(path);
-  // cAdvisor reports containers outside pods too, docker's for one.
+  // cAdvisor also reports containers outside pods, such as docker's.
   const ContainerIdentity* identity = names && !id.empty() ? names->find(id) : nullptr;
   if (row || identity) cadvisor_labels.name = id;
   if (!identity) return cadvisor_labels;
@@ -75,7 +75,7 @@ CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
   runtime_pod_names_ = runtime_pod_names(table, index, names);
   ends_.reserve(table.records.size());
   is_pod_internal_.reserve(table.records.size());
-  constexpr std::size_t kNames = 80;  // what the labels need beside the path
+  constexpr std::size_t kNames = 80;  // bytes of labels besides the path, an estimate
   text_.reserve(table.identities->paths.size() + table.records.size() * kNames);
   for (std::size_t i = 0; i < table.records.size(); ++i) {
     const std::string_view path = table.path(i);
@@ -165,7 +165,7 @@ void append_sample(std::string& out, std::string_view name, std::string_view lab
   out.push_back('\n');
 }
 
-// With the uid: a terminating pod and its successor may have the same name.
+// The labels include the uid: a terminating pod and its successor may have the same name.
 std::string labels_of(CgroupLabels::PodName name, const Pod& pod) {
   std::string labels;
   append_label(labels, "namespace", name.pod_namespace);

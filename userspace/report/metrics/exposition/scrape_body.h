@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a scrape's answer: the daemon's own families, then those of every cgroup and every
-// pod, in bounded memory whatever their number.
+// ScrapeBody: the response to a scrape: the daemon's own families, then those of every cgroup and
+// every pod, in chunks of limited size.
 #pragma once
 
 #include "report/http/response_body.h"
@@ -23,31 +23,31 @@
 
 namespace headroom::report {
 
-// CgroupLabels: the labels of every cgroup of a table, written once and used by every family.
-
 // For pods without a manifest: the namespace and name that the runtime reports for one of their
 // containers.
 using RuntimePodNames = std::unordered_map<const PodRow*, std::pair<std::string, std::string>>;
 
+// CgroupLabels: the labels of every cgroup of a table, written once and used by every family.
 class CgroupLabels {
  public:
   // `names` may be null: then only manifests and paths are used.
   explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
 
-  // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; what is not known
-  // is "", as cAdvisor has it. An empty result: the cgroup has no name and gets no series,
-  // because two series with the same labels make a scrape invalid.
+  // cAdvisor's labels in Prometheus' order, escaped: container="web",id="/…",…; an unknown value is
+  // "", as in cAdvisor. An empty result: the cgroup has no name and gets no series, because two
+  // series with the same labels make a scrape invalid.
   std::string_view of(std::size_t record) const {
     const std::uint32_t begin = record == 0 ? 0 : ends_[record - 1];
     return std::string_view(text_).substr(begin, ends_[record] - begin);
   }
 
-  // Inside a pod but no container of it: the pause container, a monitor, cgroups that a container
-  // created. Pressure is not exported for those: measured on real nodes, these were two thirds of
-  // its series.
+  // Whether the cgroup is inside a pod but is not one of its containers: the pause container, a
+  // monitor, a cgroup that a container created. Pressure is not exported for these: measured on
+  // real nodes, they were two thirds of the pressure series.
   bool is_pod_internal(std::size_t record) const { return is_pod_internal_[record]; }
 
-  // From the runtime if there is no manifest; views into this and the table.
+  // A pod's name, from the runtime if there is no manifest. The views point into this object and
+  // the table.
   struct PodName {
     std::string_view pod_namespace, name;
   };
@@ -60,10 +60,10 @@ class CgroupLabels {
   std::vector<std::uint32_t> ends_;
 };
 
-// PodFamily: one quantity of every pod, as evictions see it. To show another is to add a row to the
+// PodFamily: one quantity of every pod, as evictions see it. To export another, add a row to the
 // table in the .cc, and to headroom-metrics(7).
 
-// A pod as the table reads it.
+// The input of PodFamily::read: one pod.
 struct PodMetricInput {
   const PodRow& row;
   const hr_record* record = nullptr;  // of the pod's own cgroup; null: missing in this table
@@ -78,7 +78,7 @@ struct PodFamily {
   std::string (*extra_labels)(const PodMetricInput&) = nullptr;
 };
 
-// All of them gauges.
+// All families are gauges.
 std::span<const PodFamily> pod_families();
 
 // Another name for the series of a CgroupFamily.
@@ -124,7 +124,7 @@ class ScrapeBody final : public ChunkedBody {
   std::optional<PodIndex> index_;
   std::optional<CgroupWaits> waits_;
   std::size_t next_own_ = 0;
-  std::vector<NamedFamily> families_;  // those that are written
+  std::vector<NamedFamily> families_;  // the cgroup families of this scrape
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
   bool header_written_ = false;  // the current family had a sample, so its header is written

@@ -76,7 +76,7 @@ class Chart {
     });
   }
 
-  // Up to the threshold that is reached last, within the chart.
+  // Draws the forecast up to the threshold that is reached last, clipped to the chart.
   showForecast(limits, past, y, [back, space]) {
     const from = past.values[past.values.length - 1];
     const ahead = limits.filter((each) => isNumber(each.forecast_seconds) && each.forecast_seconds > 0);

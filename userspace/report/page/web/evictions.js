@@ -33,7 +33,7 @@ class Evictions {
     this.items = new Keyed(byId("evictions"), evictionItem, () => {});
     this.at = [];     // seconds since boot
     this.seen = null; // keys; null before the first list
-    this.last = "";   // the latest: when, and which pod
+    this.last = "";   // the latest eviction: its time and pod
   }
 
   show(records) {

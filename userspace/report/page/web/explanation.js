@@ -7,7 +7,7 @@ const kOutcomeText = {
   would_evict: "would have been evicted (mode: observe)",
 };
 
-// Instants of the record, each beside the one before it that is known.
+// Pairs of instants of the record; a pair is shown if both are known.
 const kSteps = [
   ["last_clear", "first_crossed", "the threshold is crossed, somewhere in between"],
   ["first_crossed", "sampled", "it stays crossed until its grace is over"],
@@ -70,7 +70,7 @@ function stepsOf(record) {
     if (!isNumber(at[from]) || !isNumber(at[to])) continue;
     if (from === "decided" && to === "killed" && isNumber(at.terminated)) continue;
     if (from === "terminated" && to === "ended" && isNumber(at.killed)) continue;
-    if (from === "first_crossed" && at[from] >= at[to]) continue;  // seen on the pass that read it
+    if (from === "first_crossed" && at[from] >= at[to]) continue;  // found in the pass that read the sample
     steps.push(make("dt", {}, nanoseconds(at[to] - at[from])), make("dd", {}, says));
   }
   return steps;

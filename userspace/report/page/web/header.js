@@ -3,7 +3,7 @@
 
 const kNear = 120;  // seconds; a forecast farther ahead is only a trend
 
-// With the mode where headroomd does not act.
+// Adds to the sentence that headroomd does not act, if the mode is observe.
 function sentenceOf(status, sentence) {
   return status.mode === "observe" ? `${sentence} headroomd only observes: it evicts nothing.` : sentence;
 }

@@ -2,7 +2,7 @@
 // Poller: requests every three seconds or more while the page is visible, and not at all while it is hidden.
 
 const kEvery = 3000, kSlowest = 10_000, kTimeout = 10_000;  // milliseconds
-const kCpusEvery = 5;  // turns: CPUs change hands when pods come and go
+const kCpusEvery = 5;  // turns between requests: owners of CPUs change when pods start and end
 // A large document costs both daemon and browser, so it is requested less often.
 const kCharactersASecond = 10 << 10;
 
@@ -41,7 +41,7 @@ class Live {
     if (!document.hidden) this.timer = setTimeout(() => this.look(), Math.min(kSlowest, pause));
   }
 
-  // Once: what headroomd remembers, so that charts do not begin empty.
+  // Called once: the history that headroomd keeps, so that charts do not begin empty.
   async askHistory() {
     const history = table(await (await ask("/api/history")).json());
     this.signals.remember(history);

@@ -35,7 +35,7 @@ class SignalCard {
       make("figcaption", {}, make("h3", {}, signal), this.value), this.chart.element, list, this.readings);
   }
 
-  // What headroomd remembers of it: before anything is shown.
+  // Adds the signal's history. Called before the first show().
   remember(times, values) {
     times.forEach((at, i) => this.past.add(at, values[i]));
   }
@@ -80,7 +80,7 @@ class Signals {
     return card;
   }
 
-  // Of /api/history, before the first show().
+  // Takes /api/history. Called before the first show().
   remember(history) {
     this.history = {times: list(history.at_ns).map(secondsOf), signals: table(history.signals)};
     if (this.history.times.length) this.began = this.history.times[0];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Past: the values of a quantity over the last minutes, by the node's clock: all readings of the last
-// two minutes, one in ten seconds before.
+// two minutes, and one per ten seconds before that.
 
 const kPast = 300, kLongPast = 1800;  // seconds
-const kFine = 120, kCoarse = 10;      // seconds: older readings than the one, so far apart
-const kReboot = 60;  // seconds back: the clock of another boot
+const kFine = 120, kCoarse = 10;      // seconds: readings older than kFine are kept kCoarse apart
+const kReboot = 60;  // seconds: a clock that goes back further is that of another boot
 const kGap = 15;    // a longer time between two readings is a gap in the line
 
 class Past {
@@ -18,7 +18,7 @@ class Past {
     const last = this.times.length - 1;
     if (!isNumber(at) || !isNumber(value) || at === this.times[last]) return;
     if (at < this.times[last] - kReboot) this.clear();
-    else if (at < this.times[last]) return;  // read before what is remembered
+    else if (at < this.times[last]) return;  // older than the latest value
     this.times.push(at);
     this.values.push(value);
     this.thin(at - kFine);
@@ -31,7 +31,7 @@ class Past {
     }
   }
 
-  // Readings that have become old are dropped where the one before is near.
+  // Drops old readings that are less than kCoarse after the one before.
   thin(until) {
     let i = this.thinned || 1;
     for (; i < this.times.length - 1 && this.times[i] < until; ++i)
@@ -51,7 +51,7 @@ class Past {
     return this.values.reduce((most, value) => Math.max(most, value), 0);
   }
 
-  // As an SVG path: x of seconds since boot, y of a value.
+  // The values as an SVG path: x() maps seconds since boot, y() maps a value.
   path(x, y) {
     let path = "", before = -Infinity;
     this.times.forEach((at, i) => {

@@ -25,7 +25,7 @@ class CauseRow {
       "aria-label": `Waits by the cause ${cause} over five minutes; the maximum is in the previous cell`}, this.path));
   }
 
-  // Totals of nanoseconds at these seconds, oldest first.
+  // Adds totals in nanoseconds at these times in seconds, oldest first.
   remember(times, totals) {
     times.forEach((at, i) => this.rate.add(at, isNumber(totals[i]) ? totals[i] / 1e6 : null));
   }
@@ -61,7 +61,7 @@ class Pressure {
     byId("pressure-rows").append(...this.rows.map((row) => row.element));
   }
 
-  // Of /api/history, before the first show().
+  // Takes /api/history. Called before the first show().
   remember(history) {
     const times = list(history.at_ns).map(secondsOf);
     for (const row of this.rows) row.remember(times, list(table(history.waited_ns)[row.cause]));

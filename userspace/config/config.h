@@ -138,7 +138,7 @@ constexpr std::string_view name(CpusConfig::MemoryManagerPolicy policy) {
 
 // headroom.disk
 struct DiskConfig {
-  // Empty: found.
+  // Empty: headroomd finds it.
   std::filesystem::path nodefs;
   std::filesystem::path imagefs;
   std::filesystem::path containerfs;
@@ -221,7 +221,7 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-// Where headroomctl run keeps what must not outlast a boot.
+// Where headroomctl run keeps the files that must not survive a reboot.
 
 // Manifests of the pods it started: they end with the machine, and so do these.
 inline std::filesystem::path run_manifests(const Config& config) {

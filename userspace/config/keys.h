@@ -25,7 +25,7 @@ struct ConfigSetting {
 };
 using ConfigSettings = std::vector<ConfigSetting>;
 
-// A KubeletConfiguration that says the same, each line with its origin.
+// The settings as a KubeletConfiguration, each line with its origin.
 std::string as_yaml(const ConfigSettings& settings);
 
 // The settings in force after `loaded` is adopted by a daemon that runs with `running`: those that

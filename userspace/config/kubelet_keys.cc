@@ -7,7 +7,7 @@
 namespace headroom::config {
 namespace {
 
-// Sorted (checked below), so that one is found by halving.
+// Sorted (checked below) for binary search.
 constexpr auto kKeys = std::to_array<std::string_view>({
     "address",
     "allowedUnsafeSysctls",

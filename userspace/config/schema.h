@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schema: headroom.yaml as a JSON schema, which editors check while one types.
 //
-// Names and types alone: what needs judgement, such as a threshold, is a string to it.
+// It checks names and types only: a value with its own syntax, such as a threshold, is a string.
 #pragma once
 
 #include <string>

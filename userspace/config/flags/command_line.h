@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommandLine: what headroomd was started with, word for word.
+// CommandLine: the arguments of headroomd, as they were written.
 //
 // Values are kept as they were written and understood by load(), beside the file they override: so
 // a bad flag is one complaint among the others.
@@ -22,7 +22,7 @@ struct CommandLine {
   // Every use of a flag that takes a value, in order. Empty: not given.
   using FlagValues = std::vector<std::string>;
 
-  // The kubelet's.
+  // The kubelet's flags.
   FlagValues config;
   FlagValues config_dir;
   FlagValues eviction_hard;
@@ -61,7 +61,7 @@ struct CommandLine {
   FlagValues cpu_cfs_quota_period;
   FlagValues pod_max_pids;
 
-  // Ours.
+  // headroomd's own flags.
   FlagValues mode;
   FlagValues listen;
   bool check_config = false;
@@ -86,7 +86,7 @@ void apply_list_flag(const CommandLine::FlagValues& values, const std::string& f
                      std::optional<LocatedValue>& value);
 void apply_string_flag(const CommandLine::FlagValues& values, const std::string& flag,
                        std::optional<LocatedValue>& value);
-// Absent: not given, or complained of.
+// Absent: not given, or invalid and reported.
 std::optional<bool> parse_bool_flag(const CommandLine::FlagValues& values, const std::string& flag,
                                     Diagnostics& diagnostics);
 std::optional<std::int64_t> parse_count_flag(const CommandLine::FlagValues& values,

@@ -41,7 +41,7 @@ struct ConflictingWriter {
   std::string what;
 };
 
-// Where it and we would both write.
+// The settings with which headroomd would write what the kubelet also writes.
 std::vector<ConflictingWriter> find_conflicting_writers(const Config& config) {
   std::vector<ConflictingWriter> all;
   if (config.slices.mode == SlicesMode::kEnforce)

@@ -28,7 +28,7 @@ void apply_kubelet_coexistence(const yaml::Node& document, const std::string& fi
 // What would be an error if the running kubelet were configured.
 std::vector<std::string> kubelet_conflict_warnings(const Config& config);
 
-// Marks what was settled so.
+// Marks the settings that apply_kubelet_coexistence() changed.
 void record_kubelet_coexistence(const yaml::Node& document, const Config& config,
                                 ConfigSettings& settings);
 
@@ -38,7 +38,7 @@ ConfigSettings effective_settings(const yaml::Node& document, const CommandLine&
                                   const ReservedSettings& reserves,
                                   const std::function<std::string(int)>& location);
 
-// With nothing configured.
+// The settings if nothing is configured.
 ConfigSettings default_settings();
 
 }  // namespace headroom::config

@@ -72,7 +72,7 @@ void apply_taint_flag(const std::string& text, std::vector<Taint>& taints,
   taints.push_back(taint);
 }
 
-// Given again, the last stands alone.
+// If the flag is repeated, only the last one counts.
 void apply_taint_flags(const CommandLine& line, std::vector<Taint>& taints,
                        Diagnostics& diagnostics) {
   if (line.register_with_taints.empty()) return;
@@ -106,7 +106,7 @@ void apply_node_flags(const CommandLine& line, Config& config, Diagnostics& diag
     config.pods_per_core = *limit;
 }
 
-// The flags' values understood, and put in place of what the file says.
+// Parses the flags' values, which replace those of the file.
 
 void apply_max_grace(const CommandLine& line, Policy& policy, Diagnostics& diagnostics) {
   if (line.eviction_max_pod_grace_period.empty()) return;

@@ -45,10 +45,10 @@ struct LoadResult {
 std::string configz_version(const std::filesystem::path& file);
 LoadResult read(const CommandLine& line, const LoadContext& context = {});
 
-// All or nothing.
+// Returns the Config, or all errors if there is any.
 tl::expected<Config, Diagnostics> load(const CommandLine& line);
 
-// One complaint a line.
+// Prints one error per line.
 void print(const Diagnostics& diagnostics, std::ostream& err);
 
 // What --check-config does. The exit status: 0, or 2 with the complaints on `err`.

@@ -114,7 +114,7 @@ void apply_options(const CommandLine::FlagValues& values, const std::string& fla
     }
 }
 
-// --- what is judged together -----------------------------------------------------------------
+// --- checks of several keys together ---------------------------------------------------------
 
 class Resolver {
  public:

@@ -66,7 +66,7 @@ bool contains(const LocatedValue& settings, std::string_view key) {
   return std::any_of(settings.strings.begin(), settings.strings.end(), equal);
 }
 
-// What speaks against the i-th word of the list; "" for nothing.
+// The error in the i-th word of the list; "": it is valid.
 std::string enforcement_error(const LocatedValue& settings, std::size_t i) {
   const std::string& key = settings.strings[i].text;
   if (std::find(kEnforcements.begin(), kEnforcements.end(), key) == kEnforcements.end())

@@ -54,7 +54,8 @@ LANGUAGE := -std=c++20 $(WARN) -Iinclude -Iuserspace -I$(B)/bpf -I$(B)/page -pth
 # Hardened, where the builder does not choose a value of its own.
 HARDEN_CPP = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CXXFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 HARDEN_CXX := -fPIE -fstack-protector-strong -fstack-clash-protection $(if $(filter amd64,$(ARCH)),-fcf-protection,-mbranch-protection=standard)
-HARDEN_LD := -pie -Wl,-z,relro,-z,now
+# -fPIE again: blhc asks for it where -pie is.
+HARDEN_LD := -fPIE -pie -Wl,-z,relro,-z,now
 # Of a batch a program takes only what it calls.
 HARDEN_CXX += -ffunction-sections -fdata-sections
 HARDEN_LD += -Wl,--gc-sections -Wl,--as-needed

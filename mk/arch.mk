@@ -16,7 +16,9 @@ ifneq ($(CROSS),)
 MULTIARCH := $(CROSS:%-=%)
 SYSROOT_OWN := $(or $(HEADROOM_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/headroom)/sysroot-$(ARCH)
 SYSROOT ?= $(SYSROOT_OWN)
-SYSROOT_FLAG := $(if $(SYSROOT),--sysroot=$(SYSROOT))
+SYSROOT_FLAG := $(if $(SYSROOT),--sysroot=$(SYSROOT) -ffile-prefix-map=$(SYSROOT)/=/)
+# What the image and the archives are made of is found there as well.
+export ARCH SYSROOT
 CLANG_TARGET := --target=$(MULTIARCH) $(SYSROOT_FLAG)
 # What clang calls for 128-bit numbers, which libgcc does not have.
 CLANG_BUILTINS = $(wildcard $(SYSROOT)/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.builtins-$(firstword $(subst -, ,$(MULTIARCH))).a)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The portable archive: programs with the libraries they need, units, manual pages, install.sh. And the source archive.
-DIST := headroom-$(VERSION)-linux-$(shell uname -m)
+MACHINE := $(firstword $(subst -, ,$(CROSS_$(ARCH))))
+DIST := headroom-$(VERSION)-linux-$(MACHINE)
 DIST_DIR := $(B)/dist/$(DIST)
 DIST_PROGRAMS := $(PROGRAMS:$(B)/%=$(B)/dist/programs/%)
 # Of an archive that must not depend on the umask, nor on the hour.
@@ -20,16 +21,22 @@ $(DIST_PROGRAMS):
 
 .PHONY: dist dist-source test-packaging test-dist
 dist: $(B)/dist/$(DIST).tar.gz dist-source ## the portable archive with install.sh, its SPDX list, and the source archive, in build/dist
-$(B)/dist/$(DIST).tar.gz: $(DIST_PROGRAMS) tools/install.sh tools/install-tree tools/portable-files tools/debian_packages.py \
+$(B)/dist/$(DIST).tar.gz: $(DIST_PROGRAMS) tools/install.sh tools/install-tree tools/portable-files tools/debian_packages.py tools/elf_libraries.py \
     $(wildcard systemd/* docs/*.[1-8] docs/*.json dashboards/*/*) LICENSE README.md CHANGELOG.md
 	$(Q)rm -rf $(DIST_DIR)
 	$(Q)$(MAKE) --no-print-directory stage STAGE=$(DIST_DIR)/files STAGED=$(B)/dist/programs PREFIX=/usr UNITDIR=/usr/lib/systemd/system
 	$(Q)tools/portable-files --version $(VERSION) --spdx $(B)/dist/$(DIST).spdx.json --files $(DIST_DIR)/files
-	$(Q)sed 's/@MACHINE@/$(shell uname -m)/' tools/install.sh > $(DIST_DIR)/install.sh && chmod 755 $(DIST_DIR)/install.sh
+	$(Q)sed 's/@MACHINE@/$(MACHINE)/' tools/install.sh > $(DIST_DIR)/install.sh && chmod 755 $(DIST_DIR)/install.sh
 	$(Q)install -m 755 tools/install-tree $(DIST_DIR)/
 	$(Q)install -m 644 LICENSE README.md CHANGELOG.md $(DIST_DIR)/
 	$(Q)$(STEP) bash -o pipefail -c "$(TAR) -C $(B)/dist -c $(DIST) | gzip -9n > $@"
 	$(call say,DIST,$@)
+
+# For the lab: the archive, unpacked, and a pod's program.
+$(B)/dist/payload/.made: $(B)/dist/$(DIST).tar.gz $(B)/lab/workload
+	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(B)/lab/workload
+	$(Q)mkdir $(@D)/archive && tar xf $< -C $(@D)/archive --strip-components=1
+	$(Q)touch $@
 
 # What git tracks, as it is in the working tree.
 SOURCE_DIST := headroom-$(VERSION)

@@ -7,6 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from elf_libraries import is_native, machine_of, root_of
+
 
 class PackageError(Exception):
     """Says which tool failed, and what it printed."""
@@ -27,36 +29,38 @@ def output_of(*command: str) -> str:
     return done.stdout
 
 
-def libraries(program: Path) -> dict[str, Path]:
-    """Path without the leading slash → file here: the loader and every library, under the names by which they are loaded."""
-    found = {}
-    for line in output_of("ldd", str(program)).splitlines():
-        words = line.split()
-        if "not" in words and "found" in words:
-            raise PackageError(f"{program}: {words[0]} is not installed here")
-        path = next((word for word in words if word.startswith("/")), None)  # the vdso has none
-        if path:
-            found[path.lstrip("/")] = Path(path)
-    return found
+def query(root: Path, *words: str) -> subprocess.CompletedProcess:
+    """dpkg-query on the packages that are unpacked below ROOT."""
+    return subprocess.run(["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", *words], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
 
 
-def package_of(path: Path) -> str | None:
-    """The Debian package that owns a file; its path may go through the link /lib -> /usr/lib."""
-    for name in (path, path.resolve(), Path(str(path.resolve()).removeprefix("/usr"))):
-        done = subprocess.run(["dpkg-query", "--search", str(name)], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if done.returncode == 0:
-            return done.stdout.splitlines()[0].split(": ")[0].split(",")[0]
+def package_of(path: Path, root: Path = Path("/")) -> str | None:
+    """The Debian package that owns a file below ROOT; its path may go through the link /lib -> /usr/lib."""
+    for name in (path, path.resolve()):
+        inside = "/" + str(name.relative_to(root)) if name.is_relative_to(root) else str(name)
+        for known in (inside, inside.removeprefix("/usr")):
+            done = query(root, "--search", known)
+            if done.returncode == 0:
+                return done.stdout.splitlines()[0].split(": ")[0].split(",")[0]
     return None
 
 
-def packages_of(files) -> list[dict]:
-    names = sorted({package for file in files if (package := package_of(file))})
+def packages_of(files, root: Path = Path("/")) -> list[dict]:
+    names = sorted({package for file in files if (package := package_of(file, root))})
     rows = []
     for name in names:
-        fields = output_of("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\t${source:Package}", name)
-        package, version, architecture, source = fields.split("\t")
+        done = query(root, "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\t${source:Package}", name)
+        if done.returncode != 0:
+            raise PackageError(f"read the version of {name}: {done.stderr.strip()}")
+        package, version, architecture, source = done.stdout.split("\t")
         rows.append({"name": package, "version": version, "architecture": architecture, "source": source})
     return rows
+
+
+def strip(program: Path, out: Path) -> None:
+    tool = "strip" if is_native(program) else f"{machine_of(program)}-linux-gnu-strip"
+    output_of(tool, "--strip-unneeded", "-o", str(out), str(program))
 
 
 def linked_in(program: Path) -> list[Path]:
@@ -71,7 +75,8 @@ def linked_in(program: Path) -> list[Path]:
 def static_packages(programs: list[Path], shared: list[dict]) -> list[dict]:
     """The packages whose code is in the programs; those that only declare what a shared library has are not."""
     declared = {package["source"] for package in shared}
-    rows = packages_of({folder for program in programs for folder in linked_in(program)})
+    root = root_of(programs[0])
+    rows = packages_of({root / str(folder).lstrip("/") for program in programs for folder in linked_in(program)}, root)
     return [row for row in rows if row["source"] not in declared]
 
 

@@ -168,7 +168,7 @@ class Lab:
         # pdeathsig: killed by SIGKILL ourselves, we leave no emulator behind. It fires when the thread that
         # called us ends, so a Lab belongs to a thread that outlives it. An own session: Ctrl-C is ours to handle.
         command = ["setpriv", "--pdeathsig", "KILL", *qemu.program(self.tools),
-                   *qemu.arguments(self.machine, self.image.kernel, self.image.root, self.run_dir)]
+                   *qemu.arguments(self.machine, self.image.kernel, self.image.root, self.run_dir, self.image.initrd)]
         with open(self.run_dir / "qemu.log", "wb") as log:
             self.process = subprocess.Popen(command, env=qemu.environment(self.tools), start_new_session=True,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -83,7 +83,8 @@ def bootstrap(suite: str, target: Path, variant: str, packages, *extra) -> None:
 class Archive:
     """One suite's package index in a private apt state: the machine's own lists stay as they are."""
 
-    def __init__(self, suite: str, work: Path):
+    def __init__(self, suite: str, work: Path, architecture: str = ""):
+        """Of another ARCHITECTURE (Debian's name) than this machine's, if one is named."""
         self.work = work
         for folder in ("state/lists/partial", "cache/archives/partial"):
             (work / folder).mkdir(parents=True)
@@ -94,6 +95,8 @@ class Archive:
                         f"-oDir::Etc::SourceList={work}/sources.list", "-oDir::Etc::SourceParts=-",
                         "-oDir::Etc::Preferences=-", "-oDir::Etc::PreferencesParts=-",
                         "-oAPT::Sandbox::User=root", "-oAcquire::Languages=none"]
+        if architecture:
+            self.options += [f"-oAPT::Architecture={architecture}", f"-oAPT::Architectures={architecture}"]
         run(f"read the index of {suite}", "apt-get", "-q", *self.options, "-oAPT::Update::Error-Mode=any", "update")
 
     def depends(self, package: str) -> list[str]:

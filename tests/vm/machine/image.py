@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache, vmlinux
+from . import architecture, cache, foreign, initrd, vmlinux
 from .debian import Archive, BuildError, bootstrap, require_tools, run
 
 HERE = Path(__file__).resolve().parent
@@ -19,17 +19,23 @@ class Flavour:
     """Which suite gives the user space and which the kernel."""
     userspace: str
     kernel: str
+    package: str = "linux-image-cloud-{architecture}"
+    architectures: tuple[str, ...] = ("amd64", "arm64")
+
+    def kernel_package(self) -> str:
+        return self.package.format(architecture=architecture.of_guest().name)
 
 
 FLAVOURS = {
     "6.1": Flavour("bookworm", "bookworm"),
     "6.12": Flavour("trixie", "trixie"),
     "newest": Flavour("trixie", "sid"),
+    "sid": Flavour("sid", "sid"),
+    "6.12-16k": Flavour("trixie", "trixie", "linux-image-{architecture}-16k", ("arm64",)),  # pages of 16 KiB
 }
 
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "udev", "kmod", "iproute2", "procps", "util-linux", "libbpf1",
             "bpftool", "curl", "e2fsprogs")
-META_PACKAGE = "linux-image-cloud-amd64"
 IMAGE_SIZE = "2G"  # sparse: about 400 MB are on the disk
 MACHINE_ID = "68656164726f6f6d2d6c61622d766d31"  # fixed: an empty one makes systemd run its first boot
 
@@ -39,32 +45,41 @@ class Image:
     root: Path
     kernel: Path
     kernel_version: str
+    initrd: Path | None
 
 
 def obtain(flavour: str, refresh: bool = False) -> Image:
     if flavour not in FLAVOURS:
         raise BuildError(f"build an image: no kernel {flavour!r}; there are {', '.join(FLAVOURS)}")
-    recipe = cache.digest(flavour, FLAVOURS[flavour], PACKAGES, GUEST,
-                          HERE / "vmlinux.py", HERE / "debian.py", HERE / "image.py")
-    folder = cache.obtain(flavour, recipe, lambda out: _build(FLAVOURS[flavour], out, refresh), refresh)
-    elf = folder / "vmlinux"
+    guest = architecture.of_guest()
+    if guest.name not in FLAVOURS[flavour].architectures:
+        raise BuildError(f"build an image: the kernel {flavour} is for {', '.join(FLAVOURS[flavour].architectures)}, not for {guest.name}")
+    recipe = cache.digest(flavour, FLAVOURS[flavour], PACKAGES, GUEST, guest,
+                          *(HERE / f"{name}.py" for name in ("vmlinux", "debian", "foreign", "initrd", "image")))
+    folder = cache.obtain(f"{flavour}{guest.label}", recipe, lambda out: _build(FLAVOURS[flavour], out, refresh), refresh)
+    elf, early = folder / "vmlinux", folder / "initrd"
     return Image(root=folder / "root.img", kernel=elf if elf.exists() else folder / "vmlinuz",
-                 kernel_version=(folder / "kernel-version").read_text().strip())
+                 kernel_version=(folder / "kernel-version").read_text().strip(), initrd=early if early.exists() else None)
 
 
 def _build(flavour: Flavour, out: Path, refresh: bool) -> None:
     require_tools()
-    userspace = cache.obtain(f"rootfs-{flavour.userspace}",
+    guest = architecture.of_guest()
+    userspace = cache.obtain(f"rootfs-{flavour.userspace}{guest.label}",
                              cache.digest(flavour.userspace, PACKAGES, HERE / "debian.py"),
                              lambda folder: _build_userspace(flavour.userspace, folder), refresh)
     tree = out / "tree"
     with cache.phase(f"kernel from {flavour.kernel}"):
-        version = _fetch_kernel(flavour.kernel, out)
+        version = _fetch_kernel(flavour, out)
     with cache.phase(f"tree with {version}"):
         tree.mkdir()
         run("unpack the user space", "tar", "-C", tree, "--numeric-owner", "-xpf", userspace / "root.tar")
+        if not guest.native:
+            foreign.configure(tree)
         _install_kernel(out / "kernel", version, tree)
         _install_guest(tree)
+        if "cloud" not in flavour.package:
+            initrd.build(tree, version, GUEST / "initrd.c", out / "kernel", out / "initrd")
     with cache.phase("root.img"):
         _make_filesystem(tree, out / "root.img")
     for leftover in ("tree", "kernel", "apt"):
@@ -74,17 +89,21 @@ def _build(flavour: Flavour, out: Path, refresh: bool) -> None:
 
 def _build_userspace(suite: str, out: Path) -> None:
     with cache.phase(f"user space from {suite}"):
-        bootstrap(suite, out / "root.tar", "minbase", PACKAGES)
+        if architecture.of_guest().native:
+            bootstrap(suite, out / "root.tar", "minbase", PACKAGES)
+        else:
+            foreign.unpack(suite, out / "root.tar", PACKAGES)
 
 
-def _fetch_kernel(suite: str, out: Path) -> str:
+def _fetch_kernel(flavour: Flavour, out: Path) -> str:
     """Follow the meta package to today's ABI, unpack it and the parts it is split into (sid), keep the image."""
-    archive = Archive(suite, out / "apt")
-    todo, seen = [META_PACKAGE], set()
+    guest, suite, meta_package = architecture.of_guest(), flavour.kernel, flavour.kernel_package()
+    archive = Archive(suite, out / "apt", guest.name)
+    todo, seen = [meta_package], set()
     while todo:
         package = todo.pop()
         seen.add(package)
-        if package != META_PACKAGE:
+        if package != meta_package:
             archive.unpack(package, out / "kernel")
         todo += [name for name in archive.depends(package)
                  if re.match(r"linux-(image|binary|modules)-", name) and name not in seen]
@@ -94,7 +113,8 @@ def _fetch_kernel(suite: str, out: Path) -> str:
     if not image:
         raise BuildError(f"fetch a kernel from {suite}: no image of {version} in {sorted(seen)}")
     shutil.move(image, out / "vmlinuz")
-    vmlinux.extract(out / "vmlinuz", out / "vmlinux")
+    if guest is architecture.AMD64:
+        vmlinux.extract(out / "vmlinuz", out / "vmlinux")
     return version
 
 
@@ -110,13 +130,16 @@ def _install_kernel(unpacked: Path, version: str, tree: Path) -> None:
         if modules.is_dir():
             shutil.copytree(modules, tree / "usr/lib/modules", symlinks=True, dirs_exist_ok=True)
     # The guest's own depmod: the builder's, run with -b, failed without a word on a newer kernel's modules.
-    run("index the modules", "chroot", tree, "depmod", version)
+    if architecture.of_guest().native:
+        run("index the modules", "chroot", tree, "depmod", version)
+    else:
+        run("index the modules", *architecture.emulated(tree, "usr/sbin/depmod", "-b", tree, version))
 
 
 def _install_guest(tree: Path) -> None:
     """The agent, the units that start it, and masks for what a test node does not need."""
     (tree / "usr/local/sbin").mkdir(parents=True, exist_ok=True)
-    run("compile the agent", "gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s",
+    run("compile the agent", architecture.of_guest().compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s",
         "-o", tree / "usr/local/sbin/lab-agent", GUEST / "agent.c")
     shutil.copytree(GUEST / "overlay", tree, dirs_exist_ok=True)
     units = tree / "etc/systemd/system"

@@ -4,16 +4,22 @@
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 from .qemu import mebibytes
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tools"))
+
+import elf_libraries  # noqa: E402
 
 PREFIX = "/opt/headroom"  # where the guest unpacks the payload
 
 # glibc's own parts must come from the guest: they belong to its loader, and glibc runs older programs unchanged.
 GLIBC = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libresolv.so",
          "libutil.so", "libanl.so", "libnss_", "libnsl.so", "libBrokenLocale.so", "libthread_db.so", "libmvec.so")
+
 
 def bundle(binaries, dest: Path, prefix: str = PREFIX) -> Path:
     """Copy programs to DEST/bin and their libraries to DEST/lib.
@@ -37,19 +43,7 @@ def bundle(binaries, dest: Path, prefix: str = PREFIX) -> Path:
 
 def libraries(binary: Path) -> list[Path]:
     """The shared libraries of a program by the names it asks for, without glibc's. None for a static one."""
-    result = subprocess.run(["ldd", str(binary)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if "not a dynamic executable" in result.stdout or "statically linked" in result.stdout:
-        return []
-    if result.returncode != 0:
-        raise ValueError(f"list the libraries of {binary}: {result.stdout.strip()}")
-    found = []
-    for line in result.stdout.splitlines():
-        name, _, rest = line.strip().partition(" => ")
-        if "not found" in rest:
-            raise ValueError(f"list the libraries of {binary}: {name} not found")
-        if rest and not name.startswith(GLIBC):
-            found.append(Path(rest.split(" (")[0]))
-    return found
+    return [file for name, file in elf_libraries.libraries(binary).items() if not Path(name).name.startswith(GLIBC)]
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -7,17 +7,16 @@ Bookworm's qemu 7.2 emulates cmpxchg16b wrongly: guests die in a double fault un
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import cache
+from . import architecture, cache
 from .debian import BuildError, bootstrap, require_tools
 
 HERE = Path(__file__).resolve().parent
 SUITE = "trixie"
-PACKAGES = ("qemu-system-x86", "libc6", "libc-bin")
+PACKAGES = ("libc6", "libc-bin")
 
 KERNEL_ARGUMENTS = (
-    "console=ttyS0 root=/dev/nvme0n1 rw rootfstype=ext4 psi=1 quiet nokaslr tsc=reliable no_timer_check "
-    "random.trust_cpu=on audit=0 systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all panic=-1 net.ifnames=0 "
-    "mitigations=off"
+    "root=/dev/nvme0n1 rw rootfstype=ext4 psi=1 quiet nokaslr random.trust_cpu=on audit=0 "
+    "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all panic=-1 net.ifnames=0 mitigations=off"
 )
 
 
@@ -48,28 +47,29 @@ def mebibytes(size: str) -> int:
 
 
 def toolchain(refresh: bool = False) -> Path:
-    recipe = cache.digest(SUITE, PACKAGES, HERE / "debian.py")
-    return cache.obtain("qemu", recipe, _build, refresh)
+    packages = (architecture.of_guest().emulator_package, *PACKAGES)
+    recipe = cache.digest(SUITE, packages, HERE / "debian.py")
+    return cache.obtain(f"qemu{architecture.of_guest().label}", recipe, lambda out: _build(packages, out), refresh)
 
 
-def _build(out: Path) -> None:
+def _build(packages: tuple[str, ...], out: Path) -> None:
     require_tools()
     with cache.phase(f"qemu from {SUITE}"):
-        bootstrap(SUITE, out / "tree", "extract", PACKAGES)
-    if not (out / "tree/usr/bin/qemu-system-x86_64").exists():
-        raise BuildError("extract qemu: the package has no qemu-system-x86_64")
+        bootstrap(SUITE, out / "tree", "extract", packages)
+    emulator = architecture.of_guest().emulator
+    if not (out / "tree/usr/bin" / emulator).exists():
+        raise BuildError(f"extract qemu: the package has no {emulator}")
 
 
 def program(tools: Path) -> list[str]:
     """It runs against its own C library, which is newer than the system's, through its own loader."""
-    usr = tools / "tree/usr"
-    libraries = usr / "lib/x86_64-linux-gnu"
-    return [str(usr / "lib64/ld-linux-x86-64.so.2"), "--library-path", str(libraries),
-            str(usr / "bin/qemu-system-x86_64"), "-L", str(usr / "share/qemu"), "-L", str(usr / "share/seabios")]
+    usr, here = tools / "tree/usr", architecture.of_host()
+    return [str(usr / here.loader), "--library-path", str(usr / "lib" / here.gnu),
+            str(usr / "bin" / architecture.of_guest().emulator), "-L", str(usr / "share/qemu"), "-L", str(usr / "share/seabios")]
 
 
 def environment(tools: Path) -> dict[str, str]:
-    modules = tools / "tree/usr/lib/x86_64-linux-gnu/qemu"
+    modules = tools / "tree/usr/lib" / architecture.of_host().gnu / "qemu"
     return {"QEMU_MODULE_DIR": str(modules), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -79,15 +79,13 @@ def clock(machine: Machine) -> list[str]:
     return ["-accel", "tcg,thread=multi,tb-size=512"]
 
 
-def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path) -> list[str]:
+def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path, initrd: Path | None = None) -> list[str]:
+    guest = architecture.of_guest()
     words = [
-        # No legacy controllers: probing an absent disk or keyboard costs the kernel a second, emulated.
-        "-machine", "q35,sata=off,smbus=off,i8042=off", *clock(machine),
-        # la57: five-level page tables cost emulated walks. svm: udev would load kvm.
-        "-cpu", "max,-la57,-erms,-fsrm,-svm", "-m", str(mebibytes(machine.memory)),
+        *guest.hardware, *clock(machine), "-m", str(mebibytes(machine.memory)),
         "-smp", ",".join(filter(None, [str(machine.cpus), machine.topology])),
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-        "-kernel", str(kernel), "-append", f"{KERNEL_ARGUMENTS} {machine.cmdline}".strip(),
+        "-kernel", str(kernel), "-append", f"{guest.kernel_words} {KERNEL_ARGUMENTS} {machine.cmdline}".strip(),
         "-serial", f"file:{run_dir}/console.log",
         # A virtio port takes a megabyte in 0.1 s; an emulated UART took 13 s for it.
         "-chardev", f"socket,id=agent,path={run_dir}/agent.sock,server=on,wait=off",
@@ -96,6 +94,8 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path) -> list
         "-drive", f"file={root},if=none,id=root,format=raw,snapshot=on,cache=unsafe",
         "-device", "nvme,drive=root,serial=root",
     ]
+    if initrd:
+        words += ["-initrd", str(initrd)]
     if machine.numa > 1:
         share = mebibytes(machine.memory) // machine.numa
         for node in range(machine.numa):

@@ -254,6 +254,34 @@ TEST(Check, EachMissingFeatureHasCostAndRemedy) {
   }
 }
 
+// The remedy is a command of the distribution that runs here; without os-release it is in words.
+TEST(Check, ARemedyNamesTheCommandsOfTheDistribution) {
+  HostFacts facts = good_host();
+  facts.pressure = false;
+  facts.clock_synchronised = false;
+  facts.cgroup_kill = false;
+  struct Row {
+    const char* os_release;
+    const char* pressure;
+    const char* clock;
+    const char* kernel;
+  };
+  for (const Row& row :
+       {Row{"", "boot with psi=1", "install chrony", "use Linux 5.14 or later"},
+        Row{"ID=debian\nVERSION_CODENAME=bullseye\n", "update-grub", "apt install chrony",
+            "apt install -t bullseye-backports"},
+        Row{"ID=rhel\nVERSION_ID=9.6\n", "grubby --update-kernel=ALL --args='psi=1'",
+            "dnf install chrony", "release 10"}}) {
+    facts.system = OperatingSystem::parse(row.os_release);
+    const auto all = findings(facts);
+    for (const auto& [subject, remedy] :
+         {std::pair{"pressure (PSI)", row.pressure}, std::pair{"clock", row.clock},
+          std::pair{"cgroup.kill", row.kernel}})
+      EXPECT_NE(find(all, subject)->remedy.find(remedy), std::string::npos)
+          << find(all, subject)->remedy;
+  }
+}
+
 TEST(Check, ProblemsAreExplainedBelowTheTable) {
   const std::vector<Finding> all{{"BTF", State::kOk, "there", "", ""},
                                  {"clock", State::kLimited, "hpet\x1b", "slow", "look"},

@@ -19,16 +19,17 @@ namespace {
 
 using namespace headroom;
 
-constexpr int kCannotRun = 1, kInvalidConfiguration = 2;
+// The unit does not start it again after 2 and 3: only a person can change what is wrong.
+constexpr int kCannotRun = 1, kInvalidConfiguration = 2, kUnsupportedHost = 3;
 
 int print_diagnostics(const config::Diagnostics& diagnostics) {
   config::print(diagnostics, std::cerr);
   return kInvalidConfiguration;
 }
 
-int cannot_run(const Error& error) {
+int cannot_run(const Error& error, int status = kCannotRun) {
   std::cerr << "headroomd: " << error.what << '\n';
-  return kCannotRun;
+  return status;
 }
 
 int serve(const config::CommandLine& line, config::LoadResult loaded,
@@ -42,7 +43,7 @@ int serve(const config::CommandLine& line, config::LoadResult loaded,
   for (const config::Diagnostic& manifest_warning : manifests.kubelet_complaints)
     log::warning("{}", to_string(manifest_warning));
   auto root = daemon::preflight(loaded.config.policy.mode);
-  if (!root) return cannot_run(root.error());
+  if (!root) return cannot_run(root.error(), kUnsupportedHost);
   daemon::lock_memory_and_limits();
   auto app = daemon::App::start(std::move(loaded.config), std::move(*root), std::move(manifests));
   if (!app) return cannot_run(app.error());

@@ -3,6 +3,7 @@
 
 #include "base/file_io.h"
 #include "base/log/journal.h"
+#include "base/operating_system.h"
 #include "config/load/effective_settings.h"
 #include "daemon/cpus/cpu_worker.h"
 #include "daemon/slices/slice_reconciler.h"
@@ -49,7 +50,9 @@ void lower_oom_score() {
 
 Result<observe::CgroupRoot> preflight(Mode mode) {
   observe::CgroupRoot root = observe::find_cgroup_root();
-  if (!root.unsupported_reason.empty()) return failure(root.unsupported_reason);
+  if (!root.unsupported_reason.empty())
+    return failure(root.unsupported_reason + "; " +
+                   OperatingSystem::of_host().use_cgroup_v2(root.unified));
   if (::geteuid() == 0) return root;
   if (mode == Mode::kEnforce)
     return failure("mode enforce needs root: only it may kill another user's pod");

@@ -26,8 +26,7 @@ Finding check_cgroup_v2(const HostFacts& facts) {
   const observe::CgroupRoot& root = facts.cgroups;
   if (!root.unsupported_reason.empty())
     return {"cgroup v2", State::kMissing, root.unsupported_reason, "headroomd refuses to start",
-            root.unified ? "remove cgroup_disable= from the kernel's command line"
-                         : "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all"};
+            facts.system.use_cgroup_v2(root.unified)};
   return {"cgroup v2", State::kOk, "unified, at " + root.mount.string(), "", ""};
 }
 
@@ -43,22 +42,23 @@ Finding check_controllers(const HostFacts& facts) {
     }
   const std::string list = fmt::format("{}", fmt::join(facts.cgroups.controllers, " "));
   if (lacking.empty()) return {"controllers", State::kOk, list, "", ""};
-  return {"controllers", State::kLimited, "no " + lacking + " among: " + list, cost,
-          "remove cgroup_disable= from the kernel's command line, or use a kernel that has them"};
+  return {
+      "controllers", State::kLimited, "no " + lacking + " among: " + list, cost,
+      facts.system.remove_kernel_argument("cgroup_disable=") + ", or use a kernel that has them"};
 }
 
 Finding check_cgroup_kill(const HostFacts& facts) {
   if (!facts.cgroup_kill) return unknown_finding("cgroup.kill", facts.cgroup_kill.error());
   if (*facts.cgroup_kill) return {"cgroup.kill", State::kOk, "present", "", ""};
   return {"cgroup.kill", State::kMissing, "missing", "no pod can be killed as a whole",
-          "use Linux 5.14 or later"};
+          facts.system.upgrade_kernel("5.14")};
 }
 
 Finding check_psi(const HostFacts& facts) {
   if (facts.pressure) return {"pressure (PSI)", State::kOk, "on", "", ""};
   return {"pressure (PSI)", State::kLimited, "off",
           "how long tasks waited for CPU, memory and disks is unknown; evictions do not need it",
-          "boot with psi=1"};
+          facts.system.add_kernel_arguments("psi=1")};
 }
 
 Finding check_btf(const HostFacts& facts) {
@@ -81,12 +81,12 @@ Finding check_bpf_sweep(const HostFacts& facts) {
   const SweepFacts& readings = *facts.readings;
   const std::string why = fmt::format("{}", fmt::join(readings.source_notes, "; "));
   if (!readings.bpf)
-    return {
-        "BPF sweep", State::kLimited, "not working: " + why,
-        fmt::format("{} cgroups are read from files: the same decisions, at tens of times the "
-                    "CPU time",
-                    readings.cgroups),
-        "Linux 6.1 or later with BTF, and CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN for headroomd"};
+    return {"BPF sweep", State::kLimited, "not working: " + why,
+            fmt::format("{} cgroups are read from files: the same decisions, at tens of times the "
+                        "CPU time",
+                        readings.cgroups),
+            facts.system.upgrade_kernel("6.1") +
+                "; it needs BTF, and headroomd needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"};
   const std::string files = groups_from(readings, "files");
   if (files.empty())
     return {"BPF sweep", State::kOk,
@@ -103,12 +103,13 @@ std::string_view effect_of_missing(std::string_view program) {
   return "new and removed cgroups are noticed at the next sweep, up to a second later";
 }
 
-Finding check_bpf_program(const ProgramFacts& program, std::string_view subject) {
+Finding check_bpf_program(const ProgramFacts& program, std::string_view subject,
+                          const OperatingSystem& system) {
   const std::string skipped_programs = fmt::format("{}", fmt::join(program.skipped_programs, "; "));
   if (!program.loaded)
     return {subject, State::kLimited, program.loaded.error().what,
             std::string(effect_of_missing(program.name)),
-            "Linux 6.1 or later with BTF and CONFIG_FUNCTION_TRACER=y"};
+            system.upgrade_kernel("6.1") + "; it needs BTF and CONFIG_FUNCTION_TRACER=y"};
   if (!skipped_programs.empty())
     return {subject, State::kLimited, "in part: " + skipped_programs,
             "in part: " + std::string(effect_of_missing(program.name)),
@@ -159,7 +160,7 @@ Finding check_clock(const HostFacts& facts) {
   if (!facts.clock_synchronised)
     return {"clock", State::kLimited, source + ", not synchronised",
             "times in records may be wrong; intervals are still right",
-            "run systemd-timesyncd or chrony"};
+            "run systemd-timesyncd, or " + facts.system.install("chrony")};
   return {"clock", State::kOk, source + ", synchronised", "", ""};
 }
 
@@ -167,7 +168,7 @@ Finding check_systemd(const HostFacts& facts) {
   if (facts.systemd) return {"systemd", State::kOk, *facts.systemd + ", on the bus", "", ""};
   return {"systemd", State::kLimited, facts.systemd.error().what,
           "headroomctl cannot reach headroomd, and slices cannot be managed",
-          "run systemd and dbus-daemon or dbus-broker"};
+          "run systemd as PID 1 and a system bus: " + facts.system.install("dbus")};
 }
 
 Finding check_configuration(const HostFacts& facts) {
@@ -379,7 +380,7 @@ std::vector<Finding> findings(const HostFacts& facts) {
                check_kallsyms(facts),    check_kfuncs(facts),    check_bpf_sweep(facts)};
   if (!facts.programs) all.push_back(unknown_finding("BPF programs", facts.programs.error()));
   for (const ProgramFacts& program : facts.programs.value_or(std::vector<ProgramFacts>{}))
-    all.push_back(check_bpf_program(program, program_subject(program)));
+    all.push_back(check_bpf_program(program, program_subject(program), facts.system));
   const DaemonFacts* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
   for (Finding finding :
        {check_clock(facts), check_systemd(facts), check_configuration(facts), check_daemon(facts),

@@ -239,6 +239,7 @@ HostFacts probe_host() {
   HostFacts facts;
   facts.root = ::geteuid() == 0;
   facts.kernel = kernel_release();
+  facts.system = OperatingSystem::of_host();
   facts.cgroups = observe::find_cgroup_root();
   facts.cgroup_kill = has_cgroup_kill(facts.cgroups.mount);
   facts.pressure = has_pressure();

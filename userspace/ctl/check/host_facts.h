@@ -3,6 +3,7 @@
 // error.
 #pragma once
 
+#include "base/operating_system.h"
 #include "observe/cgroup/cgroup_source.h"
 
 #include <headroom/abi.h>
@@ -53,6 +54,7 @@ struct KubeletSource {
 struct HostFacts {
   bool root = false;
   std::string kernel;
+  OperatingSystem system;
   observe::CgroupRoot cgroups;
   Result<bool> cgroup_kill;
   bool pressure = false;

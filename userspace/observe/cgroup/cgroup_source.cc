@@ -9,8 +9,6 @@
 namespace headroom::observe {
 namespace {
 
-constexpr std::string_view kRemedy =
-    "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all";
 // Without memory there is nothing to evict by; cpu and pids carry the tiers and pid.available.
 constexpr std::string_view kNeeded[] = {"memory", "cpu", "pids"};
 
@@ -23,14 +21,13 @@ bool holds_controller(const Mount& mount) {
 }
 
 std::string find_unsupported_reason(const CgroupRoot& root) {
-  if (root.mount.empty()) return "cgroup v1 host: no cgroup2 is mounted; " + std::string(kRemedy);
+  if (root.mount.empty()) return "cgroup v1 host: no cgroup2 is mounted";
   std::string missing;
   for (std::string_view controller : kNeeded)
     if (!root.has(controller)) missing += (missing.empty() ? "" : ", ") + std::string(controller);
   if (missing.empty()) return {};
   if (!root.unified)
-    return "cgroup v1 or hybrid host: " + root.mount.string() + " lacks " + missing + "; " +
-           std::string(kRemedy);
+    return "cgroup v1 or hybrid host: " + root.mount.string() + " lacks " + missing;
   return "the cgroup2 at " + root.mount.string() + " lacks " + missing +
          " (cgroup_disable= on the kernel's command line, or not built in)";
 }

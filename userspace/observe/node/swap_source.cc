@@ -62,7 +62,7 @@ class Words {
   }
   std::optional<std::int64_t> number() {
     const auto count = count_in(next());
-    if (!count || *count > INT64_MAX / 4096) return std::nullopt;
+    if (!count || *count > INT64_MAX / 65536) return std::nullopt;
     return static_cast<std::int64_t>(*count);
   }
 
@@ -188,8 +188,8 @@ std::int64_t SwapSource::read_zram(std::uint64_t number, std::int64_t free, Swap
   }
   for (int skipped = 0; skipped < 3; ++skipped)
     words.next();
-  constexpr std::int64_t kPage = 4096;
-  reading.incompressible += words.number().value_or(0) * kPage;
+  static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  reading.incompressible += words.number().value_or(0) * page;
   reading.zram_pool.stored += *stored;
   reading.zram_pool.memory += *memory;
   return *limit > 0 ? std::max<std::int64_t>(*limit - *memory, 0) : free;

@@ -38,11 +38,16 @@ PACKAGES := libbpf libsystemd libmicrohttpd prometheus-cpp-core spdlog yaml-cpp
 # -isystem: warnings are errors only in our code.
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
-# What is shipped takes in the libraries whose names change from one Debian to the next: yaml-cpp here, fmt and spdlog by
-# userspace/base/log/spdlog_instances.cc.
 # The sysroot's own folder is searched last, as /usr/include is.
-PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(subst -isystem $(SYSROOT)/usr/include ,,$(PKG_CFLAGS) ))
+PKG_CFLAGS := $(subst -isystem $(SYSROOT)/usr/include ,,$(PKG_CFLAGS) )
+# The programs take in the libraries whose names change from one Debian to the next: yaml-cpp here, fmt and spdlog by
+# spdlog_instances.cc. SHARED=1 links the distribution's own instead: its packages do.
+SHARED ?=
+INSTANCES := userspace/base/log/spdlog_instances.cc
+ifeq ($(SHARED),)
+PKG_CFLAGS := $(filter-out -DSPDLOG_SHARED_LIB,$(PKG_CFLAGS))
 PKG_LIBS := $(patsubst -lyaml-cpp,-l:libyaml-cpp.a,$(filter-out -lspdlog -lfmt,$(PKG_LIBS)))
+endif
 
 # WERROR=1: a warning is an error. CI and the tests say so; a compiler newer than ours may know more warnings.
 WERROR ?=
@@ -77,7 +82,7 @@ BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
 .SECONDARY:
 # main.cc files are the programs; everything else is the library all of them share.
 MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc userspace/kube/main.cc
-LIB_SRC  := $(filter-out $(MAINS),$(shell find userspace -name '*.cc' | sort))
+LIB_SRC  := $(filter-out $(MAINS) $(if $(SHARED),$(INSTANCES)),$(shell find userspace -name '*.cc' | sort))
 UNIT_SRC := $(filter-out tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc tests/judge/vectors/*/*.cc)
 # What the vectors test: the judge and the checkpoints' formats. Each is a question to a pure function.
@@ -229,15 +234,16 @@ $(B)/lab/%: tests/vm/workload/%.cc
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(COMPILE) -std=c++20 -O2 $(WARN) $(STRICT) -static $< -o $@
 
-# What a guest gets: our programs with the libraries they need, and the files we install.
-PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
+# What a guest gets: our programs with the libraries they need, and the files we install. Of another architecture's, no Python:
+# this machine's does not run there.
+PAYLOAD_PROGRAMS = $(PROGRAMS) $(if $(CROSS),,$(BENCHES)) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
 # Servers that others are, in the guest.
 DOUBLES := $(wildcard tests/kube/*_double.py)
 $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* tests/vm/machine/payload.py \
-    tests/vm/machine/python.py)
+    tests/vm/machine/python.py tools/elf_libraries.py)
 	$(call say,PAYLOAD,$(@D))
 	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)
-	$(Q)tests/vm/bundle-python $(@D) $(DOUBLES)
+	$(if $(CROSS),,$(Q)tests/vm/bundle-python $(@D) $(DOUBLES))
 	$(Q)cp -r systemd play $(@D)/
 	$(Q)touch $@
 
@@ -254,9 +260,9 @@ check-deps:
 # Through a second make, so that what deps installed (pkg-config, bpftool) is seen.
 KERNEL_OR_DEFAULT = $(or $(KERNEL),6.12)
 progress = $(Q)MAKE='$(MAKE)' tools/build-with-progress
-run: ## install what is missing, build, run the main job: here, or in the lab. KERNEL=6.1|6.12|newest
+run: ## install what is missing, build, run the main job: here, or in the lab. KERNEL=6.1|6.12|newest ARCH=amd64|arm64
 	$(Q)play/run --check
-	$(Q)$(MAKE) --no-print-directory deps
+	$(Q)$(MAKE) --no-print-directory deps $(if $(CROSS),sysroot)
 	$(progress) --then $$(play/run --seconds) all $$(play/run --targets)
 	$(Q)play/run
 
@@ -278,7 +284,8 @@ test: test-deps ## install what is missing, run the tests that every change must
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made \
+	  $(B)/dist/payload/.made
 	$(Q)tests/run
 
 .PHONY: test-all test-programs test-unit test-bpf test-build test-rules test-image test-page test-kube test-vm dashboards
@@ -297,7 +304,7 @@ test-page: ## headroomd's page in a headless browser, over a recording
 	$(Q)tests/run page
 test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails; kubectl and published schemas on the manifests
 	$(Q)tests/run kube
-test-vm: $(B)/payload/.made $(B)/deb/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
+test-vm: $(B)/payload/.made $(B)/deb/payload/.made $(B)/dist/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
 # Not a part of `make test`: the cluster takes half an hour of an otherwise quiet machine. KUBERNETES_BIN=DIR has a release's
@@ -328,7 +335,7 @@ vectors: deps $(if $(CROSS),sysroot) ## the kubelet's vectors alone; HEADROOM_VE
 dashboards: ## check rules and dashboards, then a Prometheus with them; TARGET=HOST:PORT of a headroomd
 	$(Q)dashboards/show $(if $(TARGET),--target $(TARGET))
 
-lab: deps ## a shell in a lab VM; KERNEL=6.1|6.12|newest
+lab: deps $(if $(CROSS),sysroot) ## a shell in a lab VM; KERNEL=6.1|6.12|newest ARCH=amd64|arm64
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/shell --kernel $(or $(KERNEL),6.12) --payload $(B)/payload
 
@@ -397,14 +404,21 @@ bench-scrape: deps ## a scrape of thousands of cgroups, and the same through pro
 
 # --- Debian packages ------------------------------------------------------------------------
 .PHONY: deb
-deb: ## Debian packages, checked by lintian, in build/deb
+HERE = $(shell . /etc/os-release && echo $$VERSION_CODENAME)
+deb: ## Debian packages, checked by lintian, in build/deb; SUITE=trixie for another release (needs root), ARCH=arm64
+ifneq ($(SUITE)$(CROSS),)
+	$(Q)tools/install-deps --root
+	$(Q)tools/make-deb-in $(or $(SUITE),$(HERE)) $(ARCH)
+else
 	$(Q)tools/install-deps --deb
 	$(Q)tools/make-deb
+endif
 # For the lab: with the packages they depend on, fetched once.
 $(B)/deb/payload/.made: $(B)/lab/workload $(PROGRAMS) \
-    $(wildcard debian/* systemd/* docs/*.[1-8] tools/make-deb tests/vm/pack-debs tests/vm/machine/debs.py)
+    $(wildcard debian/* systemd/* docs/*.[1-8] tools/make-deb* tests/vm/pack-debs tests/vm/machine/debs.py)
 	$(call say,DEB,$(B)/deb)
-	$(Q)$(MAKE) --no-print-directory deb >/dev/null
+	$(Q)for suite in bookworm trixie; do \
+	  if [[ $$suite == $(HERE) ]]; then suite=; fi; $(MAKE) --no-print-directory deb SUITE=$$suite >/dev/null || exit; done
 	$(Q)tests/vm/pack-debs $(B)/deb $(B)/lab/workload
 	$(Q)touch $@
 
@@ -413,9 +427,9 @@ $(B)/deb/payload/.made: $(B)/lab/workload $(PROGRAMS) \
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 IMAGE := $(B)/image/headroom.tar
 .PHONY: image
-image: deps ## the container image with an SPDX list of its packages, as an OCI archive in build/image
+image: deps $(if $(CROSS),sysroot) ## the container image with an SPDX list of its packages, as an OCI archive in build/image
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(IMAGE)
-$(IMAGE): $(PROGRAMS) tools/oci-image tools/debian_packages.py
+$(IMAGE): $(PROGRAMS) tools/oci-image tools/debian_packages.py tools/elf_libraries.py
 	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(PROGRAMS)
 
 include mk/dist.mk

@@ -30,7 +30,7 @@ def install(vm):
         if ls {DEBS}/depends/$VERSION_CODENAME/*.deb 2>/dev/null; then
           dpkg -i --skip-same-version {DEBS}/depends/$VERSION_CODENAME/*.deb || exit
         fi
-        dpkg -i --skip-same-version {DEBS}/deb/*.deb""", timeout=300, check=True)
+        dpkg -i --skip-same-version {DEBS}/deb/$VERSION_CODENAME/*.deb""", timeout=300, check=True)
     vm.wait_until("headroomctl status >/dev/null", timeout=30)
 
 
@@ -57,6 +57,8 @@ def test_installed_it_runs_and_only_looks(vm):
     offered = vm.run("""bash -c '. /usr/share/bash-completion/completions/headroomctl
         COMP_WORDS=(headroomctl ev) COMP_CWORD=1; _headroomctl; echo "${COMPREPLY[@]}"'""", check=True)
     assert offered.out.strip() == "evictions", offered.out
+    # Debian's own test of an installed package.
+    vm.run("sh -s", data=(Path(__file__).resolve().parents[2] / "debian/tests/service").read_bytes(), timeout=60, check=True)
 
 
 def test_it_is_confined(vm):
@@ -121,7 +123,7 @@ def test_it_evicts_says_why_and_an_upgrade_and_a_rotation_keep_all(vm):
 
         vm.run("headroomctl taint team=a:NoSchedule", check=True)
         before, installed = main_pid(vm), version(vm)
-        vm.run(f"dpkg -i {DEBS}/later/*.deb", timeout=120, check=True)
+        vm.run(f". /etc/os-release; dpkg -i {DEBS}/later/$VERSION_CODENAME/*.deb", timeout=120, check=True)
         assert version(vm) == installed + "+later"
         vm.wait_until("headroomctl status --json | grep -q '\"mode\":\"enforce\"'", timeout=30)
         assert main_pid(vm) != before

@@ -66,7 +66,8 @@ def strip(program: Path, out: Path) -> None:
 def linked_in(program: Path) -> list[Path]:
     """Folders of headers whose code is in the program itself: by its line tables, so before it is stripped."""
     tables = output_of("readelf", "--debug-dump=rawline", str(program))
-    folders = {Path(name) for name in re.findall(r"\s(/usr/include/\S+)$", tables, re.M)}
+    # A cross compiler has C++'s own headers in a folder of its own.
+    folders = {Path("/usr" + name) for name in re.findall(r"\s/usr(?:/[a-z0-9_]+-linux-gnu)?(/include/\S+)$", tables, re.M)}
     if not folders:
         raise PackageError(f"{program}: no line tables: build it with -g1")
     return sorted(folders)

@@ -171,12 +171,31 @@ def test_without_apt_one_line_names_the_packages(folder: Path) -> None:
     assert done.returncode == 1 and done.stdout.count("\n") == 1 and "needs apt" in done.stdout and "libbpf-dev" in done.stdout, done.stdout
 
 
+def test_on_fedora_the_line_is_a_command_of_dnf(folder: Path) -> None:
+    for name in ("bash", "sed", "dirname", "env"):
+        (folder / name).symlink_to(shutil.which(name))
+    (folder / "dnf").write_text("#!/bin/sh\n")
+    (folder / "dnf").chmod(0o755)
+    done = command("tools/install-deps", PATH=str(folder))
+    assert done.returncode == 1 and done.stdout.count("\n") == 1, done.stdout
+    assert "dnf install 'bpftool'" in done.stdout and "'pkgconfig(libbpf)'" in done.stdout, done.stdout
+
+
 def test_libraries_of_another_architecture_without_a_network(folder: Path) -> None:
     if os.geteuid() or command("unshare", "--net", "true").returncode:
         raise Skip("a network namespace cannot be made here")
     done = command("unshare", "--net", "make", "sysroot", "ARCH=arm64", f"SYSROOT={folder}/sysroot")
     assert done.returncode != 0 and len(lines_of_ours(done.stdout)) == 1 and "cannot be fetched" in done.stdout, done.stdout
     assert "E: " not in done.stdout and not list(folder.iterdir()), done.stdout
+
+
+def test_packages_of_another_release_without_a_network(folder: Path) -> None:
+    if os.geteuid() or command("unshare", "--net", "true").returncode:
+        raise Skip("a network namespace cannot be made here")
+    done = command("unshare", "--net", "make", "deb", "SUITE=trixie", HEADROOM_CACHE=str(folder))
+    said = [line for line in lines_of_ours(done.stdout) if "making a root directory" not in line]
+    assert done.returncode != 0 and len(said) == 1 and "the root directory of trixie cannot be made" in said[0], done.stdout
+    assert not list((folder / "roots").iterdir()), "nothing half made stays"
 
 
 def test_the_lab_without_a_network_is_one_line(folder: Path) -> None:
@@ -269,6 +288,9 @@ def test_make_run_knows_whether_the_lab_is_made(folder: Path) -> None:
     assert said() == "180 make-the-lab-and-play\n"
     (folder / "lab/6.12-0123456789ab").mkdir(parents=True)
     assert said() == "60 play-in-the-lab\n"
+    # Another architecture's is another lab, wherever it is asked for.
+    assert command("play/run", "--seconds", ARCH="arm64", HEADROOM_CACHE=str(folder)).stdout == "300 make-the-lab-and-play\n"
+    assert command("play/run", "--targets", ARCH="arm64").stdout == "build/arm64/play/payload/.made lab-image\n"
 
 
 def test_progress_is_numbered(folder: Path) -> None:

@@ -12,6 +12,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+
+import elf_libraries  # noqa: E402
+
 IMAGE = ROOT / "build/image/headroom.tar"
 PROGRAMS = ("usr/sbin/headroomd", "usr/sbin/headroom-kube", "usr/bin/headroomctl")
 
@@ -81,6 +85,15 @@ def test_its_list_of_packages_names_every_library(folder: Path) -> None:
     licences = {path.parent.name for path in (root / "usr/share/doc").glob("*/copyright")}
     assert {"headroom", "libc6", "libsystemd0", "libbpf1", "libyaml-cpp-dev", "libspdlog-dev"} <= packages, packages
     assert licences == packages - {"headroom"}, licences ^ packages
+
+
+def test_a_search_finds_what_the_loader_loads(_folder: Path) -> None:
+    """Libraries of another architecture are searched for, because their loader does not run here."""
+    for name in PROGRAMS:
+        program = ROOT / "build" / Path(name).name
+        loaded = {Path(path).name for path in elf_libraries._by_loader(program)}
+        found = {Path(path).name for path in elf_libraries._by_search(program, Path("/"))}
+        assert found == loaded, (name, found ^ loaded)
 
 
 def test_a_missing_program_is_one_line(folder: Path) -> None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first program of a guest whose kernel has the disk's driver and the file system as modules: loads those that /modules
-// lists, mounts the disk and runs its init.
+// The first program of a guest whose kernel has the disk's driver and the file system as modules:
+// loads those that /modules lists, mounts the disk and runs its init.
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,12 +30,16 @@ int main(void) {
   if (mount("dev", "/dev", "devtmpfs", 0, NULL) < 0) return die("mount /dev");
   FILE* list = fopen("/modules", "r");
   if (!list) return die("/modules");
-  for (char line[256]; fgets(line, sizeof line, list);) load(line);
+  for (char line[256]; fgets(line, sizeof line, list);)
+    load(line);
   fclose(list);
   const char* disk = "/dev/nvme0n1";
-  for (int waited = 0; access(disk, F_OK) < 0 && waited < WAIT_MS; waited += EACH_MS) usleep(EACH_MS * 1000);
+  for (int waited = 0; access(disk, F_OK) < 0 && waited < WAIT_MS; waited += EACH_MS)
+    usleep(EACH_MS * 1000);
   if (mount(disk, "/root", "ext4", 0, NULL) < 0) return die(disk);
-  if (chdir("/root") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0) return die("/root");
+  if (chdir("/root") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
+      chdir("/") < 0)
+    return die("/root");
   execl("/sbin/init", "/sbin/init", NULL);
   return die("/sbin/init");
 }

@@ -91,13 +91,16 @@ VECTOR_LIB = $(filter userspace/judge/%,$(LIB_SRC)) userspace/act/cpus/cpu_check
 BPFT_SRC := $(wildcard tests/bpf/*.cc) $(wildcard tests/support/*.cc)
 BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
-# What the fuzzers reach: the parsers, without kernel, bus or HTTP.
-FUZZ_LIB := $(filter userspace/base/% userspace/judge/% userspace/config/%,$(LIB_SRC)) \
-            userspace/act/cpus/cpu_checkpoint.cc \
-            userspace/observe/cgroup/stat_text.cc userspace/manifest/manifest_reader.cc \
-            userspace/manifest/pod_status.cc userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/pod_directory.cc \
-            userspace/observe/cgroup/slice_reader.cc userspace/observe/pod/parts_reader.cc \
-            userspace/observe/node/cpu_topology.cc $(filter userspace/manifest/%_parser.cc,$(LIB_SRC))
+# The parsers: what the fuzzers watch. All else that they call is of the unit tests' library.
+FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording/% userspace/ctl/evictions/%,$(LIB_SRC)) \
+            $(wildcard userspace/judge/resources/*.cc userspace/judge/admission/*.cc userspace/judge/allocatable/cgroup/*.cc) \
+            userspace/judge/cpuset/topology/cpu_set.cc userspace/base/human_readable.cc userspace/base/mountinfo.cc \
+            userspace/act/cpus/cpu_checkpoint.cc userspace/act/memory/memory_checkpoint.cc userspace/act/original_values.cc \
+            userspace/daemon/state/eviction_state.cc userspace/daemon/state/unversioned_state.cc \
+            userspace/observe/cgroup/stat_text.cc userspace/observe/pod/pod_cgroup_path.cc \
+            userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/pod_directory.cc \
+            userspace/kube/api/api_response.cc userspace/kube/api/server_version.cc \
+            userspace/report/page/page_router.cc
 
 # A small file costs what its headers cost: the files of a folder are compiled as a few batches, each of which reads its
 # headers once. BATCH= compiles each file alone.
@@ -224,9 +227,27 @@ $(B)/fuzz/obj/%.o: %.cc
 $(B)/fuzz/libparsers.a: $(FUZZ_LIB:%.cc=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
-$(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a
+$(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a $(B)/libheadroom-asan.a
 	$(call say,LINK,$@)
-	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS)
+	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS) -lcurl
+
+# --- the daemon with ThreadSanitizer -----------------------------------------------------------
+# Clang's, whose runtime is linked in: the guest needs no other library. Without _FORTIFY_SOURCE, whose functions it does not see.
+TSAN_FLAGS := -O1 -g1 -fsanitize=thread -w
+TSAN_UNITS := $(filter-out $(B)/batch/ctl-% $(B)/batch/kube-% userspace/ctl/% userspace/kube/%,$(LIB_UNITS))
+tsan_obj = $(patsubst %.cc,$(B)/tsan/obj/%.o,$(patsubst $(B)/%,%,$(1)))
+tsan_compile = $(CCACHE) $(CLANGXX) $(LANGUAGE) $(RELATIVE) $(PKG_CFLAGS) $(TSAN_FLAGS) -I.
+$(B)/tsan/obj/%.o: %.cc | tools-ready $(GENERATED)
+	$(call say,CXX-tsan,$<)
+	@mkdir -p $(@D)
+	$(Q)$(STEP) $(tsan_compile) -c $< -o $@
+$(B)/tsan/obj/batch/%.o: $(B)/batch/%.cc | tools-ready $(GENERATED)
+	$(call say,CXX-tsan,$<)
+	@mkdir -p $(@D)
+	$(Q)$(STEP) $(tsan_compile) -c $< -o $@
+$(B)/tsan/headroomd: $(call tsan_obj,userspace/daemon/main.cc $(TSAN_UNITS))
+	$(call say,LINK,$@)
+	$(Q)$(STEP) $(CLANGXX) -fsanitize=thread $^ -o $@ $(LDLIBS)
 
 # --- programs of the lab: they run in guests, so they bring nothing but libc --------------------
 $(B)/lab/%: tests/vm/workload/%.cc
@@ -236,7 +257,7 @@ $(B)/lab/%: tests/vm/workload/%.cc
 
 # What a guest gets: our programs with the libraries they need, and the files we install. Of another architecture's, no Python:
 # this machine's does not run there.
-PAYLOAD_PROGRAMS = $(PROGRAMS) $(if $(CROSS),,$(BENCHES)) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd
+PAYLOAD_PROGRAMS = $(PROGRAMS) $(if $(CROSS),,$(BENCHES)) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd $(B)/lab/hang
 # Servers that others are, in the guest.
 DOUBLES := $(wildcard tests/kube/*_double.py)
 $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* tests/vm/machine/payload.py \
@@ -245,6 +266,12 @@ $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* t
 	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(PAYLOAD_PROGRAMS)
 	$(if $(CROSS),,$(Q)tests/vm/bundle-python $(@D) $(DOUBLES))
 	$(Q)cp -r systemd play $(@D)/
+	$(Q)touch $@
+
+$(B)/tsan/payload/.made: $(B)/tsan/headroomd $(B)/headroomctl $(B)/lab/workload $(wildcard systemd/*) tests/vm/threads/suppressions
+	$(call say,PAYLOAD,$(@D))
+	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(B)/tsan/headroomd $(B)/headroomctl $(B)/lab/workload
+	$(Q)cp -r systemd tests/vm/threads/suppressions $(@D)/
 	$(Q)touch $@
 
 .PHONY: deps check-deps test-deps
@@ -284,8 +311,8 @@ test: test-deps ## install what is missing, run the tests that every change must
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/deb/payload/.made \
-	  $(B)/dist/payload/.made
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/tsan/payload/.made \
+	  $(B)/deb/payload/.made $(B)/dist/payload/.made
 	$(Q)tests/run
 
 .PHONY: test-all test-programs test-unit test-bpf test-build test-rules test-image test-page test-kube test-vm dashboards
@@ -304,7 +331,7 @@ test-page: ## headroomd's page in a headless browser, over a recording
 	$(Q)tests/run page
 test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails; kubectl and published schemas on the manifests
 	$(Q)tests/run kube
-test-vm: $(B)/payload/.made $(B)/deb/payload/.made $(B)/dist/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
+test-vm: $(B)/payload/.made $(B)/tsan/payload/.made $(B)/deb/payload/.made $(B)/dist/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
 # Not a part of `make test`: the cluster takes half an hour of an otherwise quiet machine. KUBERNETES_BIN=DIR has a release's
@@ -320,6 +347,9 @@ test-kubernetes: deps ## a cluster in a VM: a real kubelet and API server; KUBER
 	$(Q)tests/vm/pack-kubernetes $(B)/kubernetes/payload $(IMAGE) $(PROGRAMS) $(B)/lab/workload > $(B)/kubernetes/kernel
 	$(Q)tests/vm/run --folder tests/vm/kubernetes --kernel $$(cat $(B)/kubernetes/kernel) --payload $(B)/kubernetes/payload \
 	    $(if $(FILTER),--filter $(FILTER))
+
+test-threads: $(B)/tsan/payload/.made ## headroomd compiled with ThreadSanitizer, under load in the lab
+	$(Q)tests/vm/run --kernel $(KERNEL_OR_DEFAULT) --payload $(B)/tsan/payload --filter test_threads
 
 FUZZ_SECONDS ?= 600
 .PHONY: fuzz fuzzers
@@ -378,6 +408,15 @@ soak-cpus: deps ## twenty pinned pods come and go for minutes, the daemon is kil
 soak-identity: $(B)/test/unit ## kills while cgroups and pids change under the same names, here; ROUNDS=… SEED=…
 	$(Q)HEADROOM_SOAK_ROUNDS=$(or $(ROUNDS),10000) HEADROOM_SOAK_SEED=$(or $(SEED),1) \
 	  $(B)/test/unit --gtest_brief=1 --gtest_filter='IdentitySoak.*'
+
+.PHONY: chaos soak test-threads
+CHAOS = tests/vm/chaos --kernel $(KERNEL_OR_DEFAULT) --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED)) --payload $(B)/payload
+chaos: deps ## random faults under load for an hour, in the lab; KERNEL=… MINUTES=…, and SEED=… of a run to repeat it
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)$(CHAOS) --out $(B)/bench/chaos-$(KERNEL_OR_DEFAULT).json
+soak: deps ## the same load without faults: nothing may leak; KERNEL=… MINUTES=… SEED=…
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)$(CHAOS) --no-faults --out $(B)/bench/soak-$(KERNEL_OR_DEFAULT).json
 
 bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

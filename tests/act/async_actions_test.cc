@@ -60,6 +60,33 @@ TEST(Command, ReturnsItsExitStatus) {
   EXPECT_EQ(run({}), EINVAL);
 }
 
+// A descriptor that a library opened without O_CLOEXEC is one of root's.
+TEST(Command, InheritsNoDescriptorAndOnlyTheCapabilitiesForFiles) {
+  const TempDir dir;
+  const int open_for_all = ::open("/proc/self/status", O_RDONLY);
+  ASSERT_GE(open_for_all, 3);
+  const std::string file = (dir.path() / "seen").string();
+  auto child = Child::start(
+      {.argv = {"/bin/sh", "-c", "exec > " + file + "; ls /proc/$$/fd; cat /proc/$$/status"}});
+  ASSERT_TRUE(child) << child.error().what;
+  EXPECT_EQ(child->wait(clock_now() + 10s, &clock_now, {}), 0);
+  ::close(open_for_all);
+  std::ifstream seen(file);
+  std::vector<int> descriptors;
+  unsigned long long effective = ~0ULL, files = 0xfULL;
+  int no_new_privileges = 0;
+  for (std::string line; std::getline(seen, line);) {
+    if (!line.empty() && line.find_first_not_of("0123456789") == std::string::npos)
+      descriptors.push_back(std::stoi(line));
+    if (line.starts_with("CapEff:")) effective = std::stoull(line.substr(7), nullptr, 16);
+    if (line.starts_with("NoNewPrivs:")) no_new_privileges = std::stoi(line.substr(11));
+  }
+  EXPECT_EQ(descriptors.size(), std::size(std::array{0, 1, 2}));
+  EXPECT_EQ(effective & ~files, 0u) << "CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, "
+                                       "CAP_FOWNER";
+  EXPECT_EQ(no_new_privileges, 1);
+}
+
 TEST(Command, IsKilledWithItsChildrenAtTheDeadline) {
   TempDir dir;
   const fs::path pid = dir.path() / "pid";

@@ -5,7 +5,17 @@
 #include "config/temp_dir.h"
 #include "kube/small_server.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -138,6 +148,73 @@ TEST(Http, GoesNowhereElse) {
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 302);
   EXPECT_TRUE(other.requests().empty());
+}
+
+// openssl(1) as a server on a port of its own, which writes what it receives to a file.
+class TlsServer {
+ public:
+  TlsServer(const TempDir& dir, const std::string& name) : base_((dir.path() / name).string()) {
+    const std::string command =
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test "
+        "-addext subjectAltName=IP:127.0.0.1 -keyout " +
+        base_ + ".key -out " + base_ + ".crt 2>/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    SmallServer free_port([](const std::string&) { return SmallServer::answer(200, "{}"); });
+    address_ = free_port.url().substr(std::string("http://").size());
+  }
+  ~TlsServer() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  TlsServer(const TlsServer&) = delete;
+  TlsServer& operator=(const TlsServer&) = delete;
+
+  void start() {
+    const std::string key = base_ + ".key", certificate = base_ + ".crt", received = base_ + ".out";
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int out = ::open(received.c_str(), O_WRONLY | O_CREAT, 0600);
+      ::dup2(out, STDOUT_FILENO);
+      ::execlp("openssl", "openssl", "s_server", "-quiet", "-accept", address_.c_str(), "-cert",
+               certificate.c_str(), "-key", key.c_str(), nullptr);
+      ::_exit(127);
+    }
+    for (int i = 0; i < 500 && !listens(); ++i)
+      std::this_thread::sleep_for(10ms);
+  }
+  // Before it listens, there is no connection for a request.
+  bool listens() const {
+    const auto response = http(at("http://" + address_), {.path = "/"});
+    return !response && response.error().what.find("connect") == std::string::npos;
+  }
+  std::string url() const { return "https://" + address_; }
+  std::string certificate() const { return base_ + ".crt"; }
+  std::string received() const {
+    std::ostringstream all;
+    all << std::ifstream(base_ + ".out").rdbuf();
+    return all.str();
+  }
+
+ private:
+  std::string base_, address_;
+  pid_t pid_ = -1;
+};
+
+TEST(Http, SendsNoTokenToAServerWithoutATrustedCertificate) {
+  TempDir dir;
+  TlsServer impostor(dir, "impostor"), real(dir, "real");
+  impostor.start();
+  auto server_config = at(impostor.url());
+  server_config.token_file = dir.write("token", "secret\n");
+  server_config.ca_file = real.certificate();
+  const auto refused = http(server_config, {.path = "/pods"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("certificate"), std::string::npos) << refused.error().what;
+  EXPECT_EQ(impostor.received().find("secret"), std::string::npos);
+  // It answers nothing, so this request ends with its timeout; but it was sent.
+  server_config.ca_file = impostor.certificate();
+  EXPECT_FALSE(http(server_config, {.path = "/pods"}));
+  EXPECT_NE(impostor.received().find("Bearer secret"), std::string::npos);
 }
 
 TEST(Http, IsGivenUpWhenAskedTo) {

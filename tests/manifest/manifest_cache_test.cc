@@ -3,6 +3,8 @@
 #include "config/temp_dir.h"
 #include "manifest/manifest_reader.h"
 
+#include <unistd.h>
+
 #include <set>
 
 #include <gtest/gtest.h>
@@ -169,6 +171,47 @@ TEST_F(ManifestCacheTest, APodThatEndedIsNotThere) {
   write(kubelet() / "a.json", pod("a", "u1", "status: {phase: Failed}\n"));
   write(kubelet() / "b.json", pod("b", "u2", "status: {phase: Pending}\n"));
   EXPECT_EQ(names(read()), Names{"b"});
+}
+
+TEST_F(ManifestCacheTest, ADirectoryThatOthersMayWriteIsNotRead) {
+  write(ours() / "b.yaml", pod("b", "u2"));
+  for (const auto others : {fs::perms::group_write, fs::perms::others_write}) {
+    fs::permissions(ours(), others, fs::perm_options::add);
+    const auto refused = read();
+    EXPECT_TRUE(names(refused).empty());
+    ASSERT_EQ(refused.manifests.diagnostics.size(), 1u);
+    EXPECT_EQ(refused.manifests.diagnostics[0].file, ours().string());
+    EXPECT_EQ(refused.manifests.diagnostics[0].what,
+              "writable by its group or by others, so it is not read: remove the permission with "
+              "chmod go-w");
+    fs::permissions(ours(), others, fs::perm_options::remove);
+    EXPECT_EQ(names(read()), Names{"b"});
+  }
+}
+
+TEST_F(ManifestCacheTest, AFileThatOthersMayWriteIsNotReadAndItsNeighboursAre) {
+  write(ours() / "a.yaml", pod("a", "u1"));
+  write(ours() / "b.yaml", pod("b", "u2"));
+  fs::permissions(ours() / "a.yaml", fs::perms::others_write, fs::perm_options::add);
+  const auto some = read();
+  EXPECT_EQ(names(some), Names{"b"});
+  ASSERT_EQ(some.manifests.diagnostics.size(), 1u);
+  EXPECT_EQ(some.manifests.diagnostics[0].file, (ours() / "a.yaml").string());
+}
+
+TEST_F(ManifestCacheTest, AnotherUsersFilesAreReadOnlyIfTheyAreOfTheKubelet) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to give a file to another user";
+  constexpr uid_t kOther = 65534;
+  write(kubelet() / "a.json", pod("a", "u1"));
+  write(ours() / "b.yaml", pod("b", "u2"));
+  ASSERT_EQ(::chown(kubelet().c_str(), kOther, kOther), 0);
+  ASSERT_EQ(::chown((kubelet() / "a.json").c_str(), kOther, kOther), 0);
+  ASSERT_EQ(::chown((ours() / "b.yaml").c_str(), kOther, kOther), 0);
+  const auto some = read();
+  EXPECT_EQ(names(some), Names{"a"});
+  ASSERT_EQ(some.manifests.diagnostics.size(), 1u);
+  EXPECT_EQ(some.manifests.diagnostics[0].what,
+            "owned by uid 65534, so it is not read: its owner must be root");
 }
 
 TEST_F(ManifestCacheTest, ADirectoryThatIsNotThereHoldsNothing) {

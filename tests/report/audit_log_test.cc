@@ -54,6 +54,11 @@ bool eventually(const std::function<bool()>& holds) {
   return false;
 }
 
+// Written, and no longer kept for the next start.
+bool log_is_complete(const AuditLog& log, std::uint64_t written) {
+  return log.stats().written == written && log.stats().waiting == 0;
+}
+
 TEST(AuditLine, HasReadingsDecisionActionsAndReturnedMemory) {
   const Json line = Json::parse(audit_line(sample_eviction(), wall(sample_at(1'012)), nullptr));
   EXPECT_EQ(line["time"], "2023-11-14T22:13:21.012000Z");
@@ -164,6 +169,40 @@ TEST(AuditLog, UnwrittenLinesAreWrittenWhenTheDiskAcceptsThem) {
   EXPECT_TRUE(eventually([&] { return log.stats().written == 3; }));
   EXPECT_EQ(records_in(file).size(), 3u);
   EXPECT_EQ(log.stats().lost, 0u);
+}
+
+// As after kill -9 while the disk is full.
+TEST(AuditLog, TheNextDaemonWritesWhatThisOneCouldNot) {
+  const Directory directory;
+  const auto file = directory / "evictions.jsonl", kept = directory / "unwritten.jsonl";
+  std::filesystem::create_directories(file);  // a directory where the file should be
+  {
+    AuditLog log({.file = file, .unwritten_file = kept, .retry_period = 1h});
+    for (int i = 0; i < 2; ++i) {
+      Eviction eviction = sample_eviction();
+      EXPECT_TRUE(log.submit(eviction));
+    }
+    EXPECT_TRUE(eventually([&] { return log.stats().failed_writes > 0; }));
+  }
+  std::filesystem::remove(file);
+  AuditLog next({.file = file, .unwritten_file = kept});
+  EXPECT_TRUE(eventually([&] { return log_is_complete(next, 2); }));
+  EXPECT_EQ(records_in(file).size(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(kept));
+}
+
+// It ended between the write and the removal of the kept lines, and in the middle of another.
+TEST(AuditLog, ALineThatWasWrittenIsNotWrittenAgain) {
+  const Directory directory;
+  const auto file = directory / "evictions.jsonl", kept = directory / "unwritten.jsonl";
+  const std::string line = audit_line(sample_eviction(), wall(sample_at(1'012)), nullptr);
+  const std::string other = audit_line(sample_eviction(), wall(sample_at(1'013)), nullptr);
+  ASSERT_TRUE(append_lines(file, line));
+  ASSERT_TRUE(append_lines(kept, line + other + line.substr(0, 20)));
+  AuditLog next({.file = file, .unwritten_file = kept});
+  EXPECT_TRUE(eventually([&] { return log_is_complete(next, 1); }));
+  EXPECT_EQ(records_in(file).size(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(kept));
 }
 
 TEST(AuditLog, TheOldestIsLostAndCountedWhenTheDiskStaysFull) {

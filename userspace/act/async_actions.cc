@@ -3,6 +3,7 @@
 
 #include "base/file_io.h"
 #include "base/log/journal.h"
+#include "base/process_stat.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -137,6 +138,7 @@ bool AsyncActions::start(const Decision& decision, Work work) {
   try {
     action.thread = std::jthread([this, &action, decision,
                                   work = std::move(work)](const std::stop_token& stop) {
+      report::set_thread_name("action");
       int error = EIO;  // if it throws
       log::log_exceptions("carry out an action", [&] { error = work(stop); });
       const std::lock_guard lock(mutex_);

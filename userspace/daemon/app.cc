@@ -192,6 +192,7 @@ report::ReporterSetup App::reporter_setup() {
   return {.views = views_,
           .policy = config_.policy(),
           .audit_log = config().audit_log,
+          .unwritten_audit_log = config().state_dir / "evictions-unwritten.jsonl",
           .names = &sources_.names(),
           .qos_of = &qos_class,
           .on_evicted = [this](const report::Eviction& eviction) { servers_.evicted(eviction); }};

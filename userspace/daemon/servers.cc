@@ -4,6 +4,7 @@
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/process_stat.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "judge/admission/pod_admission.h"
 #include "judge/resources/pod_resources.h"
@@ -182,6 +183,7 @@ void NodeStatusWriter::submit(report::NodeStatusRef status) {
 }
 
 void NodeStatusWriter::run() {
+  report::set_thread_name("status");
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return next_ || stop_; });

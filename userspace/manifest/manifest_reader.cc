@@ -5,6 +5,7 @@
 #include "manifest/pod_fields.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -209,7 +210,24 @@ Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
   return merge_files(std::move(all));
 }
 
-namespace fs = std::filesystem;
+namespace {
+
+// A user that can write a manifest decides which pod is evicted first, and a pre-stop command in it
+// runs with the privileges of a container. "": only root can, or the user of this process.
+// headroom-kube, whose files hold no commands, has a user of its own.
+std::string writer_error(const fs::path& path, const ManifestOptions& options) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return "";  // it is not there, and is not read
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return "writable by its group or by others, so it is not read: remove the permission with "
+           "chmod go-w";
+  if (options.of_kubelet || info.st_uid == 0 || info.st_uid == ::geteuid()) return "";
+  return "owned by uid " + std::to_string(info.st_uid) +
+         ", so it is not read: its owner must be "
+         "root";
+}
+
+}  // namespace
 
 ManifestCache::FileVersion ManifestCache::file_version(const fs::path& file) {
   struct stat info {};
@@ -221,12 +239,22 @@ ManifestCache::FileVersion ManifestCache::file_version(const fs::path& file) {
 ManifestCache::ReadResult ManifestCache::read(std::span<const ManifestSource> places,
                                               std::size_t most) {
   ReadResult read;
-  ParsedFile errors;
+  ParsedFile errors, kubelet_errors;
+  kubelet_errors.of_kubelet = true;
   std::vector<const ParsedFile*> parsed_files;
   for (auto& [path, cached] : files_)
     cached.seen = false;
-  for (const ManifestSource& place : places)
+  const auto only_root_writes = [&](const fs::path& path, const ManifestOptions& options) {
+    std::string error = writer_error(path, options);
+    if (error.empty()) return true;
+    (options.of_kubelet ? kubelet_errors : errors)
+        .diagnostics.push_back({path.string(), 0, std::move(error)});
+    return false;
+  };
+  for (const ManifestSource& place : places) {
+    if (!only_root_writes(place.directory, place.options)) continue;
     for (const fs::path& file : manifest_files(place.directory, errors.diagnostics)) {
+      if (!only_root_writes(file, place.options)) continue;
       // Before it is read: one that is written while we do is read again.
       const FileVersion version = file_version(file);
       const auto at = files_.find(file.native());
@@ -244,7 +272,9 @@ ManifestCache::ReadResult ManifestCache::read(std::span<const ManifestSource> pl
       cached.seen = true;
       parsed_files.push_back(&cached.parsed_file);
     }
+  }
   parsed_files.push_back(&errors);
+  parsed_files.push_back(&kubelet_errors);
   read.manifests = merge_files(std::move(parsed_files));
   std::erase_if(files_, [](const auto& each) { return !each.second.seen; });
   return read;

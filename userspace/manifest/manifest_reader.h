@@ -92,7 +92,8 @@ std::string derived_uid(std::string_view pod_namespace, std::string_view name);
 // ManifestCache: the manifests of some directories; a file is read again only when it changes.
 //
 // Parsing YAML takes a good part of a millisecond per pod, and a kubelet's pods change a few at a
-// time: the loop reads what changed, and never more than a handful of files at a time.
+// time: the loop reads what changed, and never more than a handful of files at a time. A directory
+// or a file that users other than root can write is an error, and is not read.
 
 struct ManifestSource {
   std::filesystem::path directory;

@@ -133,7 +133,10 @@ bool is_signal(const Outcome& outcome) {
 NodeReporter::NodeReporter(ReporterSetup setup)
     : setup_(std::move(setup)),
       policy_(setup_.policy),
-      audit_({.file = setup_.audit_log, .qos_of = setup_.qos_of, .wall_time = setup_.wall_time}),
+      audit_({.file = setup_.audit_log,
+              .unwritten_file = setup_.unwritten_audit_log,
+              .qos_of = setup_.qos_of,
+              .wall_time = setup_.wall_time}),
       eviction_tracker_({.audit = &audit_,
                          .names = setup_.names,
                          .qos_of = setup_.qos_of,

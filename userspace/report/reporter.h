@@ -86,9 +86,10 @@ class ProcessUsageMeter {
 struct ReporterSetup {
   std::shared_ptr<PublishedViews> views;
   Policy policy;
-  std::filesystem::path audit_log;     // empty: none
-  const CgroupNames* names = nullptr;  // used on the loop's thread
-  QosOf qos_of = nullptr;              // called on any thread
+  std::filesystem::path audit_log;              // empty: none
+  std::filesystem::path unwritten_audit_log{};  // see AuditSetup
+  const CgroupNames* names = nullptr;           // used on the loop's thread
+  QosOf qos_of = nullptr;                       // called on any thread
   // A pod's eviction began. Called on the loop's thread; must not block (DbusThread::evicted does
   // not).
   std::function<void(const Eviction&)> on_evicted;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -252,6 +253,22 @@ void set_capabilities(const Credentials& credentials, int report) {
       report_errno_and_exit(report);
 }
 
+constexpr std::uint64_t set_of(int capability) {
+  return std::uint64_t{1} << capability;
+}
+
+// A command of the operator removes containers and images, whose files belong to any user: it keeps
+// the capabilities for files, and none of those with which headroomd kills, traces and loads BPF.
+void limit_to_files(int report) {
+  constexpr std::uint64_t kFiles = set_of(CAP_CHOWN) | set_of(CAP_DAC_OVERRIDE) |
+                                   set_of(CAP_DAC_READ_SEARCH) | set_of(CAP_FOWNER);
+  Credentials files;
+  files.uid = ::geteuid();
+  files.permitted = files.effective = kFiles;
+  set_capabilities(files, report);
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) report_errno_and_exit(report);
+}
+
 // The command gets at most the privileges of the process that it runs beside.
 void set_credentials(const Credentials& credentials, int report) {
   // The bounding set is reduced first, while this process still has CAP_SETPCAP.
@@ -292,6 +309,9 @@ Result<ChildSetup> prepare_child(const Command& command) {
 void exec_child(const ChildSetup& child_setup, int report) {
   const Command& command = *child_setup.command;
   ::setpgid(0, 0);
+  // Every descriptor but the standard ones is closed by exec (Linux 5.11), also those that a
+  // library opened without O_CLOEXEC.
+  ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   reset_signals();
   ::umask(022);  // the usual value; headroomd's is stricter
   const int null = ::open("/dev/null", O_RDONLY);
@@ -304,6 +324,8 @@ void exec_child(const ChildSetup& child_setup, int report) {
   if (child_setup.target) {
     enter_namespaces(child_setup, report);
     set_credentials(child_setup.credentials, report);
+  } else {
+    limit_to_files(report);
   }
   char* const* environment = child_setup.target ? child_setup.envp.data() : environ;
   for (const std::string& path : child_setup.candidates)

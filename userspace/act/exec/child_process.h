@@ -25,7 +25,7 @@ struct Command {
   std::uint64_t data_limit = 0;  // RLIMIT_DATA in bytes; 0: none
   int cgroup_procs = -1;         // joined before the program starts; -1: the daemon's cgroup
   // Runs with the namespaces, credentials, environment and directory of this process; 0: of
-  // headroomd.
+  // headroomd, but of its capabilities only with those for files.
   pid_t target = 0;
 };
 

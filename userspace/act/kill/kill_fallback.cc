@@ -6,7 +6,6 @@
 #include "base/process_stat.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +44,7 @@ long KillFallback::kill(int cgroup_directory, int cgroup_kill) {
 }
 
 void KillFallback::run(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "hr-kill");
+  report::set_thread_name("kill");
   raise_this_thread_to_realtime();
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return directory_ >= 0; })) {

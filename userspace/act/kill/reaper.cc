@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -151,7 +150,7 @@ Reaper::Request Reaper::take() {
 }
 
 void Reaper::run(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "hr-release");
+  report::set_thread_name("release");
   raise_this_thread_to_realtime();
   std::vector<KilledGroup> victims;
   while (!stop.stop_requested()) {

@@ -3,8 +3,8 @@
 
 #include "act/kill/kill_fds.h"
 #include "base/log/journal.h"
+#include "base/process_stat.h"
 
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ Duration Sentinel::time_until_overdue() const {
 }
 
 void Sentinel::run(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "hr-sentinel");
+  report::set_thread_name("sentinel");
   bool hanging = false;
   while (!stop.stop_requested()) {
     const bool is_overdue = overdue();

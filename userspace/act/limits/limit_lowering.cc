@@ -3,6 +3,7 @@
 
 #include "base/file_io.h"
 #include "base/log/journal.h"
+#include "base/process_stat.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -124,6 +125,7 @@ void LimitLoweringThreads::begin(const std::string& name, const std::filesystem:
   action = std::make_unique<RunningAction>();
   action->thread = std::jthread(
       [raw = action.get(), name, cgroup, max_usage, timeout](const std::stop_token& stop) {
+        report::set_thread_name("reclaim");
         raw->end = {.name = name, .error = EIO};  // if it throws
         log::log_exceptions("reclaim memory", [&] {
           raw->end = reclaim_until_below(name, cgroup, max_usage, timeout, stop);

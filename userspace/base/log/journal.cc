@@ -2,6 +2,7 @@
 #include "base/log/journal.h"
 
 #include "base/human_readable.h"
+#include "base/process_stat.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -163,7 +164,7 @@ bool stderr_is_journal() {
 }
 
 Logging::Logging(std::string_view level) {
-  spdlog::init_thread_pool(kQueue, 1);
+  spdlog::init_thread_pool(kQueue, 1, [] { report::set_thread_name("log"); });
   std::shared_ptr<spdlog::sinks::sink> sink;
   if (stderr_is_journal())
     sink = std::make_shared<JournalSink>();

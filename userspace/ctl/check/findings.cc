@@ -217,7 +217,7 @@ Finding check_memory_lock(const DaemonFacts* daemon) {
   if (daemon->locked_bytes > 0) return {"memory lock", State::kOk, "held", "", ""};
   return {"memory lock", State::kLimited, "not held",
           "under memory pressure headroomd may be paged out when it is needed",
-          "set LimitMEMLOCK=infinity in headroomd.service, and leave it CAP_IPC_LOCK"};
+          "set LimitMEMLOCK=infinity in headroomd.service; in a container, add CAP_IPC_LOCK"};
 }
 
 Finding check_oom_score_adj(const DaemonFacts* daemon) {

@@ -96,8 +96,12 @@ CgroupId cgroup_from(const json& from, const char* key) {
 }  // namespace
 
 bool decode_unversioned(const json& whole, std::vector<Victim>& victims) {
-  for (const json& entry : whole.at("victims"))
+  for (const json& entry : whole.at("victims")) {
     victims.push_back(victim_from(entry));
+    const Victim& victim = victims.back();
+    if (victim.phase > Victim::Phase::kRemoving || victim.reason.limit > StorageLimit::kContainer)
+      return false;
+  }
   return true;
 }
 

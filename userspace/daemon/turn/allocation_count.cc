@@ -18,16 +18,18 @@ std::uint64_t thread_allocation_count() {
 
 }  // namespace headroom::daemon
 
-// g++ defines __SANITIZE_ADDRESS__; clang has __has_feature(address_sanitizer) instead.
-#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__
+// g++ defines __SANITIZE_ADDRESS__ and __SANITIZE_THREAD__; clang has __has_feature() instead.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HEADROOM_SANITIZER_HAS_MALLOC
 #endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HEADROOM_SANITIZER_HAS_MALLOC
 #endif
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef HEADROOM_SANITIZER_HAS_MALLOC
 
-// AddressSanitizer replaces malloc itself, and offers hooks.
+// These sanitizers replace malloc themselves, and offer hooks.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*,
                                                                              std::size_t),
                                                          void (*free_hook)(const volatile void*));

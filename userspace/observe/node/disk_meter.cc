@@ -4,9 +4,9 @@
 #include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/mountinfo.h"
+#include "base/process_stat.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -279,7 +279,7 @@ void DiskMeter::set_measured(const DiskTarget& target, Instant measured) {
 }
 
 void DiskMeter::run(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "hr-disks");
+  report::set_thread_name("disks");
   lower_priority();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

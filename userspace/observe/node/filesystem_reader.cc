@@ -2,8 +2,8 @@
 #include "observe/node/filesystem_reader.h"
 
 #include "base/log/journal.h"
+#include "base/process_stat.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -133,7 +133,7 @@ bool FilesystemReader::refresh_if_due(Instant at, Observations& all) {
 }
 
 void FilesystemReader::run(Shared& shared) {
-  ::pthread_setname_np(::pthread_self(), "hr-statvfs");
+  report::set_thread_name("statvfs");
   std::unique_lock lock(shared.mutex);
   for (;;) {
     shared.changed.wait(lock, [&] { return shared.stop || shared.requested; });

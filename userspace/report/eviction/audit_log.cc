@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -41,6 +43,23 @@ Result<> append_lines(const std::filesystem::path& file, const std::string& line
     return truncate_partial_line(fd, action, before.st_size);
   return {};
 }
+
+namespace {
+
+// More than this is not kept for the next start: the lines of hundreds of evictions.
+constexpr std::size_t kMaxKept = 4u << 20;
+
+// The end of a file, at most kMaxKept bytes. A file that cannot be read has none.
+std::string end_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  std::ifstream file(path);
+  if (error || !file) return "";
+  if (size > kMaxKept) file.seekg(static_cast<std::streamoff>(size - kMaxKept));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
 
 AuditLog::AuditLog(AuditSetup setup) : setup_(std::move(setup)) {
   if (!setup_.file.empty()) writer_ = std::thread([this] { run(); });
@@ -80,6 +99,8 @@ AuditLog::AuditStats AuditLog::stats() const {
 void AuditLog::run() {
   set_thread_name("audit");
   std::unique_lock lock(mutex_);
+  log::log_exceptions("take over the audit log", [&] { take_over_unwritten(lock); });
+  if (!lock.owns_lock()) lock.lock();
   for (bool more = true; more;) {
     more = await_work(lock);
     const bool done = log::log_exceptions("write the audit log", [&] {
@@ -89,7 +110,35 @@ void AuditLog::run() {
     if (!lock.owns_lock()) lock.lock();
     if (!done) ++stats_.lost;
   }
-  stats_.lost += unwritten_.size();
+  if (setup_.unwritten_file.empty()) stats_.lost += unwritten_.size();
+}
+
+// The lines that an earlier daemon kept and did not write, or wrote just before it ended. A last
+// line without its end was cut short.
+void AuditLog::take_over_unwritten(std::unique_lock<std::mutex>& lock) {
+  if (setup_.unwritten_file.empty()) return;
+  lock.unlock();
+  const std::string kept = end_of(setup_.unwritten_file), written = end_of(setup_.file);
+  lock.lock();
+  std::size_t begin = 0;
+  for (std::size_t end = kept.find('\n'); end != std::string::npos; end = kept.find('\n', begin)) {
+    std::string line = kept.substr(begin, end + 1 - begin);
+    begin = end + 1;
+    if (written.find(line) == std::string::npos) store_line(std::move(line));
+  }
+  write_unwritten(lock);
+}
+
+void AuditLog::keep_for_next_start(const std::string& line) {
+  if (setup_.unwritten_file.empty() || line.empty()) return;
+  std::error_code missing;
+  const auto size = std::filesystem::file_size(setup_.unwritten_file, missing);
+  if (!missing && size + line.size() > kMaxKept) return;
+  const Result<> kept = append_lines(setup_.unwritten_file, line);
+  if (!kept && !keeping_failed_)
+    log::warning("{}: an eviction is not recorded if headroomd ends before it is written",
+                 kept.error().what);
+  keeping_failed_ = !kept;
 }
 
 // Waits for a record, for the time of the next retry, or for the stop. False: stopping, so this is
@@ -132,6 +181,7 @@ void AuditLog::format_queued(std::unique_lock<std::mutex>& lock) {
     } catch (const std::exception& e) {
       log::error("format an audit record: {}", e.what());
     }
+    keep_for_next_start(line);
     lock.lock();
     // Swap back, so that the queue keeps its buffers. The entry is free only after that.
     std::swap(eviction, queue_[first_]);
@@ -162,6 +212,7 @@ void AuditLog::write_unwritten(std::unique_lock<std::mutex>& lock) {
     unwritten_.pop_front();
     ++stats_.written;
   }
+  if (!setup_.unwritten_file.empty()) ::unlink(setup_.unwritten_file.c_str());
 }
 
 // Logs once when writing begins to fail, and once when it works again.

@@ -3,7 +3,8 @@
 //
 // Under memory pressure a write() to disk can take seconds, so the loop only passes records to this
 // thread, through a queue of fixed size. A line that cannot be written stays in memory and is
-// retried; records and lines that do not fit are counted as lost.
+// retried; records and lines that do not fit are counted as lost. A line is first appended to a
+// file on a tmpfs, from which the next daemon takes what this one did not write.
 #pragma once
 
 #include "report/eviction/audit_line.h"
@@ -29,7 +30,8 @@ namespace headroom::report {
 Result<> append_lines(const std::filesystem::path& file, const std::string& lines);
 
 struct AuditSetup {
-  std::filesystem::path file;  // empty: no audit log
+  std::filesystem::path file;            // empty: no audit log
+  std::filesystem::path unwritten_file;  // lines that are not in `file` yet; empty: not kept
   QosOf qos_of = nullptr;
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   Duration retry_period = std::chrono::seconds(10);
@@ -41,7 +43,8 @@ class AuditLog {
   static constexpr std::size_t kMaxUnwritten = 256;  // lines formatted, not yet written
 
   explicit AuditLog(AuditSetup setup);
-  // Tries once to write the remaining lines, and counts the rest as lost.
+  // Tries once to write the remaining lines. The rest is counted as lost, unless it is kept for the
+  // next daemon.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
@@ -62,6 +65,8 @@ class AuditLog {
  private:
   void run();
   bool await_work(std::unique_lock<std::mutex>& lock);
+  void take_over_unwritten(std::unique_lock<std::mutex>& lock);
+  void keep_for_next_start(const std::string& line);
   std::string format_record(Eviction& eviction);
   void format_queued(std::unique_lock<std::mutex>& lock);
   void write_unwritten(std::unique_lock<std::mutex>& lock);
@@ -77,6 +82,7 @@ class AuditLog {
   std::deque<std::string> unwritten_;
   AuditStats stats_;
   bool failing_ = false;
+  bool keeping_failed_ = false;
   bool stop_ = false;
   std::thread writer_;
 };

@@ -140,8 +140,8 @@ class HttpServer {
   ExchangeDeadlines deadlines_;
   int responses_ = 0;
   std::unique_ptr<MHD_Daemon, Stop> daemon_;
+  std::unique_ptr<HealthGate> gate_;  // ended before the thread: it calls pass()
   std::thread thread_;
-  std::unique_ptr<HealthGate> gate_;  // last, so destroyed first: it calls pass()
 };
 
 }  // namespace headroom::report

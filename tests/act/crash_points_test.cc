@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of reversible changes while the daemon is killed before each of its writes: what
+// differs from the original value is in the ledger, and the next daemon restores it.
+#include "support/crash_points.h"
+
+#include "act/original_values.h"
+#include "base/state/saved_taints.h"
+#include "config/temp_dir.h"
+#include "ctl/changes_command.h"
+#include "daemon/state/oom_score_worker.h"
+#include "daemon/state/taint_store.h"
+#include "support/test_cgroup.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace headroom::act {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CrashPointsTest : ::testing::Test {
+  void put(const char* file, std::string_view value) const {
+    std::ofstream(pod / file, std::ios::trunc) << value << '\n';
+  }
+  std::string value(const char* file) const {
+    std::string line;
+    std::ifstream text(pod / file);
+    std::getline(text, line);
+    return line;
+  }
+  // What headroomctl changes shows.
+  bool ledger_has(std::string_view setting, std::string_view original) const {
+    const auto changes =
+        ctl::read_ledger({.state_dir = state, .cpu_state_file = {}, .memory_state_file = {}});
+    EXPECT_TRUE(changes) << changes.error().what;
+    return changes && std::ranges::any_of(*changes, [&](const ctl::Change& change) {
+             return change.setting == setting && change.original == original;
+           });
+  }
+  bool ledger_is_empty() const {
+    const auto changes =
+        ctl::read_ledger({.state_dir = state, .cpu_state_file = {}, .memory_state_file = {}});
+    return changes && changes->empty();
+  }
+  void make_pod() {
+    fs::create_directories(pod);
+    fs::remove_all(state);
+    fs::create_directories(state);
+    directory.reset(::open(pod.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat status {};
+    ASSERT_EQ(::fstat(directory.get(), &status), 0);
+    cgroup = CgroupId{status.st_ino};
+  }
+
+  const test::TempDir dir;
+  const fs::path pod = dir.path() / "pod", state = dir.path() / "state";
+  Fd directory;
+  CgroupId cgroup;
+};
+
+TEST_F(CrashPointsTest, MemoryHighIsRestoredWhereverTheDaemonDies) {
+  const auto open_overrides = [&] {
+    return std::make_unique<MemoryHighOverrides>(dir.path(),
+                                                 [this](const MemoryHighOverrides::Found& found) {
+                                                   return memory_high_file(state).save(found);
+                                                 });
+  };
+  const int writes = test::crash_at_every_write(
+      {.prepare =
+           [&] {
+             make_pod();
+             put("memory.high", "1048576");
+           },
+       .work =
+           [&] {
+             const auto overrides = open_overrides();
+             (void)overrides->override_high(cgroup, directory.get(), Bytes{2 << 20});
+             (void)overrides->restore(cgroup);
+           },
+       .check =
+           [&] {
+             if (value("memory.high") != "1048576")
+               EXPECT_TRUE(ledger_has("memory.high", "1048576"));
+             auto former = memory_high_file(state).load();
+             ASSERT_TRUE(former) << former.error().what;
+             open_overrides()->restore_all(std::move(*former));
+             EXPECT_EQ(value("memory.high"), "1048576");
+             EXPECT_TRUE(ledger_is_empty());
+           }});
+  EXPECT_GE(writes, 6) << "create, write, rename, memory.high twice, and remove";
+}
+
+TEST_F(CrashPointsTest, LimitsThatAreLiftedForAKillAreRestoredWhereverTheDaemonDies) {
+  const auto open_limits = [&] {
+    return std::make_unique<SuspendedLimits>([this](const SuspendedLimits::Found& found) {
+      return suspended_limits_file(state).save(found);
+    });
+  };
+  const int writes =
+      test::crash_at_every_write({.prepare =
+                                      [&] {
+                                        make_pod();
+                                        put("cpu.max", "20000 100000");
+                                        put("cpu.weight", "00100");
+                                      },
+                                  .work =
+                                      [&] {
+                                        const auto limits = open_limits();
+                                        limits->release(limits->lift(directory.get()));
+                                      },
+                                  .check =
+                                      [&] {
+                                        if (value("cpu.max") != "20000 100000")
+                                          EXPECT_TRUE(ledger_has("cpu.max", "20000 100000"));
+                                        if (value("cpu.weight") != "00100")
+                                          EXPECT_TRUE(ledger_has("cpu.weight", "00100"));
+                                        auto former = suspended_limits_file(state).load();
+                                        ASSERT_TRUE(former) << former.error().what;
+                                        open_limits()->restore_all(std::move(*former));
+                                        EXPECT_EQ(value("cpu.max"), "20000 100000");
+                                        EXPECT_EQ(value("cpu.weight"), "00100");
+                                        EXPECT_TRUE(ledger_is_empty());
+                                      }});
+  EXPECT_GE(writes, 8);
+}
+
+// The worker with its thread, and a real process.
+TEST_F(CrashPointsTest, OomScoresAreRestoredWhereverTheDaemonDies) {
+  const auto root = test::writable_cgroup2();
+  if (!root) GTEST_SKIP() << "needs root and a writable cgroup v2 mount";
+  const test::TestCgroup cgroup_of_pod("crash-oom");
+  const std::string path = cgroup_of_pod.path().substr(root->size());
+  const pid_t process = const_cast<test::TestCgroup&>(cgroup_of_pod).spawn_sleeping_child();
+  const std::string file = "/proc/" + std::to_string(process) + "/oom_score_adj";
+  const auto score = [&] {
+    int read = -2000;
+    std::ifstream(file) >> read;
+    return read;
+  };
+  const auto wait_for = [&](int wanted) {
+    for (int i = 0; i < 1000 && score() != wanted; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  const int writes = test::crash_at_every_write(
+      {.prepare =
+           [&] {
+             make_pod();
+             std::ofstream(file) << 300;
+           },
+       .work =
+           [&] {
+             daemon::OomScoreWorker worker(*root, state);
+             worker.request({{.pod = cgroup_of_pod.id(), .path = path, .value = 700}});
+             wait_for(700);
+             worker.request({{.pod = cgroup_of_pod.id(), .path = path, .value = 800}});
+             wait_for(800);
+           },
+       .check =
+           [&] {
+             if (score() != 300) EXPECT_TRUE(ledger_has("oom_score_adj", "300"));
+             {
+               daemon::OomScoreWorker next(*root, state);
+               next.request({});
+             }
+             EXPECT_EQ(score(), 300);
+             EXPECT_TRUE(ledger_is_empty());
+           }});
+  EXPECT_GE(writes, 10);
+}
+
+// An edit that was answered is in force after a crash; one that was not is so in whole or not at
+// all.
+TEST_F(CrashPointsTest, AnEditOfTaintsIsKeptInWholeOrNotAtAll) {
+  const Taint configured{"kept", "", TaintEffect::kNoSchedule};
+  const auto edits = std::array{*parse_taint_edit("new=1:NoExecute"), *parse_taint_edit("kept-")};
+  const std::vector<Taint> edited{{"new", "1", TaintEffect::kNoExecute}};
+  const int writes = test::crash_at_every_write(
+      {.prepare = [&] { make_pod(); },
+       .work =
+           [&] {
+             daemon::TaintStore store(state);
+             (void)store.configure({configured});
+             if (store.edit(edits, false)) std::ofstream(pod / "answered") << "yes";
+           },
+       .check =
+           [&] {
+             const bool answered = fs::remove(pod / "answered");
+             daemon::TaintStore next(state);
+             ASSERT_TRUE(next.configure({configured}));
+             const auto active = next.active_taints();
+             EXPECT_TRUE(active == edited || (!answered && active == std::vector{configured}));
+             EXPECT_EQ(ledger_has("taint", to_string(configured)), active == edited);
+           }});
+  EXPECT_GE(writes, 4);
+}
+
+}  // namespace
+}  // namespace headroom::act

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make chaos` does to a node, computed from a seed: the same seed gives the same faults and the same load at the same times."""
+
+import random
+from dataclasses import dataclass
+
+# Shell scripts, each of which ends with the node as it was before it, but for headroomd. {0} is a number from 0 to 1.
+DAEMON = "$(systemctl show -P MainPID headroomd.service)"
+BACK = "until systemctl -q is-active headroomd.service; do sleep 0.1; done"
+FAULTS = {
+    "kill": f"kill -9 {DAEMON}; sleep {{0}}; {BACK}",
+    # In the moment when a victim dies: its eviction is on record all the same, and once.
+    "kill-at-eviction": f"""pid={DAEMON}; before=0
+        count() {{{{ n=0; for file in /sys/fs/cgroup/kubepods.slice/*/*pod*/cgroup.events; do
+            read -r _ populated < $file && [ "$populated" = 1 ] && n=$((n + 1)); done 2>/dev/null; }}}}
+        for i in $(seq 1500); do count; [ $n -lt $before ] && break; before=$n; done
+        sleep $(awk 'BEGIN {{{{print {{0}} / 20}}}}'); kill -9 $pid; sleep 0.2; {BACK}""",
+    "stop": f"pid={DAEMON}; kill -STOP $pid; sleep {{0}}; kill -CONT $pid",
+    "restart": "systemctl restart headroomd.service",
+    "reload": "systemctl reload headroomd.service",
+    "daemon-reload": "systemctl daemon-reload",
+    "daemon-reexec": "systemctl daemon-reexec",
+    "journal-restart": "systemctl restart systemd-journald.service",
+    "journal-stop": "systemctl kill -s STOP systemd-journald.service; sleep {0}; systemctl kill -s CONT systemd-journald.service",
+    "bus-stop": "systemctl kill -s STOP dbus.service; sleep {0}; systemctl kill -s CONT dbus.service",
+    "bus-restart": "systemctl restart dbus.service",
+    "full-disk": "head -c 64M /dev/zero > /var/log/headroom/filler 2>/dev/null; sleep 2; rm -f /var/log/headroom/filler",
+    "clock": "date -s '+3 hours' >/dev/null; sleep {0}; date -s '-3 hours' >/dev/null",
+    "cpu-offline": "echo 0 > /sys/devices/system/cpu/cpu1/online; sleep {0}; echo 1 > /sys/devices/system/cpu/cpu1/online",
+    # The values that were there before headroomd's: what it restores later must not be its own.
+    "other-writer": """for n in 1 2 3 4 5; do for pod in /sys/fs/cgroup/kubepods.slice/*/*pod*/; do
+        echo 100 > $pod/cpu.weight; echo max > $pod/cpu.max; done; sleep 0.1; done 2>/dev/null; true""",
+    "cgroups": """for n in $(seq 20); do mkdir /sys/fs/cgroup/headroom-test-$n; done; sleep 0.2
+        for n in $(seq 20); do rmdir /sys/fs/cgroup/headroom-test-$n; done""",
+    "pod-cgroups": """for n in $(seq 10); do mkdir -p /sys/fs/cgroup/kubepods.slice/kubepods-podchaos$n.slice/c; done; sleep 0.1
+        for n in $(seq 10); do rmdir /sys/fs/cgroup/kubepods.slice/kubepods-podchaos$n.slice/c \
+            /sys/fs/cgroup/kubepods.slice/kubepods-podchaos$n.slice; done""",
+    "scrapes": "for n in $(seq 20); do curl -s --max-time 2 -o /dev/null http://127.0.0.1:9750/metrics & done; wait",
+}
+# How often a fault comes, where it is not once.
+WEIGHTS = {"kill": 3, "kill-at-eviction": 4, "stop": 2}
+
+
+@dataclass(frozen=True)
+class Step:
+    at: float  # seconds after the start
+    fault: str  # "": a pod starts
+    argument: float = 0.0
+    rate: int = 0  # MiB a second that the pod takes
+    flags: str = ""
+
+
+def plan(seed: int, seconds: float, faults: bool = True) -> list[Step]:
+    dice = random.Random(seed)
+    steps, at = [], 1.0
+    names = [name for name in FAULTS for _ in range(WEIGHTS.get(name, 1))]
+    while at < seconds:
+        if dice.random() < 0.35 or not faults:
+            steps.append(Step(at, "", rate=dice.choice((60, 100, 150)),
+                              flags=" ".join(flag for flag in ("--huge", "--deaf", "--random") if dice.random() < 0.3)))
+        else:
+            steps.append(Step(at, dice.choice(names), argument=round(dice.uniform(0.05, 1.0), 2)))
+        at += dice.uniform(0.2, 4.0)
+    return steps

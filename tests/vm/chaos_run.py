@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random faults under random load, and what must hold meanwhile and afterwards.
+
+What is checked is read without headroomd's code: from systemd, cgroupfs, /proc and the record of evictions.
+"""
+
+import collections
+import json
+import time
+
+from chaos_plan import FAULTS, plan
+from node import ETC, Node, Pod, kubelet_configuration
+
+MEMORY, CPUS = "3G", 2
+SHAPE = {"memory": MEMORY, "cpus": CPUS}
+HARD = "900Mi"
+# The longest time that best-effort pods are held at memory.high, and how late its end may be seen here.
+SQUEEZE_SECONDS, LATE_SECONDS = 5, 20
+# Its own growth from the first quiet moment to the last.
+MAX_FILES, MAX_THREADS, MAX_MIB = 16, 2, 16
+
+CAPABLE = "/run/systemd/system/headroomd.service.d/oom-score.conf"
+LIMITS = ("memory.high", "memory.max", "cpu.max", "cpu.weight", "pids.max")
+
+
+def bystanders(node) -> list[Pod]:
+    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
+    pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
+            node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M"),
+            node.run_pod(Pod("cron"), "--hold 8M")]
+    for pod, holding in zip(pods, (40, 60, 8)):
+        node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding << 20} ]")
+    return pods
+
+
+class Chaos:
+    def __init__(self, node: Node, seed: int):
+        self.node, self.vm, self.seed = node, node.vm, seed
+        self.violations: list[str] = []
+        self.faults: collections.Counter = collections.Counter()
+        self.hogs: list[Pod] = []
+        self.born = 0
+        self.squeezed_since: dict[str, float] = {}
+
+    def violated(self, what: str) -> None:
+        self.violations.append(what)
+        print(f"    seed {self.seed}: {what}", flush=True)
+
+    # What is seen from outside
+
+    def pids(self) -> dict[str, str]:
+        return {pod.name: self.vm.run(f"systemctl show -P MainPID {pod.unit}", check=True).out.strip() for pod in self.others}
+
+    def limits(self) -> dict[str, str]:
+        files = " ".join(f"{pod.cgroup}/{name}" for pod in self.others for name in LIMITS)
+        scores = " ".join(f"/proc/{pid}/oom_score_adj" for pid in self.began_as.values())
+        lines = self.vm.run(f"grep -sH . {files} {scores}; true").out.splitlines()
+        return dict(line.split(":", 1) for line in lines)
+
+    def own_size(self) -> tuple[int, int, int]:
+        """Descriptors, threads, MiB resident of headroomd."""
+        out = self.vm.run("""pid=$(systemctl show -P MainPID headroomd.service); ls /proc/$pid/fd | wc -l; ls /proc/$pid/task | wc -l
+            awk '/^VmRSS:/ {print int($2 / 1024)}' /proc/$pid/status""", check=True).out.split()
+        return tuple(int(each) for each in out)
+
+    def check_squeezes(self) -> None:
+        now = time.monotonic()
+        for file, value in self.limits().items():
+            if file.endswith("memory.high") and value != self.limits_at_start[file]:
+                since = self.squeezed_since.setdefault(file, now)
+                if now - since > SQUEEZE_SECONDS + LATE_SECONDS:
+                    self.violated(f"{file} is {value} for {now - since:.0f} s")
+                    self.squeezed_since[file] = now + 3600
+            else:
+                self.squeezed_since.pop(file, None)
+
+    # What happens
+
+    def start_hog(self, step) -> None:
+        self.hogs = [hog for hog in self.hogs if not self.forget_if_gone(hog)]
+        if len(self.hogs) >= 3:
+            return
+        self.born += 1
+        hog = Pod(f"chaos-{self.born}", grace=2)
+        self.hogs.append(self.node.run_pod(hog, f"--hold 1M --rate {step.rate}M --until 16G {step.flags}"))
+
+    def forget_if_gone(self, hog: Pod) -> bool:
+        if self.node.alive(hog):
+            return False
+        self.node.forget(hog)
+        return True
+
+    def run_step(self, step) -> None:
+        if not step.fault:
+            return self.start_hog(step)
+        self.faults[step.fault] += 1
+        done = self.vm.run(FAULTS[step.fault].format(step.argument), timeout=90)
+        if done.code != 0:
+            self.violated(f"after {step.fault}: {done.how}: {done.out.strip()[:300]}")
+
+    def settle(self) -> None:
+        """Every pod that takes memory is gone, and the daemon had a moment."""
+        self.vm.run("systemctl start headroomd.service", timeout=60, check=True)
+        for hog in list(self.hogs):
+            self.vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=120)
+            self.node.forget(hog)
+        self.hogs.clear()
+        self.vm.run("sleep 12", check=True)
+
+    def check_records(self) -> None:
+        """Each pod that took memory was evicted, and is on record once; no other is."""
+        times = collections.Counter(record["pod"]["name"] for record in self.node.evictions())
+        for name in [f"chaos-{number}" for number in range(1, self.born + 1)]:
+            if times[name] != 1:
+                self.violated(f"{name} is {times[name]} times on record, expected once")
+            del times[name]
+        for name in times:
+            self.violated(f"{name} was evicted, which had to stay")
+
+    def check_end(self) -> None:
+        if self.pids() != self.began_as:
+            self.violated(f"pods that had to stay: {self.began_as} at the start, {self.pids()} at the end")
+        if self.node.kernel_oom_kills() != self.oom_kills:
+            self.violated("the kernel's OOM killer acted")
+        self.check_records()
+        files, threads, mebibytes = self.own_size()
+        if (files > self.size[0] + MAX_FILES or threads > self.size[1] + MAX_THREADS or mebibytes > self.size[2] + MAX_MIB):
+            self.violated(f"descriptors, threads and MiB were {self.size} and are {files, threads, mebibytes}")
+        self.node.stop()
+        changed = {file: value for file, value in self.limits().items() if value != self.limits_at_start[file]}
+        if changed:
+            self.violated(f"left behind: {changed}")
+        ledger = json.loads(self.vm.run("headroomctl changes --json", check=True).out)["changes"]
+        if ledger:
+            self.violated(f"in the ledger after the end: {ledger}")
+        left = self.vm.run("ls /run/systemd/system.control/ 2>/dev/null | grep -i pod; "
+                           "systemctl list-units --plain --no-legend 'run-*' | grep headroom; true").out.strip()
+        if left:
+            self.violated(f"units left behind: {left}")
+
+    def run(self, seconds: float, faults: bool) -> None:
+        self.others = bystanders(self.node)
+        self.began_as = self.pids()
+        self.vm.run("sleep 5")
+        self.limits_at_start = self.limits_without_daemon
+        self.oom_kills = self.node.kernel_oom_kills()
+        self.size = self.own_size()
+        began = time.monotonic()
+        for step in plan(self.seed, seconds, faults):
+            if (wait := began + step.at - time.monotonic()) > 0:
+                self.vm.run(f"sleep {wait:.2f}")
+            self.run_step(step)
+            self.check_squeezes()
+        self.settle()
+        self.check_end()
+
+    @property
+    def limits_without_daemon(self) -> dict[str, str]:
+        """oom_score_adj is mirrored from the start: 0 was there before, as systemd's DefaultOOMScoreAdjust= has it."""
+        return {file: "0" if file.endswith("oom_score_adj") else value for file, value in self.limits().items()}
+
+
+def configuration() -> str:
+    return kubelet_configuration(hard=HARD, soft="1200Mi", grace="2s", max_pod_grace=2, oomScoreAdj="mirror", ladder={
+        "reclaim": {"margin": "20%"}, "squeeze": {"margin": "20%", "maxDuration": f"{SQUEEZE_SECONDS}s"}})
+
+
+def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
+    """{kernel, seed, seconds, faults by kind, pods, evictions, violations}"""
+    logs = "/var/log/headroom"
+    with Node(vm) as node:
+        vm.run(f"mkdir -p {logs} && mount -t tmpfs -o size=64m tmpfs {logs}", check=True)
+        vm.put(b"[Service]\nCapabilityBoundingSet=CAP_SYS_RESOURCE\n", CAPABLE)
+        vm.run("systemctl daemon-reload; swapoff -a", check=True)
+        chaos = Chaos(node, seed)
+        try:
+            node.start(configuration())
+            chaos.run(seconds, faults)
+        finally:
+            if chaos.violations:
+                print(f"    replay: make chaos SEED={seed} MINUTES={seconds / 60:g}")
+            node.stop()
+            evictions = len(node.evictions())
+            vm.run(f"umount {logs}; true", timeout=60)
+        return {"kernel": vm.run("uname -r").out.strip(), "seed": seed, "seconds": seconds, "faults": dict(chaos.faults),
+                "pods": chaos.born, "evictions": evictions, "violations": chaos.violations}

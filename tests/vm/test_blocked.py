@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What headroomd talks to stops answering, one after the other: the journal, the bus, its readers, a mount. Its loop waits for none."""
+
+import re
+import statistics
+
+from node import Node, Pod, kubelet_configuration, small_bystanders
+
+KERNELS = ("6.12",)
+MEMORY = "2G"
+METRICS_PORT = 9750
+RUNS = 8
+# The bound of the calm case (bench-evict), from the last sample above the threshold to SIGKILL: an upper bound of the latency.
+LONGEST_MS = 20
+HUNG = "/mnt/hung"
+
+
+def evict(node, name) -> float:
+    """One eviction under the fastest filler there is; milliseconds from the last clear sample to SIGKILL, by the flight recording."""
+    known = len(node.evictions())
+    hog = node.run_pod(Pod(name), "--hold 1M --until 16G")
+    record = node.wait_for_evictions(known + 1)[-1]
+    assert record["pod"]["name"] == name, record
+    node.vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=30)
+    node.forget(hog)
+    return record["latency"]["crossing_to_decision_ms"] + record["latency"]["decision_to_signal_ms"]
+
+
+def quantiles(latencies) -> tuple[float, float]:
+    return statistics.median(latencies), max(latencies)
+
+
+def stopped_unit(vm, unit):
+    vm.run(f"systemctl kill -s STOP {unit}", check=True)
+    return lambda: vm.run(f"systemctl kill -s CONT {unit}", check=True)
+
+
+def stopped_readers(vm):
+    """Of a recording, of a scrape and of the audit log's signals: each has begun to read, and is stopped."""
+    unit = "headroom-test-readers.service"
+    vm.spawn("""headroomctl record --for 10m -o - | { head -c 1 >/run/reader-began; sleep 1000; } &
+        curl -sS --limit-rate 1 http://127.0.0.1:9750/metrics >/dev/null &
+        busctl monitor io.headroom.Headroom1 >/dev/null & wait""", unit=unit)
+    vm.wait_until("test -s /run/reader-began")
+    vm.run(f"systemctl kill -s STOP {unit}", check=True)
+    return lambda: vm.run(f"systemctl kill -s KILL {unit}; rm -f /run/reader-began; true")
+
+
+def hung_mount(vm):
+    """imagefs is below it: statvfs() of it never returns."""
+    vm.spawn(f"exec /opt/headroom/bin/hang {HUNG}", unit="headroom-test-hang.service")
+    vm.wait_until(f"grep -q ' {HUNG} fuse ' /proc/mounts")
+    # Two readings are due meanwhile: the thread hangs before the first eviction.
+    vm.run("sleep 2")
+    return lambda: vm.run(f"systemctl kill -s KILL headroom-test-hang.service; umount -l {HUNG}; true")
+
+
+def stalls(node) -> float:
+    return float(re.search(r"^headroom_loop_stalls_total (\S+)$", node.metrics(), re.M)[1])
+
+
+def test_an_eviction_waits_for_nothing_that_has_stopped(vm):
+    """p99 of crossing to SIGKILL is within the bound of the calm case, and each eviction is on record once they go on."""
+    vm.run(f"modprobe fuse; mkdir -p {HUNG}", check=True)
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="400Mi", disk={"imagefs": HUNG}))
+        others = small_bystanders(node)
+        calm = [evict(node, f"calm-{run}") for run in range(RUNS)]
+        print("    calm      p50 {:5.1f} ms, most {:5.1f} ms".format(*quantiles(calm)))
+        worst = {"calm": max(calm)}
+        for what, stop in (("journal", lambda: stopped_unit(vm, "systemd-journald.service")),
+                           ("bus", lambda: stopped_unit(vm, "dbus.service")),
+                           ("readers", lambda: stopped_readers(vm)),
+                           ("mount", lambda: hung_mount(vm))):
+            resume = stop()
+            try:
+                latencies = [evict(node, f"{what}-{run}") for run in range(RUNS)]
+            finally:
+                resume()
+            print("    {:9} p50 {:5.1f} ms, most {:5.1f} ms".format(what, *quantiles(latencies)))
+            worst[what] = max(latencies)
+        assert all(most <= LONGEST_MS for most in worst.values()), worst
+        records = [record["pod"]["name"] for record in node.evictions()]
+        assert len(records) == len(set(records)) == 5 * RUNS, records
+        assert all(node.alive(pod) for pod in others) and node.kernel_oom_kills() == 0
+        assert stalls(node) == 0
+        assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "0"
+
+
+def test_the_daemon_ends_while_all_of_them_are_stopped(vm):
+    """A stop does not wait for the journal, the bus, a reader or a mount; systemd would send SIGKILL after 90 s."""
+    vm.run(f"modprobe fuse; mkdir -p {HUNG}", check=True)
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="400Mi", disk={"imagefs": HUNG}))
+        resume = [stopped_readers(vm), hung_mount(vm)]
+        resume += [stopped_unit(vm, unit) for unit in ("dbus.service", "systemd-journald.service")]
+        try:
+            ended = vm.run("systemctl stop headroomd.service; systemctl show -P Result headroomd.service", timeout=60, check=True)
+        finally:
+            for each in reversed(resume):
+                each()
+        assert ended.out.strip() == "success", ended.out
+        print(f"    ended after {ended.seconds:.1f} s")
+        assert ended.seconds < 15

@@ -136,7 +136,7 @@ tools-ready:
 	$(call need,llvm-strip,llvm)
 	$(call need,bpftool,bpftool)
 	$(call need,pkg-config,pkg-config)
-	$(if $(shell $(PKG_CONFIG) --exists $(PACKAGES) || echo no),$(error headroom: pkg-config does not find all of $(PACKAGES): \
+	$(if $(shell $(PKG_CONFIG) --exists $(PACKAGES) ncursesw || echo no),$(error headroom: pkg-config does not find all of $(PACKAGES) ncursesw: \
 	  run $(if $(CROSS),make sysroot ARCH=$(ARCH),make deps as root)))
 
 # --- BPF -------------------------------------------------------------------------------------
@@ -201,6 +201,9 @@ $(B)/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
 $(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
 # The network's libraries are this one's alone: the daemon's memory is locked.
 $(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl
+# The terminal's is headroomctl's alone.
+CURSES_LIBS := $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
+$(B)/headroomctl $(B)/test/unit: LDLIBS += $(CURSES_LIBS)
 $(PROGRAMS):
 	$(call say,LINK,$@)
 	$(Q)$(STEP) $(CXX) $(SYSROOT_FLAG) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS)
@@ -315,7 +318,7 @@ test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab
 	  $(B)/deb/payload/.made $(B)/dist/payload/.made
 	$(Q)tests/run
 
-.PHONY: test-all test-programs test-unit test-bpf test-build test-rules test-image test-page test-kube test-vm dashboards
+.PHONY: test-all test-programs test-unit test-bpf test-build test-rules test-image test-page test-terminal test-kube test-vm dashboards
 test-programs: $(B)/test/unit $(B)/test/bpf $(FUZZERS)
 test-unit: $(B)/test/unit ## the unit tests alone
 	$(Q)tests/run unit
@@ -329,6 +332,8 @@ test-image: $(PROGRAMS) ## the container image: its programs start in it, skopeo
 	$(Q)tests/run image
 test-page: ## headroomd's page in a headless browser, over a recording
 	$(Q)tests/run page
+test-terminal: $(B)/headroomctl ## headroomctl top and watch in a real terminal, over a recording
+	$(Q)tests/run terminal
 test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails; kubectl and published schemas on the manifests
 	$(Q)tests/run kube
 test-vm: $(B)/payload/.made $(B)/tsan/payload/.made $(B)/deb/payload/.made $(B)/dist/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
@@ -494,8 +499,8 @@ stage: $(PROGRAMS:$(B)/%=$(STAGED)/%)
 	$(Q)$(EMULATE) $(STAGED)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
 	$(Q)$(EMULATE) $(STAGED)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
 	$(Q)$(EMULATE) $(STAGED)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
-	$(Q)install -D -m 644 -t $(STAGE)$(UNITDIR) systemd/headroomd.service systemd/headroom-kube.service systemd/headroom.slice
-	$(if $(filter /usr,$(PREFIX)),,$(Q)sed -i 's,/usr/sbin/,$(PREFIX)/sbin/,' $(STAGE)$(UNITDIR)/*.service)
+	$(Q)install -D -m 644 -t $(STAGE)$(UNITDIR) systemd/headroomd.service systemd/headroom-kube.service systemd/headroom-events.service systemd/headroom.slice
+	$(if $(filter /usr,$(PREFIX)),,$(Q)sed -i -E 's,/usr/(s?bin)/,$(PREFIX)/\1/,' $(STAGE)$(UNITDIR)/*.service)
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.conf $(STAGE)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.policy \
 	  $(STAGE)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy

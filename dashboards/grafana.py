@@ -2,29 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the Grafana dashboards beside this file, from the panels below: `dashboards/grafana.py`, or --check.
 
+    dashboards/grafana.py --out DIR --selector 'job="node-headroom"'    dashboards of one's own, whose every query has this selector
+
 A panel is a row here, and a page of JSON there. The JSON is what a Grafana imports, so it is kept in the tree; a test
 sees to it that the two agree.
 """
 
+import argparse
 import json
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ON = 'instance=~"$instance"'
+# A cluster is a label that the scrape or the remote write adds; without one, "All" matches.
+ON = 'cluster=~"$cluster",instance=~"$instance"'
+POD_SERIES = re.compile(r"((?:pod:)?headroom_pod_[a-z_]+(?::[a-z]+)?)\{")
 
-# The pods' own cgroups are the largest of those without a container.
-POD_EVENTS = 'sum(max by (namespace, pod) (rate(EVENT{pod!="",container="",@}[$__rate_interval])))'
+# Pods and the node's own cgroups under headroom's names: a panel has data with and without compatibilityMetrics, and beside a kubelet
+# whose container_* have another job and another instance.
+POD_EVENTS = 'sum(rate(headroom_pod_memory_events_total{event="EVENT",@}[$__rate_interval]))'
+POD_WAITS = 'topk(10, max by (namespace, pod) (rate(headroom_pod_pressure_waiting_seconds_total{resource="RESOURCE",@}[$__rate_interval])))'
+NODE_WAITS = 'rate(headroom_node_cgroup_pressure_KIND_seconds_total{id="/",resource="RESOURCE",@}[$__rate_interval])'
 QUANTILE = "histogram_quantile(SHARE, sum by (le) (rate(NAME_bucket{@}[$__rate_interval])))"
 SWEEP = QUANTILE.replace("NAME", "headroom_sweep_duration_seconds")
 
-REFAULTS = ('topk(5, max by (namespace, pod) (rate(container_memory_workingset_refault_KIND_total'
-            '{pod!="",container="",@}[$__rate_interval])))')
-RECLAIM = ('topk(5, max by (namespace, pod) (rate(container_memory_pgWHAT_total'
-           '{pod!="",container="",@}[$__rate_interval])))')
-DISK = ('topk(5, sum by (namespace, pod) (rate(container_fs_WHAT_bytes_total'
-        '{pod!="",container="",@}[$__rate_interval])))')
+REFAULTS = 'topk(5, max by (namespace, pod) (rate(headroom_pod_refaults_total{kind="KIND",@}[$__rate_interval])))'
+RECLAIM = 'topk(5, max by (namespace, pod) (rate(headroom_pod_reclaim_pages_total{result="WHAT",@}[$__rate_interval])))'
+DISK = 'topk(5, max by (namespace, pod) (rate(headroom_pod_io_bytes_total{direction="WHAT",@}[$__rate_interval])))'
+SLICES = 'id=~"/[^/]+[.]slice",@'
 
 
 @dataclass
@@ -74,24 +81,20 @@ DASHBOARDS = {
                "{{signal}}   ": "headroom_signal_available_ratio{@}"}, "percentunit"),
         Panel("Node conditions", {"{{instance}} {{condition}}": "headroom_condition{@}"}, kind="state-timeline"),
         Panel("Node: time waiting for memory, CPU and I/O", {
-            "memory, some": 'rate(container_pressure_memory_waiting_seconds_total{id="/",@}[$__rate_interval])',
-            "memory, all": 'rate(container_pressure_memory_stalled_seconds_total{id="/",@}[$__rate_interval])',
-            "cpu, some": 'rate(container_pressure_cpu_waiting_seconds_total{id="/",@}[$__rate_interval])',
-            "io, some": 'rate(container_pressure_io_waiting_seconds_total{id="/",@}[$__rate_interval])',
-            "io, all": 'rate(container_pressure_io_stalled_seconds_total{id="/",@}[$__rate_interval])'},
+            f"{resource}, {some}": NODE_WAITS.replace("KIND", kind).replace("RESOURCE", resource)
+            for resource, some, kind in (("memory", "some", "waiting"), ("memory", "all", "stalled"), ("cpu", "some", "waiting"),
+                                         ("io", "some", "waiting"), ("io", "all", "stalled"))},
               "percentunit", about="A limited or throttled pod waits too: see whose waits they are below."),
         Panel("Waits for memory, by cause", {"{{cause}}":
               "sum by (cause) (rate(headroom_node_memory_stall_seconds_sum{@}[$__rate_interval]))"}, "percentunit", stacked=True,
               about="global is the node's own shortage; limit and high are a pod's own limits; refault is thrash."),
         Panel("A wait for memory, 99th percentile", {"{{cause}}":
               "histogram_quantile(0.99, sum by (le, cause) (rate(headroom_node_memory_stall_seconds_bucket{@}[5m]))) > 0"}, "s"),
-        Panel("Pods waiting for memory", {"{{namespace}}/{{pod}}":
-              'topk(10, max by (namespace, pod) (rate(container_pressure_memory_waiting_seconds_total'
-              '{pod!="",container="",@}[$__rate_interval])))'}, "percentunit"),
+        Panel("Pods waiting for memory", {"{{namespace}}/{{pod}}": POD_WAITS.replace("RESOURCE", "memory")}, "percentunit"),
         Panel("Limits that made cgroups wait", {
-            "memory.high": POD_EVENTS.replace("EVENT", "container_memory_events_high_total"),
-            "memory.max": POD_EVENTS.replace("EVENT", "container_memory_events_max_total"),
-            "OOM at a limit": POD_EVENTS.replace("EVENT", "headroom_cgroup_memory_events_oom_total")},
+            "memory.high": POD_EVENTS.replace("EVENT", "high"),
+            "memory.max": POD_EVENTS.replace("EVENT", "max"),
+            "OOM at a limit": POD_EVENTS.replace("EVENT", "oom")},
               "ops", about="Pressure of a pod's own making: it does not count towards the node's."),
         Panel("Kernel OOM kills", {"{{scope}} {{agreed}}": "increase(headroom_kernel_oom_kills_total{@}[$__rate_interval])"},
               limits=[1], about="At a limit of a cgroup's own, or of the node: then the kernel was faster than headroom. True: "
@@ -135,41 +138,36 @@ DASHBOARDS = {
     "workloads": ("headroom / Workloads", [
         Panel("Working set by pod", {"{{namespace}}/{{pod}}":
               "topk(10, sum by (namespace, pod) (headroom_pod_memory_working_set_bytes{@}))"}, "bytes"),
-        Panel("CPU by pod", {"{{namespace}}/{{pod}}": 'topk(10, max by (namespace, pod) (rate('
-              'container_cpu_usage_seconds_total{pod!="",container="",@}[$__rate_interval])))'}, "short",
-              about="In CPUs, of the pod's own cgroup: the largest of those without a container."),
-        Panel("Top stallers: waiting for memory", {"{{id}}":
-              'topk(10, rate(container_pressure_memory_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
-              "percentunit"),
+        Panel("CPU by pod", {"{{namespace}}/{{pod}}":
+              "topk(10, max by (namespace, pod) (rate(headroom_pod_cpu_usage_seconds_total{@}[$__rate_interval])))"}, "short",
+              about="In CPUs."),
+        Panel("Top stallers: waiting for memory", {"{{namespace}}/{{pod}}": POD_WAITS.replace("RESOURCE", "memory")}, "percentunit"),
         Panel("Top stallers: waiting for memory, by cause", {"{{id}} {{cause}}":
               "topk(10, rate(headroom_memory_stall_seconds_total{@}[$__rate_interval]) > 0)"}, "percentunit",
               about="A cgroup's own tasks; several at a time add up."),
-        Panel("Top stallers: waiting for I/O", {"{{id}}":
-              'topk(10, rate(container_pressure_io_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
-              "percentunit"),
+        Panel("Top stallers: waiting for I/O", {"{{namespace}}/{{pod}}": POD_WAITS.replace("RESOURCE", "io")}, "percentunit"),
         Panel("Refaults: pages read again soon after they were reclaimed", {
             "file {{namespace}}/{{pod}}": REFAULTS.replace("KIND", "file"),
             "anon {{namespace}}/{{pod}}": REFAULTS.replace("KIND", "anon")}, "ops"),
         Panel("Reclaim: scanned, and taken", {
-            "scanned {{namespace}}/{{pod}}": RECLAIM.replace("WHAT", "scan"),
-            "taken {{namespace}}/{{pod}}": RECLAIM.replace("WHAT", "steal")}, "ops"),
+            "scanned {{namespace}}/{{pod}}": RECLAIM.replace("WHAT", "scanned"),
+            "taken {{namespace}}/{{pod}}": RECLAIM.replace("WHAT", "freed")}, "ops"),
         Panel("Disk: bytes read and written", {
-            "read {{namespace}}/{{pod}}": DISK.replace("WHAT", "reads"),
-            "written {{namespace}}/{{pod}}": DISK.replace("WHAT", "writes")}, "Bps"),
-        Panel("Top stallers: waiting for CPU", {"{{id}}":
-              'topk(10, rate(container_pressure_cpu_waiting_seconds_total{id!="/",@}[$__rate_interval]))'},
-              "percentunit"),
-        Panel("Throttled: share of quota periods", {"{{id}}":
-              'topk(10, container:headroom_cpu_throttled_periods:ratio_rate5m{@})'}, "percentunit"),
+            "read {{namespace}}/{{pod}}": DISK.replace("WHAT", "read"),
+            "written {{namespace}}/{{pod}}": DISK.replace("WHAT", "write")}, "Bps"),
+        Panel("Top stallers: waiting for CPU", {"{{namespace}}/{{pod}}": POD_WAITS.replace("RESOURCE", "cpu")}, "percentunit"),
+        Panel("Throttled: pods at their CPU quota", {"{{namespace}}/{{pod}}":
+              "topk(10, max by (namespace, pod) (rate(headroom_pod_cpu_throttled_seconds_total{@}[$__rate_interval])))"}, "percentunit",
+              about="Share of the time in which the pod's quota was used up."),
         Panel("A wait for CPU quota", {
             "median": QUANTILE.replace("SHARE", "0.5").replace("NAME", "headroom_node_cpu_throttle_seconds"),
             "99th percentile": QUANTILE.replace("SHARE", "0.99").replace("NAME", "headroom_node_cpu_throttle_seconds")}, "s"),
-        Panel("Throttled: time", {"{{id}}":
-              'topk(10, rate(container_cpu_cfs_throttled_seconds_total{@}[$__rate_interval]) > 0)'}, "s"),
-        Panel("Swap by pod", {"{{namespace}}/{{pod}}":
-              'topk(10, max by (namespace, pod) (container_memory_swap{pod!="",container="",@}))'}, "bytes"),
-        Panel("Killed by the kernel at a limit", {"{{id}}":
-              "topk(10, increase(container_oom_events_total{@}[$__rate_interval]) > 0)"}),
+        Panel("Throttled: waits of run queues", {"{{id}}":
+              "topk(10, rate(headroom_cpu_throttle_seconds_total{@}[$__rate_interval]) > 0)"}, "s",
+              about="Of containers as well; the waits of several CPUs add up."),
+        Panel("Swap by pod", {"{{namespace}}/{{pod}}": "topk(10, max by (namespace, pod) (headroom_pod_memory_swap_bytes{@}))"}, "bytes"),
+        Panel("Killed by the kernel at a limit", {"{{namespace}}/{{pod}}":
+              "topk(10, max by (namespace, pod) (increase(headroom_pod_oom_kills_total{@}[$__rate_interval])))"}),
     ]),
     "cpus": ("headroom / CPU sets and NUMA", [
         Panel("CPUs that containers have for themselves, by NUMA node",
@@ -202,21 +200,20 @@ DASHBOARDS = {
               "changed by another program: {{slice}} {{setting}}": "increase(headroom_slice_setting_drift_total{@}[$__rate_interval])"},
               limits=[1]),
         Panel("Working set of the top-level slices", {"{{id}}":
-              'max by (id) (container_memory_working_set_bytes{id=~"/[^/]+[.]slice",@})'}, "bytes", stacked=True),
+              f"max by (id) (headroom_node_cgroup_memory_working_set_bytes{{{SLICES}}})"}, "bytes", stacked=True),
         Panel("Use of what is reserved", {"{{id}}": "slice:headroom_memory_reserve_use:ratio{@}"}, "percentunit",
               limits=[0.9, 1], about="Against memory.min or memory.low, whichever is more. No line without either."),
         Panel("Limits of the top-level slices", {
-            "{{id}} max": 'max by (id) (container_spec_memory_limit_bytes{id=~"/[^/]+[.]slice",@} > 0)',
-            "{{id}} high": 'max by (id) (headroom_cgroup_memory_high_bytes{id=~"/[^/]+[.]slice",@} < +Inf)',
-            "{{id}} min": 'max by (id) (headroom_cgroup_memory_min_bytes{id=~"/[^/]+[.]slice",@} > 0)'}, "bytes"),
+            f"{{{{id}}}} {limit}": f"max by (id) (headroom_node_cgroup_memory_{limit}_bytes{{{SLICES}}} {known})"
+            for limit, known in (("max", "< +Inf"), ("high", "< +Inf"), ("min", "> 0"))}, "bytes", about="No line without a limit."),
         Panel("CPU of the top-level slices", {"{{id}}":
-              'sum by (id) (rate(container_cpu_usage_seconds_total{id=~"/[^/]+[.]slice",@}[$__rate_interval]))'},
+              f"sum by (id) (rate(headroom_node_cgroup_cpu_usage_seconds_total{{{SLICES}}}[$__rate_interval]))"},
               stacked=True),
         Panel("Reclaimed although protected", {"{{id}}":
-              'increase(headroom_cgroup_memory_events_low_total{id=~"/[^/]+[.]slice",@}[$__rate_interval])'},
+              f"increase(headroom_node_cgroup_memory_events_low_total{{{SLICES}}}[$__rate_interval])"},
               about="memory.low was not kept: more is promised than there is."),
         Panel("Tasks of the top-level slices", {"{{id}}":
-              'max by (id) (container_threads{id=~"/[^/]+[.]slice",@})'}),
+              f"max by (id) (headroom_node_cgroup_tasks{{{SLICES}}})"}),
     ]),
     "self": ("headroom / The daemon's own cost", [
         Panel("CPU by thread", {"{{thread}}": "sum by (thread) (rate(headroom_thread_cpu_seconds_total{@}[$__rate_interval]))"},
@@ -244,11 +241,17 @@ DASHBOARDS = {
 }
 
 
-def expression(text: str) -> str:
-    return text.replace("@", ON)
+def expression(text: str, selector: str = "") -> str:
+    """With the selectors of the variables: pods have a namespace."""
+    return POD_SERIES.sub(r'\1{namespace=~"$namespace",', text).replace("@", f"{selector},{ON}" if selector else ON)
 
 
-def panel_json(panel: Panel, number: int, x: int, y: int) -> dict:
+def variable(name: str, label: str, query: str) -> dict:
+    return {"name": name, "type": "query", "label": label, "includeAll": True, "allValue": ".*", "multi": True, "query": query, "refresh": 2,
+            "current": {"text": "All", "value": "$__all"}, "datasource": {"type": "prometheus", "uid": "${datasource}"}}
+
+
+def panel_json(panel: Panel, number: int, x: int, y: int, selector: str) -> dict:
     source = {"type": "prometheus", "uid": "${datasource}"}
     steps = [{"color": "green", "value": None}] + [
         {"color": color, "value": value} for color, value in zip(("orange", "red"), panel.limits)]
@@ -271,20 +274,20 @@ def panel_json(panel: Panel, number: int, x: int, y: int) -> dict:
         "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "custom": {} if table else custom, "mappings": mappings,
                                      "thresholds": {"mode": "absolute", "steps": steps}}, "overrides": []},
         "options": {} if table else options,
-        "targets": [{"refId": chr(ord("A") + i), "datasource": source, "expr": expression(expr),
+        "targets": [{"refId": chr(ord("A") + i), "datasource": source, "expr": expression(expr, selector),
                      "legendFormat": legend, "instant": table, "range": not table,
                      "format": "table" if table else "time_series"}
                     for i, (legend, expr) in enumerate(panel.targets.items())],
     }
 
 
-def dashboard_json(slug: str) -> dict:
+def dashboard_json(slug: str, selector: str = "") -> dict:
     title, panels = DASHBOARDS[slug]
     placed, x, y = [], 0, 0
     for number, panel in enumerate(panels, 1):
         if x + panel.width > 24:
             x, y = 0, y + 8
-        placed.append(panel_json(panel, number, x, y))
+        placed.append(panel_json(panel, number, x, y, selector))
         x += panel.width
     return {
         "uid": f"headroom-{slug}", "title": title, "tags": ["headroom"], "editable": True, "schemaVersion": 38,
@@ -292,27 +295,32 @@ def dashboard_json(slug: str) -> dict:
         "annotations": {"list": [{
             "name": "Evictions", "enable": True, "iconColor": "red",
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
-            "expr": expression('sum by (signal) (increase(headroom_evictions_total{outcome="done",@}[1m])) > 0'),
+            "expr": expression('sum by (signal) (increase(headroom_evictions_total{outcome="done",@}[1m])) > 0', selector),
             "titleFormat": "Evicted for {{signal}}", "step": "30s"}]},
         "templating": {"list": [
             {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"},
-            {"name": "instance", "type": "query", "label": "Node", "includeAll": True, "allValue": ".*", "multi": True,
-             "datasource": {"type": "prometheus", "uid": "${datasource}"},
-             "query": "label_values(headroom_build_info, instance)", "refresh": 2}]},
+            variable("cluster", "Cluster", "label_values(headroom_build_info, cluster)"),
+            variable("instance", "Node", 'label_values(headroom_build_info{cluster=~"$cluster"}, instance)'),
+            variable("namespace", "Namespace", 'label_values(headroom_pod_info{cluster=~"$cluster",instance=~"$instance"}, namespace)')]},
         "links": [{"type": "dashboards", "tags": ["headroom"], "asDropdown": True, "title": "headroom", "icon": "external link",
                    "includeVars": True, "keepTime": True, "targetBlank": False, "tooltip": ""}],
     }
 
 
 def main() -> int:
-    check, wrong = "--check" in sys.argv[1:], []
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only say whether the dashboards are what this program writes")
+    parser.add_argument("--out", type=Path, default=HERE / "grafana", help="the folder to write to")
+    parser.add_argument("--selector", default="", help="added to each query, such as job=\"headroom\"")
+    options = parser.parse_args()
+    check, wrong = options.check, []
     for slug in DASHBOARDS:
-        file = HERE / "grafana" / f"headroom-{slug}.json"
-        text = json.dumps(dashboard_json(slug), indent=1) + "\n"
+        file = options.out / f"headroom-{slug}.json"
+        text = json.dumps(dashboard_json(slug, options.selector), indent=1) + "\n"
         if check and (not file.exists() or file.read_text() != text):
             wrong.append(file.name)
         if not check:
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
     if wrong:
         print(f"not what dashboards/grafana.py writes: {' '.join(wrong)}: run it", file=sys.stderr)

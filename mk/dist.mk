@@ -13,6 +13,7 @@ $(B)/dist/programs/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.
 $(B)/dist/programs/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
 $(B)/dist/programs/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
 $(B)/dist/programs/headroom-kube: LDLIBS += -lcurl
+$(B)/dist/programs/headroomctl: LDLIBS += $(CURSES_LIBS)
 $(DIST_PROGRAMS):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

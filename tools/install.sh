@@ -65,8 +65,8 @@ uninstall_files() {
   [[ -e $root/$list ]] || fail "nothing is removed: $root/$list is missing, so this script did not install headroom"
   [[ -w $root/usr && -w $root/usr/lib/headroom ]] || fail "nothing is removed: $root/usr cannot be written"
   if systemd_runs; then
-    systemctl disable --now headroomd.service headroom-kube.service >/dev/null 2>&1
-    systemctl reset-failed headroomd.service headroom-kube.service 2>/dev/null
+    systemctl disable --now headroomd.service headroom-kube.service headroom-events.service >/dev/null 2>&1
+    systemctl reset-failed headroomd.service headroom-kube.service headroom-events.service 2>/dev/null
   fi
   local lines
   lines=$(sort -r "$root/$list") # the folders after what is in them

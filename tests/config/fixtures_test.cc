@@ -89,7 +89,7 @@ TEST(Fixtures, TheShippedFileHasTheDefaults) {
     EXPECT_EQ(config->state_dir, none->state_dir);
     EXPECT_EQ(config->pods_cgroup, none->pods_cgroup);
     EXPECT_EQ(config->compatibility_metrics, none->compatibility_metrics);
-    EXPECT_EQ(config->old_metric_names, none->old_metric_names);
+    EXPECT_EQ(config->metrics.old_names, none->metrics.old_names);
     EXPECT_EQ(config->log_level, none->log_level);
     EXPECT_EQ(config->taints, none->taints);
     EXPECT_EQ(config->reserved.kube.amounts, none->reserved.kube.amounts);

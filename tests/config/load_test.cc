@@ -117,7 +117,7 @@ headroom:
   EXPECT_EQ(config->state_dir, "/srv/state");
   EXPECT_EQ(config->pods_cgroup, "kubepods");
   EXPECT_FALSE(config->compatibility_metrics);
-  EXPECT_FALSE(config->old_metric_names);
+  EXPECT_FALSE(config->metrics.old_names);
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->self_check_period, 10min);
   EXPECT_EQ(config->policy.hard_grace, 1s);
@@ -150,9 +150,9 @@ TEST(Load, HostNamesAreNamesWithoutPorts) {
 }
 
 TEST(Load, OldMetricNamesAreServedUnlessTurnedOff) {
-  EXPECT_TRUE(load_text("headroom: {mode: observe}\n")->old_metric_names);
-  EXPECT_TRUE(load_text("headroom: {metrics: {oldNames: true}}\n")->old_metric_names);
-  EXPECT_FALSE(load_text("headroom: {metrics: {oldNames: false}}\n")->old_metric_names);
+  EXPECT_TRUE(load_text("headroom: {mode: observe}\n")->metrics.old_names);
+  EXPECT_TRUE(load_text("headroom: {metrics: {oldNames: true}}\n")->metrics.old_names);
+  EXPECT_FALSE(load_text("headroom: {metrics: {oldNames: false}}\n")->metrics.old_names);
   EXPECT_NE(said(load_text("headroom: {metrics: {oldName: false}}\n"))[0].find("did you mean "
                                                                                "oldNames?"),
             std::string::npos);

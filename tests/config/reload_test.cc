@@ -84,6 +84,8 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.hostNames", "[node.example]"},
     {"headroom.compatibilityMetrics", "false"},
     {"headroom.metrics.oldNames", "false"},
+    {"headroom.metrics.cgroups", "all"},
+    {"headroom.metrics.exclude", "[container_*]"},
     {"headroom.podManifests", "/etc/other"},
     {"headroom.podsCgroup", "other.slice"},
     {"headroom.auditLog", "/var/log/other.jsonl"},

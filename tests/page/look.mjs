@@ -44,7 +44,7 @@ async function fits(page) {
 
 const tests = {
   async "is one small document"() {
-    assert.ok(statSync(join(built, "page.html")).size < 100 * 1024);
+    assert.ok(statSync(join(built, "page.html")).size < 150 * 1024);
   },
 
   async "charts the past, the thresholds and the forecast"() {
@@ -90,7 +90,10 @@ const tests = {
 
   async "names from the node are text and nothing else"() {
     const status = lastStatus(), evil = '<img src=x onerror="globalThis.owned=1"><script>globalThis.owned=1</script>';
-    for (const pod of status.pods) pod.name = evil;
+    for (const pod of status.pods) Object.assign(pod, {name: evil, namespace: evil, qos: evil, state: evil, stalls: {[evil]: {ns: 1, count: 1, p99_ns: 1}}});
+    status.top_waiters = {throttled: {namespace: evil, name: evil, ns_per_s: 1e6}};
+    status.programs = {[evil]: {loaded: false, hook: "", lost: 0}};
+    status.conditions = {[evil]: true};
     status.node = {...status.node, name: evil};
     status.mode = status.version = evil;
     status.thresholds[0].signal = status.signals[0].signal = evil;
@@ -108,8 +111,11 @@ const tests = {
     await settled(page);
     await page.locator("#evictions summary").first().press("Enter");
     await page.getByText("The record as it is").press("Enter");
+    await page.locator("#pods tbody button").first().press("Enter");
     await turns(page, 2);
-    assert.equal(await page.locator("img, main script").count(), 0);
+    assert.ok((await text(page, "#pod-name")).includes(evil));
+    assert.ok((await text(page, "#pod-waits")).includes(evil));
+    assert.equal(await page.locator("img, main script, dialog script").count(), 0);
     assert.equal(await page.evaluate(() => globalThis.owned), undefined);
     assert.ok((await text(page, "#pods")).includes(evil));
     assert.deepEqual(page.complaints, []);
@@ -248,6 +254,160 @@ const tests = {
     const page = await open(browser, server.url);
     await settled(page);
     assert.match(await text(page, "#pressure-rows"), /CPU quota[\s\S]*shop\/web, 2\.5 ms\/s/);
+  },
+
+  async "the verdict says mode, held conditions, missing programs and the last eviction"() {
+    const status = lastStatus();
+    for (const each of status.thresholds) Object.assign(each, {met: false, below_for_seconds: null, forecast_seconds: null});
+    status.conditions = {MemoryPressure: false, DiskPressure: true, PIDPressure: false};
+    status.programs = {stall: {loaded: false, hook: "", lost: 0}, lifecycle: {loaded: true, hook: "cgroup", lost: 0}};
+    server.status = status;
+    const page = await open(browser, server.url);
+    await settled(page);
+    await turns(page, 1);
+    const verdict = await text(page, "#verdict");
+    assert.match(verdict, /DiskPressure is still reported/);
+    assert.match(verdict, /1 BPF program could not be loaded: stall/);
+    assert.match(verdict, /Mode enforce\. Last eviction: .*default\/scratch/);
+    assert.match(await page.locator("#verdict").getAttribute("class"), /near/);
+    server.status = {...status, conditions: {}, mode: "observe"};
+    await turns(page, 1);
+    assert.match(await text(page, "#verdict"), /No threshold is crossed, but 1 BPF program.*only observes/);
+    server.status = {...status, conditions: {}, programs: {}};
+    await turns(page, 1);
+    assert.match(await page.locator("#verdict").getAttribute("class"), /calm/);
+  },
+
+  async "tiles show the node in numbers"() {
+    const status = lastStatus();
+    status.waits.throttled = {ns: 5e9, count: 1, p99_ns: 1};
+    server.status = status;
+    const times = Array.from({length: 60}, (_, i) => status.at_ns - (60 - i) * 1e9);
+    server.history = {at_ns: times, signals: {"memory.available": times.map((_, i) => 600e6 - i * 1e6)}, waited_ns: {throttled: times.map((_, i) => i * 1e7)}};
+    const page = await open(browser, server.url);
+    await settled(page);
+    const tiles = await page.locator("#tiles .tile").allInnerTexts();
+    assert.deepEqual(tiles.map((each) => each.split("\n")[0]), ["Memory", "CPU quota waits", "Disk", "Tasks", "Evictions", "headroomd"]);
+    assert.match(tiles[0], /562Mi\n+of 1\.9Gi available, threshold 200Mi/);
+    assert.match(tiles[2], /nodefs\.available, 83 % left/);
+    assert.match(tiles[4], /^Evictions\n+1\n/);
+    assert.ok((await page.locator("#tiles .spark path").first().getAttribute("d")).split("L").length > 50);
+    await saneText(page);
+  },
+
+  async "a value of a chart is read by the pointer and by the arrow keys"() {
+    const status = lastStatus(), now = status.at_ns = 4000e9;
+    for (const each of status.signals) each.at_ns = now;
+    const times = Array.from({length: 180}, (_, i) => now - (180 - i) * 10e9);
+    server.status = status;
+    server.history = {at_ns: times, signals: {"memory.available": times.map((_, i) => (700 - i) * 1048576)}, waited_ns: {}};
+    const page = await open(browser, server.url);
+    await settled(page);
+    const plot = page.locator(".card", {has: page.getByRole("heading", {name: "memory.available", exact: true})}).getByRole("slider").first();
+    assert.ok(await plot.locator(".tick-y").count() >= 2);
+    assert.deepEqual(await plot.locator(".tick-x").allInnerTexts(), ["10m", "15m", "20m"]);
+    await plot.focus();
+    await page.keyboard.press("Home");
+    assert.equal(await plot.getAttribute("aria-valuetext"), "700Mi, 30m ago");
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await plot.getAttribute("aria-valuetext"), "697Mi, 29m30s ago");
+    await page.keyboard.press("End");
+    assert.match(await plot.locator(".reading").innerText(), /, now$/);
+    await page.keyboard.press("Escape");
+    assert.ok(await plot.locator(".reading").isHidden());
+    const box = await plot.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.43, box.y + 20);
+    assert.match(await plot.locator(".reading").innerText(), /^6\d\dMi, 14m\d*s? ago|^6\d\dMi, 15m/);
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "another threshold is tried over the last half hour"() {
+    const status = lastStatus(), now = status.at_ns = 4000e9;
+    for (const each of status.signals) Object.assign(each, {at_ns: now, available: 700 * 1048576});
+    const times = Array.from({length: 180}, (_, i) => now - (180 - i) * 10e9);
+    server.status = status;
+    // Twice below 500Mi: from 20 to 18 minutes ago, and from 5 to 4 minutes ago.
+    const low = (ago) => (ago >= 1080 && ago <= 1200) || (ago >= 240 && ago <= 300);
+    server.history = {at_ns: times, signals: {"memory.available": times.map((at) => (low((now - at) / 1e9) ? 400 : 700) * 1048576)}, waited_ns: {}};
+    const page = await open(browser, server.url);
+    await settled(page);
+    const card = page.locator(".card", {has: page.getByRole("heading", {name: "memory.available", exact: true})});
+    await card.getByText("What if the threshold were another one?").press("Enter");
+    assert.match(await card.innerText(), /With a hard threshold of 200Mi, none of the readings/);
+    const range = card.getByRole("slider", {name: "Another hard threshold"});
+    await range.focus();
+    for (let i = 0; i < 5; ++i) await page.keyboard.press("PageUp");
+    assert.match(await card.innerText(), /evictions would have begun 20m ago\. In the last 30m it was crossed 2 times, for 3m in all\./);
+    assert.equal(await card.locator("svg line.whatif").count(), 1);
+    await turns(page, 1);
+    assert.match(await card.innerText(), /crossed 2 times/);
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "pods are searched, sorted, grouped and opened by keyboard"() {
+    const status = lastStatus();
+    const pods = Array.from({length: 120}, (_, i) => ({...status.pods[0], namespace: i % 2 ? "shop" : "batch", name: `pod-${i}`, uid: `u${i}`, cgroup: i,
+      working_set: (i + 1) * 1048576, over_request: 1e9 - i, eviction_order: i + 1, qos: "Burstable", stalls: {limit: {ns: 2e9, count: 4, p99_ns: 1e6}}}));
+    server.status = {...status, pods};
+    server.evictions = [{...copyOf(server.records[0]), pod: {namespace: "shop", name: "pod-77", uid: "old"}}];
+    const page = await open(browser, server.url);
+    await settled(page);
+    const names = () => page.locator("#pods tbody tr:not(.tier) th").allInnerTexts();
+    assert.equal((await names()).length, 25);
+    await page.getByLabel("Search").focus();
+    await page.keyboard.type("SHOP pod-7");
+    await page.locator("#pods-found", {hasText: "6 pods found"}).waitFor();
+    assert.deepEqual((await names()).sort(), ["shop/pod-7", "shop/pod-71", "shop/pod-73", "shop/pod-75", "shop/pod-77", "shop/pod-79"]);
+    await page.getByRole("button", {name: "Usage"}).press("Enter");
+    assert.equal((await names())[0], "shop/pod-79");
+    assert.equal(await page.getByRole("columnheader", {name: "Usage"}).getAttribute("aria-sort"), "descending");
+    await page.getByRole("button", {name: "Usage"}).press("Enter");
+    assert.equal((await names())[0], "shop/pod-7");
+    await page.getByLabel("Search").fill("pod-7");
+    await page.getByLabel("Group by").selectOption("namespace");
+    assert.deepEqual((await page.locator("#pods .tier").allInnerTexts()).map((each) => each.split(" ")[1]), ["batch", "shop"]);
+    await page.getByRole("button", {name: "shop/pod-77"}).press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    assert.match(await dialog.innerText(), /It would be evicted 78th of 120 pods/);
+    assert.match(await text(page, "#pod-waits"), /limit\s+2s\s+4\s+1ms/);
+    assert.equal(await dialog.locator("#pod-records > li").count(), 1);
+    await turns(page, 2);
+    await fits(page);
+    await saneText(page);
+    if (shots) await page.screenshot({path: join(shots, "page-pod.png")});
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.keyboard.press("Escape");
+    assert.ok(await dialog.isHidden());
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "the timeline opens an eviction"() {
+    const page = await open(browser, server.url);
+    await settled(page);
+    await turns(page, 1);
+    const marks = page.locator("#timeline-marks button");
+    assert.equal(await marks.count(), server.evictions.length);
+    await marks.first().press("Enter");
+    assert.ok(await page.locator("#evictions > li > details").last().evaluate((item) => item.open && item.contains(document.activeElement)));
+    assert.deepEqual(page.complaints, []);
+  },
+
+  async "it is printed without what is for a screen"() {
+    const page = await open(browser, server.url, {viewport: {width: 794, height: 1123}});
+    await settled(page);
+    await turns(page, 2);
+    await page.emulateMedia({media: "print"});
+    assert.ok(await page.locator("#pods-search").isHidden());
+    assert.ok(await page.locator("footer").isHidden());
+    assert.ok(await page.locator("#tiles").isVisible());
+    assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".scroll")).overflowX), "visible");
+  },
+
+  async "it fits a screen of 4K"() {
+    const page = await open(browser, server.url, {viewport: {width: 3840, height: 2160}});
+    await settled(page);
+    await fits(page);
   },
 
   async "nothing is touched while nothing changes"() {

@@ -49,13 +49,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def recorded(page: str, instance: str = "node-1"):
-    """(Prometheus, the time of the last sample)"""
+def recorded(*pages: tuple[str, str]):
+    """(Prometheus, the time of the last sample); PAGES are (page, instance)."""
     with tempfile.TemporaryDirectory(prefix="headroom-test-") as folder:
         end = int(time.time()) // STEP * STEP
-        (Path(folder) / "history").write_text(history(page, instance, end))
-        made = prometheus.promtool("tsdb", "create-blocks-from", "openmetrics", f"{folder}/history", f"{folder}/data")
-        assert made.returncode == 0, made.stdout
+        for page, instance in pages:
+            (Path(folder) / "history").write_text(history(page, instance, end))
+            made = prometheus.promtool("tsdb", "create-blocks-from", "openmetrics", f"{folder}/history", f"{folder}/data")
+            assert made.returncode == 0, made.stdout
         nothing = [{"job_name": "none", "static_configs": []}]
         with prometheus.Prometheus(Path(folder), "", [], free_port(), nothing) as running:
             yield running, end - STEP

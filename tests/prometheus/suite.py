@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 
@@ -92,6 +93,26 @@ def test_dashboards_are_what_their_source_says():
     assert written.returncode == 0, written.stderr
 
 
+def test_dashboards_can_have_a_selector_of_ones_own():
+    with tempfile.TemporaryDirectory(prefix="headroom-test-") as folder:
+        subprocess.run([ROOT / "dashboards/grafana.py", "--out", folder, "--selector", 'job="other"'], check=True)
+        boards = [json.loads(file.read_text()) for file in sorted(Path(folder).iterdir())]
+    expressions = [target["expr"] for board in boards for panel in board["panels"] for target in panel["targets"]]
+    without = [text for text in expressions if not text.count('{') == text.count('job="other"')]
+    assert len(boards) == len(BOARDS) and len(expressions) > 60 and not without, without
+
+
+def test_variables_are_in_every_query():
+    for board in BOARDS:
+        content = json.loads(board.read_text())
+        names = [each["name"] for each in content["templating"]["list"]]
+        assert names == ["datasource", "cluster", "instance", "namespace"], (board.name, names)
+        for panel in content["panels"]:
+            for target in panel["targets"]:
+                assert 'cluster=~"$cluster",instance=~"$instance"' in target["expr"], (board.name, panel["title"])
+                assert ("headroom_pod_" in target["expr"]) == ('namespace=~"$namespace"' in target["expr"]), (board.name, panel["title"])
+
+
 def test_the_operators_rules_are_what_their_source_says():
     written = subprocess.run([ROOT / "dashboards/prometheus_rule.py", "--check"], text=True, stderr=subprocess.PIPE, check=False)
     assert written.returncode == 0, written.stderr
@@ -112,34 +133,72 @@ def test_dashboards_can_be_imported():
             assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24, (file.name, panel["title"])
 
 
-def page_without_compatibility_metrics() -> str:
-    """As served with compatibilityMetrics: false. CPU time by thread is read from /proc at each scrape: it is in no fixture."""
-    pages = "".join((ROOT / "tests/fixtures/metrics" / name).read_text() for name in ("node.prom", "containers.prom"))
-    lines = [line for line in pages.splitlines() if not re.match(r"(# (HELP|TYPE) )?container_", line)]
-    return "\n".join([*lines, "# TYPE headroom_thread_cpu_seconds_total counter",
-                      'headroom_thread_cpu_seconds_total{thread="loop"} 1'])
+# What no fixture has: CPU time by thread is read from /proc at each scrape, and run times where the kernel counts them.
+READ_AT_A_SCRAPE = """# TYPE headroom_thread_cpu_seconds_total counter
+headroom_thread_cpu_seconds_total{thread="loop"} 1
+# TYPE headroom_bpf_run_seconds_total counter
+headroom_bpf_run_seconds_total{program="sweep"} 1
+# TYPE headroom_http_requests_rejected_total counter
+headroom_http_requests_rejected_total 0
+"""
+
+
+def page_beside_a_kubelet() -> str:
+    """As served with compatibilityMetrics: false, which the DaemonSet ships."""
+    pages = [(ROOT / "tests/fixtures/metrics" / name).read_text() for name in ("node.prom", "beside-a-kubelet.prom")]
+    return "".join(line + "\n" for line in "".join(pages).splitlines() if not re.match(r"(# (HELP|TYPE) )?container_", line)) + READ_AT_A_SCRAPE
+
+
+def cadvisor_page() -> str:
+    """container_* of a kubelet, which has its own instance."""
+    page = (ROOT / "tests/fixtures/metrics/containers.prom").read_text()
+    return "".join(line + "\n" for line in page.splitlines() if re.match(r"(# (HELP|TYPE) )?container_", line))
+
+
+def plain_page() -> str:
+    """As a plain host serves it: with container_* of its own."""
+    return page_beside_a_kubelet() + cadvisor_page()
+
+
+# The three configurations that are shipped: [(page, instance)].
+CONFIGURATIONS = {
+    "a plain host": lambda: [(plain_page(), "node-1")],
+    "a DaemonSet beside a kubelet that is scraped": lambda: [(page_beside_a_kubelet(), "node-1"), (cadvisor_page(), "10.0.0.7:10250")],
+    "a DaemonSet alone, without compatibility metrics": lambda: [(page_beside_a_kubelet(), "node-1")],
+}
+
+
+def with_rules_put_in(expression: str) -> str:
+    """The expression of a recording rule in place of its name: the past of this Prometheus has no series of rules."""
+    rules = [rule for file in RULES for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"] if "record" in rule]
+    for rule in rules:
+        expression = re.sub(re.escape(rule["record"]) + r"(\{[^}]*\})?", lambda _, rule=rule: f"({rule['expr'].strip()})", expression)
+    return expression
 
 
 def panel_queries(board: Path) -> list[tuple[str, str]]:
     """[(panel, expression as Grafana sends it)]"""
-    return [(panel["title"], target["expr"].replace("$instance", ".*").replace("$__rate_interval", "1m"))
+    return [(panel["title"], with_rules_put_in(target["expr"].replace("$instance", "node-1").replace("$cluster", ".*").replace("$namespace", ".*").replace("$__rate_interval", "1m")))
             for panel in json.loads(board.read_text())["panels"] for target in panel["targets"]]
 
 
-def test_prometheus_accepts_every_panel_and_the_fleet_needs_no_compatibility_metrics():
-    with recorded_pages.recorded(page_without_compatibility_metrics()) as (prom, end):
-        for board in BOARDS:
-            for title, expression in panel_queries(board):
-                found = prom.get("query", query=expression, time=end)["result"]  # raises if it does not parse
-                if board.stem == "headroom-fleet":
-                    values = [each["value"][1] for each in found]
-                    assert values and "NaN" not in values, (title, expression, values)
+def test_every_panel_has_data_in_each_configuration_that_is_shipped():
+    for name, pages in CONFIGURATIONS.items():
+        with recorded_pages.recorded(*pages()) as (prom, end):
+            silent = []
+            for board in BOARDS:
+                answers = {}
+                for title, expression in panel_queries(board):
+                    found = prom.get("query", query=expression, time=end)["result"]  # raises if it does not parse
+                    answers.setdefault(title, []).extend(each["value"][1] for each in found)
+                silent += [f"{board.stem}: {title}" for title, values in answers.items() if not [value for value in values if value != "NaN"]]
+            assert not silent, (name, silent)
 
 
 def test_conditions_are_state_timelines_with_the_node():
     for board in BOARDS:
         for panel in json.loads(board.read_text())["panels"]:
-            if [target["expr"] for target in panel["targets"]] == ['headroom_condition{instance=~"$instance"}']:
+            if [target["expr"] for target in panel["targets"]] == ['headroom_condition{cluster=~"$cluster",instance=~"$instance"}']:
                 assert panel["type"] == "state-timeline", (board.name, panel["title"])
                 assert "{{instance}}" in panel["targets"][0]["legendFormat"], (board.name, panel["title"])
 

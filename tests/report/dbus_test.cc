@@ -327,6 +327,17 @@ TEST_F(Dbus, AnyUserMayCallCpus) {
   EXPECT_NE(answer->find(R"("cpus":"2-3")"), std::string::npos) << *answer;
 }
 
+TEST_F(Dbus, EventsAreReadByTheirNumber) {
+  views->events.add("drift", {}, {{"slice", "/a"}});
+  views->events.add("drift", {}, {{"slice", "/b"}});
+  const auto thread = DbusThread::start({.views = views, .allowed_uid = ::getuid() + 1});
+  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  const auto events = ctl::fetch_events(1);
+  ASSERT_TRUE(events) << events.error().what;
+  EXPECT_EQ(events->find("/a"), std::string::npos) << *events;
+  EXPECT_NE(events->find("/b"), std::string::npos) << *events;
+}
+
 TEST_F(Dbus, AnyUserMayCallMemory) {
   MemoryView view;
   view.policy = "Static";

@@ -145,6 +145,7 @@ NodeView sample_node() {
   node.waits.stalls.emplace();
   node.waits.stalls->causes[HR_STALL_GLOBAL] = sample_waits(2'000'000, 0, 2);
   node.waits.stalls->causes[HR_STALL_LIMIT] = sample_waits(2'500'000'000, 90, 10);
+  node.waits.throttles = sample_waits(720'000'000, 0, 8);
   node.counters.kernel_oom_kills_at_limit = 2;
   node.counters.kernel_oom_kills_of_node = {.kills = 3, .same_choice = 1};
   node.counters.kernel_oom_kills_of_pods = {.kills = 5, .same_choice = 4};

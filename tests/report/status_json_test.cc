@@ -105,6 +105,30 @@ TEST(StatusJson, QosGroupsCountAllPodsAndTheirExcess) {
   EXPECT_EQ(classes[2]["over_request"], 0) << "not known";
 }
 
+// The kubelet's order for memory: over the request first, then lower priority, then furthest over.
+TEST(StatusJson, TheOrderOfEvictionIsThatOfTheJudge) {
+  NodeView node = sample_node();
+  CgroupTable table = sample_cgroups();  // hog: priority 0; web: priority 100; quiet: critical
+  const auto order = [&](std::size_t pod) {
+    return status_json(node, table, nullptr)["pods"][pod]["eviction_order"];
+  };
+  EXPECT_EQ(order(0), 1);
+  EXPECT_EQ(order(1), 2);
+  EXPECT_EQ(order(2), nullptr) << "critical";
+  table.pods[0].memory_request = Bytes{std::int64_t{1} << 50};
+  EXPECT_EQ(order(0), 2) << "within its request";
+  EXPECT_EQ(order(1), 1);
+  table.pods[1].description = PodDescription::kAwaited;
+  EXPECT_EQ(order(1), 2) << "a pod whose description is awaited comes last";
+  Victim victim;
+  victim.cgroup = table.pods[0].cgroup;
+  node.victims.push_back(victim);
+  EXPECT_EQ(order(0), nullptr) << "being evicted";
+  EXPECT_EQ(order(1), 1);
+  table.records[2].populated = 0;
+  EXPECT_EQ(order(1), nullptr) << "without a process";
+}
+
 TEST(StatusJson, BeforeTheFirstReadingItIsEmpty) {
   EXPECT_EQ(status_text(PublishedViews(), nullptr), "{}");
 }

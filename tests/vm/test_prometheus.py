@@ -74,7 +74,9 @@ def unload(node):
 
 def as_asked(expression: str) -> str:
     """What Grafana would send for it."""
-    return expression.replace("$instance", ".*").replace("$__rate_interval", "20s")
+    for variable in ("$instance", "$cluster", "$namespace"):
+        expression = expression.replace(variable, ".*")
+    return expression.replace("$__rate_interval", "20s")
 
 
 def panel_expressions():

@@ -169,6 +169,36 @@ struct SlicesConfig {
 // files, or nothing.
 enum class BpfUse : std::uint8_t { kAll, kEvents, kNone };
 
+enum class MetricScope : std::uint8_t {
+  kPods,        // pods, each as a whole
+  kContainers,  // and their containers
+  kAll,         // every cgroup
+};
+
+// metrics: what a scrape of /metrics has.
+struct MetricsConfig {
+  bool old_names = true;  // oldNames: of renamed metrics too
+  // cgroups: those with series. Each choice has the node's own cgroups: the root, the slices
+  // directly below it, and those that hold pods.
+  MetricScope cgroups = MetricScope::kContainers;
+  // exclude: names of families that are left out, with * and ?. By default those that are large, of
+  // interest to few, and in no dashboard.
+  std::vector<std::string> exclude = {"headroom_cgroup_memory_*active_anon_bytes",
+                                      "headroom_cgroup_memory_*_thp_bytes",
+                                      "headroom_cgroup_memory_kernel_stack_bytes",
+                                      "headroom_cgroup_memory_pagetables_bytes",
+                                      "headroom_cgroup_memory_shmem_bytes",
+                                      "headroom_cgroup_memory_slab_*",
+                                      "headroom_cgroup_memory_unevictable_bytes",
+                                      "headroom_cgroup_memory_zswap*",
+                                      "headroom_cgroup_cpu_burst*",
+                                      "container_cpu_cfs_burst_*",
+                                      "container_memory_mapped_file",
+                                      "container_memory_total_*",
+                                      "container_last_seen"};
+  friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
+};
+
 struct Config {
   Policy policy;
   ConfigSettings settings;  // every setting as it was written, for showing it
@@ -185,9 +215,9 @@ struct Config {
     friend bool operator==(const SystemCgroups&, const SystemCgroups&) = default;
   };
   SystemCgroups system_cgroups;
-  std::vector<std::string> host_names;                 // hostNames: further ones, for HTTP
-  bool compatibility_metrics = true;                   // compatibilityMetrics: container_* names
-  bool old_metric_names = true;                        // metrics.oldNames: of renamed metrics
+  std::vector<std::string> host_names;  // hostNames: further ones, for HTTP
+  bool compatibility_metrics = true;    // compatibilityMetrics: container_* names
+  MetricsConfig metrics;
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
   BpfUse bpf = BpfUse::kAll;
   float cpu_budget = 0.1F;         // cpuBudget: of one CPU, for the loop

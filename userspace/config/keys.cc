@@ -170,6 +170,24 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      kRestart},
     {"headroom.metrics.oldNames", kBoolean, "true",
      "Serve renamed metrics under their old names too, until release 0.2", "", kRestart},
+    {"headroom.metrics.cgroups", kString, R"("containers")",
+     "The cgroups with series in /metrics, besides those of the node", "pods|containers|all",
+     kRestart},
+    {"headroom.metrics.exclude", kStrings,
+     R"(["headroom_cgroup_memory_*active_anon_bytes",)"
+     R"("headroom_cgroup_memory_*_thp_bytes",)"
+     R"("headroom_cgroup_memory_kernel_stack_bytes",)"
+     R"("headroom_cgroup_memory_pagetables_bytes",)"
+     R"("headroom_cgroup_memory_shmem_bytes",)"
+     R"("headroom_cgroup_memory_slab_*",)"
+     R"("headroom_cgroup_memory_unevictable_bytes",)"
+     R"("headroom_cgroup_memory_zswap*",)"
+     R"("headroom_cgroup_cpu_burst*",)"
+     R"("container_cpu_cfs_burst_*",)"
+     R"("container_memory_mapped_file",)"
+     R"("container_memory_total_*",)"
+     R"("container_last_seen"])",
+     "Names of metrics that /metrics leaves out, with * and ?", "", kRestart},
     {"headroom.podManifests", kString, R"("/etc/headroom/manifests")", "Directory of v1 Pods"},
     {"headroom.podsCgroup", kString, kNone,
      "The pods' cgroup, below the cgroup root; else from cgroupDriver and cgroupRoot", "",

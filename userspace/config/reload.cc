@@ -28,7 +28,7 @@ Config adopt_reload(Config loaded, const Config& running) {
   adopted.listen = running.listen;
   adopted.host_names = running.host_names;
   adopted.compatibility_metrics = running.compatibility_metrics;
-  adopted.old_metric_names = running.old_metric_names;
+  adopted.metrics = running.metrics;
   adopted.audit_log = running.audit_log;
   adopted.state_dir = running.state_dir;
   adopted.node_status = running.node_status;

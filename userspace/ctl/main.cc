@@ -47,7 +47,11 @@ constexpr Entry kCommands[] = {
   headroomctl status --json | jq .thresholds)"},
     {add_top, R"(
   headroomctl top                     the node and every pod, live; q quits
+  headroomctl top --filter shop       the pods of one namespace
   headroomctl top --once | head       for scripts and reports)"},
+    {add_watch, R"(
+  headroomctl watch                   evictions, conditions, drift and OOM kills as they come
+  headroomctl watch --json | jq -r .message)"},
     {add_why, R"(
   headroomctl why                     the last eviction, explained
   headroomctl why default/web -n 2    the one before the last of this pod's)"},

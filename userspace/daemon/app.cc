@@ -236,7 +236,7 @@ void App::report_oom_kill(const hr_event& event) {
     kill.limit_path = names.path_of(*kill.limit_of);
     kill.limit_of_pods = contains_pods_cgroup(kill.limit_path, config().pods_cgroup);
   }
-  reporter_.record_kernel_oom(kill);
+  reporter_.record_kernel_oom(kill, observe::now());
 }
 
 void App::apply_taint_edits() {

@@ -244,6 +244,18 @@ void add_program_families(const observe::BpfCosts& programs, report::Families& f
   runs.append_to(families);
 }
 
+report::CgroupScope metric_scope(config::MetricScope scope) {
+  switch (scope) {
+    case config::MetricScope::kPods:
+      return report::CgroupScope::kPods;
+    case config::MetricScope::kContainers:
+      return report::CgroupScope::kContainers;
+    case config::MetricScope::kAll:
+      return report::CgroupScope::kAll;
+  }
+  return report::CgroupScope::kAll;
+}
+
 // "/kube" may be the slice kube.slice: the kubelet's systemd cgroup driver adds the suffix.
 void add_paths(std::vector<std::string>& paths, std::string_view name) {
   if (name.empty()) return;
@@ -283,7 +295,9 @@ std::shared_ptr<report::Router> make_router(
   return std::make_shared<report::Router>(
       report::MetricsSetup{.views = views,
                            .container_names = config.compatibility_metrics,
-                           .old_names = config.old_metric_names,
+                           .old_names = config.metrics.old_names,
+                           .scope = metric_scope(config.metrics.cgroups),
+                           .exclude = config.metrics.exclude,
                            .now = &observe::now,
                            .names = names,
                            .qos_of = &qos_class,

@@ -137,11 +137,15 @@ NodeReporter::NodeReporter(ReporterSetup setup)
               .unwritten_file = setup_.unwritten_audit_log,
               .qos_of = setup_.qos_of,
               .wall_time = setup_.wall_time}),
-      eviction_tracker_({.audit = &audit_,
-                         .names = setup_.names,
-                         .qos_of = setup_.qos_of,
-                         .flight_recording = setup_.audit_log.empty() ? nullptr : &flight_recorder_,
-                         .on_evicted = setup_.on_evicted}),
+      events_(setup_.views->events, setup_.qos_of, setup_.wall_time),
+      eviction_tracker_(
+          {.audit = &audit_,
+           .names = setup_.names,
+           .qos_of = setup_.qos_of,
+           .flight_recording = setup_.audit_log.empty() ? nullptr : &flight_recorder_,
+           .on_evicted = [this](const Eviction& eviction) { begin_eviction(eviction); },
+           .on_ended =
+               [this](const Eviction& eviction) { events_.add_eviction(eviction, "ended"); }}),
       publisher_(setup_.views, setup_.names, setup_.audit_log) {}
 
 void NodeReporter::record(const TurnCost& cost) {
@@ -166,7 +170,12 @@ void NodeReporter::record_shadow(const ShadowResult& shadow_result) {
   }
 }
 
-void NodeReporter::record_kernel_oom(const KernelOomKill& kill) {
+void NodeReporter::begin_eviction(const Eviction& eviction) {
+  if (setup_.on_evicted) setup_.on_evicted(eviction);
+  events_.add_eviction(eviction, "began");
+}
+
+void NodeReporter::record_kernel_oom(const KernelOomKill& kill, Instant at) {
   if (kill.had_all_pods()) {
     auto& oom_kills =
         kill.limit_of ? counters_.kernel_oom_kills_of_pods : counters_.kernel_oom_kills_of_node;
@@ -176,6 +185,7 @@ void NodeReporter::record_kernel_oom(const KernelOomKill& kill) {
     ++counters_.kernel_oom_kills_at_limit;
   }
   log_kernel_oom(kill);
+  events_.add_oom_kill(kill, at);
 }
 
 void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
@@ -196,6 +206,9 @@ void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
                                   .shadow = shadow_},
                                  counters_);
     if (verdict.needs_cgroups) return;
+    events_.update_conditions(verdict.conditions, snapshot.at);
+    events_.update_slices(slices_, snapshot.at);
+    setup_.views->events.flush();
     forecast_accuracy_.update(policy_, verdict, snapshot.at, counters_);
     const bool condition_changed = transition_log_.update(policy_, verdict, snapshot.at, counters_);
     // A change is published at once, so that removed cgroups lose their series.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/file_io.h"
+#include "report/event_source.h"
 #include "report/eviction/audit_log.h"
 #include "report/eviction/eviction_tracker.h"
 #include "report/eviction/flight_recorder.h"
@@ -144,10 +145,13 @@ class NodeReporter {
   }
   // The node's new status.
   void set_status(NodeStatusRef status) { publisher_.set_status(std::move(status)); }
-  void set_slices(SlicesRef slices) { publisher_.set_slices(std::move(slices)); }
+  void set_slices(SlicesRef slices) {
+    slices_ = slices;
+    publisher_.set_slices(std::move(slices));
+  }
   void set_programs(const Programs& programs) { publisher_.set_programs(programs); }
   // A kill by the kernel's OOM killer; the exit of a process of an evicted pod.
-  void record_kernel_oom(const KernelOomKill& kill);
+  void record_kernel_oom(const KernelOomKill& kill, Instant at);
   void count_victim_exit() { ++counters_.victim_exits; }
   // What the kubelet would have done in the turn that is reported next.
   void record_shadow(const ShadowResult& shadow_result);
@@ -162,11 +166,14 @@ class NodeReporter {
 
  private:
   void count_losses();
+  void begin_eviction(const Eviction& eviction);
 
   const ReporterSetup setup_;
   Policy policy_;
   FlightRecorder flight_recorder_;
   AuditLog audit_;
+  EventSource events_;
+  SlicesRef slices_;
   EvictionTracker eviction_tracker_;
   TransitionLog transition_log_;
   ForecastAccuracy forecast_accuracy_;

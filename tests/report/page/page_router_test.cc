@@ -43,8 +43,10 @@ struct PageRouterTest : ::testing::Test {
                    std::string_view if_none_match = "") {
     auto answer = router.answer(
         {.path = path, .if_none_match = if_none_match, .argument = [&](const char* name) {
-           const bool asked = path == "/api/status" ? std::string_view(name) == "pods"
-                                                    : std::string_view(name) == "last";
+           const std::string_view known = path == "/api/status"   ? "pods"
+                                          : path == "/api/events" ? "after"
+                                                                  : "last";
+           const bool asked = name == known;
            return asked ? std::string_view(argument_value) : std::string_view();
          }});
     EXPECT_TRUE(answer) << path;
@@ -98,6 +100,16 @@ TEST_F(PageRouterTest, TheHistoryHasSeriesOfWhatWasKnown) {
   EXPECT_EQ(json.at("signals"), (Json{{"pid.available", {nullptr, 7}}}));
   EXPECT_EQ(json.at("waited_ns").at("global"), (Json{5, 10}));
   EXPECT_FALSE(json.at("waited_ns").contains("throttled"));
+}
+
+TEST_F(PageRouterTest, EventsAreReadByTheirNumber) {
+  views->events.add("drift", {}, {{"slice", "/a"}});
+  views->events.add("drift", {}, {{"slice", "/b"}});
+  EXPECT_EQ(Json::parse(text_of(*get("/api/events").body)).at("events").size(), 2u);
+  EXPECT_EQ(Json::parse(text_of(*get("/api/events", "1").body)).at("events").size(), 1u);
+  EXPECT_EQ(Json::parse(text_of(*get("/api/events", "0").body)).at("events").size(), 2u);
+  EXPECT_EQ(get("/api/events", "-1").status, 400u);
+  EXPECT_EQ(text_of(*get("/api/events", "x").body), "after: want the number of an event\n");
 }
 
 TEST_F(PageRouterTest, TheStatusIsLimitedByItsArgument) {

@@ -314,8 +314,8 @@ void exec_child(const ChildSetup& child_setup, int report) {
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   reset_signals();
   ::umask(022);  // the usual value; headroomd's is stricter
-  const int null = ::open("/dev/null", O_RDONLY);
-  if (null >= 0) ::dup2(null, STDIN_FILENO);
+  const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDONLY);
+  if (input >= 0) ::dup2(input, STDIN_FILENO);
   raise_oom_score();
   if (command.in_background) lower_priority();
   limit_data(command.data_limit);

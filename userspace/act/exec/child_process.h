@@ -27,6 +27,7 @@ struct Command {
   // Runs with the namespaces, credentials, environment and directory of this process; 0: of
   // headroomd, but of its capabilities only with those for files.
   pid_t target = 0;
+  int input = -1;  // standard input; -1: /dev/null
 };
 
 // A running command. It is killed if the object is destroyed before wait().

@@ -37,7 +37,11 @@ constexpr std::array<Choice<SlicesMode>, 3> kSlicesModes{{{"off", SlicesMode::kO
                                                           {"observe", SlicesMode::kObserve},
                                                           {"enforce", SlicesMode::kEnforce}}};
 constexpr auto kSlicesKeys = std::to_array<std::string_view>({"mode", "persistent", "weights"});
-constexpr auto kMetricsKeys = std::to_array<std::string_view>({"oldNames"});
+constexpr auto kMetricsKeys = std::to_array<std::string_view>({"oldNames", "cgroups", "exclude"});
+constexpr std::array<Choice<MetricScope>, 3> kMetricScopes{
+    {{"pods", MetricScope::kPods},
+     {"containers", MetricScope::kContainers},
+     {"all", MetricScope::kAll}}};
 constexpr std::array<Choice<WeightFormula>, 2> kWeights{
     {{"linear", WeightFormula::kLinear}, {"quadratic", WeightFormula::kQuadratic}}};
 constexpr std::array<Choice<BpfUse>, 3> kBpfUses{
@@ -97,7 +101,21 @@ void read_metrics(const Section& headroom, Config& config) {
   const auto section = headroom.map("metrics");
   if (!section) return;
   section->reject_unknown_keys(kMetricsKeys);
-  if (const auto wanted = section->boolean("oldNames")) config.old_metric_names = *wanted;
+  if (const auto wanted = section->boolean("oldNames")) config.metrics.old_names = *wanted;
+  if (const auto scope = section->choice<MetricScope>("cgroups", kMetricScopes))
+    config.metrics.cgroups = *scope;
+  const auto names = section->list_of_strings("exclude");
+  if (!names) return;
+  config.metrics.exclude.clear();
+  for (const LocatedText& name : *names) {
+    constexpr std::string_view kCharacters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:*?";
+    if (name.text.empty() || name.text.find_first_not_of(kCharacters) != std::string::npos)
+      section->add_error(
+          "exclude",
+          "expected the name of a metric, which may have * and ?, found \"" + name.text + "\"");
+    config.metrics.exclude.push_back(name.text);
+  }
 }
 
 void read_host_names(const Section& section, Config& config) {

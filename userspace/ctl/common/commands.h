@@ -223,6 +223,10 @@ std::string render_status(const Status& status, const Screen& screen);
 
 void add_status(ArgumentParser& app, CliCommand& chosen);
 
+// headroomctl watch: prints events as they come, or runs a command for each.
+
+void add_watch(ArgumentParser& app, CliCommand& chosen);
+
 // headroomctl top: a live view of the node and its pods.
 
 void add_top(ArgumentParser& app, CliCommand& chosen);

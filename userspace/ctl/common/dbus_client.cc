@@ -92,16 +92,24 @@ std::string http_address() {
   return set ? set : "127.0.0.1:9750";
 }
 
-Result<std::string> fetch_status_over_http(const std::string& address) {
+namespace {
+
+Result<std::string> get_over_http(const std::string& address, const std::string& path) {
   const auto fd = connect_to(address);
   if (!fd) return tl::make_unexpected(fd.error());
   // HTTP/1.0: the server closes the connection and does not send chunks.
-  const std::string request = "GET /api/status HTTP/1.0\r\nHost: " + address + "\r\n\r\n";
+  const std::string request = "GET " + path + " HTTP/1.0\r\nHost: " + address + "\r\n\r\n";
   if (::send(fd->get(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size()))
-    return errno_failure("ask " + address + " for the status", errno);
+    return errno_failure("ask " + address + " for " + path, errno);
   const auto answer = read_all(*fd);
   return answer ? body_of(*answer) : answer;
+}
+
+}  // namespace
+
+Result<std::string> fetch_status_over_http(const std::string& address) {
+  return get_over_http(address, "/api/status");
 }
 
 namespace {
@@ -182,13 +190,29 @@ int append_edits(sd_bus_message* message, const std::vector<std::string>& edits,
 
 }  // namespace
 
-Result<std::string> fetch_status() {
-  auto answer = call_method("Status", [](sd_bus_message*) { return 0; });
+namespace {
+
+// The answer of a method that can be read over HTTP as well.
+Result<std::string> or_over_http(CallResult answer, const std::string& path) {
   if (answer) return std::move(*answer);
   const std::string address = http_address();
   if (answer.error().kind == Kind::kUnreachable && !address.empty())
-    if (auto document = fetch_status_over_http(address)) return document;
+    if (auto document = get_over_http(address, path)) return document;
   return failure(std::move(answer.error().what));
+}
+
+}  // namespace
+
+Result<std::string> fetch_status() {
+  return or_over_http(call_method("Status", [](sd_bus_message*) { return 0; }), "/api/status");
+}
+
+Result<std::string> fetch_events(std::uint64_t after) {
+  return or_over_http(call_method("Events",
+                                  [&](sd_bus_message* message) {
+                                    return sd_bus_message_append(message, "t", after);
+                                  }),
+                      "/api/events?after=" + std::to_string(after));
 }
 
 CallResult fetch_config() {

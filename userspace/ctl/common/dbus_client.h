@@ -39,6 +39,10 @@ using CallResult = tl::expected<std::string, CallError>;
 // there, over HTTP.
 Result<std::string> fetch_status();
 
+// The events with a number above `after`, as JSON (report/view/event_log.h); over HTTP like the
+// status.
+Result<std::string> fetch_events(std::uint64_t after);
+
 // The configuration in force, as JSON.
 CallResult fetch_config();
 

@@ -114,6 +114,10 @@ PodStatus pod_of(const Json& json) {
   pod.limit = integer(json, "limit");
   pod.over = integer(json, "over_request");
   pod.disk = integer(json, "disk");
+  pod.swap = integer(json, "swap");
+  pod.tasks = integer(json, "tasks");
+  pod.oom_kills = integer(json, "oom_kills");
+  pod.eviction_order = integer(json, "eviction_order");
   pod.cpu = integer(json, "cpu_ns");
   pod.throttled = integer(json, "throttled_ns");
   pod.memory_waiting = integer(json, "memory_waiting_ns");

@@ -57,6 +57,12 @@ struct PodStatus {
   std::optional<std::int64_t> limit;  // absent: no limit, or unknown
   std::optional<std::int64_t> over;
   std::optional<std::int64_t> disk;
+  std::optional<std::int64_t> swap;
+  std::optional<std::int64_t> tasks;
+  std::optional<std::int64_t> oom_kills;
+  // Its place among the pods that would be evicted for memory.available: 1 is the first. Absent:
+  // it would not be evicted, or the daemon is older.
+  std::optional<std::int64_t> eviction_order;
   // Totals, in nanoseconds.
   std::optional<std::int64_t> cpu;
   std::optional<std::int64_t> throttled;

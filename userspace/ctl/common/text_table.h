@@ -29,6 +29,14 @@ struct Screen {
 // The screen of stdout: on a terminal its size, and colours unless NO_COLOR is set.
 Screen screen_of_stdout();
 
+// The columns of a terminal that the text takes, and the part of it that takes no more than this.
+// Wide characters take two, if the locale knows them.
+std::size_t display_width(std::string_view text);
+std::string_view fitting(std::string_view text, std::size_t columns);
+
+// The lines of a table, each as pieces of one colour; `columns`: 0 for unlimited. See table().
+std::vector<Row> aligned(const std::vector<Row>& rows, std::size_t left, std::size_t columns);
+
 // Columns are as wide as their widest cell. The first `left` columns are aligned left, the others
 // right. Lines are cut at the screen's width.
 std::string table(const std::vector<Row>& rows, std::size_t left, const Screen& screen);

@@ -1,160 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/file_io.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/print_error.h"
-#include "ctl/top/top_view.h"
+#include "ctl/top/curses_terminal.h"
+#include "ctl/top/top_model.h"
+#include "ctl/top/top_settings.h"
+#include "ctl/top/top_text.h"
 
 #include <headroom/result.h>
 
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace headroom::ctl {
 namespace {
 
-// Terminal: the tty while `headroomctl top` runs: alternate screen and unbuffered keys. The
-// destructor restores it.
-
-class Terminal {
- public:
-  static Result<Terminal> open();
-  Terminal(Terminal&& other) noexcept;
-  Terminal& operator=(Terminal&&) = delete;
-  ~Terminal();
-
-  // Shows a frame of lines.
-  void show(const std::string& frame) const;
-
-  enum class Event : std::uint8_t { kTimeout, kResized, kQuit };
-  Event wait(std::chrono::milliseconds timeout) const;
-
- private:
-  Terminal(Fd signals, termios before);
-  Event on_key() const;
-  Event on_signal() const;
-
-  Fd signals_;
-  termios before_;
-  bool active_ = true;
-};
-
-constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l", kLeave = "\x1b[?25h\x1b[?1049l";
-constexpr std::string_view kHome = "\x1b[H", kEndOfLine = "\x1b[K\r\n", kBelow = "\x1b[J";
-
-// Write errors are ignored: a terminal that is gone ends the view in wait().
-void put(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-sigset_t handled_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH})
-    ::sigaddset(&set, signal);
-  return set;
-}
-
-termios unbuffered(termios mode) {
-  mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  mode.c_cc[VMIN] = 0;
-  mode.c_cc[VTIME] = 0;
-  return mode;
-}
-
-// The frame at the top of the screen. The last line has no newline, because that would scroll.
-std::string positioned(std::string_view frame) {
-  std::string text(kHome);
-  if (frame.ends_with('\n')) frame.remove_suffix(1);
-  for (const char c : frame)
-    if (c == '\n')
-      text.append(kEndOfLine);
-    else
-      text.push_back(c);
-  return text.append("\x1b[K").append(kBelow);
-}
-
-Result<Terminal> Terminal::open() {
-  termios before{};
-  if (::tcgetattr(STDIN_FILENO, &before) != 0) return errno_failure("use the terminal", errno);
-  const sigset_t set = handled_signals();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  Fd signals(::signalfd(-1, &set, SFD_CLOEXEC));
-  if (!signals) return errno_failure("watch for signals", errno);
-  const termios mode = unbuffered(before);
-  if (::tcsetattr(STDIN_FILENO, TCSANOW, &mode) != 0)
-    return errno_failure("set up the terminal", errno);
-  put(kEnter);
-  return Terminal(std::move(signals), before);
-}
-
-Terminal::Terminal(Fd signals, termios before) : signals_(std::move(signals)), before_(before) {}
-
-Terminal::Terminal(Terminal&& other) noexcept
-    : signals_(std::move(other.signals_)),
-      before_(other.before_),
-      active_(std::exchange(other.active_, false)) {}
-
-Terminal::~Terminal() {
-  if (!active_) return;
-  put(kLeave);
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-}
-
-void Terminal::show(const std::string& frame) const {
-  put(positioned(frame));
-}
-
-Terminal::Event Terminal::wait(std::chrono::milliseconds timeout) const {
-  std::array<pollfd, 2> fds{pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
-                            pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-  if (::poll(fds.data(), fds.size(), static_cast<int>(timeout.count())) <= 0)
-    return Event::kTimeout;
-  if (fds[1].revents) return on_signal();
-  return on_key();
-}
-
-Terminal::Event Terminal::on_key() const {
-  char key = 0;
-  const ssize_t length = ::read(STDIN_FILENO, &key, 1);
-  if (length <= 0) return Event::kQuit;  // the terminal is gone
-  return key == 'q' || key == 'Q' ? Event::kQuit : Event::kResized;
-}
-
-Terminal::Event Terminal::on_signal() const {
-  signalfd_siginfo info{};
-  if (::read(signals_.get(), &info, sizeof(info)) != sizeof(info)) return Event::kQuit;
-  return info.ssi_signo == SIGWINCH ? Event::kResized : Event::kQuit;
-}
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
 
 struct TopOptions {
-  bool once = false;  // one frame, on stdout
-  bool json = false;  // the status document, one line each second
-};
+  bool once = false;   // one frame, on stdout
+  bool json = false;   // the status document, one line for each
+  bool plain = false;  // lines for a screen reader
+  bool mouse = false;
+  std::optional<std::int64_t> delay{};  // seconds
+  std::string sort;
+  std::string columns;
+  std::string filter;
+  std::string pod;
 
-using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
-constexpr milliseconds kRefresh{1000};
+  milliseconds period() const { return seconds(delay.value_or(plain ? 5 : 1)); }
+};
 
 Result<Status> fetch() {
   const auto document = fetch_status();
@@ -163,81 +53,132 @@ Result<Status> fetch() {
 }
 
 // Takes two samples, because rates need two.
-int once() {
+int once(const TopOptions& options, const TopRequest& request) {
+  constexpr milliseconds kBetween{1000};
   const auto before = fetch();
   if (!before) return print_error(before.error());
-  std::this_thread::sleep_for(kRefresh);
+  std::this_thread::sleep_for(kBetween);
   const auto now = fetch();
   if (!now) return print_error(now.error());
-  std::fputs(render_top(&*before, *now, Screen{.colour = screen_of_stdout().colour}).c_str(),
-             stdout);
+  const Screen screen{.colour = screen_of_stdout().colour};
+  const std::string text = options.plain ? render_plain(&*before, *now, request)
+                                         : render_top(&*before, *now, screen, request);
+  std::fputs(text.c_str(), stdout);
   return 0;
 }
 
-int stream_json(bool one) {
+int stream_json(const TopOptions& options) {
   for (;;) {
     const auto document = fetch_status();
     if (!document) return print_error(document.error());
     if (std::puts(document->c_str()) < 0 || std::fflush(stdout) != 0) return kFailed;
-    if (one) return 0;
-    std::this_thread::sleep_for(kRefresh);
+    if (options.once) return 0;
+    std::this_thread::sleep_for(options.period());
   }
 }
 
-// The two statuses from which a frame is drawn. The earlier one is kept until the daemon has read
-// the pods again.
-class Samples {
+// One frame below the other: nothing moves the cursor, nothing is drawn over.
+int stream_plain(const TopOptions& options, const TopRequest& request) {
+  std::optional<Status> before;
+  for (;;) {
+    auto now = fetch();
+    if (!now) return print_error(now.error());
+    const std::string text = render_plain(before ? &*before : nullptr, *now, request) + '\n';
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) return kFailed;
+    before = std::move(*now);
+    std::this_thread::sleep_for(options.period());
+  }
+}
+
+// Fetches on another thread: a daemon that does not answer must not delay a key.
+class StatusFetcher {
  public:
-  // Returns the error, or "". After an error the last values stay.
-  std::string refresh() {
-    auto fetched = fetch();
-    if (!fetched) return fetched.error().what;
-    if (now_ && now_->pods_at_ns != fetched->pods_at_ns) before_ = std::move(now_);
-    now_ = std::move(*fetched);
-    return "";
+  explicit StatusFetcher(milliseconds period) : period_(period), due_(Clock::now() + period) {}
+
+  // A new status or an error; absent: none has arrived since the last call.
+  std::optional<Result<Status>> take() {
+    if (!pending_.valid() && Clock::now() >= due_) {
+      due_ = Clock::now() + period_;
+      pending_ = std::async(std::launch::async, fetch);
+    }
+    if (!pending_.valid() || pending_.wait_for(seconds(0)) != std::future_status::ready)
+      return std::nullopt;
+    return pending_.get();
   }
-  std::string frame(const std::string& remark) const {
-    return render_top(before_ ? &*before_ : nullptr, *now_, screen_of_stdout(), remark);
-  }
-  explicit Samples(Status first) : now_(std::move(first)) {}
+  bool pending() const { return pending_.valid(); }
 
  private:
-  std::optional<Status> before_;
-  std::optional<Status> now_;
+  milliseconds period_;
+  Clock::time_point due_;
+  std::future<Result<Status>> pending_;
 };
 
-void watch(const Terminal& terminal, Samples samples) {
-  std::string remark;
-  auto due = Clock::now() + kRefresh;
-  for (;;) {
-    terminal.show(samples.frame(remark));
-    const auto left = std::chrono::ceil<milliseconds>(due - Clock::now());
-    switch (terminal.wait(std::max(left, milliseconds(0)))) {
-      case Terminal::Event::kQuit:
-        return;
-      case Terminal::Event::kResized:
-        continue;
-      case Terminal::Event::kTimeout:
-        remark = samples.refresh();
-        due = Clock::now() + kRefresh;
+void show_until_quit(CursesTerminal& terminal, TopModel& model, StatusFetcher& fetcher) {
+  constexpr milliseconds kPoll{100};  // for the next status
+  while (!terminal.ended()) {
+    if (auto fetched = fetcher.take()) {
+      model.set_remark(*fetched ? "" : fetched->error().what);
+      if (*fetched) model.update(std::move(**fetched));
     }
+    terminal.show(model.render(terminal.screen()));
+    if (const auto input = terminal.wait(kPoll); input && !model.handle(*input)) return;
   }
 }
 
 // The terminal is set up after the first status arrived, so that an error stays readable.
-int live() {
+int live(const TopOptions& options, const TopRequest& request) {
   auto first = fetch();
   if (!first) return print_error(first.error());
-  const auto terminal = Terminal::open();
-  if (!terminal) return print_error(terminal.error());
-  watch(*terminal, Samples(std::move(*first)));
+  const std::string before = top_settings_text(request.settings);
+  TopModel model(std::move(*first), request);
+  if (!options.pod.empty() && !model.open_pod(options.pod))
+    return print_error(Error{"there is no pod " + printable(options.pod)});
+  StatusFetcher fetcher(options.period());
+  {
+    auto terminal =
+        CursesTerminal::open({.colour = screen_of_stdout().colour, .mouse = options.mouse});
+    if (!terminal) {
+      std::fprintf(stderr, "headroomctl: %s; --plain is used\n", terminal.error().what.c_str());
+      return stream_plain(options, request);
+    }
+    show_until_quit(*terminal, model, fetcher);
+  }
+  if (top_settings_text(model.settings()) != before)
+    if (const auto saved = save_top_settings(top_settings_file(), model.settings()); !saved)
+      std::fprintf(stderr, "headroomctl: %s; the columns are not kept\n",
+                   saved.error().what.c_str());
+  // An unfinished request would delay the end by its timeout.
+  if (fetcher.pending()) std::_Exit(0);
   return 0;
 }
 
+// The settings that were kept, and those of the command line over them.
+Result<TopRequest> request_of(const TopOptions& options) {
+  TopRequest request{.filter = options.filter, .pod = options.pod};
+  if (auto settings = load_top_settings(top_settings_file()))
+    request.settings = std::move(*settings);
+  else
+    std::fprintf(stderr, "headroomctl: %s; the defaults are used\n", settings.error().what.c_str());
+  if (!options.columns.empty()) {
+    auto columns = parse_columns(options.columns);
+    if (!columns) return tl::make_unexpected(columns.error());
+    request.settings.columns = std::move(*columns);
+  }
+  if (!options.sort.empty()) {
+    request.settings.sort = options.sort;
+    request.settings.reversed = false;
+  }
+  return request;
+}
+
 int run_top(const TopOptions& options) {
-  if (options.json) return stream_json(options.once);
-  if (options.once || !::isatty(STDOUT_FILENO) || !::isatty(STDIN_FILENO)) return once();
-  return live();
+  if (options.json) return stream_json(options);
+  const auto request = request_of(options);
+  if (!request) return print_usage_error(request.error());
+  const bool interactive = ::isatty(STDOUT_FILENO) && ::isatty(STDIN_FILENO);
+  if (options.once) return once(options, *request);
+  if (options.plain) return stream_plain(options, *request);
+  return interactive ? live(options, *request) : once(options, *request);
 }
 
 }  // namespace
@@ -246,8 +187,22 @@ void add_top(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<TopOptions>();
   auto* top = app.add_subcommand("top", "A live view of the node and its pods");
   top->group(kInspectGroup);
+  std::vector<std::string> names;
+  for (const PodColumn& column : pod_columns())
+    names.emplace_back(column.name);
   top->add_flag("--once", options->once, "Print one frame and exit (takes a second)");
+  top->add_flag("--plain", options->plain,
+                "Labelled lines instead of a full screen, for screen readers; every five seconds");
   top->add_flag("--json", options->json, "The status document as JSON, a line each second");
+  top->add_option("-s,--sort", options->sort, "Sort by this column")->check_member(names);
+  top->add_option("-c,--columns", options->columns,
+                  "Show these columns: names with commas between");
+  top->add_option("-f,--filter", options->filter,
+                  "Only pods with these words in namespace, name, QoS class or state");
+  top->add_option("-p,--pod", options->pod,
+                  "Open the view of one pod: NAMESPACE/NAME, name or uid");
+  top->add_option("-d,--delay", options->delay, "Seconds between updates")->check_positive();
+  top->add_flag("--mouse", options->mouse, "React to clicks and the wheel");
   top->callback([&chosen, options] { chosen = [options] { return run_top(*options); }; });
 }
 

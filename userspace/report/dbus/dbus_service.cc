@@ -110,6 +110,14 @@ int handle_config(sd_bus_message* call, void* user, sd_bus_error* error) {
   });
 }
 
+int handle_events(sd_bus_message* call, void* user, sd_bus_error*) {
+  return catch_exceptions([&] {
+    std::uint64_t after = 0;
+    if (int r = sd_bus_message_read(call, "t", &after); r < 0) return r;
+    return sd_bus_reply_method_return(call, "s", setup_of(user).views->events.json(after).c_str());
+  });
+}
+
 int read_strings(sd_bus_message* message, std::vector<std::string>& strings) {
   if (int r = sd_bus_message_enter_container(message, 'a', "s"); r < 0) return r;
   const char* text = nullptr;
@@ -265,6 +273,8 @@ const sd_bus_vtable kVtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Config", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), handle_config,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Events", SD_BUS_ARGS("t", after), SD_BUS_RESULT("s", json),
+                            handle_events, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Taint", SD_BUS_ARGS("as", edits, "b", overwrite),
                             SD_BUS_RESULT("s", json), handle_taint, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Repack", SD_BUS_ARGS("b", dry_run), SD_BUS_RESULT("s", json),

@@ -329,6 +329,7 @@ void EvictionTracker::submit_record(TrackedEviction& tracked, Ending ending, Ins
   if (setup_.audit && !setup_.audit->submit(tracked.eviction))
     log::error("an eviction's audit record is lost: {} others wait for the disk",
                AuditLog::kQueueSize);
+  if (setup_.on_ended) setup_.on_ended(tracked.eviction);
   reset(tracked.eviction);
 }
 

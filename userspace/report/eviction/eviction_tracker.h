@@ -32,6 +32,8 @@ struct EvictionTrackerSetup {
   FlightRecorder* flight_recording = nullptr;
   // A pod's eviction began: its first signal was sent. Called on the loop's thread; must not block.
   std::function<void(const Eviction&)> on_evicted;
+  // An eviction ended, failed, or was a dry run. Called on the loop's thread; must not block.
+  std::function<void(const Eviction&)> on_ended{};
 };
 
 class EvictionTracker {

@@ -51,6 +51,9 @@ Families Metrics::own_families() const {
   add_process_families(families);
   if (setup_.extra_families) setup_.extra_families(families);
   if (setup_.old_names) add_old_names(families);
+  std::erase_if(families, [this](const prometheus::MetricFamily& family) {
+    return matches_any(family.name, setup_.exclude);
+  });
   return families;
 }
 
@@ -60,6 +63,8 @@ std::unique_ptr<ResponseBody> Metrics::all(Format format) const {
   scrape.own_families = own_families();
   scrape.cadvisor_families = setup_.container_names;
   if (setup_.old_names) scrape.aliases = old_cgroup_names();
+  scrape.scope = setup_.scope;
+  scrape.exclude = setup_.exclude;
   return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
 }
 

@@ -11,12 +11,14 @@
 #include "report/eviction/audit_line.h"
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/exposition_text.h"
+#include "report/metrics/exposition/scrape_body.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <prometheus/metric_family.h>
@@ -57,8 +59,10 @@ void add_wait_families(const NodeView& node, Families& families);
 
 struct MetricsSetup {
   std::shared_ptr<PublishedViews> views = {};
-  bool container_names = true;  // Config.compatibility_metrics
-  bool old_names = true;        // Config.old_metric_names
+  bool container_names = true;            // Config.compatibility_metrics
+  bool old_names = true;                  // Config.metrics.old_names
+  CgroupScope scope = CgroupScope::kAll;  // of /metrics
+  std::vector<std::string> exclude = {};  // names of families, with * and ?
   std::function<Instant()> now = {};
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   std::shared_ptr<ContainerNames> names = {};  // used on the scraper's thread; may be null

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -165,12 +166,12 @@ HttpResponse error_response(unsigned status, std::string why) {
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
-// An integer from 1 to `most`; absent: anything else.
-std::optional<std::size_t> number(std::string_view text, std::size_t most) {
+// An integer from `least` to `most`; absent: anything else.
+std::optional<std::size_t> number(std::string_view text, std::size_t most, std::size_t least = 1) {
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || count < 1 || count > most) return std::nullopt;
+  if (!whole || count < least || count > most) return std::nullopt;
   return count;
 }
 
@@ -208,6 +209,15 @@ HttpResponse PageRouter::history() const {
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
+HttpResponse PageRouter::events(const HttpRequest& request) const {
+  const std::string_view argument = request.argument("after");
+  constexpr auto kMost = std::numeric_limits<std::size_t>::max();
+  const auto after = argument.empty() ? std::optional<std::size_t>(0) : number(argument, kMost, 0);
+  if (!after) return error_response(400, "after: want the number of an event");
+  return {200, kJson, text_body(views_->events.json(*after)),
+          with_security_headers({{"Cache-Control", "no-store"}})};
+}
+
 HttpResponse PageRouter::document(const std::function<std::string()>& json) {
   return {200, kJson, text_body(json ? json() : "null"),
           with_security_headers({{"Cache-Control", "no-store"}})};
@@ -240,6 +250,7 @@ std::optional<HttpResponse> PageRouter::answer(const HttpRequest& request) {
 std::optional<HttpResponse> PageRouter::api_document(const HttpRequest& request) {
   if (request.path == "/api/status") return status(request);
   if (request.path == "/api/history") return history();
+  if (request.path == "/api/events") return events(request);
   if (request.path == "/api/cpus") return document(setup_.cpus);
   if (request.path == "/api/memory") return document(setup_.memory);
   if (request.path == "/api/evictions") return evictions(request);

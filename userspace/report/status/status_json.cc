@@ -132,7 +132,7 @@ std::optional<Bytes> over(const PodRow& row, const hr_record* record) {
 }
 
 Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
-              const PodWaits& waits, QosOf qos_of) {
+              const PodWaits& waits, QosOf qos_of, const std::optional<std::uint32_t>& order) {
   const Pod& pod = *row.pod;
   const auto used = record ? working_set(*record) : std::nullopt;
   const auto above = over(row, record);
@@ -146,6 +146,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"priority", pod.priority},
           {"state", state_of(row, record, phases)},
           {"cgroup", row.cgroup.value},
+          {"eviction_order", maybe(order)},
           {"working_set", maybe(used)},
           {"request", row.memory_request.count},
           {"over_request", maybe(above)},
@@ -209,11 +210,14 @@ Json pods_json(const NodeView& node, const IndexedCgroupTable& cgroups,
                std::optional<std::size_t> most) {
   const Phases phases = phases_of(node);
   const auto first = most ? top_pods(qos_groups, *most) : std::unordered_set<const PodRow*>();
+  const auto order = eviction_order(node, cgroups.table, cgroups.index);
   Json pods = Json::array();
-  for (const PodRow& row : cgroups.table.pods)
+  for (std::size_t i = 0; i < cgroups.table.pods.size(); ++i) {
+    const PodRow& row = cgroups.table.pods[i];
     if (!most || first.contains(&row) || phases.contains(row.cgroup.value))
-      pods.push_back(
-          pod_json(row, cgroups.index.record_of(row.cgroup), phases, cgroups.waits, qos_of));
+      pods.push_back(pod_json(row, cgroups.index.record_of(row.cgroup), phases, cgroups.waits,
+                              qos_of, order[i]));
+  }
   return pods;
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/status/status_parts.h"
 
+#include "judge/eviction/rank/rank.h"
 #include "report/view/slices_view.h"
 
 #include <cstdint>
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
@@ -129,6 +131,37 @@ Json swap_json(const std::optional<SwapRoom>& room) {
           {"compressed_size", room->compressed_size},
           {"incompressible", room->incompressible},
           {"on_disk", room->on_disk}};
+}
+
+std::vector<std::optional<std::uint32_t>> eviction_order(const NodeView& node,
+                                                         const CgroupTable& cgroups,
+                                                         const PodIndex& index) {
+  constexpr Signal kSignal = Signal::kMemoryAvailable;
+  std::unordered_set<std::uint64_t> victims;
+  for (const Victim& victim : node.victims)
+    if (victim.part.whole()) victims.insert(victim.cgroup.value);
+  const bool swap_counts = node.swap_room && node.swap_room->in_force;
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < cgroups.pods.size(); ++i) {
+    const PodRow& row = cgroups.pods[i];
+    const hr_record* record = index.record_of(row.cgroup);
+    if (row.critical || victims.contains(row.cgroup.value) || !record || record->populated == 0)
+      continue;
+    Candidate candidate = candidate_for(kSignal, {},
+                                        {.pod = row.pod,
+                                         .cgroup = row.cgroup,
+                                         .record = record,
+                                         .memory_request = row.memory_request,
+                                         .description = row.description},
+                                        swap_counts ? SwapUse::kCounted : SwapUse::kIgnored);
+    candidate.pod = static_cast<std::uint32_t>(i);
+    if (candidate.usage) candidates.push_back(candidate);
+  }
+  rank(kSignal, candidates);
+  std::vector<std::optional<std::uint32_t>> order(cgroups.pods.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    order[candidates[i].pod] = static_cast<std::uint32_t>(i + 1);
+  return order;
 }
 
 Json programs_json(const Programs& programs) {

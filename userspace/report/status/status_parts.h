@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the status document: waits, the BPF programs that observe them, slices, headroom-kube.
+// Parts of the status document: waits, the BPF programs that observe them, slices, the order of
+// eviction, headroom-kube.
 #pragma once
 
 #include "report/view/node_view.h"
+#include "report/view/pod_index.h"
 #include "report/view/waits_view.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
@@ -25,6 +30,12 @@ nlohmann::ordered_json waits_json(const hr_waits& waits);
 nlohmann::ordered_json node_waits_json(const NodeWaits& waits);
 // memory.available with swap counted in, in bytes, and where the memory is; null: no swap.
 nlohmann::ordered_json swap_json(const std::optional<SwapRoom>& room);
+// For each pod of the table its place among those that would be evicted if memory.available fell
+// below its threshold now: 1 is the first. Absent: critical, already being evicted, without a
+// process, or without a reading. What a kill would release is not considered.
+std::vector<std::optional<std::uint32_t>> eviction_order(const NodeView& node,
+                                                         const CgroupTable& cgroups,
+                                                         const PodIndex& index);
 nlohmann::ordered_json programs_json(const Programs& programs);
 
 }  // namespace headroom::report

@@ -144,13 +144,16 @@ void update_pod_rows(std::span<const PodReading> pods, std::vector<PodRow>& rows
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const PodReading& pod = pods[i];
     PodRow& row = rows[i];
-    if (row.pod == pod.pod && row.cgroup == pod.cgroup && row.measured == pod.measured) continue;
+    if (row.pod == pod.pod && row.cgroup == pod.cgroup && row.measured == pod.measured &&
+        row.description == pod.description)
+      continue;
     row = {.pod = pod.pod,
            .cgroup = pod.cgroup,
            .memory_request = pod.memory_request,
            .critical = pod.critical,
            .disk = pod.disk ? disk_total(*pod.disk) : std::nullopt,
-           .measured = pod.measured};
+           .measured = pod.measured,
+           .description = pod.description};
   }
 }
 

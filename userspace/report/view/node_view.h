@@ -193,6 +193,7 @@ struct PodRow {
   bool critical = false;
   std::optional<Bytes> disk{};  // measured disk usage; absent: not measured yet
   std::uint32_t measured = 0;   // PodReading::measured
+  PodDescription description = PodDescription::kComplete;
 };
 
 // Constant properties of cgroups. Tables of the same cgroups share it, so that a turn does not copy

@@ -3,6 +3,7 @@
 // these threads, shared with them, and outlives them.
 #pragma once
 
+#include "report/view/event_log.h"
 #include "report/view/node_history.h"
 #include "report/view/node_view.h"
 #include "report/view/published.h"
@@ -13,6 +14,7 @@ struct PublishedViews {
   Published<NodeView> node;
   Published<CgroupTable> cgroups;
   NodeHistory history;
+  EventLog events{};
 };
 
 }  // namespace headroom::report

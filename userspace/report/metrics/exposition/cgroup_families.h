@@ -46,6 +46,13 @@ struct CgroupMetricInput {
   const hr_waits* throttles = nullptr;  // null: no waits for CPU quota, or not watched
 };
 
+// Which cgroups have a family, and with which labels.
+enum class FamilyOf : std::uint8_t {
+  kCgroups,  // all in the scope of the scrape, with cAdvisor's labels
+  kPods,     // pods' own cgroups: namespace, pod, uid
+  kNode,     // the root, the cgroups directly below it, and those that hold pods: id
+};
+
 // Adjacent rows with one name are one family: they differ in `extra_labels`.
 struct CgroupFamily {
   std::string_view name;
@@ -55,6 +62,7 @@ struct CgroupFamily {
   double divisor;  // units of the record per unit of the metric
   std::uint64_t (*read)(const CgroupMetricInput&);
   std::string_view extra_labels = "";  // in addition to the cgroup's, ready to be written
+  FamilyOf of = FamilyOf::kCgroups;
 
   bool is_cadvisor_metric() const { return name.starts_with("container_"); }
   // Absent if unknown. No limit is 0 under cAdvisor's names, +Inf under headroom's.

@@ -6,7 +6,10 @@
 
 #include <headroom/snapshot.h>
 
+#include <fnmatch.h>
+
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace headroom::report {
@@ -15,7 +18,25 @@ namespace {
 // The values of cAdvisor's labels for one cgroup.
 struct CadvisorLabels {
   std::string_view container = {}, image = {}, name = {}, pod_namespace = {}, pod = {};
+  // The runtime does not say what this is: one of the pod's containers, or its pause container.
+  bool unknown_container = false;
 };
+
+// The cgroups above pods.
+std::unordered_set<std::uint64_t> cgroups_above_pods(const CgroupTable& table,
+                                                     const PodIndex& index) {
+  std::unordered_set<std::uint64_t> found;
+  for (const PodRow& row : table.pods)
+    for (const hr_record* record = index.record_of(row.cgroup);
+         record && record->parent_id != 0 && found.insert(record->parent_id).second;)
+      record = index.record_of(CgroupId{record->parent_id});
+  return found;
+}
+
+// "/" and "/system.slice".
+bool is_top_level(std::string_view path) {
+  return path.find('/', 1) == std::string_view::npos;
+}
 
 RuntimePodNames runtime_pod_names(const CgroupTable& table, const PodIndex& index,
                                   ContainerNames* names) {
@@ -42,6 +63,8 @@ CadvisorLabels cadvisor_labels_of(std::string_view path, const PodRow* row, Cont
   // cAdvisor also reports containers outside pods, such as docker's.
   const ContainerIdentity* identity = names && !id.empty() ? names->find(id) : nullptr;
   if (row || identity) cadvisor_labels.name = id;
+  cadvisor_labels.unknown_container =
+      row && !identity && !id.empty() && cadvisor_labels.container.empty();
   if (!identity) return cadvisor_labels;
   if (cadvisor_labels.container.empty()) cadvisor_labels.container = identity->container;
   if (!identity->name.empty()) cadvisor_labels.name = identity->name;
@@ -75,6 +98,9 @@ CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
   runtime_pod_names_ = runtime_pod_names(table, index, names);
   ends_.reserve(table.records.size());
   is_pod_internal_.reserve(table.records.size());
+  smallest_scope_.reserve(table.records.size());
+  is_of_node_.reserve(table.records.size());
+  const auto above_pods = cgroups_above_pods(table, index);
   constexpr std::size_t kNames = 80;  // bytes of labels besides the path, an estimate
   text_.reserve(table.identities->paths.size() + table.records.size() * kNames);
   for (std::size_t i = 0; i < table.records.size(); ++i) {
@@ -86,7 +112,25 @@ CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
     ends_.push_back(static_cast<std::uint32_t>(text_.size()));
     const bool is_pod = row && row->cgroup.value == table.records[i].id;
     is_pod_internal_.push_back(row && !is_pod && cadvisor_labels.container.empty());
+    is_of_node_.push_back(!is_pod &&
+                          (is_top_level(path) || above_pods.contains(table.records[i].id)));
+    if (is_pod || is_of_node_.back())
+      smallest_scope_.push_back(CgroupScope::kPods);
+    else if (row && (!cadvisor_labels.container.empty() || cadvisor_labels.unknown_container))
+      smallest_scope_.push_back(CgroupScope::kContainers);
+    else
+      smallest_scope_.push_back(CgroupScope::kAll);
   }
+}
+
+bool CgroupLabels::is_in(CgroupScope scope, std::size_t record) const {
+  return smallest_scope_[record] <= scope;
+}
+
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
 }
 
 namespace {
@@ -187,14 +231,15 @@ ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
 }
 
 void ScrapeBody::select_families() {
-  const auto wanted = [&](const CgroupFamily& family) {
+  const auto wanted = [&](const CgroupFamily& family, std::string_view name) {
+    if (matches_any(std::string(name), setup_.exclude)) return false;
     return family.is_cadvisor_metric() ? setup_.cadvisor_families : setup_.headroom_families;
   };
   for (const CgroupFamily& family : cgroup_families())
-    if (wanted(family)) families_.push_back({family, family.name, family.help});
+    if (wanted(family, family.name)) families_.push_back({family, family.name, family.help});
   for (const CgroupFamilyAlias& alias : setup_.aliases)
     for (const CgroupFamily& family : cgroup_families())
-      if (family.name == alias.family && wanted(family))
+      if (family.name == alias.family && wanted(family, alias.name))
         families_.push_back({family, alias.name, alias.help});
 }
 
@@ -215,15 +260,38 @@ bool ScrapeBody::append_cgroups(std::string& out) {
   return true;
 }
 
+std::string_view ScrapeBody::labels_for(const CgroupFamily& family) {
+  const std::string_view labels = labels_->of(record_);
+  if (labels.empty()) return "";
+  own_labels_.clear();
+  switch (family.of) {
+    case FamilyOf::kCgroups: {
+      const bool hidden = (family.groups & HR_PSI) && labels_->is_pod_internal(record_);
+      return hidden || !labels_->is_in(setup_.scope, record_) ? "" : labels;
+    }
+    case FamilyOf::kPods: {
+      const hr_record& record = setup_.cgroups->records[record_];
+      const PodRow* const row = index_->pod_of(record);
+      if (row && row->cgroup.value == record.id)
+        own_labels_ = labels_of(labels_->name_of(*row), *row->pod);
+      return own_labels_;
+    }
+    case FamilyOf::kNode:
+      if (labels_->is_of_node(record_))
+        append_label(own_labels_, "id", setup_.cgroups->path(record_));
+      return own_labels_;
+  }
+  return "";
+}
+
 // Appends some records of the current family.
 void ScrapeBody::append_records(std::string& out) {
   const CgroupTable& table = *setup_.cgroups;
   const auto& [family, name, help] = families_[cgroup_family_];
   const std::size_t end = std::min(record_ + kRecordsPerChunk, table.records.size());
   for (; record_ < end; ++record_) {
-    const std::string_view labels = labels_->of(record_);
+    const std::string_view labels = labels_for(family);
     if (labels.empty()) continue;
-    if ((family.groups & HR_PSI) && labels_->is_pod_internal(record_)) continue;
     const auto value = family.value({.record = table.records[record_],
                                      .started_ns = table.started_ns(record_),
                                      .read_at_ns = setup_.read_at_ns,
@@ -240,6 +308,7 @@ bool ScrapeBody::append_pods(std::string& out) {
   if (!setup_.cgroups || !setup_.headroom_families || pod_family_ == pod_families().size())
     return false;
   const PodFamily& family = pod_families()[pod_family_++];
+  if (matches_any(std::string(family.name), setup_.exclude)) return true;
   bool header_written = false;
   for (const PodRow& row : setup_.cgroups->pods) {
     const PodMetricInput pod{

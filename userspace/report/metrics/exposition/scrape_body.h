@@ -27,6 +27,17 @@ namespace headroom::report {
 // containers.
 using RuntimePodNames = std::unordered_map<const PodRow*, std::pair<std::string, std::string>>;
 
+// Which cgroups have series. Each has the node's own: the root, the cgroups directly below it, and
+// those that hold pods.
+enum class CgroupScope : std::uint8_t {
+  kPods,
+  kContainers,  // pods and their containers
+  kAll,
+};
+
+// Whether the name is one of the patterns, which may have * and ?.
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns);
+
 // CgroupLabels: the labels of every cgroup of a table, written once and used by every family.
 class CgroupLabels {
  public:
@@ -46,6 +57,10 @@ class CgroupLabels {
   // real nodes, they were two thirds of the pressure series.
   bool is_pod_internal(std::size_t record) const { return is_pod_internal_[record]; }
 
+  bool is_in(CgroupScope scope, std::size_t record) const;
+  // Whether it is the root, directly below it, or above pods.
+  bool is_of_node(std::size_t record) const { return is_of_node_[record]; }
+
   // A pod's name, from the runtime if there is no manifest. The views point into this object and
   // the table.
   struct PodName {
@@ -56,6 +71,8 @@ class CgroupLabels {
  private:
   std::string text_;
   std::vector<bool> is_pod_internal_;
+  std::vector<CgroupScope> smallest_scope_;  // of those that the cgroup is in
+  std::vector<bool> is_of_node_;
   RuntimePodNames runtime_pod_names_;
   std::vector<std::uint32_t> ends_;
 };
@@ -96,6 +113,8 @@ struct ScrapeSetup {
   bool headroom_families = true;                // headroom_cgroup_*, headroom_pod_*
   std::uint64_t read_at_ns = HR_UNKNOWN;        // the time of the table, as wall time
   std::vector<CgroupFamilyAlias> aliases = {};  // written after the families themselves
+  CgroupScope scope = CgroupScope::kAll;
+  std::vector<std::string> exclude = {};  // names of families, with * and ?
   ContainerNames* names = nullptr;
   QosOf qos_of = nullptr;
 };
@@ -110,6 +129,8 @@ class ScrapeBody final : public ChunkedBody {
   bool append_cgroups(std::string& out);
   bool append_pods(std::string& out);
   void append_records(std::string& out);
+  // Empty: the cgroup has no series of this family.
+  std::string_view labels_for(const CgroupFamily& family);
   void select_families();
 
   // A family under its own name, or under an alias.
@@ -127,6 +148,7 @@ class ScrapeBody final : public ChunkedBody {
   std::vector<NamedFamily> families_;  // the cgroup families of this scrape
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
+  std::string own_labels_;       // of record_, where they are not cAdvisor's
   bool header_written_ = false;  // the current family had a sample, so its header is written
   std::size_t pod_family_ = 0;
   bool ended_ = false;

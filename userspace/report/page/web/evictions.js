@@ -31,6 +31,7 @@ function evictionItem(record) {
 class Evictions {
   constructor() {
     this.items = new Keyed(byId("evictions"), evictionItem, () => {});
+    this.timeline = new Timeline((record) => this.open(record));
     this.at = [];     // seconds since boot
     this.seen = null; // keys; null before the first list
     this.last = "";   // the latest eviction: its time and pod
@@ -39,12 +40,22 @@ class Evictions {
   show(records) {
     const latest = records.filter((record) => record && typeof record === "object").reverse();
     this.items.show(latest, evictionKey);
+    this.latest = latest;
+    this.timeline.show(latest);
     this.at = latest.map((record) => secondsOf(record.boot_ns)).filter(isNumber);
     setText(byId("evictions-note"), latest.length
       ? `${many(latest.length, "record")}, latest first. Open one to see its explanation: readings, ranking and reasons.`
       : "No evictions recorded.");
     this.last = latest.length ? `${whenText(latest[0])}, ${podName(latest[0].pod)}` : "";
     this.announce(latest);
+  }
+
+  open(record) {
+    const row = this.items.rows.get(evictionKey(record));
+    if (!row) return;
+    const details = row.element.firstElementChild;
+    details.open = true;
+    details.firstElementChild.focus();
   }
 
   // Evictions that happen while the page is open are announced once.

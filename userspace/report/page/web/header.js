@@ -3,14 +3,23 @@
 
 const kNear = 120;  // seconds; a forecast farther ahead is only a trend
 
-// Adds to the sentence that headroomd does not act, if the mode is observe.
-function sentenceOf(status, sentence) {
-  return status.mode === "observe" ? `${sentence} headroomd only observes: it evicts nothing.` : sentence;
+// Adds what the worst state does not say: other conditions that are held, programs that are not loaded, the mode,
+// the last eviction.
+function sentenceOf(status, sentence, lastEviction) {
+  const held = heldConditions(status).filter((each) => !sentence.includes(each));
+  const missing = unloadedPrograms(status).filter((each) => !sentence.includes(each));
+  return [sentence, held.length ? `${held.join(", ")} ${held.length > 1 ? "are" : "is"} reported.` : "",
+    missing.length ? `${many(missing.length, "BPF program")} could not be loaded: ${missing.join(", ")}.` : "",
+    status.mode === "observe" ? "headroomd only observes: it evicts nothing." : `Mode ${status.mode}.`,
+    lastEviction ? `Last eviction: ${lastEviction}.` : ""].filter(Boolean).join(" ");
 }
+
+const heldConditions = (status) => Object.entries(table(status.conditions)).filter(([, value]) => value).map(([each]) => each);
+const unloadedPrograms = (status) => Object.entries(table(status.programs)).filter(([, each]) => table(each).loaded === false).map(([each]) => each);
 
 // The worst current state, otherwise the nearest forecast: [class, sentence].
 function verdictOf(status) {
-  const leaving = list(status.pods).filter((pod) => /terminating|killed|outlasting|pre_stop|removing/.test(pod.state));
+  const leaving = list(status.pods).filter((pod) => /terminating|killed|timed_out|pre_stop|removing/.test(pod.state));
   if (leaving.length) return ["now", `Evicting ${leaving.map(podName).slice(0, 3).join(", ")}${leaving.length > 3 ? " and more" : ""}.`];
   const thresholds = list(status.thresholds);
   const name = (each) => `${each.signal} ${each.kind}`;
@@ -20,9 +29,9 @@ function verdictOf(status) {
   if (below) return ["near", `${name(below)} threshold has been crossed for ${duration(below.below_for_seconds)}, grace period ${duration(below.grace_seconds)}.`];
   const ahead = thresholds.filter((each) => isNumber(each.forecast_seconds) && each.forecast_seconds <= kNear).sort((a, b) => a.forecast_seconds - b.forecast_seconds)[0];
   if (ahead) return ["near", `${name(ahead)} threshold will be reached in ${duration(ahead.forecast_seconds)} if the trend continues.`];
-  const held = Object.entries(table(status.conditions)).filter(([, value]) => value).map(([each]) => each);
+  const held = heldConditions(status);
   if (held.length) return ["near", `No threshold is crossed now, but ${held.join(", ")} ${held.length > 1 ? "are" : "is"} still reported.`];
-  const unloaded = Object.entries(table(status.programs)).filter(([, each]) => table(each).loaded === false).map(([each]) => each);
+  const unloaded = unloadedPrograms(status);
   if (unloaded.length) return ["near", `No threshold is crossed, but ${many(unloaded.length, "BPF program")} could not be loaded: ${unloaded.join(", ")}.`];
   const known = thresholds.filter((each) => isNumber(each.available) && isNumber(each.limit));
   if (!known.length) return ["", "No signal with a threshold is known."];
@@ -31,9 +40,7 @@ function verdictOf(status) {
 }
 
 function factsOf(status, lastEviction) {
-  const counters = table(status.counters), conditions = Object.entries(table(status.conditions));
-  const kills = table(counters.kernel_oom_kills);
-  const on = conditions.filter(([, value]) => value).map(([name]) => name);
+  const counters = table(status.counters), kills = table(counters.kernel_oom_kills), on = heldConditions(status);
   return [
     ["mode", status.mode],
     ["conditions", on.join(", ") || "none"],
@@ -64,7 +71,7 @@ class Head {
     setText(document.querySelector("title"), node ? `${node} – headroom` : "headroom");
     const [kind, sentence] = verdictOf(status);
     setClass(byId("verdict"), `verdict ${kind}`);
-    setText(byId("verdict"), sentenceOf(status, sentence));
+    setText(byId("verdict"), sentenceOf(status, sentence, lastEviction));
     this.facts.show(factsOf(status, lastEviction), ([name]) => name);
     const self = table(status.process);
     setText(byId("cost"), `headroomd ${status.version}: ${duration(Math.round(self.cpu_seconds * 10) / 10)} of CPU since its start, ${bytes(self.resident_bytes)} resident.`);

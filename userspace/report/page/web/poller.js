@@ -14,9 +14,12 @@ async function ask(path, headers = {}) {
 
 class Live {
   constructor() {
-    Object.assign(this, {head: new Head(), signals: new Signals(), pods: new Pods(), pressure: new Pressure(),
+    this.detail = new PodDetail();
+    Object.assign(this, {head: new Head(), tiles: new Tiles(), signals: new Signals(), pods: new Pods(this.detail), pressure: new Pressure(),
       slices: new Slices(), cpus: new Cpus(), evictions: new Evictions(), turns: 0, failures: 0, tag: "", length: 0, timer: 0, asking: false});
     document.addEventListener("visibilitychange", () => this.look());
+    // A search needs pods that were not sent: they are requested at once.
+    this.pods.onChange = () => this.look();
     this.look();
   }
 
@@ -44,6 +47,7 @@ class Live {
   // Called once: the history that headroomd keeps, so that charts do not begin empty.
   async askHistory() {
     const history = table(await (await ask("/api/history")).json());
+    this.tiles.remember(history);
     this.signals.remember(history);
     this.pressure.remember(history);
   }
@@ -55,6 +59,7 @@ class Live {
     const records = await answer.json();
     this.tag = answer.headers.get("ETag") || "";
     this.evictions.show(list(records));
+    this.detail.setRecords(this.evictions.latest);
   }
 
   async askStatus() {
@@ -63,6 +68,7 @@ class Live {
     const status = JSON.parse(text);
     if (!isNumber(table(status).at_ns)) throw new Error("headroomd has no readings yet");
     this.head.show(status, this.evictions.last);
+    this.tiles.show(status, this.evictions.last);
     this.signals.show(status, this.evictions.at);
     this.pods.show(status);
     this.pressure.show(status);

@@ -19,7 +19,8 @@ class SignalCard {
   constructor(signal) {
     this.signal = signal;
     this.past = new Past(kLongPast);
-    this.chart = new Chart(signal);
+    this.chart = new Chart(signal, (value) => amount(signal, value));
+    this.whatIf = new WhatIf(signal, () => this.draw());
     this.value = make("span", {class: "big"});
     this.rows = make("tbody");
     this.readings = make("details", {}, make("summary", {}, "Readings as a table", make("span", {class: "unseen"}, ` of ${signal}`)),
@@ -32,7 +33,7 @@ class SignalCard {
       setText(row.element, thresholdText(this.signal, each));
     });
     this.element = make("figure", {class: "card"},
-      make("figcaption", {}, make("h3", {}, signal), this.value), this.chart.element, list, this.readings);
+      make("figcaption", {}, make("h3", {}, signal), this.value), this.chart.element, list, this.whatIf.element, this.readings);
   }
 
   // Adds the signal's history. Called before the first show().
@@ -43,9 +44,16 @@ class SignalCard {
   show(seen, thresholds, evictedAt, time) {
     if (seen) this.past.add(secondsOf(seen.at_ns), seen.available);
     setText(this.value, seen ? `${amount(this.signal, seen.available)} of ${amount(this.signal, seen.capacity)}` : "not known");
-    this.chart.show(this.signal, this.past, thresholds, evictedAt, time);
+    this.drawn = {thresholds, evictedAt, time};
+    this.whatIf.show(this.past, thresholds, seen);
+    this.draw();
     this.thresholds.show(thresholds, (each) => `${each.kind} ${each.grace_seconds}`);
     this.showReadings();
+  }
+
+  draw() {
+    const {thresholds, evictedAt, time} = this.drawn;
+    this.chart.show(this.past, [...thresholds, ...this.whatIf.limits()], evictedAt, time, isBinary(this.signal));
   }
 
   showReadings() {

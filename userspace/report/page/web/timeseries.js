@@ -42,6 +42,18 @@ class Past {
     this.thinned = Math.max(1, i);
   }
 
+  // The index of the reading nearest to this time; -1: there is none.
+  nearest(at) {
+    if (!this.times.length) return -1;
+    let low = 0, high = this.times.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.times[middle] < at) low = middle + 1;
+      else high = middle;
+    }
+    return low > 0 && at - this.times[low - 1] < this.times[low] - at ? low - 1 : low;
+  }
+
   clear() {
     this.thinned = 1;
     this.times.length = this.values.length = 0;
@@ -76,8 +88,8 @@ class Past {
 
 // The growth of a counter per second.
 class Rate {
-  constructor() {
-    this.past = new Past();
+  constructor(length = kPast) {
+    this.past = new Past(length);
     this.now = null;
   }
 

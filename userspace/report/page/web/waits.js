@@ -20,9 +20,8 @@ class CauseRow {
       {now: "num", most: "num", all: "num", waits: "num", slow: "num"});
     Object.assign(this, row);
     setText(this.cells.cause, says);
-    this.path = drawn("path");
-    this.cells.spark.append(drawn("svg", {class: "spark", viewBox: `0 0 ${kPast} 20`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `Waits by the cause ${cause} over five minutes; the maximum is in the previous cell`}, this.path));
+    this.spark = new Spark(kPast, `Waits by the cause ${cause} over five minutes; the maximum is in the previous cell`);
+    this.cells.spark.append(this.spark.element);
   }
 
   // Adds totals in nanoseconds at these times in seconds, oldest first.
@@ -42,7 +41,7 @@ class CauseRow {
     setText(this.cells.all, watched ? nanoseconds(mine.ns) : "–");
     setText(this.cells.waits, watched ? number(mine.count) : "–");
     setText(this.cells.slow, nanoseconds(mine.p99_ns));
-    setAttribute(this.path, "d", past.path((then) => kPast + then - at, (value) => 19 - 18 * value / (most || 1)));
+    this.spark.show(past, at);
     setText(this.cells.pod, this.mostOf(status));
   }
 

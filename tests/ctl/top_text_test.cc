@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A frame of `headroomctl top`: the same statuses, the same text.
-#include "ctl/top/top_view.h"
+#include "ctl/top/top_text.h"
 
 #include "ctl/common/commands.h"
 #include "report/golden.h"
 #include "report/sample.h"
 #include "report/status/status_json.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -71,19 +72,69 @@ TEST(Top, StatusShowsWhereTheMemoryIs) {
   EXPECT_TRUE(has("not in force (swapAware: false)\n")) << shown();
 }
 
-TEST(Top, AFrameFitsItsScreen) {
-  Status status = later();
-  for (int i = 0; i < 100; ++i)
-    status.pods.push_back(status.pods[0]);
-  for (const std::size_t columns : {0u, 1u, 40u, 80u}) {
-    for (const std::size_t rows : {1u, 12u, 24u}) {
-      std::istringstream frame(render_top(nullptr, status, {.columns = columns, .rows = rows}));
-      std::size_t lines = 0;
-      for (std::string line; std::getline(frame, line); ++lines)
-        EXPECT_TRUE(columns == 0 || line.size() <= columns) << line;
-      EXPECT_TRUE(rows < 24u || lines <= rows) << lines;
-    }
+TEST(Top, ALineFitsItsScreen) {
+  for (const std::size_t columns : {1u, 40u, 80u}) {
+    std::istringstream frame(render_top(nullptr, later(), {.columns = columns}));
+    for (std::string line; std::getline(frame, line);)
+      EXPECT_LE(line.size(), columns) << line;
   }
+}
+
+TEST(Top, APlainFrameReadsAsTheGoldenText) {
+  const Status before = sample_status();
+  test::expect_golden("top/plain.txt", render_plain(&before, later(), {}));
+}
+
+TEST(Top, OnePodReadsAsTheGoldenText) {
+  const Status before = sample_status();
+  test::expect_golden("top/pod.txt", render_top(&before, later(), {}, {.pod = "default/hog"}));
+  EXPECT_EQ(render_plain(nullptr, later(), {.pod = "gone\x1b"}), "pod: gone? does not exist\n");
+}
+
+TEST(Top, AFilterTakesEveryWordInAnyCase) {
+  PodStatus pod;
+  pod.pod_namespace = "shop";
+  pod.name = "web-1";
+  pod.qos = "Burstable";
+  pod.state = "running";
+  for (const char* filter : {"", "WEB", "shop/web", "burst web", "running"})
+    EXPECT_TRUE(matches_filter(pod, filter)) << filter;
+  for (const char* filter : {"db", "web db", "web-1 guaranteed"})
+    EXPECT_FALSE(matches_filter(pod, filter)) << filter;
+}
+
+TEST(Top, AColumnThatDoesNotExistIsAnErrorThatListsThem) {
+  EXPECT_EQ(*parse_columns("over,pod,cpus"), (std::vector<std::string>{"pod", "over", "cpus"}));
+  const auto wrong = parse_columns("over,colour,\x1b");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().what.substr(0, 60),
+            "no column \"colour\", \"?\"; the columns are pod, qos, state, or");
+}
+
+TEST(Top, EachColumnHasANameOfItsOwnAndSortsInBothDirections) {
+  const Status status = later();
+  std::vector<std::string> names;
+  for (const PodColumn& column : pod_columns()) {
+    names.emplace_back(column.name);
+    EXPECT_EQ(pod_column(column.name), &column);
+    std::vector<PodSample> up = pod_samples(nullptr, status), down = up;
+    sort_pods(down, {.columns = {}, .sort = std::string(column.name)});
+    sort_pods(up, {.columns = {}, .sort = std::string(column.name), .reversed = true});
+    ASSERT_EQ(up.size(), status.pods.size());
+    const auto known = [&](const PodSample& each) { return !column.key || column.key(each); };
+    // Unknown values are last in both directions.
+    EXPECT_TRUE(std::is_partitioned(up.begin(), up.end(), known)) << column.name;
+    EXPECT_TRUE(std::is_partitioned(down.begin(), down.end(), known)) << column.name;
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(Top, WideAndCombiningCharactersAreCountedAsCharacters) {
+  EXPECT_EQ(display_width("\xc3\xa9"), 1u);
+  EXPECT_EQ(fitting("a\xc3\xa9z", 2), "a\xc3\xa9");
+  EXPECT_EQ(fitting("a\xc3\xa9z", 1), "a");
+  EXPECT_EQ(fitting("\xc3", 1), "\xc3") << "a cut character ends nothing";
 }
 
 TEST(Top, ColoursAreOnlyWhereTheyAreWanted) {

@@ -200,7 +200,7 @@ $(B)/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
 $(B)/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
 $(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
 # The network's libraries are this one's alone: the daemon's memory is locked.
-$(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl
+$(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl -lgnutls
 # The terminal's is headroomctl's alone.
 CURSES_LIBS := $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 $(B)/headroomctl $(B)/test/unit: LDLIBS += $(CURSES_LIBS)

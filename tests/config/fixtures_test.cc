@@ -154,6 +154,21 @@ TEST(CheckConfig, KeysOfAnotherKubeletAreWarnings) {
   ASSERT_EQ(loaded.config.taints.size(), 1u);
 }
 
+TEST(CheckConfig, AGateThatIsNotImplementedIsAWarning) {
+  TempDir dir;
+  CommandLine line;
+  line.config = {dir.write("f.yaml", std::string(kHead) +
+                                         "featureGates:\n PodLevelResourceManagers: true\n"
+                                         " PodLevelResources: true\n")};
+  const LoadResult loaded = read(line);
+  EXPECT_TRUE(loaded.diagnostics.empty());
+  EXPECT_EQ(loaded.warnings,
+            std::vector{line.config[0] +
+                        ":4: featureGates.PodLevelResourceManagers: pods with resources of their "
+                        "own get no exclusive CPUs and no memory of their own here, as with the "
+                        "gate off"});
+}
+
 TEST(CheckConfig, KeysThatHeadroomDoesNotImplementAreListed) {
   TempDir dir;
   CommandLine line;

@@ -43,6 +43,7 @@ TEST(Kubernetes, EveryKeyIsRead) {
             period: 5s, timeout: 2s, configz: true}
   api: {url: "https://[fd00::1]:6443", insecureSkipTLSVerify: true, clientCertFile: /c, clientKeyFile: /k,
         afterEviction: evict, events: false, conditions: true, taints: true}
+  metrics: {listen: "0.0.0.0:9751", certFile: /tls.crt, keyFile: /tls.key}
 )");
   ASSERT_TRUE(config) << said(config).front();
   const KubernetesConfig& loaded = config->kubernetes;
@@ -56,6 +57,9 @@ TEST(Kubernetes, EveryKeyIsRead) {
   EXPECT_TRUE(loaded.api.needs_api() && loaded.api.insecure && loaded.api.conditions &&
               loaded.api.taints);
   EXPECT_FALSE(loaded.api.events);
+  EXPECT_EQ(
+      loaded.metrics,
+      (MetricsConfig{.listen = "0.0.0.0:9751", .cert_file = "/tls.crt", .key_file = "/tls.key"}));
   EXPECT_TRUE(config->kubelet_present);
 }
 
@@ -105,10 +109,27 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"never",
             "kubelet: {url: https://h, period: 0s}",
             {"5: headroom.kubernetes.kubelet.period: must be more than zero"}},
+        Bad{"no_port",
+            "metrics: {listen: 0.0.0.0}",
+            {"5: headroom.kubernetes.metrics.listen: expected HOST:PORT such as 127.0.0.1:9750, or "
+             "nothing for no endpoint, found \"0.0.0.0\""}},
+        Bad{"a_certificate_alone",
+            "metrics: {listen: \"[::]:9751\", certFile: /c}",
+            {"5: headroom.kubernetes.metrics.certFile: needs keyFile"}},
+        Bad{"a_certificates_key_alone",
+            "metrics: {listen: \"[::]:9751\", keyFile: /k}",
+            {"5: headroom.kubernetes.metrics.keyFile: needs certFile"}},
         Bad{"configz_of_nobody",
             "kubelet: {configz: true}",
             {"5: headroom.kubernetes.kubelet.configz: needs url: where the kubelet is"}}),
     test::RowName());
+
+TEST(Kubernetes, MetricsThatNobodyServesAreNotForwarded) {
+  EXPECT_EQ(
+      said(load_text("headroom:\n listen: \"\"\n kubernetes: {metrics: {listen: \"[::]:1\"}}\n")),
+      Lines{"0: needs headroom.listen: headroomd's metrics "
+            "are fetched from there"});
+}
 
 // --- beside a kubelet ------------------------------------------------------------------------
 

@@ -35,5 +35,19 @@ TEST(ApiLine, Says) {
   EXPECT_EQ(api_line(""), "");
 }
 
+TEST(MetricsLine, Says) {
+  const Row rows[] = {
+      {"not served", R"({"api":{}})", ""},
+      {"served", R"({"metrics":{"listen":"0.0.0.0:9751","certificate":"self-signed"}})",
+       "metrics:  https://0.0.0.0:9751/metrics  certificate: self-signed\n"},
+      {"not any more", R"({"metrics":{"listen":"[::]:9751","certificate":"/c","error":"open /c"}})",
+       "metrics:  https://[::]:9751/metrics  certificate: /c; open /c\n"},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(metrics_line(R"({"kubernetes":)" + std::string(row.kubernetes) + "}"), row.line)
+        << row.name;
+  EXPECT_EQ(metrics_line(""), "");
+}
+
 }  // namespace
 }  // namespace headroom::ctl

@@ -79,6 +79,10 @@ NODE_APPLY = {"apiVersion": {"v1"}, "kind": {"Node"}, "metadata": {"name": str},
 NODE_TAINTS = {"metadata": {"resourceVersion": str},
                "spec": {"taints": [{"key": str, "value?": str, "timeAdded?": Time,
                                     "effect": {"NoSchedule", "PreferNoSchedule", "NoExecute"}}]}}
+TOKEN_REVIEW = {"apiVersion": {"authentication.k8s.io/v1"}, "kind": {"TokenReview"}, "spec": {"token": str}}
+ACCESS_REVIEW = {"apiVersion": {"authorization.k8s.io/v1"}, "kind": {"SubjectAccessReview"},
+                 "spec": {"nonResourceAttributes": {"path": str, "verb": {"get"}}, "user": str, "uid?": str,
+                          "groups?": [str], "extra?": dict}}
 
 POD = r"/api/v1/namespaces/([a-z0-9.-]+)/pods/([a-z0-9.-]+)"
 EVENTS = r"/api/v1/namespaces/([a-z0-9.-]+)/events"
@@ -94,6 +98,8 @@ ROUTES = [
     ("GET", NODE, None, None, {}, "get_node"),
     ("PATCH", NODE, MERGE, NODE_TAINTS, {"fieldManager": "headroom"}, "patch_node"),
     ("PATCH", NODE + "/status", APPLY, NODE_APPLY, {"fieldManager": "headroom", "force": "true"}, "apply_node_status"),
+    ("POST", r"/apis/authentication\.k8s\.io/v1/tokenreviews", JSON, TOKEN_REVIEW, {}, "review_token"),
+    ("POST", r"/apis/authorization\.k8s\.io/v1/subjectaccessreviews", JSON, ACCESS_REVIEW, {}, "review_access"),
 ]
 
 
@@ -117,6 +123,7 @@ class Cluster:
         self.owners = {}  # node → {condition type: manager}
         self.effects = []
         self.budgets = {}  # namespace/name → how often an eviction is refused
+        self.users = {}  # bearer token → (user, the paths that its roles allow)
         self.retry_after = 0
         self.replace = False  # who goes is replaced by another of the same name, as a StatefulSet does
         self.oldest_policy = "policy/v1"
@@ -243,6 +250,16 @@ class Cluster:
         owners |= {kind: manager for kind in applied}
         self.changed(node, "conditions")
         return 200, node
+
+    def review_token(self, _where, body):
+        name, _ = self.users.get(body["spec"]["token"], (None, ()))
+        status = {"authenticated": True, "user": {"username": name, "groups": ["system:authenticated"]}} if name else {}
+        return 201, body | {"status": status}
+
+    def review_access(self, _where, body):
+        spec = body["spec"]
+        allowed = any(spec["user"] == name and spec["nonResourceAttributes"]["path"] in paths for name, paths in self.users.values())
+        return 201, body | {"status": {"allowed": allowed}}
 
     def write_as_kubelet(self, name, conditions):
         """A kubelet's status: its own conditions in place, whatever else there is left alone."""

@@ -45,6 +45,7 @@ CHOICES = {
         "report": {"evictions": True, "deletions": True, "nodeConditions": True},
         "kubelet": {"ownCertificate": True, "before133": True}, "config": replaced(config_of("overlays/everything"))},
     OPERATOR: {**ENFORCE, "prometheusOperator": True, "config": replaced(config_of("overlays/enforce"))},
+    ("metrics-https",): {**ENFORCE, "metricsHttps": True, "config": replaced(config_of("overlays/enforce"))},
     ("selinux",): {**ENFORCE, "seLinux": True, "config": replaced(config_of("overlays/enforce"))},
     ("openshift",): {**ENFORCE, "openshift": True, "config": replaced(config_of("overlays/enforce"))},
     ("kubelet-path-k0s",): {**ENFORCE, "kubelet": {"directory": "/var/lib/k0s/kubelet"},

@@ -17,7 +17,7 @@ NODE = "n1"
 class Client:
     """One node's: `evict()` is a line of the audit log, `start()` and `kill()` lives of the program."""
 
-    def __init__(self, folder: Path, api, after="delete", timeout="1s", **settings):
+    def __init__(self, folder: Path, api, after="delete", timeout="1s", listen="", metrics=None, **settings):
         self.folder, self.api, self.process = folder, api, None
         self.log, self.node_status = folder / "log/evictions.jsonl", folder / "node.json"
         self.status_file, self.state_file = folder / "run/status.json", folder / "state/pending-evictions.json"
@@ -25,8 +25,8 @@ class Client:
             (folder / name).mkdir(parents=True, exist_ok=True)
         self.log.touch()
         config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "headroom": {
-            "listen": "", "auditLog": str(self.log), "nodeName": NODE, "nodeStatus": str(self.node_status),
-            "kubernetes": {"runDirectory": str(folder / "run"), "stateDirectory": str(folder / "state"),
+            "listen": listen, "auditLog": str(self.log), "nodeName": NODE, "nodeStatus": str(self.node_status),
+            "kubernetes": {"runDirectory": str(folder / "run"), "stateDirectory": str(folder / "state"), "metrics": metrics or {},
                            "api": {"url": api.url, "caFile": str(api.ca), "tokenFile": str(api.token_file),
                                    "timeout": timeout, "afterEviction": after, **settings}}}}
         (folder / "headroom.yaml").write_text(json.dumps(config))
@@ -80,9 +80,9 @@ class Client:
         fresh.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "status": {"conditions": conditions}}))
         os.replace(fresh, self.node_status)
 
-    def state(self) -> dict:
+    def state(self, part="api") -> dict:
         try:
-            return json.loads(self.status_file.read_text()).get("api", {})
+            return json.loads(self.status_file.read_text()).get(part, {})
         except (FileNotFoundError, ValueError):
             return {}
 

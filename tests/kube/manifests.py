@@ -27,6 +27,7 @@ BUILT = ("base", "overlays/kubeadm", "overlays/enforce", "overlays/everything", 
 KINDS = {
     "Namespace": ("/api/v1", "namespaces", False, "IoK8sApiCoreV1Namespace"),
     "ServiceAccount": ("/api/v1", "serviceaccounts", True, "IoK8sApiCoreV1ServiceAccount"),
+    "Secret": ("/api/v1", "secrets", True, "IoK8sApiCoreV1Secret"),
     "ConfigMap": ("/api/v1", "configmaps", True, "IoK8sApiCoreV1ConfigMap"),
     "ResourceQuota": ("/api/v1", "resourcequotas", True, "IoK8sApiCoreV1ResourceQuota"),
     "DaemonSet": ("/apis/apps/v1", "daemonsets", True, "IoK8sApiAppsV1DaemonSet"),
@@ -119,7 +120,7 @@ def discovery() -> str:
 def rules(objects) -> set[tuple[str, str]]:
     """{(resource, verb)} that the roles allow."""
     return {(resource, verb) for each in objects if each["kind"] == "ClusterRole" for rule in each["rules"]
-            for resource in rule["resources"] for verb in rule["verbs"]}
+            for resource in rule.get("resources", []) for verb in rule["verbs"]}
 
 
 def check_capabilities(daemon_set):
@@ -158,21 +159,34 @@ def check_names(objects):
         assert not namespaced or each["metadata"].get("namespace") == "headroom-system", each["metadata"]
         if each["kind"] == "ClusterRoleBinding":
             assert ("ClusterRole", each["roleRef"]["name"]) in there, each["roleRef"]
-            assert each["subjects"] == [{"kind": "ServiceAccount", "name": "headroom", "namespace": "headroom-system"}]
+            subject, = each["subjects"]
+            assert (subject["kind"], subject["namespace"]) == ("ServiceAccount", "headroom-system"), subject
+            assert ("ServiceAccount", subject["name"]) in there, subject
+            assert (subject["name"] == "headroom") == (each["metadata"]["name"] != "headroom-metrics-reader"), each
 
 
 def check_operator(objects):
-    """The monitor selects the DaemonSet's pods and one of their ports, where headroomd listens beyond the loopback; job and
-    instance are what the alerts expect."""
+    """The monitor selects the DaemonSet's pods and the port where headroom-kube serves HTTPS, while headroomd stays on the
+    loopback; it sends a token that may read that path and nothing else; job and instance are what the alerts expect."""
     template = only(objects, "DaemonSet")["spec"]["template"]
     monitor = only(objects, "PodMonitor")["spec"]
     wanted = monitor["selector"]["matchLabels"]
     assert wanted.items() <= template["metadata"]["labels"].items(), wanted
     assert template["metadata"]["labels"][monitor["jobLabel"]] == "headroom", monitor
-    daemon, _ = template["spec"]["containers"]
+    daemon, client = template["spec"]["containers"]
     endpoint, = monitor["podMetricsEndpoints"]
-    port, = (each for each in daemon["ports"] if each["name"] == endpoint["port"])
-    assert "hostIP" not in port and f"--listen=0.0.0.0:{port['containerPort']}" in daemon["command"], daemon
+    port, = (each for each in client["ports"] if each["name"] == endpoint["port"])
+    assert "hostIP" not in port and f"--metrics-listen=0.0.0.0:{port['containerPort']}" in client["command"], client
+    assert [each["hostIP"] for each in daemon["ports"]] == ["127.0.0.1"] and "--listen" not in str(daemon["command"]), daemon
+    assert endpoint["scheme"] == "https", endpoint
+    secret, credentials = only(objects, "Secret"), endpoint["authorization"]["credentials"]
+    assert credentials == {"name": secret["metadata"]["name"], "key": "token"}, credentials
+    account = secret["metadata"]["annotations"]["kubernetes.io/service-account.name"]
+    bound = {each["roleRef"]["name"] for each in objects if each["kind"] == "ClusterRoleBinding"
+             if each["subjects"][0]["name"] == account}
+    reader, = (each for each in objects if each["kind"] == "ClusterRole" and each["metadata"]["name"] in bound)
+    assert [set(each) for each in reader["rules"]] == [{"nonResourceURLs", "verbs"}], reader
+    assert endpoint["path"] in reader["rules"][0]["nonResourceURLs"] and reader["rules"][0]["verbs"] == ["get"], reader
     assert {each["targetLabel"] for each in endpoint["relabelings"]} == {"node", "instance"}, endpoint
     alerts = {rule.get("alert") for group in only(objects, "PrometheusRule")["spec"]["groups"] for rule in group["rules"]}
     assert "HeadroomKernelOOMKill" in alerts, alerts
@@ -197,6 +211,8 @@ def check() -> str:
         check_configuration(objects)
         check_capabilities(next(each for each in objects if each["kind"] == "DaemonSet"))
     check_operator(known[OPERATOR])
+    reviews = {("tokenreviews", "create"), ("subjectaccessreviews", "create")}
+    assert rules(known[OPERATOR]) - rules(known["overlays/enforce"]) == reviews, "serving metrics needs nothing else"
     assert not wrongs(values), wrongs(values)
     # The schemas do object to what is wrong.
     bad = json.loads(json.dumps(values[-1]))
@@ -219,6 +235,9 @@ def body_of(entry) -> dict | None:
         return {"where": where, "schema": "IoK8sApiCoreV1NodeSpec", "value": body["spec"]}
     if verb == "DELETE":
         return {"where": where, "schema": "IoK8sApimachineryPkgApisMetaV1DeleteOptions", "value": body}
+    if last in ("tokenreviews", "subjectaccessreviews"):
+        group, kind = ("Authentication", "TokenReview") if last == "tokenreviews" else ("Authorization", "SubjectAccessReview")
+        return {"where": where, "schema": f"IoK8sApi{group}V1{kind}", "value": body}
     if last == "eviction":
         kind = "Policy" + body["apiVersion"].split("/")[1].replace("v1", "V1")
         return {"where": where, "schema": f"IoK8sApi{kind}Eviction", "value": body}
@@ -229,7 +248,7 @@ def body_of(entry) -> dict | None:
 
 def right_of(entry) -> tuple[str, str]:
     """(resource, verb), as RBAC has it."""
-    parts = entry["path"].split("?")[0].removeprefix("/api/v1/").split("/")
+    parts = re.sub(r"^/(api|apis/[^/]+)/v1/", "", entry["path"].split("?")[0]).split("/")
     parts = parts[2:] if parts[0] == "namespaces" else parts
     verb = {"GET": "get", "PATCH": "patch", "DELETE": "delete", "POST": "create"}[entry["verb"]]
     return "/".join([parts[0], *parts[2:3]]), verb
@@ -239,6 +258,7 @@ def check_bodies(entries) -> str:
     values = [value for entry in entries if entry["body"] for value in [body_of(entry)] if value]
     assert not wrongs(values), wrongs(values)[:10]
     used = {right_of(entry) for entry in entries}
-    granted = rules(built("overlays/everything")[1]) - {("nodes/pods", "get"), ("nodes/configz", "get"), ("nodes/proxy", "get")}
+    granted = rules(built("overlays/everything")[1]) | rules(built(OPERATOR)[1])
+    granted -= {("nodes/pods", "get"), ("nodes/configz", "get"), ("nodes/proxy", "get")}
     assert used == granted, f"not allowed: {used - granted}; allowed and never used: {granted - used}"
     return f"{len(values)} bodies of {len({value['schema'] for value in values})} kinds; rights used are rights granted: {len(used)}"

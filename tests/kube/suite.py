@@ -3,12 +3,18 @@
 
 import collections
 import contextlib
+import http.server
 import json
 import random
+import socket
+import ssl
 import sys
 import tempfile
+import threading
 import time
 import traceback
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -286,6 +292,60 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         (client.folder / "headroom.yaml").write_text(json.dumps(config))
         client.start()
         client.wait(lambda: set(conditions(api)) == {"Ready", "MemoryPressure"}, 10, "ours were not taken back")
+
+
+class Headroomd(http.server.BaseHTTPRequestHandler):
+    """Its page of metrics, and nothing else."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(f"of {self.path}\n".encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+def scrape(port: int, path: str, token: str) -> tuple[int, str]:
+    """Without a look at the certificate, which is self-signed."""
+    request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, timeout=20, context=ssl._create_unverified_context()) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_metrics_are_for_clients_that_the_api_server_allows():
+    page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Headroomd)
+    threading.Thread(target=page.serve_forever, daemon=True).start()
+    port = free_port()
+    try:
+        with cluster(listen=f"127.0.0.1:{page.server_address[1]}", metrics={"listen": f"127.0.0.1:{port}"}) as (api, client):
+            api.cluster.users = {"prometheus": ("system:serviceaccount:monitoring:prometheus", ["/metrics", "/metrics/cadvisor"]),
+                                 "other": ("jane", [])}
+            client.start()
+            client.wait(lambda: client.state("metrics"), 20, "no metrics are served")
+            assert client.state("metrics") == {"listen": f"127.0.0.1:{port}", "certificate": "self-signed"}, client.state("metrics")
+            for path in ("/metrics", "/metrics/cadvisor"):
+                assert scrape(port, path, "prometheus") == (200, f"of {path}\n")
+            assert scrape(port, "/metrics/resource", "prometheus")[0] == 403
+            assert scrape(port, "/metrics", "other")[0] == 403
+            assert scrape(port, "/metrics", "unknown")[0] == 401
+            asked = len(api.journal)
+            assert scrape(port, "/metrics", "prometheus")[0] == 200 and len(api.journal) == asked, "it is known already"
+            api.stop()
+            assert scrape(port, "/metrics", "prometheus")[0] == 200, "a short outage stops no scrape"
+            assert scrape(port, "/metrics", "new")[0] == 503, "what cannot be asked is not allowed"
+            api.start()
+    finally:
+        page.shutdown()
 
 
 def test_a_server_that_is_not_trusted_gets_nothing():

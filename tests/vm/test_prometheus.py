@@ -188,6 +188,31 @@ def test_the_summary_agrees_with_the_cgroup(vm):
         assert summary["node"]["fs"]["capacityBytes"] > 0 and summary["node"]["rlimit"]["maxpid"] > 0
 
 
+def test_a_pods_network_is_that_of_its_namespace(vm):
+    """By the kernel's own counters, read inside the namespace; a pod on the host's network has none of its own."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        node.run_pod(Pod("web"), "--hold 1M")
+        own = node.run_pod(Pod("own"), "--hold 1M", "PrivateNetwork=yes")
+        pid = vm.run(f"systemctl show -P MainPID {own.unit}", check=True).out.strip()
+        vm.run(f"""ip link add headroom-test type veth peer name eth0 netns {pid} && ip link set headroom-test up
+            nsenter -t {pid} -n ip link set eth0 up; sleep 5""", check=True)
+        try:
+            page = vm.run(f"curl -sS http://127.0.0.1:{PORT}/metrics/cadvisor", check=True).out
+            device = vm.run(f"nsenter -t {pid} -n grep eth0: /proc/net/dev", check=True).out.split(":")[1].split()
+            found = dict(re.findall(r'^(container_network_\w+)\{[^}]*pod="own",interface="eth0"\} (\S+)$', page, re.M))
+            assert len(found) == 8 and float(device[9]) > 0, (found, device)
+            for name, column in (("receive_bytes", 0), ("receive_errors", 2), ("transmit_packets", 9), ("transmit_packets_dropped", 11)):
+                room = 4000 if "bytes" in name else 20  # what the link itself sends meanwhile
+                assert abs(float(found[f"container_network_{name}_total"]) - float(device[column])) <= room, (name, found, device)
+            assert not re.search(r'^container_network_[^\n]*pod="web"', page, re.M)
+            summary = json.loads(vm.run(f"curl -sS http://127.0.0.1:{PORT}/stats/summary", check=True).out)
+            pods = {pod["podRef"]["name"]: pod for pod in summary["pods"]}
+            assert pods["own"]["network"]["name"] == "eth0" and "network" not in pods["web"], pods
+        finally:
+            vm.run("ip link del headroom-test")
+
+
 def make_cgroups(vm, count):
     """Below one with all controllers, as units have them."""
     vm.run("cd /sys/fs/cgroup && mkdir -p headroom-test-many && cd headroom-test-many && "

@@ -73,6 +73,15 @@ struct ApiConfig : ServerConfig {
   bool needs_api() const { return after_eviction != AfterEviction::kNone || conditions || taints; }
 };
 
+// headroom.kubernetes.metrics: headroom-kube serves headroomd's metrics over HTTPS, to clients that
+// the API server allows them.
+struct MetricsConfig {
+  std::string listen;               // listen: "0.0.0.0:9751"; "": not served
+  std::filesystem::path cert_file;  // certFile; empty: a self-signed certificate
+  std::filesystem::path key_file;   // keyFile; beside a certFile
+  friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
+};
+
 struct KubernetesConfig {
   // runDirectory: pods/ (one file a pod), kubelet.yaml (its configz), status.json.
   std::filesystem::path run_dir = "/run/headroom-kube";
@@ -80,6 +89,7 @@ struct KubernetesConfig {
   std::filesystem::path state_dir = "/var/lib/headroom-kube";
   KubeletConfig kubelet;
   ApiConfig api;
+  MetricsConfig metrics;
   friend bool operator==(const KubernetesConfig&, const KubernetesConfig&) = default;
 
   std::filesystem::path pods_dir() const { return run_dir / "pods"; }

@@ -332,6 +332,12 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.kubernetes.api.events", kBoolean, "true", "With an Event for each"},
     {"headroom.kubernetes.api.conditions", kBoolean, "false", "Patch conditions of the node"},
     {"headroom.kubernetes.api.taints", kBoolean, "false", "Patch taints of pressure of the node"},
+    {"headroom.kubernetes.metrics.listen", kString, R"("")",
+     "Where headroom-kube serves headroomd's metrics over HTTPS, to clients that the API server "
+     "allows them; empty: nowhere"},
+    {"headroom.kubernetes.metrics.certFile", kString, kNone,
+     "The certificate it serves with; else a self-signed one"},
+    {"headroom.kubernetes.metrics.keyFile", kString, kNone, "The key of that certificate"},
 });
 
 }  // namespace

@@ -291,6 +291,7 @@ std::shared_ptr<report::Router> make_router(
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
+  const auto network = std::make_shared<const report::NetworkReader>(cgroup_root);
   const std::string node = host_name();
   return std::make_shared<report::Router>(
       report::MetricsSetup{.views = views,
@@ -301,6 +302,7 @@ std::shared_ptr<report::Router> make_router(
                            .now = &observe::now,
                            .names = names,
                            .qos_of = &qos_class,
+                           .network = network,
                            .node_name = node,
                            .extra_families =
                                [programs, cpus, reload,
@@ -315,7 +317,8 @@ std::shared_ptr<report::Router> make_router(
                            .node_name = node,
                            .system_containers = system_containers(config),
                            .names = names,
-                           .cgroup_root = std::move(cgroup_root)},
+                           .cgroup_root = std::move(cgroup_root),
+                           .network = network},
       report::PageRouterSetup{.names = host_names(config, node),
                               .cpus =
                                   [cpus] {

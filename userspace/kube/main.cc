@@ -33,7 +33,9 @@ constexpr std::string_view kHelp =
     "headroom-kube: headroomd's Kubernetes client: pods from the kubelet, evictions to the API "
     "server\n\n  --config FILE             headroomd's own configuration "
     "(/etc/headroom/headroom.yaml)\n  --config-dir DIR          its drop-ins (FILE.d)\n  "
-    "--hostname-override NAME  the node's name\n  --check-config            report the errors in "
+    "--hostname-override NAME  the node's name\n  --metrics-listen HOST:PORT  serve headroomd's "
+    "metrics over HTTPS there\n  "
+    "--check-config            report the errors in "
     "the configuration and exit\n  --health                  check that the running headroom-kube "
     "still queries the kubelet, and exit\n  --version, --help\n\nheadroom-kube(8), "
     "headroom.yaml(5)\n";
@@ -63,6 +65,11 @@ std::vector<std::jthread> start_workers(const config::Config& config,
       run_until_stopped("report to the API server", stop,
                         [&] { kube::sync_to_api_server(config, health_file, stop); });
     });
+  if (!config.kubernetes.metrics.listen.empty())
+    workers.emplace_back([&](const std::stop_token& stop) {
+      run_until_stopped("serve metrics", stop,
+                        [&] { kube::serve_metrics(config, health_file, stop); });
+    });
   return workers;
 }
 
@@ -82,7 +89,9 @@ int serve(const config::CommandLine& line, config::LoadResult loaded) {
     kube::HealthFile health_file(config.kubernetes.status_file());
     std::vector<std::jthread> workers = start_workers(config, health_file);
     if (workers.empty())
-      log::info("headroom.kubernetes names no kubelet and no API server: nothing to do");
+      log::info(
+          "headroom.kubernetes names no kubelet and no API server, and serves no metrics: nothing "
+          "to do");
     sd_notify(0, "READY=1");
     int signal = 0;
     sigwait(&signals, &signal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two workers of headroom-kube. Each runs on its own thread, blocks, and returns when a stop is
+// The workers of headroom-kube. Each runs on its own thread, blocks, and returns when a stop is
 // requested.
 #pragma once
 
@@ -21,5 +21,10 @@ void sync_from_kubelet(const config::Config& config, HealthFile& health_file,
 // headroom.kubernetes.api enables any of it.
 void sync_to_api_server(const config::Config& config, HealthFile& health_file,
                         const std::stop_token& stop);
+
+// Metrics: those of headroomd over HTTPS, to clients that the API server allows them. Runs while
+// headroom.kubernetes.metrics.listen is set.
+void serve_metrics(const config::Config& config, HealthFile& health_file,
+                   const std::stop_token& stop);
 
 }  // namespace headroom::kube

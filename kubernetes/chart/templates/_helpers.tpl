@@ -20,10 +20,13 @@ imagePullPolicy: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* A ClusterRoleBinding of the role of that name: (list . "headroom-evict") */}}
+{{/* A ClusterRoleBinding of the role of that name: (list . "headroom-evict"); to another service account than headroom's:
+     (list . "headroom-metrics-reader" "ACCOUNT") */}}
 {{- define "headroom.binding" -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
+{{- $account := "headroom" -}}
+{{- if gt (len .) 2 }}{{ $account = index . 2 }}{{ end -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
@@ -36,6 +39,6 @@ roleRef:
   name: {{ $name }}
 subjects:
   - kind: ServiceAccount
-    name: headroom
+    name: {{ $account }}
     namespace: {{ $root.Release.Namespace }}
 {{- end }}

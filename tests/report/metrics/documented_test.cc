@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-metrics(7) against what is served: every family is in it, and nothing else is.
+#include "config/temp_dir.h"
 #include "report/http/server/http_server.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/scrape_body.h"
@@ -89,8 +90,12 @@ Names all_served() {
     for (hr_record& record : next.records)
       if (record.parent_id == 0) record = full_record(record.id, 0);
   });
+  const TempDir proc;
+  std::filesystem::create_directories(proc.path() / "self/net");
+  proc.write("self/net/dev", "  eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
   Router router({.views = views,
                  .now = [] { return sample_at(10'250); },
+                 .network = std::make_shared<const NetworkReader>("", proc.path()),
                  .node_name = "node-1",
                  .extra_families =
                      [](Families& extra_families) {
@@ -129,6 +134,8 @@ TEST(Documented, EveryRowOfTheTablesIsInTheManPage) {
   for (const CgroupFamily& family : cgroup_families())
     EXPECT_TRUE(pages.contains(std::string(family.name))) << family.name;
   for (const PodFamily& family : pod_families())
+    EXPECT_TRUE(pages.contains(std::string(family.name))) << family.name;
+  for (const NetworkFamily& family : network_families())
     EXPECT_TRUE(pages.contains(std::string(family.name))) << family.name;
 }
 

@@ -26,7 +26,8 @@ RELATIVE, BYTES, OTHER = 0.1, 8 * MIB, 2.0
 REASONS = {
     "missing (cadvisor_version_info|(container|machine)_scrape_error)": "the state of cAdvisor itself",
     "(missing|samples|absent) container_(fs_.*|blkio_.*)": "values of single disks: headroomd reads the sum of io.stat",
-    "missing container_network_.*|.*network\\..*": "network namespaces are not entered",
+    "absent container_network_.*|missing pods\\.network\\..*": "the pods here are on the host's network",
+    "missing container_network_tcp_.*|missing container_network_udp_.*|missing container_network_advance_tcp_.*": "counted by no device",
     "missing container_(file_descriptors|processes|sockets|tasks_state|ulimits_soft)": "would be read from /proc of every process",
     "missing container_(cpu_load|health_state|memory_failcnt|memory_kernel_usage).*": "constant in a kubelet on cgroup v2",
     "missing machine_(cpu_books|cpu_drawers|cpu_physical_cores|cpu_sockets|nvm_.*)": "the machine's inventory",

@@ -92,7 +92,7 @@ class Cluster:
         began = time.monotonic()
         self._prepare()
         with cache.phase("cluster: API server"):
-            self._start_api_server()
+            self._start_control_plane()
         with cache.phase("cluster: node"):
             self._start_node()
             self.wait("the node is ready", self.ready)
@@ -138,8 +138,15 @@ class Cluster:
         self.vm.spawn("exec " + shlex.join(words), unit=f"{name}.service",
                       properties=(f"Environment=PATH={PATH} GOGC=400", "OOMScoreAdjust=-999", "LimitNOFILE=65536", *properties))
 
-    def _start_api_server(self) -> None:
+    def _start_control_plane(self) -> None:
         self._serve("etcd", "etcd", "--data-dir=/var/lib/etcd", "--log-level=warn", "--logger=zap")
+        self.start_api_server()
+        self._serve("kube-controller-manager", "kube-controller-manager", f"--kubeconfig={ETC}/admin.conf",
+                    f"--service-account-private-key-file={ETC}/serviceaccounts.key", f"--root-ca-file={ETC}/ca.crt",
+                    "--leader-elect=false", f"--controllers={','.join(CONTROLLERS)}")
+        self._serve("kube-scheduler", "kube-scheduler", f"--kubeconfig={ETC}/scheduler.conf", "--leader-elect=false")
+
+    def start_api_server(self) -> None:
         self._serve("kube-apiserver", "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379",
                     f"--advertise-address={ADDRESS}", "--secure-port=443", f"--client-ca-file={ETC}/ca.crt",
                     f"--tls-cert-file={ETC}/apiserver.crt", f"--tls-private-key-file={ETC}/apiserver.key",
@@ -153,17 +160,19 @@ class Cluster:
                     # What a cluster of one server and one node can do without; the rest of it is slow enough, emulated.
                     "--enable-priority-and-fairness=false", "--endpoint-reconciler-type=none")
         self.wait("the API server is ready", lambda: self.ask("GET", "/readyz", whole=False).code == 200)
-        self._serve("kube-controller-manager", "kube-controller-manager", f"--kubeconfig={ETC}/admin.conf",
-                    f"--service-account-private-key-file={ETC}/serviceaccounts.key", f"--root-ca-file={ETC}/ca.crt",
-                    "--leader-elect=false", f"--controllers={','.join(CONTROLLERS)}")
-        self._serve("kube-scheduler", "kube-scheduler", f"--kubeconfig={ETC}/scheduler.conf", "--leader-elect=false")
 
     def _start_node(self) -> None:
+        self.start_containerd()
+        for image in ("pod-image", "headroom-image"):
+            self.vm.run(f"ctr --namespace k8s.io images import /opt/headroom/share/{image}.tar", check=True, timeout=SLOW)
+        self.start_kubelet()
+
+    def start_containerd(self) -> None:
         self._serve("containerd", "containerd", "--config", f"{ETC}/containerd.toml",
                     properties=("Delegate=yes", "KillMode=process"))
         self.vm.wait_until("ctr version >/dev/null 2>&1", timeout=SLOW)
-        for image in ("pod-image", "headroom-image"):
-            self.vm.run(f"ctr --namespace k8s.io images import /opt/headroom/share/{image}.tar", check=True, timeout=SLOW)
+
+    def start_kubelet(self) -> None:
         runtime = [] if self.release >= (1, 27) else ["--container-runtime=remote", f"--container-runtime-endpoint={SOCKET}"]
         self._serve("kubelet", "kubelet", f"--config={ETC}/kubelet.json", f"--kubeconfig={ETC}/node.conf", *runtime,
                     f"--node-ip={ADDRESS}")

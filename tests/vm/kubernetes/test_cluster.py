@@ -17,7 +17,7 @@ from kube_node import RUN
 from lab import Skip
 
 MEMORY, CPUS = "4G", 2
-METRICS_PORT = 9750
+METRICS_PORT, HTTPS_PORT = 9750, 9751
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "build/bench"
 RUNS = 3
@@ -161,6 +161,7 @@ def test_the_daemon_set_alone_does_it_too(vm):
         pod = cluster.wait("headroom's pod is ready", lambda: replacement.running(cluster, "", OWN))
         names = {each["name"] for each in pod["status"]["containerStatuses"]}
         assert names == {"headroomd", "headroom-kube"}, names
+        check_who_may_read_the_metrics(cluster)
         web, = cluster.pods(replacement.NAMESPACE, "web")
         cluster.wait("headroomd knows the pods", lambda: f"shop/{web['metadata']['name']}" in known_by_the_page(vm), 300)
         run = replacement.run_once(cluster)
@@ -172,6 +173,31 @@ def test_the_daemon_set_alone_does_it_too(vm):
         print_runs(vm, "headroom, of the DaemonSet", [run | {"latency_ms": json.loads(record)["latency"]}])
     finally:
         remove_daemon_set(cluster)
+
+
+def check_who_may_read_the_metrics(cluster) -> None:
+    """As a Prometheus in the cluster asks: over HTTPS, with the token of a service account."""
+    accounts = f"/api/v1/namespaces/{replacement.NAMESPACE}/serviceaccounts"
+    tokens = {"": ""}
+    for name in ("prometheus", "other"):
+        cluster.ask("POST", accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
+        answer = cluster.ask("POST", f"{accounts}/{name}/token", {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}})
+        tokens[name] = answer.body["status"]["token"]
+    cluster.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "prometheus"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "headroom-metrics-reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": replacement.NAMESPACE}]})
+
+    def code(name: str) -> str:
+        return cluster.vm.run(f"curl -sk --max-time 60 -o /run/scraped -w '%{{http_code}}' -H 'Authorization: Bearer {tokens[name]}' "
+                              f"https://{clusters.ADDRESS}:{HTTPS_PORT}/metrics", timeout=90).out
+
+    cluster.wait("the metrics are served", lambda: code("prometheus") == "200", 120)
+    assert "headroom_build_info" in cluster.vm.get("/run/scraped").decode()
+    assert (code("other"), code("")) == ("403", "401"), (code("other"), code(""))
+    plain = cluster.vm.run(f"curl -s --max-time 20 http://{clusters.ADDRESS}:{METRICS_PORT}/metrics")
+    assert plain.code != 0, "headroomd listens on the loopback alone"
 
 
 def print_memory(cluster, pod: dict) -> None:

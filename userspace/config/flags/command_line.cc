@@ -104,6 +104,8 @@ constexpr Flag kKubeletFlags[] = {
 constexpr Flag kHeadroomFlags[] = {
     {"--mode", &CommandLine::mode, "observe|enforce", "say what would be done, or do it"},
     {"--listen", &CommandLine::listen, "HOST:PORT", "metrics endpoint; empty: none"},
+    {"--metrics-listen", &CommandLine::metrics_listen, "HOST:PORT",
+     "where headroom-kube serves the metrics over HTTPS; empty: nowhere"},
 };
 
 void add(CLI::App& app, CommandLine& line, const Flag& flag) {

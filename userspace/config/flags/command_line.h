@@ -64,6 +64,7 @@ struct CommandLine {
   // headroomd's own flags.
   FlagValues mode;
   FlagValues listen;
+  FlagValues metrics_listen;
   bool check_config = false;
   bool version = false;
   bool help = false;

@@ -260,6 +260,8 @@ class SettingsCollector {
                      &line_.local_storage_isolation},
           std::tuple{"headroom.mode", "--mode", &line_.mode},
           std::tuple{"headroom.listen", "--listen", &line_.listen},
+          std::tuple{"headroom.kubernetes.metrics.listen", "--metrics-listen",
+                     &line_.metrics_listen},
           std::tuple{"evictionMaxPodGracePeriod", "--eviction-max-pod-grace-period",
                      &line_.eviction_max_pod_grace_period},
           std::tuple{"evictionPressureTransitionPeriod", "--eviction-pressure-transition-period",

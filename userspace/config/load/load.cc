@@ -23,6 +23,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace headroom::config {
@@ -144,12 +145,18 @@ void apply_headroom_flags(const CommandLine& line, Config& config, Diagnostics& 
       diagnostics.push_back(
           {"--mode", 0, "expected observe or enforce, found \"" + line.mode.back() + "\""});
   }
-  if (!line.listen.empty()) {
-    if (const auto what = listen_error(line.listen.back()))
-      diagnostics.push_back({"--listen", 0, *what});
+  for (const auto& [flag, values, address] :
+       {std::tuple{"--listen", &line.listen, &config.listen},
+        std::tuple{"--metrics-listen", &line.metrics_listen, &config.kubernetes.metrics.listen}}) {
+    if (values->empty()) continue;
+    if (const auto what = listen_error(values->back()))
+      diagnostics.push_back({flag, 0, *what});
     else
-      config.listen = line.listen.back();
+      *address = values->back();
   }
+  if (config.listen.empty() && !config.kubernetes.metrics.listen.empty())
+    diagnostics.push_back({"headroom.kubernetes.metrics.listen", 0,
+                           "needs headroom.listen: headroomd's metrics are fetched from there"});
 }
 
 void apply_flags(const CommandLine& line, Config& config, EvictionSettings& eviction,

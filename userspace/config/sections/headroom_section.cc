@@ -130,12 +130,7 @@ void read_host_names(const Section& section, Config& config) {
 
 void read_endpoints(const Section& section, Config& config) {
   read_host_names(section, config);
-  if (const auto listen = section.string("listen")) {
-    if (const auto error_text = listen_error(*listen))
-      section.add_error("listen", *error_text);
-    else
-      config.listen = *listen;
-  }
+  read_listen(section, config.listen);
   read_absolute_path(section, "podManifests", config.pod_manifests);
   read_absolute_path(section, "auditLog", config.audit_log);
   read_absolute_path(section, "stateDirectory", config.state_dir);
@@ -188,6 +183,15 @@ std::span<const std::string_view> metrics_keys() {
 
 std::span<const std::string_view> slices_keys() {
   return kSlicesKeys;
+}
+
+void read_listen(const Section& section, std::string& listen) {
+  const auto text = section.string("listen");
+  if (!text) return;
+  if (const auto error_text = listen_error(*text))
+    section.add_error("listen", *error_text);
+  else
+    listen = *text;
 }
 
 std::optional<std::string> listen_error(std::string_view listen) {

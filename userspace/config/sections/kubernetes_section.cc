@@ -14,14 +14,16 @@
 namespace headroom::config {
 namespace {
 
-constexpr auto kKeys =
-    std::to_array<std::string_view>({"runDirectory", "stateDirectory", "kubelet", "api"});
+constexpr auto kKeys = std::to_array<std::string_view>(
+    {"runDirectory", "stateDirectory", "kubelet", "api", "metrics"});
 constexpr auto kKubeletKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "period", "configz"});
 constexpr auto kApiKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "afterEviction", "events", "conditions", "taints"});
+
+constexpr auto kMetricsKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
 
 using AfterEviction = ApiConfig::AfterEviction;
 constexpr std::array<Choice<AfterEviction>, 4> kAfterEvictions{
@@ -96,6 +98,16 @@ void read_api(const Section& section, ApiConfig& api) {
   if (const auto events = section.boolean("events")) api.events = *events;
   if (const auto conditions = section.boolean("conditions")) api.conditions = *conditions;
   if (const auto taints = section.boolean("taints")) api.taints = *taints;
+}
+
+void read_metrics(const Section& section, MetricsConfig& metrics) {
+  section.reject_unknown_keys(kMetricsKeys);
+  read_listen(section, metrics.listen);
+  read_absolute_path(section, "certFile", metrics.cert_file);
+  read_absolute_path(section, "keyFile", metrics.key_file);
+  if (metrics.cert_file.empty() != metrics.key_file.empty())
+    section.add_error(metrics.cert_file.empty() ? "keyFile" : "certFile",
+                      metrics.cert_file.empty() ? "needs certFile" : "needs keyFile");
 }
 
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
@@ -187,6 +199,8 @@ std::vector<std::string> kubernetes_keys() {
     keys.push_back("kubelet." + std::string(key));
   for (const std::string_view key : kApiKeys)
     keys.push_back("api." + std::string(key));
+  for (const std::string_view key : kMetricsKeys)
+    keys.push_back("metrics." + std::string(key));
   return keys;
 }
 
@@ -200,6 +214,7 @@ void read_kubernetes(const Section& headroom, Config& config) {
   if (const auto kubelet = section->map("kubelet"))
     read_kubelet_source(*kubelet, configured.kubelet);
   if (const auto api = section->map("api")) read_api(*api, configured.api);
+  if (const auto metrics = section->map("metrics")) read_metrics(*metrics, configured.metrics);
 }
 
 void read_kubelet(const Section& document, const std::string& file, Config& config,

@@ -28,6 +28,8 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
 
 // What is wrong with a value that a flag may give too; absent: nothing.
 std::optional<std::string> listen_error(std::string_view listen);
+// The key "listen" of a section.
+void read_listen(const Section& section, std::string& listen);
 std::optional<Mode> parse_mode(std::string_view word);
 
 // The KubeletConfiguration's own keys: those that headroom uses are read, the others are ignored.

@@ -32,6 +32,16 @@ std::string api_line(std::string_view document) {
   return line + '\n';
 }
 
+std::string metrics_line(std::string_view document) {
+  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const Json& metrics = at(status, {"kubernetes", "metrics"});
+  if (!metrics.is_object()) return "";
+  std::string line = fmt::format("metrics:  https://{}/metrics  certificate: {}",
+                                 text(at(metrics, {"listen"})), text(at(metrics, {"certificate"})));
+  if (at(metrics, {"error"}).is_string()) line += "; " + text(at(metrics, {"error"}));
+  return line + '\n';
+}
+
 namespace {
 
 // headroom-kube polls the kubelet every periodSeconds (10 by default). After three missed polls and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of headroomctl status about headroom-kube: what it received from the kubelet, and what it
-// reported to the API server.
+// reported to the API server, and where it serves metrics.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,8 @@ std::string api_line(std::string_view document);
 
 // `document` is headroomd's status, `now` seconds since 1970. "" if no kubelet is configured.
 std::string kubelet_line(std::string_view document, std::int64_t now);
+
+// Where headroom-kube serves metrics over HTTPS. "" if it does not.
+std::string metrics_line(std::string_view document);
 
 }  // namespace headroom::ctl

@@ -29,6 +29,7 @@ ScrapeSetup with_cgroups(ScrapeSetup scrape, const MetricsSetup& setup) {
   scrape.cgroups = setup.views->cgroups.latest();
   scrape.names = setup.names.get();
   scrape.qos_of = setup.qos_of;
+  scrape.network = setup.network.get();
   if (scrape.cgroups) scrape.read_at_ns = unix_ns(setup.wall_time(scrape.cgroups->at));
   return scrape;
 }

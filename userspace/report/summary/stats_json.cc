@@ -150,6 +150,22 @@ Json process_json(const CgroupReading& reading) {
   return processes;
 }
 
+Json network_json(const NetworkDevices& devices, WallTime time) {
+  Json network = Json::object();
+  Json interfaces = Json::array();
+  for (const NetworkDevice& device : devices) {
+    const Json counters{{"name", device.name},
+                        {"rxBytes", device.received.bytes},
+                        {"rxErrors", device.received.errors},
+                        {"txBytes", device.sent.bytes},
+                        {"txErrors", device.sent.errors}};
+    if (device.name == "eth0") network.update(counters);
+    interfaces.push_back(counters);
+  }
+  if (!interfaces.empty()) network["interfaces"] = std::move(interfaces);
+  return with_time(time, std::move(network));
+}
+
 Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
              WallTime time) {
   Json fs = Json::object();

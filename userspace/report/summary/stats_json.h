@@ -4,6 +4,7 @@
 #pragma once
 
 #include "report/eviction/audit_line.h"
+#include "report/view/network_counters.h"
 #include "report/view/node_view.h"
 
 #include <headroom/snapshot.h>
@@ -45,6 +46,10 @@ Json memory_json(const CgroupReading& reading);   // MemoryStats
 Json swap_json(const CgroupReading& reading);     // SwapStats
 Json io_json(const CgroupReading& reading);       // IOStats
 Json process_json(const CgroupReading& reading);  // ProcessStats
+
+// NetworkStats: every device, and eth0's counters as the defaults, as in the kubelet. Null: no
+// device.
+Json network_json(const NetworkDevices& devices, WallTime time);
 
 // SwapStats of the node, whose root cgroup has no memory.swap.current. Null: no swap, or unknown.
 Json node_swap_json(const std::optional<Observation>& swap, WallTime time);

@@ -156,6 +156,14 @@ SummaryBody::SummaryBody(const SummarySetup& setup, bool cpu_and_memory)
   if (!cgroups_) return;
   index_.emplace(*cgroups_, setup.names.get());
   time_ = setup.wall_time(cgroups_->at);
+  if (setup.network && !cpu_and_memory)
+    networks_ = network_rows(*cgroups_, *setup.network, [](std::size_t) { return false; });
+}
+
+// `pod` is null for the node.
+void SummaryBody::put_network(Json& object, const PodRow* pod) const {
+  const auto row = std::ranges::find(networks_, pod, &NetworkRow::pod);
+  if (row != networks_.end()) put(object, "network", network_json(row->devices, time_));
 }
 
 std::string SummaryBody::node_text() const {
@@ -173,6 +181,7 @@ std::string SummaryBody::node_text() const {
       put_node_usage(node, reading);
     }
   }
+  put_network(node, nullptr);
   if (node_) {
     const WallTime time = setup_->wall_time(node_->at);
     put_node_memory(node, *node_, time);
@@ -197,6 +206,7 @@ std::string SummaryBody::pod_text(const PodRow& row) const {
   const CgroupReading reading = reading_of(*cgroups_, *own, time_, setup_->cgroup_root);
   put_usage(pod, reading, cpu_and_memory_);
   if (cpu_and_memory_) return to_json_text(pod);
+  put_network(pod, &row);
   put(pod, "ephemeral-storage", ephemeral_storage_json(row.disk, node_ ? &*node_ : nullptr, time_));
   put(pod, "process_stats", process_json(reading));
   return to_json_text(pod);

@@ -4,6 +4,7 @@
 
 #include "report/eviction/audit_line.h"
 #include "report/http/response_body.h"
+#include "report/view/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 
@@ -16,6 +17,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace headroom::report {
 
@@ -69,6 +72,7 @@ struct SummarySetup {
   std::shared_ptr<ContainerNames> names = {};  // used on the scraper's thread; may be null
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   std::string cgroup_root = {};  // "/sys/fs/cgroup"; "": averages of pressure are not read
+  std::shared_ptr<const NetworkReader> network = {};  // null: no counters of the network
 };
 
 class SummaryBody final : public ChunkedBody {
@@ -80,12 +84,14 @@ class SummaryBody final : public ChunkedBody {
   bool append_chunk(std::string& out) override;
   std::string node_text() const;
   std::string pod_text(const PodRow& row) const;
+  void put_network(nlohmann::ordered_json& object, const PodRow* pod) const;
 
   const SummarySetup* setup_;
   const bool cpu_and_memory_;
   Published<NodeView>::ReadGuard node_;
   Published<CgroupTable>::ReadGuard cgroups_;
   std::optional<WorkloadIndex> index_;
+  std::vector<NetworkRow> networks_;
   WallTime time_;
   std::size_t pod_ = 0;
   enum class Next : std::uint8_t { kNode, kPods, kNothing } next_ = Next::kNode;

@@ -2,13 +2,13 @@
 #include "report/http/server/http_server.h"
 
 #include "base/file_io.h"
+#include "base/listen_socket.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 #include "report/metrics/metric_family.h"
 #include "report/summary/resource_page.h"
 
 #include <microhttpd.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -19,8 +19,6 @@
 #include <cstdio>
 #include <exception>
 #include <utility>
-
-#include <netinet/in.h>
 
 namespace headroom::report {
 namespace {
@@ -89,46 +87,6 @@ void ExchangeDeadlines::shut_down_expired(Clock::time_point now) const {
 }
 
 namespace {
-
-struct FreeAddresses {
-  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
-
-// "[::1]:9750" → "::1" and "9750"; the configuration has checked the form.
-Result<Addresses> resolve(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.starts_with("[") && host.ends_with("]")) host = host.substr(1, host.size() - 2);
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0)
-    return failure(::gai_strerror(error));
-  return Addresses(found);
-}
-
-Result<Fd> bound_to(const addrinfo& address) {
-  Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return errno_failure("socket", errno);
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0)
-    return errno_failure("bind", errno);
-  constexpr int kListenBacklog = 128;
-  if (::listen(fd.get(), kListenBacklog) != 0) return errno_failure("listen", errno);
-  return fd;
-}
-
-int port_of(int fd) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof(address);
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
-  const auto* any = reinterpret_cast<const sockaddr_in*>(&address);  // same offset in sockaddr_in6
-  return ntohs(any->sin_port);
-}
 
 void log_line(void*, const char* format, va_list arguments) {
   std::array<char, 256> line;
@@ -279,12 +237,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(const std::string& address,
 }
 
 Result<> HttpServer::listen(const std::string& address) {
-  const auto addresses = resolve(address);
-  if (!addresses) return tl::make_unexpected(addresses.error());
-  auto bound = bound_to(**addresses);
+  auto bound = listen_on(address);
   if (!bound) return tl::make_unexpected(bound.error());
   listening_ = std::move(*bound);
-  port_ = port_of(listening_.get());
+  port_ = port_of(listening_);
   return {};
 }
 

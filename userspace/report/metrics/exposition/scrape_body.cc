@@ -198,6 +198,33 @@ std::span<const PodFamily> pod_families() {
 
 namespace {
 
+using Device = NetworkDevice;
+using Counts = NetworkCounts;
+
+constexpr NetworkFamily kNetworkFamilies[] = {
+    {"container_network_receive_bytes_total", "Bytes received.", &Device::received, &Counts::bytes},
+    {"container_network_receive_packets_total", "Packets received.", &Device::received,
+     &Counts::packets},
+    {"container_network_receive_errors_total", "Errors while receiving.", &Device::received,
+     &Counts::errors},
+    {"container_network_receive_packets_dropped_total", "Packets dropped while receiving.",
+     &Device::received, &Counts::dropped},
+    {"container_network_transmit_bytes_total", "Bytes sent.", &Device::sent, &Counts::bytes},
+    {"container_network_transmit_packets_total", "Packets sent.", &Device::sent, &Counts::packets},
+    {"container_network_transmit_errors_total", "Errors while sending.", &Device::sent,
+     &Counts::errors},
+    {"container_network_transmit_packets_dropped_total", "Packets dropped while sending.",
+     &Device::sent, &Counts::dropped},
+};
+
+}  // namespace
+
+std::span<const NetworkFamily> network_families() {
+  return kNetworkFamilies;
+}
+
+namespace {
+
 constexpr std::size_t kRecordsPerChunk = 32;
 
 void append_sample(std::string& out, std::string_view name, std::string_view labels,
@@ -228,6 +255,10 @@ ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
   index_.emplace(*setup_.cgroups);
   waits_.emplace(*setup_.cgroups);
   select_families();
+  if (setup_.network && setup_.cadvisor_families)
+    networks_ = network_rows(*setup_.cgroups, *setup_.network, [this](std::size_t record) {
+      return labels_->is_pod_internal(record);  // the pause container, as cAdvisor
+    });
 }
 
 void ScrapeBody::select_families() {
@@ -304,6 +335,20 @@ void ScrapeBody::append_records(std::string& out) {
   }
 }
 
+bool ScrapeBody::append_networks(std::string& out) {
+  if (networks_.empty() || network_family_ == network_families().size()) return false;
+  const NetworkFamily& family = network_families()[network_family_++];
+  append_header(out, setup_.format, family.name, family.help, prometheus::MetricType::Counter);
+  for (const NetworkRow& row : networks_)
+    for (const NetworkDevice& device : row.devices) {
+      std::string interface;
+      append_label(interface, "interface", device.name);
+      append_sample(out, family.name, labels_->of(row.record), interface,
+                    static_cast<double>(device.*family.direction.*family.count));
+    }
+  return true;
+}
+
 bool ScrapeBody::append_pods(std::string& out) {
   if (!setup_.cgroups || !setup_.headroom_families || pod_family_ == pod_families().size())
     return false;
@@ -325,7 +370,8 @@ bool ScrapeBody::append_pods(std::string& out) {
 }
 
 bool ScrapeBody::append_chunk(std::string& out) {
-  if (append_own(out) || append_cgroups(out) || append_pods(out)) return true;
+  if (append_own(out) || append_cgroups(out) || append_networks(out) || append_pods(out))
+    return true;
   if (std::exchange(ended_, true)) return false;
   out.append(exposition_end(setup_.format));
   return true;

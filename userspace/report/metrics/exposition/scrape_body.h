@@ -6,6 +6,7 @@
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/exposition_text.h"
+#include "report/view/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_index.h"
 #include "report/view/published.h"
@@ -77,6 +78,17 @@ class CgroupLabels {
   std::vector<std::uint32_t> ends_;
 };
 
+// NetworkFamily: one count of every network device, as cAdvisor names it.
+struct NetworkFamily {
+  std::string_view name;
+  std::string_view help;
+  NetworkCounts NetworkDevice::*direction;
+  std::uint64_t NetworkCounts::*count;
+};
+
+// All families are counters.
+std::span<const NetworkFamily> network_families();
+
 // PodFamily: one quantity of every pod, as evictions see it. To export another, add a row to the
 // table in the .cc, and to headroom-metrics(7).
 
@@ -117,6 +129,7 @@ struct ScrapeSetup {
   std::vector<std::string> exclude = {};  // names of families, with * and ?
   ContainerNames* names = nullptr;
   QosOf qos_of = nullptr;
+  const NetworkReader* network = nullptr;  // null: container_network_* has no series
 };
 
 class ScrapeBody final : public ChunkedBody {
@@ -127,6 +140,7 @@ class ScrapeBody final : public ChunkedBody {
   bool append_chunk(std::string& out) override;
   bool append_own(std::string& out);
   bool append_cgroups(std::string& out);
+  bool append_networks(std::string& out);
   bool append_pods(std::string& out);
   void append_records(std::string& out);
   // Empty: the cgroup has no series of this family.
@@ -149,6 +163,8 @@ class ScrapeBody final : public ChunkedBody {
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
   std::string own_labels_;       // of record_, where they are not cAdvisor's
+  std::vector<NetworkRow> networks_;
+  std::size_t network_family_ = 0;
   bool header_written_ = false;  // the current family had a sample, so its header is written
   std::size_t pod_family_ = 0;
   bool ended_ = false;

@@ -40,5 +40,37 @@ TEST_P(CpuCheckpointVectors, Agree) {
 INSTANTIATE_TEST_SUITE_P(Lines, CpuCheckpointVectors,
                          testing::ValuesIn(lines_of("cpu_checkpoint.jsonl")), case_name);
 
+// Files of 1.36 with and without its alpha gate PodLevelResourceManagers, whole and damaged. A
+// kubelet without the gate refuses what one with the gate has written; ours reads both.
+class CpuCheckpoint136Vectors : public VectorTest {
+ protected:
+  bool has_gate() const { return line().at("gates").at("PodLevelResourceManagers").get<bool>(); }
+  bool is_whole() const {
+    const auto change = line().value("change", "");
+    return change.empty() || change == "unknown field" || change == "checksum zero" ||
+           change == "another policy";
+  }
+};
+
+TEST_P(CpuCheckpoint136Vectors, Agree) {
+  const auto decoded = act::decode_checkpoint(text("file"));
+  ASSERT_EQ(decoded.has_value(), is_whole());
+  if (!decoded) {
+    EXPECT_TRUE(line().contains("error"));
+    return;
+  }
+  const auto written_as = text("format") == "v3" ? CheckpointVersion::kV3 : CheckpointVersion::kV2;
+  EXPECT_EQ(act::checkpoint_hash_input(*decoded, written_as), text("hash_input"));
+  if (line().contains("stored_after_load")) {
+    const auto stored_as = has_gate() ? CheckpointVersion::kV3 : CheckpointVersion::kV2;
+    EXPECT_EQ(act::encode_checkpoint(*decoded, stored_as), text("stored_after_load"));
+  } else if (has_gate()) {
+    EXPECT_NE(decoded->policy, text("configured_policy"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, CpuCheckpoint136Vectors,
+                         testing::ValuesIn(lines_of("cpu_checkpoint_136.jsonl")), case_name);
+
 }  // namespace
 }  // namespace headroom::vectors

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters of network devices: what of /proc/net/dev is read, and which pods have any.
+#include "report/view/network_counters.h"
+
+#include "config/temp_dir.h"
+#include "report/metrics/exposition/scrape_body.h"
+#include "report/sample.h"
+#include "report/summary/stats_json.h"
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace headroom::report {
+namespace {
+
+using namespace headroom::test;
+
+constexpr const char* kDevices =
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
+    "fifo colls carrier compressed\n"
+    "    lo:   100      10    0    0    0     0          0         0      100      10    0    0    "
+    "0     0       0          0\n"
+    "  eth0: 18446744073709551615 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+    "veth12ab: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+    " bond0.7:1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n";
+
+TEST(NetworkDevices, AreReadAsCadvisorDoes) {
+  const NetworkDevices expected{{"eth0", {UINT64_MAX, 2, 3, 4}, {9, 10, 11, 12}},
+                                {"bond0.7", {1, 2, 3, 4}, {5, 6, 7, 8}}};
+  EXPECT_EQ(parse_network_devices(kDevices), expected);
+}
+
+TEST(NetworkDevices, ALineThatIsCutShortIsLeftOut) {
+  for (const char* text : {"", "eth0", "eth0:", "eth0: 1 2 3 4 5 6 7 8 9 10 11", "eth0: a 2 3"})
+    EXPECT_TRUE(parse_network_devices(text).empty()) << text;
+}
+
+std::string text_of(ResponseBody& body) {
+  std::string text, room(4096, '\0');
+  while (const std::size_t size = body.read(room))
+    text.append(room, 0, size);
+  return text;
+}
+
+// A machine with the sample's cgroups; process 40 is that of the hog's container.
+class NetworkReaderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    process("self", "net:[1]", kDevices);
+    const auto container = cgroups_.path() / "kubepods.slice/kubepods-poduid_hog.slice/app.service";
+    std::filesystem::create_directories(container);
+    cgroups_.write("kubepods.slice/kubepods-poduid_hog.slice/app.service/cgroup.procs", "40\n41\n");
+    for (hr_record& record : table_.records)
+      record.populated = 1;
+  }
+  void process(const std::string& name, const std::string& its_namespace,
+               const std::string& devices) {
+    std::filesystem::create_directories(proc_.path() / name / "net");
+    std::filesystem::create_directories(proc_.path() / name / "ns");
+    std::filesystem::create_symlink(its_namespace, proc_.path() / name / "ns/net");
+    proc_.write(name + "/net/dev", devices);
+  }
+  NetworkReader reader() const { return NetworkReader(cgroups_.path(), proc_.path()); }
+
+  TempDir proc_, cgroups_;
+  CgroupTable table_ = sample_cgroups();
+};
+
+TEST_F(NetworkReaderTest, APodWithItsOwnNamespaceHasItsOwnDevices) {
+  process("40", "net:[2]", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  const auto rows = network_rows(table_, reader(), [](std::size_t) { return false; });
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].pod, nullptr);
+  EXPECT_EQ(rows[0].devices.size(), 2U) << "those of the node";
+  ASSERT_NE(rows[1].pod, nullptr);
+  EXPECT_EQ(rows[1].pod->pod->name, "hog");
+  EXPECT_TRUE(table_.path(rows[1].record).ends_with("/app.service"));
+  EXPECT_EQ(rows[1].devices, (NetworkDevices{{"eth0", {1, 2, 3, 4}, {5, 6, 7, 8}}}));
+}
+
+TEST_F(NetworkReaderTest, APodOnTheHostsNetworkHasNone) {
+  process("40", "net:[1]", kDevices);
+  const auto rows = network_rows(table_, reader(), [](std::size_t) { return false; });
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].pod, nullptr);
+}
+
+TEST_F(NetworkReaderTest, AProcessThatHasExitedIsNotTheHost) {
+  const auto rows = network_rows(table_, reader(), [](std::size_t) { return false; });
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].pod, nullptr);
+}
+
+TEST_F(NetworkReaderTest, IsServedByCadvisorsNames) {
+  process("40", "net:[2]", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  const auto views = std::make_shared<PublishedViews>();
+  views->cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table_; });
+  const auto network = std::make_shared<const NetworkReader>(reader());
+  const auto text = [&](bool cadvisor) {
+    ScrapeSetup setup;
+    setup.cgroups = views->cgroups.latest();
+    setup.cadvisor_families = cadvisor;
+    setup.network = network.get();
+    ScrapeBody body(std::move(setup));
+    return text_of(body);
+  };
+  const std::string sample =
+      "container_network_transmit_packets_dropped_total{container=\"app\",id=\"/kubepods.slice/"
+      "kubepods-poduid_hog.slice/app.service\",image=\"\",name=\"\",namespace=\"default\",pod="
+      "\"hog\",interface=\"eth0\"} 8\n";
+  EXPECT_NE(text(true).find(sample), std::string::npos) << text(true);
+  EXPECT_EQ(text(false).find("container_network"), std::string::npos);
+}
+
+TEST(NetworkJson, HasEth0AsTheDefaultAndEveryInterface) {
+  const WallTime time{};
+  EXPECT_TRUE(network_json({}, time).is_null());
+  const Json json = network_json({{"eth0", {1, 2, 3, 4}, {5, 6, 7, 8}}, {"eth1", {}, {}}}, time);
+  EXPECT_EQ(json["name"], "eth0");
+  EXPECT_EQ(json["rxBytes"], 1);
+  EXPECT_EQ(json["txErrors"], 7);
+  EXPECT_EQ(json["interfaces"].size(), 2U);
+  EXPECT_FALSE(network_json({{"ens3", {}, {}}}, time).contains("rxBytes"));
+}
+
+}  // namespace
+}  // namespace headroom::report

@@ -26,8 +26,11 @@ enum class Signal : std::uint8_t {
   // (headroom/swap_room.h). memory.available counts anon and file alone; this counts what the
   // kernel itself holds too: pipes, sockets, slab, page tables, per-CPU data.
   kKernelMemAvailable,
+  // headroom's: the share of the window in which no pod waited because the node had no CPU left
+  // (headroom/waits.h). No pod is evicted for it.
+  kCpuPressure,
 };
-inline constexpr std::size_t kSignals = 12;
+inline constexpr std::size_t kSignals = 13;
 
 inline constexpr std::array<std::string_view, kSignals> kSignalNames{
     "memory.available",      "allocatableMemory.available",
@@ -36,6 +39,7 @@ inline constexpr std::array<std::string_view, kSignals> kSignalNames{
     "containerfs.available", "containerfs.inodesFree",
     "pid.available",         "swap.available",
     "memory.pressure",       "kernel.memAvailable",
+    "cpu.pressure",
 };
 
 constexpr std::string_view name(Signal signal) {
@@ -50,10 +54,10 @@ constexpr std::optional<Signal> signal_named(std::string_view text) {
 }
 
 // Node conditions that the signals set.
-enum class Condition : std::uint8_t { kMemoryPressure, kDiskPressure, kPidPressure };
-inline constexpr std::size_t kConditions = 3;
+enum class Condition : std::uint8_t { kMemoryPressure, kDiskPressure, kPidPressure, kCpuPressure };
+inline constexpr std::size_t kConditions = 4;
 inline constexpr std::array<std::string_view, kConditions> kConditionNames{
-    "MemoryPressure", "DiskPressure", "PIDPressure"};
+    "MemoryPressure", "DiskPressure", "PIDPressure", "CPUPressure"};
 constexpr std::string_view name(Condition condition) {
   return kConditionNames[static_cast<std::size_t>(condition)];
 }
@@ -69,7 +73,13 @@ constexpr bool wants_memory(Signal signal) {
   return is_memory(signal) || signal == Signal::kMemoryPressure;
 }
 
+// Whether the signal is a share of the time, in millionths.
+constexpr bool is_share_of_time(Signal signal) {
+  return signal == Signal::kMemoryPressure || signal == Signal::kCpuPressure;
+}
+
 constexpr Condition condition_of(Signal signal) {
+  if (signal == Signal::kCpuPressure) return Condition::kCpuPressure;
   if (wants_memory(signal) || signal == Signal::kSwapAvailable) return Condition::kMemoryPressure;
   return signal == Signal::kPidAvailable ? Condition::kPidPressure : Condition::kDiskPressure;
 }
@@ -94,6 +104,8 @@ constexpr std::string_view resource_of(Signal signal) {
       return "pids";
     case Signal::kSwapAvailable:
       return "swap";
+    case Signal::kCpuPressure:
+      return "cpu";
   }
   return "";
 }

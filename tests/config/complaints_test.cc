@@ -159,6 +159,12 @@ const Bad kBadValues[] = {
       "20%, found \"100%\"",
       "7: headroom.pressure.memory.grace: must be more than zero",
       "8: headroom.pressure.memory.window: must be more than zero"}},
+    {"pressure_of_cpus_has_no_window",
+     "headroom:\n  pressure:\n    cpu:\n      threshold: 0%\n      grace: 0s\n      window: 1s\n",
+     {"6: headroom.pressure.cpu.threshold: expected a percentage between 0% and 100%, such as "
+      "50%, found \"0%\"",
+      "7: headroom.pressure.cpu.grace: must be more than zero",
+      "8: unknown key headroom.pressure.cpu.window"}},
     {"pressure_of_something_else",
      "headroom: {pressure: {memori: {threshold: 20%}}}\n",
      {"3: unknown key headroom.pressure.memori, did you mean memory?"}},

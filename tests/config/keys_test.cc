@@ -40,6 +40,8 @@ Names read_by_headroom() {
     names.insert("headroom.slices." + std::string(key));
   for (const std::string_view key : memory_pressure_keys())
     names.insert("headroom.pressure.memory." + std::string(key));
+  for (const std::string_view key : cpu_pressure_keys())
+    names.insert("headroom.pressure.cpu." + std::string(key));
   for (const std::string& key : kubernetes_keys())
     names.insert("headroom.kubernetes." + key);
   for (const std::string& key : ladder_keys())

@@ -59,7 +59,7 @@ TEST(Kubernetes, EveryKeyIsRead) {
   EXPECT_FALSE(loaded.api.events);
   EXPECT_EQ(
       loaded.metrics,
-      (MetricsConfig{.listen = "0.0.0.0:9751", .cert_file = "/tls.crt", .key_file = "/tls.key"}));
+      (MetricsServerConfig{.listen = "0.0.0.0:9751", .cert_file = "/tls.crt", .key_file = "/tls.key"}));
   EXPECT_TRUE(config->kubelet_present);
 }
 

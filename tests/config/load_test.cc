@@ -83,6 +83,13 @@ const Said kExpectedText[] = {
      "evictionHard: {}\nheadroom:\n  pressure:\n    memory: {threshold: 5%, grace: 1m, window: "
      "2s}\n",
      {"memory.pressure < 95% for 60s"}},
+    {"pressure_of_cpus_has_a_longer_grace",
+     "evictionHard: {}\nheadroom: {pressure: {cpu: {threshold: 60%}}}\n",
+     {"cpu.pressure < 40% for 60s"}},
+    {"pressure_of_both",
+     "evictionHard: {}\nheadroom:\n  pressure:\n    memory: {threshold: 5%}\n    cpu: {threshold: "
+     "75%, grace: 2s}\n",
+     {"memory.pressure < 95% for 10s", "cpu.pressure < 25% for 2s"}},
 };
 INSTANTIATE_TEST_SUITE_P(Maps, Thresholds, testing::ValuesIn(kExpectedText), RowName{});
 

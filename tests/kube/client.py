@@ -75,7 +75,7 @@ class Client:
         """node.json, as headroomd keeps it; MemoryPressure=True."""
         conditions = [{"type": kind, "status": str(holds.get(kind, False)), "lastHeartbeatTime": "2026-11-20T22:50:00Z",
                        "lastTransitionTime": "2026-11-20T22:50:00Z", "reason": "", "message": ""}
-                      for kind in ("MemoryPressure", "DiskPressure", "PIDPressure")]
+                      for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "CPUPressure")]
         fresh = self.node_status.with_suffix(".new")
         fresh.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "status": {"conditions": conditions}}))
         os.replace(fresh, self.node_status)

@@ -278,7 +278,8 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
             api.cluster.write_as_kubelet(NODE, ready)
             time.sleep(0.1)
         assert conditions(api) == {"Ready": "True", "MemoryPressure": "False", "HeadroomMemoryPressure": "True",
-                                   "HeadroomDiskPressure": "False", "HeadroomPIDPressure": "False"}, conditions(api)
+                                   "HeadroomDiskPressure": "False", "HeadroomPIDPressure": "False",
+                                   "HeadroomCPUPressure": "False"}, conditions(api)
         writes = len(api.effects("conditions"))
         assert writes == 2, f"{writes} writes for two states"
         assert [taint["key"] for taint in node["spec"]["taints"]] == ["dedicated", "headroom.io/memory-pressure"]

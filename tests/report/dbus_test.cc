@@ -170,14 +170,15 @@ TEST(BusProperties, NameTheSource) {
 }
 
 TEST(BusProperties, NameTheChangedProperties) {
-  const BusProperties before{"observe", {false, false, false}, "bpf"};
+  const BusProperties before{"observe", {false, false, false, false}, "bpf"};
   EXPECT_TRUE(changed_properties(before, before).empty());
-  const auto names = changed_properties(before, {"enforce", {true, false, true}, "files"});
-  ASSERT_EQ(names.size(), 4u);
+  const auto names = changed_properties(before, {"enforce", {true, false, true, true}, "files"});
+  ASSERT_EQ(names.size(), 5u);
   EXPECT_STREQ(names[0], "Mode");
   EXPECT_STREQ(names[1], "MemoryPressure");
   EXPECT_STREQ(names[2], "PIDPressure");
-  EXPECT_STREQ(names[3], "Source");
+  EXPECT_STREQ(names[3], "CPUPressure");
+  EXPECT_STREQ(names[4], "Source");
 }
 
 // What polkit would say of every caller, and what it was asked.

@@ -95,7 +95,8 @@ TEST(Messages, ConditionsTurnWithTheKubeletsReasons) {
   for (const Case& c :
        {Case{Condition::kMemoryPressure, "NodeHasInsufficientMemory", "NodeHasSufficientMemory"},
         Case{Condition::kDiskPressure, "NodeHasDiskPressure", "NodeHasNoDiskPressure"},
-        Case{Condition::kPidPressure, "NodeHasInsufficientPID", "NodeHasSufficientPID"}}) {
+        Case{Condition::kPidPressure, "NodeHasInsufficientPID", "NodeHasSufficientPID"},
+        Case{Condition::kCpuPressure, "NodeHasInsufficientCPU", "NodeHasSufficientCPU"}}) {
     EXPECT_EQ(condition_reason(c.condition, true), c.raised);
     EXPECT_EQ(condition_reason(c.condition, false), c.cleared);
   }

@@ -87,6 +87,16 @@ CgroupTable sample_cgroups() {
   const std::vector<std::uint64_t> throttled{5};
   const std::vector<hr_waits> throttles{sample_waits(720'000'000, 0, 8)};
   snapshot.waits.throttles = ByCgroup<hr_waits>{throttled, throttles};
+  const std::vector<std::uint64_t> pods_that_waited{3, 5};
+  std::vector<CpuWaits> cpu_waits(2);
+  cpu_waits[0][CpuWaitCause::kQuota] = 1'500'000'000;
+  cpu_waits[0][CpuWaitCause::kNode] = 250'000'000;
+  cpu_waits[1][CpuWaitCause::kWeight] = 40'000'000;
+  snapshot.waits.cpu = ByCgroup<CpuWaits>{pods_that_waited, cpu_waits};
+  const std::vector<WaitPair> cpu_pairs{{CgroupId{3}, CgroupId{5}, 30'000'000},
+                                        {CgroupId{0}, CgroupId{3}, 20'000'000},
+                                        {CgroupId{99}, CgroupId{3}, 10'000'000}};
+  snapshot.waits.cpu_pairs = cpu_pairs;
   CgroupTable table;
   fill(table, nullptr, snapshot, &names);
   return table;
@@ -112,6 +122,7 @@ NodeView sample_node() {
   node.mode = Mode::kEnforce;
   of(node.observations, Signal::kMemoryAvailable) =
       Observation{(200_MiB).count, (4_GiB).count, sample_at(9'999)};
+  of(node.observations, Signal::kCpuPressure) = Observation{880'000, 1'000'000, sample_at(9'000)};
   node.thresholds = {threshold(Signal::kMemoryAvailable, 0s, (100_MiB).count, (200_MiB).count),
                      threshold(Signal::kMemoryAvailable, 90s, (300_MiB).count, (200_MiB).count),
                      threshold(Signal::kNodeFsAvailable, 0s, std::nullopt, std::nullopt)};

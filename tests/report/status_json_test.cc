@@ -66,6 +66,21 @@ TEST(StatusJson, APodsStallsAreThoseOfItsCgroupsByCause) {
   EXPECT_EQ(status["counters"]["kernel_oom_kills"]["limit"], 2);
 }
 
+TEST(StatusJson, WaitsForACpuAreByCauseAndByPair) {
+  const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
+  EXPECT_EQ(status["pods"][0]["cpu_waits"]["quota"], 1'500'000'000);
+  EXPECT_EQ(status["pods"][0]["cpu_waits"]["cpuset"], 0);
+  EXPECT_EQ(status["pods"][1]["cpu_waits"]["weight"], 40'000'000);
+  EXPECT_EQ(status["pods"][2]["cpu_waits"], nullptr) << "unknown";
+  const Json& pairs = status["waits"]["cpu_pairs"];
+  ASSERT_EQ(pairs.size(), 2u) << "the third pod is gone";
+  EXPECT_EQ(pairs[0]["holder"]["name"], "hog");
+  EXPECT_EQ(pairs[0]["waiter"]["name"], "web");
+  EXPECT_EQ(pairs[0]["ns"], 30'000'000);
+  EXPECT_EQ(pairs[1]["holder"], nullptr) << "outside pods";
+  EXPECT_EQ(status["waits"]["memory_pairs"], Json::array());
+}
+
 TEST(StatusJson, AVictimsStateIsItsPhase) {
   NodeView node = sample_node();
   Victim victim;

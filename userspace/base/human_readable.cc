@@ -117,6 +117,7 @@ bool is_byte_signal(Signal signal) {
     case Signal::kContainerFsInodesFree:
     case Signal::kPidAvailable:
     case Signal::kMemoryPressure:
+    case Signal::kCpuPressure:
       return false;
   }
   return true;
@@ -124,8 +125,7 @@ bool is_byte_signal(Signal signal) {
 
 std::string human_amount(Signal signal, std::int64_t amount) {
   // The amount is a share of the time, in millionths.
-  if (signal == Signal::kMemoryPressure)
-    return fmt::format("{:.1f}%", static_cast<double>(amount) / 1e4);
+  if (is_share_of_time(signal)) return fmt::format("{:.1f}%", static_cast<double>(amount) / 1e4);
   return is_byte_signal(signal) ? human_bytes(amount) : std::to_string(amount);
 }
 

@@ -75,11 +75,11 @@ struct ApiConfig : ServerConfig {
 
 // headroom.kubernetes.metrics: headroom-kube serves headroomd's metrics over HTTPS, to clients that
 // the API server allows them.
-struct MetricsConfig {
+struct MetricsServerConfig {
   std::string listen;               // listen: "0.0.0.0:9751"; "": not served
   std::filesystem::path cert_file;  // certFile; empty: a self-signed certificate
   std::filesystem::path key_file;   // keyFile; beside a certFile
-  friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
+  friend bool operator==(const MetricsServerConfig&, const MetricsServerConfig&) = default;
 };
 
 struct KubernetesConfig {
@@ -89,7 +89,7 @@ struct KubernetesConfig {
   std::filesystem::path state_dir = "/var/lib/headroom-kube";
   KubeletConfig kubelet;
   ApiConfig api;
-  MetricsConfig metrics;
+  MetricsServerConfig metrics;
   friend bool operator==(const KubernetesConfig&, const KubernetesConfig&) = default;
 
   std::filesystem::path pods_dir() const { return run_dir / "pods"; }
@@ -241,8 +241,8 @@ struct Config {
   // A kubelet is configured (kubernetes.kubelet.url) or was found running: it writes, headroom
   // observes.
   bool kubelet_present = false;
-  // pressure.memory: joins policy.thresholds when all is read.
-  std::optional<Threshold> memory_pressure;
+  // pressure.memory and pressure.cpu: join policy.thresholds when all is read.
+  std::vector<Threshold> pressure;
   // kernelMemAvailable: joins policy.thresholds when all is read.
   KernelMemThreshold kernel_mem_available;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.

@@ -231,6 +231,10 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "Evict when more than this share of the time is lost to the node's shortage; else off"},
     {"headroom.pressure.memory.grace", kDuration, R"("10s")", "How long it must stay so"},
     {"headroom.pressure.memory.window", kDuration, R"("1s")", "The time it is a share of"},
+    {"headroom.pressure.cpu.threshold", kString, kNone,
+     "CPUPressure holds when a pod loses more of its time than this because the node has no CPU "
+     "left; else off"},
+    {"headroom.pressure.cpu.grace", kDuration, R"("1m")", "How long it must stay so"},
 
     {"headroom.ladder.reclaim.margin", kString, kNone,
      "So much of capacity above the threshold of memory.available page cache is taken; else never"},

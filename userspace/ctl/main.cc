@@ -52,11 +52,16 @@ constexpr Entry kCommands[] = {
     {add_watch, R"(
   headroomctl watch                   evictions, conditions, drift and OOM kills as they come
   headroomctl watch --json | jq -r .message)"},
+    {add_waits, R"(
+  headroomctl waits                   what pods waited for, and whose fault it was
+  headroomctl waits --for 30s         the same of the next 30 seconds, as shares of the time)"},
     {add_why, R"(
   headroomctl why                     the last eviction, explained
   headroomctl why default/web -n 2    the one before the last of this pod's)"},
     {add_admit, R"(
   headroomctl admit -f web.yaml   would this pod be admitted now, and why not?)"},
+    {add_advise, R"(
+  headroomctl advise busy.rec     requests, limits and quotas that the recorded use asks for)"},
     {add_place, R"(
   headroomctl place -f web.yaml a.json b.json     which of these nodes is the best?)"},
     {add_record, R"(

@@ -33,11 +33,23 @@ struct ReplayOptions {
 
 Result<std::string> read_whole(const std::string& name) {
   errno = 0;
-  std::ifstream file(name, std::ios::binary);
+  std::ifstream file(name == "-" ? "/dev/stdin" : name, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (!file) return errno_failure("read " + name, errno ? errno : EISDIR);
   return bytes;
 }
+
+}  // namespace
+
+Result<recording::TapeReader> open_recording(const std::string& file) {
+  auto bytes = read_whole(file);
+  if (!bytes) return tl::make_unexpected(bytes.error());
+  auto tape = recording::TapeReader::open(std::move(*bytes));
+  if (!tape) return failure(file + ": " + tape.error().what);
+  return tape;
+}
+
+namespace {
 
 // The configuration's policy on the recorded machine: speed, filesystems and the operator's taints
 // are those of the recording.
@@ -58,10 +70,8 @@ void print(const recording::Replayed& replayed, std::int64_t wall_offset, bool j
 }
 
 int run_replay(const ReplayOptions& options) {
-  auto bytes = read_whole(options.file);
-  if (!bytes) return print_usage_error(bytes.error());
-  auto tape = recording::TapeReader::open(std::move(*bytes));
-  if (!tape) return print_usage_error(Error{options.file + ": " + tape.error().what});
+  auto tape = open_recording(options.file);
+  if (!tape) return print_usage_error(tape.error());
   recording::PolicyOverride other;
   if (!options.config.empty()) {
     config::CommandLine line;

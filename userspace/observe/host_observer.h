@@ -6,6 +6,7 @@
 #include "observe/cgroup/cgroup_files.h"
 #include "observe/cgroup/cgroup_inventory.h"
 #include "observe/cgroup/cgroup_source.h"
+#include "observe/node/cpu_wait_source.h"
 #include "observe/node/disk_meter.h"
 #include "observe/node/filesystem_reader.h"
 #include "observe/node/node_source.h"
@@ -127,7 +128,8 @@ class HostObserver final : public Observer {
     std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
     ImageStorage images = {};
     std::string proc = "/proc";
-    ContainerAt container_at = nullptr;  // null: parts of pods have no requests
+    ContainerAt container_at = nullptr;                  // null: parts of pods have no requests
+    std::unique_ptr<CpuWaitSource> cpu_waits = nullptr;  // null: not observed
   };
   explicit HostObserver(Parts parts);
 

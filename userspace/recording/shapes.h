@@ -49,6 +49,8 @@ inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 5;
 
 // The signals that formats up to 7 have; values of later ones are at the end of their frames.
 inline constexpr std::size_t kFirstSignals = 11;
+// Without cpu.pressure and its condition: no decision depends on them.
+inline constexpr std::size_t kRecordedSignals = 12, kRecordedConditions = 3;
 
 template <class Io, class All>
 void put_first_signals(Io& io, All& all) {
@@ -57,7 +59,7 @@ void put_first_signals(Io& io, All& all) {
 }
 template <class Io, class... All>
 void put_later_signals(Io& io, All&... all) {
-  for (std::size_t i = kFirstSignals; i < kSignals; ++i)
+  for (std::size_t i = kFirstSignals; i < kRecordedSignals; ++i)
     io(all[i]...);
 }
 
@@ -330,7 +332,9 @@ HEADROOM_SERIALIZE(LadderHistory) {
 HEADROOM_SERIALIZE(History) {
   auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
          reclaims, disk_settles_at, partial_evictions, ladder, swap] = value;
-  io(thresholds, last_pressure);
+  io(thresholds);
+  for (std::size_t i = 0; i < kRecordedConditions; ++i)
+    io(last_pressure[i]);
   put_first_signals(io, last_sample);
   put_first_signals(io, trends);
   io(victims, taint_timers, taints_checked_at);

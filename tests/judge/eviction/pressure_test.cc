@@ -119,6 +119,28 @@ TEST_F(Pressure, MemoryFreedByItsVictimCounts) {
   EXPECT_EQ(story_.decided(), Lines{"kill web"}) << "which will not do any longer";
 }
 
+TEST_F(Pressure, OfCpusSetsItsConditionAfterTheGraceAndEvictsNoPod) {
+  story_.policy.thresholds.front().signal = Signal::kCpuPressure;
+  const auto cpu_at = [&](int second, std::optional<int> lost) {
+    Snapshot snapshot = story_.snapshot(second * 1000, 2_GiB);
+    if (lost)
+      of(snapshot.observations, Signal::kCpuPressure) =
+          Observation{kWhole - *lost * kWhole / 100, kWhole, snapshot.at};
+    judge(story_.policy, snapshot, story_.history, story_.verdict);
+    story_.history = story_.verdict.after;
+    EXPECT_EQ(story_.decided(), kNothing) << second;
+    return story_.verdict.conditions[static_cast<std::size_t>(Condition::kCpuPressure)];
+  };
+  for (int second = 0; second < 10; ++second)
+    EXPECT_FALSE(cpu_at(second, 60)) << second;
+  EXPECT_TRUE(cpu_at(10, 60));
+  EXPECT_FALSE(condition()) << "memory is not short";
+  EXPECT_TRUE(cpu_at(11, 60)) << "and no pod is evicted however long it lasts";
+  EXPECT_TRUE(cpu_at(40, 5)) << "it holds for the transition period";
+  EXPECT_FALSE(cpu_at(71, 5));
+  EXPECT_FALSE(cpu_at(72, std::nullopt));
+}
+
 TEST_F(Pressure, HasNoForecast) {
   at(0, 0);
   at(1, 5);

@@ -134,11 +134,12 @@ TEST(Met, IsStrict) {
 
 TEST(SignalName, IsExact) {
   for (const auto known : kSignalNames)
-    EXPECT_EQ(parse_signal(known).has_value(),
-              known != "memory.pressure" && known != "kernel.memAvailable")
+    EXPECT_EQ(parse_signal(known).has_value(), known != "memory.pressure" &&
+                                                   known != "cpu.pressure" &&
+                                                   known != "kernel.memAvailable")
         << known;
   for (const char* unknown : {"", "memory", "Memory.available", "memory.available ",
-                              "memory.pressure", "kernel.memAvailable"})
+                              "memory.pressure", "cpu.pressure", "kernel.memAvailable"})
     EXPECT_EQ(parse_signal(unknown).error().what,
               "unsupported eviction signal " + std::string(unknown));
 }

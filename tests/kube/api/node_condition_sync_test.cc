@@ -15,7 +15,9 @@ constexpr const char* kSince = "2026-11-20T22:50:00Z";
 constexpr const char* kNow = "2026-11-20T23:00:00Z";
 
 NodeConditions calm() {
-  return {NodeCondition{false, kSince}, NodeCondition{false, kSince}, NodeCondition{false, kSince}};
+  NodeConditions conditions;
+  conditions.fill(NodeCondition{false, kSince});
+  return conditions;
 }
 NodeConditions pressed() {
   NodeConditions conditions = calm();
@@ -47,13 +49,21 @@ TEST(NodeRequests, ConditionsAreAppliedUnderTypesOfOurOwn) {
   EXPECT_EQ(request.path, "/api/v1/nodes/n1/status?fieldManager=headroom&force=true");
   EXPECT_EQ(request.headers.front().second, "application/apply-patch+yaml");
   const Json list = Json::parse(request.body)["status"]["conditions"];
-  ASSERT_EQ(list.size(), 3U);
+  ASSERT_EQ(list.size(), 4U);
   EXPECT_EQ(list[0], Json::parse(R"({"type": "HeadroomMemoryPressure", "status": "True",
     "lastHeartbeatTime": "2026-11-20T23:00:00Z", "lastTransitionTime": "2026-11-20T22:50:00Z",
     "reason": "HeadroomHasInsufficientMemory",
     "message": "headroomd sees insufficient memory available"})"));
   EXPECT_EQ(list[1]["status"], "False");
   EXPECT_EQ(list[2]["status"], "Unknown");
+  EXPECT_EQ(list[3]["type"], "HeadroomCPUPressure");
+}
+
+TEST(NodeRequests, AConditionThatAnOlderHeadroomdDoesNotKnowIsLeftOut) {
+  NodeConditions conditions = pressed();
+  conditions[3] = {};
+  const HttpRequest request = conditions_apply("n1", conditions, kNow);
+  EXPECT_EQ(Json::parse(request.body)["status"]["conditions"].size(), 3U);
 }
 
 TEST(NodeRequests, TakenBackNothingOfOursIsOwned) {

@@ -299,8 +299,8 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
       build_eviction_thresholds(parsed.eviction, enforcements.keys, result.diagnostics);
   if (auto threshold = kernel_mem_threshold(result.config.kernel_mem_available))
     result.config.policy.thresholds.push_back(std::move(*threshold));
-  if (result.config.memory_pressure)
-    result.config.policy.thresholds.push_back(*result.config.memory_pressure);
+  for (const Threshold& threshold : result.config.pressure)
+    result.config.policy.thresholds.push_back(threshold);
   resolve_reserved_settings(parsed.reserves, enforcements, result.config, result.diagnostics);
   resolve_pod_sizing(parsed.sizing, result.config, result.diagnostics);
   resolve_cpu_settings(parsed.cpus, result.config, result.diagnostics);

@@ -100,7 +100,7 @@ void read_api(const Section& section, ApiConfig& api) {
   if (const auto taints = section.boolean("taints")) api.taints = *taints;
 }
 
-void read_metrics(const Section& section, MetricsConfig& metrics) {
+void read_metrics(const Section& section, MetricsServerConfig& metrics) {
   section.reject_unknown_keys(kMetricsKeys);
   read_listen(section, metrics.listen);
   read_absolute_path(section, "certFile", metrics.cert_file);

@@ -120,9 +120,11 @@ void read_stuck(const Section& stuck, LadderPolicy& ladder) {
     stuck.add_error("evict", "needs waitDuration beside it");
 }
 
-constexpr std::array<std::string_view, 1> kResources{"memory"};
+constexpr std::array<std::string_view, 2> kResources{"memory", "cpu"};
 constexpr std::array<std::string_view, 3> kKeys{"threshold", "grace", "window"};
+constexpr std::array<std::string_view, 2> kCpuKeys{"threshold", "grace"};
 constexpr Duration kGrace = std::chrono::seconds(10);
+constexpr Duration kCpuGrace = std::chrono::seconds(60);
 
 void read_memory(const Section& memory, Config& config) {
   memory.reject_unknown_keys(kKeys);
@@ -135,7 +137,18 @@ void read_memory(const Section& memory, Config& config) {
   if (!share) return;
   // Crossed when less than this much of the time is left.
   threshold.value = Fraction{1 - *share};
-  config.memory_pressure = threshold;
+  config.pressure.push_back(std::move(threshold));
+}
+
+void read_cpu(const Section& cpu, Config& config) {
+  cpu.reject_unknown_keys(kCpuKeys);
+  Threshold threshold{
+      .signal = Signal::kCpuPressure, .value = {}, .grace = kCpuGrace, .min_reclaim = std::nullopt};
+  const auto share = read_percentage(cpu, "threshold", "50%");
+  read_positive_duration(cpu, "grace", threshold.grace);
+  if (!share) return;
+  threshold.value = Fraction{1 - *share};
+  config.pressure.push_back(std::move(threshold));
 }
 
 }  // namespace
@@ -218,12 +231,16 @@ void read_ladder(const Section& headroom, Policy& policy) {
 std::span<const std::string_view> memory_pressure_keys() {
   return kKeys;
 }
+std::span<const std::string_view> cpu_pressure_keys() {
+  return kCpuKeys;
+}
 
 void read_pressure(const Section& headroom, Config& config) {
   const auto pressure = headroom.map("pressure");
   if (!pressure) return;
   pressure->reject_unknown_keys(kResources);
   if (const auto memory = pressure->map("memory")) read_memory(*memory, config);
+  if (const auto cpu = pressure->map("cpu")) read_cpu(*cpu, config);
 }
 
 }  // namespace headroom::config

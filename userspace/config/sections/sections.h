@@ -72,6 +72,7 @@ void read_ladder(const Section& headroom, Policy& policy);
 // headroom.pressure: thresholds on time lost to the node's own shortage.
 
 std::span<const std::string_view> memory_pressure_keys();
+std::span<const std::string_view> cpu_pressure_keys();
 
 // `headroom` is the section it is part of.
 void read_pressure(const Section& headroom, Config& config);

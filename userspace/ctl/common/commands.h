@@ -84,6 +84,15 @@ std::string render_pods(const Status& status, PodOrder order, const Screen& scre
 
 void add_pods(ArgumentParser& app, CliCommand& chosen);
 
+// headroomctl waits: what pods waited for, by cause, and which pods had it meanwhile.
+
+// `before` and `seconds`: an earlier status and the time since, to show shares of that time; null:
+// totals are shown.
+std::string render_waits(const Status& now, const Status* before, double seconds,
+                         const Screen& screen);
+
+void add_waits(ArgumentParser& app, CliCommand& chosen);
+
 // headroomctl record: writes what headroomd observes and decides into a file.
 
 void add_record(ArgumentParser& app, CliCommand& chosen);
@@ -100,6 +109,13 @@ std::string render_replay(const recording::Replayed& replayed, std::int64_t wall
 std::string replay_json(const recording::Replayed& replayed, std::int64_t wall_offset);
 
 void add_replay(ArgumentParser& app, CliCommand& chosen);
+
+// A file that headroomctl record wrote; "-": standard input. Errors name the file.
+Result<recording::TapeReader> open_recording(const std::string& file);
+
+// headroomctl advise: what the use of pods in a recording asks for (ctl/advise/pod_use.h).
+
+void add_advise(ArgumentParser& app, CliCommand& chosen);
 
 // headroomctl slices: the slices of the node, with their desired and current values.
 

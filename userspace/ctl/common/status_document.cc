@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/common/status_document.h"
 
+#include <headroom/waits.h>
+
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 namespace headroom::ctl {
@@ -55,6 +59,31 @@ StallsByCause stalls_of(const Json& json) {
     stalls[cause] = {integer(waits, "ns").value_or(0), integer(waits, "count").value_or(0),
                      integer(waits, "p99_ns")};
   return stalls;
+}
+
+// In the order of the daemon's table; causes that only a newer daemon knows come last.
+std::optional<CpuWaitsByCause> cpu_waits_of(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  CpuWaitsByCause waits;
+  for (const std::string_view cause : kCpuWaitCauseNames)
+    if (const auto ns = integer(json, std::string(cause).c_str())) waits.emplace_back(cause, *ns);
+  for (const auto& [cause, ns] : json.items())
+    if (std::find(kCpuWaitCauseNames.begin(), kCpuWaitCauseNames.end(), cause) ==
+        kCpuWaitCauseNames.end())
+      waits.emplace_back(cause, integer(json, cause.c_str()).value_or(0));
+  return waits;
+}
+
+std::string pod_of_pair(const Json& pod) {
+  return pod.is_object() ? text(pod, "namespace") + "/" + text(pod, "name") : "";
+}
+
+std::vector<WaitPairStatus> pairs_of(const Json& json) {
+  std::vector<WaitPairStatus> pairs;
+  for (const Json& pair : json)
+    pairs.push_back({pod_of_pair(at(pair, "waiter")), pod_of_pair(at(pair, "holder")),
+                     integer(pair, "ns").value_or(0)});
+  return pairs;
 }
 
 std::map<std::string, ProgramStatus> programs_of(const Json& json) {
@@ -122,6 +151,7 @@ PodStatus pod_of(const Json& json) {
   pod.throttled = integer(json, "throttled_ns");
   pod.memory_waiting = integer(json, "memory_waiting_ns");
   pod.stalls = stalls_of(at(json, "stalls"));
+  pod.cpu_waits = cpu_waits_of(at(json, "cpu_waits"));
   for (const Json& field : at(json, "ignored_fields"))
     if (field.is_string()) pod.ignored.push_back(field.get<std::string>());
   return pod;
@@ -160,6 +190,8 @@ Status status_of(const Json& json) {
       status.forecast_errors[signal] = *mean;
   status.kernel_oom_kills = oom_kills_of(at(counters, "kernel_oom_kills"));
   status.stalls = stalls_of(at(at(json, "waits"), "stalls"));
+  status.cpu_pairs = pairs_of(at(at(json, "waits"), "cpu_pairs"));
+  status.memory_pairs = pairs_of(at(at(json, "waits"), "memory_pairs"));
   status.programs = programs_of(at(json, "programs"));
   status.audit_log = text(json, "audit_log");
   return status;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headroom::ctl {
@@ -38,6 +39,15 @@ struct WaitStatus {
   std::optional<std::int64_t> p99_ns;  // 99th percentile of one wait
 };
 using StallsByCause = std::map<std::string, WaitStatus>;  // by cause
+
+// Waits for a CPU: the cause and nanoseconds, in the document's order.
+using CpuWaitsByCause = std::vector<std::pair<std::string, std::int64_t>>;
+
+// A pod that waited, and the pod that had what it waited for; "": outside pods.
+struct WaitPairStatus {
+  std::string waiter, holder;  // "namespace/name"
+  std::int64_t ns = 0;
+};
 
 struct ProgramStatus {
   bool loaded = false;
@@ -68,7 +78,8 @@ struct PodStatus {
   std::optional<std::int64_t> throttled;
   std::optional<std::int64_t> memory_waiting;
   StallsByCause stalls;
-  std::vector<std::string> ignored;  // fields of its description that could not be parsed
+  std::optional<CpuWaitsByCause> cpu_waits;  // absent: unknown
+  std::vector<std::string> ignored;          // fields of its description that could not be parsed
 };
 
 // Quantities as the document writes them: "3500m", "7Gi"; by resource.
@@ -109,6 +120,7 @@ struct Status {
   std::optional<std::int64_t> kernel_oom_kills;
   std::map<std::string, double> forecast_errors;  // mean seconds, by signal
   StallsByCause stalls;                           // all cgroups together
+  std::vector<WaitPairStatus> cpu_pairs, memory_pairs;
   std::map<std::string, std::string> sources;
   std::map<std::string, ProgramStatus> programs;
   std::string audit_log;

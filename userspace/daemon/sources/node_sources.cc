@@ -170,9 +170,9 @@ observe::HostObserver::Parts observer_setup(const observe::CgroupRoot& root,
           .cgroup_root = root.mount,
           .images = filesystems.images,
           .container_at = [names = std::make_shared<RuntimeContainerNames>()](
-                              const Pod& pod, std::string_view path) {
-            return container_at(pod, path, *names);
-          }};
+                              const Pod& pod,
+                              std::string_view path) { return container_at(pod, path, *names); },
+          .cpu_waits = std::make_unique<observe::CpuWaitSource>("/proc", root.mount)};
 }
 
 }  // namespace

@@ -205,7 +205,8 @@ std::optional<AdmitFailure> pressure_failure(const Pod& pod,
                                              const std::array<bool, kConditions>& conditions) {
   std::string active_conditions;
   for (std::size_t i = 0; i < kConditions; ++i)
-    if (conditions[i])
+    // The kubelet does not know CPUPressure: its taint alone keeps pods away.
+    if (conditions[i] && static_cast<Condition>(i) != Condition::kCpuPressure)
       active_conditions.append(active_conditions.empty() ? "" : " ").append(kConditionNames[i]);
   if (active_conditions.empty() || is_critical(pod)) return std::nullopt;
   // BestEffort pods use memory without a request; the needs of all others are known.

@@ -240,7 +240,9 @@ TolerationTime toleration_time(const Pod& pod, std::span<const TaintRef> taints)
 const Taint& taint_of(Condition condition) {
   static const std::array<Taint, kConditions> kTaints{Taint{std::string(kMemoryPressure)},
                                                       Taint{"node.kubernetes.io/disk-pressure"},
-                                                      Taint{"node.kubernetes.io/pid-pressure"}};
+                                                      Taint{"node.kubernetes.io/pid-pressure"},
+                                                      // Kubernetes has no such condition.
+                                                      Taint{"headroom.io/cpu-pressure"}};
   return kTaints[static_cast<std::size_t>(condition)];
 }
 

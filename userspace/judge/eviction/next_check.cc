@@ -52,13 +52,14 @@ std::optional<Duration> time_to(const ThresholdReading& reading, const Trend& tr
 // Of the signal's unit per second; absent: a disk, which does not fill in milliseconds, or what is
 // taken over a window.
 std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
-  if (signal == Signal::kMemoryPressure) return std::nullopt;
+  if (is_share_of_time(signal)) return std::nullopt;
   switch (condition_of(signal)) {
     case Condition::kMemoryPressure:
       return static_cast<double>(policy.fastest_fill);
     case Condition::kPidPressure:
       return kFastestFork;
     case Condition::kDiskPressure:
+    case Condition::kCpuPressure:
       return std::nullopt;
   }
   return std::nullopt;
@@ -131,7 +132,7 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
   for (ThresholdReading& reading : verdict.thresholds) {
     const auto signal = static_cast<std::size_t>(policy.thresholds[reading.index].signal);
     // What was lost in the last moment is no stock that runs out.
-    if (policy.thresholds[reading.index].signal == Signal::kMemoryPressure) continue;
+    if (is_share_of_time(policy.thresholds[reading.index].signal)) continue;
     reading.time_to = time_to(reading, verdict.after.trends[signal]);
   }
 }

@@ -8,10 +8,10 @@
 namespace headroom {
 namespace {
 
-// Three signals are ours alone.
+// Four signals are ours alone.
 bool kubelet_has_signal(Signal signal) {
-  return signal != Signal::kSwapAvailable && signal != Signal::kMemoryPressure &&
-         signal != Signal::kKernelMemAvailable;
+  return signal != Signal::kSwapAvailable && signal != Signal::kKernelMemAvailable &&
+         !is_share_of_time(signal);
 }
 
 // The first of its looks no earlier than `at`.

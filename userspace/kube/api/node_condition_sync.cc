@@ -16,9 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, kConditions> kTypes{
-    "HeadroomMemoryPressure", "HeadroomDiskPressure", "HeadroomPIDPressure"};
+    "HeadroomMemoryPressure", "HeadroomDiskPressure", "HeadroomPIDPressure", "HeadroomCPUPressure"};
 constexpr std::array<std::string_view, kConditions> kTaintKeys{
-    "headroom.io/memory-pressure", "headroom.io/disk-pressure", "headroom.io/pid-pressure"};
+    "headroom.io/memory-pressure", "headroom.io/disk-pressure", "headroom.io/pid-pressure",
+    "headroom.io/cpu-pressure"};
 
 struct ConditionText {
   std::string_view reason, message;
@@ -27,11 +28,13 @@ struct ConditionText {
 constexpr std::array<ConditionText, kConditions> kBad{
     {{"HeadroomHasInsufficientMemory", "headroomd sees insufficient memory available"},
      {"HeadroomHasDiskPressure", "headroomd sees disk pressure"},
-     {"HeadroomHasInsufficientPID", "headroomd sees insufficient PID available"}}};
+     {"HeadroomHasInsufficientPID", "headroomd sees insufficient PID available"},
+     {"HeadroomHasInsufficientCPU", "headroomd sees pods wait because the node has no CPU left"}}};
 constexpr std::array<ConditionText, kConditions> kGood{
     {{"HeadroomHasSufficientMemory", "headroomd sees sufficient memory available"},
      {"HeadroomHasNoDiskPressure", "headroomd sees no disk pressure"},
-     {"HeadroomHasSufficientPID", "headroomd sees sufficient PID available"}}};
+     {"HeadroomHasSufficientPID", "headroomd sees sufficient PID available"},
+     {"HeadroomHasSufficientCPU", "headroomd sees sufficient CPU available"}}};
 constexpr ConditionText kUnknown{"HeadroomStatusUnknown",
                                  "headroomd stopped reporting node status"};
 
@@ -142,7 +145,9 @@ HttpRequest conditions_apply(const std::string& node_name,
                              const std::string& heartbeat) {
   Json list = Json::array();
   for (std::size_t i = 0; conditions && i < kConditions; ++i)
-    list.push_back(condition_json(i, (*conditions)[i], heartbeat));
+    // One that an older headroomd does not know is left out: it has no time of its last change.
+    if (!(*conditions)[i].since.empty())
+      list.push_back(condition_json(i, (*conditions)[i], heartbeat));
   Json node{{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", node_name}}}};
   if (!list.empty()) node["status"] = {{"conditions", std::move(list)}};
   // Forced: these condition types have no other owner.

@@ -23,7 +23,7 @@ constexpr Duration kRenewAfter = std::chrono::hours(24 * 180);  // a self-signed
 // The certificate to serve with now: the files are replaced when they are rotated.
 class CertificateSource {
  public:
-  CertificateSource(config::MetricsConfig config, std::string host_name)
+  CertificateSource(config::MetricsServerConfig config, std::string host_name)
       : config_(std::move(config)), host_name_(std::move(host_name)) {}
 
   Result<ServerCertificate> current() {
@@ -41,7 +41,7 @@ class CertificateSource {
   }
 
  private:
-  const config::MetricsConfig config_;
+  const config::MetricsServerConfig config_;
   const std::string host_name_;
   std::optional<ServerCertificate> made_;
   Instant made_at_{};
@@ -97,7 +97,7 @@ class ServerState {
 
 void serve_metrics(const config::Config& config, HealthFile& health_file,
                    const std::stop_token& stop) {
-  const config::MetricsConfig& metrics = config.kubernetes.metrics;
+  const config::MetricsServerConfig& metrics = config.kubernetes.metrics;
   CertificateSource source(metrics, node_name_of(config, ::getenv));
   ServerState state(health_file, metrics.listen, source.name());
   config::ServerConfig api = api_server(config, ::getenv);

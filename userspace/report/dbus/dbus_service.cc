@@ -289,6 +289,7 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_PROPERTY("MemoryPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("DiskPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("PIDPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("CPUPressure", "b", get_condition, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_SIGNAL_WITH_ARGS(
         "Evicted", SD_BUS_ARGS("s", pod, "s", uid, "s", reason, "s", message, "t", decided_at_ns),
         0),

@@ -130,7 +130,7 @@ std::string pod_message(Signal signal, std::optional<Quantity> threshold,
 
 Quantity quantity_of(Signal signal, std::int64_t amount) {
   // The amount is in millionths and is shown in thousandths: "800m".
-  if (signal == Signal::kMemoryPressure) return Quantity::of_milli(amount / 1000);
+  if (is_share_of_time(signal)) return Quantity::of_milli(amount / 1000);
   return Quantity::of(
       amount, is_byte_signal(signal) ? Quantity::Format::kBinarySI : Quantity::Format::kDecimalSI);
 }
@@ -143,6 +143,8 @@ std::string_view condition_reason(Condition condition, bool now) {
       return now ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure";
     case Condition::kPidPressure:
       return now ? "NodeHasInsufficientPID" : "NodeHasSufficientPID";
+    case Condition::kCpuPressure:
+      return now ? "NodeHasInsufficientCPU" : "NodeHasSufficientCPU";
   }
   return "";
 }

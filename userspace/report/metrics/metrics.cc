@@ -48,6 +48,8 @@ Families Metrics::own_families() const {
       add_node_name(setup_.node_name, families);
     }
     add_wait_families(*node, families);
+    if (const auto cgroups = setup_.views->cgroups.latest())
+      add_wait_pair_families(*cgroups, families);
   }
   add_process_families(families);
   if (setup_.extra_families) setup_.extra_families(families);

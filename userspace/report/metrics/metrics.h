@@ -57,6 +57,8 @@ void add_node_name(std::string_view node_name, Families& families);
 
 // headroom_node_memory_stall_*, headroom_node_cpu_throttle_* and what the BPF programs measure.
 void add_wait_families(const NodeView& node, Families& families);
+// The ten longest waits of pods on each other, for CPUs and for memory.
+void add_wait_pair_families(const CgroupTable& table, Families& families);
 
 struct MetricsSetup {
   std::shared_ptr<PublishedViews> views = {};

@@ -37,6 +37,7 @@ Unit unit_of(Signal signal) {
     case Signal::kPidAvailable:
       return kTasks;
     case Signal::kMemoryPressure:
+    case Signal::kCpuPressure:
       return kRatio;
     case Signal::kMemoryAvailable:
     case Signal::kAllocatableMemoryAvailable:
@@ -50,7 +51,7 @@ Unit unit_of(Signal signal) {
   return kBytes;
 }
 
-// memory.pressure is observed in millionths.
+// A share of the time is observed in millionths.
 double in_unit(Signal signal, std::int64_t amount) {
   return static_cast<double>(amount) / (unit_of(signal) == kRatio ? 1e6 : 1);
 }
@@ -85,6 +86,17 @@ void add_signals(const NodeView& node, Families& families) {
   }
   available.append_to(families);
   capacity.append_to(families);
+}
+
+// What no pod's own limit explains.
+void add_contention(const NodeView& node, Families& families) {
+  auto contention = MetricFamilyBuilder::gauge(
+      "headroom_node_contention_ratio",
+      "Share of the latest time window that pods lost because the node is short of the resource.");
+  for (const Signal signal : {Signal::kCpuPressure, Signal::kMemoryPressure})
+    if (const auto& seen = of(node.observations, signal))
+      contention.add(1 - in_unit(signal, seen->available), {{"resource", resource_of(signal)}});
+  contention.append_to(families);
 }
 
 void add_thresholds(const NodeView& node, Families& families) {
@@ -289,6 +301,7 @@ void add_resources(std::string_view name, std::string_view help, const ResourceL
 
 void add_node_families(const NodeView& node, Instant now, Families& families) {
   add_signals(node, families);
+  add_contention(node, families);
   add_thresholds(node, families);
   add_swap(node, families);
   add_unaccounted_memory(node, families);

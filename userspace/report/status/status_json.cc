@@ -158,6 +158,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"memory_waiting_ns", read.psi(HR_PSI_MEMORY, HR_PSI_SOME)},
           {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
           {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
+          {"cpu_waits", cpu_waits_json(waits.cpu(row.cgroup))},
           {"tasks", read(HR_PIDS, &hr_record::pids_current)},
           {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)},
           {"ignored_fields", pod.ignored_fields}};
@@ -376,7 +377,7 @@ Json status_json(const NodeView& node, const IndexedCgroupTable& cgroups, QosOf 
           {"ladder", ladder_json(node)},
           {"forecasts", forecasts_json(node.counters)},
           {"process", process_json(node)},
-          {"waits", node_waits_json(node.waits)},
+          {"waits", node_waits_json(node.waits, cgroups.table)},
           {"sources", sources_json(node.sources)},
           {"programs", programs_json(node.programs)},
           {"audit_log", node.audit_log}};

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -110,9 +112,48 @@ Json stalls_json(const hr_stalls& stalls) {
   return json;
 }
 
-Json node_waits_json(const NodeWaits& waits) {
+Json cpu_waits_json(const CpuWaits* waits) {
+  if (!waits) return nullptr;
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kCpuWaitCauses; ++i)
+    json[std::string(kCpuWaitCauseNames[i])] = waits->ns[i];
+  return json;
+}
+
+namespace {
+
+using PodsByCgroup = std::unordered_map<std::uint64_t, const Pod*>;
+
+Json pod_name_json(const PodsByCgroup& pods, CgroupId cgroup) {
+  const auto found = pods.find(cgroup.value);
+  if (found == pods.end()) return nullptr;
+  const Pod& pod = *found->second;
+  return {{"namespace", pod.pod_namespace}, {"name", pod.name}, {"uid", pod.uid}};
+}
+
+// "holder" is null for what ran outside pods.
+Json pairs_json(const std::vector<WaitPair>& pairs, const PodsByCgroup& pods) {
+  Json json = Json::array();
+  for (const WaitPair& pair : pairs) {
+    const Json waiter = pod_name_json(pods, pair.waiter);
+    const Json holder = pod_name_json(pods, pair.holder);
+    if (waiter.is_null() || (holder.is_null() && pair.holder.value != 0)) continue;  // it is gone
+    json.push_back({{"waiter", waiter}, {"holder", holder}, {"ns", pair.ns}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json node_waits_json(const NodeWaits& waits, const CgroupTable& table) {
+  PodsByCgroup pods;
+  if (!table.cpu_pairs.empty() || !table.memory_pairs.empty())
+    for (const PodRow& row : table.pods)
+      pods.emplace(row.cgroup.value, row.pod.get());
   return {{"stalls", waits.stalls ? stalls_json(*waits.stalls) : Json(nullptr)},
-          {"throttled", waits.throttles ? waits_json(*waits.throttles) : Json(nullptr)}};
+          {"throttled", waits.throttles ? waits_json(*waits.throttles) : Json(nullptr)},
+          {"cpu_pairs", pairs_json(table.cpu_pairs, pods)},
+          {"memory_pairs", pairs_json(table.memory_pairs, pods)}};
 }
 
 Json swap_json(const std::optional<SwapRoom>& room) {

@@ -26,8 +26,11 @@ nlohmann::ordered_json kubernetes_json(const std::filesystem::path& file);
 // {"global": {"ns": …, "count": …, "p99_ns": …}, …}; causes that never occurred are left out.
 nlohmann::ordered_json stalls_json(const hr_stalls& stalls);
 nlohmann::ordered_json waits_json(const hr_waits& waits);
-// {"stalls": …, "throttled": …} of all cgroups together; null: not watched.
-nlohmann::ordered_json node_waits_json(const NodeWaits& waits);
+// In nanoseconds, by cause; null: unknown.
+nlohmann::ordered_json cpu_waits_json(const CpuWaits* waits);
+// {"stalls": …, "throttled": …} of all cgroups together; null: not watched. "cpu_pairs" and
+// "memory_pairs": the pods that waited longest, and the pods that had what they waited for.
+nlohmann::ordered_json node_waits_json(const NodeWaits& waits, const CgroupTable& table);
 // memory.available with swap counted in, in bytes, and where the memory is; null: no swap.
 nlohmann::ordered_json swap_json(const std::optional<SwapRoom>& room);
 // For each pod of the table its place among those that would be evicted if memory.available fell

@@ -112,6 +112,11 @@ ConditionText kubelet_condition_text(Condition condition, bool holds) {
                  ? ConditionText{"KubeletHasInsufficientPID",
                                  "kubelet has insufficient PID available"}
                  : ConditionText{"KubeletHasSufficientPID", "kubelet has sufficient PID available"};
+    case Condition::kCpuPressure:
+      return holds ? ConditionText{"HeadroomHasInsufficientCPU",
+                                   "headroomd sees pods wait because the node has no CPU left"}
+                   : ConditionText{"HeadroomHasSufficientCPU",
+                                   "headroomd sees sufficient CPU available"};
   }
   return {};
 }

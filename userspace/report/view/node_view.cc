@@ -178,6 +178,9 @@ void fill(CgroupTable& table, const CgroupTable* previous, const Snapshot& snaps
   compute_cpu_usage(table, previous, snapshot.changes);
   table.stalls.assign(snapshot.waits.stalls);
   table.throttles.assign(snapshot.waits.throttles);
+  table.cpu_waits.assign(snapshot.waits.cpu);
+  table.cpu_pairs.assign(snapshot.waits.cpu_pairs.begin(), snapshot.waits.cpu_pairs.end());
+  table.memory_pairs.assign(snapshot.waits.memory_pairs.begin(), snapshot.waits.memory_pairs.end());
   // A cgroup's name never changes (cgroup v2 has no rename), but it may be learnt late.
   if (previous && previous->identities->all_named &&
       (same_order(*previous, snapshot.changes) || same_cgroups(table, *previous)))

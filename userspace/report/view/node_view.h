@@ -216,6 +216,8 @@ struct CgroupTable {
   std::vector<PodRow> pods;
   WaitTable<hr_stalls> stalls;    // of cgroups that have waited for memory
   WaitTable<hr_waits> throttles;  // of cgroups that have waited for CPU quota
+  WaitTable<CpuWaits> cpu_waits;  // of pods, by the pod's cgroup
+  std::vector<WaitPair> cpu_pairs, memory_pairs;
   // Of `records`; never null.
   std::shared_ptr<CgroupIdentities> identities = std::make_shared<CgroupIdentities>();
   // CPU usage since the previous table, in billionths of a CPU; HR_UNKNOWN: not in that table.

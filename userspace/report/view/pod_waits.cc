@@ -22,9 +22,17 @@ const Value* find(const std::unordered_map<std::uint64_t, Value>& all, CgroupId 
 
 }  // namespace
 
+std::unordered_map<std::uint64_t, const CpuWaits*> cpu_waits_by_pod(const CgroupTable& table) {
+  std::unordered_map<std::uint64_t, const CpuWaits*> waits;
+  for (std::size_t i = 0; i < table.cpu_waits.ids.size(); ++i)
+    waits.emplace(table.cpu_waits.ids[i], &table.cpu_waits.values[i]);
+  return waits;
+}
+
 PodWaits::PodWaits(const CgroupTable& table, const PodIndex& pods) {
   sum_by_pod(table.stalls, pods, stalls_);
   sum_by_pod(table.throttles, pods, throttles_);
+  cpu_ = cpu_waits_by_pod(table);
 }
 
 const hr_stalls* PodWaits::stalls(CgroupId pod) const {
@@ -32,6 +40,11 @@ const hr_stalls* PodWaits::stalls(CgroupId pod) const {
 }
 const hr_waits* PodWaits::throttles(CgroupId pod) const {
   return find(throttles_, pod);
+}
+
+const CpuWaits* PodWaits::cpu(CgroupId pod) const {
+  const auto found = cpu_.find(pod.value);
+  return found == cpu_.end() ? nullptr : found->second;
 }
 
 }  // namespace headroom::report

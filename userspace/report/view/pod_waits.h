@@ -10,6 +10,9 @@
 
 namespace headroom::report {
 
+// CgroupTable::cpu_waits by the pod's cgroup.
+std::unordered_map<std::uint64_t, const CpuWaits*> cpu_waits_by_pod(const CgroupTable& table);
+
 class PodWaits {
  public:
   PodWaits(const CgroupTable& table, const PodIndex& pods);
@@ -17,10 +20,13 @@ class PodWaits {
   // Null: no waits, or not watched.
   const hr_stalls* stalls(CgroupId pod) const;
   const hr_waits* throttles(CgroupId pod) const;
+  // For a CPU, by cause; null: unknown.
+  const CpuWaits* cpu(CgroupId pod) const;
 
  private:
   std::unordered_map<std::uint64_t, hr_stalls> stalls_;
   std::unordered_map<std::uint64_t, hr_waits> throttles_;
+  std::unordered_map<std::uint64_t, const CpuWaits*> cpu_;
 };
 
 // A table with an index, built once for several lookups.

@@ -46,6 +46,8 @@ void evaluate_conditions(const Policy& policy, Instant at, Verdict& verdict) {
     // clock kept over a missing reading.
     if (!reading.below_since || !reading.available) continue;
     const Condition condition = condition_of(policy.thresholds[reading.index].signal);
+    // No pod is evicted for it, so the condition is all that its grace can delay.
+    if (condition == Condition::kCpuPressure && !reading.met) continue;
     verdict.after.last_pressure[static_cast<std::size_t>(condition)] = at;
   }
   for (std::size_t i = 0; i < kConditions; ++i) {
@@ -113,7 +115,8 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[reading.index];
     const auto& seen = of(snapshot.observations, threshold.signal);
-    if (!reading.met || !seen || !is_new_sample(threshold.signal, *seen, before, verdict.after))
+    if (threshold.signal == Signal::kCpuPressure || !reading.met || !seen ||
+        !is_new_sample(threshold.signal, *seen, before, verdict.after))
       continue;
     if (!best ||
         order(threshold, snapshot.images) < order(policy.thresholds[*best], snapshot.images))
@@ -219,10 +222,10 @@ Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
 }  // namespace
 
 Result<Signal> parse_signal(std::string_view text) {
-  // Two have keys of their own: memory.pressure, which trips above its value (headroom.pressure),
-  // and kernel.memAvailable (headroom.kernelMemAvailable).
+  // Three have keys of their own: memory.pressure and cpu.pressure, which trip above their values
+  // (headroom.pressure), and kernel.memAvailable (headroom.kernelMemAvailable).
   if (const auto signal = signal_named(text);
-      signal && *signal != Signal::kMemoryPressure && *signal != Signal::kKernelMemAvailable)
+      signal && !is_share_of_time(*signal) && *signal != Signal::kKernelMemAvailable)
     return *signal;
   return failure("unsupported eviction signal " + std::string(text));
 }

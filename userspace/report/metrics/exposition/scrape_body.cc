@@ -177,6 +177,26 @@ std::string info_labels(const PodMetricInput& pod) {
   return labels;
 }
 
+template <CpuWaitCause Cause>
+std::optional<double> cpu_waited(const PodMetricInput& pod) {
+  const std::uint64_t ns = pod.cpu_waits ? (*pod.cpu_waits)[Cause] : 0;
+  return ns > 0 ? std::optional(static_cast<double>(ns) / 1e9) : std::nullopt;
+}
+
+template <CpuWaitCause Cause>
+std::string cause_label(const PodMetricInput&) {
+  std::string label;
+  append_label(label, "cause", name(Cause));
+  return label;
+}
+
+template <CpuWaitCause Cause>
+constexpr PodFamily cpu_waits_of() {
+  return {"headroom_pod_cpu_wait_seconds_total",
+          "Time in which at least one task of the pod waited for a CPU, by cause. Absent: none.",
+          cpu_waited<Cause>, cause_label<Cause>, prometheus::MetricType::Counter};
+}
+
 constexpr PodFamily kFamilies[] = {
     {"headroom_pod_info",
      "1 for each known pod. Critical pods are never evicted. source: manifest or cgroup.",
@@ -188,6 +208,14 @@ constexpr PodFamily kFamilies[] = {
      "Fields of the kubelet's description of the pod that could not be parsed and are ignored. "
      "Absent: none.",
      ignored_fields},
+    cpu_waits_of<CpuWaitCause::kQuota>(),
+    cpu_waits_of<CpuWaitCause::kParentQuota>(),
+    cpu_waits_of<CpuWaitCause::kCpuset>(),
+    cpu_waits_of<CpuWaitCause::kWeight>(),
+    cpu_waits_of<CpuWaitCause::kNode>(),
+    cpu_waits_of<CpuWaitCause::kInterrupts>(),
+    cpu_waits_of<CpuWaitCause::kPlacement>(),
+    cpu_waits_of<CpuWaitCause::kUnknown>(),
 };
 
 }  // namespace
@@ -254,6 +282,7 @@ ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
   labels_.emplace(*setup_.cgroups, setup_.names);
   index_.emplace(*setup_.cgroups);
   waits_.emplace(*setup_.cgroups);
+  cpu_waits_ = cpu_waits_by_pod(*setup_.cgroups);
   select_families();
   if (setup_.network && setup_.cadvisor_families)
     networks_ = network_rows(*setup_.cgroups, *setup_.network, [this](std::size_t record) {
@@ -352,17 +381,21 @@ bool ScrapeBody::append_networks(std::string& out) {
 bool ScrapeBody::append_pods(std::string& out) {
   if (!setup_.cgroups || !setup_.headroom_families || pod_family_ == pod_families().size())
     return false;
-  const PodFamily& family = pod_families()[pod_family_++];
+  const PodFamily& family = pod_families()[pod_family_];
+  const bool continues = pod_family_ > 0 && pod_families()[pod_family_ - 1].name == family.name;
+  header_written_ = header_written_ && continues;
+  ++pod_family_;
   if (matches_any(std::string(family.name), setup_.exclude)) return true;
-  bool header_written = false;
   for (const PodRow& row : setup_.cgroups->pods) {
-    const PodMetricInput pod{
-        .row = row, .record = index_->record_of(row.cgroup), .qos_of = setup_.qos_of};
+    const auto waits = cpu_waits_.find(row.cgroup.value);
+    const PodMetricInput pod{.row = row,
+                             .record = index_->record_of(row.cgroup),
+                             .qos_of = setup_.qos_of,
+                             .cpu_waits = waits == cpu_waits_.end() ? nullptr : waits->second};
     const auto value = family.read(pod);
     if (!value) continue;
-    if (!header_written)
-      append_header(out, setup_.format, family.name, family.help, prometheus::MetricType::Gauge);
-    header_written = true;
+    if (!header_written_) append_header(out, setup_.format, family.name, family.help, family.type);
+    header_written_ = true;
     append_sample(out, family.name, labels_of(labels_->name_of(row), *row.pod),
                   family.extra_labels ? family.extra_labels(pod) : "", *value);
   }

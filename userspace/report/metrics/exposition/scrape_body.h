@@ -9,6 +9,7 @@
 #include "report/view/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_index.h"
+#include "report/view/pod_waits.h"
 #include "report/view/published.h"
 
 #include <cstdint>
@@ -97,17 +98,19 @@ struct PodMetricInput {
   const PodRow& row;
   const hr_record* record = nullptr;  // of the pod's own cgroup; null: missing in this table
   QosOf qos_of = nullptr;
+  const CpuWaits* cpu_waits = nullptr;  // null: unknown
 };
 
+// Adjacent rows with one name are one family: they differ in their extra labels.
 struct PodFamily {
   std::string_view name;
   std::string_view help;
   std::optional<double> (*read)(const PodMetricInput&);
   // Labels beside namespace, pod and uid, ready to be written; null: none.
   std::string (*extra_labels)(const PodMetricInput&) = nullptr;
+  prometheus::MetricType type = prometheus::MetricType::Gauge;
 };
 
-// All families are gauges.
 std::span<const PodFamily> pod_families();
 
 // Another name for the series of a CgroupFamily.
@@ -158,6 +161,7 @@ class ScrapeBody final : public ChunkedBody {
   std::optional<CgroupLabels> labels_;
   std::optional<PodIndex> index_;
   std::optional<CgroupWaits> waits_;
+  std::unordered_map<std::uint64_t, const CpuWaits*> cpu_waits_;  // by the pod's cgroup
   std::size_t next_own_ = 0;
   std::vector<NamedFamily> families_;  // the cgroup families of this scrape
   std::size_t cgroup_family_ = 0;

@@ -20,9 +20,11 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const bytes = (count) => isNumber(count) ? humanBytes(count) : "–";
 const number = (count) => isNumber(count) ? String(count).replace("-", "−") : "–";
 
+const isShareOfTime = (signal) => signal === "memory.pressure" || signal === "cpu.pressure";
+
 // The amount of a signal: bytes, a number of inodes or tasks, or millionths of the time.
 function amount(signal, count) {
-  if (signal === "memory.pressure") return isNumber(count) ? `${(count / 1e4).toFixed(1)}%` : "–";
+  if (isShareOfTime(signal)) return isNumber(count) ? `${(count / 1e4).toFixed(1)}%` : "–";
   return /inodesFree|^pid\./.test(signal) ? number(count) : bytes(count);
 }
 // The usage of a pod by which a signal ranks.

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/waits/cpu_wait_accounts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <unordered_set>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kNone = SIZE_MAX;
+// Of throttling that no wait was seen for yet, no more than this is kept: cpu.pressure is up to 2 s
+// late.
+constexpr Nanoseconds kMaxQuotaLeft = 2e9;
+// A cgroup competes for CPUs if it ran or waited for this much of the window.
+constexpr double kActive = 0.001;
+// cpu.idle: the scheduler gives it the weight of SCHED_IDLE, 3 of 1024, where cpu.weight 100 is
+// 1024.
+constexpr double kIdleWeight = 0.3;
+
+// The growth of a counter; 0 if either value is unknown, or if it went back.
+Nanoseconds growth(std::uint64_t before, std::uint64_t now) {
+  if (before == HR_UNKNOWN || now == HR_UNKNOWN || now <= before) return 0;
+  return static_cast<Nanoseconds>(now - before);
+}
+
+std::uint64_t known(const hr_record& record, hr_u32 group, hr_u64 value) {
+  return record.valid & group ? value : HR_UNKNOWN;
+}
+
+std::vector<std::optional<CpuWindow>> cpu_windows(std::span<const std::optional<CpuTime>> before,
+                                                  std::span<const std::optional<CpuTime>> now) {
+  std::vector<std::optional<CpuWindow>> windows(now.size());
+  for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i)
+    if (before[i] && now[i])
+      windows[i] = CpuWindow{.idle = growth(before[i]->idle, now[i]->idle),
+                             .interrupts = growth(before[i]->interrupts, now[i]->interrupts),
+                             .tasks = growth(before[i]->tasks, now[i]->tasks)};
+  return windows;
+}
+
+}  // namespace
+
+// A cgroup, in the order of the sweep: parents before their children.
+struct CpuWaitAccounts::Row {
+  CgroupId id;
+  std::size_t parent = kNone;  // its row; kNone: the root
+  std::size_t pod = kNone;     // the row of the pod's cgroup that it is in, or is
+  bool has_children = false;
+  Totals* totals = nullptr;
+  Nanoseconds waited = 0, ran = 0;
+  Nanoseconds quota = 0;         // at its own quota and those above it in its pod
+  Nanoseconds parent_quota = 0;  // above its pod
+  std::optional<double> weight;  // absent: it has none of its own
+  double active_weight = 0;      // of its children that compete
+  std::optional<double> share;
+};
+
+struct CpuWaitAccounts::Window {
+  Duration period{};
+  Nanoseconds length = 0;
+  std::vector<Row> rows;
+  std::vector<std::optional<CpuWindow>> cpus;
+};
+
+// The waits of the cgroups of a pod that have no children, together.
+struct CpuWaitAccounts::PodWindow {
+  WindowWaits waits{};
+  Nanoseconds waited = 0;
+
+  Nanoseconds of(CpuWaitCause cause) const { return waits[static_cast<std::size_t>(cause)]; }
+};
+
+// To the pod's own sum: it waits while any of its cgroups does.
+void CpuWaitAccounts::scale(Nanoseconds to, PodWindow& pod) {
+  if (pod.waited <= 0) {
+    pod.waits = {};
+    pod.waits[static_cast<std::size_t>(CpuWaitCause::kUnknown)] = to;
+  } else {
+    for (Nanoseconds& each : pod.waits)
+      each *= to / pod.waited;
+  }
+  pod.waited = to;
+}
+
+namespace {
+
+template <class Row>
+void set_shares(std::vector<Row>& rows, Nanoseconds length) {
+  const auto competes = [&](const Row& row) { return row.ran + row.waited > kActive * length; };
+  for (Row& row : rows)
+    if (row.parent != kNone && row.weight && competes(row))
+      rows[row.parent].active_weight += *row.weight;
+  for (Row& row : rows) {
+    if (row.parent == kNone) {
+      row.share = 1;
+      continue;
+    }
+    const Row& parent = rows[row.parent];
+    if (!row.weight)
+      row.share = parent.share;  // its tasks compete as those of the cgroup above
+    else if (parent.share)
+      row.share =
+          *parent.share * *row.weight / (parent.active_weight + (competes(row) ? 0 : *row.weight));
+  }
+}
+
+// Pods, and cgroups outside pods that have no children; the rest of the CPUs' time is the kernel's.
+template <class Row>
+RunnersByShare runners_of(const std::vector<Row>& rows,
+                          std::span<const std::optional<CpuWindow>> cpus) {
+  std::vector<Runner> runners;
+  Nanoseconds kernel = 0;
+  for (const auto& cpu : cpus)
+    if (cpu) kernel += cpu->tasks;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const bool is_pod = row.pod == i;
+    const bool is_outside = row.pod == kNone && !row.has_children && row.parent != kNone;
+    if ((!is_pod && !is_outside) || row.ran <= 0) continue;
+    kernel -= row.ran;
+    runners.push_back({.group = i, .ran = row.ran, .share = row.share.value_or(0)});
+  }
+  return RunnersByShare(std::move(runners), kernel);
+}
+
+// Appends the row, with what it has from the cgroups above it.
+template <class Row>
+void add_to_tree(Row row, std::size_t parent, bool is_pod, std::vector<Row>& rows) {
+  row.parent = parent;
+  if (parent != kNone) {
+    Row& above = rows[parent];
+    above.has_children = true;
+    row.pod = above.pod;
+    const bool begins_pod = is_pod && row.pod == kNone;
+    row.parent_quota = above.parent_quota + (begins_pod ? above.quota : 0);
+    if (!begins_pod) row.quota += above.quota;
+  }
+  if (is_pod && row.pod == kNone) row.pod = rows.size();
+  rows.push_back(std::move(row));
+}
+
+// Ended waits for quota, of each cgroup that had some.
+class QueueWaits {
+ public:
+  explicit QueueWaits(const std::optional<ByCgroup<hr_waits>>& waits) {
+    if (!waits) return;
+    for (std::size_t i = 0; i < waits->ids.size(); ++i)
+      counts_.emplace(waits->ids[i], waits->values[i].count);
+  }
+  std::uint64_t of(std::uint64_t cgroup) const {
+    const auto found = counts_.find(cgroup);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint64_t> counts_;
+};
+
+}  // namespace
+
+CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& now,
+                                               const Totals& before, bool watched,
+                                               Nanoseconds length) const {
+  Row row;
+  row.id = CgroupId{record.id};
+  const Nanoseconds waited = growth(before.waited, now.waited) + before.waited_left;
+  row.waited = std::min(waited, length);
+  now.waited_left = waited - row.waited;
+  now.quota_left = before.quota_left;
+  now.parent_quota_left = before.parent_quota_left;
+  row.ran = growth(before.ran, now.ran);
+  const auto count = [](std::uint64_t earlier, std::uint64_t later) {
+    return static_cast<std::uint64_t>(growth(earlier, later));
+  };
+  const ThrottleWindow throttle{
+      .throttled = growth(before.throttled, now.throttled),
+      .throttled_periods = count(before.throttled_periods, now.throttled_periods),
+      .queue_waits =
+          watched ? std::optional(count(before.queue_waits, now.queue_waits)) : std::nullopt,
+      .ran = row.ran};
+  row.quota = time_at_quota(throttle, length);
+  if (record.valid & HR_CPU_LIMITS)
+    row.weight = record.cpu_weight ? static_cast<double>(record.cpu_weight) : kIdleWeight;
+  return row;
+}
+
+std::vector<CpuWaitAccounts::Row> CpuWaitAccounts::read_rows(const CpuWaitSample& sample,
+                                                             Nanoseconds length) {
+  const QueueWaits queue_waits(sample.queue_waits);
+  std::unordered_set<std::uint64_t> pods;
+  for (const PodReading& pod : sample.pods)
+    pods.insert(pod.cgroup.value);
+  std::unordered_map<std::uint64_t, std::size_t> row_of;
+  row_of.reserve(sample.records.size());
+  std::unordered_map<std::uint64_t, Totals> totals;
+  totals.reserve(sample.records.size());
+  std::vector<Row> rows;
+  rows.reserve(sample.records.size());
+  // A cgroup that was not there at the last window began with zeros.
+  const Totals at_birth =
+      last_ ? Totals{.waited = 0, .ran = 0, .throttled = 0, .throttled_periods = 0} : Totals{};
+  for (const hr_record& record : sample.records) {
+    const auto earlier = last_totals_.find(record.id);
+    Totals& now = totals[record.id];
+    now.waited = known(record, HR_PSI, record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
+    now.ran = known(record, HR_CPU, record.cpu_usage_ns);
+    now.throttled = known(record, HR_THROTTLE, record.throttled_ns);
+    now.throttled_periods = record.valid & HR_THROTTLE ? record.nr_throttled : HR_UNKNOWN;
+    now.queue_waits = queue_waits.of(record.id);
+    Row row = next_row(record, now, earlier == last_totals_.end() ? at_birth : earlier->second,
+                       sample.queue_waits.has_value(), length);
+    row.totals = &now;
+    const auto parent = row_of.find(record.parent_id);
+    add_to_tree(std::move(row), parent == row_of.end() ? kNone : parent->second,
+                pods.contains(record.id), rows);
+    row_of.emplace(record.id, rows.size() - 1);
+  }
+  last_totals_ = std::move(totals);  // its nodes keep their addresses
+  return rows;
+}
+
+CpuWaitAccounts::PodWindows CpuWaitAccounts::split(const Window& window,
+                                                   const RunnersByShare& runners,
+                                                   const CpusOf& cpus_of) const {
+  PodWindows pods;
+  for (const Row& row : window.rows) {
+    if (row.pod == kNone || row.has_children || row.waited <= 0) continue;
+    Totals& totals = *row.totals;
+    const WaitingGroup group{.window = window.length,
+                             .waited = row.waited,
+                             .quota = row.quota + totals.quota_left,
+                             .parent_quota = row.parent_quota + totals.parent_quota_left,
+                             .cpus = cpus_of(row.id),
+                             .share = row.share};
+    const WindowWaits waits = attribute(group, window.cpus, runners);
+    const auto left = [&](Nanoseconds had, CpuWaitCause cause) {
+      return std::min(had - waits[static_cast<std::size_t>(cause)], kMaxQuotaLeft);
+    };
+    totals.quota_left = left(group.quota, CpuWaitCause::kQuota);
+    totals.parent_quota_left = left(group.parent_quota, CpuWaitCause::kParentQuota);
+    PodWindow& pod = pods[row.pod];
+    pod.waited += row.waited;
+    for (std::size_t i = 0; i < kCpuWaitCauses; ++i)
+      pod.waits[i] += waits[i];
+  }
+  return pods;
+}
+
+void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
+  std::unordered_map<std::uint64_t, CpuWaits> before;
+  for (std::size_t i = 0; i < pod_ids_.size(); ++i)
+    before.emplace(pod_ids_[i], waits_[i]);
+  pod_ids_.clear();
+  waits_.clear();
+  Nanoseconds longest = 0;
+  bool any_pod = false;
+  for (std::size_t i = 0; i < window.rows.size(); ++i) {
+    const Row& row = window.rows[i];
+    if (row.pod != i) continue;
+    any_pod = true;
+    if (row.totals->waited == HR_UNKNOWN) continue;
+    PodWindow& pod = pods[i];
+    scale(row.waited, pod);
+    CpuWaits& total = waits_.emplace_back(before[row.id.value]);
+    pod_ids_.push_back(row.id.value);
+    for (std::size_t cause = 0; cause < kCpuWaitCauses; ++cause)
+      total.ns[cause] += static_cast<std::uint64_t>(std::llround(pod.waits[cause]));
+    longest = std::max(longest, pod.of(CpuWaitCause::kNode) + pod.of(CpuWaitCause::kInterrupts));
+  }
+  contention_.reset();
+  const bool any_cpu = std::any_of(window.cpus.begin(), window.cpus.end(),
+                                   [](const auto& cpu) { return cpu.has_value(); });
+  if (any_cpu && (!pod_ids_.empty() || !any_pod))
+    contention_ = std::min(1.0, longest / window.length);
+}
+
+void CpuWaitAccounts::add_pairs(const Window& window, const PodWindows& pods,
+                                const RunnersByShare& runners, const CpusOf& cpus_of) {
+  std::vector<WaitPairs::Waiter> waiters;
+  for (const auto& [row, pod] : pods)
+    waiters.push_back({.pod = window.rows[row].id,
+                       .waited = pod.of(CpuWaitCause::kNode) + pod.of(CpuWaitCause::kWeight) +
+                                 pod.of(CpuWaitCause::kCpuset)});
+  std::vector<WaitPairs::Holder> holders;
+  Nanoseconds outside = runners.ran();
+  for (const Runner& runner : runners.runners()) {
+    if (window.rows[runner.group].pod != runner.group) continue;
+    holders.push_back({.pod = window.rows[runner.group].id, .held = runner.ran});
+    outside -= runner.ran;
+  }
+  holders.push_back({.pod = {}, .held = outside});
+  const auto may_hold = [&](CgroupId holder, CgroupId waiter) {
+    if (holder.value == 0) return true;
+    const CpuSet* of_holder = cpus_of(holder);
+    const CpuSet* of_waiter = cpus_of(waiter);
+    return !of_holder || !of_waiter || of_holder->intersects(*of_waiter);
+  };
+  pairs_.add(window.period, waiters, holders, may_hold);
+  pairs_.drop_gone([&](CgroupId pod) { return last_totals_.contains(pod.value); });
+}
+
+void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of) {
+  if (!is_due(sample.at)) return;
+  Window window;
+  window.period = last_ ? sample.at - *last_ : Duration::zero();
+  window.length = static_cast<Nanoseconds>(window.period.count());
+  window.rows = read_rows(sample, window.length);
+  window.cpus = cpu_windows(last_cpus_, sample.cpus);
+  last_cpus_.assign(sample.cpus.begin(), sample.cpus.end());
+  const bool is_first = !std::exchange(last_, sample.at);
+  if (is_first) return;
+  set_shares(window.rows, window.length);
+  const RunnersByShare runners = runners_of(window.rows, window.cpus);
+  PodWindows pods = split(window, runners, cpus_of);
+  add_waits(window, pods);
+  add_pairs(window, pods, runners, cpus_of);
+}
+
+std::optional<ByCgroup<CpuWaits>> CpuWaitAccounts::totals() const {
+  if (pod_ids_.empty()) return std::nullopt;
+  return ByCgroup<CpuWaits>{.ids = pod_ids_, .values = waits_};
+}
+
+}  // namespace headroom

@@ -8,18 +8,16 @@ NOT_COMPARED = (
     "/run/systemd", "/run/udev", "/run/log", "/var/lib/systemd", "/var/log/journal",
     "/var/lib/dpkg", "/var/log/dpkg.log", "/var/cache/ldconfig", "/etc/ld.so.cache", "/var/cache/man",
 )
+# For the first unit with DynamicUser=; what is in them is compared.
+MADE_BY_SYSTEMD = ("/run/private", "/var/lib/private")
 
 
 def files(vm) -> dict[str, str]:
-    """Path → type, mode, owner and target; of a regular file also its size and checksum."""
+    """Path → type, mode, owner and target; of a regular file also its size and the time of its last change."""
     pruned = " -o ".join(f"-path {path}" for path in NOT_COMPARED)
-    script = rf"""find / \( {pruned} \) -prune -o -printf '%p\t%y %m %u %g %l\n'
-        find / \( {pruned} \) -prune -o -type f -print0 | xargs -0 cksum | sed -E 's,^([0-9]+ [0-9]+) (.*),\2\t\1,'"""
-    found: dict[str, str] = {}
-    for line in vm.run(script, timeout=120, check=True).out.splitlines():
-        path, _, facts = line.partition("\t")
-        found[path] = f"{found.get(path, '')} {facts}".strip()
-    return found
+    script = rf"find / \( {pruned} \) -prune -o -type f -printf '%p\tf %m %u %g %s %T@\n' -o -printf '%p\t%y %m %u %g %l\n'"
+    listed = (line.split("\t", 1) for line in vm.run(script, timeout=60, check=True).out.splitlines())
+    return {path: facts for path, facts in listed if path not in MADE_BY_SYSTEMD}
 
 
 def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:

@@ -3,21 +3,24 @@
 
 import json
 
+from node import ETC, kubelet_configuration
+
 PATIENT = True
 CMDLINE = "cgroup_disable=memory"
 FIX = "remove cgroup_disable= from GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, then reboot"
 
 
 def test_headroomd_refuses_in_one_line(vm):
-    result = vm.run("headroomd --config /dev/null 2>&1", timeout=30)
+    vm.put(kubelet_configuration("100Mi").encode(), "/tmp/headroom.yaml")
+    result = vm.run("headroomd --config /tmp/headroom.yaml 2>&1; code=$?; rm /tmp/headroom.yaml; exit $code", timeout=30)
     lines = result.out.strip().splitlines()
     assert result.code == 3 and len(lines) == 1, result.out
     assert "lacks memory" in lines[0] and FIX in lines[0], lines[0]
 
 
 def test_systemd_does_not_start_it_again(vm):
-    vm.run("""mkdir -p /etc/headroom && touch /etc/headroom/headroom.yaml
-        sed s,/usr/sbin/,/opt/headroom/bin/, /opt/headroom/systemd/headroomd.service > /run/systemd/system/headroom-test.service
+    vm.put(kubelet_configuration("100Mi").encode(), f"{ETC}/headroom.yaml")
+    vm.run("""sed s,/usr/sbin/,/opt/headroom/bin/, /opt/headroom/systemd/headroomd.service > /run/systemd/system/headroom-test.service
         systemctl daemon-reload; systemctl start headroom-test; true""", timeout=30, check=True)
     try:
         shown = vm.run("sleep 3; systemctl show headroom-test -p ActiveState -p NRestarts -p ExecMainStatus", check=True).out

@@ -260,7 +260,7 @@ $(B)/lab/%: tests/vm/workload/%.cc
 
 # What a guest gets: our programs with the libraries they need, and the files we install. Of another architecture's, no Python:
 # this machine's does not run there.
-PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd $(B)/lab/hang
+PAYLOAD_PROGRAMS = $(PROGRAMS) $(BENCHES) $(B)/lab/workload $(B)/lab/halt $(B)/lab/bury $(B)/lab/crowd $(B)/lab/hang $(B)/lab/mover
 # Servers that others are, in the guest.
 DOUBLES := $(wildcard tests/kube/*_double.py)
 $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* tests/vm/machine/payload.py \

@@ -201,7 +201,14 @@ struct blkg_iostat {
 struct blkg_iostat_set {
   struct blkg_iostat cur; /* as of the last rstat flush */
 };
+struct gendisk {
+  int major;
+};
+struct request_queue {
+  struct gendisk* disk; /* since 5.15 */
+};
 struct blkcg_gq {
+  struct request_queue* q;
   struct hlist_node blkcg_node;
   struct blkg_iostat_set iostat; /* of the cgroup and all below it */
 };
@@ -211,6 +218,14 @@ struct blkcg_gq {
 struct css_set {
   struct cgroup_subsys_state* subsys[1]; /* indexed by enum cgroup_subsys_id */
   struct cgroup* dfl_cgrp;               /* in the unified hierarchy */
+};
+
+typedef struct {
+  unsigned long bits[1]; /* one word for each 64 NUMA nodes there can be */
+} nodemask_t;
+struct mempolicy {
+  unsigned short mode;
+  nodemask_t nodes; /* since 5.14 */
 };
 
 struct signal_struct {
@@ -225,6 +240,8 @@ struct task_struct {
   char comm[16];
   struct css_set* cgroups;
   struct signal_struct* signal;
+  nodemask_t mems_allowed;     /* by its cpuset */
+  struct mempolicy* mempolicy; /* NULL: the default */
 };
 
 struct oom_control {
@@ -234,6 +251,7 @@ struct oom_control {
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000
+#define MPOL_BIND 2 /* ABI (linux/mempolicy.h) */
 
 #define CSS_ONLINE (1U << 1)
 
@@ -252,4 +270,8 @@ struct bpf_timer {
 struct bpf_iter__cgroup {
   struct bpf_iter_meta* meta;
   struct cgroup* cgroup;
+};
+struct bpf_iter__task {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
 };

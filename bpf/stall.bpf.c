@@ -5,8 +5,9 @@
  * The kernel brackets every such wait with psi_memstall_enter() and _leave(): direct reclaim,
  * reclaim for a limit, the sleep memory.high imposes, compaction, and waiting for pages that were
  * evicted a moment ago. We time the same brackets (they are called with psi=0 too), and note in
- * between what was entered. Where nothing was, it is a refault; it is the node's doing unless the
- * cgroup or one above it stands at a limit of its own, which then is the cause.
+ * between what was entered. Where nothing was, it is a refault, or the sleep above memory.high; a
+ * refault is the node's doing unless the cgroup or one above it stands at a limit of its own, which
+ * then is the cause.
  *
  * Where functions cannot be hooked, reclaim's own tracepoints are the brackets (hr_stall_brackets).
  *
@@ -39,6 +40,9 @@ const volatile struct hr_watch_config config;
 struct hr_stalls node;
 hr_u64 removed_cgroups;
 struct hr_losses losses;
+
+/* NUMA nodes that have memory, of the first 64; 0: not known. User space keeps it up to date. */
+hr_u64 memory_nodes;
 
 /* cgroup id -> its stalls; user space may set max_entries before loading. */
 struct {
@@ -106,24 +110,59 @@ static __always_inline int is_at_limit(unsigned long usage, unsigned long limit)
   return usage >= limit - limit / 16;
 }
 
-/* Whose limit makes this task lose pages: its cgroup's, or the next one's above it. */
-static __always_inline __u32 limiting_cause(__u32 otherwise) {
+/*
+ * Whose limit makes this task lose pages, or sleep: its cgroup's, or that of one above it. Above
+ * memory.high a task sleeps when it returns to user space, without any reclaim
+ * (mem_cgroup_handle_over_high()), however near memory.max is: kubelets with MemoryQoS set high to
+ * more than 15/16 of max. `reclaims`: the task waits in reclaim for a limit, which is max where max
+ * refused the charge.
+ */
+static __always_inline __u32 limiting_cause(__u32 otherwise, int reclaims) {
   if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id)) return otherwise;
   struct task_struct* task = (void*)bpf_get_current_task();
   struct css_set* set = BPF_CORE_READ(task, cgroups);
   struct cgroup_subsys_state* css = 0;
   bpf_core_read(&css, sizeof(css),
                 &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id)]);
+  __u32 near = HR_STALL_CAUSES;
   for (int i = 0; i < DEPTH && css; ++i) {
     struct cgroup_subsys_state* parent = BPF_CORE_READ(css, parent);
     if (!parent) break;                    /* the root has no limits */
     struct mem_cgroup* memcg = (void*)css; /* which is its first member */
     unsigned long usage = (unsigned long)BPF_CORE_READ(memcg, memory.usage.counter);
-    if (is_at_limit(usage, BPF_CORE_READ(memcg, memory.max))) return HR_STALL_LIMIT;
-    if (is_at_limit(usage, BPF_CORE_READ(memcg, memory.high))) return HR_STALL_HIGH;
+    unsigned long max = BPF_CORE_READ(memcg, memory.max);
+    unsigned long high = BPF_CORE_READ(memcg, memory.high);
+    if (reclaims && usage + CHARGE_BATCH > max) return HR_STALL_LIMIT;
+    if (usage > high) return HR_STALL_HIGH;
+    if (near == HR_STALL_CAUSES && is_at_limit(usage, max)) near = HR_STALL_LIMIT;
+    if (near == HR_STALL_CAUSES && is_at_limit(usage, high)) near = HR_STALL_HIGH;
     css = parent;
   }
-  return otherwise;
+  return near == HR_STALL_CAUSES ? otherwise : near;
+}
+
+/* The first 64 nodes that a task may take memory of. */
+static __always_inline hr_u64 allowed_nodes(void) {
+  struct task_struct* task = (void*)bpf_get_current_task();
+  hr_u64 allowed = ~0ull;
+  if (bpf_core_field_exists(task->mems_allowed))
+    bpf_core_read(&allowed, sizeof(allowed), &task->mems_allowed.bits[0]);
+  if (!bpf_core_field_exists(task->mempolicy)) return allowed;
+  struct mempolicy* policy = BPF_CORE_READ(task, mempolicy);
+  if (!policy || !bpf_core_field_exists(policy->nodes)) return allowed;
+  hr_u64 bound = 0;
+  if (BPF_CORE_READ(policy, mode) == MPOL_BIND &&
+      !bpf_core_read(&bound, sizeof(bound), &policy->nodes.bits[0]))
+    allowed &= bound;
+  return allowed;
+}
+
+/*
+ * Direct reclaim is the node's shortage only where the task could have had memory of any NUMA node.
+ * Confined by its cpuset or its policy it runs short of the nodes it may use: a limit of its own.
+ */
+static __always_inline __u32 direct_reclaim_cause(void) {
+  return memory_nodes & ~allowed_nodes() ? HR_STALL_LIMIT : HR_STALL_GLOBAL;
 }
 
 /* Made if it is not there. Two may try at once; either way it is there then. */
@@ -149,7 +188,7 @@ static __always_inline void charge(__u64 cgroup, __u32 cause, __u64 ns) {
 
 static __always_inline void end(__u32 id, struct wait* wait) {
   __u64 ns = bpf_ktime_get_ns() - wait->since;
-  __u32 cause = wait->cause ? wait->cause - 1 : limiting_cause(HR_STALL_REFAULT);
+  __u32 cause = wait->cause ? wait->cause - 1 : limiting_cause(HR_STALL_REFAULT, 0);
   bpf_map_delete_elem(&waiting, &id);
   if (cause < HR_STALL_CAUSES) charge(bpf_get_current_cgroup_id(), cause, ns);
 }
@@ -195,15 +234,15 @@ int compaction(void* ctx) {
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int direct_reclaim(void* ctx) {
   if (config.stall_source == HR_STALL_SOURCE_MEMSTALL)
-    set_stall_cause(HR_STALL_GLOBAL);
+    set_stall_cause(direct_reclaim_cause());
   else
-    begin(thread(), 0, HR_STALL_GLOBAL + 1);
+    begin(thread(), 0, direct_reclaim_cause() + 1);
   return 0;
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
 int memcg_reclaim(void* ctx) {
-  begin(thread(), 0, limiting_cause(HR_STALL_LIMIT) + 1);
+  begin(thread(), 0, limiting_cause(HR_STALL_LIMIT, 1) + 1);
   return 0;
 }
 

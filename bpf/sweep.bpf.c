@@ -5,8 +5,8 @@
  * its functions are inlined into one, and nothing else uses them.)
  *
  * The records go to a map because the iterator's own output ends at 32 KiB and cannot resume
- * (6.1 to 7.2: EOPNOTSUPP on the second read). The pass holds cgroup_mutex, so ids and parents are
- * of one instant; counters are not, each is as of its load.
+ * (6.1 to 7.2: EOPNOTSUPP on the second read). Counters are not of one instant, each is as of its
+ * load. Before 6.10 the pass holds cgroup_mutex; since then it holds the RCU read lock alone.
  *
  * Loads are plain BTF loads, a few instructions each, where the verifier knows the type. A
  * controller's state is reached from its css, and that step is a cast: bpf_rdonly_cast() makes it
@@ -34,6 +34,9 @@ const volatile struct hr_sweep_config config;
 struct hr_sweep_pass pass;
 /* Block devices that are read for one cgroup, at most HR_IO_DEVICES. */
 const volatile hr_u32 io_devices = 256;
+/* Major numbers of devices that are made of others, which are counted in their place; 0: none. */
+#define HR_STACKED_MAJORS 4
+const volatile hr_u32 stacked_majors[HR_STACKED_MAJORS];
 /*
  * Records of this pass that are without io because their cgroup has used more devices: how many,
  * and the running numbers of the first of them. User space clears the count before a pass.
@@ -76,6 +79,9 @@ extern int bpf_iter_css_new(struct bpf_iter_css* it, struct cgroup_subsys_state*
                             unsigned int flags) __ksym __weak;
 extern struct cgroup_subsys_state* bpf_iter_css_next(struct bpf_iter_css* it) __ksym __weak;
 extern void bpf_iter_css_destroy(struct bpf_iter_css* it) __ksym __weak;
+extern struct cgroup* bpf_cgroup_from_id(__u64 id) __ksym __weak;
+extern struct cgroup* bpf_cgroup_ancestor(struct cgroup* cgrp, int level) __ksym __weak;
+extern void bpf_cgroup_release(struct cgroup* cgrp) __ksym __weak;
 extern void bpf_rcu_read_lock(void) __ksym __weak;
 extern void bpf_rcu_read_unlock(void) __ksym __weak;
 #ifndef __arg_trusted
@@ -124,7 +130,11 @@ static __always_inline void flush_memory(struct cgroup* cgrp) {
   if (!has(HR_KFUNC_MEMCG)) return;
   struct mem_cgroup* memcg = bpf_get_mem_cgroup(&cgrp->self);
   if (!memcg) return;
-  bpf_mem_cgroup_flush_stats(memcg);
+  /* The kernel's own flushes only what is more than 64 changes for each CPU. */
+  if (has(HR_KFUNC_CSS_FLUSH))
+    css_rstat_flush(&memcg->css);
+  else
+    bpf_mem_cgroup_flush_stats(memcg);
   bpf_put_mem_cgroup(memcg);
   pass.flushed |= HR_MEMORY_STAT | HR_RECLAIM;
 }
@@ -139,7 +149,7 @@ static __always_inline void flush(struct cgroup* cgrp) {
   }
   if (has(HR_KFUNC_CSS_FLUSH) && wanted(HR_CPU)) {
     css_rstat_flush(&cgrp->self);
-    pass.flushed = HR_CPU;
+    pass.flushed |= HR_CPU;
   }
   if (wanted(HR_MEMORY_STAT | HR_RECLAIM)) flush_memory(cgrp);
 }
@@ -173,8 +183,8 @@ static __always_inline void fill_events(struct hr_record* r, struct mem_cgroup* 
 }
 
 /*
- * Where each read is a call (6.1) both arrays are copied at once. Passes exclude each other: each
- * holds cgroup_mutex.
+ * Where each read is a call (6.1) both arrays are copied at once. Passes exclude each other: there
+ * the iterator holds cgroup_mutex.
  */
 #define HR_COPIED 64
 static long copied_state[HR_COPIED];
@@ -451,9 +461,17 @@ static __always_inline void note_incomplete_io(void) {
   if (at < HR_INCOMPLETE_IO) incomplete_io[at & (HR_INCOMPLETE_IO - 1)] = pass.next - 1;
 }
 
+static __always_inline int is_stacked(struct blkcg_gq* blkg) {
+  if (!stacked_majors[0] || !bpf_core_field_exists(struct request_queue, disk)) return 0;
+  hr_u32 major = (hr_u32)BPF_CORE_READ(blkg, q, disk, major);
+  for (int i = 0; i < HR_STACKED_MAJORS; ++i)
+    if (major && stacked_majors[i] == major) return 1;
+  return 0;
+}
+
 /*
- * All devices together, as io.stat lists them. A device that is made of others (device mapper, md)
- * and these others each count what passes through them, in io.stat as here.
+ * All devices together, as io.stat lists them, but those made of others (device mapper, md): what
+ * passes through them is counted for the others as well.
  */
 static __always_inline hr_u32 fill_io(struct hr_record* r, struct blkcg* blkcg, const int direct) {
   if (!bpf_core_field_exists(blkcg->blkg_list)) return 0;
@@ -464,7 +482,8 @@ static __always_inline hr_u32 fill_io(struct hr_record* r, struct blkcg* blkcg, 
     struct blkg_iostat now = {};
     struct blkcg_gq* blkg =
         (void*)((__u64)node - bpf_core_field_offset(struct blkcg_gq, blkcg_node));
-    bpf_probe_read_kernel(&now, sizeof(now), __builtin_preserve_access_index(&blkg->iostat.cur));
+    if (!is_stacked(blkg))
+      bpf_probe_read_kernel(&now, sizeof(now), __builtin_preserve_access_index(&blkg->iostat.cur));
     rbytes += now.bytes[0];
     wbytes += now.bytes[1];
     rios += now.ios[0];
@@ -678,11 +697,8 @@ static __always_inline void visit(struct cgroup_subsys_state* self) {
   if (valid != (1u << HR_GROUPS) - 1) invalidate(r, ~valid);
 }
 
-/* Not inlined, and not static: the verifier reads it once, whatever calls it in a loop (6.9). */
-__attribute__((noinline)) int visit_one(struct cgroup_subsys_state* css __arg_trusted) {
-  if (css->flags & CSS_ONLINE) visit(css); /* a dead one may still have its place */
-  return 0;
-}
+/* --- a pass with cgroup_mutex: the iterator's, for kernels before 6.10 --------------------------
+ */
 
 SEC("iter.s/cgroup")
 int sweep(struct bpf_iter__cgroup* ctx) {
@@ -693,24 +709,91 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   return 0;
 }
 
-/*
- * The same for a tree at once, called for its root alone: the iterator's way from one cgroup to the
- * next costs as much as looking at one that sleeps. It holds the RCU read lock from the first to
- * the last, so it is for trees of some thousands: at a fraction of a microsecond for each, less
- * than a task's slice.
+/* --- a pass without it, since 6.10 -------------------------------------------------------------
  */
-SEC("iter.s/cgroup")
-int sweep_css_iter(struct bpf_iter__cgroup* ctx) {
-  struct cgroup* top = ctx->cgroup;
+
+/*
+ * The same walk by a program that user space calls: the RCU read lock is all it holds, and nothing
+ * is allocated. An attach holds cgroup_mutex for an RCU grace period, a mkdir while it allocates;
+ * neither is waited for, and neither waits for a pass. A call visits so many cgroups at most,
+ * because it keeps its CPU from other tasks; the next one goes on behind the last cgroup of the one
+ * before, which it finds by its serial number: the kernel keeps siblings in the order they were
+ * made. A cgroup that is made in between, further in front, is found by the next pass.
+ */
+hr_u64 walk_top;         /* id of the cgroup whose tree is walked; user space sets it once */
+hr_u64 walk_last_serial; /* of the last cgroup visited */
+hr_u32 walk_found;       /* this call has reached that cgroup; user space sets 1 to begin a pass */
+hr_u32 walk_left;        /* cgroups that this call may still visit; user space sets it */
+hr_u32 walk_top_found;   /* results of a call: 0, this program may not know that cgroup; */
+hr_u32 walk_more;        /* and 1, call again */
+
+/* Not inlined, and not static: the verifier reads it once, whatever calls it in a loop. */
+__attribute__((noinline)) int visit_next(struct cgroup_subsys_state* css __arg_trusted) {
+  if (!walk_found) {
+    walk_found = css->serial_nr == walk_last_serial;
+    return 0;
+  }
+  if (!walk_left) return 1;
+  walk_left--;
+  walk_last_serial = css->serial_nr;
+  if (css->flags & CSS_ONLINE) visit(css); /* a dead one may still have its place */
+  return 0;
+}
+
+/* The root of the tree, or of the mount: a daemon in a namespace of its own gets no other by id. */
+static __always_inline struct cgroup* get_top(void) {
+  struct cgroup* top = bpf_cgroup_from_id(walk_top);
+  if (top) return top;
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct cgroup* own = task->cgroups->dfl_cgrp;
+  if (!own) return 0;
+  top = bpf_cgroup_ancestor(own, 0);
   if (!top) return 0;
-  flush(top);
+  if (top->kn->id == walk_top) return top;
+  bpf_cgroup_release(top);
+  return 0;
+}
+
+SEC("syscall")
+int sweep_call(void* ctx) {
+  int more = 0;
+  bpf_rcu_read_lock();
+  struct cgroup* top = get_top();
+  walk_top_found = top != 0;
+  if (!top) {
+    bpf_rcu_read_unlock();
+    return 0;
+  }
   struct bpf_iter_css tree;
   struct cgroup_subsys_state* css;
-  bpf_rcu_read_lock();
   bpf_iter_css_new(&tree, &top->self, DESCENDANTS_PRE);
-  while ((css = bpf_iter_css_next(&tree)))
-    visit_one(css);
+  while (!more && (css = bpf_iter_css_next(&tree)))
+    more = visit_next(css);
   bpf_iter_css_destroy(&tree);
   bpf_rcu_read_unlock();
+  bpf_cgroup_release(top);
+  walk_more = more;
+  return 0;
+}
+
+/*
+ * What brings the counters up to date for it: the kernel lets no program that is called flush. The
+ * iterator over tasks runs this for one task, the caller.
+ */
+SEC("iter.s/task")
+int sweep_flush(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (!task) return 0;           /* the call after the last one */
+  asm volatile("" : "+r"(task)); /* read again, it could be null to the verifier */
+  struct cgroup* top = bpf_cgroup_from_id(walk_top);
+  if (!top) {
+    bpf_rcu_read_lock();
+    struct cgroup* own = task->cgroups->dfl_cgrp;
+    if (own) top = bpf_cgroup_ancestor(own, 0);
+    bpf_rcu_read_unlock();
+  }
+  if (!top) return 0;
+  flush(top);
+  bpf_cgroup_release(top);
   return 0;
 }

@@ -20,9 +20,18 @@ struct hr_guard_config {
   hr_u32 nodes; /* NUMA nodes this machine can have: the highest number and one */
 };
 
-/* Counters since the program was loaded. */
+/* Counters since the program was loaded, and what it saw last. */
 struct hr_guard_counts {
   hr_u64 checks; /* of the timer */
   hr_u64 wakeups;
-  hr_u64 lost; /* wakes that found no room in the ring */
+  hr_u64 lost;         /* wakes that found no room in the ring */
+  hr_u64 looked_at_ns; /* boot time of the latest look, a check's or a request's */
+  hr_u64 pages;        /* the working set then */
+  hr_u64 nodes;        /* NUMA nodes that were added up, as of the latest request */
 };
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct hr_guard_counts) == 6 * 8, "both sides must agree on it");
+#else
+static_assert(sizeof(hr_guard_counts) == 6 * 8, "both sides must agree on it");
+#endif

@@ -117,6 +117,21 @@ TEST_F(IoDevices, PastTheBoundOneRecordIsIncompleteAndNamed) {
   }
 }
 
+// Loop devices (major 7) stand for device mapper's; the program must get at the major number.
+TEST_F(IoDevices, OfADeviceThatIsMadeOfOthersNothingIsCounted) {
+  for (const std::uint32_t major : {0u, 7u}) {
+    auto sweep = BpfSweep::open({.root = cgroup_.path(),
+                                 .groups = HR_IO,
+                                 .capacity = 16,
+                                 .stacked = {.majors = {9, major, 0, 0}}});
+    ASSERT_TRUE(sweep) << sweep.error().what;
+    auto swept = (*sweep)->sweep();
+    ASSERT_TRUE(swept && swept->size() == 1);
+    EXPECT_TRUE(swept->front().valid & HR_IO);
+    EXPECT_EQ(swept->front().io_rbytes, 0u);
+  }
+}
+
 // Needs io.stat: cgroup v2's io controller.
 TEST_F(IoDevices, ThatRecordAloneIsReadFromItsFileAndNeverForADecision) {
   if (::access((cgroup_.path() + "/io.stat").c_str(), F_OK) != 0)

@@ -13,21 +13,34 @@ struct FakeAlarm final : observe::MemoryAlarm {
   bool arm(Bytes left, const Pace& asked) override {
     armed_at = left;
     pace = asked;
+    look.at = now;
     return works;
   }
   void disarm() override { armed_at.reset(); }
   std::uint64_t checks() const override { return looked; }
+  Look latest_look() const override { return look; }
 
   bool works = true;
   std::uint64_t looked = 0;
   std::optional<Bytes> armed_at;
   Pace pace;
+  Instant now;
+  Look look{.at = {}, .working_set = 1_GiB};
 };
 
 class GuardControllerTest : public testing::Test {
  protected:
   bool set(Duration at, std::optional<Bytes> left) {
-    return guard_controller_.set(Instant{} + 1h + at, policy_, left);
+    alarm_.now = Instant{} + 1h + at;
+    return guard_controller_.set(alarm_.now, policy_, left);
+  }
+  // memory.stat says that so much is in use.
+  bool set_beside_memory_stat(Duration at, Bytes used) {
+    alarm_.now = Instant{} + 1h + at;
+    return guard_controller_.set(alarm_.now, policy_, 800_MiB,
+                                 Observation{.available = (64_GiB).count - used.count,
+                                             .capacity = (64_GiB).count,
+                                             .at = alarm_.now});
   }
   Policy policy_;
   FakeAlarm alarm_;
@@ -78,6 +91,48 @@ TEST_F(GuardControllerTest, IsDisarmedWithoutAThresholdAndThenNotExpectedToCheck
   EXPECT_FALSE(set(10s, std::nullopt));
   EXPECT_TRUE(set(20s, 800_MiB)) << "it was not asked to look meanwhile";
   EXPECT_FALSE(set(21s, 800_MiB));
+}
+
+// Nothing is taken on trust: the time follows from what the guard saw last.
+TEST_F(GuardControllerTest, SaysUntilWhenMemoryCannotHaveReachedTheThreshold) {
+  policy_.fastest_fill = (1_GiB).count;
+  EXPECT_EQ(guard_controller_.safe_until(policy_), std::nullopt) << "it is not set";
+  set(0ms, 2048_MiB);
+  const Instant start = Instant{} + 1h;
+  EXPECT_EQ(guard_controller_.safe_until(policy_), start + 1750ms) << "an eighth is kept";
+  alarm_.look = {.at = start + 500ms, .working_set = 1_GiB};
+  EXPECT_EQ(guard_controller_.safe_until(policy_), start + 2250ms) << "nothing was taken";
+  alarm_.look = {.at = start + 600ms, .working_set = 2_GiB};
+  EXPECT_EQ(guard_controller_.safe_until(policy_), start + 1350ms);
+  alarm_.look.working_set = 3_GiB;
+  EXPECT_EQ(guard_controller_.safe_until(policy_), std::nullopt) << "it has been reached";
+}
+
+TEST(GuardControllerLagTest, KeepsWhatItsCountersMayLack) {
+  FakeAlarm alarm;
+  alarm.looked = 1;
+  GuardControl guard_controller(&alarm, 128_MiB);
+  const Instant at = Instant{} + 1h;
+  EXPECT_TRUE(guard_controller.set(at, Policy{}, 1024_MiB));
+  EXPECT_EQ(alarm.armed_at, 768_MiB);
+  EXPECT_FALSE(guard_controller.set(at, Policy{}, 140_MiB)) << "less than they may lack";
+  EXPECT_FALSE(alarm.armed_at);
+  EXPECT_EQ(guard_controller.safe_until(Policy{}), std::nullopt);
+}
+
+// A node that is not added up: memory.stat grows, and the guard's sum does not.
+TEST_F(GuardControllerTest, IsNotTrustedWhileItsSumMovesApartFromMemoryStat) {
+  alarm_.looked = 1;
+  EXPECT_TRUE(set_beside_memory_stat(0ms, 900_MiB))
+      << "1 GiB, of which 124 MiB are charged to no cgroup";
+  EXPECT_TRUE(set_beside_memory_stat(10ms, 920_MiB)) << "by as much as two readings may differ";
+  EXPECT_FALSE(set_beside_memory_stat(20ms, 1900_MiB));
+  EXPECT_EQ(guard_controller_.safe_until(policy_), std::nullopt);
+  for (int turn = 1; turn < GuardControl::kAgreements; ++turn)
+    EXPECT_FALSE(set_beside_memory_stat(20ms + turn * 10ms, 1900_MiB)) << turn;
+  EXPECT_TRUE(set_beside_memory_stat(200ms, 1900_MiB)) << "it has agreed in ten turns";
+  alarm_.look.working_set = 3_GiB;
+  EXPECT_TRUE(set_beside_memory_stat(210ms, 3924_MiB)) << "both have grown by 2 GiB";
 }
 
 }  // namespace

@@ -37,5 +37,48 @@ TEST(Capacity, KnowsEveryPoolOfHugePages) {
   EXPECT_EQ(huge_page_pools(sys.path()), expected);
 }
 
+TEST(Capacity, CountsSocketsWithAnOnlineCpu) {
+  test::TempDir sys;
+  EXPECT_EQ(online_sockets(sys.path()), 1) << "not known";
+  const auto cpus = sys.path() / "devices/system/cpu";
+  put(cpus / "online", "0-2\n");
+  put(cpus / "cpu0/topology/physical_package_id", "0\n");
+  put(cpus / "cpu1/topology/physical_package_id", "1\n");
+  put(cpus / "cpu2/topology/physical_package_id", "0\n");
+  put(cpus / "cpu3/topology/physical_package_id", "2\n");
+  EXPECT_EQ(online_sockets(sys.path()), 2);
+}
+
+TEST(Capacity, KnowsTheNodesThatHaveMemory) {
+  test::TempDir sys;
+  EXPECT_EQ(memory_nodes(sys.path()), 0u) << "not known";
+  put(sys.path() / "devices/system/node/has_memory", "0,2-3,63-64\n");
+  EXPECT_EQ(memory_nodes(sys.path()), 0x800000000000000dull);
+}
+
+TEST(FillRate, IsScaledToAllCpusAndBoundByTheMemoryChannels) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  constexpr std::int64_t kSocket = 614'400'000'000;
+  struct Case {
+    const char* name;
+    double measured;
+    std::int64_t threads, cpus, sockets, expected;
+  };
+  for (const Case& each : {Case{"two CPUs, both measured", 8.0 * kGiB, 2, 2, 1, 8 * kGiB},
+                           Case{"a slow emulator", 1.0 * kGiB, 2, 2, 1, 4 * kGiB},
+                           Case{"nothing could be measured", 0, 8, 64, 2, 4 * kGiB},
+                           Case{"64 CPUs, eight measured", 16.0 * kGiB, 8, 64, 1, 128 * kGiB},
+                           Case{"256 CPUs on one socket", 40.0 * kGiB, 8, 256, 1, kSocket},
+                           Case{"256 CPUs on two", 40.0 * kGiB, 8, 256, 2, 2 * kSocket}})
+    EXPECT_EQ(fill_rate(each.measured, each.threads, each.cpus, each.sockets), each.expected)
+        << each.name;
+}
+
+TEST(FillRate, IsMeasuredOnThisMachine) {
+  const std::int64_t rate = measure_fastest_fill();
+  EXPECT_GE(rate, std::int64_t{4} << 30);
+  EXPECT_LE(rate, online_sockets() * 614'400'000'000);
+}
+
 }  // namespace
 }  // namespace headroom::observe

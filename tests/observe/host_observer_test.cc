@@ -119,5 +119,103 @@ TEST_F(HostObserverTest, AllocatableMemoryIsFreshBetweenPasses) {
   EXPECT_GT(looked->available, swept->available);
 }
 
+// A kernel whose memory.stat lags: a flush shows that 1 MiB more is in use.
+class LaggingSource final : public CgroupSource {
+ public:
+  LaggingSource(std::unique_ptr<CgroupSource> files, FakeCgroupfs& fake)
+      : files_(std::move(files)), fake_(&fake) {}
+  Result<std::span<const hr_record>> sweep() override { return files_->sweep(); }
+  std::uint32_t groups() const override { return files_->groups(); }
+  std::string_view name() const override { return "lagging"; }
+  std::uint64_t lost() const override { return 0; }
+  bool flush_memory() override {
+    fake_->write("", "memory.stat", "anon 5242880\nfile 0\ninactive_file 0\n");
+    return true;
+  }
+
+ private:
+  std::unique_ptr<CgroupSource> files_;
+  FakeCgroupfs* fake_;
+};
+
+TEST_F(HostObserverTest, NearALimitMemoryIsReadAfterAFlush) {
+  fake.write("", "memory.stat", "anon 4194304\nfile 0\ninactive_file 0\n");
+  auto cgroups = CgroupfsSource::open(
+      {.root = fake.root(), .groups = kAllGroups, .descriptors = 64, .root_is_real = false});
+  auto inventory = CgroupInventory::open(fake.root(), CgroupInventory::By::kParent);
+  ASSERT_TRUE(cgroups && inventory);
+  NodeSource::Options node;
+  node.cgroup_root = fake.root();
+  node.clock = &ticking;
+  HostObserver host({.node = NodeSource(node),
+                     .cgroups = std::make_unique<LaggingSource>(std::move(*cgroups), fake),
+                     .inventory = std::move(*inventory),
+                     .pods_cgroup = "kubepods.slice",
+                     .cpus = 4,
+                     .clock = &ticking});
+  const auto available = [&] {
+    return of(host.take_snapshot(SnapshotScope::kNode).observations, Signal::kMemoryAvailable)
+        ->available;
+  };
+  const std::int64_t before = available();
+  Policy policy;
+  policy.thresholds = {{.signal = Signal::kMemoryAvailable, .value = Quantity{}}};
+  Verdict verdict;
+  verdict.thresholds.resize(1);
+  const std::int64_t error = 2 * 64 * 4 * 4096;
+  verdict.thresholds[0].limit = before - error - 1;
+  host.set_limits(policy, verdict);
+  EXPECT_EQ(available(), before) << "further from it than the reading can be wrong";
+  EXPECT_EQ(host.flushes(), 0u);
+  verdict.thresholds[0].limit = before - error;
+  host.set_limits(policy, verdict);
+  EXPECT_EQ(available(), before - (1 << 20));
+  EXPECT_EQ(host.flushes(), 1u);
+}
+
+TEST(FlushPlan, TakesATwentiethOfACpuAtMost) {
+  FlushPlan plan(256, 4096);
+  EXPECT_EQ(plan.error(), 128 << 20);
+  Policy policy;
+  policy.thresholds = {{.signal = Signal::kMemoryAvailable, .value = Quantity{}},
+                       {.signal = Signal::kKernelMemAvailable, .value = Quantity{}}};
+  Verdict verdict;
+  verdict.thresholds.resize(2);
+  verdict.thresholds[0].limit = 100 << 20;
+  verdict.thresholds[1].index = 1;
+  verdict.thresholds[1].limit = std::int64_t{1} << 40;
+  plan.set_limits(policy, verdict);
+  const Instant at(std::chrono::seconds(10));
+  using std::chrono::milliseconds;
+  const auto seen = [](std::int64_t available) {
+    return Observation{.available = available, .capacity = std::int64_t{1} << 40, .at = {}};
+  };
+  EXPECT_TRUE(plan.due(seen(228 << 20), at));
+  EXPECT_FALSE(plan.due(seen((228 << 20) + 1), at));
+  EXPECT_TRUE(plan.due(seen(0), at)) << "below the limit it may be wrong as well";
+  EXPECT_FALSE(plan.due(seen(std::int64_t{1} << 40), at)) << "MemAvailable needs no flush";
+  EXPECT_FALSE(plan.due(std::nullopt, at));
+  plan.record(at, at + milliseconds(2));
+  EXPECT_FALSE(plan.due(seen(0), at + milliseconds(39)));
+  EXPECT_TRUE(plan.due(seen(0), at + milliseconds(40)));
+}
+
+TEST_F(HostObserverTest, ADecisionReadsTheSignalAndThePodsInOnePass) {
+  fake.write("", "memory.stat",
+             "anon 4194304\nfile 2097152\ninactive_file 1048576\ninactive_anon 0\nactive_anon 0\n"
+             "active_file 0\nunevictable 0\n");
+  auto host = observer();
+  const Snapshot node = host.take_snapshot(SnapshotScope::kNode);
+  const Snapshot decision = host.take_snapshot(SnapshotScope::kDecision);
+  const auto& before = of(node.observations, Signal::kMemoryAvailable);
+  const auto& after = of(decision.observations, Signal::kMemoryAvailable);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(after->available, before->available);
+  EXPECT_GT(after->at, before->at);
+  const hr_record& root = decision.cgroups->front();
+  EXPECT_EQ(after->available, after->capacity - static_cast<std::int64_t>(root.anon + root.file -
+                                                                          root.inactive_file));
+}
+
 }  // namespace
 }  // namespace headroom::observe

@@ -137,5 +137,20 @@ TEST(StatText, IoOfAllDevices) {
   }
 }
 
+TEST(IoTotals, ADeviceThatIsMadeOfOthersIsNotCountedBesideThem) {
+  const StackedMajors stacked = stacked_majors_in(
+      "Character devices:\n  1 mem\n  9 st\n254 device-mapper\n\n"
+      "Block devices:\n  8 sd\n  9 md\n253 device-mapper\n254 mdp\n259 blkext\n");
+  EXPECT_EQ(stacked.majors, (std::array<std::uint32_t, 4>{9, 253, 254, 0}));
+  EXPECT_FALSE(stacked.contains(0));
+  const IoTotals totals = io_totals(
+      "253:0 rbytes=5 wbytes=5 rios=5 wios=5\n8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"
+      "9:127 rbytes=6 wbytes=6 rios=6 wios=6\n",
+      stacked);
+  EXPECT_EQ(totals.rbytes, 1u);
+  EXPECT_EQ(totals.wios, 4u);
+  EXPECT_EQ(stacked_majors_in("").majors, StackedMajors{}.majors);
+}
+
 }  // namespace
 }  // namespace headroom::observe

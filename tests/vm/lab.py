@@ -98,6 +98,7 @@ class Lab:
     payload   folder unpacked at /opt/headroom (see bundle)      swap   size of a swap disk, switched on
     disk      size of an ext4 disk mounted at /mnt/disk          disk_iops   operations a second it answers, as a real one
     numa      nodes; topology "sockets=2,cores=2,threads=2"; device_node  the one a PCI device hangs on
+    max_cpus  possible CPUs; plain_disks  further virtio disks, of 64 MiB each; max_memory  up to which plug_memory() goes
     cmdline   kernel words appended, e.g. "mitigations=auto"     keep_dir   where a failure leaves its evidence
     counted   time is counted in instructions: the same in every run, whatever else the machine does
     exclusive one VM at a time on this machine: latencies mean nothing otherwise
@@ -106,10 +107,12 @@ class Lab:
     def __init__(self, kernel: str = "6.12", memory: str = "2G", cpus: int = 2, payload: Path | None = None,
                  swap: str | None = None, disk: str | None = None, disk_iops: int = 0, topology: str = "", numa: int = 1,
                  cmdline: str = "", keep_dir: Path | None = None, metrics_port: int | None = None, exclusive: bool = True,
-                 counted: bool = False, device_node: int | None = None):
+                 counted: bool = False, device_node: int | None = None, max_cpus: int = 0, plain_disks: int = 0,
+                 max_memory: str = ""):
         self.kernel, self.payload, self.swap, self.disk, self.disk_iops = kernel, payload, swap, disk, disk_iops
         self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted,
-                                    device_node=device_node)
+                                    device_node=device_node, max_cpus=max_cpus, plain_disks=plain_disks,
+                                    max_memory=max_memory)
         self.keep_dir, self.metrics_port, self.exclusive = keep_dir, metrics_port, exclusive
         self.boot_seconds = 0.0
         self.last: Result | None = None  # the latest command's, for a failing test's report
@@ -227,6 +230,9 @@ class Lab:
     def run(self, script: str, timeout: float = 30, check: bool = False, data: bytes = b"") -> Result:
         """Run a shell script as root, with DATA as its standard input."""
         return self.start(script, timeout, data).wait(check)
+
+    def plug_memory(self, size: str, node: int = 0) -> None:
+        qemu.plug_memory(self.run_dir, size, node)
 
     def spawn(self, script: str, unit: str = "", properties=(), slice: str = "") -> str:
         """Start a script as a transient service and return its unit's name; it outlives the call, and is

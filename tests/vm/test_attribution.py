@@ -91,6 +91,19 @@ def test_memory_high_is_distinguished_from_memory_max(vm):
         assert_quiet(node)
 
 
+def test_memory_high_near_memory_max_is_still_memory_high(vm):
+    """As a kubelet with MemoryQoS writes it: the task sleeps for memory.high, although max is within a sixteenth."""
+    with Node(vm) as node:
+        started(node)
+        node.run_pod(Pod("near"), "--hold 260M --churn", "MemoryHigh=200M", "MemoryMax=210M")
+        vm.run("sleep 12")
+        stalls = pod_status(node, "near")["stalls"]
+        print_stalls("above a memory.high near memory.max", stalls)
+        seconds = stall_seconds(stalls)
+        assert seconds["high"] > 1, seconds
+        assert sum(seconds.values()) - seconds["high"] < seconds["high"] / 4, seconds
+
+
 def test_a_throttled_pod_waits_for_its_quota_and_for_no_memory(vm):
     with Node(vm) as node:
         started(node)

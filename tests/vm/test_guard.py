@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that fills faster than we believed: the timer in the kernel wakes the loop."""
 
+from crowd import Daemon
 from node import Node, Pod, kubelet_configuration
 
 MEMORY = "2G"
@@ -26,3 +27,24 @@ def test_what_fills_faster_than_believed_is_seen_in_milliseconds(vm):
     print(f"    {guarded} MiB below the threshold when decided, {alone} MiB without the guard")
     assert wakes >= 1 and none == 0, (wakes, none)
     assert guarded < 40, "MiB, of hundreds a second"
+
+
+def cpu_just_above(vm, seconds: int = 20, **headroom) -> tuple[float, int]:
+    """The daemon's share of a core while memory stays a little above its hard threshold, and MiB above it."""
+    with Node(vm) as node:
+        limit = node.memory_available() - (100 << 20)
+        node.start(kubelet_configuration(hard=str(limit), **headroom))
+        vm.run("sleep 4")
+        daemon = Daemon(vm)
+        spent, since = daemon.cpu_seconds(), daemon.uptime()
+        vm.run(f"sleep {seconds}", timeout=10 * seconds)
+        share = 100 * (daemon.cpu_seconds() - spent) / (daemon.uptime() - since)
+        left = (node.memory_available() - limit) >> 20
+        assert not node.evictions() and 10 < left < 98, left
+        return share, left
+
+
+def test_living_just_above_a_threshold_costs_little(vm):
+    (guarded, left), (alone, _) = cpu_just_above(vm), cpu_just_above(vm, bpf="none")
+    print(f"    {guarded:.1f}% of an emulated core {left} MiB above the threshold, {alone:.1f}% without the guard")
+    assert guarded <= 2, guarded

@@ -49,6 +49,7 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
   }
   auto sources = open_sources(root, config.bpf);
   if (!sources) return tl::make_unexpected(sources.error());
+  const auto kernel_types = sources->kernel_types;  // the constructor loads programs as well
   make_directory(config.state_dir);
   std::unique_ptr<App> app(
       new App(std::move(config), root, std::move(lock), std::move(*sources), std::move(manifests)));
@@ -112,15 +113,36 @@ Instant App::turn(report::WakeSource wake) {
   if (!ranking.empty()) workers_.mirror_oom_scores(config(), snapshot, ranking, sources_.names());
   recorder_.record_turn(snapshot, verdict, engine_.outcomes());
 
-  const auto left = judge_eviction::memory_left(config_.policy(), verdict);
+  sources_.observer().set_limits(config_.policy(), verdict);
   sources_.forget_exits(verdict.eviction_ends);
+  next = set_guard(next);
   engine_.commit();
-  if (sources_.set_guard(config_.policy(), left)) next = engine_.next_guarded();
   failsafe.beat(next);
   // After the actions: a disk that hangs delays the next turn, not this kill.
   eviction_state_.save(engine_.history());
   sources_.log_new_error();
   self_check_if_idle(next);
+  return next;
+}
+
+// While the guard watches memory, a turn that is due for memory alone is put off; one that is due
+// very soon by a look at what the guard saw (put_off_turn()).
+Instant App::set_guard(Instant next) {
+  const Snapshot& snapshot = engine_.snapshot();
+  const auto left = judge_eviction::memory_left(config_.policy(), engine_.verdict());
+  const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
+  guarded_until_.reset();
+  if (!sources_.set_guard(config_.policy(), left, memory)) return next;
+  guarded_until_ = engine_.next_guarded();
+  return next - snapshot.at >= GuardControl::kLag ? *guarded_until_ : next;
+}
+
+std::optional<Instant> App::put_off_turn(Instant now) {
+  if (!guarded_until_ || now >= *guarded_until_) return std::nullopt;
+  const auto safe = sources_.memory_is_safe_until(config_.policy());
+  if (!safe || *safe - now < config_.policy().check_floor) return std::nullopt;
+  const Instant next = std::min(*safe, *guarded_until_);
+  actuators_.failsafe_list().beat(next);
   return next;
 }
 
@@ -215,7 +237,9 @@ bool App::is_victim(CgroupId id) const {
 
 std::optional<Instant> App::read_events() {
   const auto due = sources_.read_events();
-  if (due) engine_.request_sweep_by(*due);
+  if (!due) return due;
+  engine_.request_sweep_by(*due);
+  if (guarded_until_) guarded_until_ = engine_.next_guarded();
   return due;
 }
 

@@ -60,6 +60,9 @@ class App {
 
   // Runs one turn; returns when the next one is due.
   Instant turn(report::WakeSource wake);
+  // Whether the turn that is due at `now` can be put off, because the guard saw that memory cannot
+  // have reached its threshold yet: then until when; absent: the turn must be run.
+  std::optional<Instant> put_off_turn(Instant now);
 
   // Applies the configuration of a reload. Settings that need a restart are logged.
   void reconfigure(config::Config config);
@@ -90,6 +93,7 @@ class App {
   report::DbusSetup bus_setup();
   KernelEventHandler::Setup event_setup();
 
+  Instant set_guard(Instant next);
   void pass_counters_to_reporter();
   void self_check_if_idle(Instant next_turn);
   void propagate_policy();
@@ -112,6 +116,8 @@ class App {
   Actuators actuators_;
   EvictionState eviction_state_;
   Engine engine_;
+  // When the next turn must be run although the guard watches memory; absent: it does not.
+  std::optional<Instant> guarded_until_;
   Servers servers_;
 };
 

@@ -8,6 +8,7 @@
 #include "daemon/sources/node_sources.h"
 #include "daemon/startup.h"
 
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
@@ -217,6 +218,9 @@ Result<> Loop::run() {
   if (auto set = checked(sd_event_set_watchdog(event_.get(), true), "arm the watchdog"); !set)
     return set;
   sd_notify(0, "READY=1");
+  // The start read the kernel's types once for each BPF object: megabytes that are not needed
+  // again.
+  ::malloc_trim(0);
   const int result = sd_event_loop(event_.get());
   sd_notify(0, "STOPPING=1");
   if (result < 0) return errno_failure("run the event loop", -result);
@@ -300,8 +304,13 @@ int Loop::on_heartbeat_timer(sd_event_source*, uint64_t, void* loop) {
   return 0;
 }
 
-int Loop::on_timer(sd_event_source*, uint64_t, void* loop) {
-  static_cast<Loop*>(loop)->turn(WakeSource::kTimer);
+int Loop::on_timer(sd_event_source*, uint64_t, void* data) {
+  auto* loop = static_cast<Loop*>(data);
+  const auto later = loop->app_->put_off_turn(observe::now());
+  if (!later)
+    loop->turn(WakeSource::kTimer);
+  else if (auto set = loop->wake_at(*later); !set)
+    exit_loop(loop->event_.get(), set);
   return 0;
 }
 

@@ -61,6 +61,7 @@ Result<> BestSource::open_bpf(std::uint32_t capacity, std::uint32_t last_pass) {
   if (!bpf) return tl::make_unexpected(bpf.error());
   bpf_ = std::move(*bpf);
   bpf_->set_compare_usage(compare_usage_);
+  bpf_->set_urgent(urgent_);
   return {};
 }
 
@@ -88,6 +89,9 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
       return tl::make_unexpected(files.error());
   }
   best->recheck();
+  if (best->bpf_)
+    best->source_notes_.emplace_back(best->bpf_->by_call() ? "passes without cgroup_mutex"
+                                                           : "passes under cgroup_mutex");
   if (best->bpf_ && (options.groups & ~best->from_files_ & HR_MEMORY_STAT))
     best->source_notes_.push_back(
         "memory.stat: levels by " + std::string(observe::name(best->bpf_->stat_indices().state)) +
@@ -123,7 +127,9 @@ Result<> BestSource::fall_back_to_files(const Error& why) {
 bool BestSource::recheck() {
   if (!bpf_) return false;
   bpf_->idle_read_period(1);
+  bpf_->set_urgent(false);  // a counter that is not flushed disagrees
   auto check = compare_with_files(*bpf_, {.root = options_.root, .cgroups = options_.self_check});
+  bpf_->set_urgent(urgent_);
   apply_idle_read_period();
   if (!check) return fall_back_to_files(check.error()).has_value();
   if (check->populated_wrong)
@@ -177,6 +183,11 @@ Result<std::span<const hr_record>> BestSource::sweep_bpf() {
 void BestSource::set_compare_usage(bool compare_usage) {
   compare_usage_ = compare_usage;
   if (bpf_) bpf_->set_compare_usage(compare_usage);
+}
+
+void BestSource::set_urgent(bool urgent) {
+  urgent_ = urgent;
+  if (bpf_) bpf_->set_urgent(urgent);
 }
 
 std::string_view BestSource::name() const {

@@ -27,7 +27,7 @@ class BestSource final : public CgroupSource {
   struct Options {
     std::filesystem::path root = "/sys/fs/cgroup";
     std::uint32_t groups = kAllGroups;
-    std::uint32_t capacity = 16'384;      // records of the BPF source, or twice the cgroups at open
+    std::uint32_t capacity = 4096;        // records of the BPF source, or twice the cgroups at open
     std::uint32_t io_devices = 256;       // as BpfSweep::Options
     std::size_t self_check = 16;          // cgroups compared with their files
     bool bpf = true;                      // false: files alone
@@ -44,6 +44,8 @@ class BestSource final : public CgroupSource {
   ChangeStamps change_stamps() const override;
   bool same_cgroups() const override { return same_; }
   void set_compare_usage(bool compare_usage) override;
+  void set_urgent(bool urgent) override;
+  bool flush_memory() override { return bpf_ && bpf_->flush_memory(); }
   std::string_view name() const override;  // "bpf", "hybrid" or "files"
   std::uint64_t lost() const override;
 
@@ -84,6 +86,7 @@ class BestSource final : public CgroupSource {
   std::uint32_t last_pass_ = 0;    // BPF's, of our last sweep; recheck() makes some of its own
   bool same_ = false;
   bool compare_usage_ = true;  // a decision rests on the next sweep
+  bool urgent_ = false;
 };
 
 }  // namespace headroom::observe

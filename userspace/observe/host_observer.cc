@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -57,6 +58,20 @@ std::optional<Observation> PressureWindow::add(Instant at, const hr_stalls* node
     ++count_;
   }
   return seen;
+}
+
+void FlushPlan::set_limits(const Policy& policy, const Verdict& verdict) {
+  limits_.clear();
+  for (const ThresholdReading& reading : verdict.thresholds)
+    if (reading.limit && policy.thresholds[reading.index].signal == Signal::kMemoryAvailable)
+      limits_.push_back(*reading.limit);
+}
+
+bool FlushPlan::due(const std::optional<Observation>& available, Instant at) const {
+  if (!available || at < next_) return false;
+  return std::any_of(limits_.begin(), limits_.end(), [&](std::int64_t limit) {
+    return std::abs(available->available - limit) <= error_;
+  });
 }
 
 void RecordIndex::update(std::span<const hr_record> records) {
@@ -129,15 +144,16 @@ HostObserver::HostObserver(Parts parts)
       registry_(PodCgroupParser(parts_.pods_cgroup)),
       parts_reader_(parts_.container_at),
       pressure_(parts_.pressure_window, parts_.cpus),
+      flush_plan_(parts_.cpus, parts_.page_size),
       filesystems_(std::make_unique<FilesystemReader>(parts_.node.filesystem_read())) {}
 
 Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   Snapshot snapshot;
-  parts_.node.read_memory(observations_);
-  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
+  read_memory();
   parts_.node.read_swap(observations_);
   parts_.node.read_pids(observations_);
   parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
+  parts_.cgroups->set_urgent(depth == SnapshotScope::kDecision);
   if (depth == SnapshotScope::kNode)
     allocatable_.read_files(parts_.node, parts_.clock(), observations_);
   else
@@ -156,6 +172,19 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   // The instant it is all known: no sample is younger than the decision it leads to.
   snapshot.at = parts_.clock();
   return snapshot;
+}
+
+void HostObserver::read_memory() {
+  parts_.node.read_memory(observations_);
+  const auto& available = of(observations_, Signal::kMemoryAvailable);
+  if (!available) ++missing_readings_;
+  if (!flush_plan_.due(available, parts_.clock())) return;
+  const Instant began = parts_.clock();
+  const bool flushed = parts_.cgroups->flush_memory();
+  flush_plan_.record(began, parts_.clock());
+  if (!flushed) return;
+  ++flushes_;
+  parts_.node.read_memory(observations_);
 }
 
 std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
@@ -190,6 +219,8 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   snapshot.changes = {.change_stamps = change_stamps.of_records,
                       .pass = change_stamps.pass,
                       .order = index_.order()};
+  if (!records.empty() && records.front().parent_id == 0)
+    parts_.node.use_root_record(records.front(), at, observations_);
   allocatable_.read(parts_.node, parts_.inventory, index_, records, at, observations_);
   snapshot.cgroups = records;
   if (parts_.disks)

@@ -13,6 +13,8 @@
 #include "observe/pod/parts_reader.h"
 #include "observe/pod/pod_registry.h"
 
+#include <headroom/judge.h>
+#include <headroom/policy.h>
 #include <headroom/ports.h>
 #include <headroom/snapshot.h>
 #include <headroom/waits.h>
@@ -59,6 +61,33 @@ class PressureWindow {
   std::array<Sample, kSteps + 2> samples_{};  // a ring
   std::size_t first_ = 0;
   std::size_t count_ = 0;
+};
+
+// FlushPlan: whether memory.available is so near a limit that its error matters.
+//
+// Reading memory.stat flushes the counters of the CPUs only once more than 64 changes for each CPU
+// have come together, and each CPU keeps up to 64 more to itself (memcg_rstat_updated() and
+// memcg_vmstats_needs_flush(), mm/memcontrol.c, 6.12). A change is a page, or more: at 256 CPUs of
+// 4 KiB pages the sum may be off by 128 MiB until the kernel's own flush, every two seconds.
+
+class FlushPlan {
+ public:
+  // A flush is made after this many times the time that the last one took: one twentieth of a CPU.
+  static constexpr std::int64_t kPause = 19;
+
+  FlushPlan(std::int64_t cpus, std::int64_t page_size) : error_(2 * 64 * cpus * page_size) {}
+
+  // How far memory.available may be from what it would be after a flush, in bytes.
+  std::int64_t error() const { return error_; }
+  // The limits of memory.available, as of the last judgement.
+  void set_limits(const Policy& policy, const Verdict& verdict);
+  bool due(const std::optional<Observation>& available, Instant at) const;
+  void record(Instant began, Instant ended) { next_ = ended + kPause * (ended - began); }
+
+ private:
+  std::int64_t error_;
+  std::vector<std::int64_t> limits_;
+  Instant next_{};
 };
 
 // RecordIndex: where the record of a cgroup is in a pass.
@@ -123,6 +152,7 @@ class HostObserver final : public Observer {
     std::unique_ptr<WaitSource> waits = nullptr;  // null: not watched
     Duration pressure_window = std::chrono::seconds(1);
     std::int64_t cpus = 1;  // online
+    std::int64_t page_size = 4096;
     Instant (*clock)() = now;
     std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
     std::string cgroup_root = {};  // "/sys/fs/cgroup": where disks look for containers
@@ -150,6 +180,13 @@ class HostObserver final : public Observer {
       parts_stale_ = true;
   }
 
+  // What was judged of the last snapshot: near one of its limits memory is read after a flush.
+  void set_limits(const Policy& policy, const Verdict& verdict) {
+    flush_plan_.set_limits(policy, verdict);
+  }
+  // Flushes of memory statistics that were made near a limit.
+  std::uint64_t flushes() const { return flushes_; }
+
   // memory.pressure is taken over this, from now on.
   void set_pressure_window(Duration window) { pressure_ = PressureWindow(window, parts_.cpus); }
 
@@ -168,6 +205,7 @@ class HostObserver final : public Observer {
   const std::string& trouble() const { return error_; }
 
  private:
+  void read_memory();
   void sweep_cgroups(Snapshot& snapshot);
   void read_parts(Snapshot& snapshot);
   void set_disk_targets(std::span<const PodReading> pods);
@@ -180,6 +218,8 @@ class HostObserver final : public Observer {
   PartsReader parts_reader_;
   bool parts_stale_ = true;  // it knows other cgroups or pods than there are
   PressureWindow pressure_;
+  FlushPlan flush_plan_;
+  std::uint64_t flushes_ = 0;
   Observations observations_;  // as last sampled; slow ones keep their older time
   std::unique_ptr<FilesystemReader> filesystems_;
   UndescribedPods undescribed_pods_;

@@ -4,6 +4,7 @@
 Bookworm's qemu 7.2 emulates cmpxchg16b wrongly: guests die in a double fault under load.
 """
 
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,9 @@ class Machine:
     numa: int = 1  # nodes; memory is shared out evenly, CPUs by socket
     cmdline: str = ""  # appended last: the kernel takes the last of two contradicting words
     device_node: int | None = None  # a PCI device hangs on this NUMA node
+    max_cpus: int = 0  # possible CPUs; 0: those there are
+    plain_disks: int = 0  # virtio disks of 64 MiB that read as zeros and forget what is written: virtio-plainN
+    max_memory: str = ""  # memory can be plugged in up to this (plug_memory())
     counted: bool = False  # time is the number of instructions, one a nanosecond: slow, and the same in every run
     disks: list[Disk] = field(default_factory=list)
 
@@ -79,11 +83,40 @@ def clock(machine: Machine) -> list[str]:
     return ["-accel", "tcg,thread=multi,tb-size=512"]
 
 
+def memory_size(machine: Machine) -> str:
+    size = str(mebibytes(machine.memory))
+    return f"{size}M,slots=8,maxmem={machine.max_memory}" if machine.max_memory else size
+
+
+def plain_disks(count: int) -> list[str]:
+    """Eight in a slot of the bus, which has 32 of them."""
+    words = []
+    for number in range(count):
+        words += ["-blockdev", f"driver=null-co,node-name=plain{number},size=67108864,read-zeroes=on",
+                  "-device", f"virtio-blk-pci,drive=plain{number},serial=plain{number},multifunction=on,"
+                             f"addr=0x{16 + number // 8:x}.{number % 8}"]
+    return words
+
+
+def plug_memory(run_dir: Path, size: str, node: int = 0) -> None:
+    """While the machine runs. Its kernel decides whether the memory goes online at once (memhp_default_state=)."""
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.connect(f"{run_dir}/monitor.sock")
+        monitor.settimeout(10)
+        answer = ""
+        for command in (f"object_add memory-backend-ram,id=plugged-{node},size={size}",
+                        f"device_add pc-dimm,id=dimm-{node},memdev=plugged-{node},node={node}", "info memory-devices"):
+            monitor.sendall(f"{command}\n".encode())
+        while f"dimm-{node}" not in answer.partition("Memory device")[2]:
+            answer += monitor.recv(65536).decode(errors="replace")
+
+
 def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path, initrd: Path | None = None) -> list[str]:
     guest = architecture.of_guest()
     words = [
-        *guest.hardware, *clock(machine), "-m", str(mebibytes(machine.memory)),
-        "-smp", ",".join(filter(None, [str(machine.cpus), machine.topology])),
+        *guest.hardware, *clock(machine), "-m", memory_size(machine),
+        "-smp", ",".join(filter(None, [str(machine.cpus), machine.max_cpus and f"maxcpus={machine.max_cpus}",
+                                       machine.topology])),
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-kernel", str(kernel), "-append", f"{guest.kernel_words} {KERNEL_ARGUMENTS} {machine.cmdline}".strip(),
         "-serial", f"file:{run_dir}/console.log",
@@ -105,6 +138,9 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path, initrd:
         throttle = f",throttling.iops-total={disk.iops}" if disk.iops else ""
         words += ["-drive", f"file={disk.file},if=none,id={disk.serial},format=raw,cache=unsafe{throttle}",
                   "-device", f"virtio-blk-pci,drive={disk.serial},serial={disk.serial}"]
+    words += plain_disks(machine.plain_disks)
+    if machine.max_memory:
+        words += ["-monitor", f"unix:{run_dir}/monitor.sock,server=on,wait=off"]
     # After the disks: what comes later and names no bus is put on this one, which takes bridges alone.
     if machine.device_node is not None:
         words += ["-device", f"pxb-pcie,id=far,bus=pcie.0,bus_nr=128,numa_node={machine.device_node}",

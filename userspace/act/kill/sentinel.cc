@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <thread>
 #include <utility>
 
 namespace headroom::act {
@@ -77,10 +79,30 @@ bool is_alive(const FailsafeVictim& victim) {
   return victim.kill && cgroup_populated(victim.events.get());
 }
 
-bool kill_now(const FailsafeVictim& victim, KillFallback& fallback) {
+// Looks for processes that were forked meanwhile, and the time between two.
+constexpr int kLooks = 20;
+constexpr std::chrono::milliseconds kLookPeriod{5};
+
+// The loop may hang because cgroup_mutex is held, which a write to cgroup.kill takes as well
+// (KillFallback). So each process is sent SIGKILL, until none is left or a tenth of a second is
+// over: a killed process cannot fork, and one that is large takes longer to end.
+bool kill_processes(const FailsafeVictim& victim) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) std::this_thread::sleep_for(kLookPeriod);
+    const auto sent = signal_processes(victim.directory.get(), SIGKILL);
+    if (!sent && look == 0) {
+      errno = sent.error().code == ENOENT ? ENODEV : sent.error().code;  // removed, as a write says
+      return false;
+    }
+    if (!sent || !cgroup_populated(victim.events.get())) break;
+  }
+  return true;
+}
+
+bool kill_now(const FailsafeVictim& victim) {
   if (victim.process)
     return ::syscall(SYS_pidfd_send_signal, victim.process.get(), SIGKILL, nullptr, 0) == 0;
-  return fallback.kill(victim.directory.get(), victim.kill.get()) == 1;
+  return kill_processes(victim);
 }
 
 }  // namespace
@@ -102,7 +124,7 @@ void Sentinel::act(const Observation& seen) {
   decision.reason.capacity = seen.capacity;
   decision.reason.threshold = limit_;
   decision.reason.sampled_at = decision.reason.first_crossed = seen.at;
-  const bool killed = kill_now(*victim, kill_fallback_);
+  const bool killed = kill_now(*victim);
   const int error = killed ? 0 : errno;
   const Instant at = setup_.now();
   if (killed && setup_.reaper && victim->process)

@@ -7,7 +7,6 @@
 // until memory is available again. The loop collects what it did as outcomes when it turns again.
 #pragma once
 
-#include "act/kill/kill_fallback.h"
 #include "act/kill/reaper.h"
 #include "base/file_io.h"
 
@@ -73,7 +72,6 @@ class Sentinel {
   FailsafeVictim* next_live_victim();
 
   const Setup setup_;
-  KillFallback kill_fallback_;
   std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
   std::atomic<bool> has_outcomes_{false};

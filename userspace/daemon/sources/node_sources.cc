@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +65,7 @@ void log_source(const observe::BestSource& source) {
 }
 
 Result<ObserveSources> open_sources(const observe::CgroupRoot& root, BpfUse bpf) {
+  auto kernel_types = bpf == BpfUse::kNone ? nullptr : observe::kernel_types();
   observe::BestSource::Options options;
   options.root = root.mount;
   options.bpf = bpf == BpfUse::kAll;
@@ -74,7 +77,8 @@ Result<ObserveSources> open_sources(const observe::CgroupRoot& root, BpfUse bpf)
   log_source(**source);
   auto waits = bpf == BpfUse::kNone ? std::make_unique<observe::KernelWaits>(nullptr, nullptr)
                                     : watch_waits(level_of(bpf, **source));
-  return ObserveSources{std::move(*source), std::move(*inventory), std::move(waits)};
+  return ObserveSources{std::move(kernel_types), std::move(*source), std::move(*inventory),
+                        std::move(waits)};
 }
 
 std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(
@@ -121,22 +125,73 @@ std::optional<Instant> KernelEventHandler::due() {
   return std::exchange(due_, std::nullopt);
 }
 
-bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> left) {
+namespace {
+
+// Longer than a turn is ever put off.
+constexpr std::chrono::duration<double> kLongest{3600};
+// What two readings of a small machine may differ by.
+constexpr std::int64_t kMinTolerance = std::int64_t{32} << 20;
+// A counter of a node lacks at most this on each CPU (calculate_normal_threshold(), mm/vmstat.c).
+constexpr std::int64_t kVmStatThreshold = 125;
+
+Bytes lag_of_node_counters() {
+  return Bytes{kVmStatThreshold * sysconf(_SC_NPROCESSORS_ONLN) * sysconf(_SC_PAGESIZE)};
+}
+
+}  // namespace
+
+bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> left,
+                       const std::optional<Observation>& memory) {
   if (!alarm_) return false;
   const bool checks = is_checking(at);
   if (checks != trusted_ && !checks) log::error("the guard of memory no longer looks");
   trusted_ = checks;
-  if (!left) {
+  const Bytes mark{left ? left->count / 8 * kEighths - lag_.count : 0};
+  if (mark.count <= 0) {
     if (armed_) alarm_->disarm();
     armed_ = false;
     return false;
   }
   if (!armed_) last_check_at_ = at;
-  armed_ = alarm_->arm(Bytes{left->count / 8 * kEighths},
-                       {.bytes_per_second = kEarlyShare * policy.fastest_fill,
-                        .floor = policy.check_floor,
-                        .ceiling = kCeiling});
-  return armed_ && trusted_;
+  armed_ = alarm_->arm(mark, {.bytes_per_second = kEarlyShare * policy.fastest_fill,
+                              .floor = policy.check_floor,
+                              .ceiling = kCeiling});
+  if (!armed_) return false;
+  wake_at_ = Bytes{alarm_->latest_look().working_set.count + mark.count};
+  return agrees(policy, memory) && trusted_;
+}
+
+std::optional<Instant> GuardControl::safe_until(const Policy& policy) const {
+  if (!armed_ || agreements_ < kAgreements) return std::nullopt;
+  const observe::MemoryAlarm::Look look = alarm_->latest_look();
+  const auto left = static_cast<double>(wake_at_.count - look.working_set.count);
+  if (left <= 0) return std::nullopt;
+  const std::chrono::duration<double> time{left / static_cast<double>(policy.fastest_fill)};
+  return look.at + std::chrono::duration_cast<Duration>(std::min(time, kLongest));
+}
+
+// A node that the guard does not add up, such as one that was plugged in and never used, shows when
+// memory.stat moves and the guard's sum does not. Between the two readings memory may fill.
+bool GuardControl::agrees(const Policy& policy, const std::optional<Observation>& memory) {
+  if (!memory) return agreements_ >= kAgreements;
+  const observe::MemoryAlarm::Look look = alarm_->latest_look();
+  const std::int64_t difference = look.working_set.count - (memory->capacity - memory->available);
+  const std::chrono::duration<double> between = look.at - memory->at;
+  const auto filled =
+      static_cast<std::int64_t>(between.count() * static_cast<double>(policy.fastest_fill));
+  const std::int64_t tolerance = kMinTolerance + 4 * lag_.count + std::max<std::int64_t>(filled, 0);
+  if (difference_ && std::abs(difference - *difference_) <= tolerance) {
+    if (agreements_ < kAgreements) ++agreements_;
+  } else {
+    if (difference_ && agreements_ >= kAgreements)
+      log::warning(
+          "the guard's sum of memory and memory.stat have moved apart by {} KiB: "
+          "the loop looks by itself until they agree",
+          (difference - *difference_) / 1024);
+    if (difference_) agreements_ = 0;
+    difference_ = difference;
+  }
+  return agreements_ >= kAgreements;
 }
 
 // False if the guard has not checked for several of its longest periods; while not armed, it need
@@ -166,6 +221,7 @@ observe::HostObserver::Parts observer_setup(const observe::CgroupRoot& root,
           .waits = std::move(opened.waits),
           .pressure_window = config.policy.pressure_window,
           .cpus = sysconf(_SC_NPROCESSORS_ONLN),
+          .page_size = sysconf(_SC_PAGESIZE),
           .disks = std::make_unique<observe::DiskMeter>(disk_meter_options(config)),
           .cgroup_root = root.mount,
           .images = filesystems.images,
@@ -188,7 +244,7 @@ NodeSources::NodeSources(const observe::CgroupRoot& root, const config::Config& 
       lifecycle_(watch_lifecycle(config.bpf, *source_,
                                  [this](const hr_event& event) { events_.take(event); })),
       guard_(guard_memory(config.bpf, *source_)),
-      guard_control_(guard_.get()),
+      guard_control_(guard_.get(), lag_of_node_counters()),
       self_checked_at_(observe::now()) {}
 
 std::optional<Instant> NodeSources::read_events() {

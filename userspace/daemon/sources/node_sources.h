@@ -20,6 +20,7 @@
 #include <headroom/judge.h>
 #include <headroom/policy.h>
 #include <headroom/result.h>
+#include <headroom/snapshot.h>
 #include <headroom/stall_abi.h>
 #include <headroom/units.h>
 
@@ -66,6 +67,7 @@ class InventoryCgroupNames final : public report::CgroupNames {
 };
 
 struct ObserveSources {
+  std::shared_ptr<const btf> kernel_types;  // kept until all BPF programs are loaded
   std::unique_ptr<observe::BestSource> source;
   observe::CgroupInventory inventory;
   std::unique_ptr<observe::KernelWaits> waits;
@@ -117,8 +119,11 @@ class KernelEventHandler {
 
 // GuardControl: sets the memory guard between two turns, and decides whether it can be relied on.
 //
-// The guard is relied on while its checks run; otherwise the loop checks as often as without a
-// guard.
+// The guard is relied on while its checks run and its sum of NUMA nodes moves as memory.stat does;
+// otherwise the loop checks as often as without a guard. It is not left alone with memory that
+// could be gone within kLag, because its timer is served by a softirq, which a busy machine puts
+// off: the loop wakes up then, and looks at what the guard saw last, which needs no flush and no
+// system call.
 
 class GuardControl {
  public:
@@ -126,25 +131,38 @@ class GuardControl {
   // cheap.
   static constexpr std::int64_t kEarlyShare = 16;
   static constexpr Duration kCeiling = std::chrono::milliseconds(100);
-  // The guard wakes the loop when this many eighths of the memory that was left are used: its
-  // counters lag a little.
+  // The guard wakes the loop when this many eighths of the memory that was left are used, less what
+  // its counters may lag.
   static constexpr std::int64_t kEighths = 7;
+  static constexpr Duration kLag = std::chrono::milliseconds(250);
+  // After the guard's sum has moved apart from memory.stat, it must agree in so many turns.
+  static constexpr int kAgreements = 10;
 
-  // Null: there is no guard.
-  explicit GuardControl(observe::MemoryAlarm* alarm) : alarm_(alarm) {}
+  // Null: there is no guard. `lag`: what the counters of its nodes may lack.
+  explicit GuardControl(observe::MemoryAlarm* alarm, Bytes lag = {}) : alarm_(alarm), lag_(lag) {}
 
   // After a turn: `left` is the memory that may be used until the nearest threshold (absent: there
-  // is none). True: the guard will wake the loop.
-  bool set(Instant at, const Policy& policy, std::optional<Bytes> left);
+  // is none), `memory` the turn's reading of memory.available. True: the guard will wake the loop.
+  bool set(Instant at, const Policy& policy, std::optional<Bytes> left,
+           const std::optional<Observation>& memory = std::nullopt);
+  // Until when memory cannot have reached what set() was given, by what the guard saw last; absent:
+  // it is not set.
+  std::optional<Instant> safe_until(const Policy& policy) const;
 
  private:
   bool is_checking(Instant at);
+  bool agrees(const Policy& policy, const std::optional<Observation>& memory);
 
   observe::MemoryAlarm* alarm_;
+  Bytes lag_;
   bool trusted_ = false;
   bool armed_ = false;
+  Bytes wake_at_{};           // the working set at which the guard wakes the loop
   Instant last_check_at_;     // when a new check of the guard was last seen
   std::uint64_t checks_ = 0;  // the guard's number of checks then
+  // The guard's working set less that of memory.stat: pages that are charged to no cgroup.
+  std::optional<std::int64_t> difference_;
+  int agreements_ = kAgreements;
 };
 
 class NodeSources {
@@ -163,8 +181,13 @@ class NodeSources {
   int guard_descriptor() const { return guard_ ? guard_->descriptor() : -1; }
   void drain_guard() { guard_->drain(); }
   // After a turn. Returns true if the guard watches memory until the next one.
-  bool set_guard(const Policy& policy, std::optional<Bytes> left) {
-    return guard_control_.set(observe::now(), policy, left);
+  bool set_guard(const Policy& policy, std::optional<Bytes> left,
+                 const std::optional<Observation>& memory) {
+    return guard_control_.set(observe::now(), policy, left, memory);
+  }
+  // As GuardControl::safe_until().
+  std::optional<Instant> memory_is_safe_until(const Policy& policy) const {
+    return guard_control_.safe_until(policy);
   }
 
   // Readable when the kernel reports events; -1: it reports none.

@@ -21,7 +21,9 @@ namespace headroom::observe {
 // thread, so there are few: of the node and of all pods.
 
 struct PsiTrigger {
-  // Without CAP_SYS_RESOURCE a window must be a multiple of two seconds (since 6.5).
+  // Without CAP_SYS_RESOURCE, which the unit does not have, a window must be a multiple of two
+  // seconds (since 6.5), and the trigger fires when the kernel takes its averages: up to two
+  // seconds late. So a trigger makes a check earlier, and no check relies on it.
   std::chrono::microseconds window = std::chrono::seconds(2);
   std::chrono::microseconds stall = std::chrono::milliseconds(50);
 };

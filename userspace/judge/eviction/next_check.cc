@@ -25,9 +25,6 @@ constexpr Duration kSlowFloor = milliseconds(20);
 constexpr Duration kSoftFloor = milliseconds(100);
 // A dying pod is watched this closely; each look is a pass over every cgroup.
 constexpr Duration kVictimPeriod = milliseconds(5);
-// The guard's timer is served by a softirq, which a busy machine puts off: it is not left alone
-// with what could be gone sooner than this.
-constexpr Duration kGuardLag = milliseconds(250);
 // A threshold that is met while no pod can be evicted is checked again this often.
 constexpr Duration kRetryPeriod = milliseconds(100);
 
@@ -159,8 +156,7 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   Duration guarded_wait = policy.check_ceiling;  // what a guard spares us
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Duration own = time_until_check(policy, reading, verdict, snapshot.at);
-    Duration& of_it =
-        is_guarded(policy, reading, verdict) && own >= kGuardLag ? guarded_wait : wait;
+    Duration& of_it = is_guarded(policy, reading, verdict) ? guarded_wait : wait;
     of_it = std::min(of_it, own);
   }
   if (const auto step = time_to_ladder_step(policy, snapshot, verdict))

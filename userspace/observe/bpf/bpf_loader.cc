@@ -5,9 +5,11 @@
 #include <bpf/libbpf.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,10 +82,6 @@ void LibbpfLog::take(bool warning, std::string_view text) {
 
 namespace {
 
-struct FreeBtf {
-  void operator()(btf* types) const { btf__free(types); }
-};
-
 bool contains_name(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -109,10 +107,8 @@ std::optional<std::string> missing_hook(const bpf_program* program, const btf* t
 
 Result<std::vector<SkippedProgram>> find_missing_hooks(const SkeletonOptions& use,
                                                        bpf_object* object) {
-  btf* loaded = btf__load_vmlinux_btf();
-  if (const long error = libbpf_get_error(loaded); error)
-    return errno_failure("read the kernel's BTF", static_cast<int>(-error));
-  const std::unique_ptr<btf, FreeBtf> types(loaded);
+  const auto types = kernel_types();
+  if (!types) return errno_failure("read the kernel's BTF", errno);
   std::vector<SkippedProgram> missing;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object) {
@@ -195,6 +191,23 @@ Result<bpf_object*> load(const SkeletonOptions& use,
 }
 
 }  // namespace
+
+std::shared_ptr<const btf> kernel_types() {
+  static std::mutex mutex;
+  static std::weak_ptr<const btf> kept;
+  const std::lock_guard lock(mutex);
+  if (auto types = kept.lock()) return types;
+  btf* loaded = btf__load_vmlinux_btf();
+  if (const long error = libbpf_get_error(loaded); error) {
+    errno = static_cast<int>(-error);
+    return nullptr;
+  }
+  std::shared_ptr<const btf> types(loaded, [](const btf* each) {
+    btf__free(const_cast<btf*>(each));  // libbpf's API takes no const
+  });
+  kept = types;
+  return types;
+}
 
 void DestroyLink::operator()(bpf_link* link) const {
   bpf_link__destroy(link);

@@ -45,8 +45,13 @@ class LibbpfLog {
 struct bpf_link;
 struct bpf_object;
 struct bpf_object_skeleton;
+struct btf;
 
 namespace headroom::observe {
+
+// The kernel's own types. Reading them takes long, 100,000 of them, so a reading is shared for as
+// long as a caller keeps it. Null: the kernel has none.
+std::shared_ptr<const btf> kernel_types();
 
 struct DestroyLink {
   void operator()(bpf_link* link) const;

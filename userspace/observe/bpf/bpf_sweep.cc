@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,9 +71,6 @@ tl::unexpected<Error> load_failure(const LibbpfLog& log, int code) {
   return failure("load the sweep program: " + log.reason(code), code);
 }
 
-// For so many cgroups a program may keep its CPU from other tasks: a millisecond or two.
-constexpr std::uint32_t kMaxCssIterCgroups = 4096;
-
 std::size_t whole_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -93,14 +91,9 @@ Result<std::unique_ptr<BpfSweep>> BpfSweep::open(const Options& options) {
   std::unique_ptr<BpfSweep> source(new BpfSweep);
   source->groups_ = options.groups;
   source->capacity_ = options.capacity;
-  // After a pass that lost cgroups the tree is large: the first pass iterates over single cgroups.
-  if (options.last_pass > 0) {
-    source->last_.lost = options.capacity;
-    source->last_.number = options.last_pass;
-  }
+  source->call_limit_ = options.call_limit;
+  source->last_.number = options.last_pass;
   if (auto loaded = source->load(options); !loaded) return tl::make_unexpected(loaded.error());
-  if (auto attached = source->attach(options.root); !attached)
-    return tl::make_unexpected(attached.error());
   if (auto mapped = source->map_records(); !mapped) return tl::make_unexpected(mapped.error());
   return source;
 }
@@ -109,25 +102,34 @@ BpfSweep::~BpfSweep() {
   if (records_) munmap(records_, whole_pages(capacity_ * sizeof(hr_record)));
   if (change_stamps_) munmap(change_stamps_, whole_pages(capacity_ * sizeof(hr_change_stamp)));
   link_.reset();
-  css_iter_link_.reset();
+  flush_link_.reset();
   if (program_) sweep_bpf__destroy(program_);
 }
 
-// A kernel may have the way to take a tree at once and yet refuse the program (6.7, 6.8).
+// A kernel may have the functions and yet refuse the program (6.7 to 6.9), or run it and not tell
+// it the root of the tree.
 Result<> BpfSweep::load(const Options& options) {
   const KernelFacts facts = kernel_facts(options.index_table, options.log);
   indices_ = {facts.state, facts.events};
-  const bool css_iter = options.css_iter && facts.kfuncs & HR_KFUNC_CSS_ITER;
-  if (css_iter && load(options, facts, true)) return {};
-  return load(options, facts, false);
+  if (options.by_call && facts.kfuncs & HR_KFUNC_CSS_ITER) {
+    by_call_ = true;
+    if (load(options, facts) && attach(options.root)) return {};
+    by_call_ = false;
+  }
+  if (auto loaded = load(options, facts); !loaded) return loaded;
+  return attach(options.root);
 }
 
-Result<> BpfSweep::load(const Options& options, const KernelFacts& facts, bool css_iter) {
+Result<> BpfSweep::load(const Options& options, const KernelFacts& facts) {
   LibbpfLog log(options.log);
   if (program_) sweep_bpf__destroy(program_);
   program_ = sweep_bpf__open();
   if (!program_) return load_failure(log, errno);
-  bpf_program__set_autoload(program_->progs.sweep_css_iter, css_iter);
+  const bool flushes =
+      by_call_ && facts.kfuncs & (HR_KFUNC_CGROUP_FLUSH | HR_KFUNC_CSS_FLUSH | HR_KFUNC_MEMCG);
+  bpf_program__set_autoload(program_->progs.sweep, !by_call_);
+  bpf_program__set_autoload(program_->progs.sweep_call, by_call_);
+  bpf_program__set_autoload(program_->progs.sweep_flush, flushes);
   auto& config = const_cast<hr_sweep_config&>(program_->rodata->config);
   config.groups = groups_;
   config.kfuncs = facts.kfuncs;
@@ -135,6 +137,8 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts, bool c
       static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
   std::copy(facts.index.begin(), facts.index.end(), config.index);
   const_cast<std::uint32_t&>(program_->rodata->io_devices) = options.io_devices;
+  std::copy(options.stacked.majors.begin(), options.stacked.majors.end(),
+            const_cast<hr_u32*>(program_->rodata->stacked_majors));
   for (bpf_map* map : {program_->maps.records, program_->maps.change_stamps})
     if (int error = bpf_map__set_max_entries(map, capacity_); error)
       return load_failure(log, -error);
@@ -142,25 +146,45 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts, bool c
   return {};
 }
 
-Result<> BpfSweep::attach(const std::filesystem::path& root) {
+Result<> BpfSweep::attach_iterator(int root) {
   // The link takes its own reference to the cgroup. Descriptor 0 would mean "not given".
+  const Fd above_zero(fcntl(root, F_DUPFD_CLOEXEC, 3));
+  if (!above_zero) return errno_failure("duplicate a descriptor", errno);
+  bpf_iter_link_info where{};
+  where.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE;
+  where.cgroup.cgroup_fd = static_cast<__u32>(above_zero.get());
+  DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
+                      .link_info_len = sizeof where);
+  link_.reset(bpf_program__attach_iter(program_->progs.sweep, &opts));
+  if (!link_) return errno_failure("attach an iterator", errno);
+  return {};
+}
+
+// The iterator is over one task, because the program is to run once: this thread.
+void BpfSweep::attach_flush() {
+  if (!bpf_program__autoload(program_->progs.sweep_flush)) return;
+  bpf_iter_link_info where{};
+  where.task.tid = static_cast<__u32>(gettid());
+  DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
+                      .link_info_len = sizeof where);
+  flush_link_.reset(bpf_program__attach_iter(program_->progs.sweep_flush, &opts));
+}
+
+Result<> BpfSweep::attach(const std::filesystem::path& root) {
   Fd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno_failure("open " + root.string(), errno);
-  Fd above_zero(fcntl(directory.get(), F_DUPFD_CLOEXEC, 3));
-  if (!above_zero) return errno_failure("duplicate " + root.string(), errno);
-
-  const auto attach = [&](const bpf_program* program, bpf_cgroup_iter_order order) {
-    bpf_iter_link_info where{};
-    where.cgroup.order = order;
-    where.cgroup.cgroup_fd = static_cast<__u32>(above_zero.get());
-    DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
-                        .link_info_len = sizeof where);
-    return std::unique_ptr<bpf_link, DestroyLink>(bpf_program__attach_iter(program, &opts));
-  };
-  link_ = attach(program_->progs.sweep, BPF_CGROUP_ITER_DESCENDANTS_PRE);
-  if (!link_) return errno_failure("attach the sweep to " + root.string(), errno);
-  if (bpf_program__autoload(program_->progs.sweep_css_iter))
-    css_iter_link_ = attach(program_->progs.sweep_css_iter, BPF_CGROUP_ITER_SELF_ONLY);
+  if (by_call_) {
+    struct stat status {};
+    if (fstat(directory.get(), &status) != 0) return errno_failure("stat " + root.string(), errno);
+    // The inode number of a cgroup directory is the cgroup's id (64-bit hosts, Linux 5.5).
+    program_->bss->walk_top = status.st_ino;
+    program_->bss->walk_found = 1;  // and nothing left to visit: is the root of the tree known?
+    if (auto called = call(); !called) return called;
+    attach_flush();
+  } else if (auto attached = attach_iterator(directory.get()); !attached) {
+    return failure("attach the sweep to " + root.string() + ": " + attached.error().what,
+                   attached.error().code);
+  }
 
   // Absent without a memory controller, and then there is nothing to flush.
   if (groups_ & (HR_MEMORY_STAT | HR_RECLAIM))
@@ -181,19 +205,54 @@ Result<> BpfSweep::map_records() {
   return {};
 }
 
-Result<> BpfSweep::read_pass() {
-  // The first pass finds out how large the tree is.
-  const bool css_iter =
-      css_iter_link_ && last_.number > 0 && last_.next + last_.lost <= kMaxCssIterCgroups;
-  const Fd iterator(bpf_iter_create(bpf_link__fd(css_iter ? css_iter_link_.get() : link_.get())));
-  if (!iterator) return errno_failure("start a pass over the cgroups", errno);
-  std::array<char, 64> nothing;  // the program prints nothing: one read is the whole pass
+Result<> BpfSweep::run_iterator(const bpf_link* link) {
+  const Fd iterator(bpf_iter_create(bpf_link__fd(link)));
+  if (!iterator) return errno_failure("start an iterator", errno);
+  std::array<char, 64> nothing;  // the program prints nothing: one read is all of it
   ssize_t got;
   do
     got = ::read(iterator.get(), nothing.data(), nothing.size());
   while (got < 0 && errno == EINTR && program_->bss->pass.next == 0);
-  if (got < 0) return errno_failure("read a pass over the cgroups", errno);
+  if (got < 0) return errno_failure("read an iterator", errno);
   return {};
+}
+
+Result<> BpfSweep::call() {
+  DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run);
+  const int error = bpf_prog_test_run_opts(bpf_program__fd(program_->progs.sweep_call), &run);
+  if (error != 0) return errno_failure("run the sweep program", -error);
+  if (!program_->bss->walk_top_found)
+    return failure("the program does not find the root of the cgroup tree", ENODEV);
+  ++calls_;
+  return {};
+}
+
+// If the cgroup at which a call ended is removed before the next call, the pass begins again, with
+// twice as many cgroups a call: with all of them in one call, there is no such place.
+Result<> BpfSweep::walk_tree() {
+  auto& state = *program_->bss;
+  std::uint32_t limit = call_limit_;
+  state.walk_found = 1;
+  for (;;) {
+    state.walk_left = limit;
+    if (auto called = call(); !called) return called;
+    if (!state.walk_found) {
+      limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
+      begin_pass();
+      state.walk_found = 1;
+    } else if (state.walk_more) {
+      state.walk_found = 0;
+    } else {
+      return {};
+    }
+  }
+}
+
+bool BpfSweep::flush_memory() {
+  if (!flush_link_) return false;
+  hr_sweep_pass& pass = program_->bss->pass;
+  pass.flushed = 0;
+  return run_iterator(flush_link_.get()) && pass.flushed & HR_MEMORY_STAT;
 }
 
 std::span<const std::uint32_t> BpfSweep::incomplete_io() const {
@@ -202,28 +261,41 @@ std::span<const std::uint32_t> BpfSweep::incomplete_io() const {
           std::min<std::size_t>(program_->bss->incomplete_io_count, std::size(incomplete))};
 }
 
-Result<std::span<const hr_record>> BpfSweep::sweep() {
+void BpfSweep::begin_pass() {
   hr_sweep_pass& pass = program_->bss->pass;
-  // The first sweep shows whether the program flushes memory.stat itself; until then it is flushed
-  // here too.
-  if (memory_stat_ && !(pass.flushed & HR_MEMORY_STAT)) {
-    std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it
-    (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);
-  }
-  if (io_flush_) io_flush_->flush();
   pass.next = pass.lost = pass.idle_skipped = pass.reassigned = 0;
   program_->bss->incomplete_io_count = 0;
   pass.number = last_.number + 1;
   pass.mask = idle_mask_;
   pass.share = pass.number & idle_mask_;
   pass.compare_usage = compare_usage_;
+}
 
-  const auto read = read_pass();
-  same_ = read && pass.reassigned == 0 && pass.next == last_.next;
+// By a program where one can: an iterator's flushes at the top of its pass.
+void BpfSweep::flush() {
+  hr_sweep_pass& pass = program_->bss->pass;
+  if (by_call_) pass.flushed = 0;
+  if (flush_link_ && !urgent_) static_cast<void>(run_iterator(flush_link_.get()));
+  // The first pass shows what an iterator flushes; until then memory.stat is flushed here too.
+  if (memory_stat_ && !(pass.flushed & HR_MEMORY_STAT)) {
+    std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it
+    (void)!pread(memory_stat_.get(), few.data(), few.size(), 0);
+  }
+  if (io_flush_ && !urgent_) io_flush_->flush();
+}
+
+Result<std::span<const hr_record>> BpfSweep::sweep() {
+  flush();
+  begin_pass();
+  calls_ = 0;
+  const auto made = by_call_ ? walk_tree() : run_iterator(link_.get());
+  const hr_sweep_pass& pass = program_->bss->pass;
+  same_ = made && pass.reassigned == 0 && pass.next == last_.next;
   last_ = pass;
   lost_ += last_.lost;
-  if (!read) return tl::make_unexpected(read.error());
-  if (io_flush_ && !(same_ && io_flush_->up_to_date()))
+  if (!made)
+    return failure("make a pass over the cgroups: " + made.error().what, made.error().code);
+  if (io_flush_ && !urgent_ && !(same_ && io_flush_->up_to_date()))
     io_flush_->update_io_stats({records_, last_.next});
   return std::span<const hr_record>(records_, last_.next);
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// BpfSweep: every cgroup in one pass of a BPF iterator, its records read through a mapping: three
+// BpfSweep: every cgroup in one pass of a BPF program, its records read through a mapping: a few
 // system calls a pass, none per cgroup.
+//
+// Since Linux 6.10 the pass is made of calls of a program that holds the RCU read lock alone.
+// Before it is an iterator's, which holds cgroup_mutex: it waits for those who create, remove or
+// attach, and they wait for it.
 #pragma once
 
 #include "base/file_io.h"
 #include "observe/bpf/bpf_loader.h"
 #include "observe/bpf/kernel_facts.h"
+#include "observe/cgroup/cgroup_files.h"
 #include "observe/cgroup/cgroup_source.h"
 
 #include <headroom/abi.h>
@@ -61,11 +66,13 @@ class BpfSweep final : public CgroupSource {
     std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
     std::uint32_t groups = kAllGroups;
     std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
-    bool css_iter = true;             // false: as on a kernel that cannot (before 6.9)
+    bool by_call = true;              // false: as on a kernel that cannot (before 6.10)
+    std::uint32_t call_limit = 4096;  // cgroups that one call visits, at most
     bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
     std::uint32_t io_devices = 256;   // block devices read for one cgroup, at most so many
-    std::uint32_t last_pass = 0;      // of the source that this one replaces: passes go on from it
-    LogLine log = {};                 // libbpf's own words while loading
+    StackedMajors stacked = stacked_majors();  // devices that are not counted
+    std::uint32_t last_pass = 0;  // of the source that this one replaces: passes go on from it
+    LogLine log = {};             // libbpf's own words while loading
   };
 
   // Fails where the kernel has no BTF, no cgroup iterator (before 6.1) or refuses the program; the
@@ -89,11 +96,15 @@ class BpfSweep final : public CgroupSource {
   // A cgroup sleeps if it used no CPU time; with `compare_usage`, only if its usage, working set
   // and waits are unchanged too. On after open.
   void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
+  void set_urgent(bool urgent) override { urgent_ = urgent; }
+  bool flush_memory() override;
   // How many cgroups the last sweep left as they were.
   std::uint32_t idle_skipped() const { return last_.idle_skipped; }
 
-  // Can sweeps take the tree at once, while it is not too large? Needs Linux 6.9.
-  bool css_iter() const { return css_iter_link_ != nullptr; }
+  // A pass is made of calls, and takes no cgroup_mutex.
+  bool by_call() const { return by_call_; }
+  // Calls of the last sweep.
+  std::uint32_t calls() const { return calls_; }
 
   // The last sweep's records, for a caller that fills in what BPF does not know.
   std::span<hr_record> records() { return {records_, last_.next}; }
@@ -112,21 +123,30 @@ class BpfSweep final : public CgroupSource {
     StatIndices events = StatIndices::kUnknown;
   };
   Indices stat_indices() const { return indices_; }
-  // What the last pass flushed by itself; the rest is as fresh as the kernel's last flush, but for
-  // memory.stat, which sweep() flushes by reading the root's file where the program cannot.
+  // What the last pass flushed by a program; the rest is as fresh as the kernel's last flush, but
+  // for memory.stat, which sweep() flushes by reading the root's file where no program does.
   std::uint32_t flushed() const { return last_.flushed; }
 
  private:
   BpfSweep() = default;
   Result<> load(const Options& options);
-  Result<> load(const Options& options, const KernelFacts& facts, bool css_iter);
+  Result<> load(const Options& options, const KernelFacts& facts);
   Result<> attach(const std::filesystem::path& root);
-  Result<> read_pass();
+  Result<> attach_iterator(int root);
+  void attach_flush();
+  void begin_pass();
+  void flush();
+  Result<> run_iterator(const bpf_link* link);
+  Result<> call();
+  Result<> walk_tree();
   Result<> map_records();
 
   sweep_bpf* program_ = nullptr;
-  // From cgroup to cgroup, and, where the kernel can, a tree that is not too large at once.
-  std::unique_ptr<bpf_link, DestroyLink> link_, css_iter_link_;
+  bool by_call_ = false;
+  std::uint32_t call_limit_ = 0;
+  std::uint32_t calls_ = 0;
+  std::unique_ptr<bpf_link, DestroyLink> link_;        // of the pass; null: it is made of calls
+  std::unique_ptr<bpf_link, DestroyLink> flush_link_;  // null: the pass flushes, or nothing can
   hr_record* records_ = nullptr;
   hr_change_stamp* change_stamps_ = nullptr;
   Fd memory_stat_;  // of the root: reading it is what flushes memory on 6.16 to 6.19
@@ -136,6 +156,7 @@ class BpfSweep final : public CgroupSource {
   std::uint64_t lost_ = 0;
   std::uint32_t idle_mask_ = 0;  // the bits of a running number that select whose turn it is
   bool compare_usage_ = true;
+  bool urgent_ = false;
   bool same_ = false;
   hr_sweep_pass last_{};
   Indices indices_;

@@ -79,9 +79,6 @@ std::optional<std::vector<std::uint32_t>> decode_index_table(std::span<const uns
 
 namespace {
 
-struct FreeBtf {
-  void operator()(btf* types) const { btf__free(types); }
-};
 struct DestroyStatIndex {
   void operator()(stat_index_bpf* program) const { stat_index_bpf__destroy(program); }
 };
@@ -132,7 +129,7 @@ struct Function {
   std::string_view name;
   std::uint32_t kfunc;  // what it is part of
 };
-constexpr std::array<Function, 11> kFunctions{{
+constexpr std::array<Function, 14> kFunctions{{
     {"bpf_rdonly_cast", HR_KFUNC_RDONLY_CAST},
     {"cgroup_rstat_flush", HR_KFUNC_CGROUP_FLUSH},
     {"css_rstat_flush", HR_KFUNC_CSS_FLUSH},
@@ -144,6 +141,9 @@ constexpr std::array<Function, 11> kFunctions{{
     {"bpf_iter_css_new", HR_KFUNC_CSS_ITER},
     {"bpf_iter_css_next", HR_KFUNC_CSS_ITER},
     {"bpf_iter_css_destroy", HR_KFUNC_CSS_ITER},
+    {"bpf_cgroup_from_id", HR_KFUNC_CSS_ITER},
+    {"bpf_cgroup_ancestor", HR_KFUNC_CSS_ITER},
+    {"bpf_cgroup_release", HR_KFUNC_CSS_ITER},
 }};
 
 void note_enumerators(const btf* types, const btf_type* type, std::string_view count,
@@ -200,9 +200,13 @@ std::uint32_t kfuncs_in(std::uint32_t functions) {
   return all & ~lacking;
 }
 
-// Positions by enumerator, from the kernel's table, whose entries are bytes or ints.
-std::optional<std::vector<std::uint32_t>> read_index_table(const IndexTable& space, bool events) {
-  std::unique_ptr<stat_index_bpf, DestroyStatIndex> program(stat_index_bpf__open_and_load());
+using StatIndexProgram = std::unique_ptr<stat_index_bpf, DestroyStatIndex>;
+
+// Positions by enumerator, from the kernel's table, whose entries are bytes or ints. The program is
+// loaded at the first call.
+std::optional<std::vector<std::uint32_t>> read_index_table(StatIndexProgram& program,
+                                                           const IndexTable& space, bool events) {
+  if (!program) program.reset(stat_index_bpf__open_and_load());
   if (!program) return std::nullopt;
   hr_index_request request{.of_events = events, .bytes = *space.items * (events ? 4 : 1)};
   DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof request);
@@ -212,11 +216,12 @@ std::optional<std::vector<std::uint32_t>> read_index_table(const IndexTable& spa
   return decode_index_table({program->bss->table, request.bytes}, *space.items, *space.length);
 }
 
-StatIndices resolve(const IndexTable& space, bool events, bool use_tables, KernelFacts& facts) {
+StatIndices resolve(StatIndexProgram& program, const IndexTable& space, bool events,
+                    bool use_tables, KernelFacts& facts) {
   if (!space.items || !space.length) return StatIndices::kUnknown;
   std::optional<std::vector<std::uint32_t>> positions;
   const bool plain = *space.items == *space.length;
-  if (!plain && use_tables) positions = read_index_table(space, events);
+  if (!plain && use_tables) positions = read_index_table(program, space, events);
   if (!plain && !positions) return StatIndices::kUnknown;
   for (std::size_t item = 0; item < HR_STATS; ++item) {
     if (!space.enumerators[item]) continue;
@@ -244,13 +249,13 @@ void use_kfuncs(const Found& found, KernelFacts& facts) {
 KernelFacts kernel_facts(bool use_tables, LogLine log) {
   const LibbpfLog quiet(std::move(log));
   KernelFacts facts;
-  btf* loaded = btf__load_vmlinux_btf();
-  if (libbpf_get_error(loaded)) return facts;
-  const std::unique_ptr<btf, FreeBtf> types(loaded);
+  const auto types = kernel_types();
+  if (!types) return facts;
   const Found found = scan_btf(types.get());
   facts.kfuncs = kfuncs_in(found.functions);
-  facts.state = resolve(found.state, false, use_tables, facts);
-  facts.events = resolve(found.events, true, use_tables, facts);
+  StatIndexProgram program;
+  facts.state = resolve(program, found.state, false, use_tables, facts);
+  facts.events = resolve(program, found.events, true, use_tables, facts);
   const bool hidden = facts.state == StatIndices::kUnknown || facts.events == StatIndices::kUnknown;
   if (hidden && (facts.kfuncs & HR_KFUNC_MEMCG)) use_kfuncs(found, facts);
   return facts;

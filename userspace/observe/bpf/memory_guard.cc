@@ -89,6 +89,19 @@ std::uint64_t MemoryGuard::checks() const {
   return program_->bss->counts.checks;
 }
 
+MemoryAlarm::Look MemoryGuard::latest_look() const {
+  const hr_guard_counts& counts = program_->bss->counts;
+  // The time first: the program writes it last, so the pages are no older.
+  const hr_u64 at = __atomic_load_n(&counts.looked_at_ns, __ATOMIC_ACQUIRE);
+  const hr_u64 pages = __atomic_load_n(&counts.pages, __ATOMIC_RELAXED);
+  return {Instant(Duration(static_cast<std::int64_t>(at))),
+          Bytes{static_cast<std::int64_t>(pages * page_size_)}};
+}
+
+std::uint64_t MemoryGuard::nodes() const {
+  return program_->bss->counts.nodes;
+}
+
 std::uint64_t MemoryGuard::wakeups() const {
   return program_->bss->counts.wakeups;
 }

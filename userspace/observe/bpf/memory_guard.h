@@ -28,6 +28,12 @@ class MemoryAlarm {
     Duration ceiling{0};
   };
 
+  // What it saw last.
+  struct Look {
+    Instant at;
+    Bytes working_set;  // of all NUMA nodes
+  };
+
   virtual ~MemoryAlarm() = default;
   // Wake us when the working set has grown by LEFT since now, once; instead of what was asked
   // before. False: it cannot. Allocates nothing.
@@ -35,6 +41,8 @@ class MemoryAlarm {
   virtual void disarm() = 0;
   // How often it has looked, ever.
   virtual std::uint64_t checks() const = 0;
+  // The latest look, arm()'s own included.
+  virtual Look latest_look() const = 0;
 };
 
 }  // namespace headroom::observe
@@ -59,6 +67,9 @@ class MemoryGuard final : public MemoryAlarm {
   bool arm(Bytes left, const Pace& pace) override;
   void disarm() override;
   std::uint64_t checks() const override;
+  Look latest_look() const override;
+  // The NUMA nodes that it adds up, as of the latest arm().
+  std::uint64_t nodes() const;
 
   // Readable when it has woken us; the guard's own.
   int descriptor() const;

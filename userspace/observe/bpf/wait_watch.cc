@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/bpf/wait_watch.h"
 
+#include "observe/node/capacity.h"
 #include "stall.skel.h"
 #include "throttle.skel.h"
 
@@ -43,6 +44,9 @@ struct Stall {
   static constexpr auto kDestroy = &stall_bpf__destroy;
   static bpf_map* map(const Skeleton& program) { return program.maps.stalls; }
   static bpf_map* more(const Skeleton& program) { return program.maps.more_stalls; }
+  static std::uint64_t* memory_nodes(const Skeleton& program) {
+    return reinterpret_cast<std::uint64_t*>(&program.bss->memory_nodes);
+  }
 };
 
 struct Throttle {
@@ -53,6 +57,7 @@ struct Throttle {
   static constexpr auto kDestroy = &throttle_bpf__destroy;
   static bpf_map* map(const Skeleton& program) { return program.maps.throttles; }
   static bpf_map* more(const Skeleton& program) { return program.maps.more_throttles; }
+  static std::uint64_t* memory_nodes(const Skeleton&) { return nullptr; }
 };
 
 template <class Program>
@@ -97,7 +102,8 @@ Result<std::unique_ptr<WaitWatch<typename Program::Value>>> watch(std::string_vi
           .complete = !options.reclaim_only,
           .node = &program->bss->node,
           .removed_cgroups = &program->bss->removed_cgroups,
-          .losses = &program->bss->losses});
+          .losses = &program->bss->losses,
+          .memory_nodes = Program::memory_nodes(*program)});
 }
 
 }  // namespace
@@ -182,11 +188,16 @@ void read_cgroups(WaitWatch<Value>& watch, std::optional<ByCgroup<Value>>& into,
 
 }  // namespace
 
+void KernelWaits::update_memory_nodes() {
+  if (stalls_) stalls_->set_memory_nodes(memory_nodes());
+}
+
 Waits KernelWaits::read(SnapshotScope depth) {
   Waits waits;
   if (stalls_) {
     waits.node_stalls = &stalls_->node();
     if (depth != SnapshotScope::kNode) read_cgroups(*stalls_, waits.stalls, failed_);
+    if (depth == SnapshotScope::kCgroups && ++reads_ % kReadsPerUpdate == 0) update_memory_nodes();
   }
   if (throttles_) {
     waits.node_throttles = &throttles_->node();

@@ -42,6 +42,7 @@ class WaitWatch {
     const Value* node = nullptr;  // mapped, as are:
     const std::uint64_t* removed_cgroups = nullptr;
     const hr_losses* losses = nullptr;
+    std::uint64_t* memory_nodes = nullptr;  // null: the program does not ask for them
   };
   explicit WaitWatch(Parts parts) : parts_(std::move(parts)) {}
   WaitWatch(const WaitWatch&) = delete;
@@ -59,6 +60,11 @@ class WaitWatch {
   const std::vector<SkippedProgram>& skipped_programs() const { return parts_.skipped_programs; }
   void note(SkippedProgram skipped_programs) {
     parts_.skipped_programs.push_back(std::move(skipped_programs));
+  }
+  // The NUMA nodes that have memory, as bits: reclaim of a task that may not use all of them is not
+  // the node's shortage.
+  void set_memory_nodes(std::uint64_t nodes) {
+    if (parts_.memory_nodes) *parts_.memory_nodes = nodes;
   }
   // Every wait is seen; else only those in reclaim (hr_stall_brackets).
   bool complete() const { return parts_.complete; }
@@ -110,7 +116,9 @@ class KernelWaits final : public WaitSource {
  public:
   // Either may be null: then that is not watched.
   KernelWaits(std::unique_ptr<StallWatch> stalls, std::unique_ptr<ThrottleWatch> throttles)
-      : stalls_(std::move(stalls)), throttles_(std::move(throttles)) {}
+      : stalls_(std::move(stalls)), throttles_(std::move(throttles)) {
+    update_memory_nodes();
+  }
 
   Waits read(SnapshotScope depth) override;
   std::uint64_t failed() const override { return failed_; }
@@ -120,9 +128,14 @@ class KernelWaits final : public WaitSource {
   const ThrottleWatch* throttles() const { return throttles_.get(); }
 
  private:
+  // Memory may be plugged in and out.
+  void update_memory_nodes();
+  static constexpr std::uint32_t kReadsPerUpdate = 16;
+
   std::unique_ptr<StallWatch> stalls_;
   std::unique_ptr<ThrottleWatch> throttles_;
   std::uint64_t failed_ = 0;
+  std::uint32_t reads_ = 0;  // of all cgroups
 };
 
 }  // namespace headroom::observe

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/cgroup/cgroup_files.h"
 
-#include "observe/cgroup/stat_text.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -45,6 +44,12 @@ constexpr const char* kNames[] = {
     "memory.peak",    "cpu.weight",          "cpu.max",         "pids.max",      "io.stat",
 };
 static_assert(std::size(kNames) == CgroupFiles::kFiles);
+
+StackedMajors read_stacked_majors() {
+  std::ifstream file("/proc/devices");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return stacked_majors_in(text);
+}
 
 hr_u64 or_unknown(std::optional<std::uint64_t> value) {
   return value.value_or(HR_UNKNOWN);
@@ -163,7 +168,7 @@ void read_cpu_limits(std::string_view weight, std::string_view max, hr_record& r
 void read_io(std::string_view text, hr_record& record) {
   if (!text.data())
     return;  // no io controller; an empty file says that nothing was read or written
-  const IoTotals totals = io_totals(text);
+  const IoTotals totals = io_totals(text, stacked_majors());
   record.io_rbytes = totals.rbytes;
   record.io_wbytes = totals.wbytes;
   record.io_rios = totals.rios;
@@ -172,6 +177,11 @@ void read_io(std::string_view text, hr_record& record) {
 }
 
 }  // namespace
+
+const StackedMajors& stacked_majors() {
+  static const StackedMajors majors = read_stacked_majors();
+  return majors;
+}
 
 Result<CgroupFiles> CgroupFiles::open(int parent, const char* name) {
   Fd directory(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/file_io.h"
+#include "observe/cgroup/stat_text.h"
 
 #include <headroom/cgroup_record.h>
 #include <headroom/result.h>
@@ -17,6 +18,9 @@
 #include <string_view>
 
 namespace headroom::observe {
+
+// Of this machine, as of the first call: device mapper and md are loaded before what uses them.
+const StackedMajors& stacked_majors();
 
 // How many descriptors may be kept; past it a file is opened for each read.
 struct DescriptorBudget {

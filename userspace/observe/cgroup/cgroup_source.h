@@ -54,6 +54,12 @@ class CgroupSource {
   // From now on no cgroup is skipped if a value that ranking uses has changed. On at first, unless
   // the source says otherwise.
   virtual void set_compare_usage(bool) {}
+  // From now on a pass waits for nothing that a decision can do without: CPU time and io are as of
+  // the kernel's last flush, at most two seconds old. Off at first.
+  virtual void set_urgent(bool) {}
+  // Brings the memory statistics of all cgroups up to date, which reading memory.stat does only
+  // once many changes have come together. False: this source or this kernel cannot.
+  virtual bool flush_memory() { return false; }
 
   virtual std::uint32_t groups() const = 0;   // hr_group bits this source tries to fill
   virtual std::string_view name() const = 0;  // "bpf", "files" or "hybrid"

@@ -3,6 +3,7 @@
 
 #include <headroom/abi.h>
 
+#include <algorithm>
 #include <string>
 
 namespace headroom::observe {
@@ -94,7 +95,29 @@ std::optional<CpuQuota> quota_in(std::string_view text) {
   return CpuQuota{*quota, *period};
 }
 
-IoTotals io_totals(std::string_view text) {
+bool StackedMajors::contains(std::uint64_t major) const {
+  return major != 0 && std::find(majors.begin(), majors.end(), major) != majors.end();
+}
+
+StackedMajors stacked_majors_in(std::string_view proc_devices) {
+  StackedMajors stacked;
+  std::size_t found = 0;
+  bool blocks = false;
+  std::string_view line;
+  while (take_line(proc_devices, line)) {
+    if (line == "Block devices:") blocks = true;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t space = line.find(' ');
+    if (!blocks || space == std::string_view::npos) continue;
+    const std::string_view name = line.substr(space + 1);
+    if (name != "device-mapper" && name != "md" && name != "mdp") continue;
+    if (const auto major = digits(line.substr(0, space)); major && found < stacked.majors.size())
+      stacked.majors[found++] = static_cast<std::uint32_t>(*major);
+  }
+  return stacked;
+}
+
+IoTotals io_totals(std::string_view text, const StackedMajors& stacked) {
   IoTotals sum;
   struct {
     std::string_view key;
@@ -105,6 +128,9 @@ IoTotals io_totals(std::string_view text) {
                       {"wios=", &sum.wios}};
   std::string_view line;
   while (take_line(text, line)) {
+    if (const auto major = digits(line.substr(0, line.find(':')));
+        major && stacked.contains(*major))
+      continue;
     for (std::size_t space = line.find(' '); space != std::string_view::npos;
          space = line.find(' ')) {
       line.remove_prefix(space + 1);

@@ -3,6 +3,7 @@
 // a number we cannot read is unknown, never zero.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -43,10 +44,21 @@ struct CpuQuota {
 };
 std::optional<CpuQuota> quota_in(std::string_view text);
 
-// io.stat, summed over its devices; a device's line without a key adds nothing to it.
+// Major numbers of block devices that are made of others (device mapper, md): what passes through
+// such a device is counted for it and for the devices below it (blk_cgroup_bio_start(),
+// block/blk-cgroup.c, counts each bio where it is submitted).
+struct StackedMajors {
+  std::array<std::uint32_t, 4> majors{};  // 0: none
+  bool contains(std::uint64_t major) const;
+};
+// Of /proc/devices.
+StackedMajors stacked_majors_in(std::string_view proc_devices);
+
+// io.stat, summed over its devices without the stacked ones; a device's line without a key adds
+// nothing to it.
 struct IoTotals {
   std::uint64_t rbytes = 0, wbytes = 0, rios = 0, wios = 0;
 };
-IoTotals io_totals(std::string_view text);
+IoTotals io_totals(std::string_view text, const StackedMajors& stacked = {});
 
 }  // namespace headroom::observe

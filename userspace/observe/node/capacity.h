@@ -25,10 +25,19 @@ Result<MemorySizes> read_numa_memory(const std::filesystem::path& sys = "/sys",
 
 // Fill rate: how fast this machine can hand out memory at worst; what the watch must outrun.
 
-// Bytes per second: one thread's rate of first touching 4 KiB pages, measured here and now on
-// 32 MiB (10 ms on an ordinary machine), times the CPUs online. Huge pages fill faster, but are
+// Bytes per second: the rates at which up to eight threads first touch 4 KiB pages at the same
+// time, each by its own CPU time, measured here and now on 32 MiB (some 10 ms); scaled to the CPUs
+// online, and no more than memory channels carry (fill_rate()). Huge pages fill faster, but are
 // handed out two megabytes at a time only where they lie ready.
-std::int64_t measure_fastest_fill();
+std::int64_t measure_fastest_fill(const std::filesystem::path& sys = "/sys");
+
+// `measured` bytes per second of `threads`, scaled to all CPUs; at least 4 GiB, and at most what
+// twelve channels of DDR5-6400 carry for each socket.
+std::int64_t fill_rate(double measured, std::int64_t threads, std::int64_t cpus,
+                       std::int64_t sockets);
+
+// Sockets with a CPU online; 1 if the kernel does not tell.
+std::int64_t online_sockets(const std::filesystem::path& sys = "/sys");
 
 // Those online; absent: not known.
 std::optional<std::int64_t> online_cpus(const std::filesystem::path& sys = "/sys");
@@ -38,6 +47,9 @@ CpuSet possible_cpus(const std::filesystem::path& sys = "/sys");
 
 // The number of possible NUMA nodes: the highest number plus one; one if the kernel reports none.
 std::uint32_t possible_nodes(const std::filesystem::path& sys = "/sys");
+
+// The NUMA nodes that have memory, of the first 64, as bits; 0: not known.
+std::uint64_t memory_nodes(const std::filesystem::path& sys = "/sys");
 
 // Page size → bytes set aside, of every size this kernel offers.
 std::map<Bytes, Bytes> huge_page_pools(const std::filesystem::path& sys = "/sys");

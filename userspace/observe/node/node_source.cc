@@ -92,6 +92,22 @@ std::optional<Bytes> NodeSource::memory_capacity() {
   return Bytes{clamped(totals_->total)};
 }
 
+// memory.available as the kubelet computes it of the root.
+Observation NodeSource::available(std::uint64_t usage, std::uint64_t inactive_file,
+                                  Instant at) const {
+  const std::uint64_t working_set = usage > inactive_file ? usage - inactive_file : 0;
+  const std::uint64_t taken = options_.without_hugepages ? totals_->hugepages : 0;
+  return {left(totals_->total, working_set + taken), clamped(totals_->total), at};
+}
+
+void NodeSource::use_root_record(const hr_record& root, Instant sampled, Observations& all) const {
+  auto& observation = of(all, Signal::kMemoryAvailable);
+  if (!observation || !totals_ || !(root.valid & HR_MEMORY_STAT)) return;
+  if (root.anon == HR_UNKNOWN || root.file == HR_UNKNOWN || root.inactive_file == HR_UNKNOWN)
+    return;
+  observation = available(root.anon + root.file, root.inactive_file, sampled);
+}
+
 void NodeSource::read_memory(Observations& all) {
   auto& observation = of(all, Signal::kMemoryAvailable);
   auto& kernel = of(all, Signal::kKernelMemAvailable);
@@ -116,9 +132,7 @@ void NodeSource::read_memory(Observations& all) {
   }
   if (!anon || !file || !inactive_file) return;
   const std::uint64_t usage = *anon + *file;
-  const std::uint64_t working_set = usage > *inactive_file ? usage - *inactive_file : 0;
-  const std::uint64_t taken = options_.without_hugepages ? totals_->hugepages : 0;
-  observation = {left(totals_->total, working_set + taken), clamped(totals_->total), at};
+  observation = available(usage, *inactive_file, at);
   if (const auto free = meminfo_bytes(meminfo, "MemFree:"))
     unaccounted_ = Bytes{left(totals_->total, *free + usage + totals_->hugepages)};
 }

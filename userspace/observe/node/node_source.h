@@ -40,6 +40,9 @@ class NodeSource {
   // A reading that cannot be had leaves its observation nullopt. memory.available as the kubelet
   // computes it, and kernel.memAvailable: MemAvailable alone, without swap.
   void read_memory(Observations& all);
+  // After read_memory(): memory.available of the same pass as the pods' usage, from the root's
+  // record; where the record lacks what is needed, it stays as it was read.
+  void use_root_record(const hr_record& root, Instant sampled, Observations& all) const;
   // As of the last read_memory(): Snapshot::unaccounted_memory.
   std::optional<Bytes> unaccounted() const { return unaccounted_; }
   void read_pids(Observations& all);
@@ -68,6 +71,7 @@ class NodeSource {
   // Returns the beginning of meminfo, good until the next call.
   std::string_view read_meminfo(Instant at);
   void refresh_max_pids(Instant at);
+  Observation available(std::uint64_t usage, std::uint64_t inactive_file, Instant at) const;
 
   Options options_;
   Fd memory_stat_;

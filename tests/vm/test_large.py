@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a large machine has more of: possible CPUs, NUMA nodes, disks, and memory that comes while the daemon runs."""
+
+import time
+
+from node import Node, Pod, kubelet_configuration
+
+MEMORY = "2G"
+MAX_CPUS = 240
+NUMA = 8
+PLAIN_DISKS = 40
+MAX_MEMORY = "4G"
+CMDLINE = "memhp_default_state=online"
+METRICS_PORT = 9750
+MIB = 1 << 20
+
+
+def metric(page: str, name: str) -> float:
+    return float(next(line for line in page.splitlines() if line.startswith(name + " ")).split()[-1])
+
+
+def io_bytes(text: str) -> int:
+    """What io.stat says was read and written, of all devices."""
+    return sum(int(word.partition("=")[2]) for word in text.split() if word.startswith(("rbytes=", "wbytes=")))
+
+
+def test_it_works_with_many_possible_cpus_and_eight_nodes(vm):
+    possible = vm.run("cat /sys/devices/system/cpu/possible /sys/devices/system/node/has_memory").out.split()
+    assert possible == [f"0-{MAX_CPUS - 1}", "0-7"], possible
+    with Node(vm) as node:
+        began = time.monotonic()
+        node.start(kubelet_configuration(hard="100Mi"))
+        print(f"    READY after {time.monotonic() - began:.1f} s, resident "
+              + vm.run("grep VmRSS /proc/$(pidof headroomd)/status").out.split(maxsplit=1)[1].strip())
+        vm.run("sleep 3")
+        status = node.status()
+        assert set(status["sources"].values()) == {"bpf"}, status["sources"]
+        assert all(program["loaded"] and not program["lost"] for program in status["programs"].values()), status["programs"]
+        assert "moved apart" not in node.journal(), node.journal()
+
+
+def test_the_guard_sees_a_node_that_nothing_else_uses(vm):
+    """Memory is taken of one NUMA node, faster than configured: the guard's sum has that node in it."""
+    with Node(vm) as node:
+        available = int(metric_bytes(vm, "MemAvailable"))
+        limit = available - 150 * MIB
+        node.start(kubelet_configuration(hard=str(limit), fastestFill="1Mi"))
+        vm.run("sleep 4")
+        hog = node.run_pod(Pod("hog"), "--hold 1M --after 2.4 --until 200M", "NUMAPolicy=bind", "NUMAMask=7")
+        record, = node.wait_for_evictions(1)
+        below = (limit - record["available"]) // MIB
+        print(f"    {below} MiB below the threshold when decided")
+        assert record["pod"]["name"] == "hog" and not node.alive(hog), record
+        assert metric(node.metrics(), 'headroom_wakeups_total{source="guard"}') >= 1
+        assert below < 40, "MiB, of hundreds a second"
+
+
+def metric_bytes(vm, key: str) -> int:
+    return int(vm.run(f"awk '/^{key}:/ {{print $2}}' /proc/meminfo").out) * 1024
+
+
+def test_reclaim_confined_to_one_node_is_not_the_nodes_shortage(vm):
+    """A pod whose cpuset has one NUMA node of eight runs that node full: the others have memory."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi", pressure={"memory": {"threshold": "20%", "grace": "3s"}}))
+        node.run_script(Pod("confined"), "while :; do dd if=/dev/nvme0n1 of=/dev/null bs=1M 2>/dev/null; done",
+                        "AllowedMemoryNodes=6")
+        vm.run("sleep 12", timeout=60)
+        pod = next(pod for pod in node.status()["pods"] if pod["name"] == "confined")
+        seconds = {cause: waits["ns"] / 1e9 for cause, waits in pod["stalls"].items()}
+        print("    " + ", ".join(f"{cause} {value:.2f} s" for cause, value in seconds.items()))
+        assert seconds.get("global", 0) <= sum(seconds.values()) / 10, seconds
+        assert node.status()["counters"]["evicted"] == 0 and node.alive(node.pods[0])
+
+
+def test_forty_disks_in_one_cgroup_are_all_counted_through_bpf(vm):
+    disks = [f"/dev/disk/by-id/virtio-plain{number}" for number in range(PLAIN_DISKS)]
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        pod = Pod("reader")
+        reads = "".join(f"dd if={disk} of=/dev/null bs=1M count=2 iflag=direct 2>/dev/null\n" for disk in disks)
+        node.run_script(pod, f"{reads} sleep 1000")
+        cgroup = f"{pod.cgroup}/{pod.unit}"
+        vm.wait_until(f"[ $(grep -c rbytes {cgroup}/io.stat) -ge {PLAIN_DISKS} ]", timeout=60)
+        vm.run("sleep 3")
+        files = io_bytes(vm.run(f"cat {cgroup}/io.stat", check=True).out)
+        assert files >= PLAIN_DISKS * 2 * MIB, files
+        assert node.status()["sources"]["io"] == "bpf", node.status()["sources"]
+        ours = sum(float(line.split()[-1]) for line in node.metrics().splitlines()
+                   if line.startswith(("container_fs_reads_bytes_total", "container_fs_writes_bytes_total"))
+                   and pod.unit in line)
+        assert ours == files, (ours, files)
+
+
+def test_memory_that_is_plugged_in_during_a_ramp_counts(vm):
+    """The pod that grows is evicted at the threshold of the larger machine, and not at that of the smaller."""
+    with Node(vm) as node:
+        before = metric_bytes(vm, "MemTotal")
+        node.start(kubelet_configuration(hard="300Mi"))
+        hog = node.run_pod(Pod("hog"), "--hold 600M --rate 20M --until 4G")
+        vm.run("sleep 5")
+        vm.plug_memory("1G", 3)
+        vm.wait_until(f"[ $(awk '/^MemTotal:/ {{print $2}}' /proc/meminfo) -gt {before // 1024 + 900 * 1024} ]", timeout=30)
+        record, = node.wait_for_evictions(1, timeout=200)
+        print(f"    {record['available'] // MIB} MiB were available of {record['capacity'] // MIB} MiB")
+        assert record["pod"]["name"] == hog.name and record["capacity"] > before + 900 * MIB, record
+        assert 250 * MIB < record["available"] < 300 * MIB, record
+        assert node.kernel_oom_kills() == 0

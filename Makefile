@@ -392,8 +392,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus
-bench: bench-sweep bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus
+bench: bench-sweep bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -430,6 +430,10 @@ bench-evict: deps ## fifty evictions under the fastest filler, in the lab: cross
 bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, in the lab: the kill, the victim, the cost
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-peers --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/peers.json
+
+bench-swap: deps ## the same on nodes with zram, fast and slow disk swap and none; for hours: MINUTES=… to begin no run after
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-swap --kernel $(or $(KERNEL),6.12) --minutes $(or $(MINUTES),0) --payload $(B)/payload --out $(B)/bench/swap.json
 
 bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn

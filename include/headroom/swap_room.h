@@ -26,6 +26,14 @@
 // Pages that stay in swap do not lower the value, however many they are. Without swap the value is
 // exactly the kubelet's; with swap it is never above it. Pods that may not swap (memory.swap.max 0)
 // count only through MemAvailable and the kubelet's value.
+//
+// Without swap a node can thrash as well: the kernel takes page cache and program text that is read
+// back at once. There the rule is optional (headroom.thrashAware): while the node thrashes, the
+// value is the smaller of the kubelet's and MemAvailable without any page cache, otherwise the
+// kubelet's.
+//
+// What a pod waits for at its own limit is no sign of thrashing. Where waits are observed by cause,
+// the stalled time counts by the share that the node's own causes have in all waits.
 #pragma once
 
 #include <headroom/units.h>
@@ -38,7 +46,8 @@
 
 namespace headroom {
 
-// Readings of a node with swap. In bytes, unless stated otherwise.
+// Readings of a node with swap, or of one without where headroom.thrashAware asks for them. In
+// bytes, unless stated otherwise.
 struct SwapReading {
   // One kind of swap space, summed over its devices.
   struct Space {
@@ -53,18 +62,23 @@ struct SwapReading {
   };
   Instant at{};
   std::int64_t mem_available = 0;
-  std::int64_t active_file = 0;
+  // Page cache that is read back while the node thrashes: Active(file); without swap all of it,
+  // because the kernel can take nothing else.
+  std::int64_t cache_in_use = 0;
   std::int64_t resident = 0;  // anonymous and shared memory that is not swapped
   Space disk{};               // all swap that is not zram
   Space zram{};
   Compressed zram_pool{};
   std::int64_t incompressible = 0;  // of zram_pool.stored
+  std::int64_t cold = 0;            // of `resident`: Inactive(anon); shown, not judged
   Compressed zswap{};               // memory_left: 0 where it is disabled
   // Since boot, as of counted_at; absent: unknown.
   Instant counted_at{};
   std::optional<std::uint64_t> refaults{};        // pages, anonymous and of files
   std::optional<std::uint64_t> reclaimed{};       // pages, by the node's reclaim, no cgroup's
-  std::optional<std::uint64_t> stalled_micros{};  // PSI memory, full
+  std::optional<std::uint64_t> stalled_micros{};  // PSI memory, full; of the node's own causes
+
+  bool has_swap() const { return disk.total > 0 || zram.total > 0; }
 };
 
 // State kept from earlier readings.
@@ -99,11 +113,15 @@ struct SwapRoom {
   std::int64_t gain = 0;       // of free swap; while thrashing: 0
   std::int64_t filling = 0;    // the part of it that the next second will fill
   Bound bound = Bound::kKubelet;
-  bool in_force = false;  // headroom.swapAware
+  bool in_force = false;  // headroom.swapAware; without swap, headroom.thrashAware
+  bool swap = true;       // false: the node has no swap
   double fill_rate = 0;   // bytes per second
   double stalled = 0;     // share of the time
+  // Pages per second: read back, and freed by the node's reclaim.
+  double refault_rate = 0, reclaim_rate = 0;
   // Where the memory of processes is.
   std::int64_t resident = 0;
+  std::int64_t cold = 0;             // of `resident`: what the kernel would swap out first
   std::int64_t compressed = 0;       // zram and zswap: size of the pages before compression
   std::int64_t compressed_size = 0;  // the memory they take
   std::int64_t incompressible = 0;   // of `compressed`: pages that zram could not compress

@@ -80,6 +80,12 @@ const Case kCases[] = {
     {"no_kill", [](HostFacts& f) { f.cgroup_kill = false; }, "cgroup.kill", State::kMissing,
      "missing", "no pod", "5.14"},
     {"no_swap", [](HostFacts& f) { f.swap = false; }, "swap", State::kOk, "kubelet's", "", ""},
+    {"no_swap_and_thrashing",
+     [](HostFacts& f) {
+       f.swap = false;
+       f.thrash_aware = true;
+     },
+     "swap", State::kOk, "while the node thrashes", "", ""},
     {"swap_that_counts", [](HostFacts& f) { f.swap = true; }, "swap", State::kOk,
      "what swap gains and costs", "", ""},
     {"swap_without_a_threshold",

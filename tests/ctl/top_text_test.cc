@@ -53,6 +53,7 @@ TEST(Top, StatusShowsWhereTheMemoryIs) {
                             .bound = SwapRoom::Bound::kRoom,
                             .in_force = true,
                             .resident = 700 * kMiB,
+                            .cold = 90 * kMiB,
                             .compressed = 300 * kMiB,
                             .compressed_size = 110 * kMiB,
                             .on_disk = 200 * kMiB};
@@ -65,11 +66,20 @@ TEST(Top, StatusShowsWhereTheMemoryIs) {
       has("with swap:  120Mi = memory 60Mi + swap 100Mi - filling 40Mi; the kubelet's "
           "value is 2Gi\n"))
       << shown();
-  EXPECT_TRUE(has("resident 700Mi  compressed 300Mi in 110Mi  on disk 200Mi\n")) << shown();
+  EXPECT_TRUE(has("resident 700Mi (90Mi cold)  compressed 300Mi in 110Mi  on disk 200Mi\n"))
+      << shown();
   node.swap_room->bound = SwapRoom::Bound::kKubelet;
   EXPECT_TRUE(has("with swap:  120Mi = the kubelet's value\n")) << shown();
   node.swap_room->in_force = false;
   EXPECT_TRUE(has("not in force (swapAware: false)\n")) << shown();
+  node.swap_room->in_force = true;
+  node.swap_room->swap = false;
+  node.swap_room->bound = SwapRoom::Bound::kThrashing;
+  EXPECT_TRUE(has("without swap:  120Mi = memory 60Mi, thrashing; the kubelet's value is 2Gi\n"))
+      << shown();
+  const auto status =
+      *parse_status(report::status_json(node, test::sample_cgroups(), nullptr).dump());
+  EXPECT_NE(render_top(nullptr, status, {}).find("resident 700Mi (90Mi cold)"), std::string::npos);
 }
 
 TEST(Top, ALineFitsItsScreen) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/host_observer.h"
 
+#include <optional>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace headroom::observe {
@@ -91,6 +94,56 @@ TEST_F(PressureWindowTest, RareLooksAverageOverTheTimeBetween) {
   lost(0s);
   wait(HR_STALL_GLOBAL, 2s);
   EXPECT_DOUBLE_EQ(*lost(10s), 10);
+}
+
+class StallAttributionTest : public ::testing::Test {
+ protected:
+  // A quarter of a second later, in which PSI grew by `micros`: what of it counts.
+  std::uint64_t count(std::uint64_t micros, bool observed = true) {
+    reading_.counted_at += 250ms;
+    *reading_.stalled_micros += micros;
+    std::optional<SwapReading> reading = reading_;
+    attribution_.apply(observed ? &stalls_ : nullptr, reading);
+    const std::uint64_t before = std::exchange(counted_, *reading->stalled_micros);
+    return counted_ - before;
+  }
+  void wait(hr_stall_cause cause, Duration time) {
+    stalls_.causes[cause].ns += static_cast<hr_u64>(time.count());
+  }
+
+  hr_stalls stalls_{};
+  SwapReading reading_{.counted_at = kStart, .stalled_micros = 0};
+  StallAttribution attribution_;
+  std::uint64_t counted_ = 0;
+};
+
+TEST_F(StallAttributionTest, TheNodesOwnCausesCountInFull) {
+  count(0);
+  wait(HR_STALL_GLOBAL, 100ms);
+  wait(HR_STALL_REFAULT, 200ms);
+  EXPECT_EQ(count(90'000), 90'000u);
+}
+
+TEST_F(StallAttributionTest, APodAtItsOwnLimitDoesNotCount) {
+  count(0);
+  wait(HR_STALL_LIMIT, 200ms);
+  EXPECT_EQ(count(90'000), 0u);
+  wait(HR_STALL_LIMIT, 150ms);
+  wait(HR_STALL_REFAULT, 50ms);
+  EXPECT_EQ(count(80'000), 20'000u) << "by the share of the node's causes";
+}
+
+TEST_F(StallAttributionTest, WhereWaitsAreNotObservedAllOfItCounts) {
+  count(0, false);
+  EXPECT_EQ(count(70'000, false), 70'000u);
+}
+
+TEST_F(StallAttributionTest, TheSameReadingCountsOnce) {
+  count(0);
+  std::optional<SwapReading> again = reading_;
+  wait(HR_STALL_GLOBAL, 100ms);
+  attribution_.apply(&stalls_, again);
+  EXPECT_EQ(*again->stalled_micros, counted_);
 }
 
 }  // namespace

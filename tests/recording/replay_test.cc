@@ -198,7 +198,7 @@ TEST(Replay, ARecordingFromBeforeAnAdditionIsReplayed) {
 TEST(Replay, AReadingOfSwapIsRecorded) {
   Story story(hard_below(101_MiB));
   story.pod("hog", 1_GiB);
-  story.swap = SwapReading{.mem_available = (50_MiB).count};
+  story.swap = SwapReading{.mem_available = (50_MiB).count, .disk = {.total = 1 << 20, .free = 0}};
   story.step(0, 2_GiB);
   ASSERT_FALSE(story.verdict.decisions.empty());
   const std::string whole = story.recorded();

@@ -225,7 +225,8 @@ TEST(Reporter, SwapRoomIsPublished) {
   ReporterFixture fixture;
   fixture.turn(0, 1_GiB);
   EXPECT_FALSE(fixture.views->node.latest()->swap_room);
-  fixture.story.swap = SwapReading{.mem_available = (300_MiB).count};
+  fixture.story.swap =
+      SwapReading{.mem_available = (300_MiB).count, .disk = {.total = 1, .free = 0}};
   fixture.turn(10'000, 1_GiB);
   const auto node = fixture.views->node.latest();
   ASSERT_TRUE(node->swap_room);

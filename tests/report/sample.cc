@@ -163,6 +163,15 @@ NodeView sample_node() {
   node.counters.oom_scores_written = 12;
   node.counters.oom_scores_failed = 1;
   node.counters.victim_exits = 5;
+  node.counters.pod_memory = {.raised_now = 2,
+                              .raised_bytes = 32 << 20,
+                              .raised = 7,
+                              .lowered = 5,
+                              .postponed = 1,
+                              .failed = 0,
+                              .background_reclaimed = 96 << 20,
+                              .cold_pushed = 64 << 20,
+                              .cold_returned = 3 << 20};
   node.audit_log = "/var/log/headroom/evictions.jsonl";
   return node;
 }

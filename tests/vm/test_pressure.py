@@ -75,3 +75,26 @@ def test_waits_at_a_pods_own_limit_are_no_pressure(vm):
         assert sum(stalls.values()) > 0.2, "it waits, and it is its own affair"
         assert most < 20 and not any(status["conditions"].values()) and not node.evictions()
         assert all(node.alive(pod) for pod in pods)
+
+
+def test_thrashing_lowers_memory_available(vm):
+    """With thrashAware: page cache that is read back as fast as it is taken does not count as available."""
+    with Node(vm, replayed=True) as node:
+        vm.run(f"head -c 300M /dev/urandom > {FILE}; sync; swapon --show | grep . && exit 1; "
+               "echo 3 > /proc/sys/vm/drop_caches", check=True, timeout=120)
+        node.start(kubelet_configuration(hard="30Mi", thrashAware=True))
+        others = small_bystanders(node)
+        limited = node.run_pod(Pod("limited"), f"--map {FILE}", "MemoryMax=60M")
+        vm.run("sleep 15", timeout=60)
+        swap = node.status()["swap"]
+        print(f"    a pod at its own limit: stalled {swap['stalled_ratio']:.2f}, {swap['bound']}")
+        assert not node.evictions() and swap["bound"] == "kubelet" and not swap["swap"], swap
+        node.forget(limited)
+        hold = node.holding_to_leave(300)
+        node.run_script(Pod("thrasher", "burstable", {"memory": "64Mi"}),
+                        f"{WORKLOAD} --map {FILE} & " * 7 + f"exec {WORKLOAD} --hold {hold}M --map {FILE}")
+        record, = node.wait_for_evictions(1, timeout=90)
+        assert record["pod"]["name"] == "thrasher" and record["signal"] == "memory.available", record
+        vm.run("sleep 3")
+        assert all(node.alive(pod) for pod in others) and len(node.evictions()) == 1
+        assert node.kernel_oom_kills() == 0

@@ -53,6 +53,9 @@ bool decode_unversioned(const Json& whole, std::map<CgroupId, OriginalOomScores>
 MemoryHighFile memory_high_file(const std::filesystem::path& state_dir) {
   return MemoryHighFile(state_dir / "memory-high.json", &decode_unversioned);
 }
+MemoryMaxFile memory_max_file(const std::filesystem::path& state_dir) {
+  return MemoryMaxFile(state_dir / "memory-max.json");
+}
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir) {
   return SuspendedLimitsFile(state_dir / "lifted-limits.json", &decode_unversioned);
 }

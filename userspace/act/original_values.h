@@ -5,6 +5,7 @@
 
 #include "act/kill/oom_scores.h"
 #include "act/limits/memory_high_overrides.h"
+#include "act/limits/memory_max_overrides.h"
 #include "act/limits/suspended_limits.h"
 #include "base/state/state_file.h"
 
@@ -14,6 +15,7 @@
 namespace headroom::state {
 
 HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set);
+HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake);
 HEADROOM_FIELDS(act::OriginalLimits, path, values);
 HEADROOM_FIELDS(act::OriginalOomScores, path, applied, values, applied_before);
 
@@ -22,10 +24,12 @@ HEADROOM_FIELDS(act::OriginalOomScores, path, applied, values, applied_before);
 namespace headroom::act {
 
 using MemoryHighFile = state::StateFile<MemoryHighOverrides::Found>;
+using MemoryMaxFile = state::StateFile<MemoryMaxOverrides::Found>;
 using SuspendedLimitsFile = state::StateFile<SuspendedLimits::Found>;
 using OomScoreFile = state::StateFile<std::map<CgroupId, OriginalOomScores>>;
 
 MemoryHighFile memory_high_file(const std::filesystem::path& state_dir);
+MemoryMaxFile memory_max_file(const std::filesystem::path& state_dir);
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir);
 OomScoreFile oom_score_file(const std::filesystem::path& state_dir);
 

@@ -11,6 +11,8 @@
 #include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset/policy/policy_options.h"
 #include "judge/eviction/threshold/threshold_config.h"
+#include "judge/limits/cold_memory.h"
+#include "judge/limits/limit_plan.h"
 #include "judge/memory/memory_policy.h"
 
 #include <headroom/cpuset.h>
@@ -209,6 +211,16 @@ struct MetricsConfig {
   friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
 };
 
+// podLimits and coldMemory: memory of pods at their own limits, and over their requests.
+struct PodMemoryConfig {
+  judge_limits::LimitPolicy limits;
+  float rescue_margin = 0.05F;  // of memory: above the threshold of memory.available
+  judge_limits::ColdPolicy cold;
+
+  bool any() const { return limits.any() || cold.below; }
+  friend bool operator==(const PodMemoryConfig&, const PodMemoryConfig&) = default;
+};
+
 struct Config {
   Policy policy;
   ConfigSettings settings;  // every setting as it was written, for showing it
@@ -245,6 +257,8 @@ struct Config {
   std::vector<Threshold> pressure;
   // kernelMemAvailable: joins policy.thresholds when all is read.
   KernelMemThreshold kernel_mem_available;
+  bool thrash_aware = false;  // thrashAware
+  PodMemoryConfig pod_memory;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_configured = false;
 

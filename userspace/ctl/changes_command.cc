@@ -35,6 +35,14 @@ void add(const act::MemoryHighOverrides::Found& found, Changes& changes) {
     changes.push_back({"memory.high", high.path, limit_text(high.set), limit_text(high.found)});
 }
 
+void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
+  for (const auto& [cgroup, max] : found) {
+    if (max.raised())
+      changes.push_back({"memory.max", max.path, limit_text(max.set), limit_text(max.found)});
+    if (max.brake) changes.push_back({"memory.high", max.path, limit_text(max.brake), "max"});
+  }
+}
+
 void add(const act::SuspendedLimits::Found& found, Changes& changes) {
   for (const auto& [cgroup, limits] : found)
     for (const auto& [file, value] : limits.values)
@@ -94,6 +102,7 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
   const std::filesystem::path& directory = files.state_dir;
   const state::StateFile<state::SavedTaints> taints(directory / state::kTaintsFile);
   Result<> done = add_result(act::memory_high_file(directory).read(), changes);
+  if (done) done = add_result(act::memory_max_file(directory).read(), changes);
   if (done) done = add_result(act::suspended_limits_file(directory).read(), changes);
   if (done) done = add_result(act::oom_score_file(directory).read(), changes);
   if (done && !files.cpu_state_file.empty())

@@ -79,6 +79,7 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
               SweepSchedule(&observe::thread_cpu_time)) {
   engine_.set_cpu_budget(config_.get().cpu_budget);
   sources_.observer().apply_policy(config_.policy());
+  sources_.observer().watch_without_swap(config_.get().thrash_aware);
   set_declared_pods(std::move(manifests));
   reporter_.set_sources(sources_.group_sources());
   node_status_.reconfigure(node_options_of(config_.get()), config_.policy());
@@ -111,6 +112,7 @@ Instant App::turn(report::WakeSource wake) {
   FailsafeList& failsafe = actuators_.failsafe_list();
   const auto ranking = failsafe.update(snapshot, verdict);
   if (!ranking.empty()) workers_.mirror_oom_scores(config(), snapshot, ranking, sources_.names());
+  workers_.watch_pod_memory(config(), snapshot, verdict, sources_.names());
   recorder_.record_turn(snapshot, verdict, engine_.outcomes());
 
   sources_.observer().set_limits(config_.policy(), verdict);
@@ -286,6 +288,7 @@ void App::reconfigure(config::Config config) {
   log::set_level(config_.get().log_level);
   if (config_.policy().pressure_window != old_window)
     sources_.observer().set_pressure_window(config_.policy().pressure_window);
+  sources_.observer().watch_without_swap(config_.get().thrash_aware);
   engine_.set_cpu_budget(config_.get().cpu_budget);
   propagate_policy();
   if (auto started = workers_.reconfigure(config_.get()); !started)

@@ -16,11 +16,19 @@ bool mirrors_oom_scores(const config::Config& config) {
   return config.mirror_oom_scores && config.policy.mode == Mode::kEnforce;
 }
 
+bool watches_pod_memory(const config::Config& config) {
+  return config.pod_memory.any() && config.policy.mode == Mode::kEnforce;
+}
+
+// Near a threshold there are sweeps every few milliseconds.
+constexpr Duration kPodMemoryPeriod = std::chrono::milliseconds(500);
+
 }  // namespace
 
 Result<> BackgroundWorkers::reconfigure(const config::Config& config) {
   update_cpus(config);
   update_oom_scores(config);
+  update_pod_memory(config);
   return start_slices(config);
 }
 
@@ -85,8 +93,32 @@ void BackgroundWorkers::mirror_oom_scores(const config::Config& config, const Sn
   oom_score_worker_->request(std::move(requests));
 }
 
+// Started if it is configured, or if an earlier daemon left limits to lower.
+void BackgroundWorkers::update_pod_memory(const config::Config& config) {
+  const bool wanted = watches_pod_memory(config);
+  if (config.pod_memory.any() && !wanted)
+    log::warning(
+        "headroom.podLimits or headroom.coldMemory is set, but headroom.mode is observe: nothing "
+        "is "
+        "reclaimed or raised");
+  if (!pod_memory_ && (wanted || act::memory_max_file(config.state_dir).exists()))
+    pod_memory_ = std::make_unique<PodMemoryWorker>(root_.mount, config.state_dir);
+  if (pod_memory_ && !wanted) pod_memory_->request({});
+  pod_memory_requested_at_ = {};
+}
+
+void BackgroundWorkers::watch_pod_memory(const config::Config& config, const Snapshot& snapshot,
+                                         const Verdict& verdict, const report::CgroupNames& names) {
+  if (!pod_memory_ || !snapshot.cgroups || !watches_pod_memory(config)) return;
+  const bool due = snapshot.at - pod_memory_requested_at_ >= kPodMemoryPeriod;
+  if (!due && !snapshot.cgroups_changed) return;
+  pod_memory_requested_at_ = snapshot.at;
+  pod_memory_->request(pod_memory_request(config, snapshot, verdict, names));
+}
+
 void BackgroundWorkers::report_to(report::NodeReporter& reporter) const {
   if (slices_) reporter.set_slices(slices_->current());
+  if (pod_memory_) reporter.set_pod_memory(pod_memory_->counts());
   if (!oom_score_worker_) return;
   const act::OomScoreCounts counts = oom_score_worker_->counters();
   reporter.set_oom_scores(

@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "daemon/cpus/cpu_worker.h"
+#include "daemon/limits/pod_memory_worker.h"
 #include "daemon/slices/slice_worker.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "daemon/state/oom_score_worker.h"
@@ -39,6 +40,10 @@ class BackgroundWorkers {
   void mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
                          std::span<const Decision> ranking, const report::CgroupNames& names);
 
+  // After a sweep; does nothing unless podLimits or coldMemory is configured.
+  void watch_pod_memory(const config::Config& config, const Snapshot& snapshot,
+                        const Verdict& verdict, const report::CgroupNames& names);
+
   // Passes the workers' counters to the reporter.
   void report_to(report::NodeReporter& reporter) const;
 
@@ -51,6 +56,7 @@ class BackgroundWorkers {
   Result<> start_slices(const config::Config& config);
   void update_cpus(const config::Config& config);
   void update_oom_scores(const config::Config& config);
+  void update_pod_memory(const config::Config& config);
 
   const observe::CgroupRoot root_;
   const std::shared_ptr<KubeletContainerNames> container_names_ =
@@ -62,6 +68,8 @@ class BackgroundWorkers {
   std::unique_ptr<SliceWorker> slices_;               // null: never switched on
   std::unique_ptr<CpuWorker> cpus_;                   // null: never switched on
   std::unique_ptr<OomScoreWorker> oom_score_worker_;  // null: never switched on
+  std::unique_ptr<PodMemoryWorker> pod_memory_;       // null: never switched on
+  Instant pod_memory_requested_at_{};
 };
 
 }  // namespace headroom::daemon

@@ -229,9 +229,9 @@ void judge(const Policy& policy, const Snapshot& snapshot, const History& before
   }
   verdict.after.swap = advance(before.swap, *snapshot.swap);
   verdict.swap_room = swap_room(*snapshot.swap, memory->available, verdict.after.swap);
-  verdict.swap_room->in_force = policy.swap_aware;
+  verdict.swap_room->in_force = policy.swap_aware || !verdict.swap_room->swap;
   Snapshot with_swap = snapshot;
-  if (policy.swap_aware)
+  if (verdict.swap_room->in_force)
     of(with_swap.observations, Signal::kMemoryAvailable)->available = verdict.swap_room->available;
   if (auto& kernel = of(with_swap.observations, Signal::kKernelMemAvailable))
     kernel->available = kernel_mem_available(*snapshot.swap, kernel->available, *verdict.swap_room,

@@ -74,6 +74,29 @@ bool FlushPlan::due(const std::optional<Observation>& available, Instant at) con
   });
 }
 
+void StallAttribution::apply(const hr_stalls* node, std::optional<SwapReading>& reading) {
+  if (!reading || !reading->stalled_micros) {
+    last_.reset();
+    return;
+  }
+  Totals now{.at = reading->counted_at, .micros = *reading->stalled_micros};
+  if (node)
+    for (std::size_t cause = 0; cause < HR_STALL_CAUSES; ++cause)
+      now.all += node->causes[cause].ns;
+  if (node) now.own = node_wide(*node);
+  if (!last_ || now.micros < last_->micros) {
+    counted_ = now.micros;
+    last_ = now;
+  } else if (now.at != last_->at) {
+    const double all = node ? static_cast<double>(now.all - last_->all) : 0;
+    const double share = all > 0 ? static_cast<double>(now.own - last_->own) / all : 1;
+    counted_ += static_cast<std::uint64_t>(std::clamp(share, 0.0, 1.0) *
+                                           static_cast<double>(now.micros - last_->micros));
+    last_ = now;
+  }
+  reading->stalled_micros = counted_;
+}
+
 void RecordIndex::update(std::span<const hr_record> records) {
   positions_.clear();
   for (std::uint32_t i = 0; i < records.size(); ++i)
@@ -167,6 +190,7 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
   snapshot.swap = parts_.node.swap();
+  stall_attribution_.apply(snapshot.waits.node_stalls, snapshot.swap);
   snapshot.unaccounted_memory = parts_.node.unaccounted();
   snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.

@@ -90,6 +90,23 @@ class FlushPlan {
   Instant next_{};
 };
 
+// StallAttribution: SwapReading::stalled_micros without what pods wait for at their own limits.
+
+class StallAttribution {
+ public:
+  // `node`: the waits of all cgroups by cause; null: not observed, then all of the time counts.
+  void apply(const hr_stalls* node, std::optional<SwapReading>& reading);
+
+ private:
+  struct Totals {
+    Instant at;  // SwapReading::counted_at
+    std::uint64_t micros = 0;
+    std::uint64_t own = 0, all = 0;  // nanoseconds of waits: of the node's own causes, and of all
+  };
+  std::optional<Totals> last_;
+  std::uint64_t counted_ = 0;  // microseconds
+};
+
 // RecordIndex: where the record of a cgroup is in a pass.
 
 class RecordIndex {
@@ -186,6 +203,8 @@ class HostObserver final : public Observer {
   }
   // Flushes of memory statistics that were made near a limit.
   std::uint64_t flushes() const { return flushes_; }
+  // Snapshot::swap also without swap (headroom.thrashAware), from now on.
+  void watch_without_swap(bool wanted) { parts_.node.watch_without_swap(wanted); }
 
   // memory.pressure is taken over this, from now on.
   void set_pressure_window(Duration window) { pressure_ = PressureWindow(window, parts_.cpus); }
@@ -217,6 +236,7 @@ class HostObserver final : public Observer {
   PodRegistry registry_;
   PartsReader parts_reader_;
   bool parts_stale_ = true;  // it knows other cgroups or pods than there are
+  StallAttribution stall_attribution_;
   PressureWindow pressure_;
   FlushPlan flush_plan_;
   std::uint64_t flushes_ = 0;

@@ -197,10 +197,11 @@ HEADROOM_SERIALIZE(SwapReading::Compressed) {
   io(stored, memory, memory_left);
 }
 HEADROOM_SERIALIZE(SwapReading) {
-  auto& [at, mem_available, active_file, resident, disk, zram, zram_pool, incompressible, zswap,
-         counted_at, refaults, reclaimed, stalled_micros] = value;
-  io(at, mem_available, active_file, resident, disk, zram, zram_pool, incompressible, zswap);
+  auto& [at, mem_available, cache_in_use, resident, disk, zram, zram_pool, incompressible, cold,
+         zswap, counted_at, refaults, reclaimed, stalled_micros] = value;
+  io(at, mem_available, cache_in_use, resident, disk, zram, zram_pool, incompressible, zswap);
   io(counted_at, refaults, reclaimed, stalled_micros);
+  static_cast<void>(cold);  // no decision depends on it
 }
 HEADROOM_SERIALIZE(SwapHistory::Recent) {
   auto& [stored, memory, ratio] = value;

@@ -138,6 +138,7 @@ class NodeReporter {
     counters_.oom_scores_gone = scores.gone;
     counters_.oom_scores_failed = scores.failed;
   }
+  void set_pod_memory(const PodMemoryCounts& counts) { counters_.pod_memory = counts; }
   // The source of each group, after each self-check.
   void set_sources(const Sources& sources) {
     publisher_.set_sources(sources);

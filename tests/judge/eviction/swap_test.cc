@@ -142,7 +142,7 @@ class SwapNode : public ::testing::Test {
     story.pod("hog", 512_MiB);
     story.pod("web", 256_MiB);
     story.swap = SwapReading{.mem_available = 60 * kMiB,
-                             .active_file = 50 * kMiB,
+                             .cache_in_use = 50 * kMiB,
                              .disk = space(1024, 1024),
                              .refaults = 1000,
                              .reclaimed = 1000,
@@ -268,6 +268,35 @@ TEST_F(SwapNode, TheGuardReplacesChecksOnlyWhileTheKubeletsValueDecides) {
   story.step(60'000, 3_GiB);
   EXPECT_EQ(room().bound, SwapRoom::Bound::kRoom);
   EXPECT_EQ(story.verdict.next_check_guarded, story.verdict.next_check);
+}
+
+// headroom.thrashAware: the reading of a node without swap.
+class NoSwapNode : public SwapNode {
+ protected:
+  NoSwapNode() { story.swap->disk = {}; }
+};
+
+TEST_F(NoSwapNode, TheValueIsTheKubeletsUnlessItThrashes) {
+  story.swap->mem_available = 10 * kMiB;
+  EXPECT_EQ(run(60, 0, 30'000, 40'000, 0.05), kNothing) << "refaults that stall no task";
+  EXPECT_EQ(room().available, room().kubelet);
+  EXPECT_EQ(room().bound, SwapRoom::Bound::kKubelet);
+  EXPECT_TRUE(room().in_force);
+}
+
+TEST_F(NoSwapNode, CacheThatIsReadBackAtOnceEvicts) {
+  EXPECT_EQ(run(10, 0, 30'000, 40'000, 0.5), Lines{"kill hog"});
+  EXPECT_EQ(room().bound, SwapRoom::Bound::kThrashing);
+  EXPECT_EQ(room().available / kMiB, 10);
+}
+
+TEST_F(NoSwapNode, APodAtItsOwnLimitEvictsNoPod) {
+  EXPECT_EQ(run(60, 0, 100'000, 0, 0.5), kNothing);
+}
+
+TEST_F(NoSwapNode, ThrashingWhileMemoryIsLeftEvictsNoPod) {
+  story.swap->mem_available = 400 * kMiB;
+  EXPECT_EQ(run(60, 0, 30'000, 40'000, 0.9), kNothing);
 }
 
 class SwapIgnored : public SwapNode {

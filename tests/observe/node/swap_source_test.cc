@@ -67,13 +67,29 @@ class SwapFiles : public ::testing::Test {
   std::optional<Observation> free;
 };
 
+TEST_F(SwapFiles, WithoutSwapAreReadWhereThrashingIsWatched) {
+  proc.write("", "meminfo",
+             "MemTotal: 1024000 kB\nMemAvailable: 50000 kB\nActive(file): 2000 kB\n"
+             "Inactive(file): 3000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+  EXPECT_FALSE(read());
+  source.watch_without_swap(true);
+  const auto seen = read();
+  ASSERT_TRUE(seen);
+  EXPECT_FALSE(seen->has_swap());
+  EXPECT_FALSE(free) << "swap.available stays unknown";
+  EXPECT_EQ(seen->cache_in_use, 5000 * 1024);
+  EXPECT_EQ(seen->refaults, 12u);
+  source.watch_without_swap(false);
+  EXPECT_FALSE(read());
+}
+
 TEST_F(SwapFiles, AreReadIntoOneReading) {
   const auto seen = read();
   ASSERT_TRUE(seen);
   EXPECT_EQ(free->available, 600 * 1024);
   EXPECT_EQ(free->capacity, 1000 * 1024);
   EXPECT_EQ(seen->mem_available, 50000 * 1024);
-  EXPECT_EQ(seen->active_file, 2000 * 1024);
+  EXPECT_EQ(seen->cache_in_use, 2000 * 1024);
   EXPECT_EQ(seen->resident, 320 * 1024);
   EXPECT_EQ(seen->zram.total, 400 * 1024);
   EXPECT_EQ(seen->zram.free, 100 * 1024);

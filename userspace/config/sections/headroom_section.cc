@@ -28,7 +28,8 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "swapAware",    "kernelMemAvailable",
     "oomScoreAdj",  "cpus",
     "pressure",     "kubernetes",
-    "ladder",
+    "ladder",       "thrashAware",
+    "podLimits",    "coldMemory",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -249,6 +250,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   if (const auto culprits = section.choice<bool>("evictStaticPods", kStaticPods))
     config.policy.evict_static_culprits = *culprits;
   if (const auto aware = section.boolean("swapAware")) config.policy.swap_aware = *aware;
+  if (const auto aware = section.boolean("thrashAware")) config.thrash_aware = *aware;
   read_kernel_mem_available(section, config.kernel_mem_available);
   if (const auto mirror = section.choice<bool>("oomScoreAdj", kOomScores))
     config.mirror_oom_scores = *mirror;
@@ -257,6 +259,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   read_pressure(section, config);
   read_kubernetes(section, config);
   read_ladder(section, config.policy);
+  read_pod_memory(section, config);
 }
 
 }  // namespace headroom::config

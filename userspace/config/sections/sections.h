@@ -69,6 +69,14 @@ std::vector<std::string> ladder_keys();
 
 void read_ladder(const Section& headroom, Policy& policy);
 
+// headroom.podLimits and headroom.coldMemory: memory of pods at their own limits, and over their
+// requests.
+
+// As their paths below headroom: "podLimits.reclaim".
+std::vector<std::string> pod_memory_keys();
+
+void read_pod_memory(const Section& headroom, Config& config);
+
 // headroom.pressure: thresholds on time lost to the node's own shortage.
 
 std::span<const std::string_view> memory_pressure_keys();

@@ -303,9 +303,20 @@ Finding check_kubelet_source(const KubeletSource& kubelet) {
 // With the kubelet's rule, memory.available stays high while the kernel swaps: pods thrash, and no
 // memory threshold is crossed.
 Finding check_swap(const HostFacts& facts) {
-  if (!facts.swap) return {"swap", State::kOk, "off: memory.available is the kubelet's", "", ""};
+  if (!facts.swap && facts.thrash_aware)
+    return {"swap", State::kOk,
+            "off: memory.available is the kubelet's, and MemAvailable without page cache while the "
+            "node thrashes (thrashAware: true)",
+            "", ""};
+  if (!facts.swap)
+    return {"swap", State::kOk,
+            "off: memory.available is the kubelet's (swapAware acts on a node with swap only)", "",
+            ""};
   if (facts.swap_aware)
-    return {"swap", State::kOk, "on: memory.available counts what swap gains and costs", "", ""};
+    return {"swap", State::kOk,
+            "on: memory.available counts what swap gains and costs (swapAware: true), because the "
+            "kernel swaps before the kubelet's value is low",
+            "", ""};
   if (facts.swap_threshold)
     return {"swap", State::kOk,
             "on: memory.available is the kubelet's (swapAware: false), and swap.available has a "

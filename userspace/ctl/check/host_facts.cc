@@ -131,6 +131,7 @@ void probe_configuration(HostFacts& facts) {
   facts.ignored_keys = std::move(loaded.ignored_keys);
   const auto& thresholds = loaded.config.policy.thresholds;
   facts.swap_aware = loaded.config.policy.swap_aware;
+  facts.thrash_aware = loaded.config.thrash_aware;
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),
                   [](const Threshold& each) { return each.signal == Signal::kSwapAvailable; });

@@ -79,6 +79,7 @@ struct HostFacts {
   std::vector<std::string> enforced;   // keys by which headroomd writes what a kubelet may write
   bool swap = false;                   // swap is on
   bool swap_aware = true;              // headroom.swapAware
+  bool thrash_aware = false;           // headroom.thrashAware
   bool swap_threshold = false;         // swap.available has a threshold
   bool kernel_threshold = true;        // kernel.memAvailable has a threshold
   std::optional<Bytes> unaccounted{};  // Snapshot::unaccounted_memory

@@ -234,6 +234,8 @@ void add_stop(ArgumentParser& app, CliCommand& chosen);
 std::string heading(const Status& status, const Screen& screen);
 std::string threshold_table(const Status& status, const Screen& screen);
 std::string condition_line(const Status& status, const Screen& screen);
+// Where the memory of processes is; "" where it is not observed.
+std::string memory_location_line(const Status& status);
 
 std::string render_status(const Status& status, const Screen& screen);
 

@@ -119,15 +119,28 @@ std::optional<SwapStatus> swap_of(const Json& json) {
   const auto bytes = [&](const char* key) { return integer(json, key).value_or(0); };
   return SwapStatus{.available = bytes("available"),
                     .in_force = boolean(at(json, "in_force")),
+                    .swap = !json.contains("swap") || boolean(at(json, "swap")),
                     .bound = text(json, "bound"),
                     .kubelet = bytes("kubelet"),
                     .memory = bytes("memory"),
                     .gain = bytes("gain"),
                     .filling = bytes("filling"),
                     .resident = bytes("resident"),
+                    .cold = bytes("cold"),
                     .compressed = bytes("compressed"),
                     .compressed_size = bytes("compressed_size"),
                     .on_disk = bytes("on_disk")};
+}
+
+PodMemoryStatus pod_memory_of(const Json& json) {
+  const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
+  return {.raised_limits = count("raised_limits"),
+          .raised_bytes = count("raised_bytes"),
+          .raises = count("raises"),
+          .lowerings = count("lowerings"),
+          .background_reclaimed = count("background_reclaimed"),
+          .cold_pushed = count("cold_pushed"),
+          .cold_returned = count("cold_returned")};
 }
 
 PodStatus pod_of(const Json& json) {
@@ -181,6 +194,7 @@ Status status_of(const Json& json) {
   status.would_evict = integer(counters, "would_evict");
   status.failed = integer(counters, "failed");
   status.missing_readings = integer(counters, "missing_readings");
+  status.pod_memory = pod_memory_of(at(counters, "pod_memory"));
   status.self_cpu_seconds = number(at(json, "process"), "cpu_seconds");
   status.self_resident = integer(at(json, "process"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())

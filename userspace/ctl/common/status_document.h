@@ -89,13 +89,20 @@ struct NodeResources {
   Resources capacity, reserved, allocatable, requested, limits;
 };
 
-// memory.available on a node with swap; bytes.
+// memory.available on a node with swap, or watched for thrashing without; bytes.
 struct SwapStatus {
   std::int64_t available = 0;
   bool in_force = false;
+  bool swap = true;   // the node has swap
   std::string bound;  // "kubelet", "room", "thrashing"
   std::int64_t kubelet = 0, memory = 0, gain = 0, filling = 0;
-  std::int64_t resident = 0, compressed = 0, compressed_size = 0, on_disk = 0;
+  std::int64_t resident = 0, cold = 0, compressed = 0, compressed_size = 0, on_disk = 0;
+};
+
+// What was done about pods at their own limits and about cold memory; bytes and counts.
+struct PodMemoryStatus {
+  std::int64_t raised_limits = 0, raised_bytes = 0, raises = 0, lowerings = 0;
+  std::int64_t background_reclaimed = 0, cold_pushed = 0, cold_returned = 0;
 };
 
 struct Status {
@@ -104,7 +111,8 @@ struct Status {
   std::optional<std::int64_t> at_ns;
   std::optional<std::int64_t> pods_at_ns;
   std::vector<SignalStatus> signals;
-  std::optional<SwapStatus> swap;  // absent: no swap
+  std::optional<SwapStatus> swap;  // absent: no swap, and not watched
+  PodMemoryStatus pod_memory;
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
   std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"

@@ -133,23 +133,34 @@ std::string forecast_line(const Status& status) {
   return line + '\n';
 }
 
-// memory.available with swap and its parts, then where the memory is; "" without swap.
-std::string swap_lines(const Status& status) {
-  if (!status.swap) return "";
-  const SwapStatus& swap = *status.swap;
-  std::string line = fmt::format("with swap:  {} = ", bytes(swap.available));
+std::string room_line(const SwapStatus& swap) {
+  std::string line =
+      fmt::format("{}:  {} = ", swap.swap ? "with swap" : "without swap", bytes(swap.available));
   if (swap.bound == "kubelet")
     line += "the kubelet's value";
+  else if (!swap.swap)
+    line += fmt::format("memory {}", bytes(swap.memory));
   else
     line += fmt::format("memory {} + swap {} - filling {}", bytes(swap.memory), bytes(swap.gain),
                         bytes(swap.filling));
   if (swap.bound == "thrashing") line += ", thrashing";
   if (swap.bound != "kubelet")
     line += fmt::format("; the kubelet's value is {}", bytes(swap.kubelet));
-  line += swap.in_force ? "\n" : "; not in force (swapAware: false)\n";
-  return line + fmt::format("memory of processes:  resident {}  compressed {} in {}  on disk {}\n",
-                            bytes(swap.resident), bytes(swap.compressed),
-                            bytes(swap.compressed_size), bytes(swap.on_disk));
+  return line + (swap.in_force ? "\n" : "; not in force (swapAware: false)\n");
+}
+
+// "" while nothing was done.
+std::string pod_memory_lines(const PodMemoryStatus& done) {
+  std::string text;
+  if (done.raises > 0)
+    text += fmt::format("raised limits:  {} by {}  raises {}  lowerings {}\n", done.raised_limits,
+                        bytes(done.raised_bytes), done.raises, done.lowerings);
+  if (done.background_reclaimed > 0)
+    text += fmt::format("reclaimed near limits:  {}\n", bytes(done.background_reclaimed));
+  if (done.cold_pushed > 0)
+    text += fmt::format("cold memory:  pushed out {}  came back {}\n", bytes(done.cold_pushed),
+                        bytes(done.cold_returned));
+  return text;
 }
 
 // "" on most nodes: they have no taints.
@@ -159,6 +170,15 @@ std::string taint_line(const Status& status) {
 }
 
 }  // namespace
+
+std::string memory_location_line(const Status& status) {
+  if (!status.swap) return "";
+  const SwapStatus& swap = *status.swap;
+  return fmt::format(
+      "memory of processes:  resident {} ({} cold)  compressed {} in {}  on disk {}\n",
+      bytes(swap.resident), bytes(swap.cold), bytes(swap.compressed), bytes(swap.compressed_size),
+      bytes(swap.on_disk));
+}
 
 std::string heading(const Status& status, const Screen& screen) {
   const std::string line = fmt::format(
@@ -188,11 +208,12 @@ std::string condition_line(const Status& status, const Screen& screen) {
 std::string render_status(const Status& status, const Screen& screen) {
   std::string text = heading(status, screen);
   text += '\n' + threshold_table(status, screen);
-  if (const std::string swap = swap_lines(status); !swap.empty()) text += '\n' + swap;
+  if (status.swap) text += '\n' + room_line(*status.swap) + memory_location_line(status);
   if (const std::string resources = resource_table_text(status.node, screen); !resources.empty())
     text += '\n' + resources;
   text += '\n' + condition_line(status, screen);
   text += taint_line(status);
+  text += pod_memory_lines(status.pod_memory);
   text += forecast_line(status);
   if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';
   if (const std::string top_waiters = top_waiters_table(status, screen); !top_waiters.empty())

@@ -325,7 +325,7 @@ void TopModel::add_summary(std::vector<TopLine>& lines, const Screen& screen) co
   constexpr std::size_t kPodLines = 8;  // a title and some pods
   const std::size_t room = screen.rows > kPodLines ? screen.rows - kPodLines : 1;
   std::istringstream text(heading(now_, {}) + '\n' + threshold_table(now_, {}) + '\n' +
-                          condition_line(now_, {}));
+                          memory_location_line(now_) + condition_line(now_, {}));
   for (std::string line; std::getline(text, line) && lines.size() + 1 < room;)
     lines.push_back(text_line(line, lines.empty() ? Colour::kBold : Colour::kNone, screen.columns));
   if (lines.size() > 1) lines.emplace_back();

@@ -113,7 +113,7 @@ std::string render_top(const Status* before, const Status& now, const Screen& sc
   if (!request.pod.empty()) return table(requested_detail(before, now, request), 2, screen);
   std::string text = heading(now, screen);
   text += '\n' + threshold_table(now, screen);
-  text += '\n' + condition_line(now, screen) + '\n';
+  text += '\n' + memory_location_line(now) + condition_line(now, screen) + '\n';
   return text + table(pod_rows(requested_pods(before, now, request), request.settings),
                       left_columns(request.settings), screen);
 }

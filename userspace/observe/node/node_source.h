@@ -50,6 +50,8 @@ class NodeSource {
   void read_swap(Observations& all);
   // As of the last read_swap(); absent: no swap, or unknown.
   const std::optional<SwapReading>& swap() const { return swap_.latest(); }
+  // SwapSource::watch_without_swap().
+  void watch_without_swap(bool wanted) { swap_.watch_without_swap(wanted); }
   // statvfs(): does not return while a filesystem hangs. The loop uses filesystem_read().
   void read_filesystems(Observations& all) const;
   // The same, for a thread that may outlive this.

@@ -98,13 +98,15 @@ void SwapSource::read(Instant at, std::optional<Observation>& free) {
     reading_.reset();
     return;
   }
-  free = Observation{totals->free, totals->total, at};
+  if (totals->total > 0) free = Observation{totals->free, totals->total, at};
   const Duration until_gone{
       static_cast<Duration::rep>(1e9 * static_cast<double>(reading.mem_available) / kFastestFill)};
   hold_ = std::clamp<Duration>(until_gone, kNearHold, kHold);
   reading.disk = {totals->total, totals->free};
-  read_devices(reading);
-  read_zswap(at, memory_total_, reading);
+  if (totals->total > 0) {
+    read_devices(reading);
+    read_zswap(at, memory_total_, reading);
+  }
   if (reading_) {
     reading.counted_at = reading_->counted_at;
     reading.refaults = reading_->refaults;
@@ -127,14 +129,17 @@ std::optional<SwapSource::Totals> SwapSource::read_meminfo(SwapReading& reading)
                                         : std::nullopt;
   };
   const auto total = bytes("SwapTotal:");
-  if (!total || *total == 0) return std::nullopt;  // most nodes: the rest is not looked for
+  if (!total || (*total == 0 && !without_swap_))
+    return std::nullopt;  // most nodes: the rest is not looked for
   const auto free = bytes("SwapFree:");
   if (!free) return std::nullopt;
   const auto memory = bytes("MemTotal:"), available = bytes("MemAvailable:");
   memory_total_ = memory.value_or(0);
   reading.mem_available = available.value_or(0);
-  reading.active_file = bytes("Active(file):").value_or(0);
+  reading.cache_in_use = bytes("Active(file):").value_or(0);
   reading.resident = bytes("AnonPages:").value_or(0) + bytes("Shmem:").value_or(0);
+  if (*total == 0) reading.cache_in_use += bytes("Inactive(file):").value_or(0);
+  reading.cold = bytes("Inactive(anon):").value_or(0);
   reading.zswap.memory = bytes("Zswap:").value_or(0);
   reading.zswap.stored = bytes("Zswapped:").value_or(0);
   return Totals{.total = *total, .free = *free, .memory_known = memory && available};

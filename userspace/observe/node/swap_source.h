@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SwapSource: free swap, and what compressed swap holds, from /proc/meminfo, /proc/swaps, zram's
 // mm_stat, zswap's parameters, /proc/vmstat and the node's PSI. The files stay open. Without swap
-// /proc/meminfo alone is read, once a second.
+// /proc/meminfo alone is read, once a second, unless the node's thrashing is watched.
 #pragma once
 
 #include "base/file_io.h"
@@ -27,6 +27,8 @@ class SwapSource {
   // before. `free`: swap.available.
   void read(Instant at, std::optional<Observation>& free);
   const std::optional<SwapReading>& latest() const { return reading_; }
+  // Readings also without swap (headroom.thrashAware).
+  void watch_without_swap(bool wanted) { without_swap_ = wanted; }
 
  private:
   // A zram device that is swap. Devices come and go.
@@ -40,7 +42,7 @@ class SwapSource {
     std::int64_t free = 0;
     bool memory_known = false;
   };
-  // Of meminfo; absent: no swap, or unknown.
+  // Of meminfo; absent: no swap and not watched without, or unknown.
   std::optional<Totals> read_meminfo(SwapReading& reading);
   void read_devices(SwapReading& reading);
   // What the device may still take of memory. One that cannot be read adds nothing to the pool.
@@ -53,6 +55,7 @@ class SwapSource {
   Fd meminfo_;
   Fd swaps_, vmstat_, pressure_;  // opened when there is swap
   std::array<Zram, 16> zrams_;
+  bool without_swap_ = false;
   std::int64_t memory_total_ = 0;
   std::int64_t zswap_limit_ = 0;  // bytes; 0: disabled
   std::optional<Instant> zswap_read_;

@@ -113,6 +113,33 @@ void add_ladder(const NodeView& node, Families& families) {
       .append_to(families);
 }
 
+void add_pod_memory(const PodMemoryCounts& counts, Families& families) {
+  const auto total = [&](const char* name, const char* help, std::uint64_t value) {
+    MetricFamilyBuilder::counter(name, help).add(value).append_to(families);
+  };
+  MetricFamilyBuilder::counter("headroom_limit_changes_total",
+                               "Writes of memory.max of pods that reached it, by what was done.")
+      .add(counts.failed, {{"change", "failed"}})
+      .add(counts.lowered, {{"change", "lowered"}})
+      .add(counts.postponed, {{"change", "postponed"}})
+      .add(counts.raised, {{"change", "raised"}})
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_raised_limits", "Cgroups with a raised memory.max.")
+      .add(static_cast<double>(counts.raised_now))
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_raised_limit_bytes",
+                             "Bytes by which memory.max is raised, all cgroups together.")
+      .add(static_cast<double>(counts.raised_bytes))
+      .append_to(families);
+  total("headroom_background_reclaimed_bytes_total",
+        "Bytes reclaimed from pods near their own limit before their tasks had to.",
+        counts.background_reclaimed);
+  total("headroom_cold_memory_pushed_bytes_total",
+        "Bytes of cold memory pushed out of pods over their requests.", counts.cold_pushed);
+  total("headroom_cold_memory_returned_bytes_total", "Bytes that came back of what was pushed out.",
+        counts.cold_returned);
+}
+
 void add_eviction_ends(const Counters& counters, Families& families) {
   MetricFamilyBuilder::counter(
       "headroom_eviction_completions_total",
@@ -149,6 +176,7 @@ void add_eviction_ends(const Counters& counters, Families& families) {
       .add(counters.oom_scores_gone, {{"outcome", "gone"}})
       .add(counters.oom_scores_failed, {{"outcome", "failed"}})
       .append_to(families);
+  add_pod_memory(counters.pod_memory, families);
   MetricFamilyBuilder::counter("headroom_loop_stalls_total",
                                "Turns of the main loop that were overdue by more than one second.")
       .add(counters.loop_hangs)

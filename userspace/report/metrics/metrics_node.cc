@@ -125,7 +125,7 @@ void add_thresholds(const NodeView& node, Families& families) {
     family->append_to(families);
 }
 
-// No family on a node without swap.
+// No family on a node without swap, unless it is watched for thrashing.
 void add_swap(const NodeView& node, Families& families) {
   if (!node.swap_room) return;
   const SwapRoom& room = *node.swap_room;
@@ -154,12 +154,19 @@ void add_swap(const NodeView& node, Families& families) {
         room.fill_rate);
   gauge("headroom_memory_stalled_ratio",
         "Share of the last seconds in which all tasks waited for memory.", room.stalled);
+  gauge("headroom_memory_refaults_per_second", "Pages read back that reclaim had taken.",
+        room.refault_rate);
+  gauge("headroom_memory_reclaimed_pages_per_second", "Pages that the node's own reclaim freed.",
+        room.reclaim_rate);
   auto location = MetricFamilyBuilder::gauge("headroom_memory_location_bytes",
                                              "Anonymous and shared memory, by where it is.");
   location.add(bytes(room.compressed), {{"location", "compressed"}});
   location.add(bytes(room.on_disk), {{"location", "disk"}});
   location.add(bytes(room.resident), {{"location", "resident"}});
   location.append_to(families);
+  gauge("headroom_memory_cold_bytes",
+        "Of the resident memory: what the kernel would swap out first (Inactive(anon)).",
+        bytes(room.cold));
   gauge("headroom_memory_compressed_size_bytes", "Memory that the compressed pages take.",
         bytes(room.compressed_size));
   gauge("headroom_memory_incompressible_bytes", "Pages in zram that could not be compressed.",

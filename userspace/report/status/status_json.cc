@@ -265,6 +265,18 @@ Json node_json(const NodeView& node) {
   return json;
 }
 
+Json pod_memory_json(const PodMemoryCounts& counts) {
+  return {{"raised_limits", counts.raised_now},
+          {"raised_bytes", counts.raised_bytes},
+          {"raises", counts.raised},
+          {"lowerings", counts.lowered},
+          {"lowerings_postponed", counts.postponed},
+          {"failed", counts.failed},
+          {"background_reclaimed", counts.background_reclaimed},
+          {"cold_pushed", counts.cold_pushed},
+          {"cold_returned", counts.cold_returned}};
+}
+
 Json counters_json(const Counters& counters) {
   std::uint64_t evicted = 0, would = 0, failed = 0;
   for (std::size_t i = 0; i < kCauses; ++i) {
@@ -296,6 +308,7 @@ Json counters_json(const Counters& counters) {
             {"node", counters.kernel_oom_kills_of_node.kills},
             {"same_choice", counters.kernel_oom_kills_of_pods.same_choice +
                                 counters.kernel_oom_kills_of_node.same_choice}}},
+          {"pod_memory", pod_memory_json(counters.pod_memory)},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};

@@ -160,6 +160,7 @@ Json swap_json(const std::optional<SwapRoom>& room) {
   if (!room) return nullptr;
   return {{"available", room->available},
           {"in_force", room->in_force},
+          {"swap", room->swap},
           {"bound", room->bound_name()},
           {"kubelet", room->kubelet},
           {"memory", room->memory},
@@ -167,7 +168,10 @@ Json swap_json(const std::optional<SwapRoom>& room) {
           {"filling", room->filling},
           {"fill_bytes_per_second", room->fill_rate},
           {"stalled_ratio", room->stalled},
+          {"refaults_per_second", room->refault_rate},
+          {"reclaimed_pages_per_second", room->reclaim_rate},
           {"resident", room->resident},
+          {"cold", room->cold},
           {"compressed", room->compressed},
           {"compressed_size", room->compressed_size},
           {"incompressible", room->incompressible},

@@ -31,7 +31,8 @@ nlohmann::ordered_json cpu_waits_json(const CpuWaits* waits);
 // {"stalls": …, "throttled": …} of all cgroups together; null: not watched. "cpu_pairs" and
 // "memory_pairs": the pods that waited longest, and the pods that had what they waited for.
 nlohmann::ordered_json node_waits_json(const NodeWaits& waits, const CgroupTable& table);
-// memory.available with swap counted in, in bytes, and where the memory is; null: no swap.
+// memory.available with swap counted in, in bytes, and where the memory is; null: no swap, and
+// thrashAware is false.
 nlohmann::ordered_json swap_json(const std::optional<SwapRoom>& room);
 // For each pod of the table its place among those that would be evicted if memory.available fell
 // below its threshold now: 1 is the first. Absent: critical, already being evicted, without a

@@ -49,6 +49,20 @@ inline constexpr std::size_t kResults = 4;  // Outcome::Result
 inline constexpr std::array<std::string_view, kResults> kResultNames{"done", "gone", "failed",
                                                                      "dry_run"};
 
+// headroom.podLimits and headroom.coldMemory, in total; the first two are of now.
+struct PodMemoryCounts {
+  std::uint64_t raised_now = 0;    // cgroups with a raised memory.max
+  std::uint64_t raised_bytes = 0;  // by so much, all together
+  std::uint64_t raised = 0, lowered = 0;
+  std::uint64_t postponed = 0;  // lowerings: usage was too near
+  std::uint64_t failed = 0;
+  // Bytes.
+  std::uint64_t background_reclaimed = 0;
+  std::uint64_t cold_pushed = 0;
+  std::uint64_t cold_returned = 0;  // of what was pushed out
+  friend bool operator==(const PodMemoryCounts&, const PodMemoryCounts&) = default;
+};
+
 // Totals since the daemon started.
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
@@ -120,6 +134,7 @@ struct Counters {
   std::uint64_t oom_scores_gone = 0;  // the process ended first
   std::uint64_t oom_scores_failed = 0;
   std::uint64_t victim_exits = 0;  // processes
+  PodMemoryCounts pod_memory;
 
   // The counter for an outcome of this decision. A pod that loses only a part is not evicted.
   std::uint64_t& eviction_counter(const Decision& decision, Outcome::Result result) {

@@ -82,6 +82,7 @@ std::int64_t filling(const SwapReading& reading, const SwapHistory& history, std
 
 void show_location(const SwapReading& reading, SwapRoom& room) {
   room.resident = reading.resident;
+  room.cold = reading.cold;
   room.compressed = reading.zram_pool.stored + reading.zswap.stored;
   room.compressed_size = reading.zram_pool.memory + reading.zswap.memory;
   room.incompressible = reading.incompressible;
@@ -119,14 +120,21 @@ SwapRoom swap_room(const SwapReading& reading, std::int64_t kubelet, const SwapH
   SwapRoom room{.kubelet = kubelet,
                 .memory = reading.mem_available,
                 .fill_rate = history.fill_rate,
-                .stalled = history.stalled};
+                .stalled = history.stalled,
+                .refault_rate = history.refault_rate,
+                .reclaim_rate = history.reclaim_rate};
+  room.swap = reading.has_swap();
   show_location(reading, room);
   const bool thrashing = is_thrashing(history);
   if (thrashing) {
-    room.memory = std::max<std::int64_t>(reading.mem_available - reading.active_file, 0);
+    room.memory = std::max<std::int64_t>(reading.mem_available - reading.cache_in_use, 0);
   } else {
     room.gain = zram_gain(reading, history) + disk_gain(reading, history);
     room.filling = filling(reading, history, room.gain);
+  }
+  if (!room.swap && !thrashing) {
+    room.available = kubelet;
+    return room;
   }
   const std::int64_t with_swap = room.memory + room.gain - room.filling;
   room.available = std::min(kubelet, with_swap);

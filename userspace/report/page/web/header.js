@@ -39,6 +39,12 @@ function verdictOf(status) {
   return ["calm", `No threshold is crossed. The nearest threshold is ${name(near)}: ${amount(near.signal, near.available - near.limit)} above it.`];
 }
 
+// Anonymous and shared memory, by where it is; "" on a node without swap.
+function locationOf(swap) {
+  if (!isNumber(table(swap).resident)) return "";
+  return `${bytes(swap.resident)} resident (${bytes(swap.cold)} cold), ${bytes(swap.compressed)} compressed in ${bytes(swap.compressed_size)}, ${bytes(swap.on_disk)} on disk`;
+}
+
 function factsOf(status, lastEviction) {
   const counters = table(status.counters), kills = table(counters.kernel_oom_kills), on = heldConditions(status);
   return [
@@ -53,6 +59,7 @@ function factsOf(status, lastEviction) {
     ["would evict", counters.would_evict ? number(counters.would_evict) : ""],
     ["failed", counters.failed ? number(counters.failed) : ""],
     ["memory returned", bytes(counters.memory_returned)],
+    ["memory of processes", locationOf(status.swap)],
     ["kernel OOM kills", number((kills.limit || 0) + (kills.pods || 0) + (kills.node || 0))],
   ].filter(([, value]) => value !== "" && value !== undefined);
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "act/limits/reclaim_threads.h"
+
+#include "act/limits/memory_max_overrides.h"
+#include "base/log/journal.h"
+#include "base/process_stat.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+namespace headroom::act {
+namespace {
+
+std::int64_t usage_of(int directory) {
+  const Fd fd(::openat(directory, "memory.current", O_RDONLY | O_CLOEXEC));
+  std::array<char, 32> text{};
+  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+  std::int64_t usage = 0;
+  if (n > 0) std::from_chars(text.data(), text.data() + n, usage);
+  return usage;
+}
+
+}  // namespace
+
+ReclaimThreads::ReclaimThreads(std::size_t count, std::string name) : name_(std::move(name)) {
+  for (std::size_t i = 0; i < count; ++i)
+    threads_.emplace_back([this] { run(); });
+}
+
+ReclaimThreads::~ReclaimThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_)
+    thread.join();
+}
+
+bool ReclaimThreads::submit(Request request) {
+  {
+    const std::lock_guard lock(mutex_);
+    Done& done = done_[request.cgroup];
+    if (done.running) return false;
+    done.running = true;
+    queue_.push_back(std::move(request));
+  }
+  changed_.notify_one();
+  return true;
+}
+
+ReclaimThreads::Done ReclaimThreads::done(CgroupId cgroup) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = done_.find(cgroup);
+  return found == done_.end() ? Done{} : found->second;
+}
+
+void ReclaimThreads::forget(CgroupId cgroup) {
+  const std::lock_guard lock(mutex_);
+  const auto found = done_.find(cgroup);
+  if (found != done_.end() && !found->second.running) done_.erase(found);
+}
+
+std::uint64_t ReclaimThreads::total() const {
+  const std::lock_guard lock(mutex_);
+  return total_;
+}
+
+void ReclaimThreads::run() {
+  report::set_thread_name(name_.c_str());
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    if (stop_) return;
+    const Request request = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    log::log_exceptions("reclaim memory", [&] { reclaim(request); });
+    lock.lock();
+    done_[request.cgroup].running = false;
+  }
+}
+
+void ReclaimThreads::reclaim(const Request& request) {
+  const int directory = request.directory->get();
+  for (std::int64_t left = request.bytes.count; left > 0;) {
+    const std::int64_t step = std::min(left, kStep);
+    const std::int64_t before = usage_of(directory);
+    const int error = reclaim_memory(directory, Bytes{step}, request.swappiness);
+    // What a write with an error reclaimed is not reported: it is read off the usage.
+    const std::int64_t gained =
+        error == 0 ? step : std::clamp<std::int64_t>(before - usage_of(directory), 0, step);
+    record(request.cgroup, static_cast<std::uint64_t>(gained), error);
+    if (error != 0) return;
+    left -= step;
+    const std::lock_guard lock(mutex_);
+    if (stop_) return;
+  }
+}
+
+void ReclaimThreads::record(CgroupId cgroup, std::uint64_t bytes, int error) {
+  const std::lock_guard lock(mutex_);
+  Done& done = done_[cgroup];
+  done.bytes += bytes;
+  done.error = error;
+  total_ += bytes;
+}
+
+}  // namespace headroom::act

@@ -57,6 +57,7 @@ CgroupTable table_of_pods(std::uint64_t pods) {
   class PodNames final : public CgroupNames {
    public:
     std::string_view path_of(CgroupId id) const override {
+      constexpr std::array kTop{"/", "/kubepods.slice", "/kubepods.slice/kubepods-burstable.slice"};
       path_ = id.value <= 3 ? kTop[id.value - 1] : pod_path((id.value - 4) / 3);
       if (id.value > 3 && (id.value - 4) % 3 == 1) path_ += "/main";
       if (id.value > 3 && (id.value - 4) % 3 == 2)
@@ -67,8 +68,6 @@ CgroupTable table_of_pods(std::uint64_t pods) {
     std::uint64_t started_ns(CgroupId) const override { return 1'767'225'600'000'000'000; }
 
    private:
-    static constexpr std::array kTop{"/", "/kubepods.slice",
-                                     "/kubepods.slice/kubepods-burstable.slice"};
     static std::string pod_path(std::uint64_t pod) {
       return "/kubepods.slice/kubepods-burstable.slice/"
              "kubepods-burstable-pod0d7c1f8e_2d5b_4a57_b1" +

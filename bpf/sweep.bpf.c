@@ -63,8 +63,9 @@ struct {
   __type(value, struct hr_change_stamp);
 } change_stamps SEC(".maps");
 
-/* Weak: a call to a missing one is poisoned, and config.kfuncs keeps it from being reached. */
-extern void* bpf_rdonly_cast(void* obj, __u32 btf_id) __ksym __weak;
+/* Weak: a call to a missing one is poisoned, and config.kfuncs keeps it from being reached. The
+ * first is declared as bpf_core_read.h of libbpf 1.4 does. */
+extern void* bpf_rdonly_cast(const void* obj, __u32 btf_id) __ksym __weak;
 /* Flushes every subsystem's rstat of the tree below. */
 extern void cgroup_rstat_flush(struct cgroup* cgrp) __ksym __weak;
 /* Its successor flushes one subsystem; the cgroup's own css stands for CPU time. */

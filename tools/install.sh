@@ -66,6 +66,7 @@ uninstall_files() {
   [[ -w $root/usr && -w $root/usr/lib/headroom ]] || fail "nothing is removed: $root/usr cannot be written"
   if systemd_runs; then
     systemctl disable --now headroomd.service headroom-kube.service headroom-events.service >/dev/null 2>&1
+    systemctl stop headroom.slice 2>/dev/null
     systemctl reset-failed headroomd.service headroom-kube.service headroom-events.service 2>/dev/null
   fi
   local lines

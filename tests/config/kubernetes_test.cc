@@ -57,9 +57,9 @@ TEST(Kubernetes, EveryKeyIsRead) {
   EXPECT_TRUE(loaded.api.needs_api() && loaded.api.insecure && loaded.api.conditions &&
               loaded.api.taints);
   EXPECT_FALSE(loaded.api.events);
-  EXPECT_EQ(
-      loaded.metrics,
-      (MetricsServerConfig{.listen = "0.0.0.0:9751", .cert_file = "/tls.crt", .key_file = "/tls.key"}));
+  EXPECT_EQ(loaded.metrics,
+            (MetricsServerConfig{
+                .listen = "0.0.0.0:9751", .cert_file = "/tls.crt", .key_file = "/tls.key"}));
   EXPECT_TRUE(config->kubelet_present);
 }
 

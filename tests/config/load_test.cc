@@ -89,7 +89,7 @@ const Said kExpectedText[] = {
     {"pressure_of_both",
      "evictionHard: {}\nheadroom:\n  pressure:\n    memory: {threshold: 5%}\n    cpu: {threshold: "
      "75%, grace: 2s}\n",
-     {"memory.pressure < 95% for 10s", "cpu.pressure < 25% for 2s"}},
+     {"cpu.pressure < 25% for 2s", "memory.pressure < 95% for 10s"}},
 };
 INSTANTIATE_TEST_SUITE_P(Maps, Thresholds, testing::ValuesIn(kExpectedText), RowName{});
 

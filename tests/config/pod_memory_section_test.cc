@@ -50,9 +50,9 @@ TEST(PodMemorySection, AllErrorsAreReported) {
     step: 4Ki
     swappiness: 201
 )")),
-            (Lines{"6: unknown key headroom.podLimits.reclaims, did you mean reclaim?",
-                   "5: headroom.podLimits.rescue.ceiling: expected a percentage from 101% to "
+            (Lines{"5: headroom.podLimits.rescue.ceiling: expected a percentage from 101% to "
                    "1000%, such as 150%, found \"80%\"",
+                   "6: unknown key headroom.podLimits.reclaims, did you mean reclaim?",
                    "8: headroom.coldMemory.below: expected a percentage between 0% and 100%, such "
                    "as 20%, found \"2Gi\"",
                    "9: headroom.coldMemory.step: must be from 1Mi to 1Gi",

@@ -28,7 +28,7 @@ evictionSoft: {nodefs.available: 20%}
 evictionSoftGracePeriod: {nodefs.available: 30s}
 enforceNodeAllocatable: [none]
 headroom:
-  pressure: {memory: {threshold: 20%}}
+  pressure: {memory: {threshold: 20%}, cpu: {threshold: 50%}}
   ladder:
     reclaim: {margin: 10%}
     squeeze: {margin: 5%}
@@ -118,6 +118,8 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.coldMemory.step", "8Mi"},
     {"headroom.coldMemory.refaultLimit", "12%"},
     {"headroom.coldMemory.swappiness", "60"},
+    {"headroom.pressure.cpu.threshold", "60%"},
+    {"headroom.pressure.cpu.grace", "2m"},
     {"headroom.ladder.reclaim.margin", "11%"},
     {"headroom.ladder.reclaim.step", "32Mi"},
     {"headroom.ladder.squeeze.margin", "6%"},
@@ -172,6 +174,9 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.kubernetes.api.events", "false"},
     {"headroom.kubernetes.api.conditions", "true"},
     {"headroom.kubernetes.api.taints", "true"},
+    {"headroom.kubernetes.metrics.listen", "\"[::]:9751\""},
+    {"headroom.kubernetes.metrics.certFile", "/cert"},
+    {"headroom.kubernetes.metrics.keyFile", "/key"},
 };
 
 // What a key needs beside the base.
@@ -228,6 +233,8 @@ TEST(Reload, EveryKeyIsInForceOrReportedAsNeedingARestart) {
       const auto parent = key.path.substr(0, key.path.rfind('.'));
       drop_in = nested(parent, "{clientCertFile: /cert, clientKeyFile: /key}");
     }
+    if (key.path.starts_with("headroom.kubernetes.metrics.") && key.path.ends_with("File"))
+      drop_in = nested("headroom.kubernetes.metrics", "{certFile: /cert, keyFile: /key}");
     const Loaded running = load_with_drop_ins(context_of(key.path), "");
     const Loaded loaded = load_with_drop_ins(context_of(key.path), drop_in);
     if (!running || !loaded) {

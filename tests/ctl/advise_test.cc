@@ -63,7 +63,7 @@ TEST(AdviseCommand, PrintsWhatARecordingAsksFor) {
   ASSERT_TRUE(pods);
   EXPECT_EQ(
       render_advice(*pods, {}),
-      "POD          MEMORY REQUEST  MEMORY LIMIT  CPU REQUEST    CPU QUOTA\n"
+      "POD          MEMORY REQUEST  MEMORY LIMIT  CPU REQUEST   CPU QUOTA\n"
       "default/web   64Mi -> 110Mi    - -> 120Mi   0.1 -> 0.5  0.5 -> 1.1\n"
       "\n"
       "default/web: 120 samples in 2m; memory 100Mi median, 100Mi 95%, 100Mi at most, over its "

@@ -163,6 +163,7 @@ class TlsServer {
     address_ = free_port.url().substr(std::string("http://").size());
   }
   ~TlsServer() {
+    if (pid_ <= 0) return;  // kill(-1) would be for every process of the machine
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }

@@ -61,6 +61,7 @@ class Container {
   Container(const Container&) = delete;
   Container& operator=(const Container&) = delete;
   ~Container() {
+    if (pid_ <= 0) return;  // kill(-1) would be for every process of the machine
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }

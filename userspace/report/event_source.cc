@@ -44,7 +44,7 @@ void EventSource::add_eviction(const Eviction& eviction, std::string_view phase)
   const Decision& decision = eviction.decision;
   const bool ended = phase == "ended";
   Json fields{{"phase", phase},
-              {"pod", pod_json(*decision.pod, qos_of_)},
+              {"pod", decision.pod ? pod_json(*decision.pod, qos_of_) : Json(nullptr)},
               {"signal", cause_name(decision.reason)},
               {"whole_pod", decision.part.whole()},
               {"message", eviction.message}};

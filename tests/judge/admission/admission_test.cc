@@ -43,7 +43,7 @@ Toleration of_memory_pressure() {
 }
 
 TEST(AdmissionUnderPressure, FollowsTheKubeletExactly) {
-  constexpr std::array<bool, 3> kNone{}, kMemory{true}, kDisk{false, true},
+  constexpr std::array<bool, kConditions> kNone{}, kMemory{true}, kDisk{false, true},
       kPid{false, false, true}, kMemoryAndPid{true, false, true};
   const Pod best_effort = pod_asking("b");
   const Pod burstable = pod_asking("u", {.cpu = "1"});
@@ -59,7 +59,7 @@ TEST(AdmissionUnderPressure, FollowsTheKubeletExactly) {
   struct Case {
     const char* says;
     const Pod& pod;
-    std::array<bool, 3> conditions;
+    std::array<bool, kConditions> conditions;
     const char* refused;  // null: admitted
   };
   for (const Case& c : {Case{"no_condition", best_effort, kNone, nullptr},

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of network devices: what of /proc/net/dev is read, and which pods have any.
-#include "report/view/network_counters.h"
+#include "report/network/network_counters.h"
 
 #include "config/temp_dir.h"
 #include "report/metrics/exposition/scrape_body.h"
 #include "report/sample.h"
 #include "report/summary/stats_json.h"
+#include "report/view/published_views.h"
 
 #include <filesystem>
 #include <string>

@@ -314,7 +314,7 @@ void exec_child(const ChildSetup& child_setup, int report) {
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   reset_signals();
   ::umask(022);  // the usual value; headroomd's is stricter
-  const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDONLY);
+  const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (input >= 0) ::dup2(input, STDIN_FILENO);
   raise_oom_score();
   if (command.in_background) lower_priority();

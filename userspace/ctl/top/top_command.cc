@@ -29,7 +29,6 @@ namespace headroom::ctl {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
 struct TopOptions {
@@ -43,7 +42,7 @@ struct TopOptions {
   std::string filter;
   std::string pod;
 
-  milliseconds period() const { return seconds(delay.value_or(plain ? 5 : 1)); }
+  milliseconds period() const { return std::chrono::seconds(delay.value_or(plain ? 5 : 1)); }
 };
 
 Result<Status> fetch() {
@@ -101,7 +100,8 @@ class StatusFetcher {
       due_ = Clock::now() + period_;
       pending_ = std::async(std::launch::async, fetch);
     }
-    if (!pending_.valid() || pending_.wait_for(seconds(0)) != std::future_status::ready)
+    if (!pending_.valid() ||
+        pending_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
       return std::nullopt;
     return pending_.get();
   }

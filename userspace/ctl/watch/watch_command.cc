@@ -39,11 +39,10 @@ namespace headroom::ctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using std::chrono::seconds;
 
-constexpr seconds kPeriod{1};
-constexpr seconds kCommandTimeout{30};
-constexpr seconds kLongestPause{60};  // between two attempts
+constexpr std::chrono::seconds kPeriod{1};
+constexpr std::chrono::seconds kCommandTimeout{30};
+constexpr std::chrono::seconds kLongestPause{60};  // between two attempts
 const std::vector<std::string> kTypes{"eviction", "condition", "drift", "oom_kill"};
 
 struct WatchOptions {
@@ -61,7 +60,7 @@ void stop_watching(int) {
 }
 
 // Ends early after a signal.
-void pause_for(seconds time) {
+void pause_for(std::chrono::seconds time) {
   for (auto left = std::chrono::milliseconds(time); left.count() > 0 && !stopped;) {
     constexpr std::chrono::milliseconds kStep{100};
     std::this_thread::sleep_for(kStep);
@@ -95,7 +94,7 @@ std::string run_once(const std::string& command, const std::string& event) {
 // Tries again after 1 s, 2 s, 4 s …, up to a minute.
 void run_until_done(const WatchOptions& options, const Json& event) {
   const std::string text = event.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-  seconds wait{1};
+  std::chrono::seconds wait{1};
   std::string error;
   for (std::size_t attempt = 1; attempt <= options.attempts && !stopped; ++attempt) {
     error = run_once(options.command, text);

@@ -183,7 +183,7 @@ Instant PodMemoryWorker::check_due_limits() {
   for (auto entry = watched_.begin(); entry != watched_.end();) {
     auto& [id, watched] = *entry;
     if (watched.due <= at && !check_limit(id, watched, at)) {
-      overrides_.forget(id);
+      // Its original values stay known: adopt() forgets them once the cgroup is removed.
       limit_reclaim_.forget(id);
       entry = watched_.erase(entry);
       continue;

@@ -16,11 +16,15 @@ constexpr double kTolerance = 0.1;
 // Use beyond this cannot be derived from use at a quota.
 constexpr double kMostOverQuota = 4;
 
+// Up, but not for what a multiplication of doubles adds.
+double round_up(double value) {
+  return std::ceil(value - 1e-6);
+}
 std::int64_t whole_mib(double bytes) {
-  return static_cast<std::int64_t>(std::ceil(bytes / kMiB) * kMiB);
+  return static_cast<std::int64_t>(round_up(bytes / kMiB) * kMiB);
 }
 double whole_centi(double cpus) {
-  return std::max(0.01, std::ceil(cpus * 100 - 1e-6) / 100);
+  return std::max(0.01, round_up(cpus * 100) / 100);
 }
 
 // Absent if the present value is close enough.

@@ -12,7 +12,7 @@
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/exposition/scrape_body.h"
-#include "report/view/network_counters.h"
+#include "report/network/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "report/eviction/audit_line.h"
-#include "report/view/network_counters.h"
+#include "report/network/network_counters.h"
 #include "report/view/node_view.h"
 
 #include <headroom/snapshot.h>

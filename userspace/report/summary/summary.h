@@ -4,7 +4,7 @@
 
 #include "report/eviction/audit_line.h"
 #include "report/http/response_body.h"
-#include "report/view/network_counters.h"
+#include "report/network/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 

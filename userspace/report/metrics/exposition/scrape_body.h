@@ -6,7 +6,7 @@
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/exposition_text.h"
-#include "report/view/network_counters.h"
+#include "report/network/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_index.h"
 #include "report/view/pod_waits.h"
@@ -166,7 +166,7 @@ class ScrapeBody final : public ChunkedBody {
   std::vector<NamedFamily> families_;  // the cgroup families of this scrape
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
-  std::string own_labels_;       // of record_, where they are not cAdvisor's
+  std::string own_labels_;  // of record_, where they are not cAdvisor's
   std::vector<NetworkRow> networks_;
   std::size_t network_family_ = 0;
   bool header_written_ = false;  // the current family had a sample, so its header is written

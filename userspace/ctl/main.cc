@@ -5,6 +5,7 @@
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"
+#include "ctl/simulate/simulate.h"
 
 #include <exception>
 #include <optional>
@@ -71,6 +72,9 @@ constexpr Entry kCommands[] = {
     {add_run, R"(
   headroomctl run --name web --request cpu=500m,memory=256Mi -- CMD   as a pod, if admitted
   headroomctl run -f web.yaml --detach            the containers of a manifest)"},
+    {add_simulate, R"(
+  headroomctl simulate --nodes 1000 --svg fleet.svg    a fleet under headroom, the kubelet and others
+  headroomctl simulate --config new.yaml *.rec    what would another policy have done to these nodes?)"},
     {add_stop, R"(
   headroomctl stop web            stop it again)"},
     {add_taint, R"(

@@ -51,18 +51,6 @@ Result<recording::TapeReader> open_recording(const std::string& file) {
 
 namespace {
 
-// The configuration's policy on the recorded machine: speed, filesystems and the operator's taints
-// are those of the recording.
-recording::PolicyOverride policy_override(const config::Config& config) {
-  return [config](const Policy& recorded, ImageStorage images) {
-    Policy policy = config.policy;
-    if (!config.fastest_fill_configured) policy.fastest_fill = recorded.fastest_fill;
-    policy.thresholds = with_containerfs(std::move(policy.thresholds), images).thresholds;
-    policy.taints = recorded.taints;
-    return policy;
-  };
-}
-
 void print(const recording::Replayed& replayed, std::int64_t wall_offset, bool json) {
   const std::string text = json ? replay_json(replayed, wall_offset)
                                 : render_replay(replayed, wall_offset, screen_of_stdout());
@@ -200,6 +188,16 @@ Json decisions_json(const std::vector<Decision>& decisions) {
 }
 
 }  // namespace
+
+recording::PolicyOverride policy_override(const config::Config& config) {
+  return [config](const Policy& recorded, ImageStorage images) {
+    Policy policy = config.policy;
+    if (!config.fastest_fill_configured) policy.fastest_fill = recorded.fastest_fill;
+    policy.thresholds = with_containerfs(std::move(policy.thresholds), images).thresholds;
+    policy.taints = recorded.taints;
+    return policy;
+  };
+}
 
 void add_replay(ArgumentParser& app, CliCommand& chosen) {
   auto options = std::make_shared<ReplayOptions>();

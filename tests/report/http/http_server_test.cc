@@ -198,7 +198,7 @@ TEST(HttpServer, AnswersWhatItDoesNotServe) {
 TEST(HttpServer, ForeignHostHeadersAreRejected) {
   const Served served = serve();
   for (const char* path : {"/", "/api/status", "/api/evictions", "/metrics", "/metrics/cadvisor",
-                           "/metrics/resource", "/stats/summary", "/nothing"}) {
+                           "/metrics/fleet", "/metrics/resource", "/stats/summary", "/nothing"}) {
     EXPECT_EQ(get(served.port, path, "Host: localhost:1\r\n").find(" 421 "), std::string::npos)
         << path;
     EXPECT_NE(get(served.port, path, "Host: evil.example\r\n").find(" 421 "), std::string::npos)

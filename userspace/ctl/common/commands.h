@@ -25,6 +25,10 @@
 
 #include <nlohmann/json.hpp>
 
+namespace headroom::config {
+struct Config;
+}
+
 namespace headroom::ctl {
 
 // CliCommand: the function that headroomctl runs. Each command adds itself to the command line, and
@@ -102,6 +106,10 @@ void add_record(ArgumentParser& app, CliCommand& chosen);
 // Exit statuses, like those of diff(1).
 inline constexpr int kSame = 0;
 inline constexpr int kDifferent = 1;
+
+// The configuration's policy on the recorded machine: speed, filesystems and the operator's taints
+// are those of the recording.
+recording::PolicyOverride policy_override(const config::Config& config);
 
 // `wall_offset`: nanoseconds from CLOCK_BOOTTIME to wall time.
 std::string render_replay(const recording::Replayed& replayed, std::int64_t wall_offset,

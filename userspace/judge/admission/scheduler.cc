@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -108,19 +107,6 @@ bool is_basic(std::string_view resource) {
   return has_default_request(resource) || resource == "ephemeral-storage";
 }
 
-struct ResourceUse {
-  std::int64_t requested = 0;  // of the pods on the node
-  std::int64_t wanted = 0;     // of the incoming pod
-  std::int64_t allocatable = 0;
-
-  // Absent: the sum exceeds 64 bits.
-  std::optional<std::int64_t> together() const {
-    std::int64_t sum = 0;
-    if (__builtin_add_overflow(requested, wanted, &sum)) return std::nullopt;
-    return sum;
-  }
-};
-
 // The requests of the pods on the node; `scored`: with defaults for containers that request no CPU
 // or memory.
 std::int64_t requested_on(const NodeState& node, std::string_view excluded_uid,
@@ -160,17 +146,22 @@ double share(std::int64_t requested, std::int64_t allocatable) {
   return std::min(static_cast<double>(requested) / static_cast<double>(allocatable), 1.0);
 }
 
-// The standard deviation of the shares, as a score: 100 where all are equal.
-std::int64_t balance(const std::vector<double>& shares) {
+// The standard deviation of the shares, as a score: 100 where all are equal. `with`: the incoming
+// pod counts.
+std::int64_t balance(std::span<const ResourceUse> uses, bool with) {
+  const auto share_of = [&](const ResourceUse& use) {
+    return share(with ? use.together().value_or(use.allocatable) : use.requested, use.allocatable);
+  };
   double deviation = 0;
-  if (shares.size() == 2) {
-    deviation = std::abs((shares[0] - shares[1]) / 2);
-  } else if (shares.size() > 2) {
-    const auto count = static_cast<double>(shares.size());
-    const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / count;
-    double sum = 0;
-    for (const double each : shares)
-      sum += (each - mean) * (each - mean);
+  if (uses.size() == 2) {
+    deviation = std::abs((share_of(uses[0]) - share_of(uses[1])) / 2);
+  } else if (uses.size() > 2) {
+    const auto count = static_cast<double>(uses.size());
+    double mean = 0, sum = 0;
+    for (const ResourceUse& use : uses)
+      mean += share_of(use) / count;
+    for (const ResourceUse& use : uses)
+      sum += (share_of(use) - mean) * (share_of(use) - mean);
     deviation = std::sqrt(sum / count);
   }
   return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
@@ -198,15 +189,23 @@ std::optional<std::int64_t> balanced_allocation(const Pod& pod, const NodeState&
       std::all_of(resources.begin(), resources.end(),
                   [&](const ScoredResource& resource) { return of(wanted, resource.name) == 0; });
   if (requests_none) return std::nullopt;
-  std::vector<double> with, without;
-  for (const ScoredResource& resource : resources) {
-    const auto use = resource_use(pod, wanted, node, resource.name, false);
-    if (!use) continue;
-    with.push_back(share(use->together().value_or(use->allocatable), use->allocatable));
-    without.push_back(share(use->requested, use->allocatable));
-  }
+  std::vector<ResourceUse> uses;
+  for (const ScoredResource& resource : resources)
+    if (const auto use = resource_use(pod, wanted, node, resource.name, false))
+      uses.push_back(*use);
+  return balanced_allocation(uses);
+}
+
+std::int64_t least_allocated(std::span<const ResourceUse> uses) {
+  std::int64_t sum = 0;
+  for (const ResourceUse& use : uses)
+    sum += free_percentage(use);
+  return uses.empty() ? 0 : sum / static_cast<std::int64_t>(uses.size());
+}
+
+std::int64_t balanced_allocation(std::span<const ResourceUse> uses) {
   constexpr std::int64_t kHalf = kMaxNodeScore / 2;
-  return kHalf + (kHalf + balance(with) - balance(without)) / 2;
+  return kHalf + (kHalf + balance(uses, true) - balance(uses, false)) / 2;
 }
 
 namespace {

@@ -55,6 +55,24 @@ std::optional<std::int64_t> balanced_allocation(
     const Pod& pod, const NodeState& node,
     std::span<const ScoredResource> resources = kScoredResources);
 
+// A resource of a node, for the scores: in thousandths of a CPU, or bytes.
+struct ResourceUse {
+  std::int64_t requested = 0;  // of the pods on the node
+  std::int64_t wanted = 0;     // of the incoming pod
+  std::int64_t allocatable = 0;
+
+  // Absent: the sum exceeds 64 bits.
+  std::optional<std::int64_t> together() const {
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(requested, wanted, &sum)) return std::nullopt;
+    return sum;
+  }
+};
+
+// The same two scores of resources of equal weight, for a caller that keeps the sums itself.
+std::int64_t least_allocated(std::span<const ResourceUse> uses);
+std::int64_t balanced_allocation(std::span<const ResourceUse> uses);
+
 // The scores of the default profile that depend on one node's state only.
 struct Scores {
   static constexpr std::int64_t kMaxScore = 100;

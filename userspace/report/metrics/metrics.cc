@@ -80,4 +80,11 @@ std::unique_ptr<ResponseBody> Metrics::cadvisor(Format format) const {
   return std::make_unique<ScrapeBody>(with_cgroups(std::move(scrape), setup_));
 }
 
+std::unique_ptr<ResponseBody> Metrics::fleet(Format format) const {
+  ScrapeSetup scrape;
+  scrape.format = format;
+  scrape.own_families = fleet_families(own_families());
+  return std::make_unique<ScrapeBody>(std::move(scrape));
+}
+
 }  // namespace headroom::report

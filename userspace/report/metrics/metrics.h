@@ -60,6 +60,11 @@ void add_wait_families(const NodeView& node, Families& families);
 // The ten longest waits of pods on each other, for CPUs and for memory.
 void add_wait_pair_families(const CgroupTable& table, Families& families);
 
+// Of these families the node-level series of a fleet: at most kMaxFleetSeries, with labels summed
+// up.
+inline constexpr std::size_t kMaxFleetSeries = 30;
+Families fleet_families(const Families& all);
+
 struct MetricsSetup {
   std::shared_ptr<PublishedViews> views = {};
   bool container_names = true;            // Config.compatibility_metrics
@@ -86,6 +91,8 @@ class Metrics {
   std::unique_ptr<ResponseBody> all(Format format) const;
   // /metrics/cadvisor: container_* only, regardless of container_names.
   std::unique_ptr<ResponseBody> cadvisor(Format format) const;
+  // /metrics/fleet: the few series by which a fleet is watched.
+  std::unique_ptr<ResponseBody> fleet(Format format) const;
 
  private:
   MetricsSetup setup_;

@@ -34,7 +34,8 @@ constexpr const char* kIndex =
     "?after=0\n/api/evictions "
     "     the last audit records; "
     "?last=20\n/metrics            Prometheus metrics\n/metrics/cadvisor   container_* "
-    "alone\n/metrics/resource   CPU and memory of the node, pods and containers\n/stats/summary    "
+    "alone\n/metrics/fleet      at most 30 series of the node, for a fleet\n/metrics/resource   "
+    "CPU and memory of the node, pods and containers\n/stats/summary    "
     "  the kubelet's Summary API; ?only_cpu_and_memory=true\n";
 
 // The words that Go's strconv.ParseBool accepts.
@@ -72,6 +73,7 @@ HttpResponse Router::answer(const HttpRequest& request) {
   };
   if (request.path == "/metrics") return page(metrics_.all(format));
   if (request.path == "/metrics/cadvisor") return page(metrics_.cadvisor(format));
+  if (request.path == "/metrics/fleet") return page(metrics_.fleet(format));
   if (request.path == "/metrics/resource")
     return page(std::make_unique<ResourceMetricsBody>(summary_, format));
   if (request.path == "/stats/summary") {

@@ -133,8 +133,8 @@ TEST_F(TopModelTest, SortsByTheColumnToTheRightAndLeft) {
 
 TEST_F(TopModelTest, ColumnsAreChosenAndStayInTheirOrder) {
   type("c");
-  EXPECT_TRUE(shows("[x] pod"));
-  EXPECT_TRUE(shows("[ ] limit"));
+  EXPECT_TRUE(shows("[x]  pod"));
+  EXPECT_TRUE(shows("[ ]  limit"));
   type(" ");
   EXPECT_EQ(model_.settings().columns.front(), "pod") << "it cannot be hidden";
   press(Kind::kDown);

@@ -172,8 +172,15 @@ class TlsServer {
 
   void start() {
     const std::string key = base_ + ".key", certificate = base_ + ".crt", received = base_ + ".out";
+    // It ends a connection when its standard input ends: this pipe stays open.
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const Fd input(ends[0]);
+    input_.reset(ends[1]);
     pid_ = ::fork();
+    ASSERT_GE(pid_, 0);
     if (pid_ == 0) {
+      ::dup2(input.get(), STDIN_FILENO);
       const int out = ::open(received.c_str(), O_WRONLY | O_CREAT, 0600);
       ::dup2(out, STDOUT_FILENO);
       ::execlp("openssl", "openssl", "s_server", "-quiet", "-accept", address_.c_str(), "-cert",
@@ -198,7 +205,8 @@ class TlsServer {
 
  private:
   std::string base_, address_;
-  pid_t pid_ = -1;
+  Fd input_;
+  pid_t pid_ = 0;  // 0: not started
 };
 
 TEST(Http, SendsNoTokenToAServerWithoutATrustedCertificate) {

@@ -52,7 +52,9 @@ TEST(StatusJson, AnUnknownReadingIsNull) {
 }
 
 TEST(StatusJson, APodsStallsAreThoseOfItsCgroupsByCause) {
-  const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
+  NodeView node = sample_node();
+  node.waits.throttles.reset();
+  const Json status = status_json(node, sample_cgroups(), nullptr);
   const Json& hog = status["pods"][0];
   EXPECT_EQ(hog["stalls"]["limit"]["ns"], 2'500'000'000);
   EXPECT_EQ(hog["stalls"]["limit"]["count"], 100);

@@ -144,6 +144,7 @@ def test_degraded_starts_say_what_still_works(vm):
     }
     try:
         for word, command in cases.items():
+            vm.run("rm -rf /tmp/hr")  # another user's directory of manifests would be refused
             out = vm.run(command, timeout=30).out
             assert sum(word in line for line in out.splitlines()) == 1, (word, out)
     finally:
@@ -153,7 +154,7 @@ def test_degraded_starts_say_what_still_works(vm):
 def test_enforce_needs_root(vm):
     vm.put(kubelet_configuration(hard="100Mi").encode(), "/tmp/ok.yaml")
     result = vm.run("setpriv --reuid=65534 --regid=65534 --clear-groups headroomd --config /tmp/ok.yaml", timeout=20)
-    assert result.code == 1 and len(result.out.splitlines()) == 1 and "root" in result.out, result.out
+    assert result.code == 3 and len(result.out.splitlines()) == 1 and "root" in result.out, result.out
     vm.run("rm -f /tmp/ok.yaml")
 
 

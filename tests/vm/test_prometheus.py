@@ -25,7 +25,7 @@ BOARDS = sorted((ROOT / "dashboards/grafana").glob("*.json"))
 PROMETHEUS_PORT = 19090
 # To take 2 GiB: three times what the slowest emulator needed.
 HOG_CPU_SECONDS = 30
-RECORDED = re.compile(r"\b[a-z_]+:headroom_[a-z0-9_]+:[a-z0-9_]+")
+RECORDED = re.compile(r"\b[a-z_]+:(?:headroom|node)_[a-z0-9_]+:[a-z0-9_]+")
 NAME = re.compile(r"\b(?:headroom|kubelet|container|machine)_[a-z0-9_]+")
 # Metrics of headroom-kube, which does not run here: tests/report/metrics/kube_metrics_test.cc compares their names.
 KUBE = "headroom_kube_"
@@ -33,12 +33,17 @@ KUBE = "headroom_kube_"
 THEIRS = ("kubelet_", "container_")
 
 
+def busy_pod():
+    return Pod("busy", "burstable", {"cpu": "50m"})
+
+
 def run_busy_pod(node):
     """A pod that wants a CPU and may have a tenth of one."""
-    pod = Pod("busy", "burstable", {"cpu": "50m"})
+    pod = busy_pod()
     node.vm.put(pod.manifest().encode(), f"/etc/headroom/manifests/{pod.name}.yaml")
     node.vm.spawn("while :; do :; done", unit=pod.unit, slice=pod.slice, properties=["CPUQuota=10%"])
     node.pods.append(pod)
+    return pod
 
 
 def configuration():
@@ -63,13 +68,14 @@ def load(node):
     node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 150M", "IOAccounting=yes")
     node.run_pod(Pod("squeezed", "burstable", {"memory": "20Mi"}), "--hold 60M", "MemoryHigh=40M")
     node.run_pod(Pod("bursting"), "--hold 1M --after 10 --until 90M", "MemoryMax=30M")
-    run_busy_pod(node)
-    vm.run("systemctl set-property --runtime kubepods.slice CPUWeight=7", check=True)
+    busy = run_busy_pod(node)
+    vm.run(f"systemctl set-property --runtime {busy.slice} CPUQuota=5%; "  # the pod's own quota, below its container's
+           "systemctl set-property --runtime kubepods.slice CPUWeight=7", check=True)
 
 
 def unload(node):
     node.vm.run("sysctl -q kernel.bpf_stats_enabled=0; systemctl stop headroom-test-reserved.service reserved.slice; "
-                "systemctl revert reserved.slice; true", timeout=60)
+                f"systemctl revert reserved.slice; systemctl revert {busy_pod().slice}; true", timeout=60)
 
 
 def as_asked(expression: str) -> str:
@@ -238,7 +244,7 @@ def test_a_scrape_of_three_thousand_cgroups_is_not_felt(vm):
     with Node(vm) as node:
         try:
             make_cgroups(vm, 3000)
-            node.start(kubelet_configuration(hard="100Mi"))
+            node.start(kubelet_configuration(hard="100Mi", metrics={"cgroups": "all"}))
             vm.run("sleep 5")
             pid = vm.run("systemctl show -P MainPID headroomd", check=True).out.strip()
             idle, first = resident(vm, pid), resident(vm, pid, "VmHWM")

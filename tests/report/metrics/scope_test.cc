@@ -31,12 +31,13 @@ CgroupTable node() {
                  {7, pod + "/pause"},
                  {8, "/system.slice"},
                  {9, "/system.slice/cron.service"},
-                 {10, pod + "/cri-containerd-" + std::string(64, 'a') + ".scope"}};
-  const std::vector<hr_record> records{test::full_record(1, 0), test::full_record(2, 1),
-                                       test::full_record(3, 2), test::full_record(4, 3),
-                                       test::full_record(5, 4), test::full_record(6, 5),
-                                       test::full_record(7, 4), test::full_record(8, 1),
-                                       test::full_record(9, 8), test::full_record(10, 4)};
+                 {10, pod + "/cri-containerd-" + std::string(64, 'a') + ".scope"},
+                 {11, pod + "/log.service"}};
+  const std::vector<hr_record> records{
+      test::full_record(1, 0),  test::full_record(2, 1), test::full_record(3, 2),
+      test::full_record(4, 3),  test::full_record(5, 4), test::full_record(6, 5),
+      test::full_record(7, 4),  test::full_record(8, 1), test::full_record(9, 8),
+      test::full_record(10, 4), test::full_record(11, 4)};
   auto described = test::sample_pod("web", QosClass::kBurstable);
   described->containers.emplace_back().name = "web";
   const std::vector<PodReading> readings{{described, CgroupId{4}, &records[3], {}, false}};
@@ -98,6 +99,7 @@ TEST(MetricScope, EachScopeHasTheNodesOwnCgroups) {
   containers.insert("web.scope");
   // The runtime does not say what it is: it may be one of the pod's containers.
   containers.insert("cri-containerd-" + std::string(64, 'a') + ".scope");
+  containers.insert("log.service");  // without a runtime a container is a service
   EXPECT_EQ(of(CgroupScope::kContainers), containers);
   Names all = containers;
   all.insert({"inner", "pause", "cron.service"});
@@ -123,7 +125,7 @@ Families cpus_and_slices() {
 // may have instead: the dashboards are evaluated over this page (tests/prometheus/suite.py).
 TEST(MetricScope, APageBesideAKubeletReadsAsTheGoldenText) {
   const std::string text = scrape(CgroupScope::kContainers, {}, false, cpus_and_slices());
-  EXPECT_EQ(text.find("container_"), std::string::npos) << text;
+  EXPECT_EQ(("\n" + text).find("\ncontainer_"), std::string::npos) << text;
   EXPECT_EQ(
       cgroups_of(text, "headroom_node_cgroup_tasks"),
       (std::set<std::string>{"/", "kubepods.slice", "kubepods-burstable.slice", "system.slice"}));

@@ -6,6 +6,7 @@
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/metric_family.h"
 #include "report/sample.h"
+#include "report/view/pod_waits.h"
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,39 @@ Labels parsed(std::string_view text) {
   return result;
 }
 
+// Rows of one name are one family.
+void append_rows(MetricFamilyBuilder& rows, std::vector<prometheus::MetricFamily>& families) {
+  std::vector<prometheus::MetricFamily> one;
+  rows.append_to(one);
+  if (!one.empty() && !families.empty() && families.back().name == one.front().name) {
+    auto& metrics = families.back().metric;
+    metrics.insert(metrics.end(), one.front().metric.begin(), one.front().metric.end());
+    return;
+  }
+  std::move(one.begin(), one.end(), std::back_inserter(families));
+}
+
+Labels labels_of_pod(const Pod& pod) {
+  return report::labels({{"namespace", pod.pod_namespace}, {"pod", pod.name}, {"uid", pod.uid}});
+}
+
+// Of one record in a family; empty: it has no series there.
+Labels labels_in(const CgroupFamily& row, const CgroupTable& table, const CgroupLabels& labels,
+                 std::size_t i) {
+  if (labels.of(i).empty()) return {};
+  switch (row.of) {
+    case FamilyOf::kCgroups:
+      return (row.groups & HR_PSI) && labels.is_pod_internal(i) ? Labels() : parsed(labels.of(i));
+    case FamilyOf::kPods:
+      for (const PodRow& pod : table.pods)
+        if (pod.cgroup.value == table.records[i].id) return labels_of_pod(*pod.pod);
+      return {};
+    case FamilyOf::kNode:
+      return labels.is_of_node(i) ? report::labels({{"id", std::string(table.path(i))}}) : Labels();
+  }
+  return {};
+}
+
 // The same families as a naive program would build them, written by prometheus-cpp.
 std::string serialized(const CgroupTable& table) {
   const CgroupLabels labels(table);
@@ -71,38 +105,34 @@ std::string serialized(const CgroupTable& table) {
     for (std::size_t i = 0; i < table.records.size(); ++i) {
       const auto value = row.value(
           {table.records[i], table.started_ns(i), kReadAt, waits.stalls(i), waits.throttles(i)});
-      if (labels.of(i).empty() || !value) continue;
-      if ((row.groups & HR_PSI) && labels.is_pod_internal(i)) continue;
-      Labels all = parsed(labels.of(i));
+      Labels all = labels_in(row, table, labels, i);
+      if (all.empty() || !value) continue;
       for (auto& extra_labels : parsed(row.extra_labels))
         all.push_back(std::move(extra_labels));
       family.add(*value, std::move(all));
     }
-    std::vector<prometheus::MetricFamily> one;
-    family.append_to(one);
-    // Rows of one name are one family.
-    if (!one.empty() && !families.empty() && families.back().name == one.front().name) {
-      auto& metrics = families.back().metric;
-      metrics.insert(metrics.end(), one.front().metric.begin(), one.front().metric.end());
-      continue;
-    }
-    std::move(one.begin(), one.end(), std::back_inserter(families));
+    append_rows(family, families);
   }
   const PodIndex index(table);
+  const auto cpu_waits = cpu_waits_by_pod(table);
   for (const PodFamily& row : pod_families()) {
-    MetricFamilyBuilder family = MetricFamilyBuilder::gauge(row.name, row.help);
+    MetricFamilyBuilder family = row.type == prometheus::MetricType::Gauge
+                                     ? MetricFamilyBuilder::gauge(row.name, row.help)
+                                     : MetricFamilyBuilder::counter(row.name, row.help);
     for (const PodRow& pod : table.pods) {
-      const PodMetricInput view{.row = pod, .record = index.record_of(pod.cgroup)};
+      const auto waited = cpu_waits.find(pod.cgroup.value);
+      const PodMetricInput view{.row = pod,
+                                .record = index.record_of(pod.cgroup),
+                                .cpu_waits = waited == cpu_waits.end() ? nullptr : waited->second};
       const auto value = row.read(view);
       if (!value) continue;
-      Labels all = report::labels(
-          {{"namespace", pod.pod->pod_namespace}, {"pod", pod.pod->name}, {"uid", pod.pod->uid}});
+      Labels all = labels_of_pod(*pod.pod);
       if (row.extra_labels)
         for (auto& extra_labels : parsed(row.extra_labels(view)))
           all.push_back(std::move(extra_labels));
       family.add(*value, std::move(all));
     }
-    family.append_to(families);
+    append_rows(family, families);
   }
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families);

@@ -28,6 +28,8 @@ TEST(HostCheck, IsAnAddressLocalhostOrAKnownName) {
                            {"localhost.evil.example", false},
                            {"[evil.example]", false},
                            {"[::1", false},
+                           {"[::1]evil.example", false},
+                           {"127.0.0.1:evil", false},
                            {":9750", false},
                            {"[]", false}})
     EXPECT_EQ(is_allowed_host(each.host, {"node-1", "node-1.example.com"}), each.ours) << each.host;

@@ -180,25 +180,21 @@ Instant PodMemoryWorker::check_due_limits() {
   const Instant at = observe::now();
   Instant next = at + kIdle;
   std::size_t near = 0;
-  for (auto entry = watched_.begin(); entry != watched_.end();) {
-    auto& [id, watched] = *entry;
-    if (watched.due <= at && !check_limit(id, watched, at)) {
-      // Its original values stay known: adopt() forgets them once the cgroup is removed.
-      limit_reclaim_.forget(id);
-      entry = watched_.erase(entry);
-      continue;
-    }
+  for (auto& [id, watched] : watched_) {
+    if (watched.due <= at) check_limit(id, watched, at);
     next = std::min(next, watched.due);
     near += watched.near ? 1 : 0;
-    ++entry;
   }
   near_ = near;
   return next;
 }
 
-bool PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
+void PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
   const auto usage = number_of(watched.current);
-  if (!usage) return false;
+  if (!usage) {  // if the cgroup was removed, the next request leaves it out
+    watched.due = at + kLowerPause;
+    return;
+  }
   LimitReading reading{.at = at,
                        .usage = *usage,
                        .max = watched.max,
@@ -219,7 +215,6 @@ bool PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
   if (plan.lower_to) lower(id, watched, *plan.lower_to);
   brake(id, watched, plan.brake);
   if (plan.reclaim > 0) reclaim(id, watched, plan.reclaim, at);
-  return true;
 }
 
 // Of what the node has above its threshold, less what earlier raises may still take.

@@ -59,8 +59,7 @@ class PodMemoryWorker {
   std::optional<Watched> open_cgroup(CgroupId id, const std::string& path) const;
   // Returns when the next one is due.
   Instant check_due_limits();
-  // False: the cgroup is gone.
-  bool check_limit(CgroupId id, Watched& watched, Instant at);
+  void check_limit(CgroupId id, Watched& watched, Instant at);
   std::optional<std::int64_t> room(Instant at);
   std::int64_t granted() const;
   void raise(CgroupId id, Watched& watched, std::int64_t to);

@@ -77,14 +77,17 @@ nlohmann::ordered_json TopWaiters::json() const {
 
 namespace {
 
-// "[::1]:9750" → "::1", "node.:80" → "node".
+// "[::1]:9750" → "::1", "node.:80" → "node"; "" if what follows is not a port.
 std::string without_port(std::string_view host) {
-  if (host.starts_with("[")) {
-    const std::size_t end = host.find(']');
-    return end == std::string_view::npos ? "" : std::string(host.substr(1, end - 1));
-  }
-  host = host.substr(0, host.rfind(':'));
-  if (host.ends_with(".")) host.remove_suffix(1);
+  const bool bracketed = host.starts_with("[");
+  const std::size_t end = bracketed ? host.find(']') : std::min(host.rfind(':'), host.size());
+  if (end == std::string_view::npos || host.find('\0') != std::string_view::npos) return "";
+  const std::string_view port = host.substr(bracketed ? end + 1 : end);
+  if (!port.empty() &&
+      (port.front() != ':' || port.find_first_not_of("0123456789", 1) != std::string_view::npos))
+    return "";
+  host = bracketed ? host.substr(1, end - 1) : host.substr(0, end);
+  if (!bracketed && host.ends_with(".")) host.remove_suffix(1);
   return std::string(host);
 }
 

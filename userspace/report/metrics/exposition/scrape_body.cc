@@ -114,9 +114,14 @@ CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
     is_pod_internal_.push_back(row && !is_pod && cadvisor_labels.container.empty());
     is_of_node_.push_back(!is_pod &&
                           (is_top_level(path) || above_pods.contains(table.records[i].id)));
+    // Without a container runtime a container is a service in the slice of its pod.
+    const bool is_service =
+        row && table.records[i].parent_id == row->cgroup.value && path.ends_with(".service");
+    const bool is_container =
+        row && (!cadvisor_labels.container.empty() || cadvisor_labels.unknown_container);
     if (is_pod || is_of_node_.back())
       smallest_scope_.push_back(CgroupScope::kPods);
-    else if (row && (!cadvisor_labels.container.empty() || cadvisor_labels.unknown_container))
+    else if (is_container || is_service)
       smallest_scope_.push_back(CgroupScope::kContainers);
     else
       smallest_scope_.push_back(CgroupScope::kAll);

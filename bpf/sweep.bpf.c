@@ -596,7 +596,7 @@ static __always_inline int memory_changed(const struct hr_record* r, struct mem_
 
 static __always_inline int pressure_changed(const struct hr_record* r, struct cgroup* cgrp) {
   struct psi_group* psi = cgrp->psi;
-  if (!psi) return r->valid & HR_PSI;
+  if (!psi || (bpf_core_field_exists(psi->enabled) && !psi->enabled)) return r->valid & HR_PSI;
   struct psi_group___rows* rows = (void*)psi;
 #define some_changed(group)                                                    \
   (r->psi_ns[HR_PSI_CPU][HR_PSI_SOME] != (group)[state_of(PSI_CPU_SOME)] ||    \
@@ -606,7 +606,7 @@ static __always_inline int pressure_changed(const struct hr_record* r, struct cg
   return bpf_core_field_exists(rows->total) && some_changed(rows->total[0]);
 }
 
-/* Its usage, its working set or what it waited for: another's reclaim can change the first two. */
+/* Its usage or its working set: another cgroup's reclaim can change both. */
 static __always_inline int ranking_inputs_changed(const struct hr_record* r, struct cgroup* cgrp,
                                                   const int direct) {
   if (wanted(HR_MEMORY_USAGE | HR_MEMORY_STAT)) {
@@ -615,16 +615,22 @@ static __always_inline int ranking_inputs_changed(const struct hr_record* r, str
             : r->valid & HR_MEMORY_USAGE)
       return 1;
   }
-  return wanted(HR_PSI) && pressure_changed(r, cgrp);
+  return 0;
 }
 
 static __always_inline hr_u64 cpu_time(struct cgroup* cgrp) {
   return cgrp->bstat.cputime.sum_exec_runtime;
 }
 
-/* Who took no CPU time did nothing: neither charged a page nor woke. */
-static __always_inline int is_idle(const struct hr_change_stamp* stamp, struct cgroup* cgrp) {
-  return wanted(HR_CPU) && stamp->cpu_ns == cpu_time(cgrp) && stamp->populated == populated(cgrp);
+/*
+ * A cgroup that took no CPU time neither charged a page nor woke. But it may have waited: tasks
+ * that get no CPU take none, and the kernel adds a wait to psi_group.total up to 2 s after it
+ * ended.
+ */
+static __always_inline int is_idle(const struct hr_change_stamp* stamp, const struct hr_record* r,
+                                   struct cgroup* cgrp) {
+  return wanted(HR_CPU) && stamp->cpu_ns == cpu_time(cgrp) && stamp->populated == populated(cgrp) &&
+         !(wanted(HR_PSI) && pressure_changed(r, cgrp));
 }
 
 static __always_inline void update_change_stamp(struct hr_change_stamp* stamp,
@@ -675,7 +681,7 @@ static __always_inline void visit(struct cgroup_subsys_state* self) {
   int is_root = !parent;
   /* The root's CPU time is not kept in its cgroup: it never seems to move. */
   if (!is_root && stamp->serial == cgrp->self.serial_nr && (index & pass.mask) != pass.share &&
-      is_idle(stamp, cgrp) &&
+      is_idle(stamp, r, cgrp) &&
       !(pass.compare_usage &&
         (direct ? ranking_inputs_changed(r, cgrp, 1) : ranking_inputs_changed(r, cgrp, 0)))) {
     pass.idle_skipped++;

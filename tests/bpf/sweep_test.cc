@@ -21,6 +21,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -444,6 +445,35 @@ TEST_F(Sweep, ACgroupAtRestIsLeftAsItWas) {
   ASSERT_EQ((*resting)->records().size(), 2u);
   EXPECT_EQ((*resting)->records()[1].id, busy.id().value);
   EXPECT_GE((*resting)->records()[1].cpu_usage_ns, busy_ns);
+}
+
+// The kernel adds a wait to cpu.pressure up to 2 s after it ended.
+TEST_F(Sweep, ALateWaitOfACgroupAtRestIsRead) {
+  TestCgroup parent("late");
+  TestCgroup waiting(parent, "waiting");
+  for (int i = 0; i < 2 * static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); ++i)
+    waiting.spawn(burn);
+  pass_time(400);
+  std::ofstream(waiting.path() + "/cgroup.freeze") << "1";
+  pass_time(100);
+  auto resting = BpfSweep::open({.root = parent.path(), .capacity = 16});
+  ASSERT_TRUE(resting) << resting.error().what;
+  (*resting)->idle_read_period(1024);
+  (*resting)->set_compare_usage(false);
+  ASSERT_TRUE((*resting)->sweep() && (*resting)->sweep());
+  pass_time(2500);
+  const auto swept = (*resting)->sweep();
+  ASSERT_TRUE(swept);
+  const hr_u64 waited_us = (*swept)[1].psi_ns[HR_PSI_CPU][HR_PSI_SOME] / 1000;
+  hr_u64 total_us = 0;
+  std::string word;
+  for (std::ifstream pressure(waiting.path() + "/cpu.pressure"); pressure >> word;)
+    if (word.starts_with("total=")) {
+      total_us = std::stoull(word.substr(6));
+      break;
+    }
+  ASSERT_GT(total_us, 50'000u) << "nothing waited";
+  EXPECT_EQ(waited_us, total_us);
 }
 
 // What those who keep a copy go by.

@@ -93,8 +93,8 @@ class BpfSweep final : public CgroupSource {
   // From the next sweep on a cgroup at rest is read whole in one of so many sweeps only, a power of
   // two; in the others its record stays as it is. 1, as at open: every cgroup whole in every sweep.
   void idle_read_period(std::uint32_t sweeps) { idle_mask_ = sweeps - 1; }
-  // A cgroup sleeps if it used no CPU time; with `compare_usage`, only if its usage, working set
-  // and waits are unchanged too. On after open.
+  // A cgroup sleeps if it used no CPU time and its waits are unchanged; with `compare_usage`, only
+  // if its usage and working set are unchanged too. On after open.
   void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
   void set_urgent(bool urgent) override { urgent_ = urgent; }
   bool flush_memory() override;

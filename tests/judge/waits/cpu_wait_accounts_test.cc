@@ -125,6 +125,44 @@ TEST_F(CpuWaitStory, AQuotaAboveThePodIsItsParents) {
   EXPECT_EQ(waits(10), (Waits{{"parent_quota", 4500}}));
 }
 
+// cpu.pressure is up to 2 s late: the node was busy in the first window, and idle in most of the
+// second, in which the end of the waits arrives.
+TEST_F(CpuWaitStory, ALateWaitBelongsToTheBusyTimeBefore) {
+  window();
+  ran(11, 5000), ran(21, 5000), waited(11, 3500), waited(21, 3500);
+  cpu(0, 0, 0, 5000), cpu(1, 0, 0, 5000);
+  window();
+  ran(11, 500), ran(21, 500), waited(11, 2000), waited(21, 2000);
+  cpu(0, 4500, 0, 500), cpu(1, 4500, 0, 500);
+  window();
+  EXPECT_EQ(waits(10), (Waits{{"node", 5500}}));
+}
+
+// So much late time is kept, and no more.
+TEST_F(CpuWaitStory, AnIdleCpuIsAPlacementAfterTheLateWaits) {
+  window();
+  ran(11, 5000), ran(21, 5000);
+  cpu(0, 0, 0, 5000), cpu(1, 0, 0, 5000);
+  window();
+  for (int i = 0; i < 3; ++i) {
+    ran(11, 500), waited(11, 3000);
+    cpu(0, 5000, 0, 0), cpu(1, 4000, 0, 1000);
+    window();
+  }
+  EXPECT_EQ(waits(10), (Waits{{"node", 2000}, {"placement", 7000}}));
+}
+
+TEST_F(CpuWaitStory, LateThrottlingIsKeptForAWindowWithoutWaits) {
+  window();
+  throttled(11, 1500);
+  cpu(0, 5000, 0, 0), cpu(1, 5000, 0, 0);
+  window();
+  waited(11, 1400);
+  cpu(0, 5000, 0, 0), cpu(1, 5000, 0, 0);
+  window();
+  EXPECT_EQ(waits(10), (Waits{{"quota", 1400}}));
+}
+
 TEST_F(CpuWaitStory, ABusyNodeIsContentionForEqualPods) {
   window();
   ran(11, 5000), ran(21, 5000), waited(11, 4000), waited(21, 3000);

@@ -12,9 +12,9 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;
-// Of throttling that no wait was seen for yet, no more than this is kept: cpu.pressure is up to 2 s
-// late.
-constexpr Nanoseconds kMaxQuotaLeft = 2e9;
+// Of throttling, and of time without an idle CPU, that no wait was seen for yet, no more than this
+// is kept: cpu.pressure is up to 2 s late.
+constexpr Nanoseconds kMaxLeft = 2e9;
 // A cgroup competes for CPUs if it ran or waited for this much of the window.
 constexpr double kActive = 0.001;
 // cpu.idle: the scheduler gives it the weight of SCHED_IDLE, 3 of 1024, where cpu.weight 100 is
@@ -64,6 +64,7 @@ struct CpuWaitAccounts::Window {
   Nanoseconds length = 0;
   std::vector<Row> rows;
   std::vector<std::optional<CpuWindow>> cpus;
+  Nanoseconds busy = 0;  // in which no CPU of the node was idle
 };
 
 // The waits of the cgroups of a pod that have no children, together.
@@ -170,6 +171,7 @@ CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& 
   const Nanoseconds waited = growth(before.waited, now.waited) + before.waited_left;
   row.waited = std::min(waited, length);
   now.waited_left = waited - row.waited;
+  now.busy_left = before.busy_left;
   now.quota_left = before.quota_left;
   now.parent_quota_left = before.parent_quota_left;
   row.ran = growth(before.ran, now.ran);
@@ -223,25 +225,41 @@ std::vector<CpuWaitAccounts::Row> CpuWaitAccounts::read_rows(const CpuWaitSample
   return rows;
 }
 
+// What the waits of the next window may belong to, because cpu.pressure is late.
+void CpuWaitAccounts::carry_over(const WaitingGroup& group, const WindowWaits& waits,
+                                 Nanoseconds busy, Totals& totals) {
+  const auto of = [&](CpuWaitCause cause) { return waits[static_cast<std::size_t>(cause)]; };
+  const auto left = [](Nanoseconds had, Nanoseconds used) {
+    return std::clamp(had - used, 0.0, kMaxLeft);
+  };
+  const Nanoseconds at_quota = of(CpuWaitCause::kQuota) + of(CpuWaitCause::kParentQuota);
+  totals.quota_left = left(group.quota, of(CpuWaitCause::kQuota));
+  totals.parent_quota_left = left(group.parent_quota, of(CpuWaitCause::kParentQuota));
+  totals.busy_left =
+      left(busy + group.busy_before, group.waited - at_quota - of(CpuWaitCause::kPlacement));
+}
+
 CpuWaitAccounts::PodWindows CpuWaitAccounts::split(const Window& window,
                                                    const RunnersByShare& runners,
                                                    const CpusOf& cpus_of) const {
   PodWindows pods;
   for (const Row& row : window.rows) {
-    if (row.pod == kNone || row.has_children || row.waited <= 0) continue;
+    if (row.pod == kNone || row.has_children) continue;
     Totals& totals = *row.totals;
+    const bool waited = row.waited > 0;
     const WaitingGroup group{.window = window.length,
                              .waited = row.waited,
                              .quota = row.quota + totals.quota_left,
                              .parent_quota = row.parent_quota + totals.parent_quota_left,
-                             .cpus = cpus_of(row.id),
+                             .busy_before = totals.busy_left,
+                             .cpus = waited ? cpus_of(row.id) : nullptr,
                              .share = row.share};
+    if (!waited) {
+      carry_over(group, {}, window.busy, totals);
+      continue;
+    }
     const WindowWaits waits = attribute(group, window.cpus, runners);
-    const auto left = [&](Nanoseconds had, CpuWaitCause cause) {
-      return std::min(had - waits[static_cast<std::size_t>(cause)], kMaxQuotaLeft);
-    };
-    totals.quota_left = left(group.quota, CpuWaitCause::kQuota);
-    totals.parent_quota_left = left(group.parent_quota, CpuWaitCause::kParentQuota);
+    carry_over(group, waits, busy_time(group, window.cpus), totals);
     PodWindow& pod = pods[row.pod];
     pod.waited += row.waited;
     for (std::size_t i = 0; i < kCpuWaitCauses; ++i)
@@ -313,6 +331,10 @@ void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of)
   last_cpus_.assign(sample.cpus.begin(), sample.cpus.end());
   const bool is_first = !std::exchange(last_, sample.at);
   if (is_first) return;
+  Nanoseconds most_idle = 0;
+  for (const auto& cpu : window.cpus)
+    if (cpu) most_idle = std::max(most_idle, cpu->idle);
+  window.busy = std::max(window.length - most_idle, 0.0);
   set_shares(window.rows, window.length);
   const RunnersByShare runners = runners_of(window.rows, window.cpus);
   PodWindows pods = split(window, runners, cpus_of);

@@ -63,7 +63,7 @@ class CpuWaitAccounts {
     std::uint64_t throttled_periods = HR_UNKNOWN, queue_waits = 0;
     // What the last window had no room for: cpu.pressure and throttling are counted with different
     // delays.
-    Nanoseconds waited_left = 0, quota_left = 0, parent_quota_left = 0;
+    Nanoseconds waited_left = 0, quota_left = 0, parent_quota_left = 0, busy_left = 0;
   };
   struct Window;
   struct Row;
@@ -73,6 +73,8 @@ class CpuWaitAccounts {
   std::vector<Row> read_rows(const CpuWaitSample& sample, Nanoseconds length);
   Row next_row(const hr_record& record, Totals& now, const Totals& before, bool watched,
                Nanoseconds length) const;
+  static void carry_over(const WaitingGroup& group, const WindowWaits& waits, Nanoseconds busy,
+                         Totals& totals);
   PodWindows split(const Window& window, const RunnersByShare& runners,
                    const CpusOf& cpus_of) const;
   static void scale(Nanoseconds to, PodWindow& pod);

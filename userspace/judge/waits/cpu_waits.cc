@@ -86,12 +86,18 @@ WindowWaits attribute(const WaitingGroup& group, std::span<const std::optional<C
     take(left, CpuWaitCause::kUnknown, left, waits);
     return waits;
   }
-  take(left - (group.window - own.most_idle), CpuWaitCause::kPlacement, left, waits);
+  take(left - (group.window - own.most_idle) - group.busy_before, CpuWaitCause::kPlacement, left,
+       waits);
   take(left * own.interrupts / own.busy, CpuWaitCause::kInterrupts, left, waits);
   take(left * (1 - own.others_busy), CpuWaitCause::kCpuset, left, waits);
   take(left * runners.lost_to_larger(*group.share), CpuWaitCause::kWeight, left, waits);
   take(left, CpuWaitCause::kNode, left, waits);
   return waits;
+}
+
+Nanoseconds busy_time(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus) {
+  const CpusOfGroup own = group.cpus ? read_cpus(*group.cpus, cpus) : CpusOfGroup{};
+  return own.any ? std::max(group.window - own.most_idle, 0.0) : 0;
 }
 
 Nanoseconds time_at_quota(const ThrottleWindow& throttle, Nanoseconds window) {

@@ -5,8 +5,9 @@
 // The waits are those of cpu.pressure ("some"), which includes the time in which cpu.max stops the
 // tasks. What is taken from them, in this order:
 //  1. the time at a quota, as the scheduler counts it;
-//  2. what is more than the time in which every CPU of the group was busy: a CPU was idle then, and
-//     the scheduler had not moved the task yet;
+//  2. what is more than the time in which every CPU of the group was busy, in this window and in
+//  the
+//     end of the last one: a CPU was idle then, and the scheduler had not moved the task yet;
 //  3. interrupts' and steal's share of the time of the group's CPUs;
 //  4. the probability that a CPU was idle that the group may not use;
 //  5. the share of the busy time that went to groups with a larger share by cpu.weight.
@@ -67,6 +68,9 @@ struct WaitingGroup {
   Nanoseconds waited = 0;        // at most the window
   Nanoseconds quota = 0;         // time at its own quota
   Nanoseconds parent_quota = 0;  // time at the quota of a cgroup above
+  // Earlier time in which every CPU of the group was busy, and of which no wait was seen yet:
+  // cpu.pressure is late.
+  Nanoseconds busy_before = 0;
   const CpuSet* cpus = nullptr;  // that it may use; null: unknown
   std::optional<double> share;   // as Runner::share; absent: unknown
 };
@@ -74,6 +78,9 @@ struct WaitingGroup {
 // `cpus` by number; an absent one is offline. Without any, what is not a quota's is unknown.
 WindowWaits attribute(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus,
                       const RunnersByShare& runners);
+
+// The time in which every CPU of the group was busy; 0 if its CPUs are unknown.
+Nanoseconds busy_time(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus);
 
 // How long tasks of a cgroup waited for its quota during the window. cpu.stat adds up the waits of
 // every CPU's run queue; this is the time of one of them.

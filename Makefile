@@ -392,8 +392,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus
-bench: bench-sweep bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits
+bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -438,6 +438,10 @@ bench-swap: deps ## the same on nodes with zram, fast and slow disk swap and non
 bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn
 	$(Q)bench/instructions --program $(B)/bench/turn --out $(B)/bench/turn.json
+
+bench-waits: deps ## user-space time that the waits for CPUs by cause take at 1,000 pods, here
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/cpu_waits
+	$(Q)$(B)/bench/cpu_waits --out $(B)/bench/waits.json
 
 bench-cpus: deps ## a cache-sensitive load among noise, and with a CPU of its own, here; the machine must be quiet
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/pinning

@@ -2,16 +2,20 @@
 // cpu_waits: what a window of CPU waits by cause costs the loop in user space, without a kernel to
 // read from.
 //
-//   cpu_waits [--pods 1000] [--windows 50] [--cpus 64]
+//   cpu_waits [--pods 1000] [--windows 50] [--cpus 64] [--out FILE]
 //
 // Each pod is a cgroup with two containers. Printed for three nodes: no pod waits, one in ten waits
-// and every pod waits; a window ends every five seconds.
+// and every pod waits; a window ends every five seconds. FILE is a list of {pods, cpus, waiting:
+// one in so many, microseconds: of a window}.
 #include "judge/waits/cpu_wait_accounts.h"
 
 #include <headroom/cgroup_record.h>
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +68,13 @@ void pass_time(Node& node, unsigned waiting) {
   }
 }
 
+// Of this thread: what else runs does not count.
+Duration cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 double microseconds_of(unsigned pods, unsigned cpus, unsigned windows, unsigned waiting) {
   Node node = make_node(pods, cpus);
   const CpuSet all = CpuSet::range(0, static_cast<Cpu>(cpus) - 1);
@@ -74,14 +85,14 @@ double microseconds_of(unsigned pods, unsigned cpus, unsigned windows, unsigned 
   for (unsigned i = 0; i <= windows; ++i) {
     pass_time(node, waiting);
     at += CpuWaitAccounts::kWindow;
-    const auto begun = std::chrono::steady_clock::now();
+    const Duration begun = cpu_time();
     accounts.update({.at = at,
                      .records = node.records,
                      .pods = node.pods,
                      .cpus = node.cpus,
                      .queue_waits = none},
                     [&](CgroupId) { return &all; });
-    if (i > 0) spent += std::chrono::steady_clock::now() - begun;
+    if (i > 0) spent += cpu_time() - begun;
   }
   return std::chrono::duration<double, std::micro>(spent).count() / windows;
 }
@@ -90,11 +101,15 @@ double microseconds_of(unsigned pods, unsigned cpus, unsigned windows, unsigned 
 
 int main(int count, char** arguments) {
   unsigned pods = 1000, windows = 50, cpus = 64;
+  std::string out, rows;
   for (int i = 1; i + 1 < count; i += 2) {
     const std::string argument = arguments[i];
-    (argument == "--pods"   ? pods
-     : argument == "--cpus" ? cpus
-                            : windows) = static_cast<unsigned>(std::stoul(arguments[i + 1]));
+    if (argument == "--out")
+      out = arguments[i + 1];
+    else
+      (argument == "--pods"   ? pods
+       : argument == "--cpus" ? cpus
+                              : windows) = static_cast<unsigned>(std::stoul(arguments[i + 1]));
   }
   for (const unsigned waiting : {0u, 10u, 1u}) {
     const double us = microseconds_of(pods, cpus, windows, waiting);
@@ -103,6 +118,10 @@ int main(int count, char** arguments) {
                 : waiting == 1 ? "every pod waits"
                                : "one pod in ten waits",
                 us, us / 5e6 * 100);
+    rows += (rows.empty() ? "" : ",\n ") + ("{\"pods\": " + std::to_string(pods)) +
+            ", \"cpus\": " + std::to_string(cpus) + ", \"waiting\": " + std::to_string(waiting) +
+            ", \"microseconds\": " + std::to_string(us) + "}";
   }
+  if (!out.empty()) std::ofstream(out) << "[" << rows << "]\n";
   return 0;
 }

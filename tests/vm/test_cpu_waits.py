@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose fault the waiting for CPU is: scenarios whose cause is known by construction, measured by the kernel's own account of each
-task (the run delay of /proc/PID/schedstat), which headroomd does not read. Raw PSI and the rule "PSI and 70 % of the
-node in use" are printed beside it: what each would have said of the node.
+task (the run delay of /proc/PID/schedstat) and by trace events, which headroomd does not read. Raw PSI and the rule "PSI and
+70 % of the node in use" are printed beside it: what each would have said of the node.
 """
 
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from node import Node, Pod, kubelet_configuration
 
 CPUS = 2
 MEMORY = "1G"
+DISK = "256M"
 
 RUN = 25  # seconds of load
 LAG = 9  # until its last window is in the daemon's totals: 5 s of window, 2 s of cpu.pressure, a sweep
@@ -26,7 +27,8 @@ class Load:
     properties: list = field(default_factory=list)  # of the unit
     slice_properties: list = field(default_factory=list)
     body: str = ":"  # what each loop runs
-    # Cause: share of its waits, or words whose product it is: the throttled part, the rest, the idle part of CPU 1.
+    # Cause: share of its waits, or words whose product it is: the throttled part, the rest, the idle part of CPU 1, the
+    # softirqs' part of all CPUs' time.
     truth: dict = field(default_factory=dict)
     waits: bool = True
 
@@ -38,7 +40,25 @@ class Scenario:
     contended: bool = False
     idle_pods: int = 0
     tier_properties: list = field(default_factory=list)  # of kubepods-besteffort.slice
+    outside: str = ""  # a script of a unit outside pods
 
+
+# Datagrams that nothing reads, and a hundred packet sockets to which the loopback's softirq delivers each of them: so each softirq
+# takes much longer than it takes to trace it.
+LISTEN = """
+import socket, time
+udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.bind(("127.0.0.1", 9))
+packets = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800)) for _ in range(100)]
+for each in packets:
+    each.bind(("lo", 0x0800))
+time.sleep(600)
+"""
+FLOOD = f"""
+    /opt/headroom/bin/python3 -c '{LISTEN}' &
+    sleep 2
+    for i in 1 2; do timeout {RUN} bash -c 'exec dd if=/dev/zero bs=64 status=none > /dev/udp/127.0.0.1/9' & done; wait
+"""
 
 SCENARIOS = [
     Scenario("quota of 10 % on an idle node", [Load("slow", properties=["CPUQuota=10%"], truth={"quota": 1})]),
@@ -57,8 +77,29 @@ SCENARIOS = [
     Scenario("equal weights, twice the CPUs wanted", [
         Load("left", loops=2, truth={"node": 1}), Load("right", loops=2, truth={"node": 1})], contended=True),
     Scenario("one busy pod among thirty idle ones", [Load("alone", waits=False)], idle_pods=30),
-    Scenario("fifty short processes a second", [Load("forks", body="/bin/true; sleep 0.02", waits=False)]),
+    Scenario("a hundred short processes a second", [Load("forks", body="/bin/true; sleep 0.02", waits=False)]),
+    Scenario("interrupt load", [Load("interrupted", loops=2, truth={"interrupts": "softirq"})], contended=True, outside=FLOOD),
+    Scenario("reclaim that takes CPUs", [
+        Load("reclaims", loops=2, properties=["MemoryMax=24M"], body="cat /mnt/disk/file > /dev/null", truth={"node": 1}),
+        Load("beside", loops=2, truth={"node": 1})], contended=True),
 ]
+
+# The time from each softirq's entry to its exit, added up by the kernel's histogram of a synthetic event.
+TRACE = """
+    mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+    cd /sys/kernel/tracing
+    echo 'softirq_time u64 us; u32 on' > synthetic_events
+    echo 'hist:keys=common_cpu:began=common_timestamp.usecs' > events/irq/softirq_entry/trigger
+    echo 'hist:keys=common_cpu:us=common_timestamp.usecs-$began:onmatch(irq.softirq_entry).softirq_time($us,common_cpu)' \
+        > events/irq/softirq_exit/trigger
+    echo 'hist:keys=on:vals=us' > events/synthetic/softirq_time/trigger
+"""
+
+
+def softirq_seconds(node: Node) -> float:
+    out = node.vm.run("awk '/us:/ {for (i = 1; i < NF; i++) if ($i == \"us:\") s += $(i + 1)} END {printf \"%d\", s}' "
+                      "/sys/kernel/tracing/events/synthetic/softirq_time/hist", check=True).out
+    return int(out) / 1e6
 
 
 def run_load(node: Node, load: Load) -> Pod:
@@ -98,10 +139,10 @@ def node_account(node: Node) -> list[float]:
         """, check=True).out.split()]
 
 
-def expected(load: Load, account: dict, idle: float) -> dict:
+def expected(load: Load, account: dict, parts: dict) -> dict:
     # The throttled time of one run queue, of the time that a loop waited. Loops of one CPU wait for its run queue together.
     throttled = min(1.0, account["throttled"] / account["psi"]) if account["psi"] else 0
-    words = {"throttled": throttled, "rest": 1 - throttled, "idle": idle}
+    words = {"throttled": throttled, "rest": 1 - throttled, **parts}
     shares = {}
     for cause, share in load.truth.items():
         shares[cause] = share
@@ -112,7 +153,7 @@ def expected(load: Load, account: dict, idle: float) -> dict:
     return shares
 
 
-def check_load(node: Node, load: Load, pod: Pod, idle: float) -> None:
+def check_load(node: Node, load: Load, pod: Pod, parts: dict) -> None:
     account = kernel_account(node, pod)
     status = next(each for each in node.status()["pods"] if each["name"] == load.name)
     waits = {cause: ns / 1e9 for cause, ns in status["cpu_waits"].items()}
@@ -124,7 +165,7 @@ def check_load(node: Node, load: Load, pod: Pod, idle: float) -> None:
     if not load.waits:
         assert total < FALSE_ALARM * RUN, waits
         return
-    for cause, share in expected(load, account, idle).items():
+    for cause, share in expected(load, account, parts).items():
         error = abs(waits[cause] / total - share)
         print(f"      {cause}: {waits[cause] / total:.1%} of its waits, by the kernel {share:.1%}: {error * 100:.1f} points off")
         assert error <= TOLERANCE, (load.name, waits)
@@ -137,29 +178,39 @@ def run_scenario(node: Node, scenario: Scenario) -> None:
         node.vm.run("systemctl set-property --runtime kubepods-besteffort.slice " + " ".join(scenario.tier_properties), check=True)
     for number in range(scenario.idle_pods):
         node.run_script(Pod(f"idle-{number}"), "exec sleep 600")
+    if scenario.outside:
+        node.vm.spawn(scenario.outside, unit="headroom-test-outside.service")
     pods = [(load, run_load(node, load)) for load in scenario.loads]
-    before = node_account(node)
+    before, softirq = node_account(node), softirq_seconds(node)
     seen = []
     for _ in range(3):
         node.vm.run("sleep 7")
         seen.append(contention(node))
     psi, busy, idle, of_time = (now - then for now, then in zip(node_account(node), before))
-    psi, busy, idle = psi / of_time, busy / of_time / CPUS, idle / of_time
+    psi, busy, parts = psi / of_time, busy / of_time / CPUS, {"idle": idle / of_time}
+    parts["softirq"] = (softirq_seconds(node) - softirq) / of_time / CPUS
     steady = max(seen[1:])
     raw, gated = psi > FALSE_ALARM, psi > FALSE_ALARM and busy > GATE
     print(f"      contention {steady:.2f}; PSI of the node {psi:.2f}, in use {busy:.0%}: raw PSI "
           f"{'alarms' if raw else 'is calm'}, with the gate it {'alarms' if gated else 'is calm'}; "
-          f"{'contended' if scenario.contended else 'not contended'}")
+          f"{'contended' if scenario.contended else 'not contended'}; softirqs {parts['softirq']:.0%}")
+    assert not scenario.outside or parts["softirq"] > 2 * TOLERANCE, "too few interrupts to tell"
     node.vm.run(f"sleep {RUN - 21 + LAG}", timeout=60)
     for load, pod in pods:
-        check_load(node, load, pod, idle)
+        check_load(node, load, pod, parts)
     assert (steady > FALSE_ALARM) == scenario.contended, seen
+    forget_all(node)
+
+
+def forget_all(node: Node) -> None:
+    node.vm.run("systemctl stop headroom-test-outside.service; systemctl reset-failed headroom-test-outside.service; true", timeout=60)
     for pod in list(node.pods):
         node.forget(pod)
 
 
 def test_waits_have_the_cause_that_they_were_given(vm):
     with Node(vm) as node:
+        node.vm.run(TRACE + "\n dd if=/dev/zero of=/mnt/disk/file bs=1M count=100 status=none", timeout=60, check=True)
         node.start(kubelet_configuration(hard="20Mi"))
         failed = []
         for scenario in SCENARIOS:
@@ -167,8 +218,7 @@ def test_waits_have_the_cause_that_they_were_given(vm):
                 run_scenario(node, scenario)
             except AssertionError as error:
                 failed.append((scenario.name, str(error)))
-                for pod in list(node.pods):
-                    node.forget(pod)
+                forget_all(node)
         assert not failed, failed
         print("\n".join("    " + line for line in node.vm.run("headroomctl waits").out.splitlines()))
 

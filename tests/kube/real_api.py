@@ -27,6 +27,7 @@ import client as clients  # noqa: E402
 from certificates import Certificates  # noqa: E402
 from machine.kubectl import kubectl as new_kubectl  # noqa: E402
 from machine.kubernetes_release import Release, find, numbers  # noqa: E402
+from scraper import free_port, headroomd, scrape  # noqa: E402
 
 PORT, ETCD, ETCD_PEERS = 16443, 12379, 12380
 BUILT = ("base", "overlays/enforce", "overlays/everything")
@@ -248,11 +249,33 @@ def tell_of_the_node(api: RealApi) -> None:
             wait(lambda: condition() is None, 40, "the conditions stayed")
 
 
+def let_scrapers_in(api: RealApi) -> None:
+    """Who may read the metrics is asked by TokenReview and SubjectAccessReview, with the rights of components/metrics-https."""
+    built = new_kubectl("kustomize", HERE.parent / "vm/kubernetes/daemonset").stdout
+    api.kubectl("apply", data="\n---\n".join(objects(built, daemon_sets=False)))
+    tokens = {}
+    for name in ("prometheus", "other"):
+        api.make(f"{SHOP}/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        tokens[name] = api.make(f"{SHOP}/serviceaccounts/{name}/token", request)["status"]["token"]
+    api.make("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "prometheus"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "headroom-metrics-reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": "shop"}]})
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="headroom-kube-") as folder, headroomd() as page:
+        with clients.Client(Path(folder), api, timeout="10s", listen=page, metrics={"listen": f"127.0.0.1:{port}"}) as client:
+            wait(lambda: client.state("metrics"), 30, f"no metrics are served: {client.state()}")
+            for path in ("/metrics", "/metrics/cadvisor", "/metrics/resource"):
+                answers = [scrape(port, path, token) for token in (tokens["prometheus"], tokens["other"], "unknown")]
+                assert answers[0] == (200, f"of {path}\n") and [code for code, _ in answers[1:]] == [403, 401], (path, answers)
+
+
 def main() -> int:
     clients.PROGRAM = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="headroom-api-") as folder, RealApi(Path(folder), find()) as api:
         print(f"ok   API server {api.ask('GET', '/version')[1]['gitVersion']}", flush=True)
-        for step in (take_the_manifests, give_token, furnish, follow_evictions, tell_of_the_node):
+        for step in (take_the_manifests, give_token, furnish, follow_evictions, tell_of_the_node, let_scrapers_in):
             step(api)
             print(f"ok   {step.__name__}", flush=True)
     return 0

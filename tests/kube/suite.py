@@ -3,18 +3,12 @@
 
 import collections
 import contextlib
-import http.server
 import json
 import random
-import socket
-import ssl
 import sys
 import tempfile
-import threading
 import time
 import traceback
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -27,6 +21,7 @@ from apiserver_double import FAULTS, ApiServer, make_certificate  # noqa: E402
 from client import NODE, PROGRAM, Client  # noqa: E402
 from machine import kubernetes_release  # noqa: E402
 from machine.debian import BuildError  # noqa: E402
+from scraper import free_port, headroomd, scrape  # noqa: E402
 
 said = []  # requests that were granted: the published schemas and the roles judge them at the end
 
@@ -295,40 +290,10 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         client.wait(lambda: set(conditions(api)) == {"Ready", "MemoryPressure"}, 10, "ours were not taken back")
 
 
-class Headroomd(http.server.BaseHTTPRequestHandler):
-    """Its page of metrics, and nothing else."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.end_headers()
-        self.wfile.write(f"of {self.path}\n".encode())
-
-    def log_message(self, *_):
-        pass
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
-def scrape(port: int, path: str, token: str) -> tuple[int, str]:
-    """Without a look at the certificate, which is self-signed."""
-    request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"})
-    try:
-        with urllib.request.urlopen(request, timeout=20, context=ssl._create_unverified_context()) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
 def test_metrics_are_for_clients_that_the_api_server_allows():
-    page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Headroomd)
-    threading.Thread(target=page.serve_forever, daemon=True).start()
     port = free_port()
-    try:
-        with cluster(listen=f"127.0.0.1:{page.server_address[1]}", metrics={"listen": f"127.0.0.1:{port}"}) as (api, client):
+    with headroomd() as page:
+        with cluster(listen=page, metrics={"listen": f"127.0.0.1:{port}"}) as (api, client):
             api.cluster.users = {"prometheus": ("system:serviceaccount:monitoring:prometheus", ["/metrics", "/metrics/cadvisor"]),
                                  "other": ("jane", [])}
             client.start()
@@ -345,8 +310,6 @@ def test_metrics_are_for_clients_that_the_api_server_allows():
             assert scrape(port, "/metrics", "prometheus")[0] == 200, "a short outage stops no scrape"
             assert scrape(port, "/metrics", "new")[0] == 503, "what cannot be asked is not allowed"
             api.start()
-    finally:
-        page.shutdown()
 
 
 def test_a_server_that_is_not_trusted_gets_nothing():

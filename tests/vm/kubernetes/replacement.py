@@ -12,7 +12,8 @@ from cluster import IMAGE, THRESHOLD_MIB, condition
 NAMESPACE = "shop"
 OUT = "/run/witness.jsonl"
 MIB = 1 << 20
-RATE = "40M"
+SLOW, FAST, FULL = "40 MiB/s", "200 MiB/s", "full speed"
+RATES = {SLOW: "40M", FAST: "200M", FULL: "0"}
 SAMPLE, LINE = 0.2, 1.0  # seconds: at most between two samples, for they are taken on a busy machine; to draw a line through
 WAIT = 20  # seconds before it begins: who evicts it must have seen it first
 
@@ -22,6 +23,10 @@ def pod_spec(*workload: str, request: str) -> dict:
             "terminationGracePeriodSeconds": 2, "containers": [
                 {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "args": list(workload),
                  "resources": {"requests": {"memory": request}}}]}
+
+
+def hog_spec(speed: str) -> dict:
+    return pod_spec("--hold", "1M", "--after", str(WAIT), "--rate", RATES[speed], "--until", "4G", request="32Mi")
 
 
 def deployment(name: str, spec: dict, replicas: int = 1) -> dict:
@@ -44,7 +49,7 @@ def furnish(cluster) -> None:
         (f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
          deployment("web", pod_spec("--hold", "60M", request="100Mi"))),
         (f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
-         deployment("hog", pod_spec("--hold", "1M", "--after", str(WAIT), "--rate", RATE, "--until", "4G", request="32Mi"), 0)),
+         deployment("hog", hog_spec(SLOW), 0)),
         (f"/apis/{cluster.policy}/namespaces/{NAMESPACE}/poddisruptionbudgets", budget("hog", cluster.policy)))
     for path, thing in things:
         answer = cluster.ask("POST", path, thing)
@@ -52,8 +57,9 @@ def furnish(cluster) -> None:
     cluster.wait("the bystander runs", lambda: running(cluster, "web"))
 
 
-def scale(cluster, replicas: int) -> None:
-    answer = cluster.ask("PATCH", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/hog", {"spec": {"replicas": replicas}})
+def scale(cluster, replicas: int, speed: str = SLOW) -> None:
+    answer = cluster.ask("PATCH", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/hog",
+                         {"spec": {"replicas": replicas, "template": {"spec": hog_spec(speed)}}})
     assert answer.code == 200, answer
 
 
@@ -72,23 +78,38 @@ def scope_of(cluster, pod: dict, status: dict | None = None) -> str:
     return found.out.strip()
 
 
-def run_once(cluster) -> dict:
-    """One hog, from its start to that of its successor; then none again."""
+def run_once(cluster, speed: str = SLOW) -> dict:
+    """One hog, from its start to that of its successor, or to a kill by the kernel; then none again."""
     vm = cluster.vm
-    scale(cluster, 1)
+    killed_before, damage_before = kernel_oom_kills(vm), damage(cluster)
+    scale(cluster, 1, speed)
     hog = cluster.wait("the hog runs", lambda: running(cluster, "hog"), 300)
     vm.run(f"rm -f {OUT}")
     witness = vm.spawn(f"exec /opt/headroom/bin/python3 /opt/headroom/bin/witness.py {OUT} {scope_of(cluster, hog)} {NAMESPACE}",
                        unit="witness.service", properties=("Nice=-5", "OOMScoreAdjust=-999"))
     try:
-        cluster.wait("a successor runs", lambda: successor(cluster, hog), 300)
+        cluster.wait("a successor runs", lambda: successor(cluster, hog) or kernel_oom_kills(vm) > killed_before, 300)
         vm.run("sleep 1")
     finally:
         vm.stop(witness)
-        scale(cluster, 0)
+        scale(cluster, 0, speed)
     seen = [json.loads(line) for line in vm.get(OUT).decode().splitlines() if line.endswith("}")]
+    kernel = kernel_oom_kills(vm) - killed_before
+    wrong = damage(cluster) - damage_before
     clear_away(cluster)
-    return times_of(cluster, hog["metadata"]["uid"], seen)
+    return {"kernel_oom_kills": kernel, "wrong_victims": wrong} | times_of(cluster, hog["metadata"]["uid"], seen)
+
+
+def kernel_oom_kills(vm) -> int:
+    """Of the whole machine since it started, inside cgroups too."""
+    return int(vm.run("grep '^oom_kill ' /proc/vmstat", check=True).out.split()[1])
+
+
+def damage(cluster) -> int:
+    """Pods that are no hogs and have failed, and restarts of their containers."""
+    others = [pod for pod in cluster.pods(NAMESPACE) if pod["metadata"].get("labels", {}).get("app") != "hog"]
+    restarts = sum(each["restartCount"] for pod in others for each in pod["status"].get("containerStatuses", []))
+    return restarts + sum(pod["status"]["phase"] == "Failed" for pod in others)
 
 
 def successor(cluster, hog: dict) -> bool:
@@ -115,8 +136,8 @@ def times_of(cluster, uid: str, seen: list[dict]) -> dict:
     dead = next(each["t"] for each in seen if each.get("dead"))
     failed = next((each for each in pods if each["uid"] == uid and each["phase"] == "Failed"), None)
     others = [each for each in pods if each["uid"] != uid and each["pod"].startswith("hog-") and each["t"] > crossed]
-    times = {"crossed": crossed, "dead": dead, "failed": failed and failed["t"], "created": others[0]["t"],
-             "running": next(each["t"] for each in others if each["phase"] == "Running")}
+    times = {"crossed": crossed, "dead": dead, "failed": failed and failed["t"], "created": others[0]["t"] if others else None,
+             "running": next((each["t"] for each in others if each["phase"] == "Running"), None)}
     most = max(each["pods"] for each in seen if "pods" in each)
     return {"uid": uid, "crossed_at": crossed, "reason": failed and failed["reason"],
             "overshoot_mib": round((most - (limit - THRESHOLD_MIB * MIB)) / MIB),

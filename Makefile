@@ -83,12 +83,13 @@ BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
 # main.cc files are the programs; everything else is the library all of them share.
 MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc userspace/kube/main.cc
 LIB_SRC  := $(filter-out $(MAINS) $(if $(SHARED),$(INSTANCES)),$(shell find userspace -name '*.cc' | sort))
-UNIT_SRC := $(filter-out tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc tests/judge/vectors/*/*.cc)
+SUPPORT_SRC := $(wildcard tests/support/*.cc)
+UNIT_SRC := $(filter-out $(VECTOR_SRC) $(SUPPORT_SRC) tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 # What the vectors test: the judge and the checkpoints' formats. Each is a question to a pure function.
-VECTOR_LIB = $(filter userspace/judge/%,$(LIB_SRC)) userspace/act/cpus/cpu_checkpoint.cc \
-             userspace/act/memory/memory_checkpoint.cc
-BPFT_SRC := $(wildcard tests/bpf/*.cc) $(wildcard tests/support/*.cc)
+VECTOR_LIB = $(if $(BATCH),$(filter $(B)/batch/judge-%,$(BATCHES)),$(filter userspace/judge/%,$(LIB_SRC))) \
+             userspace/act/cpus/cpu_checkpoint.cc userspace/act/memory/memory_checkpoint.cc userspace/base/atomic_file.cc
+BPFT_SRC := $(wildcard tests/bpf/*.cc) $(SUPPORT_SRC)
 BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 # The parsers: what the fuzzers watch. All else that they call is of the unit tests' library.
@@ -106,14 +107,20 @@ FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording
 # headers once. BATCH= compiles each file alone.
 BATCH ?= 1
 ifneq ($(BATCH),)
-include $(B)/batch/batches.mk
+include $(B)/batch/batches.mk $(B)/batch-tests/batches.mk $(B)/batch-vectors/batches.mk
 endif
 $(B)/batch/batches.mk: tools/batch-sources $(LIB_SRC)
 	@tools/build-step $@ tools/batch-sources --out $(@D) --files 16 --lines 2500 $(LIB_SRC)
+$(B)/batch-tests/batches.mk: tools/batch-sources $(UNIT_SRC)
+	@tools/build-step $@ tools/batch-sources --out $(@D) --files 12 --lines 2000 --name TEST_BATCHES $(UNIT_SRC)
+$(B)/batch-vectors/batches.mk: tools/batch-sources $(VECTOR_SRC)
+	@tools/build-step $@ tools/batch-sources --out $(@D) --files 12 --lines 1000 --name VECTOR_BATCHES $(VECTOR_SRC)
 LIB_UNITS = $(if $(BATCH),$(BATCHES),$(LIB_SRC))
+UNIT_UNITS = $(if $(BATCH),$(TEST_BATCHES),$(UNIT_SRC))
+VECTOR_UNITS = $(if $(BATCH),$(VECTOR_BATCHES),$(VECTOR_SRC))
 
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst $(B)/%,%,$(1)))
-aobj = $(patsubst %.cc,$(B)/asan/%.o,$(1))
+aobj = $(patsubst %.cc,$(B)/asan/%.o,$(patsubst $(B)/%,%,$(1)))
 
 PROGRAMS := $(B)/headroomd $(B)/headroomctl $(B)/headroom-kube
 BENCHES  := $(BENCH_SRC:bench/%.cc=$(B)/bench/%)
@@ -159,7 +166,6 @@ $(B)/page/page.inc: $(WEB)/assemble $(wildcard $(WEB)/*.html $(WEB)/*.css $(WEB)
 	$(call say,PAGE,$@)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(WEB)/assemble $(@D)
-$(B)/asan/$(PAGE)/page_router.o: $(B)/page/page.inc
 
 # --- C++ -------------------------------------------------------------------------------------
 GENERATED := $(BPF_SKEL) $(B)/page/page.inc
@@ -174,14 +180,30 @@ $(B)/obj/batch/%.o: $(B)/batch/%.cc | tools-ready $(GENERATED)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(compile) -I. -Wno-subobject-linkage -c $< -o $@
 $(B)/batch/%.cc: $(B)/batch/batches.mk ;
+$(B)/batch-tests/%.cc: $(B)/batch-tests/batches.mk ;
+$(B)/batch-vectors/%.cc: $(B)/batch-vectors/batches.mk ;
 $(B)/obj/userspace/ctl/%.o $(B)/obj/userspace/kube/%.o $(B)/obj/batch/ctl-%.o $(B)/obj/batch/kube-%.o: OPTIMIZE := -O1
 
 # The sanitizers are in the library that is tested, not in the tests' own tables.
-$(B)/asan/%.o: %.cc $(B)/asan/userspace.pch $(B)/asan/tests.pch | $(BPF_SKEL)
+asan_library = $(CCACHE) $(CLANGXX) $(TESTFLAGS) $(SANITIZE) -include-pch $(B)/asan/userspace.pch -I. -c $< -o $@
+asan_tests = $(CCACHE) $(CLANGXX) $(TESTFLAGS) -include-pch $(B)/asan/tests.pch -I. -c $< -o $@
+$(B)/asan/%.o: %.cc $(B)/asan/userspace.pch | $(GENERATED)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
-	$(Q)$(STEP) $(CCACHE) $(CLANGXX) $(TESTFLAGS) $(if $(filter tests/%,$<),-include-pch $(B)/asan/tests.pch,$(SANITIZE) -include-pch $(B)/asan/userspace.pch) \
-	  -c $< -o $@
+	$(Q)$(STEP) $(asan_library)
+# An alias that two files of a batch say alike, one of them in an unnamed namespace, is a shadow to clang.
+$(B)/asan/batch/%.o: $(B)/batch/%.cc $(B)/asan/userspace.pch | $(GENERATED)
+	$(call say,CXX-asan,$<)
+	@mkdir -p $(@D)
+	$(Q)$(STEP) $(asan_library) -Wno-shadow
+$(B)/asan/tests/%.o: tests/%.cc $(B)/asan/tests.pch | $(BPF_SKEL)
+	$(call say,CXX-test,$<)
+	@mkdir -p $(@D)
+	$(Q)$(STEP) $(asan_tests)
+$(B)/asan/batch-%.o: $(B)/batch-%.cc $(B)/asan/tests.pch | $(BPF_SKEL)
+	$(call say,CXX-test,$<)
+	@mkdir -p $(@D)
+	$(Q)$(STEP) $(asan_tests)
 
 # What most files read first, and the tests' framework: read once.
 $(B)/asan/userspace.pch: TESTFLAGS += $(SANITIZE)
@@ -193,7 +215,7 @@ $(B)/asan/%.pch: tests/support/precompiled/%.h
 
 $(B)/libheadroom.a: $(call obj,$(LIB_UNITS))
 	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
-$(B)/libheadroom-asan.a: $(call aobj,$(LIB_SRC))
+$(B)/libheadroom-asan.a: $(call aobj,$(LIB_UNITS))
 	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
 
 $(B)/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
@@ -213,9 +235,9 @@ $(B)/bench/%: $(B)/obj/bench/%.o $(B)/libheadroom.a
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(CXX) $(SYSROOT_FLAG) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
 
-$(B)/test/unit: $(call aobj,$(UNIT_SRC)) $(B)/libheadroom-asan.a
+$(B)/test/unit: $(call aobj,$(UNIT_UNITS) $(VECTOR_UNITS) $(SUPPORT_SRC)) $(B)/libheadroom-asan.a
 $(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a
-$(B)/test/vectors: $(call aobj,$(VECTOR_SRC) $(VECTOR_LIB))
+$(B)/test/vectors: $(call aobj,$(VECTOR_UNITS) $(VECTOR_LIB))
 $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -230,9 +252,10 @@ $(B)/fuzz/obj/%.o: %.cc
 $(B)/fuzz/libparsers.a: $(FUZZ_LIB:%.cc=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(STEP) ar rcsD $@ $^
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
+# The tests' library has the parsers as well: the first of two definitions is taken, which is the one that the fuzzer watches.
 $(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a $(B)/libheadroom-asan.a
 	$(call say,LINK,$@)
-	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LDLIBS) -lcurl
+	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined -Wl,--allow-multiple-definition $^ -o $@ $(LDLIBS) -lcurl
 
 # --- the daemon with ThreadSanitizer -----------------------------------------------------------
 # Clang's, whose runtime is linked in: the guest needs no other library. Without _FORTIFY_SOURCE, whose functions it does not see.
@@ -310,7 +333,7 @@ lab-image:
 	$(Q)tests/vm/build-image $(KERNEL_OR_DEFAULT) >/dev/null
 
 test: test-deps ## install what is missing, run the tests that every change must pass; of the lab's the main job's
-	$(progress) --then 900 'run the tests' WERROR=1 $(B)/test/unit $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
+	$(progress) --then 900 'run the tests' WERROR=1 $(B)/test/unit $(B)/test/vectors $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour

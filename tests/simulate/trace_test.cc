@@ -76,8 +76,8 @@ TEST(TraceReader, ReadsAzureV1ArrivalsByFlavour) {
 
 TEST(TraceReader, ReadsTheUseOfPodsInARecording) {
   Policy policy;
-  policy.thresholds = {test::memory_below(100_MiB)};
-  test::Story story(policy);
+  policy.thresholds = {headroom::test::memory_below(100_MiB)};
+  headroom::test::Story story(policy);
   const auto web = story.pod("web", 300_MiB);
   for (std::int64_t ms = 0; ms <= 2000; ms += 1000) {
     story.record(web).memory_usage = static_cast<std::uint64_t>((300 + ms) << 20);

@@ -38,7 +38,7 @@ def stopped_unit(vm, unit):
 def stopped_readers(vm):
     """Of a recording, of a scrape and of the audit log's signals: each has begun to read, and is stopped."""
     unit = "headroom-test-readers.service"
-    vm.spawn("""headroomctl record --for 10m -o - | { head -c 1 >/run/reader-began; sleep 1000; } &
+    vm.spawn("""/opt/headroom/bin/headroomctl record --for 10m -o - | { head -c 1 >/run/reader-began; sleep 1000; } &
         curl -sS --limit-rate 1 http://127.0.0.1:9750/metrics >/dev/null &
         busctl monitor io.headroom.Headroom1 >/dev/null & wait""", unit=unit)
     vm.wait_until("test -s /run/reader-began")
@@ -102,3 +102,19 @@ def test_the_daemon_ends_while_all_of_them_are_stopped(vm):
         assert ended.out.strip() == "success", ended.out
         print(f"    ended after {ended.seconds:.1f} s")
         assert ended.seconds < 15
+
+
+def test_the_daemon_starts_beside_a_mount_that_hangs(vm):
+    """It is ready, guards memory and takes a reload; what it cannot know of that filesystem is unknown."""
+    vm.run(f"modprobe fuse; mkdir -p {HUNG}", check=True)
+    with Node(vm) as node:
+        resume = hung_mount(vm)
+        try:
+            node.start(kubelet_configuration(hard="400Mi", disk={"imagefs": HUNG}))
+            assert "does not answer: images are taken to be on nodefs" in node.journal()
+            evict(node, "first")
+            vm.run("systemctl reload headroomd.service", check=True, timeout=20)
+            evict(node, "second")
+            assert [record["pod"]["name"] for record in node.evictions()] == ["first", "second"]
+        finally:
+            resume()

@@ -39,9 +39,20 @@ void set_found_values(config::Config& config, const observe::Filesystems& filesy
 }  // namespace
 
 observe::Filesystems filesystems_of(const config::Config& config) {
-  return observe::find_filesystems({.nodefs = config.disk.nodefs,
-                                    .imagefs = config.disk.imagefs,
-                                    .containerfs = config.disk.containerfs});
+  const observe::FilesystemPaths configured{.nodefs = config.disk.nodefs,
+                                            .imagefs = config.disk.imagefs,
+                                            .containerfs = config.disk.containerfs};
+  if (auto found = observe::find_filesystems_in_time(configured)) return *std::move(found);
+  log::warning(
+      "a filesystem of nodefs, imagefs or containerfs does not answer: images are taken to be on "
+      "nodefs until a reload finds it");
+  observe::Filesystems named{.nodefs = configured.nodefs.empty() ? "/" : configured.nodefs,
+                             .imagefs = std::nullopt,
+                             .containerfs = std::nullopt,
+                             .images = {}};
+  if (!configured.imagefs.empty()) named.imagefs = configured.imagefs;
+  if (!configured.containerfs.empty()) named.containerfs = configured.containerfs;
+  return named;
 }
 
 config::Config complete_config(config::Config config, std::int64_t measured_fill,

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -70,6 +71,17 @@ Filesystems find_filesystems(const FilesystemPaths& configured, const fs::path& 
       found.images.dedicated && on_different_devices(found.containerfs, found.imagefs);
   found.images.apart = found.images.split && on_different_devices(found.containerfs, found.nodefs);
   return found;
+}
+
+std::optional<Filesystems> find_filesystems_in_time(const FilesystemPaths& configured) {
+  const auto answer = std::make_shared<std::promise<Filesystems>>();
+  std::future<Filesystems> found = answer->get_future();
+  std::thread([answer, configured] {
+    report::set_thread_name("statvfs");
+    answer->set_value(find_filesystems(configured));
+  }).detach();
+  if (found.wait_for(kFindWait) != std::future_status::ready) return std::nullopt;
+  return found.get();
 }
 
 namespace {

@@ -40,6 +40,11 @@ struct Filesystems {
 Filesystems find_filesystems(const FilesystemPaths& configured,
                              const std::filesystem::path& root = "/");
 
+// The same for a daemon: stat() of a mount whose server is gone does not return, so it is done on a
+// thread that may be left behind. Nothing after kFindWait.
+inline constexpr std::chrono::milliseconds kFindWait{500};
+std::optional<Filesystems> find_filesystems_in_time(const FilesystemPaths& configured);
+
 class FilesystemReader {
  public:
   // Writes the observations of the filesystems; called on the thread.

@@ -140,7 +140,6 @@ TEST(KubeletCoexistence, ObservesByDefault) {
   ASSERT_TRUE(config) << said(config).front();
   EXPECT_EQ(config->slices.mode, SlicesMode::kObserve);
   EXPECT_EQ(config->cpus.mode, CpusConfig::Mode::kObserve);
-  EXPECT_FALSE(config->compatibility_metrics);
   const auto origin = [&](const char* path) {
     for (const ConfigSetting& each : config->settings)
       if (each.path == path) return each.value + " " + each.origin;
@@ -148,17 +147,13 @@ TEST(KubeletCoexistence, ObservesByDefault) {
   };
   EXPECT_EQ(origin("headroom.slices.mode"), "\"observe\" beside a kubelet");
   EXPECT_EQ(origin("headroom.cpus.mode"), "\"observe\" beside a kubelet");
-  EXPECT_EQ(origin("headroom.compatibilityMetrics"), "false beside a kubelet");
   EXPECT_EQ(origin("headroom.oomScoreAdj"), "\"leave\" default");
 }
 
 TEST(KubeletCoexistence, AnExplicitModeWins) {
   const auto config =
-      load_text(std::string("headroom:\n slices: {mode: off}\n cpus: {mode: \"off\"}\n"
-                            " compatibilityMetrics: true\n") +
-                kBeside);
+      load_text(std::string("headroom:\n slices: {mode: off}\n cpus: {mode: \"off\"}\n") + kBeside);
   ASSERT_TRUE(config) << said(config).front();
-  EXPECT_TRUE(config->compatibility_metrics);
   EXPECT_EQ(config->slices.mode, SlicesMode::kOff);
   EXPECT_EQ(config->cpus.mode, CpusConfig::Mode::kOff);
 }

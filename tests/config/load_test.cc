@@ -103,7 +103,7 @@ headroom:
   auditLog: /srv/audit
   stateDirectory: /srv/state
   podsCgroup: /kubepods/
-  compatibilityMetrics: off
+  compatibilityMetrics: true
   metrics: {oldNames: off}
   logLevel: debug
   hardGrace: 1s
@@ -123,7 +123,7 @@ headroom:
   EXPECT_EQ(config->audit_log, "/srv/audit");
   EXPECT_EQ(config->state_dir, "/srv/state");
   EXPECT_EQ(config->pods_cgroup, "kubepods");
-  EXPECT_FALSE(config->compatibility_metrics);
+  EXPECT_TRUE(config->compatibility_metrics);
   EXPECT_FALSE(config->metrics.old_names);
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->self_check_period, 10min);

@@ -82,7 +82,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.mode", "enforce"},
     {"headroom.listen", "\"127.0.0.1:9751\""},
     {"headroom.hostNames", "[node.example]"},
-    {"headroom.compatibilityMetrics", "false"},
+    {"headroom.compatibilityMetrics", "true"},
     {"headroom.metrics.oldNames", "false"},
     {"headroom.metrics.cgroups", "all"},
     {"headroom.metrics.exclude", "[container_*]"},

@@ -48,7 +48,7 @@ def run_busy_pod(node):
 
 def configuration():
     """With CPUs and slices kept as well."""
-    config = json.loads(kubelet_configuration(hard="300Mi", cpus={"mode": "enforce"}, slices={"mode": "enforce"}))
+    config = json.loads(kubelet_configuration(hard="300Mi", compatibilityMetrics=True, cpus={"mode": "enforce"}, slices={"mode": "enforce"}))
     return json.dumps(config | {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"})
 
 

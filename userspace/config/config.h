@@ -204,6 +204,7 @@ struct MetricsConfig {
                                       "headroom_cgroup_memory_unevictable_bytes",
                                       "headroom_cgroup_memory_zswap*",
                                       "headroom_cgroup_cpu_burst*",
+                                      "headroom_cgroup_memory_events_*",
                                       "container_cpu_cfs_burst_*",
                                       "container_memory_mapped_file",
                                       "container_memory_total_*",
@@ -238,7 +239,7 @@ struct Config {
   };
   SystemCgroups system_cgroups;
   std::vector<std::string> host_names;  // hostNames: further ones, for HTTP
-  bool compatibility_metrics = true;    // compatibilityMetrics: container_* names
+  bool compatibility_metrics = false;   // compatibilityMetrics: container_* names
   MetricsConfig metrics;
   Duration self_check_period = std::chrono::hours(1);  // selfCheckPeriod: BPF against the files
   BpfUse bpf = BpfUse::kAll;

@@ -166,7 +166,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      kRestart},
     {"headroom.hostNames", kStrings, kNone,
      "Further names by which HTTP clients know this host, in their Host header", "", kRestart},
-    {"headroom.compatibilityMetrics", kBoolean, "true", "Serve container_* names in /metrics", "",
+    {"headroom.compatibilityMetrics", kBoolean, "false", "Serve container_* names in /metrics", "",
      kRestart},
     {"headroom.metrics.oldNames", kBoolean, "true",
      "Serve renamed metrics under their old names too, until release 0.2", "", kRestart},
@@ -183,6 +183,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      R"("headroom_cgroup_memory_unevictable_bytes",)"
      R"("headroom_cgroup_memory_zswap*",)"
      R"("headroom_cgroup_cpu_burst*",)"
+     R"("headroom_cgroup_memory_events_*",)"
      R"("container_cpu_cfs_burst_*",)"
      R"("container_memory_mapped_file",)"
      R"("container_memory_total_*",)"

@@ -75,7 +75,6 @@ void apply_kubelet_coexistence(const yaml::Node& document, const std::string& fi
   if (!find_key(document, "cpus", "mode")) config.cpus.mode = CpusMode::kObserve;
   if (config.cpus.mode == CpusMode::kObserve && !find_key(document, "cpus", "memoryStateFile"))
     config.cpus.memory_state_file = kKubeletMemoryState;
-  if (!find_key(document, "compatibilityMetrics", "")) config.compatibility_metrics = false;
   if (!configured) return;
   for (ConflictingWriter& each : find_conflicting_writers(config)) {
     const yaml::Entry* entry = find_key(document, each.section, each.key);
@@ -101,8 +100,7 @@ void record_kubelet_coexistence(const yaml::Node& document, const Config& config
       CoexistenceOverride{"slices", "mode", "headroom.slices.mode", "\"observe\""},
       CoexistenceOverride{"cpus", "mode", "headroom.cpus.mode", "\"observe\""},
       CoexistenceOverride{"cpus", "memoryStateFile", "headroom.cpus.memoryStateFile",
-                          "\"/var/lib/kubelet/memory_manager_state\""},
-      CoexistenceOverride{"compatibilityMetrics", "", "headroom.compatibilityMetrics", "false"}};
+                          "\"/var/lib/kubelet/memory_manager_state\""}};
   for (const CoexistenceOverride& each : kCoexistenceOverrides) {
     const auto setting = std::ranges::find_if(
         settings, [&](const ConfigSetting& one) { return one.path == each.path; });

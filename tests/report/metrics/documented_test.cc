@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// headroom-metrics(7) against what is served: every family is in it, and nothing else is.
+// headroom-metrics(7) against what is served: every family is in it, and nothing else is. And
+// docs/metrics.md, the table of all families, which is made of what is served.
 #include "config/temp_dir.h"
+#include "report/golden.h"
 #include "report/http/server/http_server.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/scrape_body.h"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -35,19 +38,40 @@ Names documented() {
   return names;
 }
 
-Names served(Router& router, const std::string& path) {
+// A metric family as a page of /metrics shows it.
+struct ServedFamily {
+  std::string type, help;
+  Names labels;
+};
+using ServedFamilies = std::map<std::string, ServedFamily>;
+
+// Of NAME{a="b",c="d"} VALUE: a and c. No value of the sample has a comma or a quote.
+void add_labels(const std::string& sample, Names& labels) {
+  const std::size_t open = sample.find('{'), close = sample.rfind('}');
+  if (open == std::string::npos || close == std::string::npos) return;
+  std::istringstream pairs(sample.substr(open + 1, close - open - 1));
+  for (std::string pair; std::getline(pairs, pair, ',');)
+    if (const std::size_t equals = pair.find("=\""); equals != std::string::npos)
+      labels.insert(pair.substr(0, equals));
+}
+
+void add_served(Router& router, const std::string& path, ServedFamilies& families) {
   const HttpResponse answer = router.answer({.path = path});
   std::string text, room(4096, '\0');
   while (const std::size_t size = answer.body->read(room))
     text.append(room, 0, size);
-  Names names;
   std::istringstream lines(text);
-  for (std::string word, line; std::getline(lines, line);) {
+  std::string name;
+  for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    if (words >> word && word == "#" && words >> word && word == "TYPE" && words >> word)
-      names.insert(word);
+    std::string word;
+    if (line.starts_with("# HELP ") && words >> word >> word >> name)
+      std::getline(words >> std::ws, families[name].help);
+    else if (line.starts_with("# TYPE ") && words >> word >> word >> name)
+      words >> families[name].type;
+    else
+      add_labels(line, families[name].labels);
   }
-  return names;
 }
 
 // A node of which everything is known.
@@ -82,7 +106,7 @@ CpusView full_cpus() {
   return view;
 }
 
-Names all_served() {
+ServedFamilies all_families(bool old_names) {
   const auto views = std::make_shared<PublishedViews>();
   views->node.publish([](NodeView& next, const NodeView*) { next = full_node(); });
   views->cgroups.publish([](CgroupTable& next, const CgroupTable*) {
@@ -94,6 +118,7 @@ Names all_served() {
   std::filesystem::create_directories(proc.path() / "self/net");
   proc.write("self/net/dev", "  eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
   Router router({.views = views,
+                 .old_names = old_names,
                  .now = [] { return sample_at(10'250); },
                  .network = std::make_shared<const NetworkReader>("", proc.path()),
                  .node_name = "node-1",
@@ -104,9 +129,16 @@ Names all_served() {
                        add_kubernetes_families("tests/fixtures/kube/status.json", extra_families);
                      }},
                 {.views = views});
-  Names names;
+  ServedFamilies families;
   for (const char* path : {"/metrics", "/metrics/resource"})
-    names.merge(served(router, path));
+    add_served(router, path, families);
+  return families;
+}
+
+Names all_served() {
+  Names names;
+  for (const auto& [name, family] : all_families(true))
+    names.insert(name);
   // The daemon's BPF programs tell these; no test can make the kernel count.
   names.insert({"headroom_bpf_run_seconds_total", "headroom_bpf_runs_total"});
   return names;
@@ -126,6 +158,26 @@ TEST(Documented, EveryFamilyIsInTheManPage) {
 TEST(Documented, TheManPageHasNothingElse) {
   EXPECT_EQ(difference(documented(), all_served()), "")
       << "not served, or not by the sample in tests/report/sample.cc";
+}
+
+TEST(Documented, TheTableOfAllFamilies) {
+  std::string table =
+      "# Metrics\n\n"
+      "All metrics of headroomd and headroom-kube, generated from the programs by their unit test "
+      "`Documented.TheTableOfAllFamilies`.\n"
+      "headroom-metrics(7) has the unit, the meaning of each label's values and the source of "
+      "each. "
+      "`container_*` and `machine_*` are in\n"
+      "`/metrics/cadvisor`, and in `/metrics` with `compatibilityMetrics: true`; the families that "
+      "`metrics.exclude` names are left out of `/metrics`.\n\n"
+      "| metric | type | labels | meaning |\n|---|---|---|---|\n";
+  for (const auto& [name, family] : all_families(false)) {
+    std::string labels;
+    for (const std::string& label : family.labels)
+      if (label != "le") labels += (labels.empty() ? "" : ", ") + label;
+    table += "| `" + name + "` | " + family.type + " | " + labels + " | " + family.help + " |\n";
+  }
+  expect_golden("../../docs/metrics.md", table);
 }
 
 // The pages above show what the sample has; the tables say what there is.

@@ -6,6 +6,7 @@ import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
 
 import {launch, open, settled} from "./browser.mjs";
+import {measure} from "./meter.mjs";
 import {Server} from "./server.mjs";
 
 const [pods, seconds] = process.argv.slice(2).map(Number);
@@ -25,23 +26,6 @@ function crowd(server) {
   };
 }
 
-class Meter {
-  static async of(browser, page) {
-    const meter = new Meter();
-    meter.page = await page.context().newCDPSession(page);
-    meter.browser = await browser.newBrowserCDPSession();
-    await meter.page.send("Performance.enable", {timeDomain: "threadTicks"});
-    return meter;
-  }
-
-  async read() {
-    const {metrics} = await this.page.send("Performance.getMetrics");
-    const {processInfo} = await this.browser.send("SystemInfo.getProcessInfo");
-    return {at: performance.now() / 1000, page: metrics.find((each) => each.name === "TaskDuration").value,
-      browser: processInfo.reduce((sum, each) => sum + each.cpuTime, 0)};
-  }
-}
-
 const server = new Server(process.env.PAGE_BUILT, join(dirname(fileURLToPath(import.meta.url)), "recorded"));
 server.nextStatus = crowd(server);
 await server.listen();
@@ -53,11 +37,8 @@ await settled(page);
 while (server.turns() < kPast) await page.waitForTimeout(100);
 await page.evaluate(() => globalThis.settle());
 await page.waitForTimeout(3000);
-const meter = await Meter.of(browser, page), asked = server.turns(), before = await meter.read();
-await page.waitForTimeout(1000 * seconds);
-const after = await meter.read(), took = after.at - before.at;
-const percent = (what) => Number((100 * (after[what] - before[what]) / took).toFixed(2));
-console.log(JSON.stringify({pods, seconds: Number(took.toFixed(1)), answers: server.turns() - asked, page_percent: percent("page"), browser_percent: percent("browser")}));
+const asked = server.turns(), cost = await measure(browser, page, seconds);
+console.log(JSON.stringify({pods, seconds: cost.seconds, answers: server.turns() - asked, page_percent: cost.page, browser_percent: cost.browser}));
 if (page.complaints.length) {
   console.error(page.complaints.join("\n"));
   process.exitCode = 1;  // what a page costs that does not work says nothing

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches a daemon's own page until a pod is evicted: watch.mjs URL NAMESPACE/POD READY-FILE. Writes [{name, status, reason}].
+// Watches a daemon's own page until a pod is evicted: watch.mjs URL NAMESPACE/POD READY-FILE [SECONDS]. With SECONDS what the page
+// takes of a core is measured first. Writes [{name, status, reason, cost}].
 import assert from "node:assert/strict";
 import {writeFileSync} from "node:fs";
 
-import {launch, open, settled} from "./browser.mjs";
+import {accessibilityFaults, launch, open, settled} from "./browser.mjs";
+import {measure} from "./meter.mjs";
 
-const [url, pod, ready] = process.argv.slice(2);
+const [url, pod, ready, seconds] = process.argv.slice(2);
 // A guest short of memory may be late with an answer; that is not the page's fault.
 const lateAnswer = /Failed to load resource.* (502|503) /;
 
 async function watch(browser) {
   const page = await open(browser, url);
   await settled(page);
+  if (seconds) row.cost = await measure(browser, page, Number(seconds));
   writeFileSync(ready, "");
   await page.locator("#announce", {hasText: pod}).waitFor({timeout: 150_000});
   const first = page.locator("#evictions > li").first();
@@ -23,11 +26,12 @@ async function watch(browser) {
   assert.ok((await card.locator("path.past").getAttribute("d")).split(/[ML]/).length > 5);
   await card.locator("svg .mark").waitFor({state: "attached"});
   assert.match(await page.locator("#facts").innerText(), /evicted\s*1/);
+  assert.deepEqual(await accessibilityFaults(page), []);
   assert.deepEqual(page.complaints.filter((each) => !lateAnswer.test(each)), []);
 }
 
 const browser = await launch();
-const row = {name: `${pod} is evicted`, status: "passed", reason: ""};
+const row = {name: `${pod} is evicted`, status: "passed", reason: "", cost: null};
 try {
   await watch(browser);
 } catch (error) {

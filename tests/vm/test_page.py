@@ -24,18 +24,19 @@ METRICS_PORT = PORT
 class Watcher(threading.Thread):
     """A browser that waits for the eviction of a pod; rows() once it has seen it, or given up."""
 
-    def __init__(self, url: str, pod: str, ready: Path):
+    def __init__(self, url: str, pod: str, ready: Path, seconds: int = 0):
         super().__init__(daemon=True)
-        self.url, self.pod, self.ready, self.error, self.rows = url, pod, ready, None, []
+        self.words = [url, pod, str(ready), *([str(seconds)] if seconds else [])]
+        self.ready, self.error, self.rows = ready, None, []
 
     def run(self):
         try:
-            self.rows = browser.look("watch.mjs", self.url, self.pod, str(self.ready), timeout=240)
+            self.rows = browser.look("watch.mjs", *self.words, timeout=300)
         except Exception as error:  # reported by the test's own thread
             self.error = error
 
     def wait_until_it_looks(self):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not self.ready.exists():
             assert self.is_alive() and time.monotonic() < deadline, f"the browser sees no page: {self.error}"
             time.sleep(0.2)

@@ -12,7 +12,7 @@ SWAP = "512M"
 MIB = 1 << 20
 FILE = "/var/tmp/headroom-read"
 # Reads a sparse file again and again, RATE MiB a second, and says how much it has read.
-READER = """exec python3 -c '
+READER = """exec /opt/headroom/bin/python3 -c '
 import os, time
 fd = os.open("{file}", os.O_RDONLY); size = os.fstat(fd).st_size; at = done = 0; begun = time.monotonic()
 while True:

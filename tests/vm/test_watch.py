@@ -20,7 +20,7 @@ def events(vm, *arguments: str) -> list[dict]:
 def test_evictions_conditions_and_oom_kills_are_events(vm):
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="300Mi"))
-        vm.spawn("""exec headroomctl watch --type eviction --type oom_kill --state /run/position \
+        vm.spawn("""exec /opt/headroom/bin/headroomctl watch --type eviction --type oom_kill --state /run/position \
             --command 'cat >> /run/events; test $(wc -l < /run/events) -gt 1'""", unit="pass-events.service")
         node.run_pod(Pod("greedy"), "--hold 1M --after 1 --until 300M", "MemoryMax=32M", "MemorySwapMax=0")
         vm.wait_until("headroomctl watch --help > /dev/null && timeout 3 headroomctl watch -n 100 | grep -q oom_kill", timeout=60)

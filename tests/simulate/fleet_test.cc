@@ -88,6 +88,19 @@ TEST(SimulatedFleet, ARecordedNodeIsReplayedBitForBit) {
   EXPECT_EQ(replayed_evictions, simulated);
 }
 
+// Pods are placed by their requests, and those that ran before bring their memory with them: a node
+// that is full at time zero would be a shortage that no agent could have seen.
+TEST(SimulatedFleet, NoNodeBeginsShortOfMemory) {
+  auto workload = busy_fleet(100, 1s);
+  workload.requested_share = 2;
+  workload.bursts_per_node_day = 0;
+  const auto fleet =
+      simulate_fleet(options_of(workload, AgentKind::kNone), generate_workload(workload));
+  EXPECT_GT(fleet.placed, 500u);
+  EXPECT_EQ(fleet.totals.kernel_ooms, 0u);
+  EXPECT_GT(fleet.totals.lowest_available, 0.0);
+}
+
 TEST(SimulatedFleet, AnAgentThatLooksEveryTenSecondsLeavesKillsToTheKernel) {
   const auto workload = busy_fleet(40, 2h);
   const auto pods = generate_workload(workload);
@@ -142,6 +155,18 @@ TEST(SimulatedPlacement, ChoosesTheNodeThatTheSchedulerChooses) {
       states[*chosen].pods.push_back(on_node(*pod));
     }
   }
+}
+
+TEST(SimulatedPlacement, CountsTheMemoryThatAPodBringsWithIt) {
+  Placement placement(
+      {{.milli_cpu = 1000, .memory = 8ll << 30, .max_pods = 9, .unused_memory = 0},
+       {.milli_cpu = 1000, .memory = 8ll << 30, .max_pods = 9, .unused_memory = 1536ll << 20}});
+  const PodPlan running = steady_pod(1, 1_GiB, 512_MiB);
+  EXPECT_EQ(placement.place(running), 1u);
+  EXPECT_FALSE(placement.place(running)) << "half a GiB is left";
+  PodPlan fresh = running;
+  fresh.age_at_arrival = Duration::zero();
+  EXPECT_EQ(placement.place(fresh), 0u) << "it begins with no memory";
 }
 
 TEST(SimulatedPlacement, FreesWhatAPodRequested) {

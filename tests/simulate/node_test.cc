@@ -53,6 +53,18 @@ TEST(SimulatedNode, TheKubeletDecidesAtItsTickOrTheKernelKillsBefore) {
   EXPECT_LT(seconds(killed[0].at), kCrossing + 1);
 }
 
+// Two pods begin with more than the node has. The kernel kills at once what headroom would kill,
+// and headroom's decision about the same pod is the decision about this shortage.
+TEST(SimulatedNode, ADecisionAboutAPodThatTheKernelKilledIsADecision) {
+  NodeRun run(std::make_unique<HeadroomAgent>(hard_below(100_MiB)),
+              {steady_pod(1, 8_GiB, 8_GiB), steady_pod(2, 8_GiB)});
+  const auto events = run.until(60s);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, Kind::kKernelOom);
+  ASSERT_EQ(run.node.totals().latencies.size(), 1u);
+  EXPECT_LT(run.node.totals().latencies[0], 5ms);
+}
+
 TEST(SimulatedNode, TheKernelKillsByItsScoreAndTheContainerStartsAgain) {
   NodeRun run(std::make_unique<NoAgent>(), filling_pods());
   const auto events = run.until(200s);

@@ -30,6 +30,13 @@ Duration back_off(std::uint8_t failures) {
   return std::min(kFirst * (std::int64_t{1} << doublings), kLongest);
 }
 
+// A pod that ran before the simulation began, for whose memory no node has room: it begins with
+// none.
+void start_anew(PodPlan& plan) {
+  if (plan.model.burst_rate > 0) plan.model.burst_at -= plan.age_at_arrival;
+  plan.age_at_arrival = Duration::zero();
+}
+
 struct PendingPod {
   PodPlan plan;
   Instant since;  // when it was created, or when the pod that it replaces ended
@@ -42,10 +49,13 @@ class Fleet {
   Fleet(const FleetOptions& options, const std::vector<PodPlan>& workload)
       : options_(options),
         workload_(workload),
-        placement_(std::vector<Placement::NodeSums>(options.nodes,
-                                                    {.milli_cpu = options.shape.milli_cpu,
-                                                     .memory = options.shape.allocatable.count,
-                                                     .max_pods = options.shape.max_pods})),
+        placement_(std::vector<Placement::NodeSums>(
+            options.nodes, {.milli_cpu = options.shape.milli_cpu,
+                            .memory = options.shape.allocatable.count,
+                            .max_pods = options.shape.max_pods,
+                            .unused_memory = (options.shape.capacity - options.shape.system -
+                                              options.shape.hard_threshold)
+                                                 .count})),
         next_event_(options.nodes, kNever),
         threads_(options.threads) {
     nodes_.reserve(options.nodes);
@@ -174,7 +184,11 @@ class Fleet {
   }
 
   void place(PendingPod pod, Instant now) {
-    const auto node = placement_.place(pod.plan);
+    auto node = placement_.place(pod.plan);
+    if (!node && pod.plan.age_at_arrival > Duration::zero()) {
+      start_anew(pod.plan);
+      node = placement_.place(pod.plan);
+    }
     if (!node) {
       waiting_.push_back(std::move(pod));
       return;

@@ -16,10 +16,15 @@ std::int64_t scored(std::int64_t request, std::int64_t otherwise) {
   return request > 0 ? request : otherwise;
 }
 
+std::int64_t memory_at_arrival(const PodPlan& pod) {
+  return static_cast<std::int64_t>(first_level(pod));
+}
+
 bool fits(const PodPlan& pod, const Placement::NodeSums& node) {
   const bool closed = node.memory_pressure || node.no_batch_memory;
   if (closed && pod.qos == QosClass::kBestEffort) return false;
   if (node.pods >= node.max_pods) return false;
+  if (memory_at_arrival(pod) > node.unused_memory) return false;
   if (pod.milli_cpu > 0 && node.used_cpu + pod.milli_cpu > node.milli_cpu) return false;
   return pod.memory_request.count == 0 ||
          node.used_memory + pod.memory_request.count <= node.memory;
@@ -70,6 +75,7 @@ std::optional<std::uint32_t> Placement::place(const PodPlan& pod) {
   node.used_memory += pod.memory_request.count;
   node.scored_cpu += scored(pod.milli_cpu, kScoredMilliCpu);
   node.scored_memory += scored(pod.memory_request.count, kScoredMemory);
+  node.unused_memory -= memory_at_arrival(pod);
   ++node.pods;
   return best;
 }

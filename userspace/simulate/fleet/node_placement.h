@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,8 @@ class Placement {
     // It gets no BestEffort pod: they do not tolerate the taint of memory pressure, and koordinator
     // offers them no memory.
     bool memory_pressure = false, no_batch_memory = false;
+    // What pods that ran before the simulation began may hold: they bring their memory with them.
+    std::int64_t unused_memory = std::numeric_limits<std::int64_t>::max();
   };
 
   explicit Placement(std::vector<NodeSums> nodes) : nodes_(std::move(nodes)) {}

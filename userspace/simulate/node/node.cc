@@ -364,6 +364,8 @@ void Node::judge_victim(std::size_t victim, End why) {
 void Node::evict(std::size_t index, Duration grace) {
   SimulatedPod& pod = pods_[index];
   if (pod.phase == SimulatedPod::Phase::kExiting || !pod.uses_memory()) {
+    // The kernel killed it before the agent could, which decided all the same.
+    if (!pod.evicted) note_decision();
     pod.evicted = true;
     return;
   }

@@ -138,8 +138,11 @@ std::optional<ResourceUse> resource_use(const Pod& pod, const ResourceCounts& wa
 std::int64_t free_percentage(const ResourceUse& use) {
   const auto sum = use.together();
   if (!sum || *sum > use.allocatable) return 0;
+  const std::int64_t left = use.allocatable - *sum;
+  if (left <= std::numeric_limits<std::int64_t>::max() / kMaxNodeScore)
+    return left * kMaxNodeScore / use.allocatable;
   __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(Wide{use.allocatable - *sum} * kMaxNodeScore / use.allocatable);
+  return static_cast<std::int64_t>(Wide{left} * kMaxNodeScore / use.allocatable);
 }
 
 double share(std::int64_t requested, std::int64_t allocatable) {

@@ -57,6 +57,7 @@ class Fleet {
                                               options.shape.hard_threshold)
                                                  .count})),
         next_event_(options.nodes, kNever),
+        has_events_(options.nodes, 0),
         threads_(options.threads) {
     nodes_.reserve(options.nodes);
     for (std::uint32_t i = 0; i < options.nodes; ++i)
@@ -109,6 +110,7 @@ class Fleet {
         if (next_event_[i] >= until) continue;
         nodes_[i]->advance(until, scratch);
         next_event_[i] = nodes_[i]->next_event();
+        has_events_[i] = !nodes_[i]->events().empty();
       }
     });
     collect(until);
@@ -118,8 +120,9 @@ class Fleet {
   // ------------------------------------------------------------------
 
   void collect(Instant until) {
-    for (const auto& node : nodes_) {
-      if (node->events().empty()) continue;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!std::exchange(has_events_[i], std::uint8_t{0})) continue;
+      const auto& node = nodes_[i];
       std::move(node->events().begin(), node->events().end(), std::back_inserter(events_));
       node->events().clear();
       note_pressure(*node, until);
@@ -229,7 +232,8 @@ class Fleet {
   Placement placement_;
   FleetResult result_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<Instant> next_event_;  // of each node
+  std::vector<Instant> next_event_;       // of each node
+  std::vector<std::uint8_t> has_events_;  // of each node; bytes, because threads write them
   std::vector<FleetEvent> events_;
   std::vector<PendingPod> pending_;
   std::deque<PendingPod> waiting_;  // fit on no node

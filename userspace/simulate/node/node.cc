@@ -187,8 +187,8 @@ void Node::plan() {
     const double level = pod.level_at(now_);
     working_set_ += level;
     slope_ += pod.slope;
-    held_ += level * (1 - pod.plan.cache_share);
-    held_slope_ += pod.slope * (1 - pod.plan.cache_share);
+    held_ += level * (1 - pod.cache_share);
+    held_slope_ += pod.slope * (1 - pod.cache_share);
     exiting |= pod.phase == SimulatedPod::Phase::kExiting;
   }
   // While a victim exits, the kernel kills no other.
@@ -215,6 +215,7 @@ void Node::add_pod(PodPlan pod_plan, Instant at) {
   SimulatedPod& pod = pods_.emplace_back();
   pod.plan = std::move(pod_plan);
   pod.cgroup = CgroupId{next_cgroup_++};
+  pod.cache_share = pod.plan.cache_share;
   pod.placed = pod.started = at;
   pod.ends = at + pod.plan.runs;
   pod.since = pod.since_before = at;
@@ -238,8 +239,7 @@ void Node::take_next_segment(SimulatedPod& pod) {
   pod.slope = (target - level) / count_of(pod.until - now_);
   if (!pod.plan.memory_limit) return;
   // The kernel reclaims the pod's page cache before it kills.
-  const double limit =
-      static_cast<double>(pod.plan.memory_limit->count) / (1 - pod.plan.cache_share);
+  const double limit = static_cast<double>(pod.plan.memory_limit->count) / (1 - pod.cache_share);
   if (target > limit) pod.until = std::min(pod.until, reached(now_, limit - level, pod.slope));
 }
 
@@ -418,11 +418,11 @@ void Node::set_high(std::size_t index, std::optional<double> bytes) {
 double Node::reclaim_cache(std::size_t index, double bytes) {
   SimulatedPod& pod = pods_[index];
   const double level = pod.level_at(now_);
-  const double taken = std::min(bytes, level * pod.plan.cache_share);
+  const double taken = std::min(bytes, level * pod.cache_share);
   if (!pod.may_be_evicted() || taken <= 0) return 0;
   take_next_segment(pod);
   pod.level -= taken;
-  pod.plan.cache_share = pod.level > 0 ? 1 - level * (1 - pod.plan.cache_share) / pod.level : 0;
+  pod.cache_share = pod.level > 0 ? 1 - level * (1 - pod.cache_share) / pod.level : 0;
   return taken;
 }
 

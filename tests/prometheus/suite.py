@@ -198,6 +198,23 @@ def test_every_panel_has_data_in_each_configuration_that_is_shipped():
             assert not silent, (name, silent)
 
 
+def test_the_descheduler_gets_one_share_of_time_for_each_node():
+    policy = yaml.safe_load((ROOT / "kubernetes/descheduler-policy.yaml").read_text())
+    [profile] = policy["profiles"]
+    [arguments] = [each["args"] for each in profile["pluginConfig"] if each["name"] == "LowNodeUtilization"]
+    low, high = arguments["thresholds"]["MetricResource"], arguments["targetThresholds"]["MetricResource"]
+    assert 0 <= low < high <= 100 and profile["plugins"]["balance"]["enabled"] == ["LowNodeUtilization"]
+    assert [each["source"] for each in policy["metricsProviders"]] == [arguments["metricsUtilization"]["source"]] == ["Prometheus"]
+    query = arguments["metricsUtilization"]["prometheus"]["query"]
+    assert set(RECORDED.findall(query)) <= {rule["record"] for file in RULES for group in yaml.safe_load(file.read_text())["groups"]
+                                            for rule in group["rules"] if "record" in rule} and RECORDED.search(query), query
+    pages = [(plain_page(), "node-1"), (plain_page(), "node-2")]
+    with recorded_pages.recorded(*pages) as (prom, end):
+        found = prom.get("query", query=with_rules_put_in(query), time=end)["result"]
+    assert sorted(each["metric"]["instance"] for each in found) == ["node-1", "node-2"], found
+    assert all(each["metric"].keys() == {"instance"} and 0 <= float(each["value"][1]) <= 1 for each in found), found
+
+
 def test_conditions_are_state_timelines_with_the_node():
     for board in BOARDS:
         for panel in json.loads(board.read_text())["panels"]:

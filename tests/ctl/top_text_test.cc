@@ -82,6 +82,22 @@ TEST(Top, StatusShowsWhereTheMemoryIs) {
   EXPECT_NE(render_top(nullptr, status, {}).find("resident 700Mi (90Mi cold)"), std::string::npos);
 }
 
+TEST(Top, StatusShowsTheMemoryForecast) {
+  Status status;
+  status.memory_forecasts = {{.predictor = "drift", .bytes = std::nullopt}};
+  EXPECT_EQ(render_status(status, {}).find("memory forecast"), std::string::npos);
+  status.memory_forecasts[0].bytes = std::int64_t{3} << 30;
+  EXPECT_NE(render_status(status, {})
+                .find("\nmemory forecast:  pods use at most 3Gi in the next hour (drift)\n"),
+            std::string::npos);
+  status.memory_forecasts[0].held = 198;
+  status.memory_forecasts[0].exceeded = 2;
+  status.memory_forecasts[0].mean_error = 0.03;
+  EXPECT_NE(render_status(status, {})
+                .find("(drift; 2 of 200 forecasts were too low, +3.0% off on average)\n"),
+            std::string::npos);
+}
+
 TEST(Top, ALineFitsItsScreen) {
   for (const std::size_t columns : {1u, 40u, 80u}) {
     std::istringstream frame(render_top(nullptr, later(), {.columns = columns}));

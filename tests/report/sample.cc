@@ -176,6 +176,12 @@ NodeView sample_node() {
   return node;
 }
 
+PeakForecast::Records sample_forecasts() {
+  PeakForecast::Records records(kPeakPredictors.size());
+  records[0] = {.forecast = 3e9, .held = 198, .exceeded = 2, .error_sum = 6};
+  return records;
+}
+
 report::NodeStatusRef sample_status() {
   auto status = std::make_shared<report::NodeStatus>();
   status->state.taints = {{"dedicated", "gpu", TaintEffect::kNoExecute}};

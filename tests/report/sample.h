@@ -2,6 +2,7 @@
 // Sample: a node worth showing, the same in every test of report/ and ctl/.
 #pragma once
 
+#include "judge/forecast/peak_forecast.h"
 #include "report/eviction/eviction.h"
 #include "report/view/node_view.h"
 
@@ -38,6 +39,8 @@ class SampleNames final : public report::CgroupNames {
 hr_waits sample_waits(std::uint64_t ns, hr_u32 brief, hr_u32 longer);
 CgroupTable sample_cgroups();
 NodeView sample_node();
+// Of 200 forecasts of the first predictor two were too low; the others know nothing.
+PeakForecast::Records sample_forecasts();
 report::NodeStatusRef sample_status();
 // kubepods as it should be; the kube reserve changed by another writer; besteffort not there.
 report::SlicesRef sample_slices();

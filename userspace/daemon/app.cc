@@ -86,6 +86,7 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
 }
 
 void App::start_servers() {
+  forecast_worker_.emplace(views_, config().state_dir);
   const bool serves_http = !config().listen.empty();
   servers_.start(config(), bus_setup(),
                  serves_http

@@ -4,6 +4,7 @@
 
 #include "daemon/background_workers.h"
 #include "daemon/config/running_config.h"
+#include "daemon/forecast/memory_forecaster.h"
 #include "daemon/servers.h"
 #include "daemon/sources/node_sources.h"
 #include "daemon/state/eviction_state.h"
@@ -118,6 +119,7 @@ class App {
   Engine engine_;
   // When the next turn must be run although the guard watches memory; absent: it does not.
   std::optional<Instant> guarded_until_;
+  std::optional<ForecastWorker> forecast_worker_;  // absent: before the servers start
   Servers servers_;
 };
 

@@ -46,6 +46,7 @@ TEST(Metrics, NodeReadsAsTheGoldenText) {
   add_node_families(sample_node(), sample_at(10'250), families);
   add_event_families(sample_node(), families);
   add_wait_families(sample_node(), families);
+  add_forecast_families(sample_forecasts(), families);
   expect_golden("metrics/node.prom", text_of(families));
 }
 

@@ -170,6 +170,14 @@ PodStatus pod_of(const Json& json) {
   return pod;
 }
 
+MemoryForecastStatus memory_forecast_of(const Json& json) {
+  return {.predictor = text(json, "predictor"),
+          .bytes = integer(json, "bytes"),
+          .held = integer(json, "held").value_or(0),
+          .exceeded = integer(json, "exceeded").value_or(0),
+          .mean_error = number(json, "mean_error_ratio")};
+}
+
 Status status_of(const Json& json) {
   Status status;
   status.version = text(json, "version");
@@ -202,6 +210,8 @@ Status status_of(const Json& json) {
   for (const auto& [signal, score] : at(json, "forecasts").items())
     if (const auto mean = number(score, "mean_error_seconds"))
       status.forecast_errors[signal] = *mean;
+  for (const Json& forecast : at(json, "memory_forecasts"))
+    status.memory_forecasts.push_back(memory_forecast_of(forecast));
   status.kernel_oom_kills = oom_kills_of(at(counters, "kernel_oom_kills"));
   status.stalls = stalls_of(at(at(json, "waits"), "stalls"));
   status.cpu_pairs = pairs_of(at(at(json, "waits"), "cpu_pairs"));

@@ -105,6 +105,14 @@ struct PodMemoryStatus {
   std::int64_t background_reclaimed = 0, cold_pushed = 0, cold_returned = 0;
 };
 
+// A predictor of the pods' memory peak in the next hour, and its earlier forecasts.
+struct MemoryForecastStatus {
+  std::string predictor;
+  std::optional<std::int64_t> bytes;
+  std::int64_t held = 0, exceeded = 0;
+  std::optional<double> mean_error;  // share of the peak
+};
+
 struct Status {
   std::string version;
   std::string mode;
@@ -127,7 +135,8 @@ struct Status {
   std::optional<std::int64_t> self_resident;
   std::optional<std::int64_t> kernel_oom_kills;
   std::map<std::string, double> forecast_errors;  // mean seconds, by signal
-  StallsByCause stalls;                           // all cgroups together
+  std::vector<MemoryForecastStatus> memory_forecasts;
+  StallsByCause stalls;  // all cgroups together
   std::vector<WaitPairStatus> cpu_pairs, memory_pairs;
   std::map<std::string, std::string> sources;
   std::map<std::string, ProgramStatus> programs;

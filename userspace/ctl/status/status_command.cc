@@ -133,6 +133,19 @@ std::string forecast_line(const Status& status) {
   return line + '\n';
 }
 
+// The first predictor's; "" until it has a forecast.
+std::string memory_forecast_line(const Status& status) {
+  if (status.memory_forecasts.empty() || !status.memory_forecasts.front().bytes) return "";
+  const MemoryForecastStatus& forecast = status.memory_forecasts.front();
+  std::string line = fmt::format("memory forecast:  pods use at most {} in the next hour ({}",
+                                 bytes(forecast.bytes), printable(forecast.predictor));
+  if (forecast.mean_error)
+    line +=
+        fmt::format("; {} of {} forecasts were too low, {:+.1f}% off on average", forecast.exceeded,
+                    forecast.held + forecast.exceeded, *forecast.mean_error * 100);
+  return line + ")\n";
+}
+
 std::string room_line(const SwapStatus& swap) {
   std::string line =
       fmt::format("{}:  {} = ", swap.swap ? "with swap" : "without swap", bytes(swap.available));
@@ -215,6 +228,7 @@ std::string render_status(const Status& status, const Screen& screen) {
   text += taint_line(status);
   text += pod_memory_lines(status.pod_memory);
   text += forecast_line(status);
+  text += memory_forecast_line(status);
   if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';
   if (const std::string top_waiters = top_waiters_table(status, screen); !top_waiters.empty())
     text += '\n' + top_waiters + '\n';

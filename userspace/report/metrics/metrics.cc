@@ -51,6 +51,8 @@ Families Metrics::own_families() const {
     if (const auto cgroups = setup_.views->cgroups.latest())
       add_wait_pair_families(*cgroups, families);
   }
+  if (const auto forecasts = setup_.views->memory_forecasts.latest())
+    add_forecast_families(*forecasts, families);
   add_process_families(families);
   if (setup_.extra_families) setup_.extra_families(families);
   if (setup_.old_names) add_old_names(families);

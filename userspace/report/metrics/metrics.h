@@ -8,6 +8,7 @@
 // row (exposition/scrape_body.h).
 #pragma once
 
+#include "judge/forecast/peak_forecast.h"
 #include "report/eviction/audit_line.h"
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/exposition_text.h"
@@ -55,6 +56,8 @@ void add_process_families(Families& families);
 void add_machine_families(const NodeView& node, Families& families);
 void add_node_name(std::string_view node_name, Families& families);
 
+// headroom_memory_forecast*.
+void add_forecast_families(const PeakForecast::Records& records, Families& families);
 // headroom_node_memory_stall_*, headroom_node_cpu_throttle_* and what the BPF programs measure.
 void add_wait_families(const NodeView& node, Families& families);
 // The ten longest waits of pods on each other, for CPUs and for memory.

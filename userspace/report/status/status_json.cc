@@ -403,6 +403,9 @@ std::string status_text(const PublishedViews& views, QosOf qos_of,
   const auto cgroups = views.cgroups.latest();
   const CgroupTable none;
   Json status = status_json(*node, cgroups ? *cgroups : none, qos_of);
+  const auto forecasts = views.memory_forecasts.latest();
+  status["memory_forecasts"] =
+      memory_forecasts_json(forecasts ? *forecasts : PeakForecast::Records{});
   status["kubernetes"] = kubernetes_json(kubernetes);
   return status.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

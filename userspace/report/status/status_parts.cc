@@ -23,6 +23,23 @@ constexpr std::uintmax_t kMaxFileBytes = 1 << 20;
 
 }  // namespace
 
+Json memory_forecasts_json(const PeakForecast::Records& records) {
+  const auto maybe = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  Json json = Json::array();
+  for (std::size_t i = 0; i < records.size() && i < kPeakPredictors.size(); ++i) {
+    const PeakForecast::Record& record = records[i];
+    json.push_back({{"predictor", kPeakPredictors[i].name},
+                    {"bytes", record.forecast ? Json(static_cast<std::uint64_t>(*record.forecast))
+                                              : Json(nullptr)},
+                    {"held", record.held},
+                    {"exceeded", record.exceeded},
+                    {"mean_error_ratio", maybe(record.mean_error())}});
+  }
+  return json;
+}
+
 Json kubernetes_json(const std::filesystem::path& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);

@@ -3,6 +3,7 @@
 // eviction, headroom-kube.
 #pragma once
 
+#include "judge/forecast/peak_forecast.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_index.h"
 #include "report/view/waits_view.h"
@@ -40,6 +41,9 @@ nlohmann::ordered_json swap_json(const std::optional<SwapRoom>& room);
 std::vector<std::optional<std::uint32_t>> eviction_order(const NodeView& node,
                                                          const CgroupTable& cgroups,
                                                          const PodIndex& index);
+// For each predictor the forecast of the pods' memory peak in the next hour, and how earlier ones
+// compared. Empty: none yet.
+nlohmann::ordered_json memory_forecasts_json(const PeakForecast::Records& records);
 nlohmann::ordered_json programs_json(const Programs& programs);
 
 }  // namespace headroom::report

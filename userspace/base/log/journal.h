@@ -105,7 +105,8 @@ bool log_exceptions(std::string_view doing, Function&& function) noexcept {
     function();
     return true;
   } catch (const std::exception& thrown) {
-    write_formatted(Level::err, "{}: {}", fmt::make_format_args(doing, thrown.what()));
+    const char* const what = thrown.what();  // fmt 10 takes no temporary
+    write_formatted(Level::err, "{}: {}", fmt::make_format_args(doing, what));
   } catch (...) {
     write_formatted(Level::err, "{}: unknown exception", fmt::make_format_args(doing));
   }

@@ -2,7 +2,8 @@
 // to_json(), from_json(): values as JSON and back; a struct is an object with its Fields' names.
 //
 // A field that is missing in the JSON keeps its default (an older release wrote it). An unknown
-// field is ignored.
+// field is ignored. They are called by their qualified names: nlohmann's own of the same name would
+// be candidates too.
 #pragma once
 
 #include <headroom/quantity.h>
@@ -81,7 +82,7 @@ inline std::string take_name(std::string_view& names) {
 template <class T>
 bool field_from_json(const Json& object, const std::string& name, T& value) {
   const auto found = object.find(name);
-  return found == object.end() || from_json(*found, value);
+  return found == object.end() || state::from_json(*found, value);
 }
 
 template <class T>
@@ -89,8 +90,9 @@ struct Codec {
   static Json encode(const T& value) {
     Json object = Json::object();
     std::string_view names = Fields<T>::kNames;
-    std::apply([&](const auto&... member) { ((object[take_name(names)] = to_json(member)), ...); },
-               Fields<T>::tie(value));
+    std::apply(
+        [&](const auto&... member) { ((object[take_name(names)] = state::to_json(member)), ...); },
+        Fields<T>::tie(value));
     return object;
   }
   static bool decode(const Json& json, T& value) {
@@ -156,13 +158,13 @@ struct Codec<Instant> {
 template <>
 struct Codec<Bytes> {
   static Json encode(Bytes value) { return value.count; }
-  static bool decode(const Json& json, Bytes& value) { return from_json(json, value.count); }
+  static bool decode(const Json& json, Bytes& value) { return state::from_json(json, value.count); }
 };
 
 template <>
 struct Codec<CgroupId> {
   static Json encode(CgroupId id) { return id.value; }
-  static bool decode(const Json& json, CgroupId& id) { return from_json(json, id.value); }
+  static bool decode(const Json& json, CgroupId& id) { return state::from_json(json, id.value); }
 };
 
 template <>
@@ -189,23 +191,25 @@ struct Codec<std::array<char, kSize>> {
 
 template <class T>
 struct Codec<std::optional<T>> {
-  static Json encode(const std::optional<T>& value) { return value ? to_json(*value) : Json(); }
+  static Json encode(const std::optional<T>& value) {
+    return value ? state::to_json(*value) : Json();
+  }
   static bool decode(const Json& json, std::optional<T>& value) {
     value.reset();
-    return json.is_null() || from_json(json, value.emplace());
+    return json.is_null() || state::from_json(json, value.emplace());
   }
 };
 
 template <class T>
 struct Codec<std::shared_ptr<const T>> {
   static Json encode(const std::shared_ptr<const T>& value) {
-    return value ? to_json(*value) : Json();
+    return value ? state::to_json(*value) : Json();
   }
   static bool decode(const Json& json, std::shared_ptr<const T>& value) {
     value = nullptr;
     if (json.is_null()) return true;
     auto read = std::make_shared<T>();
-    if (!from_json(json, *read)) return false;
+    if (!state::from_json(json, *read)) return false;
     value = std::move(read);
     return true;
   }
@@ -216,13 +220,13 @@ struct Codec<std::vector<T>> {
   static Json encode(const std::vector<T>& values) {
     Json list = Json::array();
     for (const T& value : values)
-      list.push_back(to_json(value));
+      list.push_back(state::to_json(value));
     return list;
   }
   static bool decode(const Json& json, std::vector<T>& values) {
     values.clear();
     return json.is_array() && std::ranges::all_of(json, [&](const Json& entry) {
-             return from_json(entry, values.emplace_back());
+             return state::from_json(entry, values.emplace_back());
            });
   }
 };
@@ -232,14 +236,14 @@ struct Codec<std::map<std::string, T, Less>> {
   static Json encode(const std::map<std::string, T, Less>& values) {
     Json object = Json::object();
     for (const auto& [key, value] : values)
-      object[key] = to_json(value);
+      object[key] = state::to_json(value);
     return object;
   }
   static bool decode(const Json& json, std::map<std::string, T, Less>& values) {
     values.clear();
     if (!json.is_object()) return false;
     for (const auto& [key, entry] : json.items())
-      if (!from_json(entry, values[key])) return false;
+      if (!state::from_json(entry, values[key])) return false;
     return true;
   }
 };
@@ -250,14 +254,14 @@ struct Codec<std::map<CgroupId, T>> {
   static Json encode(const std::map<CgroupId, T>& values) {
     Json list = Json::array();
     for (const auto& [id, value] : values)
-      list.push_back(Json::array({to_json(id), to_json(value)}));
+      list.push_back(Json::array({state::to_json(id), state::to_json(value)}));
     return list;
   }
   static bool decode(const Json& json, std::map<CgroupId, T>& values) {
     values.clear();
     return json.is_array() && std::ranges::all_of(json, [&](const Json& entry) {
              CgroupId id;
-             return from_json(entry.at(0), id) && from_json(entry.at(1), values[id]);
+             return state::from_json(entry.at(0), id) && state::from_json(entry.at(1), values[id]);
            });
   }
 };

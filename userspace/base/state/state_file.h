@@ -89,7 +89,7 @@ class StateFile {
   Result<> save(const T& value) const {
     if constexpr (requires { value.empty(); })
       if (value.empty()) return document_.remove();
-    return document_.save(to_json(value));
+    return document_.save(state::to_json(value));
   }
   bool exists() const { return document_.exists(); }
   const std::filesystem::path& path() const { return document_.path(); }
@@ -112,7 +112,7 @@ class StateFile {
  private:
   StateDocument::Decode decode_into(T& value) const {
     return [this, &value](const Json& json, StateDocument::Format format) {
-      if (format == StateDocument::Format::kCurrent) return from_json(json, value);
+      if (format == StateDocument::Format::kCurrent) return state::from_json(json, value);
       return decode_unversioned_ != nullptr && decode_unversioned_(json, value);
     };
   }

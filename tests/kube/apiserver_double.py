@@ -71,6 +71,9 @@ EVENT = {"apiVersion": {"v1"}, "kind": {"Event"},
          "type": {"Warning"}, "reason": {"Evicted"}, "message": str, "source": {"component": str, "host": str},
          "firstTimestamp": Time, "lastTimestamp": Time, "count": int,
          "reportingComponent": str, "reportingInstance": str}
+NODE_EVENT = EVENT | {"metadata": {"generateName": str, "namespace": {"default"}},
+                      "involvedObject": {"apiVersion": {"v1"}, "kind": {"Node"}, "name": str, "uid": str},
+                      "type": {"Warning", "Normal"}, "reason": str}
 EVENT_PATCH = {"message": str, "lastTimestamp": Time, "count": int}
 NODE_CONDITION = {"type": str, "status": {"True", "False", "Unknown"}, "lastHeartbeatTime": Time,
                   "lastTransitionTime": Time, "reason": str, "message": str}
@@ -93,6 +96,8 @@ ROUTES = [
     ("PATCH", POD + "/status", STRATEGIC, POD_STATUS, {"fieldManager": "headroom"}, "patch_pod_status"),
     ("DELETE", POD, JSON, DELETE_OPTIONS, {}, "delete_pod"),
     ("POST", POD + "/eviction", JSON, EVICTION, {}, "evict_pod"),
+    # Of an object without a namespace; no pod of the tests is in this one.
+    ("POST", r"/api/v1/namespaces/default/events", JSON, NODE_EVENT, {"fieldManager": "headroom"}, "create_node_event"),
     ("POST", EVENTS, JSON, EVENT, {"fieldManager": "headroom"}, "create_event"),
     ("PATCH", EVENTS + r"/([a-z0-9.-]+)", MERGE, EVENT_PATCH, {"fieldManager": "headroom"}, "patch_event"),
     ("GET", NODE, None, None, {}, "get_node"),
@@ -208,6 +213,12 @@ class Cluster:
             raise Refusal(409, "AlreadyExists", f'events "{key[1]}" already exists', "events", key[1])
         self.events[key] = body
         self.note("event", body["involvedObject"]["uid"])
+        return 201, body
+
+    def create_node_event(self, _where, body):
+        self.node(body["involvedObject"]["name"])
+        self.events["default", f"{body['metadata']['generateName']}{len(self.events):05}"] = body
+        self.note("node event", body["reason"])
         return 201, body
 
     def patch_event(self, where, body):

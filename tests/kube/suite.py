@@ -264,7 +264,7 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         client.wait(lambda: conditions(api).get("HeadroomMemoryPressure") == "False", 10, "no conditions were reported")
         client.write_node(MemoryPressure=True)
         # Another client changes the node between our reading and our writing: we read again.
-        api.faults.next = [None, None, "409"]
+        api.faults.next = [None, None, None, "409"]
         began = time.monotonic()
         client.wait(lambda: conditions(api)["HeadroomMemoryPressure"] == "True", 10, "the change was not reported")
         took = time.monotonic() - began
@@ -278,6 +278,7 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         writes = len(api.effects("conditions"))
         assert writes == 2, f"{writes} writes for two states"
         assert [taint["key"] for taint in node["spec"]["taints"]] == ["dedicated", "headroom.io/memory-pressure"]
+        assert api.effects("node event") == ["HeadroomHasInsufficientMemory"], api.effects("node event")
         client.write_node()
         client.wait(lambda: len(node["spec"]["taints"]) == 1, 15, "the taint was not taken off")
         print(f"    a change reported in {took * 1000:.0f} ms; beside 20 statuses of a kubelet's {writes} writes of ours")

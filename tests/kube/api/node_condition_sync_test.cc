@@ -41,6 +41,22 @@ TEST(NodeRequests, WhatHeadroomdWroteDownIsRead) {
     EXPECT_FALSE(conditions_of(text)) << text;
 }
 
+TEST(NodeRequests, AnEventIsOfTheNode) {
+  const HttpRequest request = condition_event("n1", Condition::kCpuPressure, {true, kSince}, kNow);
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.path, "/api/v1/namespaces/default/events?fieldManager=headroom");
+  const Json event = Json::parse(request.body);
+  EXPECT_EQ(event["involvedObject"],
+            Json::parse(R"({"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"})"));
+  EXPECT_EQ(event["type"], "Warning");
+  EXPECT_EQ(event["reason"], "HeadroomHasInsufficientCPU");
+  EXPECT_EQ(event["message"], "headroomd sees pods wait because the node has no CPU left");
+  EXPECT_EQ(event["lastTimestamp"], kNow);
+  const HttpRequest calmer = condition_event("n1", Condition::kCpuPressure, {false, kSince}, kNow);
+  EXPECT_EQ(Json::parse(calmer.body)["type"], "Normal");
+  EXPECT_EQ(Json::parse(calmer.body)["reason"], "HeadroomHasSufficientCPU");
+}
+
 TEST(NodeRequests, ConditionsAreAppliedUnderTypesOfOurOwn) {
   NodeConditions conditions = pressed();
   conditions[2].holds.reset();
@@ -160,6 +176,38 @@ TEST_F(NodeConditionSyncTest, WhatChangedIsReportedAtOnceAndWhatDidNotNowAndThen
   now_ += 1ns;
   run_once(node);
   EXPECT_EQ(asked(), Asked{"PATCH"});
+}
+
+TEST_F(NodeConditionSyncTest, AnEventIsSentForEachConditionThatChanged) {
+  NodeConditionSync node({.node_name = "n1", .conditions = true, .events = true}, {});
+  NodeConditions conditions = calm();
+  node.adopt(conditions);
+  run_once(node);
+  EXPECT_EQ(asked(), Asked{"PATCH"}) << "what was unknown has not changed";
+  conditions[3].holds = true;
+  node.adopt(conditions);
+  run_once(node);
+  EXPECT_EQ(asked(), (Asked{"PATCH", "POST"}));
+  now_ += kHeartbeat;
+  run_once(node);
+  EXPECT_EQ(asked(), Asked{"PATCH"}) << "a heartbeat is no change";
+  conditions[3].holds.reset();
+  node.adopt(conditions);
+  run_once(node);
+  EXPECT_EQ(asked(), Asked{"PATCH"}) << "nor is it when headroomd stops";
+}
+
+TEST_F(NodeConditionSyncTest, AnEventWaitsForItsCondition) {
+  NodeConditionSync node({.node_name = "n1", .conditions = true, .events = true}, {});
+  node.adopt(calm());
+  run_once(node);
+  node.adopt(pressed());
+  status_ = 500;
+  run_once(node);
+  status_ = 200;
+  now_ += 2min;
+  run_once(node);
+  EXPECT_EQ(asked(), (Asked{"PATCH", "PATCH", "PATCH", "POST"}));
 }
 
 TEST_F(NodeConditionSyncTest, TaintsThatAreRightAreOnlyRead) {

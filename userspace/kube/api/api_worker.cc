@@ -102,7 +102,10 @@ EvictionSyncOptions node_options_of(const config::Config& config) {
   const config::ApiConfig& api = config.kubernetes.api;
   const std::string node = node_name_of(config, ::getenv);
   return {.pending = {.after = api.after_eviction, .events = api.events, .node_name = node},
-          .node = {.node_name = node, .conditions = api.conditions, .taints = api.taints},
+          .node = {.node_name = node,
+                   .conditions = api.conditions,
+                   .taints = api.taints,
+                   .events = api.events},
           .audit_log = config.audit_log,
           .node_status = config.node_status,
           .state_file = config.kubernetes.state_dir / "pending-evictions.json"};

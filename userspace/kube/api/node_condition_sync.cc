@@ -158,6 +158,32 @@ HttpRequest conditions_apply(const std::string& node_name,
           .body = to_json_text(node)};
 }
 
+HttpRequest condition_event(const std::string& node_name, Condition condition,
+                            const NodeCondition& state, const std::string& time) {
+  const ConditionText text = text_of_condition(static_cast<std::size_t>(condition), state);
+  const Json event{{"apiVersion", "v1"},
+                   {"kind", "Event"},
+                   {"metadata", {{"generateName", node_name + "."}, {"namespace", "default"}}},
+                   {"involvedObject",
+                    {{"apiVersion", "v1"},
+                     {"kind", "Node"},
+                     {"name", node_name},
+                     {"uid", node_name}}},  // as the kubelet has it: kubectl describe finds it so
+                   {"type", state.holds.value_or(false) ? "Warning" : "Normal"},
+                   {"reason", text.reason},
+                   {"message", text.message},
+                   {"source", {{"component", kManager}, {"host", node_name}}},
+                   {"firstTimestamp", time},
+                   {"lastTimestamp", time},
+                   {"count", 1},
+                   {"reportingComponent", kManager},
+                   {"reportingInstance", node_name}};
+  return {.method = "POST",
+          .path = "/api/v1/namespaces/default/events?fieldManager=" + std::string(kManager),
+          .headers = {{"Content-Type", "application/json"}},
+          .body = to_json_text(event)};
+}
+
 HttpRequest node_get(const std::string& node_name) {
   return {.method = "GET", .path = node_path(node_name)};
 }
@@ -241,6 +267,24 @@ NodeConditionSync::SyncResult NodeConditionSync::patch_taints(const Exchange& ex
   return classify_node_response(exchange(**patch));
 }
 
+// A condition that was unknown has not changed. An Event that fails is not sent again: the
+// condition itself is.
+NodeConditionSync::SyncResult NodeConditionSync::send_events(const std::string& time,
+                                                             const Exchange& exchange) {
+  SyncResult all;
+  const std::optional<NodeConditions> before = std::exchange(before_, conditions_);
+  if (!options_.events || !before || !conditions_) return all;
+  for (std::size_t i = 0; i < kConditions; ++i) {
+    const NodeCondition& now = (*conditions_)[i];
+    const bool changed = now.holds && (*before)[i].holds && *now.holds != *(*before)[i].holds;
+    if (!changed) continue;
+    const SyncResult result = classify_node_response(
+        exchange(condition_event(options_.node_name, static_cast<Condition>(i), now, time)));
+    if (all.response_class == ResponseClass::kDone) all = result;
+  }
+  return all;
+}
+
 void NodeConditionSync::record_response(Part& part, const SyncResult& result, bool enabled,
                                         Duration again, Instant now, double chance) {
   if (result.response_class == ResponseClass::kDone) {
@@ -266,9 +310,14 @@ NodeConditionSync::SyncResult NodeConditionSync::run_once(Instant now, const std
     if (all.response_class == ResponseClass::kDone) all = result;
     all.any = true;
   };
-  if (is_due(in_status_, options_.conditions, published_.conditions, now))
+  if (is_due(in_status_, options_.conditions, published_.conditions, now)) {
     take(in_status_, options_.conditions, published_.conditions, kHeartbeat,
          patch_conditions(heartbeat, exchange));
+    if (all.response_class == ResponseClass::kDone)
+      if (SyncResult events = send_events(heartbeat, exchange);
+          events.response_class != ResponseClass::kDone)
+        all = std::move(events);
+  }
   if (all.response_class == ResponseClass::kServerError) return all;
   if (is_due(in_spec_, options_.taints, published_.taints, now))
     take(in_spec_, options_.taints, published_.taints, kTaintsRecheckPeriod,

@@ -51,6 +51,11 @@ HttpRequest conditions_apply(const std::string& node_name,
                              const std::optional<NodeConditions>& conditions,
                              const std::string& heartbeat);
 
+// An Event of the node, as a kubelet's when a condition changes: in the namespace "default", where
+// Events of objects without a namespace are. `state` must be known.
+HttpRequest condition_event(const std::string& node_name, Condition condition,
+                            const NodeCondition& state, const std::string& time);
+
 HttpRequest node_get(const std::string& node_name);
 
 // The request that adds missing taints of headroom and removes surplus ones; absent if the taints
@@ -74,6 +79,7 @@ class NodeConditionSync {
     std::string node_name;
     bool conditions = false;
     bool taints = false;
+    bool events = false;  // one for each condition that changes, along with `conditions`
   };
   // `published`: what earlier runs left in the API.
   NodeConditionSync(Options options, PublishedOnNode published)
@@ -85,7 +91,7 @@ class NodeConditionSync {
   // When run_once() has something to do; absent if never in the current state.
   std::optional<Instant> due() const;
 
-  // Does what is due, with at most three requests.
+  // Does what is due, with at most three requests, and one for each condition that changed.
   struct SyncResult {
     ResponseClass response_class = ResponseClass::kDone;  // the first that is not kDone
     std::optional<Duration> retry_after{};
@@ -109,12 +115,15 @@ class NodeConditionSync {
   std::optional<NodeConditions> desired(bool enabled) const;
   SyncResult patch_conditions(const std::string& heartbeat, const Exchange& exchange) const;
   SyncResult patch_taints(const Exchange& exchange) const;
+  SyncResult send_events(const std::string& time, const Exchange& exchange);
   void record_response(Part& part, const SyncResult& published, bool enabled, Duration again,
                        Instant now, double chance);
 
   Options options_;
   PublishedOnNode published_;
   std::optional<NodeConditions> conditions_;
+  // Before the last change for which Events were sent; absent: none is known.
+  std::optional<NodeConditions> before_;
   Part in_status_, in_spec_;
 };
 

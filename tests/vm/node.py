@@ -146,8 +146,8 @@ class Node:
     def status(self) -> dict:
         return json.loads(self.vm.run("headroomctl status --json", check=True).out)
 
-    def metrics(self) -> str:
-        return self.vm.run(f"curl -sS --max-time 10 http://127.0.0.1:{PORT}/metrics", check=True).out
+    def metrics(self, path: str = "/metrics") -> str:
+        return self.vm.run(f"curl -sS --max-time 10 http://127.0.0.1:{PORT}{path}", check=True).out
 
     def evictions(self) -> list[dict]:
         text = self.vm.run(f"cat {AUDIT} 2>/dev/null || true").out

@@ -90,7 +90,7 @@ def test_metrics_carry_the_pods_the_signal_and_the_eviction(vm):
         node.wait_for_evictions(1)
         vm.run(f"systemctl stop {hog.slice}; sleep 1.2", check=True)
         page = node.metrics()
-        working_set = [line for line in page.splitlines()
+        working_set = [line for line in node.metrics("/metrics/cadvisor").splitlines()
                        if line.startswith("container_memory_working_set_bytes{") and 'pod="web"' in line]
         held = max(float(line.rsplit(" ", 1)[1]) for line in working_set)
         current = int(vm.run(f"cat {web.cgroup}/memory.current", check=True).out)

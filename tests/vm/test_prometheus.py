@@ -244,7 +244,7 @@ def test_a_scrape_of_three_thousand_cgroups_is_not_felt(vm):
     with Node(vm) as node:
         try:
             make_cgroups(vm, 3000)
-            node.start(kubelet_configuration(hard="100Mi", metrics={"cgroups": "all"}))
+            node.start(kubelet_configuration(hard="100Mi", compatibilityMetrics=True, metrics={"cgroups": "all"}))
             vm.run("sleep 5")
             pid = vm.run("systemctl show -P MainPID headroomd", check=True).out.strip()
             idle, first = resident(vm, pid), resident(vm, pid, "VmHWM")

@@ -35,7 +35,7 @@ def test_the_daemon_reads_through_bpf_and_says_so(vm):
 def test_what_changes_for_a_sleeping_pod_is_seen(vm):
     """It is read whole in one of sixteen sweeps: a limit that is set from outside is no event for it."""
     def limit(node):
-        return [line.rsplit(" ", 1)[1] for line in node.metrics().splitlines()
+        return [line.rsplit(" ", 1)[1] for line in node.metrics("/metrics/cadvisor").splitlines()
                 if line.startswith("container_spec_memory_limit_bytes") and 'pod="web"' in line]
 
     with Node(vm) as node:
@@ -59,6 +59,6 @@ def test_hundreds_of_cgroups_come_and_go_without_a_trace(vm):
                "sleep 1.5", timeout=120, check=True)
         after = node.status()
         assert after["cgroups"] == before["cgroups"], (before["cgroups"], after["cgroups"])
-        assert "headroom-test-1" not in node.metrics().replace("headroom-test-web", "")
+        assert "headroom-test-1" not in (node.metrics() + node.metrics("/metrics/cadvisor")).replace("headroom-test-web", "")
         grown = after["process"]["resident_bytes"] - before["process"]["resident_bytes"]
         assert grown < 4 << 20, f"{grown >> 10} KiB more resident"

@@ -8,7 +8,6 @@ import random
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -17,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
 
 import chart  # noqa: E402
 import manifests  # noqa: E402
+import named_tests  # noqa: E402
 from apiserver_double import FAULTS, ApiServer, make_certificate  # noqa: E402
 from client import NODE, PROGRAM, Client  # noqa: E402
 from machine import kubernetes_release  # noqa: E402
@@ -387,15 +387,4 @@ def run() -> list[tuple[str, str, str]]:
     """[(name, status, reason)]"""
     if not PROGRAM.exists():
         return [("(headroom-kube)", "failed", f"no {PROGRAM}: make all")]
-    rows = []
-    for name, test in list(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        began = time.monotonic()
-        try:
-            test()
-            rows.append((name.removeprefix("test_"), "passed", ""))
-        except Exception:  # a test may fail in any way; the others still run
-            rows.append((name.removeprefix("test_"), "failed", traceback.format_exc(limit=-2)))
-        print(f"{'ok' if rows[-1][1] == 'passed' else 'FAIL':4} {rows[-1][0]} ({time.monotonic() - began:.1f} s)", flush=True)
-    return rows
+    return named_tests.run_all(globals())

@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 import threading
 import time
-import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import named_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/headroomctl"
@@ -339,15 +340,4 @@ def run() -> list[tuple[str, str, str]]:
         return [("(headroomctl)", "failed", f"no {PROGRAM}: make all")]
     if not shutil.which("tmux"):
         return [("(the terminal)", "skipped", "no tmux: apt-get install tmux")]
-    rows = []
-    for name, test in list(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        began = time.monotonic()
-        try:
-            test()
-            rows.append((name.removeprefix("test_"), "passed", ""))
-        except Exception:  # a test may fail in any way; the others still run
-            rows.append((name.removeprefix("test_"), "failed", traceback.format_exc(limit=-2)))
-        print(f"{'ok' if rows[-1][1] == 'passed' else 'FAIL':4} {rows[-1][0]} ({time.monotonic() - began:.1f} s)", flush=True)
-    return rows
+    return named_tests.run_all(globals())

@@ -162,7 +162,7 @@ def test_pods_come_and_go_and_no_cpu_has_two_owners(vm):
         print(f"    {born} pods in {step + 1} steps; longest until all was as in the file {longest:.2f} s "
               "(watcher's round trip included)")
         # Of those that are gone nothing is left with systemd: a setting for each that is there, and the tier's.
-        vm.wait_until(f"[ $(ls /run/systemd/system.control | grep -c pod) -eq {len(running) + 1} ]", timeout=30)
+        vm.wait_until(f"[ $(ls /run/systemd/system.control | grep -c pod) -eq {len(running) + 1} ]", timeout=5)
 
 
 def test_a_killed_daemon_and_a_lost_or_damaged_file_cost_no_pod_its_cpus(vm):
@@ -250,7 +250,7 @@ def test_what_is_in_pieces_is_put_together_on_demand(vm):
         settled(vm)
         for pod in small[0], small[2]:
             end(node, pod)
-            vm.wait_until(f"! grep -q {pod.uid} {STATE}", timeout=30)
+            vm.wait_until(f"! grep -q {pod.uid} {STATE}", timeout=5)
         _, (_, before, _) = settled(vm)
         assert set(before) == {small[4].uid, large.uid}, before
         plan = json.loads(vm.run("headroomctl cpus repack --dry-run --json", check=True).out)
@@ -292,7 +292,7 @@ def test_pods_with_cpus_of_their_own_are_isolated_where_the_kernel_can(vm):
             return
         own = before[first.uid] | before[second.uid]
         wait_for_isolated(vm, own)
-        vm.wait_until("[ $(headroomctl cpus --json | grep -o '\"partition\":\"isolated\"' | wc -l) -eq 2 ]", timeout=30)
+        vm.wait_until("[ $(headroomctl cpus --json | grep -o '\"partition\":\"isolated\"' | wc -l) -eq 2 ]", timeout=5)
         others = cpus(read(vm, "/sys/fs/cgroup/system.slice/cpuset.cpus.effective"))
         assert others == ALL - own, "nothing else on the machine runs there"
         vm.run("systemctl kill -s KILL headroomd.service; sleep 1.5; systemctl start headroomd.service", check=True)
@@ -303,7 +303,7 @@ def test_pods_with_cpus_of_their_own_are_isolated_where_the_kernel_can(vm):
         wait_for_isolated(vm, before[first.uid])
         settled(vm)
         third = sleep_in(node, whole("third", 4))
-        vm.wait_until(f"[ $(cat {third.cgroup}/cpuset.cpus.partition) = isolated ]", timeout=30)
+        vm.wait_until(f"[ $(cat {third.cgroup}/cpuset.cpus.partition) = isolated ]", timeout=5)
         _, (_, after, _) = settled(vm)
         assert after[first.uid] == before[first.uid], after
         wait_for_isolated(vm, after[first.uid] | after[third.uid])
@@ -316,7 +316,7 @@ def test_pods_with_cpus_of_their_own_are_isolated_where_the_kernel_can(vm):
 
 
 def wait_for_isolated(vm, own):
-    vm.wait_until(f'[ "$(cat /sys/fs/cgroup/cpuset.cpus.isolated)" = "{text(own)}" ]', timeout=30)
+    vm.wait_until(f'[ "$(cat /sys/fs/cgroup/cpuset.cpus.isolated)" = "{text(own)}" ]', timeout=5)
 
 
 def read(vm, file):
@@ -383,7 +383,7 @@ def test_a_load_with_more_threads_than_cpus_is_throttled_no_more_once_pinned(vm)
 
 
 def wait_for_offline(vm, cpus):
-    vm.wait_until("headroomctl cpus --json | grep -q '\"offline\":\"%s\"'" % cpus, timeout=30)
+    vm.wait_until("headroomctl cpus --json | grep -q '\"offline\":\"%s\"'" % cpus, timeout=5)
 
 
 def text(own):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/metrics/metrics_server.h"
 
+#include "base/http_handler.h"
 #include "base/listen_socket.h"
 #include "base/log/journal.h"
 
@@ -62,15 +63,7 @@ struct MetricsServer::Requests {
   static MHD_Result begin(void* server, MHD_Connection* connection, const char* path,
                           const char* method, const char*, const char*, std::size_t* upload,
                           void** seen) {
-    static int headers_seen;  // only its address is used
-    if (!*seen) {
-      *seen = &headers_seen;
-      return MHD_YES;
-    }
-    if (*upload > 0) {  // the body of a request is dropped
-      *upload = 0;
-      return MHD_YES;
-    }
+    if (!is_to_be_answered(seen, upload)) return MHD_YES;
     auto& owner = *static_cast<MetricsServer*>(server);
     try {
       return queue(connection, std::make_unique<Answer>(answer(owner, connection, method, path)));

@@ -2,6 +2,7 @@
 #include "report/http/server/http_server.h"
 
 #include "base/file_io.h"
+#include "base/http_handler.h"
 #include "base/listen_socket.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
@@ -149,15 +150,7 @@ struct HttpServer::Exchange {
   static MHD_Result begin(void* http, MHD_Connection* connection, const char* url,
                           const char* method, const char*, const char*, std::size_t* upload,
                           void** seen) {
-    static int headers_seen;  // only its address is used
-    if (!*seen) {
-      *seen = &headers_seen;
-      return MHD_YES;
-    }
-    if (*upload > 0) {  // the body of a request is dropped
-      *upload = 0;
-      return MHD_YES;
-    }
+    if (!is_to_be_answered(seen, upload)) return MHD_YES;
     const std::string_view verb = method;
     if (verb != "GET" && verb != "HEAD")
       return reject(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD");

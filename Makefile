@@ -125,12 +125,15 @@ aobj = $(patsubst %.cc,$(B)/asan/%.o,$(patsubst $(B)/%,%,$(1)))
 PROGRAMS := $(B)/headroomd $(B)/headroomctl $(B)/headroom-kube
 BENCHES  := $(BENCH_SRC:bench/%.cc=$(B)/bench/%)
 
-.PHONY: help all
+.PHONY: help all programs
+.DEFAULT_GOAL := programs
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
 	  awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 all: $(PROGRAMS) ## build headroomd, headroomctl and headroom-kube
+programs: ## the same on every CPU, with progress: what `make` alone does
+	$(progress) all
 
 # --- what building needs --------------------------------------------------------------------
 # One line for the first thing that is missing, before anything is built.

@@ -300,6 +300,13 @@ def test_progress_is_numbered(folder: Path) -> None:
     assert "[1/1] PAGE" in done.stdout, done.stdout
 
 
+def test_make_alone_builds_the_programs(_folder: Path) -> None:
+    database = command("make", "--no-print-directory", "--print-data-base", "--question", "help").stdout
+    assert ".DEFAULT_GOAL := programs\n" in database, [line for line in database.splitlines() if "DEFAULT_GOAL" in line]
+    done = command("make", "--no-print-directory", "--dry-run")
+    assert done.returncode == 0 and "tools/build-with-progress all" in done.stdout, done.stdout
+
+
 def run() -> list[tuple[str, str, str]]:
     rows = []
     (ROOT / "build/test").mkdir(parents=True, exist_ok=True)

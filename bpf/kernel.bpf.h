@@ -112,9 +112,21 @@ struct memcg_vmstats {
   unsigned long events[64];
 };
 
-enum node_stat_item { NR_INACTIVE_FILE, NR_ANON_MAPPED, NR_FILE_PAGES };
+enum node_stat_item {
+  NR_INACTIVE_FILE,
+  NR_ACTIVE_FILE,
+  NR_SLAB_RECLAIMABLE_B, /* of a node in pages, in spite of its name */
+  NR_ANON_MAPPED,
+  NR_FILE_PAGES
+};
+enum zone_stat_item { NR_FREE_PAGES };
+enum zone_type { __MAX_NR_ZONES };
+struct zone {
+  atomic_long_t vm_stat[1]; /* pages, indexed by enum zone_stat_item */
+};
 struct pglist_data {
-  atomic_long_t vm_stat[1]; /* pages of a NUMA node, indexed by enum node_stat_item */
+  struct zone node_zones[1]; /* __MAX_NR_ZONES of them, some of them empty */
+  atomic_long_t vm_stat[1];  /* pages of a NUMA node, indexed by enum node_stat_item */
 };
 struct lruvec {
   struct pglist_data* pgdat;

@@ -22,9 +22,11 @@ enum class Signal : std::uint8_t {
   kSwapAvailable,   // headroom's: free swap; unknown without swap
   kMemoryPressure,  // headroom's: the share of the window that was not lost to the node's own
                     // shortage
-  // headroom's: MemAvailable of /proc/meminfo, and with swap what free swap gains
-  // (headroom/swap_room.h). memory.available counts anon and file alone; this counts what the
-  // kernel itself holds too: pipes, sockets, slab, page tables, per-CPU data.
+  // headroom's: what can be allocated before the kernel's OOM killer acts: MemAvailable of
+  // /proc/meminfo, but above the min watermarks (/proc/sys/vm/min_free_kbytes) instead of the high
+  // ones, and with swap what free swap gains (headroom/swap_room.h). memory.available counts anon
+  // and file alone; this counts what the kernel itself holds too: pipes, sockets, slab, page
+  // tables, per-CPU data.
   kKernelMemAvailable,
   // headroom's: the share of the window in which no pod waited because the node had no CPU left
   // (headroom/waits.h). No pod is evicted for it.

@@ -2,11 +2,18 @@
 // The guard on the kernel at hand: it wakes when memory has been taken, and only then.
 #include "observe/bpf/memory_guard.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -31,6 +38,30 @@ class Taken {
  private:
   std::size_t size_;
   void* memory_;
+};
+
+// Memory of the kernel alone: pipes that are full, of a MiB each.
+class FullPipes {
+ public:
+  explicit FullPipes(std::size_t count) {
+    const std::string text(std::size_t{1} << 20, 'x');
+    for (std::size_t i = 0; i < count; ++i) {
+      std::array<int, 2> ends{};
+      if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) std::abort();
+      ends_.insert(ends_.end(), ends.begin(), ends.end());
+      EXPECT_GE(::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
+      EXPECT_EQ(::write(ends[1], text.data(), text.size()), 1 << 20);
+    }
+  }
+  FullPipes(const FullPipes&) = delete;
+  FullPipes& operator=(const FullPipes&) = delete;
+  ~FullPipes() {
+    for (const int end : ends_)
+      ::close(end);
+  }
+
+ private:
+  std::vector<int> ends_;
 };
 
 class Guard : public ::testing::Test {
@@ -63,6 +94,17 @@ TEST_F(Guard, WakesOnceWhatWasLeftIsTaken) {
   const Taken more(64_MiB);
   EXPECT_FALSE(wakes_within(50ms)) << "asked for once";
   EXPECT_EQ(guard_->lost() + guard_->arm_failures(), 0u);
+}
+
+// In neither anon nor file: what is available falls, the working set does not grow.
+TEST_F(Guard, WakesForMemoryThatTheKernelHolds) {
+  guard_->arm(256_MiB, pace_);
+  const Bytes before = guard_->latest_look().available;
+  const FullPipes some(100);
+  EXPECT_FALSE(wakes_within(50ms)) << "more than half is left";
+  const FullPipes rest(250);
+  ASSERT_TRUE(wakes_within(1s));
+  EXPECT_GE(before.count - guard_->latest_look().available.count, (250_MiB).count);
 }
 
 TEST_F(Guard, CountsFromWhenItWasAskedLast) {

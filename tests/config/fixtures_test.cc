@@ -31,10 +31,10 @@ TEST(Fixtures, AKubeletsOwnFileWorksUnchanged) {
       thresholds_as_text(config->policy.thresholds),
       (std::vector<std::string>{
           "allocatableMemory.available < 500Mi, reclaim 0", "imagefs.available < 10%, reclaim 2Gi",
-          "imagefs.inodesFree < 5%", "memory.available < 1536Mi for 90s, reclaim 0",
-          "memory.available < 500Mi, reclaim 0", "nodefs.available < 10% for 120s, reclaim 500Mi",
-          "nodefs.available < 5%, reclaim 500Mi", "nodefs.inodesFree < 5%",
-          "pid.available < 10%"}));
+          "imagefs.inodesFree < 5%", "kernel.memAvailable < 50Mi",
+          "memory.available < 1536Mi for 90s, reclaim 0", "memory.available < 500Mi, reclaim 0",
+          "nodefs.available < 10% for 120s, reclaim 500Mi", "nodefs.available < 5%, reclaim 500Mi",
+          "nodefs.inodesFree < 5%", "pid.available < 10%"}));
   EXPECT_EQ(config->policy.max_pod_grace, 60s);
   EXPECT_EQ(config->policy.pressure_transition, 5min);  // 0s is unset
 }
@@ -43,7 +43,7 @@ TEST(Fixtures, AJsonFileWithTabsWorksToo) {
   const auto config = load_file("tests/fixtures/config/managed-node.json");
   ASSERT_TRUE(config) << said(config)[0];
   EXPECT_EQ(config->pods_cgroup, "kubepods");
-  EXPECT_EQ(config->policy.thresholds.size(), 4u);
+  EXPECT_EQ(config->policy.thresholds.size(), 5u);
 }
 
 // Key lines are commented "#key" or, inside a commented map, "#  key"; prose is "# Word".

@@ -24,11 +24,11 @@ using namespace std::chrono_literals;
 TEST(Load, DefaultsAreTheKubelets) {
   const auto config = load_text("");
   ASSERT_TRUE(config) << said(config)[0];
-  EXPECT_EQ(
-      thresholds_as_text(config->policy.thresholds),
-      (std::vector<std::string>{"allocatableMemory.available < 100Mi", "imagefs.available < 15%",
-                                "imagefs.inodesFree < 5%", "memory.available < 100Mi",
-                                "nodefs.available < 10%", "nodefs.inodesFree < 5%"}));
+  EXPECT_EQ(thresholds_as_text(config->policy.thresholds),
+            (std::vector<std::string>{"allocatableMemory.available < 100Mi",
+                                      "imagefs.available < 15%", "imagefs.inodesFree < 5%",
+                                      "kernel.memAvailable < 50Mi", "memory.available < 100Mi",
+                                      "nodefs.available < 10%", "nodefs.inodesFree < 5%"}));
   EXPECT_EQ(config->policy.pressure_transition, 5min);
   EXPECT_EQ(config->policy.max_pod_grace, 0s);
   EXPECT_EQ(config->policy.mode, Mode::kObserve);
@@ -56,17 +56,17 @@ TEST_P(Thresholds, AreBuilt) {
 const Said kExpectedText[] = {
     {"one_signal_drops_the_others",
      "evictionHard: {memory.available: 1Gi}\nenforceNodeAllocatable: []\n",
-     {"memory.available < 1Gi"}},
+     {"kernel.memAvailable < 50Mi", "memory.available < 1Gi"}},
     {"an_empty_map_is_none_at_all", "evictionHard: {}\n", {}},
     {"a_null_is_the_default",
      "evictionHard:\nenforceNodeAllocatable: [none]\n",
-     {"imagefs.available < 15%", "imagefs.inodesFree < 5%", "memory.available < 100Mi",
-      "nodefs.available < 10%", "nodefs.inodesFree < 5%"}},
+     {"imagefs.available < 15%", "imagefs.inodesFree < 5%", "kernel.memAvailable < 50Mi",
+      "memory.available < 100Mi", "nodefs.available < 10%", "nodefs.inodesFree < 5%"}},
     {"merged_with_the_defaults",
      "evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true\n"
      "enforceNodeAllocatable: [none]\n",
-     {"imagefs.available < 15%", "imagefs.inodesFree < 5%", "memory.available < 1Gi",
-      "nodefs.available < 10%", "nodefs.inodesFree < 5%"}},
+     {"imagefs.available < 15%", "imagefs.inodesFree < 5%", "kernel.memAvailable < 50Mi",
+      "memory.available < 1Gi", "nodefs.available < 10%", "nodefs.inodesFree < 5%"}},
     {"a_soft_one_with_grace_and_reclaim",
      "evictionHard: {}\nevictionSoft: {memory.available: 1.5Gi}\n"
      "evictionSoftGracePeriod: {memory.available: 1m30s}\n"
@@ -75,7 +75,7 @@ const Said kExpectedText[] = {
     {"an_alias_is_what_it_names",
      "evictionSoft: &s {memory.available: 1Gi}\nevictionHard: *s\n"
      "evictionSoftGracePeriod: {memory.available: 10s}\nenforceNodeAllocatable: []\n",
-     {"memory.available < 1Gi", "memory.available < 1Gi for 10s"}},
+     {"kernel.memAvailable < 50Mi", "memory.available < 1Gi", "memory.available < 1Gi for 10s"}},
     {"pressure_is_crossed_when_less_than_the_rest_is_left",
      "evictionHard: {}\nheadroom: {pressure: {memory: {threshold: \"20%\"}}}\n",
      {"memory.pressure < 80% for 10s"}},

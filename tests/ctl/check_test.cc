@@ -100,13 +100,8 @@ const Case kCases[] = {
        f.swap_aware = false;
      },
      "swap", State::kOk, "swap.available has a threshold", "", ""},
-    {"kernel_memory_unwatched",
-     [](HostFacts& f) {
-       f.kernel_threshold = false;
-       f.memory = 4_GiB;
-       f.unaccounted = 500_MiB;
-     },
-     "kernel memory", State::kLimited, "no threshold", "OOM killer", "kernelMemAvailable"},
+    {"kernel_memory_unwatched", [](HostFacts& f) { f.kernel_threshold = false; }, "kernel memory",
+     State::kLimited, "no threshold", "OOM killer", "kernelMemAvailable"},
     {"little_kernel_memory", [](HostFacts& f) { f.memory = 4_GiB; }, "kernel memory", State::kOk,
      "neither anon nor file", "", ""},
     {"much_kernel_memory",

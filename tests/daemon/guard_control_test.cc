@@ -25,7 +25,7 @@ struct FakeAlarm final : observe::MemoryAlarm {
   std::optional<Bytes> armed_at;
   Pace pace;
   Instant now;
-  Look look{.at = {}, .working_set = 1_GiB};
+  Look look{.at = {}, .working_set = 1_GiB, .available = 60_GiB};
 };
 
 class GuardControllerTest : public testing::Test {
@@ -100,10 +100,13 @@ TEST_F(GuardControllerTest, SaysUntilWhenMemoryCannotHaveReachedTheThreshold) {
   set(0ms, 2048_MiB);
   const Instant start = Instant{} + 1h;
   EXPECT_EQ(guard_controller_.safe_until(policy_), start + 1750ms) << "an eighth is kept";
-  alarm_.look = {.at = start + 500ms, .working_set = 1_GiB};
+  alarm_.look = {.at = start + 500ms, .working_set = 1_GiB, .available = 60_GiB};
   EXPECT_EQ(guard_controller_.safe_until(policy_), start + 2250ms) << "nothing was taken";
-  alarm_.look = {.at = start + 600ms, .working_set = 2_GiB};
+  alarm_.look = {.at = start + 600ms, .working_set = 2_GiB, .available = 60_GiB};
   EXPECT_EQ(guard_controller_.safe_until(policy_), start + 1350ms);
+  alarm_.look.available = Bytes{(59_GiB).count - (512_MiB).count};
+  EXPECT_EQ(guard_controller_.safe_until(policy_), start + 850ms) << "the kernel holds more";
+  alarm_.look.available = 60_GiB;
   alarm_.look.working_set = 3_GiB;
   EXPECT_EQ(guard_controller_.safe_until(policy_), std::nullopt) << "it has been reached";
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that the kernel holds for a pod, which memory.available does not see: with headroom.kernelMemAvailable the pod that holds it
-is evicted before the kernel's OOM killer acts."""
+"""Memory that the kernel holds for a pod, which memory.available does not see: the pod that holds it is evicted, by the default
+configuration, before the kernel's OOM killer acts."""
 
 from disk_node import configuration
 from node import Node, Pod, small_bystanders
@@ -8,13 +8,12 @@ from node import Node, Pod, small_bystanders
 KERNELS = ("6.12",)
 MEMORY = "1G"
 
-DEFAULT = {"memory.available": "100Mi"}  # the kubelet's
 
 
-def expect_the_hog_alone(vm, kind, signal, threshold="50Mi"):
+def expect_the_hog_alone(vm, kind, signal, hard="100Mi"):  # the kubelet's default
     with Node(vm, replayed=True) as node:
         vm.run("swapoff -a", check=True)
-        node.start(configuration(DEFAULT, kernelMemAvailable=threshold))
+        node.start(configuration({"memory.available": hard}))
         others = small_bystanders(node)
         others.append(node.run_pod(Pod("large"), "--hold 150M"))
         node.run_pod(Pod("hog"), f"--kind {kind} --rate 100M --until 4G")
@@ -41,5 +40,28 @@ def test_a_pod_that_fills_page_tables(vm):
 
 
 def test_a_pod_that_fills_a_tmpfs(vm):
-    """Shared memory is in memory.available. (MemAvailable leaves out the watermarks: here it would be below 50Mi first.)"""
-    expect_the_hog_alone(vm, "tmpfs", "memory.available", threshold="10Mi")
+    """Shared memory is in memory.available, and a threshold well above what the kernel holds is crossed first."""
+    expect_the_hog_alone(vm, "tmpfs", "memory.available", hard="350Mi")
+
+
+def test_a_pod_that_fills_its_own_memory(vm):
+    """Of 1 GiB the kernel's OOM killer leaves 100 MiB and more: by memory.available alone it acted first."""
+    expect_the_hog_alone(vm, "anonymous", "kernel.memAvailable")
+
+
+def test_page_cache_that_memory_min_keeps(vm):
+    """It is inactive, so memory.available counts it; the kernel does not reclaim it."""
+    with Node(vm) as node:
+        vm.run("swapoff -a; systemctl set-property --runtime kept.slice MemoryMin=300M", check=True)
+        vm.spawn("head -c 250M /dev/zero > /var/tmp/kept; sync /var/tmp/kept; exec sleep infinity", unit="headroom-test-kept.service",
+                 slice="kept.slice")
+        try:
+            vm.wait_until("[ $(cat /sys/fs/cgroup/kept.slice/memory.current) -gt 250000000 ]")
+            node.start(configuration({"memory.available": "100Mi"}))
+            node.run_pod(Pod("hog"), "--rate 100M --until 4G")
+            record, = node.wait_for_evictions(1, timeout=120)
+            print(f"    {record['signal']} {record['available'] >> 20} MiB")
+            assert (record["pod"]["name"], record["signal"]) == ("hog", "kernel.memAvailable"), record
+            assert node.kernel_oom_kills() == 0
+        finally:
+            vm.run("systemctl stop headroom-test-kept.service kept.slice; systemctl revert kept.slice; rm -f /var/tmp/kept; true")

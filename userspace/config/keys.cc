@@ -213,8 +213,10 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "With swap, memory.available counts what swap gains and costs; false: as the kubelet does"},
     {"headroom.thrashAware", kBoolean, "false",
      "Without swap, memory.available falls while page cache is read back as fast as it is taken"},
-    {"headroom.kernelMemAvailable", kString, kNone,
-     "Evict when MemAvailable, with what free swap gains, is below this, such as 50Mi; 0%: off"},
+    {"headroom.kernelMemAvailable", kString, R"("50Mi")",
+     "Evict when what the kernel can allocate, with what free swap gains, is below this; by "
+     "default "
+     "at most half of the hard threshold of memory.available; 0%: off"},
     {"headroom.oomScoreAdj", kEnum, R"("leave")",
      "mirror: the processes of pods have oom_score_adj by their place in the ranking",
      "leave mirror"},
@@ -258,7 +260,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.podLimits.rescue.margin", kString, R"("5%")",
      "Of memory: what stays available above the threshold of memory.available"},
     {"headroom.coldMemory.below", kString, kNone,
-     "While MemAvailable is below this share of memory, push out cold memory; else never"},
+     "While kernel.memAvailable is below this share of memory, push out cold memory; else never"},
     {"headroom.coldMemory.step", kQuantity, R"("16Mi")", "How much of a pod at first, in a second"},
     {"headroom.coldMemory.refaultLimit", kString, R"("10%")",
      "Less is pushed out if more than this share of it comes back"},

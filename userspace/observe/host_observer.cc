@@ -245,6 +245,8 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
                       .order = index_.order()};
   if (!records.empty() && records.front().parent_id == 0)
     parts_.node.use_root_record(records.front(), at, observations_);
+  if (!same) find_top_level(records);
+  parts_.node.use_top_level(records, top_level_);
   allocatable_.read(parts_.node, parts_.inventory, index_, records, at, observations_);
   snapshot.cgroups = records;
   if (parts_.disks)
@@ -254,6 +256,13 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   undescribed_pods_.update(snapshot.pods, parts_.inventory, parts_.proc, at,
                            snapshot.cgroups_changed, registry_);
   if (parts_.disks && disk_targets_stale_) set_disk_targets(snapshot.pods);
+}
+
+void HostObserver::find_top_level(std::span<const hr_record> records) {
+  top_level_.clear();
+  if (records.empty() || records.front().parent_id != 0) return;
+  for (std::uint32_t i = 1; i < records.size(); ++i)
+    if (records[i].parent_id == records.front().id) top_level_.push_back(i);
 }
 
 std::span<const PodReading> HostObserver::read_pods(std::span<const hr_record> records,

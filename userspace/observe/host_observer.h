@@ -229,6 +229,7 @@ class HostObserver final : public Observer {
   void read_parts(Snapshot& snapshot);
   void set_disk_targets(std::span<const PodReading> pods);
   void update_registry(std::span<const hr_record> records);
+  void find_top_level(std::span<const hr_record> records);
   std::span<const PodReading> read_pods(std::span<const hr_record> records,
                                         const SweepChanges& changes, bool same);
 
@@ -244,6 +245,7 @@ class HostObserver final : public Observer {
   std::unique_ptr<FilesystemReader> filesystems_;
   UndescribedPods undescribed_pods_;
   RecordIndex index_;
+  std::vector<std::uint32_t> top_level_;  // positions of the root's children in a pass
   AllocatableReader allocatable_;
   std::vector<CgroupId> registered_;  // to the registry, sorted
   bool disk_targets_stale_ = true;    // the disk meter knows other pods than there are

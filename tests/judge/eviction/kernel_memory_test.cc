@@ -99,13 +99,37 @@ TEST_F(KernelMemory, IsForecastAndBringsTheNextCheckForward) {
 
 // --- its threshold ------------------------------------------------------------------------------
 
-TEST(KernelMemThreshold, IsHardAndOffUnlessConfigured) {
-  EXPECT_FALSE(kernel_mem_threshold({}));
-  const auto threshold = kernel_mem_threshold({Fraction{0.5f}});
-  ASSERT_TRUE(threshold);
-  EXPECT_EQ(threshold->signal, Signal::kKernelMemAvailable);
-  EXPECT_TRUE(threshold->hard());
-  EXPECT_EQ(resolve(threshold->value, (1000_MiB).count), (500_MiB).count);
+TEST(KernelMemThreshold, AccompaniesTheHardOneOfMemoryAvailable) {
+  struct Case {
+    const char* name;
+    std::vector<Threshold> thresholds;
+    KernelMemThreshold settings;
+    std::optional<std::int64_t> limit;  // of 10000 MiB, in MiB
+  };
+  const auto amount = [](Bytes bytes) {
+    return ThresholdValue{Quantity::of(bytes.count, Quantity::Format::kBinarySI)};
+  };
+  Threshold tenth = memory_below(1_MiB);
+  tenth.value = Fraction{0.1f};
+  const Case cases[] = {
+      {"the_kubelets_default", {memory_below(100_MiB)}, {}, 50},
+      {"a_large_one", {memory_below(1_GiB)}, {}, 50},
+      {"a_percentage", {tenth}, {}, 50},
+      {"a_small_one", {memory_below(30_MiB)}, {}, 15},
+      {"a_soft_one_alone", {memory_below(30_MiB, std::chrono::seconds(1))}, {}, std::nullopt},
+      {"none", {}, {}, std::nullopt},
+      {"configured", {memory_below(30_MiB)}, {true, amount(80_MiB)}, 80},
+      {"a_percentage_alone", {}, {true, Fraction{0.5f}}, 5000},
+      {"off", {memory_below(100_MiB)}, {true, std::nullopt}, std::nullopt},
+  };
+  for (const Case& c : cases) {
+    const auto threshold = kernel_mem_threshold(c.settings, c.thresholds);
+    ASSERT_EQ(threshold.has_value(), c.limit.has_value()) << c.name;
+    if (!threshold) continue;
+    EXPECT_EQ(threshold->signal, Signal::kKernelMemAvailable) << c.name;
+    EXPECT_TRUE(threshold->hard()) << c.name;
+    EXPECT_EQ(resolve(threshold->value, (10'000_MiB).count) >> 20, *c.limit) << c.name;
+  }
 }
 
 }  // namespace

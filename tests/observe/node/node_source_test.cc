@@ -5,6 +5,10 @@
 #include "observe/cgroup/cgroup_files.h"
 #include "support/fake_cgroupfs.h"
 
+#include <unistd.h>
+
+#include <array>
+
 #include <gtest/gtest.h>
 
 namespace headroom::observe {
@@ -30,6 +34,11 @@ struct World {
                    .children = {{.name = "kernel",
                                  .files = {{"pid_max", pid_max}, {"threads-max", threads_max}},
                                  .children = {}}}}}}) {}
+  void set_watermarks(const std::string& min_free_kbytes, const std::string& zoneinfo) {
+    proc.add("sys",
+             {.name = "vm", .files = {{"min_free_kbytes", min_free_kbytes}}, .children = {}});
+    proc.write("", "zoneinfo", zoneinfo);
+  }
   NodeSource source(bool without_hugepages = true) const {
     return NodeSource({.cgroup_root = cgroups.root(),
                        .proc = proc.root(),
@@ -84,7 +93,86 @@ TEST(NodeSource, MemoryAvailable) {
   }
 }
 
-TEST(NodeSource, WhatTheKernelHoldsIsInMemAvailableAlone) {
+struct AllocatableCase {
+  const char* name;
+  const char* meminfo;
+  const char* min_free;  // kB
+  std::optional<std::int64_t> kilobytes;
+  const char* zones = "Node 0, zone Normal\n min 10\n managed 25000\n protection: (0, 0)\n";
+};
+
+TEST(NodeSource, KernelMemAvailable) {
+#define TOTAL "MemTotal: 100000 kB\n"
+#define CACHE "Active(file): 300 kB\nInactive(file): 500 kB\n"
+  const auto page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  const AllocatableCase cases[] = {
+      // A low watermark of 50 kB: so much of the page cache and of the slab is in use.
+      {"above_the_reserve", TOTAL "MemFree: 1000 kB\n" CACHE "KReclaimable: 200 kB\n", "40\n",
+       1000 - 10 * page + 800 - 50 + 200 - 50},
+      {"half_of_what_is_small_is_in_use", TOTAL "MemFree: 1000 kB\n" CACHE "KReclaimable: 60 kB\n",
+       "400\n", 1000 - 10 * page + 800 - 400 + 30},
+      {"never_below_zero", TOTAL "MemFree: 30 kB\n" CACHE "KReclaimable: 0 kB\n", "10000\n", 0,
+       "Node 0, zone Normal\n min 5000\n managed 25000\n"},
+      {"not_MemAvailable_which_counts_from_the_high_watermarks",
+       TOTAL "MemFree: 100 kB\nMemAvailable: 1 kB\n" CACHE "KReclaimable: 0 kB\n", "0\n",
+       900 - 10 * page},
+      {"MemAvailable_where_min_free_is_unknown",
+       TOTAL "MemFree: 100 kB\nMemAvailable: 7 kB\n" CACHE "KReclaimable: 0 kB\n", "", 7},
+      {"MemAvailable_where_the_zones_are_unknown",
+       TOTAL "MemFree: 100 kB\nMemAvailable: 7 kB\n" CACHE "KReclaimable: 0 kB\n", "40\n", 7, ""},
+      {"MemAvailable_where_a_part_is_unknown", TOTAL "MemFree: 100 kB\nMemAvailable: 7 kB\n" CACHE,
+       "40\n", 7},
+      {"unknown", TOTAL "MemFree: 100 kB\n", "40\n", std::nullopt},
+  };
+  for (const AllocatableCase& c : cases) {
+    World world("", c.meminfo, kLoad, "1\n", "1\n");
+    world.set_watermarks(c.min_free, c.zones);
+    NodeSource source = world.source();
+    Observations all;
+    source.read_memory(all);
+    const auto& kernel = of(all, Signal::kKernelMemAvailable);
+    ASSERT_EQ(kernel.has_value(), c.kilobytes.has_value()) << c.name;
+    if (kernel) EXPECT_EQ(kernel->available, *c.kilobytes * 1024) << c.name;
+  }
+}
+
+// memory.min keeps the page cache of a slice that holds no more than that.
+TEST(NodeSource, PageCacheThatMemoryMinKeepsIsNotAvailable) {
+  struct Case {
+    const char* name;
+    std::uint64_t min, usage, cache;
+    std::int64_t kept;
+  };
+  const Case cases[] = {
+      {"no_protection", 0, 900 << 10, 800 << 10, 0},
+      {"all_of_it", 1000 << 10, 700 << 10, 600 << 10, 600 << 10},
+      {"all_of_it_whatever_the_usage", HR_NO_LIMIT, 700 << 10, 600 << 10, 600 << 10},
+      {"but_what_is_above", 500 << 10, 900 << 10, 600 << 10, 200 << 10},
+      {"none_where_the_rest_alone_is_above", 100 << 10, 900 << 10, 600 << 10, 0},
+      {"unknown_is_not_kept", HR_UNKNOWN, 900 << 10, 600 << 10, 0},
+  };
+  World world("",
+              TOTAL
+              "MemFree: 1000 kB\nActive(file): 0 kB\nInactive(file): 5000 kB\n"
+              "KReclaimable: 0 kB\n",
+              kLoad, "1\n", "1\n");
+  world.set_watermarks("0\n", "Node 0, zone Normal\n min 0\n managed 25000\n");
+  for (const Case& c : cases) {
+    NodeSource source = world.source();
+    std::array<hr_record, 2> records{};
+    records[1].valid = HR_MEMORY_USAGE | HR_MEMORY_STAT | HR_MEMORY_LIMITS;
+    records[1].memory_min = c.min;
+    records[1].memory_usage = c.usage;
+    records[1].inactive_file = c.cache;
+    const std::uint32_t positions[] = {1};
+    source.use_top_level(records, positions);
+    Observations all;
+    source.read_memory(all);
+    EXPECT_EQ(of(all, Signal::kKernelMemAvailable)->available, (6000 << 10) - c.kept) << c.name;
+  }
+}
+
+TEST(NodeSource, WhatTheKernelHoldsIsNotInMemoryAvailable) {
   const char* const meminfo =
       "MemTotal:        1000 kB\nMemFree:         200 kB\nMemAvailable:    250 kB\n"
       "Hugetlb:         100 kB\n";

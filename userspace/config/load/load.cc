@@ -297,7 +297,8 @@ LoadResult read(const CommandLine& line, const LoadContext& context) {
                                   parsed.eviction.enforce_node_allocatable};
   result.config.policy.thresholds =
       build_eviction_thresholds(parsed.eviction, enforcements.keys, result.diagnostics);
-  if (auto threshold = kernel_mem_threshold(result.config.kernel_mem_available))
+  if (auto threshold =
+          kernel_mem_threshold(result.config.kernel_mem_available, result.config.policy.thresholds))
     result.config.policy.thresholds.push_back(std::move(*threshold));
   for (const Threshold& threshold : result.config.pressure)
     result.config.policy.thresholds.push_back(threshold);

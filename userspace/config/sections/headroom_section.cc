@@ -224,7 +224,7 @@ void read_kernel_mem_available(const Section& section, KernelMemThreshold& thres
     return section.add_error(
         "kernelMemAvailable",
         value.error().what + "; write a quantity such as 50Mi, a percentage such as 2%, or 0%");
-  threshold.value = std::move(*value);
+  threshold = {.configured = true, .value = std::move(*value)};
 }
 
 }  // namespace

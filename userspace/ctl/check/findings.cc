@@ -332,12 +332,12 @@ Finding check_swap(const HostFacts& facts) {
 Finding check_kernel_memory(const HostFacts& facts) {
   const Bytes unaccounted = facts.unaccounted.value_or(Bytes{});
   const std::string held = report::human_bytes(unaccounted.count) + " in neither anon nor file";
-  if (unaccounted.count <= facts.memory.count / 10)
-    return {"kernel memory", State::kOk, held, "", ""};
   if (!facts.kernel_threshold)
     return {"kernel memory", State::kLimited, held + "; kernel.memAvailable has no threshold",
             "memory.available counts that as available: the kernel's OOM killer may act first",
             "headroom.kernelMemAvailable: 50Mi"};
+  if (unaccounted.count <= facts.memory.count / 10)
+    return {"kernel memory", State::kOk, held, "", ""};
   return {"kernel memory", State::kLimited, held,
           "memory.available counts that as available: kernel.memAvailable may be crossed first",
           "see Slab, PageTables and Percpu in /proc/meminfo; raise systemReserved"};

@@ -157,16 +157,20 @@ bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> le
                               .floor = policy.check_floor,
                               .ceiling = kCeiling});
   if (!armed_) return false;
-  wake_at_ = Bytes{alarm_->latest_look().working_set.count + mark.count};
+  wake_at_ = alarm_->latest_look();
+  wake_at_.working_set.count += mark.count;
+  wake_at_.available.count -= mark.count;
   return agrees(policy, memory) && trusted_;
 }
 
 std::optional<Instant> GuardControl::safe_until(const Policy& policy) const {
   if (!armed_ || agreements_ < kAgreements) return std::nullopt;
   const observe::MemoryAlarm::Look look = alarm_->latest_look();
-  const auto left = static_cast<double>(wake_at_.count - look.working_set.count);
+  const std::int64_t left = std::min(wake_at_.working_set.count - look.working_set.count,
+                                     look.available.count - wake_at_.available.count);
   if (left <= 0) return std::nullopt;
-  const std::chrono::duration<double> time{left / static_cast<double>(policy.fastest_fill)};
+  const std::chrono::duration<double> time{static_cast<double>(left) /
+                                           static_cast<double>(policy.fastest_fill)};
   return look.at + std::chrono::duration_cast<Duration>(std::min(time, kLongest));
 }
 

@@ -157,9 +157,9 @@ class GuardControl {
   Bytes lag_;
   bool trusted_ = false;
   bool armed_ = false;
-  Bytes wake_at_{};           // the working set at which the guard wakes the loop
-  Instant last_check_at_;     // when a new check of the guard was last seen
-  std::uint64_t checks_ = 0;  // the guard's number of checks then
+  observe::MemoryAlarm::Look wake_at_{};  // the sums, either of which makes the guard wake the loop
+  Instant last_check_at_;                 // when a new check of the guard was last seen
+  std::uint64_t checks_ = 0;              // the guard's number of checks then
   // The guard's working set less that of memory.stat: pages that are charged to no cgroup.
   std::optional<std::int64_t> difference_;
   int agreements_ = kAgreements;

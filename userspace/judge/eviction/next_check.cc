@@ -67,8 +67,8 @@ std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
 // used up before swap is (memory_left()).
 bool is_by_swap_room(const Verdict& verdict, Signal signal) {
   const auto& room = verdict.swap_room;
-  return signal == Signal::kMemoryAvailable && room && room->in_force &&
-         room->bound != SwapRoom::Bound::kKubelet;
+  const bool counted = signal == Signal::kMemoryAvailable || signal == Signal::kKernelMemAvailable;
+  return counted && room && room->in_force && room->bound != SwapRoom::Bound::kKubelet;
 }
 
 // How long this threshold may safely go unwatched.
@@ -88,11 +88,14 @@ Duration time_until_check(const Policy& policy, const ThresholdReading& reading,
   return std::max(left, threshold.hard() ? floor : kSoftFloor);
 }
 
-// The node's memory, while it is above this threshold. The guard sees the working set alone.
+// The node's memory, while it is above this threshold. The guard does not see what swap gains.
 bool is_guarded(const Policy& policy, const ThresholdReading& reading, const Verdict& verdict) {
   const Signal signal = policy.thresholds[reading.index].signal;
-  return signal == Signal::kMemoryAvailable && !is_by_swap_room(verdict, signal) && !reading.met &&
-         !reading.below_since && reading.available && reading.limit;
+  const bool with_swap = verdict.swap_room && verdict.swap_room->gain > 0;
+  const bool seen =
+      signal == Signal::kMemoryAvailable || (signal == Signal::kKernelMemAvailable && !with_swap);
+  return seen && !is_by_swap_room(verdict, signal) && !reading.met && !reading.below_since &&
+         reading.available && reading.limit;
 }
 
 Duration time_until_victim_step(const History& history, Instant at, Duration ceiling) {

@@ -12,7 +12,8 @@
 namespace headroom::judge_limits {
 
 struct ColdPolicy {
-  std::optional<float> below{};  // MemAvailable, as a share of memory; absent: off
+  std::optional<float> below{};  // what the kernel can allocate (kernel.memAvailable), as a share
+                                 // of memory; absent: off
   Bytes step{std::int64_t{16} << 20};
   float refault_limit = 0.1F;  // of what was pushed out may come back in the same time
   std::optional<int> swappiness{};

@@ -94,8 +94,10 @@ MemoryAlarm::Look MemoryGuard::latest_look() const {
   // The time first: the program writes it last, so the pages are no older.
   const hr_u64 at = __atomic_load_n(&counts.looked_at_ns, __ATOMIC_ACQUIRE);
   const hr_u64 pages = __atomic_load_n(&counts.pages, __ATOMIC_RELAXED);
+  const hr_u64 available = __atomic_load_n(&counts.available, __ATOMIC_RELAXED);
   return {Instant(Duration(static_cast<std::int64_t>(at))),
-          Bytes{static_cast<std::int64_t>(pages * page_size_)}};
+          Bytes{static_cast<std::int64_t>(pages * page_size_)},
+          Bytes{static_cast<std::int64_t>(available * page_size_)}};
 }
 
 std::uint64_t MemoryGuard::nodes() const {

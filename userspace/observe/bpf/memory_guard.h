@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryGuard: a timer in the kernel that looks at the node's working set between our own looks,
-// and wakes us when it has grown by as much as was left.
+// MemoryGuard: a timer in the kernel that looks at the node's memory between our own looks, and
+// wakes us when as much as was left has been used: when the working set has grown, or what is
+// available has fallen, by that amount.
 //
 // It only brings a look forward: memory that fills faster than we believed possible (huge pages do)
-// is seen within the guard's floor, at three loads a look and no wakeup.
+// is seen within the guard's floor, at some ten loads a look and no wakeup.
 #pragma once
 
 #include "observe/bpf/bpf_loader.h"
@@ -18,7 +19,7 @@
 
 namespace headroom::observe {
 
-// MemoryAlarm: watches the node's working set while the loop sleeps.
+// MemoryAlarm: watches the node's memory while the loop sleeps.
 
 class MemoryAlarm {
  public:
@@ -32,10 +33,11 @@ class MemoryAlarm {
   struct Look {
     Instant at;
     Bytes working_set;  // of all NUMA nodes
+    Bytes available{};  // free, page cache and reclaimable slab, of all NUMA nodes
   };
 
   virtual ~MemoryAlarm() = default;
-  // Wake us when the working set has grown by LEFT since now, once; instead of what was asked
+  // Wake us when LEFT has been used since now, once; instead of what was asked
   // before. False: it cannot. Allocates nothing.
   virtual bool arm(Bytes left, const Pace& pace) = 0;
   virtual void disarm() = 0;

@@ -2,6 +2,7 @@
 #include "observe/node/node_source.h"
 
 #include "observe/cgroup/stat_text.h"
+#include "observe/node/zone_reserve.h"
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <limits>
 #include <string_view>
 
@@ -63,12 +65,44 @@ void observe_filesystem(const std::filesystem::path& path, Instant at, Signal av
   if (space.f_files > 0) of(all, inodes) = {clamped(space.f_ffree), clamped(space.f_files), at};
 }
 
+// What can be allocated before the kernel's OOM killer acts: as si_mem_available() (mm/show_mem.c),
+// which is free memory, page cache and reclaimable slab less the part of both that is in use, but
+// less what no process can have (reserved_pages()) instead of all below the high watermarks, and
+// without the page cache that memory.min keeps.
+std::optional<std::uint64_t> allocatable_memory(std::string_view meminfo, std::uint64_t reserve,
+                                                std::uint64_t low, std::uint64_t kept) {
+  const auto free = meminfo_bytes(meminfo, "MemFree:");
+  const auto active = meminfo_bytes(meminfo, "Active(file):");
+  const auto inactive = meminfo_bytes(meminfo, "Inactive(file):");
+  const auto slab = meminfo_bytes(meminfo, "KReclaimable:");
+  if (!free || !active || !inactive || !slab) return meminfo_bytes(meminfo, "MemAvailable:");
+  const auto reclaimable = [low](std::uint64_t bytes) { return bytes - std::min(bytes / 2, low); };
+  const std::uint64_t cache = *active + *inactive;
+  const std::uint64_t sum = *free + reclaimable(cache - std::min(cache, kept)) + reclaimable(*slab);
+  return sum > reserve ? sum - reserve : 0;
+}
+
+// Of the page cache of this cgroup and those below it, what memory.min keeps: it is reclaimed only
+// while the cgroup holds more than that (mem_cgroup_protection(), mm/vmscan.c).
+std::uint64_t kept_cache(const hr_record& record) {
+  if (!(record.valid & HR_MEMORY_LIMITS) || !(record.valid & HR_MEMORY_USAGE) ||
+      !(record.valid & HR_MEMORY_STAT) || record.memory_min == 0 ||
+      record.memory_min == HR_UNKNOWN || record.active_file == HR_UNKNOWN ||
+      record.inactive_file == HR_UNKNOWN)
+    return 0;
+  const std::uint64_t cache = record.active_file + record.inactive_file;
+  const std::uint64_t above =
+      record.memory_usage > record.memory_min ? record.memory_usage - record.memory_min : 0;
+  return cache > above ? cache - above : 0;
+}
+
 }  // namespace
 
 NodeSource::NodeSource(const Options& options)
     : options_(options),
       memory_stat_(open_file(options.cgroup_root / "memory.stat")),
       meminfo_(open_file(options.proc / "meminfo")),
+      min_free_(open_file(options.proc / "sys/vm/min_free_kbytes")),
       loadavg_(open_file(options.proc / "loadavg")),
       pid_max_(open_file(options.proc / "sys/kernel/pid_max")),
       threads_max_(open_file(options.proc / "sys/kernel/threads-max")),
@@ -82,8 +116,28 @@ std::string_view NodeSource::read_meminfo(Instant at) {
   if (!total) return text;
   // "Hugetlb:" sums all page sizes since 4.19.
   totals_ = {*total, meminfo_bytes(text, "Hugetlb:").value_or(0)};
+  refresh_reserve();
   totals_at_ = at;
   return text;
+}
+
+// /proc/zoneinfo lists every CPU of every zone: it is read when the watermarks or memory change.
+void NodeSource::refresh_reserve() {
+  Buffer buffer;
+  const auto min_free = count_in(text_of(min_free_, buffer));
+  if (min_free && min_free_kilobytes_ == min_free && reserve_of_ == totals_->total) return;
+  min_free_kilobytes_ = min_free;
+  reserve_of_ = totals_->total;
+  std::ifstream zoneinfo(options_.proc / "zoneinfo");
+  reserve_ = min_free ? reserved_pages(zoneinfo) : std::nullopt;
+  if (reserve_) *reserve_ *= static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+void NodeSource::use_top_level(std::span<const hr_record> records,
+                               std::span<const std::uint32_t> positions) {
+  kept_cache_ = 0;
+  for (const std::uint32_t position : positions)
+    kept_cache_ += kept_cache(records[position]);
 }
 
 std::optional<Bytes> NodeSource::memory_capacity() {
@@ -117,10 +171,10 @@ void NodeSource::read_memory(Observations& all) {
   const Instant at = options_.clock();
   const std::string_view meminfo = read_meminfo(at);
   if (!totals_) return;
-  // The kernel's own estimate of what can be allocated (si_mem_available(), mm/show_mem.c): free
-  // memory above the high watermarks, page cache and reclaimable slab less a part that is needed.
-  if (const auto available = meminfo_bytes(meminfo, "MemAvailable:"))
-    kernel = {clamped(*available), clamped(totals_->total), at};
+  const auto allocatable =
+      reserve_ ? allocatable_memory(meminfo, *reserve_, low_watermark(), kept_cache_)
+               : meminfo_bytes(meminfo, "MemAvailable:");
+  if (allocatable) kernel = {clamped(*allocatable), clamped(totals_->total), at};
   // The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
   std::optional<std::uint64_t> anon, file, inactive_file;
   Buffer buffer;

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace headroom::observe {
@@ -38,11 +39,14 @@ class NodeSource {
   explicit NodeSource(const Options& options);
 
   // A reading that cannot be had leaves its observation nullopt. memory.available as the kubelet
-  // computes it, and kernel.memAvailable: MemAvailable alone, without swap.
+  // computes it, and kernel.memAvailable without swap (headroom/signal.h).
   void read_memory(Observations& all);
   // After read_memory(): memory.available of the same pass as the pods' usage, from the root's
   // record; where the record lacks what is needed, it stays as it was read.
   void use_root_record(const hr_record& root, Instant sampled, Observations& all) const;
+  // After a sweep: the root's children, of these records at these positions, for the page cache
+  // that memory.min keeps from reclaim. The next read_memory() counts it as used.
+  void use_top_level(std::span<const hr_record> records, std::span<const std::uint32_t> positions);
   // As of the last read_memory(): Snapshot::unaccounted_memory.
   std::optional<Bytes> unaccounted() const { return unaccounted_; }
   void read_pids(Observations& all);
@@ -73,11 +77,15 @@ class NodeSource {
   // Returns the beginning of meminfo, good until the next call.
   std::string_view read_meminfo(Instant at);
   void refresh_max_pids(Instant at);
+  void refresh_reserve();
+  // Bytes; __setup_per_zone_wmarks() (mm/page_alloc.c) adds a quarter at least.
+  std::uint64_t low_watermark() const { return min_free_kilobytes_.value_or(0) * 1280; }
   Observation available(std::uint64_t usage, std::uint64_t inactive_file, Instant at) const;
 
   Options options_;
   Fd memory_stat_;
   Fd meminfo_;
+  Fd min_free_;
   Fd loadavg_;
   Fd pid_max_;
   Fd threads_max_;
@@ -85,6 +93,10 @@ class NodeSource {
   std::optional<MemoryTotals> totals_;
   Instant totals_at_{};
   std::optional<Bytes> unaccounted_;
+  std::optional<std::uint64_t> min_free_kilobytes_;
+  std::optional<std::uint64_t> reserve_;   // bytes of free memory that no process can have
+  std::uint64_t reserve_of_ = 0;           // MemTotal when it was read, in bytes
+  std::uint64_t kept_cache_ = 0;           // bytes of page cache that memory.min keeps
   std::optional<std::uint64_t> max_pids_;  // tasks there may be
   Instant max_pids_read_at_{};
   SwapSource swap_;

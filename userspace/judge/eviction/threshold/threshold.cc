@@ -223,7 +223,8 @@ Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
 
 Result<Signal> parse_signal(std::string_view text) {
   // Three have keys of their own: memory.pressure and cpu.pressure, which trip above their values
-  // (headroom.pressure), and kernel.memAvailable (headroom.kernelMemAvailable).
+  // (headroom.pressure), and kernel.memAvailable, which is on by default
+  // (headroom.kernelMemAvailable).
   if (const auto signal = signal_named(text);
       signal && !is_share_of_time(*signal) && *signal != Signal::kKernelMemAvailable)
     return *signal;

@@ -144,12 +144,25 @@ tl::expected<std::vector<Threshold>, std::vector<ThresholdError>> build_threshol
   return thresholds;
 }
 
-std::optional<Threshold> kernel_mem_threshold(const KernelMemThreshold& settings) {
-  if (!settings.value) return std::nullopt;
-  return Threshold{.signal = Signal::kKernelMemAvailable,
-                   .value = *settings.value,
-                   .grace = Duration::zero(),
-                   .min_reclaim = std::nullopt};
+std::optional<Threshold> kernel_mem_threshold(const KernelMemThreshold& settings,
+                                              const std::vector<Threshold>& thresholds) {
+  constexpr Bytes kDefault = 50_MiB;
+  const auto hard = [](ThresholdValue value) {
+    return Threshold{.signal = Signal::kKernelMemAvailable,
+                     .value = std::move(value),
+                     .grace = Duration::zero(),
+                     .min_reclaim = std::nullopt};
+  };
+  if (settings.configured)
+    return settings.value ? std::optional(hard(*settings.value)) : std::nullopt;
+  for (const Threshold& each : thresholds) {
+    if (each.signal != Signal::kMemoryAvailable || !each.hard()) continue;
+    const auto* amount = std::get_if<Quantity>(&each.value);
+    const std::int64_t bytes =
+        amount ? std::min(kDefault.count, amount->value() / 2) : kDefault.count;
+    return hard(Quantity::of(bytes, Quantity::Format::kBinarySI));
+  }
+  return std::nullopt;
 }
 
 WithContainerFs with_containerfs(std::vector<Threshold> thresholds, ImageStorage images) {

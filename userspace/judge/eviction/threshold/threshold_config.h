@@ -53,11 +53,14 @@ WithContainerFs with_containerfs(std::vector<Threshold> thresholds, ImageStorage
 
 // headroom.kernelMemAvailable.
 struct KernelMemThreshold {
-  std::optional<ThresholdValue> value{};  // absent: off
+  bool configured = false;
+  std::optional<ThresholdValue> value{};  // absent and configured: off
   friend bool operator==(const KernelMemThreshold&, const KernelMemThreshold&) = default;
 };
 
-// The hard threshold of kernel.memAvailable; absent: off.
-std::optional<Threshold> kernel_mem_threshold(const KernelMemThreshold& settings);
+// The hard threshold of kernel.memAvailable. If it is not configured it accompanies the hard
+// threshold of memory.available: 50 MiB, or half of that threshold if that is less. Absent: off.
+std::optional<Threshold> kernel_mem_threshold(const KernelMemThreshold& settings,
+                                              const std::vector<Threshold>& thresholds);
 
 }  // namespace headroom

@@ -362,9 +362,37 @@ TEST_F(Host, ARefusedRequestIsLoggedOnce) {
   EXPECT_EQ(view.containers[0].refusal,
             "UnexpectedAdmissionError: not enough cpus available to satisfy request: requested=20, "
             "available=7");
+  EXPECT_EQ(view.topology_requests, 1U);
+  EXPECT_EQ(view.topology_errors, 1U);
   EXPECT_EQ(view.pinning_requests, 1U);
   EXPECT_EQ(view.pinning_errors, 1U);
   EXPECT_EQ(runs_on("/kubepods/poda"), "0-7");
+}
+
+TEST_F(Host, AlignedAssignmentsAreCountedOnce) {
+  options_.cpus.options.full_pcpus_only = true;
+  options_.cpus.options.prefer_align_by_uncore = true;
+  options_.cpus.topology_policy = TopologyPolicy::kSingleNumaNode;
+  restart();
+  set_declared_pods(
+      {pod_of("a", {}, {container("c", "2"), container("d", "2")}), pinned("b", "3")});
+  run("a");
+  run("b");
+  manager_->reconcile();
+  manager_->reconcile();
+  const report::CpusView view = manager_->view();
+  EXPECT_EQ(view.topology_requests, 2U);
+  EXPECT_EQ(view.topology_errors, 1U) << "no core has three threads";
+  EXPECT_EQ(view.aligned.numa_node, 2U);
+  EXPECT_EQ(view.aligned.numa_node_failed, 0U);
+  EXPECT_EQ(view.aligned.physical_cpu, 2U);
+  EXPECT_EQ(view.aligned.physical_cpu_failed, 1U);
+  EXPECT_EQ(view.aligned.uncore_cache, 2U);
+  options_.cpus.topology_scope = TopologyScope::kPod;
+  restart();
+  fs::remove(options_.cpus.state_file);
+  manager_->reconcile();
+  EXPECT_EQ(manager_->view().aligned.numa_node, 1U) << "one pod";
 }
 
 TEST_F(Host, AFullDiskLosesTheStateFileButNotThePinning) {

@@ -83,6 +83,8 @@ struct World {
   TempDir dir;
 };
 
+using Layers = std::vector<WritableLayers::Layer>;
+
 class WritableLayersTest : public testing::Test {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to mount an overlay";
@@ -96,15 +98,16 @@ TEST_F(WritableLayersTest, AreThoseOfTheProcessesThatRunNow) {
   {
     const Container first(world.at("a"));
     world.runs_in("cgroup", first.pid() + "\n1\n");
-    EXPECT_EQ(layers.of(cgroups), std::vector{world.at("a/upper")});
+    EXPECT_EQ(layers.of(cgroups), (Layers{{world.at("cgroup"), world.at("a/upper")}}));
   }
   EXPECT_TRUE(layers.of(cgroups).empty()) << "it has ended";
   const Container again(world.at("a"));
   const Container beside(world.at("b"));
   world.runs_in("cgroup", beside.pid() + "\n");
   world.runs_in("other", again.pid() + "\n");
-  EXPECT_EQ(layers.of(cgroups), (std::vector{world.at("b/upper"), world.at("a/upper")}));
-  EXPECT_EQ(layers.of({world.at("other")}), std::vector{world.at("a/upper")});
+  EXPECT_EQ(layers.of(cgroups), (Layers{{world.at("cgroup"), world.at("b/upper")},
+                                        {world.at("other"), world.at("a/upper")}}));
+  EXPECT_EQ(layers.of({world.at("other")}), (Layers{{world.at("other"), world.at("a/upper")}}));
 }
 
 TEST_F(WritableLayersTest, OneRootSharedByTwoCgroupsIsReportedOnce) {
@@ -113,7 +116,8 @@ TEST_F(WritableLayersTest, OneRootSharedByTwoCgroupsIsReportedOnce) {
   world.runs_in("cgroup", container.pid() + "\n");
   world.runs_in("other", container.pid() + "\n");
   WritableLayers layers;
-  EXPECT_EQ(layers.of({world.at("cgroup"), world.at("other")}), std::vector{world.at("a/upper")});
+  EXPECT_EQ(layers.of({world.at("cgroup"), world.at("other")}),
+            (Layers{{world.at("cgroup"), world.at("a/upper")}}));
 }
 
 TEST_F(WritableLayersTest, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
@@ -123,14 +127,14 @@ TEST_F(WritableLayersTest, OfOneThatHasLongBeenTheSameAreAskedForSeldom) {
   world.runs_in("cgroup", container->pid() + "\n");
   const auto ask = [&] { return layers.of({world.at("cgroup")}); };
   for (int time = 0; time < 4; ++time)
-    EXPECT_EQ(ask(), std::vector{world.at("a/upper")});
+    EXPECT_EQ(ask(), (Layers{{world.at("cgroup"), world.at("a/upper")}}));
   container.emplace(world.at("b"));
   world.runs_in("cgroup", container->pid() + "\n");
   int calls = 0;
-  while (ask() == std::vector{world.at("a/upper")})
+  while (ask() == Layers{{world.at("cgroup"), world.at("a/upper")}})
     ASSERT_LT(++calls, 8) << "it must come up in the end";
   EXPECT_GE(calls, 1);
-  EXPECT_EQ(ask(), std::vector{world.at("b/upper")});
+  EXPECT_EQ(ask(), (Layers{{world.at("cgroup"), world.at("b/upper")}}));
 }
 
 TEST_F(WritableLayersTest, AreFoundAfterALongRest) {

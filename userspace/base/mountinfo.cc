@@ -41,7 +41,10 @@ std::optional<Mount> parse_mount(std::string_view line) {
     if (const std::string_view word = take(line, ' '); !word.empty()) words.push_back(word);
   const auto dash = std::find(words.begin(), words.end(), "-");
   if (dash - words.begin() < 6 || words.end() - dash < 4) return std::nullopt;
-  return Mount{unescaped(words[4]), std::string(dash[1]), std::string(dash[3])};
+  return Mount{.point = unescaped(words[4]),
+               .type = std::string(dash[1]),
+               .options = std::string(dash[3]),
+               .source = unescaped(dash[2])};
 }
 
 std::vector<Mount> parse_mounts(std::string_view text) {

@@ -13,7 +13,8 @@ namespace headroom {
 struct Mount {
   std::string point;
   std::string type;
-  std::string options;  // of the superblock: "rw,memory" for a cgroup v1 hierarchy
+  std::string options;      // of the superblock: "rw,memory" for a cgroup v1 hierarchy
+  std::string source = {};  // "/dev/vda1"; of an overlay "overlay" or what its mounter named
 };
 
 // Parses one line; absent if it has another form.

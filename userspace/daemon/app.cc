@@ -88,11 +88,11 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
 void App::start_servers() {
   forecast_worker_.emplace(views_, config().state_dir);
   const bool serves_http = !config().listen.empty();
-  servers_.start(config(), bus_setup(),
-                 serves_http
-                     ? make_router(config(), views_, workers_.cpus_view(),
-                                   workers_.container_names(), reload_status_, root_.mount.string())
-                     : nullptr);
+  servers_.start(
+      config(), bus_setup(),
+      serves_http ? make_router(config(), views_, workers_.cpus_view(), workers_.container_names(),
+                                reload_status_, config_.filesystems(), root_.mount.string())
+                  : nullptr);
 }
 
 // What happens in a turn, in this order.

@@ -283,15 +283,32 @@ std::vector<report::SystemContainer> system_containers(const config::Config& con
   return {kubelet, runtime, misc, pods};
 }
 
+namespace {
+
+std::vector<report::FilesystemSpaces::Place> places_of(const observe::Filesystems& filesystems) {
+  std::vector<report::FilesystemSpaces::Place> places{
+      {Signal::kNodeFsAvailable, filesystems.nodefs}};
+  if (filesystems.imagefs) places.push_back({Signal::kImageFsAvailable, *filesystems.imagefs});
+  if (filesystems.containerfs)
+    places.push_back({Signal::kContainerFsAvailable, *filesystems.containerfs});
+  return places;
+}
+
+}  // namespace
+
 std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
-    std::shared_ptr<const report::ReloadStatus> reload, std::string cgroup_root) {
+    std::shared_ptr<const report::ReloadStatus> reload, const observe::Filesystems& filesystems,
+    std::string cgroup_root) {
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   const auto programs =
       std::make_shared<const observe::BpfCosts>(observe::BpfCosts::of_this_process());
-  const auto network = std::make_shared<const report::NetworkReader>(cgroup_root);
+  const auto host = std::make_shared<const report::HostReaders>(
+      report::HostReaders{.network = report::NetworkReader(cgroup_root),
+                          .processes = report::ProcessReader(cgroup_root),
+                          .filesystems = report::FilesystemSpaces(places_of(filesystems))});
   const std::string node = host_name();
   return std::make_shared<report::Router>(
       report::MetricsSetup{.views = views,
@@ -302,7 +319,7 @@ std::shared_ptr<report::Router> make_router(
                            .now = &observe::now,
                            .names = names,
                            .qos_of = &qos_class,
-                           .network = network,
+                           .host = host,
                            .node_name = node,
                            .extra_families =
                                [programs, cpus, reload,
@@ -318,7 +335,7 @@ std::shared_ptr<report::Router> make_router(
                            .system_containers = system_containers(config),
                            .names = names,
                            .cgroup_root = std::move(cgroup_root),
-                           .network = network},
+                           .host = host},
       report::PageRouterSetup{.names = host_names(config, node),
                               .cpus =
                                   [cpus] {

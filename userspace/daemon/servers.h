@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "daemon/state/taint_store.h"
+#include "observe/node/filesystem_reader.h"
 #include "report/dbus/dbus_thread.h"
 #include "report/health_gate.h"
 #include "report/http/server/http_server.h"
@@ -90,7 +91,8 @@ std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
-    std::shared_ptr<const report::ReloadStatus> reload, std::string cgroup_root = {});
+    std::shared_ptr<const report::ReloadStatus> reload, const observe::Filesystems& filesystems,
+    std::string cgroup_root = {});
 
 // The node's cgroups outside the pods, by the Summary API's names: as configured, else as on a
 // systemd host.

@@ -90,6 +90,7 @@ NodeView full_node() {
   node.swap_room.emplace();
   node.unaccounted_memory.emplace();
   of(node.observations, Signal::kSwapAvailable) = Observation{300, 1000, node.at};
+  of(node.observations, Signal::kNodeFsAvailable) = Observation{300, 1000, node.at};
   node.status = sample_status();
   node.slices = sample_slices();
   return node;
@@ -119,10 +120,14 @@ ServedFamilies all_families(bool old_names) {
   const TempDir proc;
   std::filesystem::create_directories(proc.path() / "self/net");
   proc.write("self/net/dev", "  eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  proc.write("cgroup.procs", "");
   Router router({.views = views,
                  .old_names = old_names,
                  .now = [] { return sample_at(10'250); },
-                 .network = std::make_shared<const NetworkReader>("", proc.path()),
+                 .host = std::make_shared<const HostReaders>(HostReaders{
+                     .network = NetworkReader("", proc.path()),
+                     .processes = ProcessReader(proc.path(), proc.path()),
+                     .filesystems = FilesystemSpaces({{Signal::kNodeFsAvailable, proc.path()}})}),
                  .node_name = "node-1",
                  .extra_families =
                      [](Families& extra_families) {
@@ -189,7 +194,7 @@ TEST(Documented, EveryRowOfTheTablesIsInTheManPage) {
     EXPECT_TRUE(pages.contains(std::string(family.name))) << family.name;
   for (const PodFamily& family : pod_families())
     EXPECT_TRUE(pages.contains(std::string(family.name))) << family.name;
-  for (const NetworkFamily& family : network_families())
+  for (const HostFamily& family : host_families())
     EXPECT_TRUE(pages.contains(std::string(family.name))) << family.name;
 }
 

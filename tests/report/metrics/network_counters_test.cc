@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of network devices: what of /proc/net/dev is read, and which pods have any.
-#include "report/network/network_counters.h"
+#include "report/host/network_counters.h"
 
 #include "config/temp_dir.h"
 #include "report/metrics/exposition/scrape_body.h"
@@ -99,12 +99,15 @@ TEST_F(NetworkReaderTest, IsServedByCadvisorsNames) {
   process("40", "net:[2]", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
   const auto views = std::make_shared<PublishedViews>();
   views->cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table_; });
-  const auto network = std::make_shared<const NetworkReader>(reader());
+  const HostReaders host{.network = reader(),
+                         .processes = ProcessReader(cgroups_.path()),
+                         .filesystems = FilesystemSpaces({})};
   const auto text = [&](bool cadvisor) {
     ScrapeSetup setup;
     setup.cgroups = views->cgroups.latest();
     setup.cadvisor_families = cadvisor;
-    setup.network = network.get();
+    setup.host = &host;
+    setup.exclude = {"container_network_receive_*"};
     ScrapeBody body(std::move(setup));
     return text_of(body);
   };
@@ -113,6 +116,7 @@ TEST_F(NetworkReaderTest, IsServedByCadvisorsNames) {
       "kubepods-poduid_hog.slice/app.service\",image=\"\",name=\"\",namespace=\"default\",pod="
       "\"hog\",interface=\"eth0\"} 8\n";
   EXPECT_NE(text(true).find(sample), std::string::npos) << text(true);
+  EXPECT_EQ(text(true).find("container_network_receive"), std::string::npos) << "excluded";
   EXPECT_EQ(text(false).find("container_network"), std::string::npos);
 }
 
@@ -124,7 +128,9 @@ TEST(NetworkJson, HasEth0AsTheDefaultAndEveryInterface) {
   EXPECT_EQ(json["rxBytes"], 1);
   EXPECT_EQ(json["txErrors"], 7);
   EXPECT_EQ(json["interfaces"].size(), 2U);
-  EXPECT_FALSE(network_json({{"ens3", {}, {}}}, time).contains("rxBytes"));
+  const Json without = network_json({{"ens3", {}, {}}}, time);
+  EXPECT_FALSE(without.contains("rxBytes"));
+  EXPECT_EQ(without["name"], "");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include "report/sample.h"
 #include "report/summary/stats_json.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -87,7 +89,24 @@ TEST_F(SummaryTest, APodHasItsReferenceItsContainersAndItsUse) {
             record.memory_max - (record.memory_usage - record.inactive_file));
   EXPECT_EQ(hog["io"]["psi"]["full"]["total"], record.psi_ns[HR_PSI_IO][HR_PSI_FULL] / 1000);
   EXPECT_EQ(hog["swap"]["swapUsageBytes"], record.swap_usage);
-  EXPECT_EQ(hog["process_stats"]["process_count"], record.pids_current);
+}
+
+// The sample's hog has one container, at .../app.service.
+TEST_F(SummaryTest, ProcessesAreThoseOfTheContainersAndBelow) {
+  const TempDir root;
+  const auto write = [&](const std::string& cgroup, const std::string& pids) {
+    const auto path = std::filesystem::path("kubepods.slice/kubepods-poduid_hog.slice") / cgroup;
+    std::filesystem::create_directories(root.path() / path);
+    root.write((path / "cgroup.procs").string(), pids);
+  };
+  EXPECT_FALSE(pod(get(), "hog").contains("process_stats")) << "nothing reads them";
+  setup_.host = std::make_shared<const HostReaders>(
+      HostReaders{.network = NetworkReader(root.path(), root.path()),
+                  .processes = ProcessReader(root.path(), root.path()),
+                  .filesystems = FilesystemSpaces({})});
+  EXPECT_FALSE(pod(get(), "hog").contains("process_stats")) << "the cgroup is gone";
+  write("app.service", "7\n8\n9\n");
+  EXPECT_EQ(pod(get(), "hog")["process_stats"]["process_count"], 3);
 }
 
 TEST_F(SummaryTest, WhatIsNotKnownIsNotThere) {
@@ -188,15 +207,51 @@ TEST_F(SummaryTest, EphemeralStorageOfAPodIsWhatWasMeasured) {
   EXPECT_FALSE(pod(get(), "web").contains("ephemeral-storage")) << "not measured";
   CgroupTable table = sample_cgroups();
   for (PodRow& row : table.pods)
-    if (row.pod->name == "hog") row.disk = Bytes{4096};
+    if (row.pod->name == "hog")
+      row.disk_parts = std::make_shared<const DiskUsage>(DiskUsage{
+          .at = {},
+          .containers = {{.name = "app", .rootfs = {}, .logs = {.used = Bytes{4096}, .inodes = 2}},
+                         // A writable layer, known by its cgroup.
+                         {.name = "app.service",
+                          .rootfs = {.used = Bytes{100}, .inodes = 3},
+                          .logs = {}}},
+          .volumes = {{.name = "data", .usage = {.used = Bytes{7}, .inodes = 1}, .ranked = true},
+                      {.name = "fast", .usage = {.used = Bytes{1000}, .inodes = {}}},
+                      {.name = "unread", .usage = {}, .ranked = true}}});
   publish(table);
-  const Json storage = pod(get(), "hog")["ephemeral-storage"];
-  EXPECT_EQ(storage, Json({{"time", storage["time"]},
-                           {"availableBytes", 600},
-                           {"capacityBytes", 1000},
-                           {"inodesFree", 70},
-                           {"inodes", 100},
-                           {"usedBytes", 4096}}));
+  const Json hog = pod(get(), "hog");
+  const auto on_nodefs = [&](int used, int inodes) {
+    return Json({{"time", hog["cpu"]["time"]},
+                 {"availableBytes", 600},
+                 {"capacityBytes", 1000},
+                 {"inodesFree", 70},
+                 {"inodes", 100},
+                 {"usedBytes", used},
+                 {"inodesUsed", inodes}});
+  };
+  EXPECT_EQ(hog["ephemeral-storage"], on_nodefs(4096 + 100 + 7, 6)) << "memory is no disk";
+  const Json& app = hog["containers"][0];
+  EXPECT_EQ(app["logs"], on_nodefs(4096, 2));
+  EXPECT_EQ(app["rootfs"], on_nodefs(100, 3)) << "containerfs is unknown: it is on nodefs";
+  ASSERT_EQ(hog["volume"].size(), 2U) << "what was not measured is left out";
+  EXPECT_EQ(hog["volume"][0]["name"], "data");
+  EXPECT_EQ(hog["volume"][0]["usedBytes"], 7);
+  EXPECT_EQ(hog["volume"][0]["capacityBytes"], 1000);
+  EXPECT_EQ(hog["volume"][1]["usedBytes"], 1000);
+  EXPECT_FALSE(hog["volume"][1].contains("capacityBytes")) << "no disk";
+}
+
+TEST_F(SummaryTest, BytesOfTheNodesFilesystemInUseHaveThoseKeptForRoot) {
+  EXPECT_FALSE(get()["node"]["fs"].contains("usedBytes"));
+  const TempDir root;
+  setup_.host = std::make_shared<const HostReaders>(
+      HostReaders{.network = NetworkReader(root.path(), root.path()),
+                  .processes = ProcessReader(root.path(), root.path()),
+                  .filesystems = FilesystemSpaces({{Signal::kNodeFsAvailable, root.path()}})});
+  struct statvfs space {};
+  ASSERT_EQ(::statvfs(root.path().c_str(), &space), 0);
+  const auto used = static_cast<double>((space.f_blocks - space.f_bfree) * space.f_frsize);
+  EXPECT_NEAR(get()["node"]["fs"]["usedBytes"].get<double>(), used, 1e9);
 }
 
 TEST_F(SummaryTest, AveragesOfPressureAreReadFromTheCgroup) {

@@ -25,10 +25,11 @@ RELATIVE, BYTES, OTHER = 0.1, 8 * MIB, 2.0
 # Differences that stay: (what, name) → why. A difference without an entry fails the test.
 REASONS = {
     "missing (cadvisor_version_info|(container|machine)_scrape_error)": "the state of cAdvisor itself",
-    "(missing|samples|absent) container_(fs_.*|blkio_.*)": "values of single disks: headroomd reads the sum of io.stat",
+    "(missing|samples|absent) container_(fs_(io|reads?|writes?|sector)_.*|blkio_.*)": "of single disks: headroomd reads the sum of io.stat",
+    "absent container_fs_(limit_bytes|usage_bytes|inodes_.*)": "of all mounts: headroomd has nodefs, imagefs and containerfs",
     "absent container_network_.*|missing pods\\.network\\..*": "the pods here are on the host's network",
     "missing container_network_tcp_.*|missing container_network_udp_.*|missing container_network_advance_tcp_.*": "counted by no device",
-    "missing container_(file_descriptors|processes|sockets|tasks_state|ulimits_soft)": "would be read from /proc of every process",
+    "missing container_(sockets|tasks_state|ulimits_soft)": "would be read from /proc, for every file or thread",
     "missing container_(cpu_load|health_state|memory_failcnt|memory_kernel_usage).*": "constant in a kubelet on cgroup v2",
     "missing machine_(cpu_books|cpu_drawers|cpu_physical_cores|cpu_sockets|nvm_.*)": "the machine's inventory",
     "(labels|samples) machine_(cpu_cores|memory_bytes)": "its labels are the machine's ids, which a pod cannot read",
@@ -38,9 +39,8 @@ REASONS = {
     "absent container_pressure_.*": "of pods' sandboxes",
     "absent container_(memory_max_usage_bytes|oom_events_total|spec_.*|threads.*)": "of the root, which has none: the kubelet says 0",
     "extra scrape_error": "the name of before 1.29",
-    "missing .*\\.(rootfs|logs)\\..*": "only the sum of a pod is measured",
-    "missing node\\..*usedBytes": "what filesystems keep for root is not known",
-    "(missing|value) .*inodesUsed": "the images' and the pod's own are not counted",
+    "value pods\\.(containers\\.rootfs|ephemeral-storage)\\.inodesUsed": "with the layer of the pod's sandbox, and its directories",
+    "missing node\\.runtime\\..*(usedBytes|inodesUsed)": "of images and layers, which the runtime counts",
 }
 
 
@@ -165,11 +165,11 @@ def in_all(rounds: list[list[Difference]]) -> list[Difference]:
 
 
 def table(path: str, found: list[Difference], compared_names: int) -> str:
-    """One row a reason, after the differences that have none."""
+    """One row for a reason and a kind of difference, after the differences without a reason."""
     rows = [f"    {path}: {compared_names} names in common, {len(found)} differences"]
     rows += [f"      ! {each.what} {each.name}: {each.detail}" for each in found if not each.reason]
-    for reason in dict.fromkeys(each.reason for each in found if each.reason):
-        of_it = [each for each in found if each.reason == reason]
+    for what, reason in dict.fromkeys((each.what, each.reason) for each in found if each.reason):
+        of_it = [each for each in found if (each.what, each.reason) == (what, reason)]
         names = ", ".join(dict.fromkeys(each.name for each in of_it))
-        rows.append(f"      {of_it[0].what} ({reason}): {names if len(names) < 300 else names[:300] + '...'}")
+        rows.append(f"      {what} ({reason}): {names if len(names) < 300 else names[:300] + '...'}")
     return "\n".join(rows)

@@ -286,11 +286,12 @@ void CpuManager::assign_all(bool first) {
 void CpuManager::log_changes(const CpuState& next) {
   for (const PresentPod& present : pods_.all()) {
     if (!present.pod) continue;
+    std::vector<CpuSet> assigned;
     for_each_container(*present.pod, [&](const Container& container) {
       const CpuSet* const was = exclusive_cpus(state_, present.pod->uid, container.name);
       const CpuSet* const is = exclusive_cpus(next, present.pod->uid, container.name);
       if (is && was && *is == *was) return;
-      if (is && !was) ++counts_.pinning_requests;
+      if (is && !was) assigned.push_back(*is);
       if (is)
         log::info("CPUs {} are for {} {} alone{}", is->format(), label(*present.pod),
                   container.name, was ? ", instead of " + was->format() : "");
@@ -298,11 +299,40 @@ void CpuManager::log_changes(const CpuState& next) {
         log::info("CPUs {} of {} {} are shared again", was->format(), label(*present.pod),
                   container.name);
     });
+    if (!assigned.empty()) count_assigned(assigned);
   }
   for (const auto& [uid, containers] : state_.entries)
     if (!pods_.is_present(uid))
       for (const auto& [name, cpus] : containers)
         log::info("CPUs {} of pod {} {} are shared again: it is gone", cpus.format(), uid, name);
+}
+
+// The sets of one pod's containers that had none.
+void CpuManager::count_assigned(const std::vector<CpuSet>& containers) {
+  counts_.pinning_requests += containers.size();
+  ++counts_.topology_requests;
+  if (!policy_) return;
+  const CpuPolicyOptions& options = policy_->config().options;
+  report::AlignmentCounts& aligned = counts_.aligned;
+  if (options_.cpus.topology_policy == TopologyPolicy::kSingleNumaNode)
+    aligned.numa_node +=
+        options_.cpus.topology_scope == TopologyScope::kPod ? 1 : containers.size();
+  if (options.full_pcpus_only) aligned.physical_cpu += containers.size();
+  if (options.prefer_align_by_uncore)
+    aligned.uncore_cache +=
+        static_cast<std::uint64_t>(std::ranges::count_if(containers, [&](const CpuSet& cpus) {
+          return cpu_spread(policy_->topology(), cpus).caches == 1;
+        }));
+}
+
+void CpuManager::count_refused(const CpuRefusal& refusal) {
+  ++counts_.topology_requests;
+  ++counts_.topology_errors;
+  const bool by_topology = std::holds_alternative<TopologyAffinityError>(refusal);
+  if (by_topology && options_.cpus.topology_policy == TopologyPolicy::kSingleNumaNode)
+    ++counts_.aligned.numa_node_failed;
+  if (!by_topology && policy_->config().options.full_pcpus_only)
+    ++counts_.aligned.physical_cpu_failed;
 }
 
 void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
@@ -313,6 +343,7 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
     if (refused_.contains(one.pod->uid) || !policy_ || count == 0) continue;
     counts_.pinning_requests += count;
     counts_.pinning_errors += count;
+    count_refused(one.why.refusal);
     counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
     log::warning("{} gets no exclusive CPUs ({}): it runs in the shared pool", label(*one.pod),
                  refusal_text(one.why));
@@ -356,6 +387,7 @@ report::CpusView CpuManager::view() const {
   view.repaired = cpusets_.counters().repaired;
   view.mode = name(options_.cpus.mode);
   view.policy = name(options_.cpus.policy);
+  view.topology_scope = options_.cpus.topology_scope;
   view.error = error_;
   view.memory = memory_.view(pods_, view.mode);
   if (!machine_) return view;

@@ -82,6 +82,8 @@ class CpuManager {
   void assign_all(bool first);
   void log_changes(const CpuState& next);
   void update_refusals(const std::vector<PodRefusal>& refused);
+  void count_assigned(const std::vector<CpuSet>& containers);
+  void count_refused(const CpuRefusal& refusal);
   void save();
   void apply();
   CpuSet shared() const;

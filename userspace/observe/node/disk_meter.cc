@@ -76,9 +76,9 @@ WritableLayers::Known WritableLayers::refresh(const std::string& cgroup,
   return now;
 }
 
-std::vector<std::string> WritableLayers::of(const std::vector<std::string>& cgroups) {
+std::vector<WritableLayers::Layer> WritableLayers::of(const std::vector<std::string>& cgroups) {
   ++calls_;
-  std::vector<std::string> layers;
+  std::vector<Layer> layers;
   std::vector<Known> now;
   now.reserve(cgroups.size());
   for (const std::string& cgroup : cgroups) {
@@ -86,8 +86,8 @@ std::vector<std::string> WritableLayers::of(const std::vector<std::string>& cgro
                                      [&](const Known& known) { return known.cgroup == cgroup; });
     now.push_back(refresh(cgroup, before == known_.end() ? nullptr : &*before));
     const auto& upper = now.back().upper;
-    if (upper && std::find(layers.begin(), layers.end(), *upper) == layers.end())
-      layers.push_back(*upper);
+    if (upper && std::ranges::find(layers, *upper, &Layer::directory) == layers.end())
+      layers.push_back({cgroup, *upper});
   }
   known_ = std::move(now);
   return layers;
@@ -152,14 +152,15 @@ class PodMeasurement {
     usage_.containers.push_back(std::move(entry));
   }
 
-  // The runtime's id in a cgroup's name says nothing of the container's; where there is but one,
-  // the layer is its own.
+  // The runtime's id in a cgroup's name does not have the container's name; if the pod has only one
+  // container, the layer is its own. Otherwise the entry has the cgroup's name.
   void running_layers() {
     const bool one_container = target_.pod->containers.size() == 1;
-    for (const std::string& layer : layers_.of(target_.containers)) {
+    for (const auto& [cgroup, directory] : layers_.of(target_.containers)) {
       ContainerUsage entry;
-      if (one_container) entry.name = target_.pod->containers.front().name;
-      entry.rootfs = size(layer);
+      entry.name = one_container ? target_.pod->containers.front().name
+                                 : std::filesystem::path(cgroup).filename().string();
+      entry.rootfs = size(directory);
       usage_.containers.push_back(std::move(entry));
     }
   }

@@ -39,9 +39,15 @@ std::optional<std::string> upper_directory(std::string_view mountinfo);
 // same answer a few times is asked seldom.
 class WritableLayers {
  public:
+  struct Layer {
+    std::string cgroup;     // the first one whose processes have it
+    std::string directory;  // the overlay's upper directory
+    friend bool operator==(const Layer&, const Layer&) = default;
+  };
+
   // The writable layers of the containers whose cgroup directories are given, in that order, each
   // once. Empty if their processes share the host's root.
-  std::vector<std::string> of(const std::vector<std::string>& cgroups);
+  std::vector<Layer> of(const std::vector<std::string>& cgroups);
 
  private:
   // A cgroup is asked in every call until the answer was the same this many times (fewer if it has

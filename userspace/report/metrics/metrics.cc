@@ -29,7 +29,8 @@ ScrapeSetup with_cgroups(ScrapeSetup scrape, const MetricsSetup& setup) {
   scrape.cgroups = setup.views->cgroups.latest();
   scrape.names = setup.names.get();
   scrape.qos_of = setup.qos_of;
-  scrape.network = setup.network.get();
+  scrape.host = setup.host.get();
+  if (const auto node = setup.views->node.latest()) scrape.observations = node->observations;
   if (scrape.cgroups) scrape.read_at_ns = unix_ns(setup.wall_time(scrape.cgroups->at));
   return scrape;
 }

@@ -10,10 +10,10 @@
 
 #include "judge/forecast/peak_forecast.h"
 #include "report/eviction/audit_line.h"
+#include "report/host/host_readers.h"
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/exposition_text.h"
 #include "report/metrics/exposition/scrape_body.h"
-#include "report/network/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 
@@ -78,7 +78,7 @@ struct MetricsSetup {
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   std::shared_ptr<ContainerNames> names = {};  // used on the scraper's thread; may be null
   QosOf qos_of = nullptr;
-  std::shared_ptr<const NetworkReader> network = {};  // null: container_network_* has no series
+  std::shared_ptr<const HostReaders> host = {};  // null: HostFamilies have no series
   std::string node_name = {};
   // Families of other parts, collected on the scraper's thread; may be empty.
   std::function<void(Families&)> extra_families = {};

@@ -95,6 +95,27 @@ void add_kubelet_families(const CpusView& view, Families& families) {
                                "Containers for which exclusive CPUs could not be allocated.")
       .add(view.pinning_errors)
       .append_to(families);
+  MetricFamilyBuilder::counter("kubelet_topology_manager_admission_requests_total",
+                               "Pods for which exclusive CPUs were requested.")
+      .add(view.topology_requests)
+      .append_to(families);
+  MetricFamilyBuilder::counter("kubelet_topology_manager_admission_errors_total",
+                               "Pods for which exclusive CPUs could not be allocated.")
+      .add(view.topology_errors)
+      .append_to(families);
+  const std::string_view scope = view.topology_scope == TopologyScope::kPod ? "pod" : "container";
+  const AlignmentCounts& aligned = view.aligned;
+  MetricFamilyBuilder::counter("kubelet_container_aligned_compute_resources_count",
+                               "Allocations that were aligned as configured.")
+      .add(aligned.numa_node, {{"boundary", "numa_node"}, {"scope", scope}})
+      .add(aligned.physical_cpu, {{"boundary", "physical_cpu"}, {"scope", "container"}})
+      .add(aligned.uncore_cache, {{"boundary", "uncore_cache"}, {"scope", "container"}})
+      .append_to(families);
+  MetricFamilyBuilder::counter("kubelet_container_aligned_compute_resources_failure_count",
+                               "Allocations that were refused because they could not be aligned.")
+      .add(aligned.numa_node_failed, {{"boundary", "numa_node"}, {"scope", scope}})
+      .add(aligned.physical_cpu_failed, {{"boundary", "physical_cpu"}, {"scope", "container"}})
+      .append_to(families);
   const CpuSet pool = view.shared - view.reserved;
   MetricFamilyBuilder::gauge("kubelet_cpu_manager_shared_pool_size_millicores",
                              "Size of the shared pool in millicores, without reserved CPUs.")

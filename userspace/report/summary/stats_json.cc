@@ -144,12 +144,6 @@ Json io_json(const CgroupReading& reading) {
   return with_time(reading.time, std::move(io));
 }
 
-Json process_json(const CgroupReading& reading) {
-  Json processes;
-  put_field(processes, "process_count", reading.record, HR_PIDS, reading.record.pids_current);
-  return processes;
-}
-
 Json network_json(const NetworkDevices& devices, WallTime time) {
   Json network = Json::object();
   Json interfaces = Json::array();
@@ -162,7 +156,9 @@ Json network_json(const NetworkDevices& devices, WallTime time) {
     if (device.name == "eth0") network.update(counters);
     interfaces.push_back(counters);
   }
-  if (!interfaces.empty()) network["interfaces"] = std::move(interfaces);
+  if (interfaces.empty()) return nullptr;
+  if (!network.contains("name")) network["name"] = "";  // as in the kubelet: no default
+  network["interfaces"] = std::move(interfaces);
   return with_time(time, std::move(network));
 }
 
@@ -181,14 +177,14 @@ Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observ
   return with_time(time, std::move(fs));
 }
 
-Json ephemeral_storage_json(const std::optional<Bytes>& used, const NodeView* node, WallTime time) {
-  if (!used) return nullptr;
-  Json fs = node ? fs_json(of(node->observations, Signal::kNodeFsAvailable),
-                           of(node->observations, Signal::kNodeFsInodesFree), time)
-                 : Json();
+Json measured_fs_json(const FsUsage& used, const std::optional<Observation>& bytes,
+                      const std::optional<Observation>& inodes, WallTime time) {
+  if (!used.used) return nullptr;
+  Json fs = fs_json(bytes, inodes, time);
   if (fs.is_null()) fs["time"] = rfc3339(time);
-  fs.erase("inodesUsed");  // the node's value; a pod's inodes are not counted
-  fs["usedBytes"] = used->count;
+  fs.erase("inodesUsed");  // the filesystem's value
+  fs["usedBytes"] = used.used->count;
+  if (used.inodes) fs["inodesUsed"] = *used.inodes;
   return fs;
 }
 

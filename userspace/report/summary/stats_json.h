@@ -4,9 +4,10 @@
 #pragma once
 
 #include "report/eviction/audit_line.h"
-#include "report/network/network_counters.h"
+#include "report/host/network_counters.h"
 #include "report/view/node_view.h"
 
+#include <headroom/disk_usage.h>
 #include <headroom/snapshot.h>
 
 #include <array>
@@ -41,11 +42,10 @@ struct CgroupReading {
 };
 
 // Each returns null if none of its values is known.
-Json cpu_json(const CgroupReading& reading);      // CPUStats
-Json memory_json(const CgroupReading& reading);   // MemoryStats
-Json swap_json(const CgroupReading& reading);     // SwapStats
-Json io_json(const CgroupReading& reading);       // IOStats
-Json process_json(const CgroupReading& reading);  // ProcessStats
+Json cpu_json(const CgroupReading& reading);     // CPUStats
+Json memory_json(const CgroupReading& reading);  // MemoryStats
+Json swap_json(const CgroupReading& reading);    // SwapStats
+Json io_json(const CgroupReading& reading);      // IOStats
 
 // NetworkStats: every device, and eth0's counters as the defaults, as in the kubelet. Null: no
 // device.
@@ -58,8 +58,10 @@ Json node_swap_json(const std::optional<Observation>& swap, WallTime time);
 // unknown.
 Json fs_json(const std::optional<Observation>& bytes, const std::optional<Observation>& inodes,
              WallTime time);
-// FsStats of a pod: what it uses of the node's filesystem. Null: not measured.
-Json ephemeral_storage_json(const std::optional<Bytes>& used, const NodeView* node, WallTime time);
+// FsStats of files that were measured, on a filesystem whose bytes and inodes are the two
+// observations. Null: not measured.
+Json measured_fs_json(const FsUsage& used, const std::optional<Observation>& bytes,
+                      const std::optional<Observation>& inodes, WallTime time);
 // RlimitStats: maximum and current number of tasks of the node.
 Json rlimit_json(const std::optional<Observation>& pids, WallTime time);
 

@@ -2,6 +2,7 @@
 #include "report/summary/summary.h"
 
 #include "base/clock.h"
+#include "report/disk/pod_disk_usage.h"
 #include "report/summary/stats_json.h"
 #include "report/view/pod_index.h"
 
@@ -70,6 +71,19 @@ std::vector<WorkloadIndex::ContainerRecord> WorkloadIndex::containers_of(const P
   return container_records;
 }
 
+std::vector<std::size_t> WorkloadIndex::with_descendants(std::size_t record) const {
+  std::vector<std::size_t> records{record};
+  // A table that mixes two instants could contain a cycle.
+  for (std::size_t at = 0; at < records.size() && records.size() <= table_->records.size(); ++at) {
+    const std::uint64_t id = table_->records[records[at]].id;
+    for (auto child =
+             std::lower_bound(by_parent_.begin(), by_parent_.end(), std::pair{id, std::size_t{0}});
+         child != by_parent_.end() && child->first == id; ++child)
+      records.push_back(child->second);
+  }
+  return records;
+}
+
 namespace {
 
 std::string to_json_text(const Json& json) {
@@ -103,7 +117,7 @@ std::optional<std::size_t> first_of(const WorkloadIndex& index,
   return std::nullopt;
 }
 
-Json container_json(std::string_view name, const CgroupReading& reading, bool cpu_and_memory) {
+Json cgroup_json(std::string_view name, const CgroupReading& reading, bool cpu_and_memory) {
   Json container{{"name", name}};
   put_start(container, reading.started_ns);
   put_usage(container, reading, cpu_and_memory);
@@ -132,18 +146,33 @@ void put_node_usage(Json& node, const CgroupReading& root) {
   memory["usageBytes"] = record.anon + record.file;
 }
 
-void put_node_rest(Json& node, const NodeView& view, WallTime time) {
-  const auto filesystem = [&](Signal bytes, Signal inodes) {
-    return fs_json(of(view.observations, bytes), of(view.observations, inodes), time);
-  };
-  put(node, "swap", node_swap_json(of(view.observations, Signal::kSwapAvailable), time));
-  put(node, "fs", filesystem(Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree));
-  Json runtime;
-  put(runtime, "imageFs", filesystem(Signal::kImageFsAvailable, Signal::kImageFsInodesFree));
-  put(runtime, "containerFs",
-      filesystem(Signal::kContainerFsAvailable, Signal::kContainerFsInodesFree));
-  put(node, "runtime", std::move(runtime));
-  put(node, "rlimit", rlimit_json(of(view.observations, Signal::kPidAvailable), time));
+const std::optional<Observation>& observed(const NodeView* node, Signal signal) {
+  static const std::optional<Observation> kUnknown;
+  return node ? of(node->observations, signal) : kUnknown;
+}
+
+Json measured_on_nodefs(const FsUsage& used, const NodeView* node, WallTime time) {
+  return measured_fs_json(used, observed(node, Signal::kNodeFsAvailable),
+                          observed(node, Signal::kNodeFsInodesFree), time);
+}
+
+// Writable layers are on containerfs, which may be imagefs or nodefs.
+Json measured_on_containerfs(const FsUsage& used, const NodeView* node, WallTime time) {
+  if (!observed(node, Signal::kContainerFsAvailable)) return measured_on_nodefs(used, node, time);
+  return measured_fs_json(used, observed(node, Signal::kContainerFsAvailable),
+                          observed(node, Signal::kContainerFsInodesFree), time);
+}
+
+Json volumes_json(const DiskUsage& usage, const NodeView* node, WallTime time) {
+  Json volumes;
+  for (const VolumeUsage& volume : usage.volumes) {
+    Json json = volume.ranked ? measured_on_nodefs(volume.usage, node, time)
+                              : measured_fs_json(volume.usage, {}, {}, time);
+    if (json.is_null()) continue;
+    json["name"] = volume.name;
+    volumes.push_back(std::move(json));
+  }
+  return volumes;
 }
 
 }  // namespace
@@ -156,8 +185,72 @@ SummaryBody::SummaryBody(const SummarySetup& setup, bool cpu_and_memory)
   if (!cgroups_) return;
   index_.emplace(*cgroups_, setup.names.get());
   time_ = setup.wall_time(cgroups_->at);
-  if (setup.network && !cpu_and_memory)
-    networks_ = network_rows(*cgroups_, *setup.network, [](std::size_t) { return false; });
+  if (setup.host && !cpu_and_memory)
+    networks_ = network_rows(*cgroups_, setup.host->network, [](std::size_t) { return false; });
+}
+
+void SummaryBody::put_node_rest(Json& node) const {
+  const NodeView& view = *node_;
+  const WallTime time = setup_->wall_time(view.at);
+  const auto filesystem = [&](Signal bytes, Signal inodes) {
+    return fs_json(of(view.observations, bytes), of(view.observations, inodes), time);
+  };
+  put(node, "swap", node_swap_json(of(view.observations, Signal::kSwapAvailable), time));
+  Json fs = filesystem(Signal::kNodeFsAvailable, Signal::kNodeFsInodesFree);
+  if (const auto space =
+          setup_->host ? setup_->host->filesystems.of(Signal::kNodeFsAvailable, view.observations)
+                       : std::nullopt)
+    fs["usedBytes"] = space->used;
+  put(node, "fs", std::move(fs));
+  // Of these a kubelet's usedBytes and inodesUsed are those of images and layers alone, which the
+  // runtime counts.
+  const auto runtime_filesystem = [&](Signal bytes, Signal inodes) {
+    Json json = filesystem(bytes, inodes);
+    if (!json.is_null()) json.erase("inodesUsed");
+    return json;
+  };
+  Json runtime;
+  put(runtime, "imageFs",
+      runtime_filesystem(Signal::kImageFsAvailable, Signal::kImageFsInodesFree));
+  put(runtime, "containerFs",
+      runtime_filesystem(Signal::kContainerFsAvailable, Signal::kContainerFsInodesFree));
+  put(node, "runtime", std::move(runtime));
+  put(node, "rlimit", rlimit_json(of(view.observations, Signal::kPidAvailable), time));
+}
+
+// The pod's containers, without its pause container, as in the kubelet.
+Json SummaryBody::processes_json(const PodRow& row) const {
+  if (!setup_->host) return nullptr;
+  std::optional<std::uint64_t> sum;
+  for (const auto& container : index_->containers_of(row))
+    for (const std::size_t record : index_->with_descendants(container.record)) {
+      const auto count = setup_->host->processes.processes_of(cgroups_->path(record));
+      if (!count) return nullptr;
+      sum = sum.value_or(0) + *count;
+    }
+  return sum ? Json{{"process_count", *sum}} : Json();
+}
+
+Json SummaryBody::container_json(const PodRow& row,
+                                 const WorkloadIndex::ContainerRecord& container) const {
+  Json json = cgroup_json(container.name,
+                          reading_of(*cgroups_, container.record, time_, setup_->cgroup_root),
+                          cpu_and_memory_);
+  if (cpu_and_memory_ || !row.disk_parts) return json;
+  const NodeView* node = node_ ? &*node_ : nullptr;
+  const ContainerUsage usage =
+      usage_of(*row.disk_parts, container.name, cgroups_->path(container.record));
+  put(json, "rootfs", measured_on_containerfs(usage.rootfs, node, time_));
+  put(json, "logs", measured_on_nodefs(usage.logs, node, time_));
+  return json;
+}
+
+void SummaryBody::put_storage(Json& pod, const PodRow& row) const {
+  if (!row.disk_parts) return;
+  const NodeView* node = node_ ? &*node_ : nullptr;
+  put(pod, "volume", volumes_json(*row.disk_parts, node, time_));
+  put(pod, "ephemeral-storage",
+      measured_on_nodefs(ephemeral_storage(*row.disk_parts), node, time_));
 }
 
 // `pod` is null for the node.
@@ -172,7 +265,7 @@ std::string SummaryBody::node_text() const {
   if (index_) {
     for (const SystemContainer& system : setup_->system_containers)
       if (const auto at = first_of(*index_, system.paths))
-        systems.push_back(container_json(
+        systems.push_back(cgroup_json(
             system.name, reading_of(*cgroups_, *at, time_, setup_->cgroup_root), cpu_and_memory_));
     if (const auto root = index_->root()) {
       const CgroupReading reading = reading_of(*cgroups_, *root, time_, setup_->cgroup_root);
@@ -185,7 +278,7 @@ std::string SummaryBody::node_text() const {
   if (node_) {
     const WallTime time = setup_->wall_time(node_->at);
     put_node_memory(node, *node_, time);
-    if (!cpu_and_memory_) put_node_rest(node, *node_, time);
+    if (!cpu_and_memory_) put_node_rest(node);
   }
   return to_json_text(node);
 }
@@ -197,18 +290,15 @@ std::string SummaryBody::pod_text(const PodRow& row) const {
   const auto own = index_->record_of(row.cgroup);
   if (own) put_start(pod, cgroups_->started_ns(*own));
   Json& containers = pod["containers"] = Json::array();
-  for (const auto& container_record : index_->containers_of(row))
-    containers.push_back(
-        container_json(container_record.name,
-                       reading_of(*cgroups_, container_record.record, time_, setup_->cgroup_root),
-                       cpu_and_memory_));
+  for (const auto& container : index_->containers_of(row))
+    containers.push_back(container_json(row, container));
   if (!own) return to_json_text(pod);
   const CgroupReading reading = reading_of(*cgroups_, *own, time_, setup_->cgroup_root);
   put_usage(pod, reading, cpu_and_memory_);
   if (cpu_and_memory_) return to_json_text(pod);
   put_network(pod, &row);
-  put(pod, "ephemeral-storage", ephemeral_storage_json(row.disk, node_ ? &*node_ : nullptr, time_));
-  put(pod, "process_stats", process_json(reading));
+  put_storage(pod, row);
+  put(pod, "process_stats", processes_json(row));
   return to_json_text(pod);
 }
 

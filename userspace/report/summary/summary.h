@@ -3,8 +3,8 @@
 #pragma once
 
 #include "report/eviction/audit_line.h"
+#include "report/host/host_readers.h"
 #include "report/http/response_body.h"
-#include "report/network/network_counters.h"
 #include "report/view/node_view.h"
 #include "report/view/published_views.h"
 
@@ -47,6 +47,8 @@ class WorkloadIndex {
   };
   // The containers of a pod that have a cgroup and a name, in the table's order.
   std::vector<ContainerRecord> containers_of(const PodRow& pod) const;
+  // The record, then those of all cgroups below it.
+  std::vector<std::size_t> with_descendants(std::size_t record) const;
 
  private:
   std::string name_of(const PodRow& pod, std::string_view path) const;
@@ -72,7 +74,7 @@ struct SummarySetup {
   std::shared_ptr<ContainerNames> names = {};  // used on the scraper's thread; may be null
   std::function<WallTime(Instant)> wall_time = wall_time_of;
   std::string cgroup_root = {};  // "/sys/fs/cgroup"; "": averages of pressure are not read
-  std::shared_ptr<const NetworkReader> network = {};  // null: no counters of the network
+  std::shared_ptr<const HostReaders> host = {};  // null: what it reads is not there
 };
 
 class SummaryBody final : public ChunkedBody {
@@ -85,6 +87,12 @@ class SummaryBody final : public ChunkedBody {
   std::string node_text() const;
   std::string pod_text(const PodRow& row) const;
   void put_network(nlohmann::ordered_json& object, const PodRow* pod) const;
+  void put_node_rest(nlohmann::ordered_json& node) const;
+  void put_storage(nlohmann::ordered_json& pod, const PodRow& row) const;
+  // Null: a container's processes, or those of a cgroup in it, are not known.
+  nlohmann::ordered_json processes_json(const PodRow& row) const;
+  nlohmann::ordered_json container_json(const PodRow& row,
+                                        const WorkloadIndex::ContainerRecord& container) const;
 
   const SummarySetup* setup_;
   const bool cpu_and_memory_;

@@ -56,6 +56,15 @@ struct ContainerCpuView {
   std::string partition = "member";
 };
 
+// As the kubelet counts: of the containers, or the pods in the scope of the pod, that got CPUs,
+// those whose CPUs are aligned because the configuration wants it, and those that were refused for
+// it.
+struct AlignmentCounts {
+  std::uint64_t numa_node = 0, numa_node_failed = 0;
+  std::uint64_t physical_cpu = 0, physical_cpu_failed = 0;
+  std::uint64_t uncore_cache = 0;
+};
+
 struct CpusView {
   std::string_view mode{};    // "observe", "enforce"
   std::string_view policy{};  // "none", "static"
@@ -77,6 +86,10 @@ struct CpusView {
   std::uint64_t pinning_errors = 0;
   std::uint64_t pool_refusals =
       0;  // pods refused exclusive CPUs because the shared pool needs them
+  std::uint64_t topology_requests = 0;  // pods to be given CPUs
+  std::uint64_t topology_errors = 0;    // pods that were refused them
+  TopologyScope topology_scope = TopologyScope::kContainer;
+  AlignmentCounts aligned{};
   // headroom's own counters.
   std::uint64_t writes = 0;    // of cpuset.cpus
   std::uint64_t failed = 0;    // writes that were refused or had no effect

@@ -2,6 +2,7 @@
 #include "report/view/node_view.h"
 
 #include "base/human_readable.h"
+#include "report/disk/pod_disk_usage.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -122,22 +123,6 @@ void compute_cpu_usage(CgroupTable& table, const CgroupTable* previous,
   }
 }
 
-void add(std::optional<Bytes>& sum, const FsUsage& part) {
-  if (part.used) sum = Bytes{sum.value_or(Bytes{}).count + part.used->count};
-}
-
-// Logs, writable layers and local volumes, as far as they are known.
-std::optional<Bytes> disk_total(const DiskUsage& usage) {
-  std::optional<Bytes> sum;
-  for (const ContainerUsage& container : usage.containers) {
-    add(sum, container.rootfs);
-    add(sum, container.logs);
-  }
-  for (const VolumeUsage& volume : usage.volumes)
-    if (volume.ranked) add(sum, volume.usage);
-  return sum;
-}
-
 // An equal row is not written again: copying a reference to a pod costs two locked instructions.
 void update_pod_rows(std::span<const PodReading> pods, std::vector<PodRow>& rows) {
   rows.resize(pods.size());
@@ -151,8 +136,9 @@ void update_pod_rows(std::span<const PodReading> pods, std::vector<PodRow>& rows
            .cgroup = pod.cgroup,
            .memory_request = pod.memory_request,
            .critical = pod.critical,
-           .disk = pod.disk ? disk_total(*pod.disk) : std::nullopt,
+           .disk = pod.disk ? ephemeral_storage(*pod.disk).used : std::nullopt,
            .measured = pod.measured,
+           .disk_parts = pod.disk ? std::make_shared<const DiskUsage>(*pod.disk) : nullptr,
            .description = pod.description};
   }
 }

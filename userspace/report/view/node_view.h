@@ -208,6 +208,7 @@ struct PodRow {
   bool critical = false;
   std::optional<Bytes> disk{};  // measured disk usage; absent: not measured yet
   std::uint32_t measured = 0;   // PodReading::measured
+  std::shared_ptr<const DiskUsage> disk_parts = {};  // of the same measurement; null: none yet
   PodDescription description = PodDescription::kComplete;
 };
 

@@ -231,33 +231,6 @@ std::span<const PodFamily> pod_families() {
 
 namespace {
 
-using Device = NetworkDevice;
-using Counts = NetworkCounts;
-
-constexpr NetworkFamily kNetworkFamilies[] = {
-    {"container_network_receive_bytes_total", "Bytes received.", &Device::received, &Counts::bytes},
-    {"container_network_receive_packets_total", "Packets received.", &Device::received,
-     &Counts::packets},
-    {"container_network_receive_errors_total", "Errors while receiving.", &Device::received,
-     &Counts::errors},
-    {"container_network_receive_packets_dropped_total", "Packets dropped while receiving.",
-     &Device::received, &Counts::dropped},
-    {"container_network_transmit_bytes_total", "Bytes sent.", &Device::sent, &Counts::bytes},
-    {"container_network_transmit_packets_total", "Packets sent.", &Device::sent, &Counts::packets},
-    {"container_network_transmit_errors_total", "Errors while sending.", &Device::sent,
-     &Counts::errors},
-    {"container_network_transmit_packets_dropped_total", "Packets dropped while sending.",
-     &Device::sent, &Counts::dropped},
-};
-
-}  // namespace
-
-std::span<const NetworkFamily> network_families() {
-  return kNetworkFamilies;
-}
-
-namespace {
-
 constexpr std::size_t kRecordsPerChunk = 32;
 
 void append_sample(std::string& out, std::string_view name, std::string_view labels,
@@ -289,10 +262,22 @@ ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
   waits_.emplace(*setup_.cgroups);
   cpu_waits_ = cpu_waits_by_pod(*setup_.cgroups);
   select_families();
-  if (setup_.network && setup_.cadvisor_families)
-    networks_ = network_rows(*setup_.cgroups, *setup_.network, [this](std::size_t record) {
-      return labels_->is_pod_internal(record);  // the pause container, as cAdvisor
-    });
+  if (setup_.host && setup_.cadvisor_families)
+    host_samples_.emplace(
+        *setup_.cgroups, *setup_.host, setup_.observations,
+        HostSelection{
+            .is_wanted = [this](HostSource source) { return is_wanted(source); },
+            // As in cAdvisor, whose counters of a pod's network are its pause container's.
+            .is_pod_internal =
+                [this](std::size_t record) { return labels_->is_pod_internal(record); },
+            .has_series =
+                [this](std::size_t record) { return labels_->is_in(setup_.scope, record); }});
+}
+
+bool ScrapeBody::is_wanted(HostSource source) const {
+  return std::ranges::any_of(host_families(), [&](const HostFamily& family) {
+    return family.source == source && !matches_any(std::string(family.name), setup_.exclude);
+  });
 }
 
 void ScrapeBody::select_families() {
@@ -369,17 +354,19 @@ void ScrapeBody::append_records(std::string& out) {
   }
 }
 
-bool ScrapeBody::append_networks(std::string& out) {
-  if (networks_.empty() || network_family_ == network_families().size()) return false;
-  const NetworkFamily& family = network_families()[network_family_++];
-  append_header(out, setup_.format, family.name, family.help, prometheus::MetricType::Counter);
-  for (const NetworkRow& row : networks_)
-    for (const NetworkDevice& device : row.devices) {
-      std::string interface;
-      append_label(interface, "interface", device.name);
-      append_sample(out, family.name, labels_->of(row.record), interface,
-                    static_cast<double>(device.*family.direction.*family.count));
-    }
+bool ScrapeBody::append_host(std::string& out) {
+  if (!host_samples_ || host_family_ == host_families().size()) return false;
+  const HostFamily& family = host_families()[host_family_++];
+  if (matches_any(std::string(family.name), setup_.exclude)) return true;
+  bool has_header = false;
+  for (const HostSample& sample : host_samples_->of(family.source)) {
+    const auto& value = sample.values[family.value];
+    const std::string_view labels = labels_->of(sample.record);
+    if (!value || labels.empty()) continue;
+    if (!std::exchange(has_header, true))
+      append_header(out, setup_.format, family.name, family.help, family.type);
+    append_sample(out, family.name, labels, sample.extra_labels, *value);
+  }
   return true;
 }
 
@@ -408,8 +395,7 @@ bool ScrapeBody::append_pods(std::string& out) {
 }
 
 bool ScrapeBody::append_chunk(std::string& out) {
-  if (append_own(out) || append_cgroups(out) || append_networks(out) || append_pods(out))
-    return true;
+  if (append_own(out) || append_cgroups(out) || append_host(out) || append_pods(out)) return true;
   if (std::exchange(ended_, true)) return false;
   out.append(exposition_end(setup_.format));
   return true;

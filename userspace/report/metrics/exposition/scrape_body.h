@@ -6,7 +6,7 @@
 #include "report/http/response_body.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/exposition_text.h"
-#include "report/network/network_counters.h"
+#include "report/metrics/exposition/host_families.h"
 #include "report/view/node_view.h"
 #include "report/view/pod_index.h"
 #include "report/view/pod_waits.h"
@@ -79,17 +79,6 @@ class CgroupLabels {
   std::vector<std::uint32_t> ends_;
 };
 
-// NetworkFamily: one count of every network device, as cAdvisor names it.
-struct NetworkFamily {
-  std::string_view name;
-  std::string_view help;
-  NetworkCounts NetworkDevice::*direction;
-  std::uint64_t NetworkCounts::*count;
-};
-
-// All families are counters.
-std::span<const NetworkFamily> network_families();
-
 // PodFamily: one quantity of every pod, as evictions see it. To export another, add a row to the
 // table in the .cc, and to headroom-metrics(7).
 
@@ -132,7 +121,8 @@ struct ScrapeSetup {
   std::vector<std::string> exclude = {};  // names of families, with * and ?
   ContainerNames* names = nullptr;
   QosOf qos_of = nullptr;
-  const NetworkReader* network = nullptr;  // null: container_network_* has no series
+  const HostReaders* host = nullptr;  // null: HostFamilies have no series
+  Observations observations = {};     // of filesystems, to know which ones answer
 };
 
 class ScrapeBody final : public ChunkedBody {
@@ -143,12 +133,14 @@ class ScrapeBody final : public ChunkedBody {
   bool append_chunk(std::string& out) override;
   bool append_own(std::string& out);
   bool append_cgroups(std::string& out);
-  bool append_networks(std::string& out);
+  bool append_host(std::string& out);
   bool append_pods(std::string& out);
   void append_records(std::string& out);
   // Empty: the cgroup has no series of this family.
   std::string_view labels_for(const CgroupFamily& family);
   void select_families();
+  // Whether a family of the source is not excluded.
+  bool is_wanted(HostSource source) const;
 
   // A family under its own name, or under an alias.
   struct NamedFamily {
@@ -167,8 +159,8 @@ class ScrapeBody final : public ChunkedBody {
   std::size_t cgroup_family_ = 0;
   std::size_t record_ = 0;
   std::string own_labels_;  // of record_, where they are not cAdvisor's
-  std::vector<NetworkRow> networks_;
-  std::size_t network_family_ = 0;
+  std::optional<HostSamples> host_samples_;
+  std::size_t host_family_ = 0;
   bool header_written_ = false;  // the current family had a sample, so its header is written
   std::size_t pod_family_ = 0;
   bool ended_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/network/network_counters.h"
+#include "report/host/network_counters.h"
 
 #include "report/view/pod_index.h"
 

@@ -42,9 +42,9 @@ std::string metrics_of(report::Router& router) {
 
 TEST(MakeRouter, MetricsSayWhetherTheLastReloadSucceeded) {
   const auto reload = std::make_shared<report::ReloadStatus>();
-  const auto router =
-      make_router({}, std::make_shared<report::PublishedViews>(),
-                  std::make_shared<report::PublishedCpusView>(), nullptr, reload, {});
+  const auto router = make_router({}, std::make_shared<report::PublishedViews>(),
+                                  std::make_shared<report::PublishedCpusView>(),
+                                  std::make_shared<report::AdmissionCounts>(), nullptr, reload, {});
   EXPECT_NE(metrics_of(*router).find("\nheadroom_config_last_reload_successful 1\n"),
             std::string::npos);
   reload->set_successful(false);

@@ -270,6 +270,42 @@ TEST_F(StatusOfNode, AnswersWhetherAPodWouldBeAdmitted) {
   EXPECT_EQ(admit_json(status, "").error().what, "there is no Pod in it");
 }
 
+std::string counters_of(const report::AdmissionCounts& counts) {
+  std::vector<prometheus::MetricFamily> families;
+  counts.append_to(families);
+  std::string text;
+  for (const prometheus::MetricFamily& family : families)
+    for (const prometheus::ClientMetric& metric : family.metric)
+      text += family.name + " " + metric.label.front().value + " " +
+              std::to_string(static_cast<int>(metric.counter.value)) + "\n";
+  return text;
+}
+
+TEST_F(StatusOfNode, CountsPodsThatAreNotStartedAndThoseTheyPreempt) {
+  add("web", {.cpu = "3"});
+  const auto status = look(0);
+  const auto pod = [](const std::string& spec, const std::string& requests) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {" + spec +
+           "containers: [{name: c, resources: {requests: {" + requests + "}}}]}\n";
+  };
+  report::AdmissionCounts counts;
+  ASSERT_TRUE(admit_json(status, pod("", "cpu: 1")));
+  EXPECT_EQ(counters_of(counts), "") << "a question alone is not counted";
+  for (const std::string& manifest :
+       {pod("", "cpu: 1"), pod("", "cpu: 1"), pod("nodeSelector: {disk: ssd}, ", ""),
+        pod("priority: 2000000000, ", "cpu: 1")})
+    ASSERT_TRUE(admit_to_start_json(status, manifest, counts));
+  EXPECT_FALSE(admit_to_start_json(status, "kind: Job\n", counts));
+  for (const char* reason : {"OutOfexample.com/gpu", "OutOfexample.com/nic", "Unknowncpu"})
+    counts.count_rejection(reason);
+  EXPECT_EQ(counters_of(counts),
+            "kubelet_admission_rejections_total NodeAffinity 1\n"
+            "kubelet_admission_rejections_total Other 1\n"
+            "kubelet_admission_rejections_total OutOfExtendedResources 2\n"
+            "kubelet_admission_rejections_total OutOfcpu 2\n"
+            "kubelet_preemptions cpu 1\n");
+}
+
 TEST(TaintCallTest, ErrorsAreReportedAtOnce) {
   TempDir dir;
   TaintStore keeper(dir.path());

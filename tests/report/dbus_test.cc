@@ -358,6 +358,8 @@ TEST_F(Dbus, CallsReachTheDaemonAndRefusalsAreErrors) {
   const auto thread = DbusThread::start(
       {.views = views,
        .admit = [](const std::string& manifest) { return Result<std::string>("to " + manifest); },
+       .admit_to_start =
+           [](const std::string& manifest) { return Result<std::string>("start " + manifest); },
        .taint = [&](const std::vector<std::string>& edits, bool overwrite) -> Result<std::string> {
          received = edits;
          received.emplace_back(overwrite ? "overwrite" : "keep");
@@ -367,6 +369,7 @@ TEST_F(Dbus, CallsReachTheDaemonAndRefusalsAreErrors) {
   ASSERT_TRUE(thread);
   ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
   EXPECT_EQ(ctl::check_admission("a pod").value(), "to a pod");
+  EXPECT_EQ(ctl::request_admission("a pod").value(), "start a pod");
   EXPECT_EQ(ctl::edit_taints({"a:NoExecute", "b-"}, true).value(), "done");
   EXPECT_EQ(received, (std::vector<std::string>{"a:NoExecute", "b-", "overwrite"}));
   const auto refused = ctl::edit_taints({"a-"}, false);

@@ -69,6 +69,11 @@ def test_a_pod_that_is_refused_or_invalid_does_not_run(vm):
         vm.run("sleep 1")
         refused = vm.run("headroomctl run --name big --request memory=64Gi -- touch /tmp/ran")
         assert refused.code == 1 and "OutOfmemory" in refused.out, refused.out
+        # Any user may ask whether a pod would be admitted; only root's call is counted.
+        other = vm.run("setpriv --reuid=65534 --regid=65534 --clear-groups busctl call io.headroom.Headroom1 "
+                       "/io/headroom/Headroom1 io.headroom.Headroom1 AdmitToStart s x")
+        assert other.code != 0 and "denied" in other.out, other.out
+        assert 'kubelet_admission_rejections_total{reason="OutOfmemory"} 1\n' in node.metrics()
         wrong = vm.run("headroomctl run --name 'a b' --request memory --limit cpu=1x -- touch /tmp/ran")
         assert wrong.code == 2 and "--name" in wrong.out and "--request" in wrong.out, wrong.out
         node.stop()
@@ -130,6 +135,7 @@ def test_a_critical_pod_displaces_others_with_their_grace(vm):
         assert ran.code == 0 and "running" in ran.out, ran.out
         assert "preempting default/large: Preempted in order to admit critical pod default/dns" in ran.out, ran.out
         assert vm.run("test -e /tmp/said-large").code == 0, "it had its grace"
+        assert 'kubelet_preemptions{preemption_signal="cpu"} 1\n' in node.metrics()
         names = [each["name"] for each in json.loads(vm.run("headroomctl list --json", check=True).out)["runs"]]
         assert names == ["small"], names
         said = vm.run("journalctl -o cat HEADROOM_REASON=Preempting").out

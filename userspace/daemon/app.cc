@@ -88,11 +88,11 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
 void App::start_servers() {
   forecast_worker_.emplace(views_, config().state_dir);
   const bool serves_http = !config().listen.empty();
-  servers_.start(
-      config(), bus_setup(),
-      serves_http ? make_router(config(), views_, workers_.cpus_view(), workers_.container_names(),
-                                reload_status_, config_.filesystems(), root_.mount.string())
-                  : nullptr);
+  servers_.start(config(), bus_setup(),
+                 serves_http ? make_router(config(), views_, workers_.cpus_view(), admissions_,
+                                           workers_.container_names(), reload_status_,
+                                           config_.filesystems(), root_.mount.string())
+                             : nullptr);
 }
 
 // What happens in a turn, in this order.
@@ -201,6 +201,10 @@ report::DbusSetup App::bus_setup() {
       .admit =
           [this](const std::string& manifest) {
             return admit_json(node_status_.current(), manifest);
+          },
+      .admit_to_start =
+          [this](const std::string& manifest) {
+            return admit_to_start_json(node_status_.current(), manifest, *admissions_);
           },
       .taint = [this](const std::vector<std::string>& edits,
                       bool overwrite) { return taint_json(config_.taints(), edits, overwrite); },

@@ -107,6 +107,8 @@ class App {
   RunningConfig config_;
   NodeSources sources_;
   const std::shared_ptr<report::PublishedViews> views_ = std::make_shared<report::PublishedViews>();
+  const std::shared_ptr<report::AdmissionCounts> admissions_ =
+      std::make_shared<report::AdmissionCounts>();
   const std::shared_ptr<report::ReloadStatus> reload_status_ =
       std::make_shared<report::ReloadStatus>();
   BackgroundWorkers workers_;

@@ -65,8 +65,7 @@ Json taints_json(const std::vector<Taint>& taints) {
   return list;
 }
 
-Json admission_json(const Pod& pod, const NodeState& node) {
-  const Admission admission = admit(pod, node);
+Json admission_json(const Pod& pod, const NodeState& node, const Admission& admission) {
   Json preempted = Json::array();
   for (const std::size_t index : admission.preempted)
     preempted.push_back({{"namespace", node.pods[index].pod_namespace},
@@ -95,9 +94,16 @@ std::string join_lines(const std::vector<std::string>& lines) {
   return text;
 }
 
-}  // namespace
+void count(const Admission& admission, report::AdmissionCounts& counts) {
+  if (!admission.admitted) counts.count_rejection(admission.refusals.front().reason);
+  if (admission.preempted.empty()) return;
+  const auto& shortage = admission.resolved_by_preemption.front().shortage;
+  counts.count_preemptions(shortage ? shortage->resource : "", admission.preempted.size());
+}
 
-Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest) {
+// `counts` is null if nothing is to be counted.
+Result<std::string> answer_admission(const report::NodeStatusRef& status,
+                                     const std::string& manifest, report::AdmissionCounts* counts) {
   if (!status) return failure("headroomd has not read the node yet; try again");
   const observe::Manifests manifests =
       observe::parse_manifests(manifest, "manifest", {.max_pods = kMaxPods});
@@ -114,11 +120,26 @@ Result<std::string> admit_json(const report::NodeStatusRef& status, const std::s
     diagnostics.emplace_back("there is no Pod in it");
   if (!diagnostics.empty()) return failure(join_lines(diagnostics));
   Json pods = Json::array();
-  for (const Pod& pod : manifests.pods)
-    pods.push_back(admission_json(pod, status->state));
+  for (const Pod& pod : manifests.pods) {
+    const Admission admission = admit(pod, status->state);
+    if (counts) count(admission, *counts);
+    pods.push_back(admission_json(pod, status->state, admission));
+  }
   return to_json_text({{"node", status->state.name},
                        {"allocatable", amounts_json(status->allocatable)},
                        {"pods", std::move(pods)}});
+}
+
+}  // namespace
+
+Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest) {
+  return answer_admission(status, manifest, nullptr);
+}
+
+Result<std::string> admit_to_start_json(const report::NodeStatusRef& status,
+                                        const std::string& manifest,
+                                        report::AdmissionCounts& counts) {
+  return answer_admission(status, manifest, &counts);
 }
 
 Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>& edits,
@@ -299,6 +320,7 @@ std::vector<report::FilesystemSpaces::Place> places_of(const observe::Filesystem
 std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
+    std::shared_ptr<const report::AdmissionCounts> admissions,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
     std::shared_ptr<const report::ReloadStatus> reload, const observe::Filesystems& filesystems,
     std::string cgroup_root) {
@@ -322,10 +344,11 @@ std::shared_ptr<report::Router> make_router(
                            .host = host,
                            .node_name = node,
                            .extra_families =
-                               [programs, cpus, reload,
+                               [programs, cpus, admissions, reload,
                                 kube = config.kubernetes.status_file()](report::Families& all) {
                                  report::add_reload_families(*reload, all);
                                  add_program_families(*programs, all);
+                                 admissions->append_to(all);
                                  report::add_kubernetes_families(kube, all);
                                  if (const auto view = cpus->latest())
                                    report::add_cpu_families(*view, all);

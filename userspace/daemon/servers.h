@@ -11,6 +11,7 @@
 #include "report/dbus/dbus_thread.h"
 #include "report/health_gate.h"
 #include "report/http/server/http_server.h"
+#include "report/metrics/admission_counts.h"
 #include "report/metrics/metrics.h"
 #include "report/view/cpus_view.h"
 #include "report/view/node_status.h"
@@ -37,6 +38,11 @@ namespace headroom::daemon {
 // "untolerated_preferred_taints"}]}. Errors: the node has not been read yet, or all errors of
 // the manifest, one per line.
 Result<std::string> admit_json(const report::NodeStatusRef& status, const std::string& manifest);
+
+// The same for a caller that starts the pods which are admitted: what becomes of them is counted.
+Result<std::string> admit_to_start_json(const report::NodeStatusRef& status,
+                                        const std::string& manifest,
+                                        report::AdmissionCounts& counts);
 
 // Applies edits in the syntax of kubectl taint; returns the taints then in force. All errors at
 // once, one per line.
@@ -90,6 +96,7 @@ class NodeStatusWriter {
 std::shared_ptr<report::Router> make_router(
     const config::Config& config, std::shared_ptr<report::PublishedViews> views,
     std::shared_ptr<report::PublishedCpusView> cpus,
+    std::shared_ptr<const report::AdmissionCounts> admissions,
     std::shared_ptr<const KubeletContainerNames> kubelet_names,
     std::shared_ptr<const report::ReloadStatus> reload, const observe::Filesystems& filesystems,
     std::string cgroup_root = {});

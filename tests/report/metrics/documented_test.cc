@@ -4,6 +4,7 @@
 #include "config/temp_dir.h"
 #include "report/golden.h"
 #include "report/http/server/http_server.h"
+#include "report/metrics/admission_counts.h"
 #include "report/metrics/exposition/cgroup_families.h"
 #include "report/metrics/exposition/scrape_body.h"
 #include "report/metrics/kube_metrics.h"
@@ -133,6 +134,10 @@ ServedFamilies all_families(bool old_names) {
                      [](Families& extra_families) {
                        add_reload_families(ReloadStatus(), extra_families);
                        add_cpu_families(full_cpus(), extra_families);
+                       AdmissionCounts admissions;
+                       admissions.count_rejection("OutOfcpu");
+                       admissions.count_preemptions("cpu", 1);
+                       admissions.append_to(extra_families);
                        add_kubernetes_families("tests/fixtures/kube/status.json", extra_families);
                      }},
                 {.views = views});

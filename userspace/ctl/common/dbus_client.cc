@@ -219,10 +219,22 @@ CallResult fetch_config() {
   return call_method("Config", [](sd_bus_message*) { return 0; });
 }
 
-CallResult check_admission(const std::string& manifest) {
-  return call_method("Admit", [&](sd_bus_message* message) {
+namespace {
+
+CallResult call_with_manifest(const char* method, const std::string& manifest) {
+  return call_method(method, [&](sd_bus_message* message) {
     return sd_bus_message_append(message, "s", manifest.c_str());
   });
+}
+
+}  // namespace
+
+CallResult check_admission(const std::string& manifest) {
+  return call_with_manifest("Admit", manifest);
+}
+
+CallResult request_admission(const std::string& manifest) {
+  return call_with_manifest("AdmitToStart", manifest);
 }
 
 CallResult fetch_cpus() {

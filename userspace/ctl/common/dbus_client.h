@@ -46,6 +46,9 @@ Result<std::string> fetch_events(std::uint64_t after);
 // The configuration in force, as JSON.
 CallResult fetch_config();
 
+// The same as check_admission(), for pods that are started if they are admitted: headroomd counts
+// what became of them.
+CallResult request_admission(const std::string& manifest);
 // Whether the pods of a manifest would be admitted, as JSON.
 CallResult check_admission(const std::string& manifest);
 

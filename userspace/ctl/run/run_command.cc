@@ -182,7 +182,7 @@ int run(const RunOptions& options) {
   if (!config) return print_error(config.error());
   auto lock = lock_admission(config::run_lock(*config));
   if (!lock) return print_error(lock.error());
-  const CallResult result = check_admission(manifest->text);
+  const CallResult result = request_admission(manifest->text);
   if (!result) return print_error(result.error());
   const auto admission = read_admission(*result);
   if (!admission) return print_error(admission.error());

@@ -91,15 +91,25 @@ int refuse_unavailable(sd_bus_error* error, const char* method) {
                            method);
 }
 
-int handle_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
+using AdmitFunction = std::function<Result<std::string>(const std::string& manifest)>;
+
+int answer_admission(sd_bus_message* call, const char* method, const AdmitFunction& admit,
+                     sd_bus_error* error) {
   return catch_exceptions([&] {
-    const DbusSetup& setup = setup_of(user);
     const char* manifest = nullptr;
     if (int r = sd_bus_message_read(call, "s", &manifest); r < 0) return r;
-    if (!setup.admit) return refuse_unavailable(error, "Admit");
+    if (!admit) return refuse_unavailable(error, method);
     if (std::strlen(manifest) > kMaxRequestBytes) return refuse_too_large(error, "the manifest is");
-    return reply(call, setup.admit(manifest), error);
+    return reply(call, admit(manifest), error);
   });
+}
+
+int handle_admit(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return answer_admission(call, "Admit", setup_of(user).admit, error);
+}
+
+int handle_admit_to_start(sd_bus_message* call, void* user, sd_bus_error* error) {
+  return answer_admission(call, "AdmitToStart", setup_of(user).admit_to_start, error);
 }
 
 int handle_config(sd_bus_message* call, void* user, sd_bus_error* error) {
@@ -281,6 +291,8 @@ const sd_bus_vtable kVtable[] = {
                             handle_repack, SD_BUS_VTABLE_UNPRIVILEGED),
     // Without SD_BUS_VTABLE_UNPRIVILEGED, the policy of the bus and sd-bus refuse unprivileged
     // users.
+    SD_BUS_METHOD_WITH_ARGS("AdmitToStart", SD_BUS_ARGS("s", manifest), SD_BUS_RESULT("s", json),
+                            handle_admit_to_start, 0),
     SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", pipe, "t", seconds),
                             SD_BUS_RESULT("s", json), handle_record, 0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

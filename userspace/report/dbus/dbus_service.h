@@ -54,7 +54,7 @@ struct DbusSetup {
   QosOf qos_of = nullptr;
   // Each returns the daemon's answer as JSON, or an error, whose text is sent to the caller. Called
   // on the service's thread. Empty: the method is not available.
-  std::function<Result<std::string>(const std::string& manifest)> admit{};
+  std::function<Result<std::string>(const std::string&manifest)> admit{}, admit_to_start{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
   std::function<Result<std::string>()> memory{};

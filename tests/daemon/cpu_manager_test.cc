@@ -448,7 +448,12 @@ TEST_F(Host, CpusRequestedByTheSharedPoolAreNotAssigned) {
   EXPECT_EQ(manager_->view().containers[0].cpus.size(), 4) << "no more for it";
   set_declared_pods({shares, pinned("a", "3")});
   manager_->reconcile();
-  EXPECT_EQ(manager_->view().containers[0].cpus.size(), 3);
+  EXPECT_EQ(manager_->view().containers[0].cpus.size(), 4) << "no fewer than at its admission";
+  fs::remove_all(root() / "kubepods/poda");
+  manager_->reconcile();
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(manager_->view().containers[0].cpus.size(), 3) << "admitted anew";
   EXPECT_FALSE(manager_->view().pool->is_short());
 }
 
@@ -506,6 +511,27 @@ TEST_F(Host, AResizeKeepsTheCpusThatStay) {
   set_declared_pods({pinned("a", "2")});
   manager_->reconcile();
   EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+}
+
+TEST_F(Host, NoResizeTakesCpusOfTheAdmission) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  set_declared_pods({pinned("a", "1")});
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  set_declared_pods({pinned("a", "4")});
+  manager_->reconcile();
+  EXPECT_EQ(CpuSet::parse(runs_on("/kubepods/poda/c"))->size(), 4);
+  // The number of the admission outlives the daemon.
+  restart();
+  set_declared_pods({pinned("a", "1")});
+  manager_->reconcile();
+  EXPECT_EQ(CpuSet::parse(runs_on("/kubepods/poda/c"))->size(), 2);
+  const report::CpusView view = manager_->view();
+  ASSERT_EQ(view.containers.size(), 1U);
+  EXPECT_EQ(view.containers[0].wanted, 1);
+  EXPECT_EQ(view.containers[0].cpus.size(), 2);
 }
 
 TEST_F(Host, FragmentedCpusAreRepackedOnRequest) {

@@ -67,6 +67,17 @@ TEST(CpuCheckpoint, TheNewestVersionIsReadableByOldKubelets) {
       << "V2, unchecked";
 }
 
+TEST(CpuCheckpoint, TheNewestVersionHasTheNumbersOfTheAdmission) {
+  CpuCheckpoint checkpoint = sample();
+  checkpoint.state.admitted["uid-1"]["init"] = 4;
+  const std::string text = encode_checkpoint(checkpoint, CheckpointVersion::kV4);
+  const auto read = decode_checkpoint(text);
+  ASSERT_TRUE(read) << read.error().what;
+  EXPECT_EQ(read->state, checkpoint.state);
+  EXPECT_EQ(text.substr(0, text.find(",\"data\"")).find("admittedCpus"), std::string::npos)
+      << "a kubelet reads these fields";
+}
+
 TEST(CpuCheckpoint, AChecksumOfZeroOrNoneIsNotVerified) {
   for (const char* const end : {"}", R"(,"checksum":0})"}) {
     const auto read = decode_checkpoint(

@@ -67,6 +67,47 @@ TEST_P(KeepCurrentCpusTest, KeepsAllowedCpus) {
 INSTANTIATE_TEST_SUITE_P(Rows, KeepCurrentCpusTest, testing::ValuesIn(kRows),
                          [](const auto& row) { return row.param.name; });
 
+struct AdmittedCase {
+  const char* name;
+  const char* request;  // now
+  CpuSet has;
+  int admitted;          // 0: as many as it has
+  const char* expected;  // what is to be requested
+};
+
+class AdmittedCpusTest : public testing::TestWithParam<AdmittedCase> {};
+
+TEST_P(AdmittedCpusTest, AreKept) {
+  const AdmittedCase& row = GetParam();
+  const Pod pod = pod_of("p", {}, {container("c", row.request)});
+  CpuState state{.default_set = {}, .entries = {{"p", {{"c", row.has}}}}};
+  if (row.admitted > 0) state.admitted["p"]["c"] = row.admitted;
+  const auto raised = with_admitted_cpus(pod, state);
+  const Container& is = (raised ? *raised : pod).containers[0];
+  EXPECT_EQ(is.requests.at("cpu"), *Quantity::parse(row.expected));
+  EXPECT_EQ(is.limits.at("cpu"), is.requests.at("cpu"));
+  EXPECT_EQ(raised.has_value(), std::string_view(row.request) != row.expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, AdmittedCpusTest,
+    testing::Values(AdmittedCase{"more", "4", {1, 2}, 0, "4"},
+                    AdmittedCase{"fewer", "1", {1, 2, 3}, 0, "3"},
+                    AdmittedCase{"fewer_after_more", "3", {1, 2, 3, 4}, 2, "3"},
+                    AdmittedCase{"fewer_than_at_first", "1", {1, 2, 3, 4}, 2, "2"},
+                    AdmittedCase{"after_cpus_were_unplugged", "1", {1, 2}, 4, "2"},
+                    AdmittedCase{"no_exclusive_ones_any_more", "1500m", {1, 2}, 0, "1500m"}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(AdmittedCpus, AreRememberedOnlyWhereTheNumberIsAnother) {
+  const CpuState before{.default_set = {},
+                        .entries = {{"p", {{"c", {1, 2}}, {"d", {3}}}}, {"gone", {{"c", {4}}}}}};
+  const CpuState after{.default_set = {},
+                       .entries = {{"p", {{"c", {1, 2, 5}}, {"d", {3}}}}, {"new", {{"c", {4}}}}}};
+  const PodCpuCounts counts = changed_counts(before, after);
+  EXPECT_EQ(counts, (PodCpuCounts{{"p", {{"c", 2}}}}));
+}
+
 // Pods of any machine are resized by chance: sizes are as wanted, no CPU is two's, who was not
 // resized stays, and a resized container runs on no more nodes than if it were new.
 TEST(KeepCurrentCpusTest, NoOtherPodChangesOnAnyTopology) {

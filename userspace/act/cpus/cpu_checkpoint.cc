@@ -28,6 +28,7 @@ struct CheckpointFields {
   Strings by_container_id;
   std::map<std::string, Strings> entries;
   Strings pod_entries;
+  PodCpuCounts admitted;  // of V4 alone, and headroom's own: a kubelet skips it
 };
 
 // --- the checksum ----------------------------------------------------------------------------
@@ -159,6 +160,21 @@ bool read_pod_entries(const Json& object, CheckpointFields& into) {
   return true;
 }
 
+bool read_admitted(const Json& object, CheckpointFields& into) {
+  const auto admitted = object.find("admittedCpus");
+  if (admitted == object.end()) return true;
+  if (!admitted->is_object()) return false;
+  for (const auto& [pod, containers] : admitted->items()) {
+    if (!containers.is_object()) return false;
+    for (const auto& [container, count] : containers.items()) {
+      constexpr auto kMax = static_cast<std::uint64_t>(CpuSet::kMax);
+      if (!count.is_number_unsigned() || count.get<std::uint64_t>() > kMax) return false;
+      into.admitted[pod][container] = count.get<int>();
+    }
+  }
+  return true;
+}
+
 tl::expected<CheckpointFields, CheckpointError> read(const Json& object) {
   CheckpointFields fields;
   if (!object.is_object()) return not_a_checkpoint("not a JSON object");
@@ -214,6 +230,7 @@ tl::expected<CpuCheckpoint, CheckpointError> checkpoint_of(const CheckpointField
     checkpoint.state.pod_entries[pod] = sets.parse("podEntries of pod " + pod, list);
   for (const auto& [id, list] : fields.by_container_id)
     checkpoint.by_container_id[id] = sets.parse("entries of container id " + id, list);
+  checkpoint.state.admitted = fields.admitted;
   if (sets.error()) return tl::make_unexpected(*sets.error());
   return checkpoint;
 }
@@ -223,7 +240,8 @@ CheckpointFields written_of(const CpuCheckpoint& checkpoint) {
                           .default_set = checkpoint.state.default_set.format(),
                           .by_container_id = {},
                           .entries = {},
-                          .pod_entries = {}};
+                          .pod_entries = {},
+                          .admitted = {}};
   for (const auto& [pod, containers] : checkpoint.state.entries)
     for (const auto& [container, cpus] : containers)
       fields.entries[pod][container] = cpus.format();
@@ -259,8 +277,10 @@ tl::expected<CpuCheckpoint, CheckpointError> decode_v4(const Json& object) {
   const auto checksum = read_checksum(object, "dataChecksum");
   if (!checksum) return tl::make_unexpected(checksum.error());
   if (*checksum != data_checksum(data)) return corrupt();
-  const auto fields = read(parsed(data));
+  const Json json = parsed(data);
+  auto fields = read(json);
   if (!fields) return tl::make_unexpected(fields.error());
+  if (!read_admitted(json, *fields)) return not_a_checkpoint("admittedCpus: of no known shape");
   return checkpoint_of(*fields, CheckpointVersion::kV4);
 }
 
@@ -297,7 +317,10 @@ std::string encode_checkpoint(const CpuCheckpoint& checkpoint, CheckpointVersion
     json["checksum"] = fnv1a_32(rendered(fields, Rendering{.version = version}));
     return to_json_text(json);
   }
-  const std::string data = to_json_text(json);
+  Json all = json;
+  for (const auto& [pod, containers] : checkpoint.state.admitted)
+    all["admittedCpus"][pod] = containers;
+  const std::string data = to_json_text(all);
   json["checksum"] = 0;
   json["data"] = data;
   json["dataChecksum"] = data_checksum(data);
@@ -353,8 +376,9 @@ Result<std::optional<CpuCheckpoint>> CpuStateFile::load() const {
 }
 
 Result<> CpuStateFile::save(const std::string& policy, const CpuState& state) {
-  // V2 cannot hold CPUs that are assigned to a pod as a whole.
-  const auto version = state.pod_entries.empty() ? CheckpointVersion::kV2 : CheckpointVersion::kV4;
+  // V2 can hold neither CPUs that are assigned to a pod as a whole nor numbers of CPUs.
+  const bool fits_v2 = state.pod_entries.empty() && state.admitted.empty();
+  const auto version = fits_v2 ? CheckpointVersion::kV2 : CheckpointVersion::kV4;
   return write(encode_checkpoint({.policy = policy, .state = state}, version));
 }
 

@@ -380,6 +380,16 @@ CpuSet CpuManager::shared() const {
 
 // --- the view --------------------------------------------------------------------------------
 
+// What the manifest requests, which after a resize may be less than at the admission.
+int CpuManager::requested_now(const PresentPod& present, const Container& container) const {
+  int requested = exclusive_cpus_requested(*present.pod, container);
+  if (const auto& manifest = pods_.manifest(present.cgroup.uid))
+    for_each_container(*manifest, [&](const Container& each) {
+      if (each.name == container.name) requested = exclusive_cpus_requested(*manifest, each);
+    });
+  return requested;
+}
+
 report::CpusView CpuManager::view() const {
   report::CpusView view = counts_;
   view.writes = cpusets_.counters().writes;
@@ -405,7 +415,7 @@ report::CpusView CpuManager::view() const {
     if (!present.pod) continue;
     const auto refused = refused_.find(present.pod->uid);
     for_each_container(*present.pod, [&](const Container& container) {
-      const int wanted = exclusive_cpus_requested(*present.pod, container);
+      const int wanted = requested_now(present, container);
       if (wanted == 0) return;
       report::ContainerCpuView owner{.pod_namespace = present.pod->pod_namespace,
                                      .pod = present.pod->name,

@@ -70,6 +70,7 @@ class CpuManager {
   report::CpusView view() const;
 
  private:
+  int requested_now(const PresentPod& present, const Container& container) const;
   bool enforces() const { return options_.cpus.mode == config::CpusConfig::Mode::kEnforce; }
   Result<> refresh_machine();
   Result<> refresh_policy();

@@ -2,6 +2,7 @@
 #include "daemon/cpus/present_pods.h"
 
 #include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/policy/static_policy.h"
 
 #include <algorithm>
 #include <utility>
@@ -62,7 +63,10 @@ std::map<std::string, std::string> PresentPods::names_by_path(
 std::shared_ptr<const Pod> PresentPods::pod_of(const observe::PodCgroup& cgroup,
                                                const CpuState& state,
                                                const PodMemory& memory) const {
-  if (const auto& declared = manifest(cgroup.uid)) return declared;
+  if (const auto& declared = manifest(cgroup.uid)) {
+    auto raised = with_admitted_cpus(*declared, state);
+    return raised ? std::make_shared<const Pod>(*std::move(raised)) : declared;
+  }
   const bool known = state.entries.contains(cgroup.uid) || memory.contains(cgroup.uid);
   if (!known || !cgroup.populated) return nullptr;
   return std::make_shared<const Pod>(placeholder_pod(

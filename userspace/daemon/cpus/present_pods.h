@@ -22,7 +22,8 @@ namespace headroom::daemon {
 
 struct PresentPod {
   observe::PodCgroup cgroup;
-  std::shared_ptr<const Pod> pod;                      // null: it uses the shared pool
+  // With the exclusive CPUs of its admission at least. Null: it uses the shared pool.
+  std::shared_ptr<const Pod> pod;
   std::multimap<std::string, std::string> containers;  // name → path
 };
 

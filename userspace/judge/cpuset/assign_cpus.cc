@@ -333,7 +333,9 @@ ResourceAssignment assign_resources(const ResourceManagers& managers, const Reso
   assigner.keep_running(running);
   assigner.keep_known(known.cpus);
   assigner.keep_remaining_running(running);
-  return assigner.assign(active, pool);
+  ResourceAssignment done = assigner.assign(active, pool);
+  done.state.cpus.admitted = changed_counts(known.cpus, done.state.cpus);
+  return done;
 }
 
 CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,

@@ -34,6 +34,24 @@ const CpuSet* exclusive_cpus(const CpuState& state, std::string_view pod,
   return cpus == containers->second.end() ? nullptr : &cpus->second;
 }
 
+int cpus_at_admission(const CpuState& state, std::string_view pod, std::string_view container) {
+  if (const auto containers = state.admitted.find(pod); containers != state.admitted.end())
+    if (const auto count = containers->second.find(container); count != containers->second.end())
+      return count->second;
+  const CpuSet* const cpus = exclusive_cpus(state, pod, container);
+  return cpus ? cpus->size() : 0;
+}
+
+PodCpuCounts changed_counts(const CpuState& state, const CpuState& next) {
+  PodCpuCounts counts;
+  for (const auto& [uid, containers] : next.entries)
+    for (const auto& [name, cpus] : containers) {
+      const int admitted = cpus_at_admission(state, uid, name);
+      if (admitted > 0 && admitted != cpus.size()) counts[uid][name] = admitted;
+    }
+  return counts;
+}
+
 CpuSet assigned_cpus(const CpuState& state) {
   CpuSet assigned;
   for (const auto& [pod, containers] : state.entries)

@@ -15,6 +15,8 @@ namespace headroom {
 
 using ContainerCpus = std::map<std::string, CpuSet, std::less<>>;   // by container name
 using PodCpus = std::map<std::string, ContainerCpus, std::less<>>;  // by pod uid
+using ContainerCpuCounts = std::map<std::string, int, std::less<>>;
+using PodCpuCounts = std::map<std::string, ContainerCpuCounts, std::less<>>;
 
 struct CpuState {
   CpuSet default_set{};  // the shared pool: everyone without exclusive CPUs runs here
@@ -22,6 +24,8 @@ struct CpuState {
   // CPUs of pods as a whole (the kubelet's PodLevelResourceManagers): kept as read, never given
   // out.
   std::map<std::string, CpuSet, std::less<>> pod_entries{};
+  // How many exclusive CPUs a container had at its admission, where it has another number now.
+  PodCpuCounts admitted{};
 
   friend bool operator==(const CpuState&, const CpuState&) = default;
 };
@@ -29,6 +33,12 @@ struct CpuState {
 // Null: it has none of its own.
 const CpuSet* exclusive_cpus(const CpuState& state, std::string_view pod,
                              std::string_view container);
+
+// How many exclusive CPUs the container had at its admission. 0: it has none.
+int cpus_at_admission(const CpuState& state, std::string_view pod, std::string_view container);
+
+// The numbers in `state` of containers that have another number in `next`.
+PodCpuCounts changed_counts(const CpuState& state, const CpuState& next);
 
 // Every CPU that is some container's or pod's own.
 CpuSet assigned_cpus(const CpuState& state);

@@ -71,6 +71,26 @@ int exclusive_cpus_requested(const Pod& pod, const Container& container) {
   return static_cast<int>(std::min(request->second.value(), kMax));
 }
 
+std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state) {
+  if (!state.entries.contains(pod.uid)) return std::nullopt;
+  std::optional<Pod> raised;
+  for (const auto list : {&Pod::init_containers, &Pod::containers})
+    for (std::size_t i = 0; i < (pod.*list).size(); ++i) {
+      const Container& container = (pod.*list)[i];
+      const int requested = exclusive_cpus_requested(pod, container);
+      const CpuSet* const has = exclusive_cpus(state, pod.uid, container.name);
+      if (requested == 0 || !has) continue;
+      // It may have fewer than at its admission: CPUs were unplugged.
+      const int kept = std::min(has->size(), cpus_at_admission(state, pod.uid, container.name));
+      if (requested >= kept) continue;
+      if (!raised) raised = pod;
+      Container& changed = ((*raised).*list)[i];
+      for (ResourceList* const amounts : {&changed.requests, &changed.limits})
+        (*amounts)["cpu"] = Quantity::of(kept);
+    }
+  return raised;
+}
+
 int exclusive_cpus_requested(const Pod& pod) {
   std::int64_t running = 0;  // sidecars so far, then apps
   std::int64_t starting = 0;

@@ -65,6 +65,10 @@ std::string message(const CpuRefusal& refusal);
 // Expects what the API server fills in (a limit alone is a request too) to be filled in.
 int exclusive_cpus_requested(const Pod& pod, const Container& container);
 
+// The pod whose containers request at least the exclusive CPUs that they had at their admission: a
+// resize takes them none of these (kubelet: KEP 5554). Absent: they do anyway.
+std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state);
+
 // The most the pod has at once: apps and sidecars, or an init container beside the sidecars started
 // before it.
 int exclusive_cpus_requested(const Pod& pod);

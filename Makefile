@@ -418,8 +418,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits
-bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst
+bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-peers bench-swap bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -452,6 +452,10 @@ soak: deps ## the same load without faults: nothing may leak; KERNEL=… MINUTES
 bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json
+
+bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst and with it, and its neighbour, in the lab
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-burst --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/burst.json
 
 bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, in the lab: the kill, the victim, the cost
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

@@ -99,6 +99,38 @@ TEST_F(CrashPointsTest, MemoryHighIsRestoredWhereverTheDaemonDies) {
   EXPECT_GE(writes, 6) << "create, write, rename, memory.high twice, and remove";
 }
 
+TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {
+  const auto open_overrides = [&] {
+    return std::make_unique<CpuBurstOverrides>(dir.path(),
+                                               [this](const CpuBurstOverrides::Found& found) {
+                                                 return cpu_burst_file(state).save(found);
+                                               });
+  };
+  const int writes =
+      test::crash_at_every_write({.prepare =
+                                      [&] {
+                                        make_pod();
+                                        put("cpu.max.burst", "1000");
+                                      },
+                                  .work =
+                                      [&] {
+                                        const auto bursts = open_overrides();
+                                        ASSERT_EQ(bursts->grant(cgroup, "/pod", 20'000), 0);
+                                        ASSERT_EQ(bursts->withdraw(cgroup), 0);
+                                      },
+                                  .check =
+                                      [&] {
+                                        if (value("cpu.max.burst") != "1000")
+                                          EXPECT_TRUE(ledger_has("cpu.max.burst", "1000"));
+                                        auto former = cpu_burst_file(state).load();
+                                        ASSERT_TRUE(former) << former.error().what;
+                                        open_overrides()->restore_former(std::move(*former));
+                                        EXPECT_EQ(value("cpu.max.burst"), "1000");
+                                        EXPECT_TRUE(ledger_is_empty());
+                                      }});
+  EXPECT_GE(writes, 3);
+}
+
 TEST_F(CrashPointsTest, LimitsThatAreLiftedForAKillAreRestoredWhereverTheDaemonDies) {
   const auto open_limits = [&] {
     return std::make_unique<SuspendedLimits>([this](const SuspendedLimits::Found& found) {

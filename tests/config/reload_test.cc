@@ -118,6 +118,8 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.coldMemory.step", "8Mi"},
     {"headroom.coldMemory.refaultLimit", "12%"},
     {"headroom.coldMemory.swappiness", "60"},
+    {"headroom.cpuBurst.budget", "25%"},
+    {"headroom.cpuBurst.contended", "80%"},
     {"headroom.pressure.cpu.threshold", "60%"},
     {"headroom.pressure.cpu.grace", "2m"},
     {"headroom.ladder.reclaim.margin", "11%"},

@@ -172,6 +172,8 @@ NodeView sample_node() {
                               .background_reclaimed = 96 << 20,
                               .cold_pushed = 64 << 20,
                               .cold_returned = 3 << 20};
+  node.counters.cpu_burst = {
+      .grants = {{.pod = CgroupId{5}, .cpus = 0.5}}, .granted = 4, .withdrawn = 3, .failed = 1};
   node.audit_log = "/var/log/headroom/evictions.jsonl";
   return node;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "act/kill/oom_scores.h"
+#include "act/limits/cpu_burst_overrides.h"
 #include "act/limits/memory_high_overrides.h"
 #include "act/limits/memory_max_overrides.h"
 #include "act/limits/suspended_limits.h"
@@ -16,6 +17,7 @@ namespace headroom::state {
 
 HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set);
 HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake);
+HEADROOM_FIELDS(act::OriginalCpuBurst, path, found, set);
 HEADROOM_FIELDS(act::OriginalLimits, path, values);
 HEADROOM_FIELDS(act::OriginalOomScores, path, applied, values, applied_before);
 
@@ -25,11 +27,13 @@ namespace headroom::act {
 
 using MemoryHighFile = state::StateFile<MemoryHighOverrides::Found>;
 using MemoryMaxFile = state::StateFile<MemoryMaxOverrides::Found>;
+using CpuBurstFile = state::StateFile<CpuBurstOverrides::Found>;
 using SuspendedLimitsFile = state::StateFile<SuspendedLimits::Found>;
 using OomScoreFile = state::StateFile<std::map<CgroupId, OriginalOomScores>>;
 
 MemoryHighFile memory_high_file(const std::filesystem::path& state_dir);
 MemoryMaxFile memory_max_file(const std::filesystem::path& state_dir);
+CpuBurstFile cpu_burst_file(const std::filesystem::path& state_dir);
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir);
 OomScoreFile oom_score_file(const std::filesystem::path& state_dir);
 

@@ -11,6 +11,7 @@
 #include "judge/cpuset/hints/hint_merge.h"
 #include "judge/cpuset/policy/policy_options.h"
 #include "judge/eviction/threshold/threshold_config.h"
+#include "judge/limits/burst_plan.h"
 #include "judge/limits/cold_memory.h"
 #include "judge/limits/limit_plan.h"
 #include "judge/memory/memory_policy.h"
@@ -260,6 +261,7 @@ struct Config {
   KernelMemThreshold kernel_mem_available;
   bool thrash_aware = false;  // thrashAware
   PodMemoryConfig pod_memory;
+  judge_limits::BurstPolicy cpu_burst;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_configured = false;
 

@@ -267,6 +267,12 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.coldMemory.swappiness", kInteger, kNone,
      "From 0, page cache alone, to 200; else the kernel's. Before Linux 6.11 the kernel's as well"},
 
+    {"headroom.cpuBurst.budget", kString, kNone,
+     "Pods throttled while their CPUs are idle get cpu.max.burst: this share of the CPUs; else "
+     "none"},
+    {"headroom.cpuBurst.contended", kString, R"("90%")",
+     "A pod's CPUs that are busy for more of the time end its grant"},
+
     {"headroom.disk.nodefs", kString, kNone, "A path on nodefs; else found", "", kRestart},
     {"headroom.disk.imagefs", kString, kNone, "A path on imagefs; else found", "", kRestart},
     {"headroom.disk.containerfs", kString, kNone, "A path on containerfs; else found", "",

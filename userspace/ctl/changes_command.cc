@@ -44,6 +44,12 @@ void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
   }
 }
 
+void add(const act::CpuBurstOverrides::Found& found, Changes& changes) {
+  for (const auto& [cgroup, burst] : found)
+    changes.push_back(
+        {"cpu.max.burst", burst.path, std::to_string(burst.set), std::to_string(burst.found)});
+}
+
 void add(const act::SuspendedLimits::Found& found, Changes& changes) {
   for (const auto& [cgroup, limits] : found)
     for (const auto& [file, value] : limits.values)
@@ -104,6 +110,7 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
   const state::StateFile<state::SavedTaints> taints(directory / state::kTaintsFile);
   Result<> done = add_result(act::memory_high_file(directory).read(), changes);
   if (done) done = add_result(act::memory_max_file(directory).read(), changes);
+  if (done) done = add_result(act::cpu_burst_file(directory).read(), changes);
   if (done) done = add_result(act::suspended_limits_file(directory).read(), changes);
   if (done) done = add_result(act::oom_score_file(directory).read(), changes);
   if (done && !files.cpu_state_file.empty())

@@ -114,6 +114,7 @@ Instant App::turn(report::WakeSource wake) {
   const auto ranking = failsafe.update(snapshot, verdict);
   if (!ranking.empty()) workers_.mirror_oom_scores(config(), snapshot, ranking, sources_.names());
   workers_.watch_pod_memory(config(), snapshot, verdict, sources_.names());
+  workers_.watch_quotas(config(), snapshot, sources_.names());
   recorder_.record_turn(snapshot, verdict, engine_.outcomes());
 
   sources_.observer().set_limits(config_.policy(), verdict);

@@ -20,8 +20,12 @@ bool watches_pod_memory(const config::Config& config) {
   return config.pod_memory.any() && config.policy.mode == Mode::kEnforce;
 }
 
+bool grants_bursts(const config::Config& config) {
+  return config.cpu_burst.budget && config.policy.mode == Mode::kEnforce;
+}
+
 // Near a threshold there are sweeps every few milliseconds.
-constexpr Duration kPodMemoryPeriod = std::chrono::milliseconds(500);
+constexpr Duration kRequestPeriod = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -29,6 +33,7 @@ Result<> BackgroundWorkers::reconfigure(const config::Config& config) {
   update_cpus(config);
   update_oom_scores(config);
   update_pod_memory(config);
+  update_cpu_burst(config);
   return start_slices(config);
 }
 
@@ -110,15 +115,35 @@ void BackgroundWorkers::update_pod_memory(const config::Config& config) {
 void BackgroundWorkers::watch_pod_memory(const config::Config& config, const Snapshot& snapshot,
                                          const Verdict& verdict, const report::CgroupNames& names) {
   if (!pod_memory_ || !snapshot.cgroups || !watches_pod_memory(config)) return;
-  const bool due = snapshot.at - pod_memory_requested_at_ >= kPodMemoryPeriod;
+  const bool due = snapshot.at - pod_memory_requested_at_ >= kRequestPeriod;
   if (!due && !snapshot.cgroups_changed) return;
   pod_memory_requested_at_ = snapshot.at;
   pod_memory_->request(pod_memory_request(config, snapshot, verdict, names));
 }
 
+// Started if it is configured, or if an earlier daemon left grants to withdraw.
+void BackgroundWorkers::update_cpu_burst(const config::Config& config) {
+  const bool wanted = grants_bursts(config);
+  if (config.cpu_burst.budget && !wanted)
+    log::warning("headroom.cpuBurst is set, but headroom.mode is observe: nothing is granted");
+  if (!cpu_burst_ && (wanted || act::cpu_burst_file(config.state_dir).exists()))
+    cpu_burst_ = std::make_unique<CpuBurstWorker>(root_.mount, "/proc", config.state_dir);
+  if (cpu_burst_ && !wanted) cpu_burst_->request({});
+  burst_requested_at_ = {};
+}
+
+void BackgroundWorkers::watch_quotas(const config::Config& config, const Snapshot& snapshot,
+                                     const report::CgroupNames& names) {
+  if (!cpu_burst_ || !snapshot.cgroups || !grants_bursts(config)) return;
+  if (snapshot.at - burst_requested_at_ < kRequestPeriod) return;
+  burst_requested_at_ = snapshot.at;
+  cpu_burst_->request(burst_requests_.next(config.cpu_burst, snapshot, names));
+}
+
 void BackgroundWorkers::report_to(report::NodeReporter& reporter) const {
   if (slices_) reporter.set_slices(slices_->current());
   if (pod_memory_) reporter.set_pod_memory(pod_memory_->counts());
+  if (cpu_burst_) reporter.set_cpu_burst(cpu_burst_->counts());
   if (!oom_score_worker_) return;
   const act::OomScoreCounts counts = oom_score_worker_->counters();
   reporter.set_oom_scores(

@@ -5,6 +5,8 @@
 
 #include "config/config.h"
 #include "daemon/cpus/cpu_worker.h"
+#include "daemon/limits/cpu_burst_request.h"
+#include "daemon/limits/cpu_burst_worker.h"
 #include "daemon/limits/pod_memory_worker.h"
 #include "daemon/slices/slice_worker.h"
 #include "daemon/sources/runtime_container_names.h"
@@ -44,6 +46,10 @@ class BackgroundWorkers {
   void watch_pod_memory(const config::Config& config, const Snapshot& snapshot,
                         const Verdict& verdict, const report::CgroupNames& names);
 
+  // After a sweep; does nothing unless cpuBurst is configured.
+  void watch_quotas(const config::Config& config, const Snapshot& snapshot,
+                    const report::CgroupNames& names);
+
   // Passes the workers' counters to the reporter.
   void report_to(report::NodeReporter& reporter) const;
 
@@ -57,6 +63,7 @@ class BackgroundWorkers {
   void update_cpus(const config::Config& config);
   void update_oom_scores(const config::Config& config);
   void update_pod_memory(const config::Config& config);
+  void update_cpu_burst(const config::Config& config);
 
   const observe::CgroupRoot root_;
   const std::shared_ptr<KubeletContainerNames> container_names_ =
@@ -70,6 +77,9 @@ class BackgroundWorkers {
   std::unique_ptr<OomScoreWorker> oom_score_worker_;  // null: never switched on
   std::unique_ptr<PodMemoryWorker> pod_memory_;       // null: never switched on
   Instant pod_memory_requested_at_{};
+  std::unique_ptr<CpuBurstWorker> cpu_burst_;  // null: never switched on
+  CpuBurstRequests burst_requests_;
+  Instant burst_requested_at_{};
 };
 
 }  // namespace headroom::daemon

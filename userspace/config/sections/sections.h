@@ -77,6 +77,12 @@ std::vector<std::string> pod_memory_keys();
 
 void read_pod_memory(const Section& headroom, Config& config);
 
+// headroom.cpuBurst: CPU time that pods saved of their own quota.
+
+std::span<const std::string_view> cpu_burst_keys();
+
+void read_cpu_burst(const Section& headroom, Config& config);
+
 // headroom.pressure: thresholds on time lost to the node's own shortage.
 
 std::span<const std::string_view> memory_pressure_keys();

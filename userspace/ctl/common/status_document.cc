@@ -143,6 +143,14 @@ PodMemoryStatus pod_memory_of(const Json& json) {
           .cold_returned = count("cold_returned")};
 }
 
+CpuBurstStatus cpu_burst_of(const Json& json) {
+  const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
+  return {.pods = count("pods"),
+          .granted = count("granted"),
+          .withdrawn = count("withdrawn"),
+          .cpus = number(json, "cpus").value_or(0)};
+}
+
 PodStatus pod_of(const Json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
@@ -165,6 +173,7 @@ PodStatus pod_of(const Json& json) {
   pod.memory_waiting = integer(json, "memory_waiting_ns");
   pod.stalls = stalls_of(at(json, "stalls"));
   pod.cpu_waits = cpu_waits_of(at(json, "cpu_waits"));
+  pod.cpu_burst = number(json, "cpu_burst");
   for (const Json& field : at(json, "ignored_fields"))
     if (field.is_string()) pod.ignored.push_back(field.get<std::string>());
   return pod;
@@ -203,6 +212,7 @@ Status status_of(const Json& json) {
   status.failed = integer(counters, "failed");
   status.missing_readings = integer(counters, "missing_readings");
   status.pod_memory = pod_memory_of(at(counters, "pod_memory"));
+  status.cpu_burst = cpu_burst_of(at(counters, "cpu_burst"));
   status.self_cpu_seconds = number(at(json, "process"), "cpu_seconds");
   status.self_resident = integer(at(json, "process"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())

@@ -79,6 +79,7 @@ struct PodStatus {
   std::optional<std::int64_t> memory_waiting;
   StallsByCause stalls;
   std::optional<CpuWaitsByCause> cpu_waits;  // absent: unknown
+  std::optional<double> cpu_burst;           // CPUs granted above its quota; absent: older daemon
   std::vector<std::string> ignored;          // fields of its description that could not be parsed
 };
 
@@ -113,6 +114,12 @@ struct MemoryForecastStatus {
   std::optional<double> mean_error;  // share of the peak
 };
 
+// headroom.cpuBurst; the CPUs and pods are of now.
+struct CpuBurstStatus {
+  std::int64_t pods = 0, granted = 0, withdrawn = 0;
+  double cpus = 0;
+};
+
 struct Status {
   std::string version;
   std::string mode;
@@ -121,6 +128,7 @@ struct Status {
   std::vector<SignalStatus> signals;
   std::optional<SwapStatus> swap;  // absent: no swap, and not watched
   PodMemoryStatus pod_memory;
+  CpuBurstStatus cpu_burst;
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
   std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"

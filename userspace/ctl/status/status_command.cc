@@ -176,6 +176,12 @@ std::string pod_memory_lines(const PodMemoryStatus& done) {
   return text;
 }
 
+std::string cpu_burst_line(const CpuBurstStatus& burst) {
+  if (burst.granted == 0) return "";
+  return fmt::format("CPU bursts:  {:.2f} CPUs to {} pods  granted {}  withdrawn {}\n", burst.cpus,
+                     burst.pods, burst.granted, burst.withdrawn);
+}
+
 // "" on most nodes: they have no taints.
 std::string taint_line(const Status& status) {
   if (status.taints.empty()) return "";
@@ -227,6 +233,7 @@ std::string render_status(const Status& status, const Screen& screen) {
   text += '\n' + condition_line(status, screen);
   text += taint_line(status);
   text += pod_memory_lines(status.pod_memory);
+  text += cpu_burst_line(status.cpu_burst);
   text += forecast_line(status);
   text += memory_forecast_line(status);
   if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';

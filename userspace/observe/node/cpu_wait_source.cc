@@ -88,11 +88,13 @@ const CpuSet* CpusetCache::find(CgroupId id, const CgroupInventory& inventory) {
   return entry.cpus ? &*entry.cpus : nullptr;
 }
 
-CpuWaitSource::CpuWaitSource(const std::filesystem::path& proc, std::filesystem::path cgroup_root)
-    : stat_(::open((proc / "stat").c_str(), O_RDONLY | O_CLOEXEC)),
-      cpusets_(std::move(cgroup_root)) {}
+CpuTimeReader::CpuTimeReader(const std::filesystem::path& proc)
+    : stat_(::open((proc / "stat").c_str(), O_RDONLY | O_CLOEXEC)) {}
 
-CpuTimes CpuWaitSource::read_times() {
+CpuWaitSource::CpuWaitSource(const std::filesystem::path& proc, std::filesystem::path cgroup_root)
+    : times_(proc), cpusets_(std::move(cgroup_root)) {}
+
+CpuTimes CpuTimeReader::read() {
   text_.clear();
   std::array<char, 16384> buffer;
   // The lines of CPUs come first; the interrupts' line can be as long again.
@@ -109,7 +111,7 @@ void CpuWaitSource::update(Instant at, const CgroupInventory& inventory, Snapsho
                            std::optional<Observation>& pressure) {
   if (accounts_.is_due(at)) {
     cpusets_.begin_window(at, inventory);
-    const CpuTimes times = read_times();
+    const CpuTimes times = times_.read();
     accounts_.update({.at = at,
                       .records = *snapshot.cgroups,
                       .pods = snapshot.pods,

@@ -23,6 +23,17 @@ namespace headroom::observe {
 // The lines of CPUs in /proc/stat; `ticks`: in a second.
 CpuTimes parse_cpu_times(std::string_view proc_stat, std::int64_t ticks);
 
+class CpuTimeReader {
+ public:
+  explicit CpuTimeReader(const std::filesystem::path& proc);
+
+  CpuTimes read();
+
+ private:
+  Fd stat_;
+  std::string text_;
+};
+
 // CpusetCache: the CPUs that cgroups may use. A window reads a limited number of files: those of
 // cgroups that were never read first, then the oldest.
 
@@ -59,10 +70,7 @@ class CpuWaitSource {
               std::optional<Observation>& pressure);
 
  private:
-  CpuTimes read_times();
-
-  Fd stat_;
-  std::string text_;
+  CpuTimeReader times_;
   CpusetCache cpusets_;
   CpuWaitAccounts accounts_;
   MemoryWaitPairs memory_pairs_;

@@ -140,6 +140,22 @@ void add_pod_memory(const PodMemoryCounts& counts, Families& families) {
         counts.cold_returned);
 }
 
+void add_cpu_burst(const CpuBurstCounts& counts, Families& families) {
+  MetricFamilyBuilder::counter("headroom_cpu_burst_changes_total",
+                               "Grants of cpu.max.burst to pods, by what was done.")
+      .add(counts.failed, {{"change", "failed"}})
+      .add(counts.granted, {{"change", "granted"}})
+      .add(counts.withdrawn, {{"change", "withdrawn"}})
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_cpu_burst_pods", "Pods with a granted cpu.max.burst.")
+      .add(static_cast<double>(counts.grants.size()))
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_cpu_burst_cpus",
+                             "CPUs that pods may use above their quotas, all grants together.")
+      .add(counts.cpus())
+      .append_to(families);
+}
+
 void add_eviction_ends(const Counters& counters, Families& families) {
   MetricFamilyBuilder::counter(
       "headroom_eviction_completions_total",
@@ -177,6 +193,7 @@ void add_eviction_ends(const Counters& counters, Families& families) {
       .add(counters.oom_scores_failed, {{"outcome", "failed"}})
       .append_to(families);
   add_pod_memory(counters.pod_memory, families);
+  add_cpu_burst(counters.cpu_burst, families);
   MetricFamilyBuilder::counter("headroom_loop_stalls_total",
                                "Turns of the main loop that were overdue by more than one second.")
       .add(counters.loop_hangs)

@@ -107,18 +107,26 @@ class Readings {
   const hr_record* record_;
 };
 
-using Phases = std::unordered_map<std::uint64_t, Victim::Phase>;
+// What is being done to pods, by their cgroups.
+struct PodActs {
+  explicit PodActs(const NodeView& node) {
+    for (const Victim& victim : node.victims)
+      if (victim.part.whole()) phases.emplace(victim.cgroup.value, victim.phase);
+    for (const CpuBurstCounts::Grant& grant : node.counters.cpu_burst.grants)
+      bursts.emplace(grant.pod.value, grant.cpus);
+  }
+  double burst(CgroupId pod) const {
+    const auto found = bursts.find(pod.value);
+    return found == bursts.end() ? 0 : found->second;
+  }
 
-Phases phases_of(const NodeView& node) {
-  Phases phases;
-  for (const Victim& victim : node.victims)
-    if (victim.part.whole()) phases.emplace(victim.cgroup.value, victim.phase);
-  return phases;
-}
+  std::unordered_map<std::uint64_t, Victim::Phase> phases;
+  std::unordered_map<std::uint64_t, double> bursts;  // CPUs
+};
 
-std::string_view state_of(const PodRow& row, const hr_record* record, const Phases& phases) {
-  const auto victim_phase = phases.find(row.cgroup.value);
-  if (victim_phase != phases.end()) return name(victim_phase->second);
+std::string_view state_of(const PodRow& row, const hr_record* record, const PodActs& acts) {
+  const auto victim_phase = acts.phases.find(row.cgroup.value);
+  if (victim_phase != acts.phases.end()) return name(victim_phase->second);
   if (!record) return "unknown";
   if (record->populated == 0) return "empty";
   return row.critical ? "critical" : "running";
@@ -131,7 +139,7 @@ std::optional<Bytes> over(const PodRow& row, const hr_record* record) {
   return *used - row.memory_request;
 }
 
-Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
+Json pod_json(const PodRow& row, const hr_record* record, const PodActs& acts,
               const PodWaits& waits, QosOf qos_of, const std::optional<std::uint32_t>& order) {
   const Pod& pod = *row.pod;
   const auto used = record ? working_set(*record) : std::nullopt;
@@ -144,7 +152,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"uid", pod.uid},
           {"qos", qos_name(pod, qos_of)},
           {"priority", pod.priority},
-          {"state", state_of(row, record, phases)},
+          {"state", state_of(row, record, acts)},
           {"cgroup", row.cgroup.value},
           {"eviction_order", maybe(order)},
           {"working_set", maybe(used)},
@@ -159,6 +167,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const Phases& phases,
           {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
           {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
           {"cpu_waits", cpu_waits_json(waits.cpu(row.cgroup))},
+          {"cpu_burst", acts.burst(row.cgroup)},
           {"tasks", read(HR_PIDS, &hr_record::pids_current)},
           {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)},
           {"ignored_fields", pod.ignored_fields}};
@@ -209,15 +218,15 @@ std::unordered_set<const PodRow*> top_pods(std::vector<QosGroup> qos_groups, std
 Json pods_json(const NodeView& node, const IndexedCgroupTable& cgroups,
                const std::vector<QosGroup>& qos_groups, QosOf qos_of,
                std::optional<std::size_t> most) {
-  const Phases phases = phases_of(node);
+  const PodActs acts(node);
   const auto first = most ? top_pods(qos_groups, *most) : std::unordered_set<const PodRow*>();
   const auto order = eviction_order(node, cgroups.table, cgroups.index);
   Json pods = Json::array();
   for (std::size_t i = 0; i < cgroups.table.pods.size(); ++i) {
     const PodRow& row = cgroups.table.pods[i];
-    if (!most || first.contains(&row) || phases.contains(row.cgroup.value))
-      pods.push_back(pod_json(row, cgroups.index.record_of(row.cgroup), phases, cgroups.waits,
-                              qos_of, order[i]));
+    if (!most || first.contains(&row) || acts.phases.contains(row.cgroup.value))
+      pods.push_back(pod_json(row, cgroups.index.record_of(row.cgroup), acts, cgroups.waits, qos_of,
+                              order[i]));
   }
   return pods;
 }
@@ -277,6 +286,14 @@ Json pod_memory_json(const PodMemoryCounts& counts) {
           {"cold_returned", counts.cold_returned}};
 }
 
+Json cpu_burst_json(const CpuBurstCounts& counts) {
+  return {{"pods", counts.grants.size()},
+          {"cpus", counts.cpus()},
+          {"granted", counts.granted},
+          {"withdrawn", counts.withdrawn},
+          {"failed", counts.failed}};
+}
+
 Json counters_json(const Counters& counters) {
   std::uint64_t evicted = 0, would = 0, failed = 0;
   for (std::size_t i = 0; i < kCauses; ++i) {
@@ -309,6 +326,7 @@ Json counters_json(const Counters& counters) {
             {"same_choice", counters.kernel_oom_kills_of_pods.same_choice +
                                 counters.kernel_oom_kills_of_node.same_choice}}},
           {"pod_memory", pod_memory_json(counters.pod_memory)},
+          {"cpu_burst", cpu_burst_json(counters.cpu_burst)},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};

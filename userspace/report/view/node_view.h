@@ -63,6 +63,26 @@ struct PodMemoryCounts {
   friend bool operator==(const PodMemoryCounts&, const PodMemoryCounts&) = default;
 };
 
+// headroom.cpuBurst. The changes are in total, the rest is of now.
+struct CpuBurstCounts {
+  struct Grant {
+    CgroupId pod;
+    double cpus = 0;
+    friend bool operator==(const Grant&, const Grant&) = default;
+  };
+  std::vector<Grant> grants;
+  std::uint64_t granted = 0, withdrawn = 0;
+  std::uint64_t failed = 0;  // writes that the kernel refused
+  friend bool operator==(const CpuBurstCounts&, const CpuBurstCounts&) = default;
+
+  double cpus() const {
+    double sum = 0;
+    for (const Grant& grant : grants)
+      sum += grant.cpus;
+    return sum;
+  }
+};
+
 // Totals since the daemon started.
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
@@ -135,6 +155,7 @@ struct Counters {
   std::uint64_t oom_scores_failed = 0;
   std::uint64_t victim_exits = 0;  // processes
   PodMemoryCounts pod_memory;
+  CpuBurstCounts cpu_burst;
 
   // The counter for an outcome of this decision. A pod that loses only a part is not evicted.
   std::uint64_t& eviction_counter(const Decision& decision, Outcome::Result result) {

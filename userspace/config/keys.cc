@@ -214,9 +214,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.thrashAware", kBoolean, "false",
      "Without swap, memory.available falls while page cache is read back as fast as it is taken"},
     {"headroom.kernelMemAvailable", kString, R"("50Mi")",
-     "Evict when what the kernel can allocate, with what free swap gains, is below this; by "
-     "default "
-     "at most half of the hard threshold of memory.available; 0%: off"},
+     "Evict when what the kernel can allocate, with what free swap gains, is below this; "
+     "by default at most half of the hard threshold of memory.available; 0%: off"},
     {"headroom.oomScoreAdj", kEnum, R"("leave")",
      "mirror: the processes of pods have oom_score_adj by their place in the ranking",
      "leave mirror"},

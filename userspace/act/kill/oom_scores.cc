@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/oom_scores.h"
 
+#include "act/cgroup_directory.h"
 #include "base/file_io.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,18 +17,6 @@
 
 namespace headroom::act {
 namespace {
-
-CgroupId id_of(int directory) {
-  struct stat status {};
-  return ::fstat(directory, &status) == 0 ? CgroupId{status.st_ino} : CgroupId{};
-}
-
-// Without a descriptor if the cgroup was removed, or another one has its path.
-Fd open_cgroup(const std::string& path, CgroupId cgroup) {
-  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory && id_of(directory.get()) != cgroup) directory.reset();
-  return directory;
-}
 
 // A directory of /proc refers to that process only: after its end, reads and writes in it fail.
 Fd open_process(pid_t pid) {
@@ -105,7 +93,9 @@ void OomScores::restore_all() {
 }
 
 void OomScores::write_cgroups(int directory, const ScoreFor& score_for) {
-  for_each_descendant(directory, [&](int each) { write_processes(each, id_of(each), score_for); });
+  for_each_descendant(directory, [&](int each) {
+    write_processes(each, cgroup_id_of(each).value_or(CgroupId{}), score_for);
+  });
 }
 
 // Opened first, then the cgroup is read again: a pid that is still listed is the opened process.

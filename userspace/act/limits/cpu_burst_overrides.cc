@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/cpu_burst_overrides.h"
 
-#include "base/file_io.h"
+#include "act/cgroup_directory.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,19 +29,7 @@ std::optional<std::uint64_t> read_burst(int directory) {
 }
 
 int write_burst(int directory, std::uint64_t value) {
-  const Fd fd(::openat(directory, kBurst, O_WRONLY | O_CLOEXEC));
-  if (!fd) return errno;
-  const std::string text = std::to_string(value) + '\n';
-  return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
-}
-
-// Not open: it was removed, or another cgroup has its path.
-Fd open_cgroup(const std::string& path, CgroupId cgroup) {
-  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
-  const bool is_same =
-      directory && ::fstat(directory.get(), &status) == 0 && status.st_ino == cgroup.value;
-  return is_same ? std::move(directory) : Fd();
+  return write_at(directory, kBurst, std::to_string(value) + '\n');
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/memory_high_overrides.h"
 
+#include "act/cgroup_directory.h"
 #include "act/cpus/cpuset_writer.h"
 #include "act/units/dbus_unit_manager.h"
 #include "base/bus_message.h"
 #include "base/file_io.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
@@ -53,12 +53,6 @@ bool same(std::optional<Bytes> a, std::optional<Bytes> b) {
   if (!a || !b) return !a == !b;
   static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
   return a->count / page == b->count / page;  // the kernel rounds to pages
-}
-
-int write_at(int directory, const char* file, std::string_view text) {
-  const Fd fd(::openat(directory, file, O_WRONLY | O_CLOEXEC));
-  if (!fd) return errno;
-  return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 
 bool has_swap() {
@@ -152,11 +146,8 @@ void MemoryHighOverrides::restore_all(Found former) {
 
 Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemoryHigh& held) {
   const std::string absolute_path = root_ + held.path;
-  const Fd directory(::open(absolute_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
-  const bool same_cgroup =
-      directory && ::fstat(directory.get(), &status) == 0 && status.st_ino == cgroup.value;
-  if (!same_cgroup) {
+  const Fd directory = open_cgroup(absolute_path, cgroup);
+  if (!directory) {
     forget_unit(held.path);
     return {};
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/memory_max_overrides.h"
 
-#include "base/file_io.h"
+#include "act/cgroup_directory.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,11 +47,6 @@ int write_limit(int directory, const char* file, Bytes value) {
 // down: their sleep is noticeable once they are some 2 % above it.
 Bytes guard_below(Bytes limit) {
   return Bytes{(limit.count - limit.count / 16) / 65536 * 65536};
-}
-
-bool is_cgroup(int directory, CgroupId cgroup) {
-  struct stat status {};
-  return ::fstat(directory, &status) == 0 && status.st_ino == cgroup.value;
 }
 
 }  // namespace
@@ -209,8 +203,8 @@ int MemoryMaxOverrides::release_brake(CgroupId cgroup, int directory) {
 }
 
 int MemoryMaxOverrides::restore(CgroupId cgroup, const OriginalMemoryMax& entry) {
-  const Fd directory(::open((root_ + entry.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory || !is_cgroup(directory.get(), cgroup)) return ENOENT;
+  const Fd directory = open_cgroup(root_ + entry.path, cgroup);
+  if (!directory) return ENOENT;
   (void)release_brake(cgroup, directory.get());
   const auto now = read_limit(directory.get(), kMax);
   const auto usage = read_limit(directory.get(), kCurrent);

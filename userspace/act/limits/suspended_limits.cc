@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/suspended_limits.h"
 
+#include "act/cgroup_directory.h"
 #include "base/file_io.h"
 #include "base/process_stat.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -58,16 +58,9 @@ std::string path_of(int directory) {
   return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
 }
 
-std::optional<CgroupId> id_of(int directory) {
-  struct stat status {};
-  if (::fstat(directory, &status) != 0) return std::nullopt;
-  return CgroupId{status.st_ino};
-}
-
 void restore_values(CgroupId cgroup, const OriginalLimits& found) {
-  const Fd directory(::open(found.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // The cgroup was removed; another may have its path.
-  if (!directory || id_of(directory.get()) != cgroup) return;
+  const Fd directory = open_cgroup(found.path, cgroup);
+  if (!directory) return;
   for (const LimitFile& limit_file : kLimitFiles) {
     const auto value = found.values.find(limit_file.file);
     if (value == found.values.end()) continue;
@@ -89,7 +82,7 @@ std::size_t SuspendedLimits::lifted() const {
 }
 
 void SuspendedLimits::add(int directory, std::vector<CgroupId>& cgroups) {
-  const auto cgroup = id_of(directory);
+  const auto cgroup = cgroup_id_of(directory);
   std::string path = path_of(directory);
   if (!cgroup || path.empty()) return;
   OriginalLimits found{.path = std::move(path), .values = {}};
@@ -122,7 +115,7 @@ std::vector<CgroupId> SuspendedLimits::lift(int directory) {
   for (const CgroupId cgroup : cgroups)
     ++victims_[cgroup];
   for_each_descendant(directory, [&](int each) {
-    const auto cgroup = id_of(each);
+    const auto cgroup = cgroup_id_of(each);
     const auto known = cgroup ? found_.find(*cgroup) : found_.end();
     if (known == found_.end()) return;
     for (const LimitFile& limit_file : kLimitFiles)

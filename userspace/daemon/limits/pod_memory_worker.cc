@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/limits/pod_memory_worker.h"
 
+#include "act/cgroup_directory.h"
 #include "base/clock.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
@@ -8,7 +9,6 @@
 #include "observe/cgroup/stat_text.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -159,12 +159,8 @@ void PodMemoryWorker::adopt(PodMemoryRequest request) {
 
 std::optional<PodMemoryWorker::Watched> PodMemoryWorker::open_cgroup(
     CgroupId id, const std::string& path) const {
-  auto directory = std::make_shared<Fd>(
-      ::open((root_.native() + path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
-  // Another cgroup may have its path by now.
-  if (!*directory || ::fstat(directory->get(), &status) != 0 || status.st_ino != id.value)
-    return std::nullopt;
+  auto directory = std::make_shared<Fd>(act::open_cgroup(root_.native() + path, id));
+  if (!*directory) return std::nullopt;
   Watched watched{.path = path,
                   .directory = directory,
                   .current = open_at(directory->get(), "memory.current"),

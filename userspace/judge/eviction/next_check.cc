@@ -62,13 +62,17 @@ std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
   return std::nullopt;
 }
 
+// The memory of the node as a whole.
+bool is_of_node(Signal signal) {
+  return signal == Signal::kMemoryAvailable || signal == Signal::kKernelMemAvailable;
+}
+
 // Whether swap decides the signal's value: then it can fall while the working set does not grow,
 // and no faster than pages are written to swap. While the kubelet's value is the smaller, memory is
 // used up before swap is (memory_left()).
 bool is_by_swap_room(const Verdict& verdict, Signal signal) {
   const auto& room = verdict.swap_room;
-  const bool counted = signal == Signal::kMemoryAvailable || signal == Signal::kKernelMemAvailable;
-  return counted && room && room->in_force && room->bound != SwapRoom::Bound::kKubelet;
+  return is_of_node(signal) && room && room->in_force && room->bound != SwapRoom::Bound::kKubelet;
 }
 
 // How long this threshold may safely go unwatched.
@@ -92,10 +96,9 @@ Duration time_until_check(const Policy& policy, const ThresholdReading& reading,
 bool is_guarded(const Policy& policy, const ThresholdReading& reading, const Verdict& verdict) {
   const Signal signal = policy.thresholds[reading.index].signal;
   const bool with_swap = verdict.swap_room && verdict.swap_room->gain > 0;
-  const bool seen =
-      signal == Signal::kMemoryAvailable || (signal == Signal::kKernelMemAvailable && !with_swap);
-  return seen && !is_by_swap_room(verdict, signal) && !reading.met && !reading.below_since &&
-         reading.available && reading.limit;
+  if (signal == Signal::kKernelMemAvailable && with_swap) return false;
+  return is_of_node(signal) && !is_by_swap_room(verdict, signal) && !reading.met &&
+         !reading.below_since && reading.available && reading.limit;
 }
 
 Duration time_until_victim_step(const History& history, Instant at, Duration ceiling) {

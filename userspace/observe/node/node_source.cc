@@ -69,9 +69,10 @@ void observe_filesystem(const std::filesystem::path& path, Instant at, Signal av
 // which is free memory, page cache and reclaimable slab less the part of both that is in use, but
 // less what no process can have (reserved_pages()) instead of all below the high watermarks, and
 // without the page cache that memory.min keeps.
-std::optional<std::uint64_t> allocatable_memory(std::string_view meminfo, std::uint64_t reserve,
-                                                std::uint64_t low, std::uint64_t kept) {
-  const auto free = meminfo_bytes(meminfo, "MemFree:");
+std::optional<std::uint64_t> allocatable_memory(std::string_view meminfo,
+                                                std::optional<std::uint64_t> free,
+                                                std::uint64_t reserve, std::uint64_t low,
+                                                std::uint64_t kept) {
   const auto active = meminfo_bytes(meminfo, "Active(file):");
   const auto inactive = meminfo_bytes(meminfo, "Inactive(file):");
   const auto slab = meminfo_bytes(meminfo, "KReclaimable:");
@@ -85,9 +86,9 @@ std::optional<std::uint64_t> allocatable_memory(std::string_view meminfo, std::u
 // Of the page cache of this cgroup and those below it, what memory.min keeps: it is reclaimed only
 // while the cgroup holds more than that (mem_cgroup_protection(), mm/vmscan.c).
 std::uint64_t kept_cache(const hr_record& record) {
-  if (!(record.valid & HR_MEMORY_LIMITS) || !(record.valid & HR_MEMORY_USAGE) ||
-      !(record.valid & HR_MEMORY_STAT) || record.memory_min == 0 ||
-      record.memory_min == HR_UNKNOWN || record.active_file == HR_UNKNOWN ||
+  constexpr std::uint32_t kNeeded = HR_MEMORY_LIMITS | HR_MEMORY_USAGE | HR_MEMORY_STAT;
+  if ((record.valid & kNeeded) != kNeeded || record.memory_min == 0) return 0;
+  if (record.memory_min == HR_UNKNOWN || record.active_file == HR_UNKNOWN ||
       record.inactive_file == HR_UNKNOWN)
     return 0;
   const std::uint64_t cache = record.active_file + record.inactive_file;
@@ -171,8 +172,9 @@ void NodeSource::read_memory(Observations& all) {
   const Instant at = options_.clock();
   const std::string_view meminfo = read_meminfo(at);
   if (!totals_) return;
+  const auto free = meminfo_bytes(meminfo, "MemFree:");
   const auto allocatable =
-      reserve_ ? allocatable_memory(meminfo, *reserve_, low_watermark(), kept_cache_)
+      reserve_ ? allocatable_memory(meminfo, free, *reserve_, low_watermark(), kept_cache_)
                : meminfo_bytes(meminfo, "MemAvailable:");
   if (allocatable) kernel = {clamped(*allocatable), clamped(totals_->total), at};
   // The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
@@ -187,8 +189,7 @@ void NodeSource::read_memory(Observations& all) {
   if (!anon || !file || !inactive_file) return;
   const std::uint64_t usage = *anon + *file;
   observation = available(usage, *inactive_file, at);
-  if (const auto free = meminfo_bytes(meminfo, "MemFree:"))
-    unaccounted_ = Bytes{left(totals_->total, *free + usage + totals_->hugepages)};
+  if (free) unaccounted_ = Bytes{left(totals_->total, *free + usage + totals_->hugepages)};
 }
 
 // The limits are an operator's to change.

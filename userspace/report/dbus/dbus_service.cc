@@ -91,8 +91,6 @@ int refuse_unavailable(sd_bus_error* error, const char* method) {
                            method);
 }
 
-using AdmitFunction = std::function<Result<std::string>(const std::string& manifest)>;
-
 int answer_admission(sd_bus_message* call, const char* method, const AdmitFunction& admit,
                      sd_bus_error* error) {
   return catch_exceptions([&] {

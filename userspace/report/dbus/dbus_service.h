@@ -49,12 +49,14 @@ inline constexpr const char* kBusName = "io.headroom.Headroom1";
 inline constexpr const char* kBusPath = "/io/headroom/Headroom1";
 inline constexpr const char* kBusInterface = "io.headroom.Headroom1";
 
+using AdmitFunction = std::function<Result<std::string>(const std::string& manifest)>;
+
 struct DbusSetup {
   std::shared_ptr<const PublishedViews> views;
   QosOf qos_of = nullptr;
   // Each returns the daemon's answer as JSON, or an error, whose text is sent to the caller. Called
   // on the service's thread. Empty: the method is not available.
-  std::function<Result<std::string>(const std::string&manifest)> admit{}, admit_to_start{};
+  AdmitFunction admit{}, admit_to_start{};
   std::function<Result<std::string>(const std::vector<std::string>& edits, bool overwrite)> taint{};
   std::function<Result<std::string>()> cpus{};
   std::function<Result<std::string>()> memory{};

@@ -274,15 +274,19 @@ ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
                 [this](std::size_t record) { return labels_->is_in(setup_.scope, record); }});
 }
 
+bool ScrapeBody::is_excluded(std::string_view family) const {
+  return matches_any(std::string(family), setup_.exclude);
+}
+
 bool ScrapeBody::is_wanted(HostSource source) const {
   return std::ranges::any_of(host_families(), [&](const HostFamily& family) {
-    return family.source == source && !matches_any(std::string(family.name), setup_.exclude);
+    return family.source == source && !is_excluded(family.name);
   });
 }
 
 void ScrapeBody::select_families() {
   const auto wanted = [&](const CgroupFamily& family, std::string_view name) {
-    if (matches_any(std::string(name), setup_.exclude)) return false;
+    if (is_excluded(name)) return false;
     return family.is_cadvisor_metric() ? setup_.cadvisor_families : setup_.headroom_families;
   };
   for (const CgroupFamily& family : cgroup_families())
@@ -357,7 +361,7 @@ void ScrapeBody::append_records(std::string& out) {
 bool ScrapeBody::append_host(std::string& out) {
   if (!host_samples_ || host_family_ == host_families().size()) return false;
   const HostFamily& family = host_families()[host_family_++];
-  if (matches_any(std::string(family.name), setup_.exclude)) return true;
+  if (is_excluded(family.name)) return true;
   bool has_header = false;
   for (const HostSample& sample : host_samples_->of(family.source)) {
     const auto& value = sample.values[family.value];
@@ -377,7 +381,7 @@ bool ScrapeBody::append_pods(std::string& out) {
   const bool continues = pod_family_ > 0 && pod_families()[pod_family_ - 1].name == family.name;
   header_written_ = header_written_ && continues;
   ++pod_family_;
-  if (matches_any(std::string(family.name), setup_.exclude)) return true;
+  if (is_excluded(family.name)) return true;
   for (const PodRow& row : setup_.cgroups->pods) {
     const auto waits = cpu_waits_.find(row.cgroup.value);
     const PodMetricInput pod{.row = row,

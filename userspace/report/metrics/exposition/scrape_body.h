@@ -139,6 +139,7 @@ class ScrapeBody final : public ChunkedBody {
   // Empty: the cgroup has no series of this family.
   std::string_view labels_for(const CgroupFamily& family);
   void select_families();
+  bool is_excluded(std::string_view family) const;
   // Whether a family of the source is not excluded.
   bool is_wanted(HostSource source) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "act/cgroup_directory.h"
+#include "base/cgroup_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-namespace headroom::act {
+namespace headroom {
 
 std::optional<CgroupId> cgroup_id_of(int directory) {
   struct stat status {};
@@ -27,4 +27,4 @@ int write_at(int directory, const char* file, std::string_view text) {
   return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 
-}  // namespace headroom::act
+}  // namespace headroom

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace headroom::act {
+namespace headroom {
 
 // The id of the cgroup that has this directory: its inode number (64-bit hosts, Linux 5.5). Absent:
 // fstat() failed.
@@ -23,4 +23,4 @@ Fd open_cgroup(const std::string& path, CgroupId cgroup);
 // Writes to a file of the directory in one write. 0 or errno.
 int write_at(int directory, const char* file, std::string_view text);
 
-}  // namespace headroom::act
+}  // namespace headroom

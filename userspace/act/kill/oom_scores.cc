@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/oom_scores.h"
 
-#include "act/cgroup_directory.h"
+#include "base/cgroup_directory.h"
 #include "base/file_io.h"
 #include "base/process_stat.h"
 

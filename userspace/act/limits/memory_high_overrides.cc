@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/memory_high_overrides.h"
 
-#include "act/cgroup_directory.h"
 #include "act/cpus/cpuset_writer.h"
 #include "act/units/dbus_unit_manager.h"
 #include "base/bus_message.h"
+#include "base/cgroup_directory.h"
 #include "base/file_io.h"
 
 #include <fcntl.h>

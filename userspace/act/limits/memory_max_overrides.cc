@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/memory_max_overrides.h"
 
-#include "act/cgroup_directory.h"
+#include "base/cgroup_directory.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/limits/pod_memory_worker.h"
 
-#include "act/cgroup_directory.h"
+#include "base/cgroup_directory.h"
 #include "base/clock.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
@@ -159,7 +159,7 @@ void PodMemoryWorker::adopt(PodMemoryRequest request) {
 
 std::optional<PodMemoryWorker::Watched> PodMemoryWorker::open_cgroup(
     CgroupId id, const std::string& path) const {
-  auto directory = std::make_shared<Fd>(act::open_cgroup(root_.native() + path, id));
+  auto directory = std::make_shared<Fd>(headroom::open_cgroup(root_.native() + path, id));
   if (!*directory) return std::nullopt;
   Watched watched{.path = path,
                   .directory = directory,

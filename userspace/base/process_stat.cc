@@ -18,7 +18,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -135,15 +137,6 @@ std::optional<Duration> cpu_of(const fs::path& task) {
   return Duration(ns);
 }
 
-void add_cpu_time(std::vector<ThreadCpuTime>& parts, const std::string& part, Duration cpu) {
-  for (ThreadCpuTime& each : parts)
-    if (each.part == part) {
-      each.cpu += cpu;
-      return;
-    }
-  parts.push_back({part, cpu});
-}
-
 Duration process_cpu_time() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -153,6 +146,56 @@ Duration process_cpu_time() {
   return time(usage.ru_utime) + time(usage.ru_stime);
 }
 
+// Adds up the CPU time of threads that are there and of those that have ended.
+class ThreadCpuTotals {
+ public:
+  std::vector<ThreadCpuTime> read() {
+    const std::lock_guard lock(mutex_);
+    // Read before the threads' times, so that what is left is never too much.
+    Duration rest = process_cpu_time();
+    if (!read_threads()) return {};
+    std::map<std::string, Duration> totals = ended_;
+    for (const auto& [thread, used] : threads_)
+      totals[used.part] += used.cpu;
+    std::vector<ThreadCpuTime> parts;
+    for (const auto& [part, cpu] : totals) {
+      parts.push_back({part, cpu});
+      rest -= cpu;
+    }
+    other_ = std::max(other_, rest);
+    parts.push_back({"other", other_});
+    return parts;
+  }
+
+ private:
+  bool read_threads() {
+    std::map<std::string, ThreadCpuTime> now;
+    std::error_code error;
+    const std::string own = std::to_string(::getpid());
+    for (const auto& task : fs::directory_iterator("/proc/self/task", error)) {
+      const std::string thread = task.path().filename();
+      const auto cpu = cpu_of(task.path());
+      if (!cpu) continue;  // it has just ended
+      const std::string part = thread == own ? "loop" : thread_part(task.path());
+      if (!part.empty()) now[thread] = {part, *cpu};
+    }
+    if (error) return false;
+    for (const auto& [thread, used] : threads_) {
+      const auto still = now.find(thread);
+      const bool same =
+          still != now.end() && still->second.part == used.part && still->second.cpu >= used.cpu;
+      if (!same) ended_[used.part] += used.cpu;
+    }
+    threads_ = std::move(now);
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, ThreadCpuTime> threads_;  // by id, as of the last call
+  std::map<std::string, Duration> ended_;         // by part
+  Duration other_{0};
+};
+
 }  // namespace
 
 void set_thread_name(const char* part) {
@@ -160,23 +203,8 @@ void set_thread_name(const char* part) {
 }
 
 std::vector<ThreadCpuTime> cpu_time_by_thread() {
-  std::vector<ThreadCpuTime> parts;
-  Duration rest = process_cpu_time();
-  std::error_code error;
-  const std::string own = std::to_string(::getpid());
-  for (const auto& task : fs::directory_iterator("/proc/self/task", error)) {
-    const auto cpu = cpu_of(task.path());
-    if (!cpu) return {};
-    const std::string part = task.path().filename() == own ? "loop" : thread_part(task.path());
-    if (part.empty()) continue;
-    add_cpu_time(parts, part, *cpu);
-    rest -= *cpu;
-  }
-  if (error) return {};
-  // Includes threads that have ended, so the sum of all parts does not decrease (within the clocks'
-  // resolution).
-  parts.push_back({"other", std::max(rest, Duration::zero())});
-  return parts;
+  static ThreadCpuTotals totals;
+  return totals.read();
 }
 
 }  // namespace headroom::report

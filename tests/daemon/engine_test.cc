@@ -98,6 +98,20 @@ TEST_F(EngineTest, SweepsOncePerPeriodAndReadsTheNodeInBetween) {
   EXPECT_EQ(observer.depths, Depths{SnapshotScope::kCgroups});
 }
 
+TEST_F(EngineTest, LooksLessOftenWhereItWouldCostTooMuchUntilAThresholdIsCrossed) {
+  engine.set_cpu_budget(0.1);
+  turn(0, 210_MiB);
+  EXPECT_LT(turn(10, 210_MiB), at_ms(60)) << "memory can be gone by then";
+  spent += std::chrono::milliseconds(20);
+  EXPECT_EQ(turn(100, 210_MiB), at_ms(300));
+  Policy soft = policy();
+  soft.thresholds[0].grace = std::chrono::milliseconds(40);
+  engine.reconfigure(soft);
+  turn(400, 100_MiB);
+  spent += std::chrono::milliseconds(20);
+  EXPECT_EQ(turn(410, 100_MiB), at_ms(440)) << "the end of the grace";
+}
+
 TEST_F(EngineTest, SweepsLessOftenWhereItWouldCostTooMuch) {
   engine.set_cpu_budget(0.1);
   turn(0, 2_GiB);

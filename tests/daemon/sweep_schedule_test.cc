@@ -19,6 +19,10 @@ class SweepSchedulerTest : public testing::Test {
     spent += cost;
     sweep_scheduler.record_sweep(at, 1s);
   }
+  void look(Instant at, Duration cost) {
+    spent += cost;
+    sweep_scheduler.record_look(at);
+  }
   const Instant began{100s};
   SweepSchedule sweep_scheduler{[] { return spent; }};
 };
@@ -58,6 +62,19 @@ TEST_F(SweepSchedulerTest, EventsBringASweepForwardWithinTheBudget) {
   EXPECT_EQ(sweep_scheduler.due(), began + 1500ms);
   sweep_scheduler.reset();
   EXPECT_LE(sweep_scheduler.due(), began);
+}
+
+TEST_F(SweepSchedulerTest, ALookIsPutOffByWhatTheTurnBeforeItCost) {
+  sweep_scheduler.set_cpu_budget(0.1);
+  pass(began, 30ms);
+  EXPECT_LE(sweep_scheduler.next_look(), began) << "a sweep's time is the next sweep's to wait for";
+  look(began + 100ms, 2ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 120ms);
+  pass(began + 1s, 30ms);
+  look(began + 1100ms, 1ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 1110ms) << "the sweep between is not counted";
+  look(began + 2s, 700ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 2s + SweepSchedule::kMaxLookPeriod);
 }
 
 }  // namespace

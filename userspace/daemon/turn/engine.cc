@@ -74,9 +74,15 @@ void Engine::act() {
 
 Instant Engine::plan() {
   if (verdict_.measure_disks) observer_->measure_disks();
-  if (snapshot_.cgroups) sweep_schedule_.record_sweep(snapshot_.at, policy_.sweep_period);
+  if (snapshot_.cgroups)
+    sweep_schedule_.record_sweep(snapshot_.at, policy_.sweep_period);
+  else
+    sweep_schedule_.record_look(snapshot_.at);
   meter_.planned(sweep_schedule_.period());
-  return std::min(verdict_.next_check, sweep_schedule_.due());
+  // What is not for memory above its thresholds is not put off.
+  const Instant look = std::min(std::max(verdict_.next_check, sweep_schedule_.next_look()),
+                                std::max(verdict_.next_check, verdict_.next_check_guarded));
+  return std::min(look, sweep_schedule_.due());
 }
 
 Instant Engine::next_guarded() const {

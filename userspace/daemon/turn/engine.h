@@ -70,7 +70,8 @@ class TurnMeter {
   std::uint64_t before_acts_ = 0;
 };
 
-// SweepSchedule: when the next sweep of every cgroup is due, within the CPU budget of the loop.
+// SweepSchedule: when the next sweep of every cgroup is due, and how soon the node may be looked at
+// again, within the CPU budget of the loop.
 //
 // Over its budget the loop sweeps less often; a decision is always based on a sweep of its own.
 
@@ -79,6 +80,9 @@ class SweepSchedule {
   using CpuTime = Duration (*)();  // of the loop's thread; only differences are used
   // The CPU budget delays a sweep at most until this long after the previous one.
   static constexpr Duration kMaxPeriod = std::chrono::seconds(60);
+  // And a look at the node's memory, while it is above its thresholds, until this long after the
+  // turn before it.
+  static constexpr Duration kMaxLookPeriod = std::chrono::seconds(1);
 
   explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
 
@@ -90,12 +94,18 @@ class SweepSchedule {
     // The first sweep counts as free: the CPU time before it includes the start of the daemon.
     const Duration cpu_time_used =
         cpu_time_at_last_sweep_ ? now - *cpu_time_at_last_sweep_ : Duration::zero();
-    cpu_time_at_last_sweep_ = now;
-    const auto min_period =
-        std::chrono::duration<double, Duration::period>(cpu_time_used) / budget_;
-    affordable_ = at + std::min(std::chrono::duration_cast<Duration>(min_period), kMaxPeriod);
+    cpu_time_at_last_sweep_ = cpu_time_at_last_turn_ = now;
+    affordable_ = at + std::min(affordable_period(cpu_time_used), kMaxPeriod);
     due_ = std::max(at + period, affordable_);
     period_ = due_ - at;
+  }
+  // Records a turn at `at` that looked at the node alone: the next such turn is to be no sooner
+  // than the budget allows. The time of turns that swept is record_sweep()'s.
+  void record_look(Instant at) {
+    const Duration now = cpu_time_();
+    if (cpu_time_at_last_turn_)
+      next_look_ = at + std::min(affordable_period(now - *cpu_time_at_last_turn_), kMaxLookPeriod);
+    cpu_time_at_last_turn_ = now;
   }
   // Makes the next sweep due at `at`, or as soon after it as the budget allows; never later than it
   // was due before.
@@ -104,14 +114,24 @@ class SweepSchedule {
   void reset() { due_ = {}; }
 
   Instant due() const { return due_; }
+  // When the budget allows the next look.
+  Instant next_look() const { return next_look_; }
   // The time from the latest sweep to the next one, as planned at the latest sweep.
   Duration period() const { return period_; }
 
  private:
+  // How long it takes until this much CPU time is within the budget.
+  Duration affordable_period(Duration cpu_time) const {
+    const auto period = std::chrono::duration<double, Duration::period>(cpu_time) / budget_;
+    return std::chrono::duration_cast<Duration>(period);
+  }
+
   CpuTime cpu_time_;
   double budget_ = 1;
   std::optional<Duration> cpu_time_at_last_sweep_;
+  std::optional<Duration> cpu_time_at_last_turn_;
   Instant affordable_;
+  Instant next_look_;
   Instant due_;
   Duration period_{0};
 };
@@ -154,7 +174,7 @@ class Engine {
   void reconfigure(Policy policy);
   // A cgroup was created or removed: a sweep follows no later than `at`.
   void request_sweep_by(Instant at) { sweep_schedule_.advance_to(at); }
-  // The share of one CPU that sweeps may use.
+  // The share of one CPU that sweeps may use, and looks at memory that is above its thresholds.
   void set_cpu_budget(double budget) { sweep_schedule_.set_cpu_budget(budget); }
   // The actuator from the next act() on: dry or real.
   void use(Actuator& actuator) { actuator_ = &actuator; }

@@ -101,10 +101,9 @@ TEST_F(CrashPointsTest, MemoryHighIsRestoredWhereverTheDaemonDies) {
 
 TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {
   const auto open_overrides = [&] {
-    return std::make_unique<CpuBurstOverrides>(dir.path(),
-                                               [this](const CpuBurstOverrides::Found& found) {
-                                                 return cpu_burst_file(state).save(found);
-                                               });
+    return std::make_unique<CpuOverrides>(dir.path(), [this](const CpuOverrides::Found& found) {
+      return cpu_burst_file(state).save(found);
+    });
   };
   const int writes =
       test::crash_at_every_write({.prepare =
@@ -115,8 +114,8 @@ TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {
                                   .work =
                                       [&] {
                                         const auto bursts = open_overrides();
-                                        ASSERT_EQ(bursts->grant(cgroup, "/pod", 20'000), 0);
-                                        ASSERT_EQ(bursts->withdraw(cgroup), 0);
+                                        ASSERT_EQ(bursts->set_burst(cgroup, "/pod", 20'000), 0);
+                                        ASSERT_EQ(bursts->restore(cgroup), 0);
                                       },
                                   .check =
                                       [&] {
@@ -129,6 +128,46 @@ TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {
                                         EXPECT_TRUE(ledger_is_empty());
                                       }});
   EXPECT_GE(writes, 3);
+}
+
+// A plain file does not follow cpu.idle as the kernel's cpu.weight does; the weight here is the one
+// that the kernel sets, so that each point has the values that the kernel would leave.
+TEST_F(CrashPointsTest, ASuppressedPodIsReleasedWhereverTheDaemonDies) {
+  const auto open_overrides = [&] {
+    return std::make_unique<CpuOverrides>(dir.path(), [this](const CpuOverrides::Found& found) {
+      return cpu_suppress_file(state).save(found);
+    });
+  };
+  const int writes =
+      test::crash_at_every_write({.prepare =
+                                      [&] {
+                                        make_pod();
+                                        put("cpu.idle", "0");
+                                        put("cpu.weight", "39");
+                                      },
+                                  .work =
+                                      [&] {
+                                        const auto overrides = open_overrides();
+                                        ASSERT_EQ(overrides->suppress(cgroup, "/pod"), 0);
+                                        put("cpu.weight", "100");
+                                        ASSERT_EQ(overrides->restore(cgroup), 0);
+                                      },
+                                  .check =
+                                      [&] {
+                                        if (value("cpu.idle") == "1") {
+                                          EXPECT_TRUE(ledger_has("cpu.idle", "0"));
+                                          put("cpu.weight", "100");
+                                        }
+                                        if (value("cpu.weight") != "39")
+                                          EXPECT_TRUE(ledger_has("cpu.weight", "39"));
+                                        auto former = cpu_suppress_file(state).load();
+                                        ASSERT_TRUE(former) << former.error().what;
+                                        open_overrides()->restore_former(std::move(*former));
+                                        EXPECT_EQ(value("cpu.idle"), "0");
+                                        EXPECT_EQ(value("cpu.weight"), "39");
+                                        EXPECT_TRUE(ledger_is_empty());
+                                      }});
+  EXPECT_GE(writes, 6);
 }
 
 TEST_F(CrashPointsTest, LimitsThatAreLiftedForAKillAreRestoredWhereverTheDaemonDies) {

@@ -26,9 +26,9 @@ using Names = std::set<std::string>;
 // Those of the headroom section as its readers know them.
 Names read_by_headroom() {
   Names names;
-  const std::set<std::string_view> maps{"disk",      "reclaim",    "cpus",    "slices",
-                                        "pressure",  "kubernetes", "ladder",  "metrics",
-                                        "podLimits", "coldMemory", "cpuBurst"};
+  const std::set<std::string_view> maps{"disk",      "reclaim",    "cpus",     "slices",
+                                        "pressure",  "kubernetes", "ladder",   "metrics",
+                                        "podLimits", "coldMemory", "cpuBurst", "cpuSuppress"};
   for (const std::string_view key : headroom_keys())
     if (!maps.contains(key)) names.insert("headroom." + std::string(key));
   for (const std::string_view key : disk_keys())
@@ -51,6 +51,8 @@ Names read_by_headroom() {
     names.insert("headroom." + key);
   for (const std::string_view key : cpu_burst_keys())
     names.insert("headroom.cpuBurst." + std::string(key));
+  for (const std::string_view key : cpu_suppress_keys())
+    names.insert("headroom.cpuSuppress." + std::string(key));
   for (const std::string_view key : reclaim_keys())
     names.insert("headroom.reclaim." + std::string(key));
   return names;

@@ -35,6 +35,14 @@ const CgroupValues kWanted{.cpu_weight = CpuWeight{1},
                            .pids_max = Tasks{1},
                            .hugetlb_max = {{2_MiB, Bytes{0}}, {1_GiB, Bytes{0}}}};
 
+TEST(SliceReader, TheWeightOfAnIdleSliceIsNotCompared) {
+  const auto fs = tree({{"cpu.idle", "1\n"}, {"cpu.weight", "0\n"}});
+  const SliceReading reading =
+      SliceReader(fs.root(), {"cpu"}).read("/a.slice", {.cpu_weight = CpuWeight{39}});
+  ASSERT_TRUE(reading.values);
+  EXPECT_EQ(reading.values->cpu_weight, CpuWeight{39});
+}
+
 TEST(SliceReader, ReadsEveryKnobThatIsWanted) {
   const auto fs = tree({{"cgroup.controllers", "cpuset cpu io memory hugetlb pids\n"},
                         {"cpu.weight", "39\n"},

@@ -175,7 +175,7 @@ def test_columns_are_chosen_and_kept():
     def test(terminal, daemon, folder):
         terminal.shows("default/scratch")
         terminal.text("c").shows("[ ]  disk")
-        terminal.keys(*["Down"] * 15).text(" ").shows("[x]  disk")
+        terminal.keys(*["Down"] * 16).text(" ").shows("[x]  disk")
         keep("top-columns", terminal.screen())
         terminal.keys("Escape").text("q").shows("ended with 0")
         kept = json.loads((folder / "headroom/top.json").read_text())

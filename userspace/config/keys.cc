@@ -272,6 +272,12 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.cpuBurst.contended", kString, R"("90%")",
      "A pod's CPUs that are busy for more of the time end its grant"},
 
+    {"headroom.cpuSuppress.threshold", kString, kNone,
+     "BestEffort pods get cpu.idle while a pod with a guarantee loses more of its time than this "
+     "because the node has no CPU left; else never"},
+    {"headroom.cpuSuppress.batchPriority", kInteger, kNone,
+     "Burstable pods of at most this priority as well, the least important first; else none"},
+
     {"headroom.disk.nodefs", kString, kNone, "A path on nodefs; else found", "", kRestart},
     {"headroom.disk.imagefs", kString, kNone, "A path on imagefs; else found", "", kRestart},
     {"headroom.disk.containerfs", kString, kNone, "A path on containerfs; else found", "",

@@ -44,10 +44,15 @@ void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
   }
 }
 
-void add(const act::CpuBurstOverrides::Found& found, Changes& changes) {
-  for (const auto& [cgroup, burst] : found)
-    changes.push_back(
-        {"cpu.max.burst", burst.path, std::to_string(burst.set), std::to_string(burst.found)});
+void add(const act::CpuOverrides::Found& found, Changes& changes) {
+  for (const auto& [cgroup, each] : found) {
+    changes.push_back({act::file_of(each.setting), each.path, std::to_string(each.set),
+                       std::to_string(each.found)});
+    // It reads 0 while cpu.idle is set.
+    if (each.setting == act::CpuSetting::kIdle)
+      changes.push_back(
+          {act::file_of(act::CpuSetting::kWeight), each.path, "0", std::to_string(each.weight)});
+  }
 }
 
 void add(const act::SuspendedLimits::Found& found, Changes& changes) {
@@ -111,6 +116,7 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
   Result<> done = add_result(act::memory_high_file(directory).read(), changes);
   if (done) done = add_result(act::memory_max_file(directory).read(), changes);
   if (done) done = add_result(act::cpu_burst_file(directory).read(), changes);
+  if (done) done = add_result(act::cpu_suppress_file(directory).read(), changes);
   if (done) done = add_result(act::suspended_limits_file(directory).read(), changes);
   if (done) done = add_result(act::oom_score_file(directory).read(), changes);
   if (done && !files.cpu_state_file.empty())

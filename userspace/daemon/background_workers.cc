@@ -24,6 +24,10 @@ bool grants_bursts(const config::Config& config) {
   return config.cpu_burst.budget && config.policy.mode == Mode::kEnforce;
 }
 
+bool suppresses_pods(const config::Config& config) {
+  return config.cpu_suppress.threshold && config.policy.mode == Mode::kEnforce;
+}
+
 // Near a threshold there are sweeps every few milliseconds.
 constexpr Duration kRequestPeriod = std::chrono::milliseconds(500);
 
@@ -34,6 +38,7 @@ Result<> BackgroundWorkers::reconfigure(const config::Config& config) {
   update_oom_scores(config);
   update_pod_memory(config);
   update_cpu_burst(config);
+  update_cpu_suppress(config);
   return start_slices(config);
 }
 
@@ -140,10 +145,33 @@ void BackgroundWorkers::watch_quotas(const config::Config& config, const Snapsho
   cpu_burst_->request(burst_requests_.next(config.cpu_burst, snapshot, names));
 }
 
+// Started if it is configured, or if an earlier daemon left cgroups to restore.
+void BackgroundWorkers::update_cpu_suppress(const config::Config& config) {
+  const bool wanted = suppresses_pods(config);
+  if (config.cpu_suppress.threshold && !wanted)
+    log::warning("headroom.cpuSuppress is set, but headroom.mode is observe: no pod is suppressed");
+  if (!cpu_suppress_ && (wanted || act::cpu_suppress_file(config.state_dir).exists()))
+    cpu_suppress_ = std::make_unique<CpuSuppressWorker>(root_.mount, config.state_dir);
+  if (!wanted) suppress_requests_ = {};
+  if (cpu_suppress_ && !wanted) cpu_suppress_->request({});
+  suppress_requested_at_ = {};
+}
+
+void BackgroundWorkers::suppress_pods(const config::Config& config, const Snapshot& snapshot,
+                                      const report::CgroupNames& names) {
+  if (!cpu_suppress_ || !snapshot.cgroups || !suppresses_pods(config)) return;
+  if (snapshot.at - suppress_requested_at_ < kRequestPeriod) return;
+  suppress_requested_at_ = snapshot.at;
+  // A kubelet writes cpu.weight of the tiers every minute, which the kernel refuses for idle ones.
+  const std::string tiers_in = config.kubelet_present ? "" : config.pods_cgroup;
+  cpu_suppress_->request(suppress_requests_.next(config.cpu_suppress, snapshot, names, tiers_in));
+}
+
 void BackgroundWorkers::report_to(report::NodeReporter& reporter) const {
   if (slices_) reporter.set_slices(slices_->current());
   if (pod_memory_) reporter.set_pod_memory(pod_memory_->counts());
   if (cpu_burst_) reporter.set_cpu_burst(cpu_burst_->counts());
+  if (cpu_suppress_) reporter.set_cpu_suppress(cpu_suppress_->counts());
   if (!oom_score_worker_) return;
   const act::OomScoreCounts counts = oom_score_worker_->counters();
   reporter.set_oom_scores(

@@ -7,6 +7,8 @@
 #include "daemon/cpus/cpu_worker.h"
 #include "daemon/limits/cpu_burst_request.h"
 #include "daemon/limits/cpu_burst_worker.h"
+#include "daemon/limits/cpu_suppress_request.h"
+#include "daemon/limits/cpu_suppress_worker.h"
 #include "daemon/limits/pod_memory_worker.h"
 #include "daemon/slices/slice_worker.h"
 #include "daemon/sources/runtime_container_names.h"
@@ -50,6 +52,10 @@ class BackgroundWorkers {
   void watch_quotas(const config::Config& config, const Snapshot& snapshot,
                     const report::CgroupNames& names);
 
+  // After a sweep; does nothing unless cpuSuppress is configured.
+  void suppress_pods(const config::Config& config, const Snapshot& snapshot,
+                     const report::CgroupNames& names);
+
   // Passes the workers' counters to the reporter.
   void report_to(report::NodeReporter& reporter) const;
 
@@ -64,6 +70,7 @@ class BackgroundWorkers {
   void update_oom_scores(const config::Config& config);
   void update_pod_memory(const config::Config& config);
   void update_cpu_burst(const config::Config& config);
+  void update_cpu_suppress(const config::Config& config);
 
   const observe::CgroupRoot root_;
   const std::shared_ptr<KubeletContainerNames> container_names_ =
@@ -80,6 +87,9 @@ class BackgroundWorkers {
   std::unique_ptr<CpuBurstWorker> cpu_burst_;  // null: never switched on
   CpuBurstRequests burst_requests_;
   Instant burst_requested_at_{};
+  std::unique_ptr<CpuSuppressWorker> cpu_suppress_;  // null: never switched on
+  CpuSuppressRequests suppress_requests_;
+  Instant suppress_requested_at_{};
 };
 
 }  // namespace headroom::daemon

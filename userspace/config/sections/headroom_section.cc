@@ -30,7 +30,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "pressure",     "kubernetes",
     "ladder",       "thrashAware",
     "podLimits",    "coldMemory",
-    "cpuBurst",
+    "cpuBurst",     "cpuSuppress",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -262,6 +262,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   read_ladder(section, config.policy);
   read_pod_memory(section, config);
   read_cpu_burst(section, config);
+  read_cpu_suppress(section, config);
 }
 
 }  // namespace headroom::config

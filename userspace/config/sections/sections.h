@@ -83,6 +83,12 @@ std::span<const std::string_view> cpu_burst_keys();
 
 void read_cpu_burst(const Section& headroom, Config& config);
 
+// headroom.cpuSuppress: BestEffort and batch pods yield their CPU time to pods with a guarantee.
+
+std::span<const std::string_view> cpu_suppress_keys();
+
+void read_cpu_suppress(const Section& headroom, Config& config);
+
 // headroom.pressure: thresholds on time lost to the node's own shortage.
 
 std::span<const std::string_view> memory_pressure_keys();

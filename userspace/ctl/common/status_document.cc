@@ -151,6 +151,11 @@ CpuBurstStatus cpu_burst_of(const Json& json) {
           .cpus = number(json, "cpus").value_or(0)};
 }
 
+CpuSuppressStatus cpu_suppress_of(const Json& json) {
+  const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
+  return {.pods = count("pods"), .suppressed = count("suppressed"), .released = count("released")};
+}
+
 PodStatus pod_of(const Json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
@@ -174,6 +179,7 @@ PodStatus pod_of(const Json& json) {
   pod.stalls = stalls_of(at(json, "stalls"));
   pod.cpu_waits = cpu_waits_of(at(json, "cpu_waits"));
   pod.cpu_burst = number(json, "cpu_burst");
+  pod.cpu_suppressed = boolean(at(json, "cpu_suppressed"));
   for (const Json& field : at(json, "ignored_fields"))
     if (field.is_string()) pod.ignored.push_back(field.get<std::string>());
   return pod;
@@ -213,6 +219,7 @@ Status status_of(const Json& json) {
   status.missing_readings = integer(counters, "missing_readings");
   status.pod_memory = pod_memory_of(at(counters, "pod_memory"));
   status.cpu_burst = cpu_burst_of(at(counters, "cpu_burst"));
+  status.cpu_suppress = cpu_suppress_of(at(counters, "cpu_suppress"));
   status.self_cpu_seconds = number(at(json, "process"), "cpu_seconds");
   status.self_resident = integer(at(json, "process"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())

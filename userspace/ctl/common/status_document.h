@@ -80,6 +80,7 @@ struct PodStatus {
   StallsByCause stalls;
   std::optional<CpuWaitsByCause> cpu_waits;  // absent: unknown
   std::optional<double> cpu_burst;           // CPUs granted above its quota; absent: older daemon
+  bool cpu_suppressed = false;               // its CPU time (cpuSuppress)
   std::vector<std::string> ignored;          // fields of its description that could not be parsed
 };
 
@@ -120,6 +121,11 @@ struct CpuBurstStatus {
   double cpus = 0;
 };
 
+// headroom.cpuSuppress; the pods are of now.
+struct CpuSuppressStatus {
+  std::int64_t pods = 0, suppressed = 0, released = 0;
+};
+
 struct Status {
   std::string version;
   std::string mode;
@@ -129,6 +135,7 @@ struct Status {
   std::optional<SwapStatus> swap;  // absent: no swap, and not watched
   PodMemoryStatus pod_memory;
   CpuBurstStatus cpu_burst;
+  CpuSuppressStatus cpu_suppress;
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
   std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"

@@ -182,6 +182,12 @@ std::string cpu_burst_line(const CpuBurstStatus& burst) {
                      burst.pods, burst.granted, burst.withdrawn);
 }
 
+std::string cpu_suppress_line(const CpuSuppressStatus& done) {
+  if (done.suppressed == 0) return "";
+  return fmt::format("CPU time suppressed:  {} pods  suppressed {}  released {}\n", done.pods,
+                     done.suppressed, done.released);
+}
+
 // "" on most nodes: they have no taints.
 std::string taint_line(const Status& status) {
   if (status.taints.empty()) return "";
@@ -234,6 +240,7 @@ std::string render_status(const Status& status, const Screen& screen) {
   text += taint_line(status);
   text += pod_memory_lines(status.pod_memory);
   text += cpu_burst_line(status.cpu_burst);
+  text += cpu_suppress_line(status.cpu_suppress);
   text += forecast_line(status);
   text += memory_forecast_line(status);
   if (!status.programs.empty()) text += "stalls:  " + stall_totals(status) + '\n';

@@ -89,6 +89,11 @@ constexpr std::array kColumns{
     PodColumn{"burst", "BURST", "CPUs that it may use above its quota (cpuBurst)", false,
               [](const PodSample& each) -> Cell { return {rate_text(each.pod->cpu_burst)}; },
               [](const PodSample& each) -> Key { return each.pod->cpu_burst; }},
+    PodColumn{
+        "suppressed", "SUPPRESSED", "its CPU time yields to pods with a guarantee (cpuSuppress)",
+        false,
+        [](const PodSample& each) -> Cell { return {each.pod->cpu_suppressed ? "yes" : "-"}; },
+        [](const PodSample& each) -> Key { return each.pod->cpu_suppressed ? 1 : 0; }},
     PodColumn{"stall", "STALL", "main cause of its waits for memory, and their share", true,
               [](const PodSample& each) -> Cell { return {each.rates.stall}; }},
     PodColumn{"disk", "DISK", "logs, writable layers and local volumes", false,

@@ -39,7 +39,7 @@ CpuBurstWorker::CpuBurstWorker(std::filesystem::path cgroup_root, const std::fil
     : root_(std::move(cgroup_root)),
       file_(act::cpu_burst_file(state_dir)),
       overrides_(root_,
-                 [this](const act::CpuBurstOverrides::Found& found) { return file_.save(found); }),
+                 [this](const act::CpuOverrides::Found& found) { return file_.save(found); }),
       times_(proc) {
   auto found = file_.load();
   if (!found)
@@ -86,7 +86,7 @@ void CpuBurstWorker::run(const std::stop_token& stop) {
       publish();
     });
   }
-  log::log_exceptions("restore cpu.max.burst", [this] { overrides_.withdraw_all(); });
+  log::log_exceptions("restore cpu.max.burst", [this] { overrides_.restore_all(); });
 }
 
 void CpuBurstWorker::adopt(CpuBurstRequest request) {
@@ -168,7 +168,7 @@ void CpuBurstWorker::grant(Watched& watched, double cpus, Instant at) {
   for (const CpuBurstRequest::Quota& quota : watched.pod.quotas) {
     const auto burst = static_cast<std::uint64_t>(part * static_cast<double>(quota.quota_us));
     // A burst that the cgroup has of its own stays.
-    const int error = overrides_.grant(quota.id, quota.path, burst);
+    const int error = overrides_.set_burst(quota.id, quota.path, burst);
     if (error != 0 && error != EBUSY) failed = error;
   }
   watched.granted = watched.pod.quotas;
@@ -187,7 +187,7 @@ void CpuBurstWorker::grant(Watched& watched, double cpus, Instant at) {
 void CpuBurstWorker::withdraw(Watched& watched) {
   if (watched.granted.empty()) return;
   for (const CpuBurstRequest::Quota& quota : watched.granted)
-    if (overrides_.withdraw(quota.id) != 0) ++totals_.failed;
+    if (overrides_.restore(quota.id) != 0) ++totals_.failed;
   ++totals_.withdrawn;
   watched.granted.clear();
   watched.history.granted = 0;

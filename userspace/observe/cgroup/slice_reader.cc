@@ -54,6 +54,13 @@ class Directory {
   std::array<char, 4096> buffer_{};
 };
 
+// It reads 0 while cpu.idle is set: the weight returns with the end of that, and is not compared.
+std::optional<CpuWeight> cpu_weight(Directory& directory, CpuWeight wanted) {
+  const auto weight = count_in(directory.text("cpu.weight"));
+  if (!weight) return std::nullopt;
+  return *weight == 0 ? wanted : CpuWeight{static_cast<std::uint32_t>(*weight)};
+}
+
 std::optional<CpuMax> cpu_max(Directory& directory) {
   const auto read = quota_in(directory.text("cpu.max"));
   if (!read) return std::nullopt;
@@ -71,9 +78,7 @@ std::optional<Duration> cpu_used(Directory& directory) {
 
 CgroupValues values_of(Directory& directory, const CgroupValues& wanted) {
   CgroupValues read;
-  if (wanted.cpu_weight)
-    if (const auto weight = count_in(directory.text("cpu.weight")))
-      read.cpu_weight = CpuWeight{static_cast<std::uint32_t>(*weight)};
+  if (wanted.cpu_weight) read.cpu_weight = cpu_weight(directory, *wanted.cpu_weight);
   if (wanted.cpu_max) read.cpu_max = cpu_max(directory);
   if (wanted.memory_min) read.memory_min = directory.limit<Bytes>("memory.min");
   if (wanted.memory_low) read.memory_low = directory.limit<Bytes>("memory.low");

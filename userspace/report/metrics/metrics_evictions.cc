@@ -156,6 +156,20 @@ void add_cpu_burst(const CpuBurstCounts& counts, Families& families) {
       .append_to(families);
 }
 
+void add_cpu_suppress(const CpuSuppressCounts& counts, Families& families) {
+  MetricFamilyBuilder::counter(
+      "headroom_cpu_suppress_changes_total",
+      "Pods whose CPU time was suppressed or released, and refused writes.")
+      .add(counts.failed, {{"change", "failed"}})
+      .add(counts.released, {{"change", "released"}})
+      .add(counts.suppressed, {{"change", "suppressed"}})
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_cpu_suppressed_pods",
+                             "Pods whose CPU time is suppressed now.")
+      .add(static_cast<double>(counts.pods.size()))
+      .append_to(families);
+}
+
 void add_eviction_ends(const Counters& counters, Families& families) {
   MetricFamilyBuilder::counter(
       "headroom_eviction_completions_total",
@@ -194,6 +208,7 @@ void add_eviction_ends(const Counters& counters, Families& families) {
       .append_to(families);
   add_pod_memory(counters.pod_memory, families);
   add_cpu_burst(counters.cpu_burst, families);
+  add_cpu_suppress(counters.cpu_suppress, families);
   MetricFamilyBuilder::counter("headroom_loop_stalls_total",
                                "Turns of the main loop that were overdue by more than one second.")
       .add(counters.loop_hangs)

@@ -114,6 +114,8 @@ struct PodActs {
       if (victim.part.whole()) phases.emplace(victim.cgroup.value, victim.phase);
     for (const CpuBurstCounts::Grant& grant : node.counters.cpu_burst.grants)
       bursts.emplace(grant.pod.value, grant.cpus);
+    for (const CgroupId pod : node.counters.cpu_suppress.pods)
+      suppressed.insert(pod.value);
   }
   double burst(CgroupId pod) const {
     const auto found = bursts.find(pod.value);
@@ -122,6 +124,7 @@ struct PodActs {
 
   std::unordered_map<std::uint64_t, Victim::Phase> phases;
   std::unordered_map<std::uint64_t, double> bursts;  // CPUs
+  std::unordered_set<std::uint64_t> suppressed;      // their CPU time
 };
 
 std::string_view state_of(const PodRow& row, const hr_record* record, const PodActs& acts) {
@@ -168,6 +171,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const PodActs& acts,
           {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
           {"cpu_waits", cpu_waits_json(waits.cpu(row.cgroup))},
           {"cpu_burst", acts.burst(row.cgroup)},
+          {"cpu_suppressed", acts.suppressed.contains(row.cgroup.value)},
           {"tasks", read(HR_PIDS, &hr_record::pids_current)},
           {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)},
           {"ignored_fields", pod.ignored_fields}};
@@ -294,6 +298,13 @@ Json cpu_burst_json(const CpuBurstCounts& counts) {
           {"failed", counts.failed}};
 }
 
+Json cpu_suppress_json(const CpuSuppressCounts& counts) {
+  return {{"pods", counts.pods.size()},
+          {"suppressed", counts.suppressed},
+          {"released", counts.released},
+          {"failed", counts.failed}};
+}
+
 Json counters_json(const Counters& counters) {
   std::uint64_t evicted = 0, would = 0, failed = 0;
   for (std::size_t i = 0; i < kCauses; ++i) {
@@ -327,6 +338,7 @@ Json counters_json(const Counters& counters) {
                                 counters.kernel_oom_kills_of_node.same_choice}}},
           {"pod_memory", pod_memory_json(counters.pod_memory)},
           {"cpu_burst", cpu_burst_json(counters.cpu_burst)},
+          {"cpu_suppress", cpu_suppress_json(counters.cpu_suppress)},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};

@@ -83,6 +83,14 @@ struct CpuBurstCounts {
   }
 };
 
+// headroom.cpuSuppress. The changes are in total.
+struct CpuSuppressCounts {
+  std::vector<CgroupId> pods;  // that are suppressed now
+  std::uint64_t suppressed = 0, released = 0;
+  std::uint64_t failed = 0;  // writes that the kernel refused
+  friend bool operator==(const CpuSuppressCounts&, const CpuSuppressCounts&) = default;
+};
+
 // Totals since the daemon started.
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
@@ -156,6 +164,7 @@ struct Counters {
   std::uint64_t victim_exits = 0;  // processes
   PodMemoryCounts pod_memory;
   CpuBurstCounts cpu_burst;
+  CpuSuppressCounts cpu_suppress;
 
   // The counter for an outcome of this decision. A pod that loses only a part is not evicted.
   std::uint64_t& eviction_counter(const Decision& decision, Outcome::Result result) {

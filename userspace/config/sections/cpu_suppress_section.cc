@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/sections/sections.h"
+
+#include <headroom/pod.h>
+
+#include <array>
+#include <limits>
+
+namespace headroom::config {
+namespace {
+
+constexpr std::array<std::string_view, 2> kKeys{"threshold", "batchPriority"};
+
+}  // namespace
+
+std::span<const std::string_view> cpu_suppress_keys() {
+  return kKeys;
+}
+
+void read_cpu_suppress(const Section& headroom, Config& config) {
+  const auto section = headroom.map("cpuSuppress");
+  if (!section) return;
+  section->reject_unknown_keys(kKeys);
+  config.cpu_suppress.threshold = read_percentage(*section, "threshold", "20%");
+  if (const auto priority = section->integer(
+          "batchPriority", std::numeric_limits<std::int32_t>::min(), kSystemCriticalPriority - 1))
+    config.cpu_suppress.batch_priority = static_cast<std::int32_t>(*priority);
+}
+
+}  // namespace headroom::config

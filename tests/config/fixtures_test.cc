@@ -154,19 +154,27 @@ TEST(CheckConfig, KeysOfAnotherKubeletAreWarnings) {
   ASSERT_EQ(loaded.config.taints.size(), 1u);
 }
 
-TEST(CheckConfig, AGateThatIsNotImplementedIsAWarning) {
+TEST(CheckConfig, AGateNeedsTheGatesThatItDependsOn) {
   TempDir dir;
   CommandLine line;
-  line.config = {dir.write("f.yaml", std::string(kHead) +
-                                         "featureGates:\n PodLevelResourceManagers: true\n"
-                                         " PodLevelResources: true\n")};
-  const LoadResult loaded = read(line);
-  EXPECT_TRUE(loaded.diagnostics.empty());
-  EXPECT_EQ(loaded.warnings,
-            std::vector{line.config[0] +
-                        ":4: featureGates.PodLevelResourceManagers: pods with resources of their "
-                        "own get no exclusive CPUs and no memory of their own here, as with the "
-                        "gate off"});
+  line.config = {dir.write("on.yaml", std::string(kHead) +
+                                          "featureGates:\n PodLevelResourceManagers: true\n"
+                                          " PodLevelResources: true\n")};
+  const LoadResult on = read(line);
+  EXPECT_TRUE(on.diagnostics.empty() && on.warnings.empty());
+  EXPECT_TRUE(on.config.cpus.pod_level_managers);
+  line.config = {dir.write(
+      "alone.yaml", std::string(kHead) + "featureGates: {PodLevelResourceManagers: true}\n")};
+  EXPECT_TRUE(read(line).config.cpus.pod_level_managers);
+  line.config = {dir.write("off.yaml", std::string(kHead) +
+                                           "featureGates:\n PodLevelResourceManagers: true\n"
+                                           " PodLevelResources: false\n")};
+  const LoadResult off = read(line);
+  ASSERT_EQ(off.diagnostics.size(), 1u);
+  EXPECT_EQ(to_string(off.diagnostics[0]),
+            line.config[0] +
+                ":4: featureGates.PodLevelResourceManagers: requires the gate PodLevelResources, "
+                "which is set to false");
 }
 
 TEST(CheckConfig, KeysThatHeadroomDoesNotImplementAreListed) {

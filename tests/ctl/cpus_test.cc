@@ -49,6 +49,29 @@ TEST(Cpus, TheTableHasALineForEachCoreAndOwner) {
             "default/big  main       9          -         0,4,7    too many\n");
 }
 
+TEST(Cpus, ContainersThatShareTheirPodsPoolAreMarked) {
+  report::CpusView view;
+  view.mode = "enforce";
+  view.policy = "static";
+  view.places = {{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {2, 2, 0, 0, 0}};
+  view.shared = cpus("0");
+  view.containers = {{"default", "web", "u1", "own", 1, cpus("1"), cpus("1")},
+                     {"default", "web", "u1", "a", 0, cpus("2"), cpus("2")},
+                     {"default", "web", "u1", "b", 0, cpus("2"), cpus("2")}};
+  view.containers[1].shares_in_pod = view.containers[2].shares_in_pod = true;
+  const std::string text = render_cpus(report::cpus_json(view), {}).value();
+  EXPECT_EQ(text.substr(text.find("SOCKET")),
+            "SOCKET  NUMA  L3  CORE  CPUS  OWNER\n"
+            "0       0     0   0     0     shared\n"
+            "0       0     0   1     1     default/web own\n"
+            "0       0     0   2     2     default/web a, default/web b\n"
+            "\n"
+            "POD          CONTAINER  REQUESTED  ASSIGNED  RUNS ON  \n"
+            "default/web  own        1          1         1        \n"
+            "default/web  a          0          2         2        shared in the pod\n"
+            "default/web  b          0          2         2        shared in the pod\n");
+}
+
 TEST(Cpus, ThePoolIsShownOnlyWhereKnown) {
   report::CpusView view;
   view.mode = "enforce";

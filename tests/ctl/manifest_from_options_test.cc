@@ -120,5 +120,26 @@ TEST(PodUnitsTest, ExclusiveCpusHaveNoQuota) {
   EXPECT_EQ(pod_units->containers[0].values.cpu_max, CpuMax{});
 }
 
+// As a kubelet: only what is shared keeps its quota, and the pod unless nothing is shared.
+TEST(PodUnitsTest, InAPodWithResourcesOfItsOwnOnlySharedCpusHaveAQuota) {
+  config::Config config;
+  config.cpus.mode = config::CpusConfig::Mode::kEnforce;
+  config.cpus.policy = config::CpusConfig::Policy::kStatic;
+  config.cpus.pod_level_managers = true;
+  config.cpus.topology_policy = TopologyPolicy::kRestricted;
+  config.cpus.topology_scope = TopologyScope::kPod;
+  Pod pod = pod_of({.name = "bank", .limits = {"cpu=1,memory=64Mi"}, .command = {"x"}});
+  pod.pod_level = pod.containers[0];
+  for (ResourceList* const amounts : {&pod.pod_level->requests, &pod.pod_level->limits})
+    (*amounts)["cpu"] = Quantity::of(2);
+  EXPECT_EQ(make_pod_units(pod, config, kNode)->values.cpu_max, CpuMax{});
+  pod.containers.push_back({.name = "any"});
+  const auto pod_units = make_pod_units(pod, config, kNode);
+  EXPECT_NE(pod_units->values.cpu_max, CpuMax{});
+  EXPECT_EQ(pod_units->containers[0].values.cpu_max, CpuMax{});
+  config.cpus.pod_level_managers = false;
+  EXPECT_NE(make_pod_units(pod, config, kNode)->containers[0].values.cpu_max, CpuMax{});
+}
+
 }  // namespace
 }  // namespace headroom::ctl

@@ -118,6 +118,7 @@ struct CpusConfig {
   TopologyPolicy topology_policy = TopologyPolicy::kNone;    // topologyManagerPolicy
   TopologyScope topology_scope = TopologyScope::kContainer;  // topologyManagerScope
   bool prefer_closest_numa = false;                          // topologyManagerPolicyOptions
+  bool pod_level_managers = false;  // featureGates.PodLevelResourceManagers
   std::filesystem::path state_file = "/var/lib/headroom/cpu_manager_state";  // stateFile
   bool exclude_isolated = false;                                             // excludeIsolated
   Partition partition = Partition::kMember;                                  // partition
@@ -129,6 +130,13 @@ struct CpusConfig {
 
   friend bool operator==(const CpusConfig&, const CpusConfig&) = default;
 };
+
+inline TopologyRules topology_rules(const CpusConfig& cpus) {
+  return {.policy = cpus.topology_policy,
+          .scope = cpus.topology_scope,
+          .prefer_closest_numa = cpus.prefer_closest_numa,
+          .pod_level_managers = cpus.pod_level_managers};
+}
 
 constexpr std::string_view name(CpusConfig::Mode mode) {
   switch (mode) {

@@ -155,8 +155,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "Memory and huge pages of NUMA nodes of their own for Guaranteed pods", "None Static"},
     {"reservedMemory", kReservedMemory, "[]", "What pods do not get of each NUMA node"},
     {"featureGates", kBoolMap, "{}",
-     "CPUManagerPolicyAlphaOptions and BetaOptions, CustomCPUCFSQuotaPeriod and MemoryQoS are "
-     "used, the others are ignored"},
+     "CPUManagerPolicyAlphaOptions and BetaOptions, CustomCPUCFSQuotaPeriod, MemoryQoS and "
+     "PodLevelResourceManagers are used, the others are ignored"},
     {"maxPods", kInteger, "110", "How many pods the node admits"},
     {"podsPerCore", kInteger, "0", "How many for each CPU; 0: no such limit"},
 

@@ -52,7 +52,7 @@ void expect_sizes(const CpuState& state, const Pod& pod) {
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& each : *list) {
       const CpuSet* const cpus = exclusive_cpus(state, pod.uid, each.name);
-      EXPECT_EQ(cpus ? cpus->size() : 0, exclusive_cpus_requested(pod, each));
+      EXPECT_EQ(cpus ? cpus->size() : 0, exclusive_cpus_requested(pod, each, PodLevelMode::kOff));
     }
 }
 

@@ -82,7 +82,7 @@ TEST_P(AdmittedCpusTest, AreKept) {
   const Pod pod = pod_of("p", {}, {container("c", row.request)});
   CpuState state{.default_set = {}, .entries = {{"p", {{"c", row.has}}}}};
   if (row.admitted > 0) state.admitted["p"]["c"] = row.admitted;
-  const auto raised = with_admitted_cpus(pod, state);
+  const auto raised = with_admitted_cpus(pod, state, PodLevelMode::kOff);
   const Container& is = (raised ? *raised : pod).containers[0];
   EXPECT_EQ(is.requests.at("cpu"), *Quantity::parse(row.expected));
   EXPECT_EQ(is.limits.at("cpu"), is.requests.at("cpu"));
@@ -146,7 +146,7 @@ TEST(KeepCurrentCpusTest, NoOtherPodChangesOnAnyTopology) {
       }
     if (!after.refused.empty()) continue;
     const CpuSet& is = *exclusive_cpus(after.state, one.uid, "c");
-    EXPECT_EQ(is.size(), exclusive_cpus_requested(one, one.containers[0]));
+    EXPECT_EQ(is.size(), exclusive_cpus_requested(one, one.containers[0], PodLevelMode::kOff));
     ++resized;
     kept_some += is.overlap(was) == std::min(is.size(), was.size()) ? 1 : 0;
   }

@@ -139,7 +139,7 @@ TEST_F(MemoryAdmission, EntriesThatDoNotFitAreLeftOut) {
       {"no such resource", {{"a", {{"c", {{NodeSet::of(0), "hugepages-2Mi", {}}}}}}}, ""},
   };
   for (const Case& each : cases) {
-    const MemoryState state = keep_memory(memory_, each.known, active);
+    const MemoryState state = keep_memory(memory_, {.entries = each.known}, active);
     EXPECT_EQ(format_nodes(memory_nodes(state, "a", "c")), each.nodes) << each.name;
     EXPECT_EQ(memory_.find_fault(state), std::nullopt) << each.name;
   }

@@ -57,16 +57,17 @@ TEST(CpuRequest, OnlyWholeCpusOfGuaranteedPodsAreExclusive) {
                         Case{"a_hair_more", "2.000000001", "2.000000001", 0}}) {
     Pod pod = pod_of("p", {}, {container("c", c.request)});
     pod.containers[0].limits["cpu"] = *Quantity::parse(c.limit);
-    EXPECT_EQ(exclusive_cpus_requested(pod, pod.containers[0]), c.wanted) << c.says;
+    EXPECT_EQ(exclusive_cpus_requested(pod, pod.containers[0], PodLevelMode::kOff), c.wanted)
+        << c.says;
   }
 }
 
 TEST(CpuRequest, APodWithResourcesOfItsOwnHasNoneExclusive) {
   Pod pod = pod_of("p", {}, {container("c", "2")});
-  ASSERT_EQ(exclusive_cpus_requested(pod), 2);
+  ASSERT_EQ(exclusive_cpus_requested(pod, PodLevelMode::kOff), 2);
   pod.pod_level = pod.containers[0];
   EXPECT_EQ(qos_class(pod), QosClass::kGuaranteed);
-  EXPECT_EQ(exclusive_cpus_requested(pod), 0);
+  EXPECT_EQ(exclusive_cpus_requested(pod, PodLevelMode::kOff), 0);
 }
 
 TEST(CpuRequest, OfAPodIsItsMaximumAtOnce) {
@@ -88,7 +89,8 @@ TEST(CpuRequest, OfAPodIsItsMaximumAtOnce) {
              {container("a", "2")},
              7},
         Case{"parts_do_not_count", {}, {container("a", "2"), container("b", "500m")}, 2}})
-    EXPECT_EQ(exclusive_cpus_requested(pod_of("p", c.init, c.apps)), c.wanted) << c.says;
+    EXPECT_EQ(exclusive_cpus_requested(pod_of("p", c.init, c.apps), PodLevelMode::kOff), c.wanted)
+        << c.says;
 }
 
 // --- allocating ------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ Json fields_of(const MemoryCheckpoint& checkpoint, Version version) {
     for (const auto& [container, blocks] : containers)
       json["entries"][pod][container] = json_of(blocks);
   if (version == Version::kV2)
-    for (const auto& [pod, blocks] : checkpoint.pod_entries)
+    for (const auto& [pod, blocks] : checkpoint.state.pod_entries)
       json["podEntries"][pod] = {{"memoryBlocks", json_of(blocks)}};
   return json;
 }
@@ -219,7 +219,7 @@ std::string memory_hash_input(const MemoryCheckpoint& checkpoint, Version versio
                    [&](const ContainerMemory& containers) { return rendered_map(containers, of); });
   if (version == Version::kV2)
     text += " PodEntries:(state.PodMemoryAssignments)" +
-            rendered_map(checkpoint.pod_entries, [](const MemoryBlocks& blocks) {
+            rendered_map(checkpoint.state.pod_entries, [](const MemoryBlocks& blocks) {
               return "{MemoryBlocks:([]state.Block)" + rendered(blocks) + "}";
             });
   return text + " Checksum:(checksum.Checksum)0}";
@@ -239,12 +239,12 @@ tl::expected<MemoryCheckpoint, CheckpointError> decode_memory_checkpoint(std::st
       checkpoint.state.entries[pod][container] = reader.blocks(of_pod, container.c_str());
   }
   for (const auto& [pod, entry] : reader.map(object, "podEntries").items())
-    checkpoint.pod_entries[pod] = reader.blocks(entry, "memoryBlocks");
+    checkpoint.state.pod_entries[pod] = reader.blocks(entry, "memoryBlocks");
   const std::int64_t checksum = reader.number(object, "checksum");
   if (reader.error()) return tl::make_unexpected(*reader.error());
 
   for (const Version version : {Version::kV1, Version::kV2}) {
-    if (version == Version::kV1 && !checkpoint.pod_entries.empty()) continue;
+    if (version == Version::kV1 && !checkpoint.state.pod_entries.empty()) continue;
     checkpoint.version = version;
     if (checksum == 0 || checksum == fnv1a_32(memory_hash_input(checkpoint, version)))
       return checkpoint;

@@ -9,7 +9,6 @@
 #include <headroom/result.h>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,9 +26,6 @@ enum class MemoryCheckpointVersion : std::uint8_t {
 struct MemoryCheckpoint {
   std::string policy;  // "None", "Static"
   MemoryState state{};
-  // Memory assigned to pods as a whole (PodLevelResourceManagers): kept as read, never assigned
-  // here.
-  std::map<std::string, MemoryBlocks, std::less<>> pod_entries{};
   MemoryCheckpointVersion version = MemoryCheckpointVersion::kV1;  // what it was read from
 
   friend bool operator==(const MemoryCheckpoint&, const MemoryCheckpoint&) = default;
@@ -39,7 +35,7 @@ struct MemoryCheckpoint {
 // verified, as upstream.
 tl::expected<MemoryCheckpoint, CheckpointError> decode_memory_checkpoint(std::string_view text);
 
-// Identical to the kubelet's. The first version cannot hold pod_entries.
+// Identical to the kubelet's. The first version cannot hold the pools of pods.
 std::string encode_memory_checkpoint(const MemoryCheckpoint& checkpoint,
                                      MemoryCheckpointVersion version);
 
@@ -64,10 +60,12 @@ class MemoryStateFile : public CheckpointFile {
     return std::move(*checkpoint);
   }
 
-  // Writes the form that every kubelet reads, if the content has changed.
+  // Writes the form that every kubelet reads, or with pools of pods the one of 1.36, if the content
+  // has changed.
   Result<> save(const std::string& policy, const MemoryState& state) {
-    return write(
-        encode_memory_checkpoint({.policy = policy, .state = state}, MemoryCheckpointVersion::kV1));
+    const auto version =
+        state.pod_entries.empty() ? MemoryCheckpointVersion::kV1 : MemoryCheckpointVersion::kV2;
+    return write(encode_memory_checkpoint({.policy = policy, .state = state}, version));
   }
 };
 

@@ -37,6 +37,7 @@ constexpr auto kOptions = std::to_array<std::string_view>(
      "distribute-cpus-across-cores", "strict-cpu-reservation", "prefer-align-cpus-by-uncorecache"});
 constexpr std::string_view kPreferClosestNumaNodes = "prefer-closest-numa-nodes",
                            kMaxAllowableNumaNodes = "max-allowable-numa-nodes";
+constexpr std::string_view kPodLevelManagers = "PodLevelResourceManagers";  // alpha in 1.36
 constexpr auto kTopologyOptions =
     std::to_array<std::string_view>({kPreferClosestNumaNodes, kMaxAllowableNumaNodes});
 
@@ -71,11 +72,15 @@ void read_reserved(const Section& document, CpusConfig& cpus) {
       if (auto set = CpuSet::parse(entry.value.text)) cpus.reserved = std::move(*set);
 }
 
-void read_gates(const Section& document, CpusSettings& settings) {
+void read_gates(const Section& document, CpusConfig& cpus, CpusSettings& settings) {
   const auto gates = document.map("featureGates");
   if (!gates) return;
   if (const auto on = gates->boolean("CPUManagerPolicyAlphaOptions")) settings.gates.alpha = *on;
   if (const auto on = gates->boolean("CPUManagerPolicyBetaOptions")) settings.gates.beta = *on;
+  if (const auto on = gates->boolean(kPodLevelManagers)) cpus.pod_level_managers = *on;
+  if (cpus.pod_level_managers && !gates->boolean("PodLevelResources").value_or(true))
+    gates->add_error(kPodLevelManagers,
+                     "requires the gate PodLevelResources, which is set to false");
 }
 
 // --- flags -----------------------------------------------------------------------------------
@@ -229,7 +234,7 @@ void read_cpus(const Section& document, const std::string& file, Config& config,
               &settings.topology_policy);
   read_choice(document, file, "topologyManagerScope", kScopes, cpus.topology_scope);
   read_map(document, file, "topologyManagerPolicyOptions", settings.topology_options);
-  read_gates(document, settings);
+  read_gates(document, cpus, settings);
   read_reserved(document, cpus);
   if (const auto period = document.duration("cpuManagerReconcilePeriod")) {
     if (*period < Duration::zero())

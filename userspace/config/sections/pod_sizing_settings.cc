@@ -102,12 +102,6 @@ void read_sizing(const Section& document, const std::string& file, PodSizingSett
   if (const auto gates = gates_of(document)) {
     if (const auto gate = gates->boolean("MemoryQoS")) values.memory_qos_gate = gate;
     flag(*gates, "CustomCPUCFSQuotaPeriod", values.custom_period_gate);
-    constexpr std::string_view kPodLevelManagers = "PodLevelResourceManagers";  // alpha in 1.36
-    if (gates->boolean(kPodLevelManagers).value_or(false))
-      warnings.push_back({file, gates->line_of(kPodLevelManagers),
-                          "featureGates." + std::string(kPodLevelManagers) +
-                              ": pods with resources of their own get no exclusive CPUs and no "
-                              "memory of their own here, as with the gate off"});
   }
 }
 

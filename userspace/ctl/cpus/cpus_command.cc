@@ -37,6 +37,11 @@ std::string pod_of(const Json& container) {
                        : space + "/" + printable_field(container, "pod");
 }
 
+// Whether its CPUs are what other containers leave of its pod's pool. An older daemon does not say.
+bool shares_in_pod(const Json& container) {
+  return container.value("shares_in_pod", false);
+}
+
 // The position of a core; cores are sorted by it.
 struct CorePlace {
   std::int64_t socket, numa, uncore, core;
@@ -53,7 +58,8 @@ class CpuTable {
     for (const Json& container : answer.at("containers"))
       for (const Cpu cpu : set_of(container, "cpus")) {
         std::string& owner = owners_[cpu];
-        owner += (owner.empty() ? "" : ", then ") + pod_of(container) + " " +
+        const char* const separator = shares_in_pod(container) ? ", " : ", then ";
+        owner += (owner.empty() ? "" : separator) + pod_of(container) + " " +
                  printable_field(container, "container");
       }
   }
@@ -111,10 +117,11 @@ std::string cpu_list_text(const CpuSet& cpus) {
   return cpus.empty() ? "-" : cpus.format();
 }
 
-// The reason of a refusal, or the partition type if it is not "member".
+// The reason of a refusal, whether it shares, or the partition type if it is not "member".
 Cell remark(const Json& container) {
   if (std::string refused = printable_field(container, "refusal"); !refused.empty())
     return {std::move(refused), Colour::kRed};
+  if (shares_in_pod(container)) return {"shared in the pod"};
   std::string partition = printable_field(container, "partition");
   if (partition == "member") return {};
   const Colour colour = partition == "isolated" ? Colour::kNone : Colour::kYellow;

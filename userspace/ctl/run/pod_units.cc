@@ -52,6 +52,16 @@ std::string unit_of(const Pod& pod, const Container& container) {
                     .container = single ? "" : container.name});
 }
 
+// Whether the pod's containers get all their CPUs for themselves, or at least one of them does: a
+// pod with resources of its own keeps its quota unless all do (kubelet: PodHasExclusiveCPUs).
+int exclusive_cpus_of(const Pod& pod, PodLevelMode mode) {
+  if (!has_pod_level_resources(pod)) return exclusive_cpus_requested(pod, mode);
+  for (const auto* const list : {&pod.init_containers, &pod.containers})
+    for (const Container& container : *list)
+      if (exclusive_cpus_requested(pod, container, mode) == 0) return 0;
+  return exclusive_cpus_requested(pod, mode);
+}
+
 // If exclusive CPUs are enforced, a container that gets some has no CPU quota.
 Cpus cpus_of(int wanted, const config::Config& config) {
   const bool exclusive_cpus_enabled = config.cpus.mode == config::CpusConfig::Mode::kEnforce &&
@@ -68,11 +78,11 @@ Result<PodUnits> make_pod_units(const Pod& pod, const config::Config& config,
     return failure("the pods' cgroup is not a systemd slice: " + kubepods.error().what());
   const auto name = pod_name(*kubepods, qos_class(pod), pod.uid);
   if (!name) return failure(name.error().what());
+  const PodLevelMode mode = topology_rules(config.cpus).pod_level_mode();
   PodUnits pod_units{
       .slice = name->unit(),
       .path = name->path(CgroupDriver::kSystemd),
-      .values =
-          pod_cgroup(pod, config.sizing, node, cpus_of(exclusive_cpus_requested(pod), config)),
+      .values = pod_cgroup(pod, config.sizing, node, cpus_of(exclusive_cpus_of(pod, mode), config)),
       .containers = {},
       .manifest = config::run_manifests(config) / (pod.pod_namespace + "." + pod.name + ".yaml")};
   for (const auto* const list : {&pod.init_containers, &pod.containers})
@@ -80,8 +90,9 @@ Result<PodUnits> make_pod_units(const Pod& pod, const config::Config& config,
       pod_units.containers.push_back(
           {.name = container.name,
            .unit = unit_of(pod, container),
-           .values = container_cgroup(pod, container, config.sizing, node,
-                                      cpus_of(exclusive_cpus_requested(pod, container), config)),
+           .values =
+               container_cgroup(pod, container, config.sizing, node,
+                                cpus_of(exclusive_cpus_requested(pod, container, mode), config)),
            .oom_score_adj = oom_score_adj(pod, container, node.capacity)});
   return pod_units;
 }

@@ -23,10 +23,6 @@ DeviceNodes device_nodes(const std::filesystem::path& sys) {
   return nodes;
 }
 
-TopologyRules topology_rules(const config::CpusConfig& cpus) {
-  return {cpus.topology_policy, cpus.topology_scope, cpus.prefer_closest_numa};
-}
-
 StaticPolicyConfig static_config(const CpuManagerOptions& options, Topology topology) {
   const config::CpusConfig& cpus = options.cpus;
   CpuReservation reservation = reservation_of(options.reserved);
@@ -48,21 +44,16 @@ Result<Topology> managed_topology(const observe::MachineCpus& machine, bool excl
   return Topology::of(std::move(rows), machine.topology.numa().distances);
 }
 
-std::uint64_t exclusive_container_count(const Pod& pod) {
+std::uint64_t exclusive_container_count(const Pod& pod, PodLevelMode mode) {
   std::uint64_t count = 0;
   for_each_container(pod, [&](const Container& container) {
-    count += exclusive_cpus_requested(pod, container) > 0 ? 1 : 0;
+    count += exclusive_cpus_requested(pod, container, mode) > 0 ? 1 : 0;
   });
   return count;
 }
 
 std::string label(const Pod& pod) {
   return pod.pod_namespace.empty() ? pod.name : pod.pod_namespace + "/" + pod.name;
-}
-
-std::string refusal_text(const ContainerRefusal& refused) {
-  std::string text(reason(refused.refusal));
-  return text + ": " + message(refused.refusal);
 }
 
 }  // namespace
@@ -197,7 +188,8 @@ std::vector<RunningCpus> CpuManager::running() const {
     for (const auto& [name, path] : present.containers)
       if (auto cpus = cpus_of(path))
         running.push_back({present.cgroup.uid, name, std::move(*cpus)});
-    if (present.containers.empty())
+    const bool pool = present.pod && has_pod_pool(*present.pod, pod_level_mode());
+    if (present.containers.empty() || pool)
       if (auto cpus = cpus_of(present.cgroup.path))
         running.push_back({present.cgroup.uid, "", std::move(*cpus)});
   }
@@ -225,7 +217,8 @@ void CpuManager::reconcile() {
   const bool first = !loaded_;
   if (first) load();
   if (first || !enforces()) memory_.load(enforces());
-  for (const std::string& uid : pods_.update(state_, memory_.entries()))
+  for (const std::string& uid :
+       pods_.update({state_, memory_.entries(), memory_.pools()}, pod_level_mode()))
     warn_unknown_devices(uid);
   assign_all(first);
   if (!enforces()) return;
@@ -287,19 +280,23 @@ void CpuManager::log_changes(const CpuState& next) {
   for (const PresentPod& present : pods_.all()) {
     if (!present.pod) continue;
     std::vector<CpuSet> assigned;
+    const std::string& uid = present.pod->uid;
+    const bool new_pool = next.pod_entries.contains(uid) && !state_.pod_entries.contains(uid);
     for_each_container(*present.pod, [&](const Container& container) {
-      const CpuSet* const was = exclusive_cpus(state_, present.pod->uid, container.name);
-      const CpuSet* const is = exclusive_cpus(next, present.pod->uid, container.name);
+      const CpuSet* const was = exclusive_cpus(state_, uid, container.name);
+      const CpuSet* const is = exclusive_cpus(next, uid, container.name);
       if (is && was && *is == *was) return;
-      if (is && !was) assigned.push_back(*is);
+      const bool alone = cpu_isolation(next, *present.pod, container) == CpuIsolation::kContainer;
+      if (is && !was && alone) assigned.push_back(*is);
       if (is)
-        log::info("CPUs {} are for {} {} alone{}", is->format(), label(*present.pod),
-                  container.name, was ? ", instead of " + was->format() : "");
+        log::info("CPUs {} are for {} {} {}{}", is->format(), label(*present.pod), container.name,
+                  alone ? "alone" : "and others of the pod",
+                  was ? ", instead of " + was->format() : "");
       else if (was)
         log::info("CPUs {} of {} {} are shared again", was->format(), label(*present.pod),
                   container.name);
     });
-    if (!assigned.empty()) count_assigned(assigned);
+    if (!assigned.empty() || new_pool) count_assigned(assigned);
   }
   for (const auto& [uid, containers] : state_.entries)
     if (!pods_.is_present(uid))
@@ -339,14 +336,14 @@ void CpuManager::update_refusals(const std::vector<PodRefusal>& refused) {
   std::map<std::string, ContainerRefusal, std::less<>> now;
   for (const PodRefusal& one : refused) {
     now.emplace(one.pod->uid, one.why);
-    const std::uint64_t count = exclusive_container_count(*one.pod);
+    const std::uint64_t count = exclusive_container_count(*one.pod, pod_level_mode());
     if (refused_.contains(one.pod->uid) || !policy_ || count == 0) continue;
     counts_.pinning_requests += count;
     counts_.pinning_errors += count;
     count_refused(one.why.refusal);
     counts_.pool_refusals += std::holds_alternative<SharedPoolError>(one.why.refusal) ? 1 : 0;
     log::warning("{} gets no exclusive CPUs ({}): it runs in the shared pool", label(*one.pod),
-                 refusal_text(one.why));
+                 reason_and_message(one.why.refusal));
   }
   refused_ = std::move(now);
 }
@@ -376,63 +373,6 @@ void CpuManager::save() {
 
 CpuSet CpuManager::shared() const {
   return policy_ ? shared_pool(*policy_, state_) : machine_->topology.cpus();
-}
-
-// --- the view --------------------------------------------------------------------------------
-
-// What the manifest requests, which after a resize may be less than at the admission.
-int CpuManager::requested_now(const PresentPod& present, const Container& container) const {
-  int requested = exclusive_cpus_requested(*present.pod, container);
-  if (const auto& manifest = pods_.manifest(present.cgroup.uid))
-    for_each_container(*manifest, [&](const Container& each) {
-      if (each.name == container.name) requested = exclusive_cpus_requested(*manifest, each);
-    });
-  return requested;
-}
-
-report::CpusView CpuManager::view() const {
-  report::CpusView view = counts_;
-  view.writes = cpusets_.counters().writes;
-  view.failed = cpusets_.counters().failed;
-  view.repaired = cpusets_.counters().repaired;
-  view.mode = name(options_.cpus.mode);
-  view.policy = name(options_.cpus.policy);
-  view.topology_scope = options_.cpus.topology_scope;
-  view.error = error_;
-  view.memory = memory_.view(pods_, view.mode);
-  if (!machine_) return view;
-  view.places.assign(machine_->topology.places().begin(), machine_->topology.places().end());
-  view.offline = machine_->offline;
-  view.isolated = machine_->isolated;
-  view.nohz_full = machine_->nohz_full;
-  view.shared = shared();
-  if (!policy_) return view;
-  view.reserved = policy_->reserved();
-  view.pool = pool_;
-  view.pool_unknown = pods_.without_request();
-  view.pool_limit_enforced = options_.cpus.guard_shared_pool;
-  for (const PresentPod& present : pods_.all()) {
-    if (!present.pod) continue;
-    const auto refused = refused_.find(present.pod->uid);
-    for_each_container(*present.pod, [&](const Container& container) {
-      const int wanted = requested_now(present, container);
-      if (wanted == 0) return;
-      report::ContainerCpuView owner{.pod_namespace = present.pod->pod_namespace,
-                                     .pod = present.pod->name,
-                                     .uid = present.pod->uid,
-                                     .container = container.name,
-                                     .wanted = wanted};
-      if (const CpuSet* const cpus = exclusive_cpus(state_, owner.uid, owner.container))
-        owner.cpus = *cpus;
-      owner.partition = partitions_.state(present.cgroup.path);
-      if (refused != refused_.end()) owner.refusal = refusal_text(refused->second);
-      const auto [first, last] = present.containers.equal_range(container.name);
-      for (auto at = first; at != last; ++at)
-        if (const auto cpus = cpus_of(at->second)) owner.runs_on |= *cpus;
-      view.containers.push_back(std::move(owner));
-    });
-  }
-  return view;
 }
 
 }  // namespace headroom::daemon

@@ -71,6 +71,7 @@ class CpuManager {
 
  private:
   int requested_now(const PresentPod& present, const Container& container) const;
+  PodLevelMode pod_level_mode() const { return topology_rules(options_.cpus).pod_level_mode(); }
   bool enforces() const { return options_.cpus.mode == config::CpusConfig::Mode::kEnforce; }
   Result<> refresh_machine();
   Result<> refresh_policy();

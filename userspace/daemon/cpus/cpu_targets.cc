@@ -24,14 +24,15 @@ const char* repack_error(const config::CpusConfig& cpus, bool dry_run) {
 
 }  // namespace
 
-// The pod's exclusive CPUs. Absent: one of its containers uses the shared pool, or it has none.
+// The pod's exclusive CPUs. Absent: one of its containers uses the shared pool or shares the pod's,
+// or it has none.
 std::optional<CpuSet> CpuManager::own_cpus(const PresentPod& present) const {
   if (!present.pod) return std::nullopt;
   CpuSet own;
   bool all = true;
   for_each_container(*present.pod, [&](const Container& container) {
     const CpuSet* const cpus = exclusive_cpus(state_, present.cgroup.uid, container.name);
-    all = all && cpus;
+    all = all && cpu_isolation(state_, *present.pod, container) == CpuIsolation::kContainer;
     if (cpus) own |= *cpus;
   });
   return all && !own.empty() ? std::optional(own) : std::nullopt;
@@ -60,6 +61,9 @@ void CpuManager::add_targets(const PresentPod& present, std::vector<CpuTarget>& 
     for_each_container(*present.pod, [&](const Container& container) {
       if (const CpuSet* const cpus = own(container.name)) of_pod |= *cpus;
     });
+  // The pool of a pod with resources of its own may be more than its containers have.
+  const auto pod_pool = state_.pod_entries.find(present.cgroup.uid);
+  if (pod_pool != state_.pod_entries.end()) of_pod = pod_pool->second;
   if (of_pod.empty()) of_pod = pool;
   const auto shares = [&](const Container& container) { return !own(container.name); };
   const auto starts = [&](const Container& container) {

@@ -77,13 +77,20 @@ namespace {
 using Policy = config::CpusConfig::MemoryManagerPolicy;
 
 // The nodes of all containers of the pod. Empty: one of them has no assigned memory.
-NodeSet nodes_of_pod(const MemoryState& state, const Pod& pod) {
+NodeSet nodes_of_pod(const MemoryPolicy& policy, const MemoryState& state, const Pod& pod) {
   NodeSet nodes;
-  if (!MemoryPolicy::is_served(state, pod)) return nodes;
+  if (!policy.is_served(state, pod)) return nodes;
+  bool all = true;
+  const bool pool = state.pod_entries.contains(pod.uid);
   for_each_container(pod, [&](const Container& container) {
     nodes = nodes | memory_nodes(state, pod.uid, container.name);
+    all = all && (pool || requests_memory(pod, container));
   });
-  return nodes;
+  return all ? nodes : NodeSet{};
+}
+
+PodLevelMode pod_level_mode(const config::CpusConfig& config) {
+  return topology_rules(config).pod_level_mode();
 }
 
 std::string label_of(const Pod& pod) {
@@ -104,7 +111,9 @@ MemoryManager::MemoryManager(MemsUpdater::Setup setup, std::filesystem::path sys
 void MemoryManager::reconfigure(const config::CpusConfig& config) {
   if (config.memory_state_file != config_.memory_state_file)
     file_ = act::MemoryStateFile(config.memory_state_file, at_step_);
-  if (config.reserved_memory != config_.reserved_memory) sizes_.clear();
+  if (config.reserved_memory != config_.reserved_memory ||
+      pod_level_mode(config) != pod_level_mode(config_))
+    sizes_.clear();
   config_ = config;
 }
 
@@ -121,7 +130,7 @@ Result<> MemoryManager::refresh() {
   if (!sizes) return tl::make_unexpected(sizes.error());
   if (policy_ && *sizes == sizes_) return {};
   sizes_ = std::move(*sizes);
-  policy_.emplace(sizes_, config_.reserved_memory);
+  policy_.emplace(sizes_, config_.reserved_memory, pod_level_mode(config_));
   return {};
 }
 
@@ -141,10 +150,13 @@ void MemoryManager::load(bool enforces) {
     if (const auto fault = policy_->find_fault((*loaded)->state))
       log::warning("{}: {}: every assignment that still fits is kept", file_.path().native(),
                    *fault);
-  if (policy_)
-    state_.entries = std::move((*loaded)->state.entries);
-  else if ((*loaded)->policy == name(Policy::kStatic))
-    released_ = std::move((*loaded)->state.entries);
+  act::MemoryCheckpoint& checkpoint = **loaded;
+  if (policy_) {
+    state_.entries = std::move(checkpoint.state.entries);
+    state_.pod_entries = std::move(checkpoint.state.pod_entries);
+  } else if (checkpoint.policy == name(Policy::kStatic)) {
+    released_ = std::move(checkpoint.state.entries);
+  }
 }
 
 const MemoryPolicy* MemoryManager::assigning_policy() const {
@@ -167,8 +179,8 @@ std::vector<RunningMemory> MemoryManager::running(const PresentPods& pods) const
 void MemoryManager::keep(const PresentPods& pods, std::span<const Pod* const> active, bool first) {
   if (!policy_) return;
   const bool guesses = first && !file_is_read_;
-  MemoryState next = keep_memory(*policy_, state_.entries, active,
-                                 guesses ? running(pods) : std::vector<RunningMemory>{});
+  MemoryState next =
+      keep_memory(*policy_, state_, active, guesses ? running(pods) : std::vector<RunningMemory>{});
   // A pod's init containers have finished once one of its other containers runs.
   for (const PresentPod& present : pods.all()) {
     if (!present.pod) continue;
@@ -199,13 +211,14 @@ void MemoryManager::log_changes(const MemoryState& next, const PresentPods& pods
 void MemoryManager::count_refusals(const PresentPods& pods, std::span<const PodRefusal> refused) {
   std::map<std::string, std::string, std::less<>> now;
   for (const PodRefusal& one : refused) {
-    if (!assigning_policy() || MemoryPolicy::is_served(state_, *one.pod)) continue;
-    const std::string why = std::string(reason(one.why.refusal)) + ": " + message(one.why.refusal);
+    if (!assigning_policy() || policy_->is_served(state_, *one.pod)) continue;
+    const std::string why = reason_and_message(one.why.refusal);
     now.emplace(one.pod->uid, why);
     if (refused_.contains(one.pod->uid) || !pods.is_present(one.pod->uid)) continue;
     std::uint64_t count = 0;
-    for_each_container(
-        *one.pod, [&](const Container& container) { count += requests_memory(container) ? 1 : 0; });
+    for_each_container(*one.pod, [&](const Container& container) {
+      count += requests_memory(*one.pod, container) ? 1 : 0;
+    });
     counts_.pinning_requests += count;
     counts_.pinning_errors += count;
     log::warning("{} gets no memory of its own ({}): it uses any NUMA node", label_of(*one.pod),
@@ -239,7 +252,8 @@ void MemoryManager::apply(const PresentPods& pods) {
     // Settings of an earlier daemon are removed.
     if (old != released_.end()) wanted.emplace(present.cgroup.path, NodeSet{});
     if (present.pod)
-      if (const NodeSet nodes = nodes_of_pod(state_, *present.pod); !nodes.empty())
+      if (const NodeSet nodes = policy_ ? nodes_of_pod(*policy_, state_, *present.pod) : NodeSet{};
+          !nodes.empty())
         wanted[present.cgroup.path] = nodes;
     for (const auto& [name, path] : present.containers) {
       if (old != released_.end() && old->second.contains(name)) wanted.emplace(path, NodeSet{});
@@ -262,9 +276,10 @@ std::optional<report::MemoryView> MemoryManager::view(const PresentPods& pods,
   view.repaired = mems_.counters().repaired;
   view.nodes = state_.machine;
   for (const PresentPod& present : pods.all()) {
-    if (!present.pod || !gets_own_memory(*present.pod)) continue;
+    if (!present.pod || !gets_own_memory(*present.pod, policy_->pod_level_mode())) continue;
+    const bool pool = has_pod_pool(*present.pod, policy_->pod_level_mode());
     for_each_container(*present.pod, [&](const Container& container) {
-      if (!requests_memory(container)) return;
+      if (!pool && !requests_memory(*present.pod, container)) return;
       report::ContainerMemoryView one{.pod_namespace = present.pod->pod_namespace,
                                       .pod = present.pod->name,
                                       .uid = present.pod->uid,

@@ -84,6 +84,7 @@ class MemoryManager {
   const MemoryState& state() const { return state_; }
   // The memory of the containers, or the memory they had until the policy became None.
   const PodMemory& entries() const { return policy_ ? state_.entries : released_; }
+  const MemoryPools& pools() const { return state_.pod_entries; }
 
   // Starts from the known assignments; if `first`, unknown ones are taken from the running
   // containers.

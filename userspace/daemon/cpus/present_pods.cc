@@ -10,29 +10,45 @@
 namespace headroom::daemon {
 namespace {
 
-// Represents a pod without a manifest that still has exclusive CPUs or memory; it keeps them.
-Pod placeholder_pod(const std::string& uid, const ContainerCpus& cpus,
-                    const ContainerMemory& memory) {
+template <class Entries>
+typename Entries::mapped_type entry_of(const Entries& entries, const std::string& uid) {
+  const auto found = entries.find(uid);
+  return found == entries.end() ? typename Entries::mapped_type() : found->second;
+}
+
+ResourceList amounts_of(const CpuSet& cpus, const MemoryBlocks& blocks) {
+  ResourceList amounts;
+  if (!cpus.empty()) amounts.emplace("cpu", Quantity::of(cpus.size()));
+  for (const MemoryBlock& block : blocks)
+    amounts[block.type] += Quantity::of(block.size.count);
+  return amounts;
+}
+
+// Represents a pod without a manifest that still has exclusive CPUs or memory; it keeps them. Which
+// containers share a pool is not known, and does not count while the pod has it.
+Pod placeholder_pod(const std::string& uid, const PresentPods::Assigned& assigned) {
   Pod pod;
   pod.uid = uid;
   pod.name = uid;
   pod.pod_namespace.clear();
   pod.declared_qos = QosClass::kGuaranteed;
+  const ResourceList pool =
+      amounts_of(entry_of(assigned.cpus.pod_entries, uid), entry_of(assigned.memory_pools, uid));
+  if (!pool.empty()) pod.pod_level = Container{.name = "", .requests = pool, .limits = pool};
+  const ContainerCpus cpus = entry_of(assigned.cpus.entries, uid);
+  const ContainerMemory memory = entry_of(assigned.memory, uid);
   std::map<std::string, ResourceList> containers;
   for (const auto& [name, set] : cpus)
-    containers[name].emplace("cpu", Quantity::of(set.size()));
+    containers[name].merge(amounts_of(set, {}));
   for (const auto& [name, blocks] : memory)
-    for (const MemoryBlock& block : blocks)
-      containers[name][block.type] += Quantity::of(block.size.count);
+    containers[name].merge(amounts_of({}, blocks));
   for (const auto& [name, all] : containers)
     pod.containers.push_back({.name = name, .requests = all, .limits = all});
   return pod;
 }
 
-template <class Entries>
-typename Entries::mapped_type entry_of(const Entries& entries, const std::string& uid) {
-  const auto found = entries.find(uid);
-  return found == entries.end() ? typename Entries::mapped_type() : found->second;
+bool is_known(const PresentPods::Assigned& assigned, const std::string& uid) {
+  return assigned.cpus.entries.contains(uid) || assigned.memory.contains(uid);
 }
 
 }  // namespace
@@ -61,25 +77,22 @@ std::map<std::string, std::string> PresentPods::names_by_path(
 }
 
 std::shared_ptr<const Pod> PresentPods::pod_of(const observe::PodCgroup& cgroup,
-                                               const CpuState& state,
-                                               const PodMemory& memory) const {
+                                               const Assigned& assigned, PodLevelMode mode) const {
   if (const auto& declared = manifest(cgroup.uid)) {
-    auto raised = with_admitted_cpus(*declared, state);
+    auto raised = with_admitted_cpus(*declared, assigned.cpus, mode);
     return raised ? std::make_shared<const Pod>(*std::move(raised)) : declared;
   }
-  const bool known = state.entries.contains(cgroup.uid) || memory.contains(cgroup.uid);
-  if (!known || !cgroup.populated) return nullptr;
-  return std::make_shared<const Pod>(placeholder_pod(
-      cgroup.uid, entry_of(state.entries, cgroup.uid), entry_of(memory, cgroup.uid)));
+  if (!is_known(assigned, cgroup.uid) || !cgroup.populated) return nullptr;
+  return std::make_shared<const Pod>(placeholder_pod(cgroup.uid, assigned));
 }
 
-std::vector<std::string> PresentPods::update(const CpuState& state, const PodMemory& memory) {
+std::vector<std::string> PresentPods::update(const Assigned& assigned, PodLevelMode mode) {
   std::vector<std::string> added;
   std::map<std::string, std::uint64_t, std::less<>> arrivals;
   // Among pods that are new in the same pass, those that already have CPUs or memory come first.
   for (const bool known : {true, false})
     for (const observe::PodCgroup& cgroup : tree_.pods) {
-      if ((state.entries.contains(cgroup.uid) || memory.contains(cgroup.uid)) != known) continue;
+      if (is_known(assigned, cgroup.uid) != known) continue;
       const auto before = arrivals_.find(cgroup.uid);
       if (before == arrivals_.end()) added.push_back(cgroup.uid);
       arrivals[cgroup.uid] = before == arrivals_.end() ? next_arrival_++ : before->second;
@@ -87,7 +100,7 @@ std::vector<std::string> PresentPods::update(const CpuState& state, const PodMem
   arrivals_ = std::move(arrivals);
   present_.clear();
   for (const observe::PodCgroup& cgroup : tree_.pods) {
-    PresentPod present{cgroup, pod_of(cgroup, state, memory), {}};
+    PresentPod present{cgroup, pod_of(cgroup, assigned, mode), {}};
     if (present.pod) present.containers = containers_of(*present.pod, cgroup, identify_);
     present_.push_back(std::move(present));
   }

@@ -6,6 +6,7 @@
 #include "daemon/sources/pod_containers.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/memory/memory_state.h"
+#include "judge/resources/pod_level.h"
 #include "observe/pod/pod_cgroup_path.h"
 
 #include <headroom/pod.h>
@@ -37,8 +38,14 @@ class PresentPods {
 
   void set_declared(std::vector<Pod> manifests);
   void read_tree() { tree_ = observe::read_pod_tree(cgroup_root_, pods_cgroup_); }
+  // What is known to be the pods'.
+  struct Assigned {
+    const CpuState& cpus;
+    const PodMemory& memory;
+    const MemoryPools& memory_pools;
+  };
   // Updates from the tree. Returns the uids of new pods.
-  std::vector<std::string> update(const CpuState& state, const PodMemory& memory);
+  std::vector<std::string> update(const Assigned& assigned, PodLevelMode mode);
 
   const observe::PodTree& tree() const { return tree_; }
   const std::vector<PresentPod>& all() const { return present_; }
@@ -55,8 +62,8 @@ class PresentPods {
   int without_request() const;
 
  private:
-  std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup, const CpuState& state,
-                                    const PodMemory& memory) const;
+  std::shared_ptr<const Pod> pod_of(const observe::PodCgroup& cgroup, const Assigned& assigned,
+                                    PodLevelMode mode) const;
 
   std::filesystem::path cgroup_root_;
   std::string pods_cgroup_;

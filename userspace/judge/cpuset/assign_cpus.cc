@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/cpuset/assign_cpus.h"
 
-#include "judge/cpuset/allocation/take_cpus.h"
 #include "judge/cpuset/cpu_admission.h"
+#include "judge/cpuset/current_cpus.h"
 #include "judge/cpuset/hints/cpu_hints.h"
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/policy_options.h"
@@ -50,98 +50,6 @@ int max_on_one_node(const Topology& topology, const CpuSet& free) {
 
 namespace {
 
-// In place: a container that is to have another number of CPUs than it has, by a resize or because
-// one was unplugged, keeps of them what it may: its tasks, and what they have in caches, are there.
-
-CpuSet of_pod(const CpuState& state, const Pod& pod) {
-  CpuSet all;
-  if (const auto containers = state.entries.find(pod.uid); containers != state.entries.end())
-    for (const auto& [name, cpus] : containers->second)
-      all |= cpus;
-  return all;
-}
-
-// Ordinary init containers lend their CPUs to those after them: such pods are left as they are.
-bool shares_init_cpus(const CpuState& state, const Pod& pod) {
-  return std::ranges::any_of(pod.init_containers, [&](const Container& container) {
-    return !container.sidecar && exclusive_cpus(state, pod.uid, container.name);
-  });
-}
-
-class CpuWorker {
- public:
-  explicit CpuWorker(const StaticPolicy& policy)
-      : topology_(policy.topology()),
-        options_(policy.config().options),
-        rules_(take_rules(options_, topology_)) {}
-
-  // Fewer: of those it has. More: the nearest besides.
-  std::optional<CpuSet> resized(const CpuSet& has, const CpuSet& free, int wanted) const {
-    if (wanted <= has.size()) return some_of(has, wanted);
-    CpuSet all = has;
-    for (const Level level : {Level::kCore, Level::kUncore, Level::kNuma, Level::kSocket}) {
-      const CpuSet near = (topology_.widened(has, level) & free) - all;
-      const auto more = some_of(near, std::min(near.size(), wanted - all.size()));
-      if (!more) return std::nullopt;
-      all |= *more;
-    }
-    const auto rest = some_of(free - all, wanted - all.size());
-    return rest ? std::optional(all | *rest) : std::nullopt;
-  }
-
-  bool is_as_near(const CpuSet& resized, const CpuSet& assigned, bool same_nodes) const {
-    const CpuSpread one = cpu_spread(topology_, resized), other = cpu_spread(topology_, assigned);
-    if (one.numa_nodes > other.numa_nodes || one.sockets > other.sockets) return false;
-    if (options_.full_pcpus_only && one.cores > other.cores) return false;
-    return !same_nodes || topology_.nodes_of(assigned).contains(topology_.nodes_of(resized));
-  }
-
- private:
-  std::optional<CpuSet> some_of(const CpuSet& from, int count) const {
-    const TakeResult taken = take(topology_, from, count, rules_);
-    return taken ? std::optional(*taken) : std::nullopt;
-  }
-
-  const Topology& topology_;
-  const CpuPolicyOptions& options_;
-  TakeRules rules_;
-};
-
-// `fresh` is what the policy made of `before`, in which the pod had none: as if it were new. The
-// same with its containers on CPUs they `had`, which are free in `before`, as far as these are as
-// many and lie as near together: on no more NUMA nodes, sockets and, under full-pcpus-only, cores,
-// and on none that the policy did not choose, where the pod names a device.
-CpuState update_cpu_worker(const StaticPolicy& policy, const CpuState& before, CpuState assigned,
-                           const Pod& pod, const ContainerCpus& previous, bool same_nodes) {
-  // Evenly over NUMA nodes is only what the policy made.
-  if (previous.empty() || policy.config().options.distribute_across_numa ||
-      shares_init_cpus(assigned, pod))
-    return assigned;
-  const CpuWorker current_cpu_keeper(policy);
-  CpuState next = assigned;
-  for (const auto& [name, has] : previous) {
-    const CpuSet* const given = exclusive_cpus(next, pod.uid, name);
-    if (!given) continue;
-    const CpuSet old = *given;
-    CpuSet others = policy.reserved();
-    for (const auto& [other, cpus] : previous)
-      if (other != name) others |= cpus;
-    const CpuSet free =
-        ((next.default_set | old) & before.default_set & policy.topology().cpus()) - others;
-    const auto resized = current_cpu_keeper.resized(has, free, old.size());
-    if (!resized || !current_cpu_keeper.is_as_near(*resized, old, same_nodes)) continue;
-    // Its CPUs may now belong to another container of the pod.
-    if (!resized->subset_of(next.default_set | old)) continue;
-    next.default_set = (next.default_set | old) - *resized;
-    next.entries[pod.uid][name] = *resized;
-  }
-  // In the scope of the pod its containers lie near together.
-  const bool whole = policy.config().topology_rules.scope == TopologyScope::kPod;
-  if (whole && !current_cpu_keeper.is_as_near(of_pod(next, pod), of_pod(assigned, pod), same_nodes))
-    return assigned;
-  return next;
-}
-
 struct Found {
   const Container* container = nullptr;
   bool finishes = false;  // an ordinary init container: others of the pod take its CPUs over
@@ -168,6 +76,8 @@ class CpuAssigner {
   }
 
   void keep_running(std::span<const RunningCpus> running) {
+    for (const auto& [uid, pod] : pods_)
+      if (has_pod_pool(*pod, mode())) keep_running_pool(*pod, running);
     for (const RunningCpus& one : running)
       if (is_unshared(one, running)) try_assign(one.pod, one.container, one.cpus);
   }
@@ -184,8 +94,9 @@ class CpuAssigner {
     for (const auto& [uid, containers] : known.entries)
       for (const auto& [container, cpus] : containers)
         if (!try_assign(uid, container, cpus)) leftover_[uid][container] = cpus;
-    for (const auto& [uid, cpus] : known.pod_entries)
-      if (pods_.contains(uid)) state_.pod_entries.emplace(uid, cpus & usable_);
+    for (const auto& [uid, pool] : known.pod_entries)
+      if (const auto parts = known.entries.find(uid); parts != known.entries.end())
+        if (!try_pool(uid, pool, parts->second)) leftover_pools_.emplace(uid, pool);
     update_default_set();
   }
 
@@ -218,8 +129,25 @@ class CpuAssigner {
     });
   }
 
+  PodLevelMode mode() const { return policy_.pod_level_mode(); }
+
+  // No other pod has any of these CPUs.
+  bool is_free_of_others(const CpuSet& cpus, const std::string& pod) const {
+    const auto others = [&](const auto& pool) {
+      return pool.first != pod && pool.second.intersects(cpus);
+    };
+    if (std::ranges::any_of(state_.pod_entries, others)) return false;
+    return std::ranges::none_of(state_.entries, [&](const auto& containers) {
+      return containers.first != pod &&
+             std::ranges::any_of(containers.second, [&](const auto& container) {
+               return container.second.intersects(cpus);
+             });
+    });
+  }
+
   // CPUs that no other pod has, and of this pod only those of containers that are done with them.
   bool is_free(const CpuSet& cpus, const Pod& pod, bool finishes) const {
+    if (!is_free_of_others(cpus, pod.uid)) return false;
     for (const auto& [uid, containers] : state_.entries)
       for (const auto& [name, taken] : containers) {
         const bool shared_in_turn = uid == pod.uid && (finishes || find(pod, name).finishes);
@@ -228,13 +156,48 @@ class CpuAssigner {
     return true;
   }
 
+  // The pod's pool with the parts of its containers, of whatever size: a resize does not change it.
+  // True also if nothing is left to do.
+  bool try_pool(const std::string& uid, const CpuSet& pool, const ContainerCpus& parts) {
+    const auto pod = pods_.find(uid);
+    if (pod == pods_.end() || state_.pod_entries.contains(uid)) return true;
+    if (!has_pod_pool(*pod->second, mode()) || exclusive_cpus_requested(*pod->second, mode()) == 0)
+      return true;
+    if (pool.empty() || !pool.subset_of(usable_) || !is_free_of_others(pool, uid)) return false;
+    for (const auto& [name, cpus] : parts)
+      if (has_container(*pod->second, name) && !cpus.empty() && cpus.subset_of(pool))
+        state_.entries[uid][name] = cpus;
+    state_.pod_entries.emplace(uid, pool);
+    return true;
+  }
+
+  // The pool is what the pod's cgroup may use or, under a kubelet, which sets nothing there, what
+  // its containers use together.
+  void keep_running_pool(const Pod& pod, std::span<const RunningCpus> running) {
+    ContainerCpus parts;
+    CpuSet together;
+    CpuSet pool;
+    for (const RunningCpus& one : running) {
+      if (one.pod != pod.uid) continue;
+      if (one.container.empty()) pool = one.cpus;
+      if (one.container.empty()) continue;
+      parts[one.container] = one.cpus;
+      together |= one.cpus;
+    }
+    const int wanted = exclusive_cpus_requested(pod, mode());
+    if (pool.size() != wanted) pool = together;
+    if (pool.size() == wanted && is_unshared({pod.uid, "", pool}, running))
+      try_pool(pod.uid, pool, parts);
+  }
+
   // True also if nothing is left to do: the container is gone, or has its CPUs already.
   bool try_assign(const std::string& uid, const std::string& name, const CpuSet& cpus) {
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) return true;
     const Found found = find(*pod->second, name);
     if (!found.container || exclusive_cpus(state_, uid, name)) return true;
-    const int wanted = exclusive_cpus_requested(*pod->second, *found.container);
+    if (has_pod_pool(*pod->second, mode())) return true;
+    const int wanted = exclusive_cpus_requested(*pod->second, *found.container, mode());
     if (wanted == 0) return true;
     if (cpus.size() != wanted || !cpus.subset_of(usable_)) return false;
     if (!is_free(cpus, *pod->second, found.finishes)) return false;
@@ -244,13 +207,14 @@ class CpuAssigner {
 
   // Admitted once, it is not asked again: the node around it may be another by now.
   bool is_served(const Pod& pod) const {
+    const bool pool = has_pod_pool(pod, mode()) && exclusive_cpus_requested(pod, mode()) > 0;
     const auto served = [&](const Container& container) {
-      return exclusive_cpus_requested(pod, container) == 0 ||
+      return (!pool && exclusive_cpus_requested(pod, container, mode()) == 0) ||
              exclusive_cpus(state_, pod.uid, container.name);
     };
     return std::ranges::all_of(pod.init_containers, served) &&
            std::ranges::all_of(pod.containers, served) &&
-           (!managers_.memory || MemoryPolicy::is_served(memory_, pod));
+           (!managers_.memory || managers_.memory->is_served(memory_, pod));
   }
 
   // `requested`: of the pool, by all others in it; absent: it is not guarded.
@@ -266,7 +230,7 @@ class CpuAssigner {
         return why;
     memory_ = std::move(admitted->memory);
     const bool same_nodes = !requested_devices(pod).empty() || memory_.entries.contains(pod.uid);
-    state_ = update_cpu_worker(policy_, state_, std::move(admitted->cpus), pod, had, same_nodes);
+    state_ = keep_current_cpus(policy_, state_, std::move(admitted->cpus), pod, had, same_nodes);
     return std::nullopt;
   }
 
@@ -287,10 +251,22 @@ class CpuAssigner {
 
   // A pod that lost some of its CPUs and can have no others keeps those that are left.
   void keep_leftover(const Pod& pod) {
+    if (const auto pool = leftover_pools_.find(pod.uid); pool != leftover_pools_.end())
+      return keep_leftover_pool(pod, pool->second & usable_ & state_.default_set);
     for (const auto& [name, cpus] : leftover_of(pod)) {
       state_.entries[pod.uid][name] = cpus;
       state_.default_set -= cpus;
     }
+  }
+
+  // All its containers share what is left.
+  void keep_leftover_pool(const Pod& pod, const CpuSet& left) {
+    if (left.empty()) return;
+    for (const auto* const list : {&pod.init_containers, &pod.containers})
+      for (const Container& container : *list)
+        state_.entries[pod.uid][container.name] = left;
+    state_.pod_entries[pod.uid] = left;
+    state_.default_set -= left;
   }
 
   void update_default_set() {
@@ -304,6 +280,7 @@ class CpuAssigner {
   CpuState state_;
   MemoryState memory_;
   PodCpus leftover_;
+  std::map<std::string, CpuSet, std::less<>> leftover_pools_;  // by uid
 };
 
 // Without a CPU manager.
@@ -311,7 +288,7 @@ ResourceAssignment assign_memory(const ResourceManagers& managers, ResourceState
                                  std::span<const Pod* const> active) {
   ResourceAssignment done;
   for (const Pod* const pod : active) {
-    if (!managers.memory || MemoryPolicy::is_served(state.memory, *pod)) continue;
+    if (!managers.memory || managers.memory->is_served(state.memory, *pod)) continue;
     auto next = admit(managers, state, *pod);
     if (next)
       state = *std::move(next);
@@ -349,7 +326,7 @@ CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
   return {std::move(done.state.cpus), std::move(done.refused), done.pool};
 }
 
-MemoryState keep_memory(const MemoryPolicy& policy, const PodMemory& known,
+MemoryState keep_memory(const MemoryPolicy& policy, const MemoryState& known,
                         std::span<const Pod* const> active,
                         std::span<const RunningMemory> running) {
   MemoryState state = policy.restore(known, active);
@@ -357,7 +334,7 @@ MemoryState keep_memory(const MemoryPolicy& policy, const PodMemory& known,
     const auto pod = std::ranges::find(active, one.pod, &Pod::uid);
     if (pod == active.end() || memory_blocks(state, one.pod, one.container)) continue;
     const Found found = find(**pod, one.container);
-    if (!found.container) continue;
+    if (!found.container || has_pod_pool(**pod, policy.pod_level_mode())) continue;
     auto next = policy.allocate(state, **pod, *found.container, {one.nodes, /*preferred=*/false});
     if (next && memory_nodes(*next, one.pod, one.container) == one.nodes) state = *std::move(next);
   }

@@ -43,8 +43,8 @@ int max_on_one_node(const Topology& topology, const CpuSet& free);
 
 // What a container runs on, as its cgroup says.
 struct RunningCpus {
-  std::string pod;  // uid
-  std::string container;
+  std::string pod;        // uid
+  std::string container;  // empty: the pod's own cgroup
   CpuSet cpus;
 };
 
@@ -91,8 +91,9 @@ CpuAssignment assign_cpus(const StaticPolicy& policy, const CpuState& known,
                           const SharedPoolOptions& pool = {});
 
 // The memory that the containers of these pods have or, where that is not known, run on: `running`
-// is given at the start. What assign_resources() goes on from.
-MemoryState keep_memory(const MemoryPolicy& policy, const PodMemory& known,
+// is given at the start; a pod's pool is not made of it. What assign_resources() goes on from. Of
+// `known` only the entries count.
+MemoryState keep_memory(const MemoryPolicy& policy, const MemoryState& known,
                         std::span<const Pod* const> active,
                         std::span<const RunningMemory> running = {});
 

@@ -34,6 +34,25 @@ class PodAdmission {
     return std::nullopt;
   }
 
+  bool gets_pool() const { return has_pod_pool(pod_, mode()); }
+
+  // The pod's pool of CPUs and its memory, for all containers together.
+  Step add_pool(ResourceState state) const {
+    if (managers_.cpus) {
+      auto cpus = managers_.cpus->allocate_pod(std::move(state.cpus), pod_, of_pod_.nodes);
+      if (!cpus) return tl::make_unexpected(cpus.error());
+      state.cpus = *std::move(cpus);
+    }
+    if (assigns_memory_) {
+      auto memory = managers_.memory->allocate_pod(std::move(state.memory), pod_, of_pod_);
+      if (!memory)
+        return tl::make_unexpected(
+            std::visit([](const auto& refusal) { return CpuRefusal{refusal}; }, memory.error()));
+      state.memory = *std::move(memory);
+    }
+    return state;
+  }
+
   Step add(ResourceState state, const Container& container) const {
     if (whole_pod()) return allocate(std::move(state), container, of_pod_);
     const auto near = affinity(state, &container);
@@ -58,7 +77,9 @@ class PodAdmission {
       hints.push_back(container ? managers_.memory->hints(state.memory, pod_, *container)
                                 : managers_.memory->hints(state.memory, pod_));
     const MergedHint merged = merge_hints(managers_.rules, *managers_.numa, hints);
-    if (!merged.admit) return tl::make_unexpected(CpuRefusal{TopologyAffinityError{}});
+    if (!merged.admit)
+      return tl::make_unexpected(CpuRefusal{TopologyAffinityError{
+          .pod = has_pod_level_resources(pod_) ? mode() : PodLevelMode::kOff}});
     return merged.best;
   }
 
@@ -81,6 +102,7 @@ class PodAdmission {
   }
 
   bool whole_pod() const { return managers_.rules.scope == TopologyScope::kPod; }
+  PodLevelMode mode() const { return managers_.rules.pod_level_mode(); }
 
   const ResourceManagers& managers_;
   const Pod& pod_;
@@ -98,6 +120,11 @@ tl::expected<ResourceState, ContainerRefusal> admit(const ResourceManagers& mana
   if (const auto refusal = admitting.start(state))
     return tl::make_unexpected(ContainerRefusal{"", *refusal});
   ResourceState next = state;
+  if (admitting.gets_pool()) {
+    Step step = admitting.add_pool(std::move(next));
+    if (!step) return tl::make_unexpected(ContainerRefusal{"", step.error()});
+    return *std::move(step);
+  }
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list) {
       Step step = admitting.add(std::move(next), container);
@@ -145,8 +172,32 @@ MilliCpu pool_size(const StaticPolicy& policy, const CpuState& state) {
   return {std::max<std::int64_t>(0, all.count - reserved_amount(policy).count)};
 }
 
+namespace {
+
+// A pod with resources of its own requests the same, whatever its containers have of them: without
+// their exclusive CPUs, which those of ordinary init containers are not for long.
+MilliCpu pod_level_rest(const Pod& pod, const CpuState& state) {
+  CpuSet own;
+  bool shares = false;
+  const auto add = [&](const Container& container) {
+    const CpuSet* const cpus = exclusive_cpus(state, pod.uid, container.name);
+    shares = shares || !cpus;
+    if (cpus) own |= *cpus;
+  };
+  for (const Container& container : pod.init_containers)
+    if (container.sidecar) add(container);
+  for (const Container& container : pod.containers)
+    add(container);
+  if (!shares) return {};
+  return {
+      std::max<std::int64_t>(0, cpu_of(pod_requests(pod)).count - milli_cpu_of(own.size()).count)};
+}
+
+}  // namespace
+
 MilliCpu shared_pool_request(const Pod& pod, const CpuState& state) {
   if (!state.entries.contains(pod.uid)) return cpu_of(pod_requests(pod));
+  if (has_pod_level_resources(pod)) return pod_level_rest(pod, state);
   Pod rest;
   rest.overhead = pod.overhead;
   const auto add = [&](const std::vector<Container>& from, std::vector<Container>& to) {
@@ -168,7 +219,8 @@ std::optional<ContainerRefusal> find_pool_refusal(const StaticPolicy& policy,
   const MilliCpu left = pool_size(policy, after);
   const MilliCpu needed{requested.count + shared_pool_request(pod, after).count};
   if (needed <= left) return std::nullopt;
-  return ContainerRefusal{"", SharedPoolError{exclusive_cpus_requested(pod), left, needed}};
+  const int requested_cpus = exclusive_cpus_requested(pod, policy.pod_level_mode());
+  return ContainerRefusal{"", SharedPoolError{requested_cpus, left, needed}};
 }
 
 }  // namespace headroom

@@ -18,16 +18,16 @@ namespace {
 using Pods = std::vector<const Pod*>;
 
 template <class Visit>
-void for_each_cpu_request(const Pod& pod, Visit&& visit) {
+void for_each_cpu_request(const Pod& pod, PodLevelMode mode, Visit&& visit) {
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list)
-      if (const int wanted = exclusive_cpus_requested(pod, container); wanted > 0)
+      if (const int wanted = exclusive_cpus_requested(pod, container, mode); wanted > 0)
         visit(container.name, wanted);
 }
 
-int unsatisfied_containers(const CpuState& state, const Pod& pod) {
+int unsatisfied_containers(const CpuState& state, const Pod& pod, PodLevelMode mode) {
   int count = 0;
-  for_each_cpu_request(pod, [&](const std::string& name, int wanted) {
+  for_each_cpu_request(pod, mode, [&](const std::string& name, int wanted) {
     const CpuSet* const cpus = exclusive_cpus(state, pod.uid, name);
     count += cpus && cpus->size() == wanted ? 0 : 1;
   });
@@ -72,7 +72,7 @@ class Search {
          const SharedPoolOptions& options)
       : policy_(policy), origin_(origin), options_(options) {
     for (const Pod* const pod : pods)
-      if (exclusive_cpus_requested(*pod) > 0)
+      if (exclusive_cpus_requested(*pod, mode()) > 0 && !has_pod_pool(*pod, mode()))
         pods_.push_back(pod);
       else
         options_.requested.count += shared_pool_request(*pod, origin).count;
@@ -82,8 +82,8 @@ class Search {
     const Topology& topology = policy_.topology();
     PackingScore packing_quality;
     for (const Pod* const pod : pods_) {
-      packing_quality.unsatisfied_containers += unsatisfied_containers(state, *pod);
-      for_each_cpu_request(*pod, [&](const std::string& name, int) {
+      packing_quality.unsatisfied_containers += unsatisfied_containers(state, *pod, mode());
+      for_each_cpu_request(*pod, mode(), [&](const std::string& name, int) {
         const CpuSet* const cpus = exclusive_cpus(state, pod->uid, name);
         if (!cpus) return;
         packing_quality.far_from_devices += is_far(*cpus, *pod) ? 1 : 0;
@@ -145,9 +145,12 @@ class Search {
     return false;
   }
 
-  static Pods by_size(Pods pods) {
-    std::ranges::stable_sort(pods, std::greater{},
-                             [](const Pod* pod) { return exclusive_cpus_requested(*pod); });
+  PodLevelMode mode() const { return policy_.pod_level_mode(); }
+
+  Pods by_size(Pods pods) const {
+    std::ranges::stable_sort(pods, std::greater{}, [this](const Pod* pod) {
+      return exclusive_cpus_requested(*pod, mode());
+    });
     return pods;
   }
 
@@ -175,7 +178,7 @@ class Search {
   // A container that has fewer CPUs than it requests asks again.
   CpuState admit_unsatisfied(CpuState state) const {
     for (const Pod* const pod : pods_) {
-      if (unsatisfied_containers(state, *pod) == 0) continue;
+      if (unsatisfied_containers(state, *pod, mode()) == 0) continue;
       auto next = admit(policy_, without(state, pod->uid), *pod);
       if (next && pool_is_sufficient(*next)) state = *std::move(next);
     }

@@ -51,10 +51,10 @@ struct RepackPlan {
 // two orders. Each looks at no more assignments than this.
 inline constexpr int kMaxRepackTries = 600;
 
-// `pods` may be moved, in the order they came; other containers keep their CPUs. A container that
-// has all the CPUs it requests has as many afterwards, and the shared pool loses none except to
-// containers that were refused before, and to them only what `pool` allows. Under
-// distribute-cpus-across-cores, many cores are not a fault.
+// `pods` may be moved, in the order they came; other containers keep their CPUs, and so do pods
+// that have a pool (has_pod_pool()). A container that has all the CPUs it requests has as many
+// afterwards, and the shared pool loses none except to containers that were refused before, and to
+// them only what `pool` allows. Under distribute-cpus-across-cores, many cores are not a fault.
 RepackPlan repack(const StaticPolicy& policy, const CpuState& state,
                   std::span<const Pod* const> pods, const SharedPoolOptions& pool = {});
 

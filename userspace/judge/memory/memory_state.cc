@@ -98,10 +98,17 @@ MemoryState release_memory(MemoryState state, std::string_view pod, std::string_
   if (containers == state.entries.end()) return state;
   const auto blocks = containers->second.find(container);
   if (blocks == containers->second.end()) return state;
-  for (const MemoryBlock& block : blocks->second)
-    release_block(state.machine, block);
+  const auto pool = state.pod_entries.find(pod);
+  if (pool == state.pod_entries.end())
+    for (const MemoryBlock& block : blocks->second)
+      release_block(state.machine, block);
   containers->second.erase(blocks);
-  if (containers->second.empty()) state.entries.erase(containers);
+  if (!containers->second.empty()) return state;
+  state.entries.erase(containers);
+  if (pool == state.pod_entries.end()) return state;
+  for (const MemoryBlock& block : pool->second)
+    release_block(state.machine, block);
+  state.pod_entries.erase(pool);
   return state;
 }
 

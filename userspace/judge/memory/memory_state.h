@@ -46,6 +46,7 @@ struct MemoryBlock {
 using MemoryBlocks = std::vector<MemoryBlock>;
 using ContainerMemory = std::map<std::string, MemoryBlocks, std::less<>>;  // by container name
 using PodMemory = std::map<std::string, ContainerMemory, std::less<>>;     // by pod uid
+using MemoryPools = std::map<std::string, MemoryBlocks, std::less<>>;      // by pod uid
 
 // What the ordinary init containers of the pod that is being admitted leave to its later
 // containers. It is not part of the state file, as in the kubelet.
@@ -58,6 +59,9 @@ struct ReusableMemory {
 struct MemoryState {
   MachineMemory machine{};
   PodMemory entries{};
+  // The pools of pods with resources of their own (gate PodLevelResourceManagers). Of such a pod
+  // only the pool is reserved on the machine; its containers' entries are parts of it.
+  MemoryPools pod_entries{};
   ReusableMemory reusable{};
 
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
@@ -81,7 +85,8 @@ const MemoryBlocks* memory_blocks(const MemoryState& state, std::string_view pod
 // The nodes that all blocks of the container use: its cpuset.mems. Empty: any node.
 NodeSet memory_nodes(const MemoryState& state, std::string_view pod, std::string_view container);
 
-// The container's memory becomes free again, first on the node with the lowest id.
+// The container's memory becomes free again, first on the node with the lowest id. A pod's pool
+// becomes free as a whole, with the last of its containers.
 [[nodiscard]] MemoryState release_memory(MemoryState state, std::string_view pod,
                                          std::string_view container);
 

@@ -71,7 +71,8 @@ Json container_cpus_json(const ContainerCpuView& container_cpus) {
           {"cpus", container_cpus.cpus.format()},
           {"runs_on", container_cpus.runs_on.format()},
           {"refusal", container_cpus.refusal},
-          {"partition", container_cpus.partition}};
+          {"partition", container_cpus.partition},
+          {"shares_in_pod", container_cpus.shares_in_pod}};
 }
 
 Json pool_json(const CpusView& view) {

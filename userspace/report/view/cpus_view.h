@@ -49,11 +49,13 @@ struct ContainerCpuView {
   std::string uid;
   std::string container;
   int wanted = 0;
-  CpuSet cpus{};          // exclusive; fewer than wanted if some are offline; none: refused
+  CpuSet cpus{};          // fewer than wanted if some are offline; none: refused
   CpuSet runs_on{};       // cpuset of its cgroup; empty: no cgroup (yet)
   std::string refusal{};  // the reason; "": not refused
   // cpuset.cpus.partition of its pod, or why it is not isolated as configured.
   std::string partition = "member";
+  // Its CPUs are what other containers leave of its pod's pool; wanted is 0.
+  bool shares_in_pod = false;
 };
 
 // As the kubelet counts: of the containers, or the pods in the scope of the pod, that got CPUs,

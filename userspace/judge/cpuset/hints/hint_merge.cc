@@ -192,6 +192,12 @@ std::string_view name(TopologyPolicy policy) {
   return kPolicies[static_cast<std::size_t>(policy)];
 }
 
+PodLevelMode TopologyRules::pod_level_mode() const {
+  if (!pod_level_managers) return PodLevelMode::kOff;
+  const bool whole = scope == TopologyScope::kPod && policy != TopologyPolicy::kNone;
+  return whole ? PodLevelMode::kPod : PodLevelMode::kContainer;
+}
+
 MergedHint merge_hints(const TopologyRules& rules, const NumaMap& numa,
                        std::span<const ProviderHints> providers) {
   if (rules.policy == TopologyPolicy::kNone) return {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "judge/cpuset/hints/cpu_hints.h"
+#include "judge/resources/pod_level.h"
 
 #include <headroom/topology.h>
 
@@ -47,6 +48,10 @@ struct TopologyRules {
   TopologyPolicy policy = TopologyPolicy::kNone;
   TopologyScope scope = TopologyScope::kContainer;
   bool prefer_closest_numa = false;
+  bool pod_level_managers = false;  // featureGates.PodLevelResourceManagers
+
+  // Under the policy none the scope has no effect, as in the kubelet.
+  PodLevelMode pod_level_mode() const;
 };
 
 struct MergedHint {

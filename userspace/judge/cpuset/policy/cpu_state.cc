@@ -2,6 +2,7 @@
 #include "judge/cpuset/policy/cpu_state.h"
 
 #include "judge/memory/memory_state.h"
+#include "judge/resources/pod_level.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +16,7 @@ const Pod* find(std::span<const Pod* const> pods, std::string_view uid) {
   return found == pods.end() ? nullptr : *found;
 }
 
-CpuState without_pod_entry(CpuState state, const std::string& pod) {
+CpuState without_pod_entry(CpuState state, std::string_view pod) {
   const auto entry = state.pod_entries.find(pod);
   if (entry == state.pod_entries.end()) return state;
   const CpuSet freed = entry->second;
@@ -25,6 +26,14 @@ CpuState without_pod_entry(CpuState state, const std::string& pod) {
 }
 
 }  // namespace
+
+CpuIsolation cpu_isolation(const CpuState& state, const Pod& pod, const Container& container) {
+  if (!exclusive_cpus(state, pod.uid, container.name)) return CpuIsolation::kHost;
+  if (!state.pod_entries.contains(pod.uid)) return CpuIsolation::kContainer;
+  const auto cpu = container.limits.find("cpu");
+  const bool own = is_guaranteed(container) && cpu->second == Quantity::of(cpu->second.value());
+  return own ? CpuIsolation::kContainer : CpuIsolation::kPod;
+}
 
 const CpuSet* exclusive_cpus(const CpuState& state, std::string_view pod,
                              std::string_view container) {
@@ -44,11 +53,13 @@ int cpus_at_admission(const CpuState& state, std::string_view pod, std::string_v
 
 PodCpuCounts changed_counts(const CpuState& state, const CpuState& next) {
   PodCpuCounts counts;
-  for (const auto& [uid, containers] : next.entries)
+  for (const auto& [uid, containers] : next.entries) {
+    if (next.pod_entries.contains(uid)) continue;
     for (const auto& [name, cpus] : containers) {
       const int admitted = cpus_at_admission(state, uid, name);
       if (admitted > 0 && admitted != cpus.size()) counts[uid][name] = admitted;
     }
+  }
   return counts;
 }
 
@@ -82,7 +93,10 @@ CpuState release_cpus(CpuState state, std::string_view pod, std::string_view con
   if (entry == containers->second.end()) return state;
   const CpuSet freed = entry->second;
   containers->second.erase(entry);
-  if (containers->second.empty()) state.entries.erase(containers);
+  const bool was_last = containers->second.empty();
+  if (was_last) state.entries.erase(containers);
+  if (state.pod_entries.contains(pod))
+    return was_last ? without_pod_entry(std::move(state), pod) : std::move(state);
   state.default_set |= freed - assigned_cpus(state);
   return state;
 }

@@ -6,6 +6,7 @@
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -20,9 +21,11 @@ using PodCpuCounts = std::map<std::string, ContainerCpuCounts, std::less<>>;
 
 struct CpuState {
   CpuSet default_set{};  // the shared pool: everyone without exclusive CPUs runs here
-  PodCpus entries{};     // exclusive CPUs
-  // CPUs of pods as a whole (the kubelet's PodLevelResourceManagers): kept as read, never given
-  // out.
+  // CPUs of containers: exclusive, or, in a pod that has a pool, also the rest of the pool, which
+  // the pod's other containers share.
+  PodCpus entries{};
+  // The pools of pods with resources of their own, by uid (gate PodLevelResourceManagers). What no
+  // container has of a pool is nevertheless the pod's.
   std::map<std::string, CpuSet, std::less<>> pod_entries{};
   // How many exclusive CPUs a container had at its admission, where it has another number now.
   PodCpuCounts admitted{};
@@ -30,7 +33,15 @@ struct CpuState {
   friend bool operator==(const CpuState&, const CpuState&) = default;
 };
 
-// Null: it has none of its own.
+// Whose a container's CPUs are. The kubelet's ResourceIsolationLevel.
+enum class CpuIsolation : std::uint8_t {
+  kHost,       // it runs in the shared pool of the host
+  kPod,        // it shares the rest of its pod's pool
+  kContainer,  // they are its own
+};
+CpuIsolation cpu_isolation(const CpuState& state, const Pod& pod, const Container& container);
+
+// Null: it runs in the shared pool of the host.
 const CpuSet* exclusive_cpus(const CpuState& state, std::string_view pod,
                              std::string_view container);
 
@@ -48,7 +59,8 @@ CpuSet assigned_cpus(const CpuState& state);
 // this for one pod only, until the next one or a restart; the state has it all.
 CpuSet reusable_cpus(const CpuState& state, const Pod& pod);
 
-// The container's CPUs go back to the shared pool, but for those another of its pod still has.
+// The container's CPUs go back to the shared pool, but for those another of its pod still has. A
+// pod's pool goes back as a whole, with the last of its containers.
 [[nodiscard]] CpuState release_cpus(CpuState state, std::string_view pod,
                                     std::string_view container);
 

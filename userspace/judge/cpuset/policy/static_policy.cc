@@ -20,6 +20,7 @@ struct ReasonOf {
   }
   std::string_view operator()(const NotEnoughCpus&) const { return "UnexpectedAdmissionError"; }
   std::string_view operator()(const SharedPoolError&) const { return "SharedPoolError"; }
+  std::string_view operator()(const EmptyPodPool&) const { return "EmptyPodSharedPoolError"; }
   std::string_view operator()(MemoryRefusal) const { return "UnexpectedAdmissionError"; }
 };
 
@@ -34,8 +35,18 @@ struct MessageOf {
            std::to_string(*error.available) + ", requested CPUs = " + requested +
            ", CPUs per core = " + per_core;
   }
-  std::string operator()(const TopologyAffinityError&) const {
-    return "Resources cannot be allocated with Topology locality";
+  std::string operator()(const TopologyAffinityError& error) const {
+    switch (error.pod) {
+      case PodLevelMode::kOff:
+        return "Resources cannot be allocated with Topology locality";
+      case PodLevelMode::kContainer:
+        return "Pod Scope pod with pod-level resources failed admission with a container-level "
+               "topology manager";
+      case PodLevelMode::kPod:
+        return "Pod Scope pod with pod-level resources failed admission under pod-scope topology "
+               "manager";
+    }
+    return "";
   }
   std::string operator()(const NotEnoughCpus& error) const { return error.message(); }
   std::string operator()(const SharedPoolError& error) const {
@@ -44,6 +55,7 @@ struct MessageOf {
            ", the shared pool would be left with = " + text(error.left) +
            ", its pods requested = " + text(error.needed);
   }
+  std::string operator()(const EmptyPodPool& error) const { return error.what; }
   std::string operator()(MemoryRefusal refusal) const {
     return std::string(headroom::message(refusal));
   }
@@ -59,25 +71,44 @@ std::string message(const CpuRefusal& refusal) {
   return std::visit(MessageOf{}, refusal);
 }
 
-int exclusive_cpus_requested(const Pod& pod, const Container& container) {
-  const auto request = container.requests.find("cpu");
-  if (request == container.requests.end() || request->second.sign() <= 0) return 0;
-  if (qos_class(pod) != QosClass::kGuaranteed) return 0;
-  // The kubelet gives a pod with resources of its own no exclusive CPUs, unless its alpha gate
-  // PodLevelResourceManagers (1.36) is on.
-  if (has_pod_level_resources(pod)) return 0;
+std::string reason_and_message(const CpuRefusal& refusal) {
+  std::string text(reason(refusal));
+  return text + ": " + message(refusal);
+}
+
+namespace {
+
+// The CPUs of these requests if they are a whole number, else 0.
+int whole_cpus(const ResourceList& requests) {
+  const auto request = requests.find("cpu");
+  if (request == requests.end() || request->second.sign() <= 0) return 0;
   if (request->second != Quantity::of(request->second.value())) return 0;
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
   return static_cast<int>(std::min(request->second.value(), kMax));
 }
 
-std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state) {
-  if (!state.entries.contains(pod.uid)) return std::nullopt;
+int pool_cpus_requested(const Pod& pod) {
+  return qos_class(pod) == QosClass::kGuaranteed ? whole_cpus(pod.pod_level->requests) : 0;
+}
+
+}  // namespace
+
+int exclusive_cpus_requested(const Pod& pod, const Container& container, PodLevelMode mode) {
+  const int count = whole_cpus(container.requests);
+  if (count == 0 || qos_class(pod) != QosClass::kGuaranteed) return 0;
+  if (!has_pod_level_resources(pod)) return count;
+  if (mode == PodLevelMode::kOff || !is_guaranteed(container)) return 0;
+  if (mode == PodLevelMode::kPod && pool_cpus_requested(pod) == 0) return 0;
+  return count;
+}
+
+std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state, PodLevelMode mode) {
+  if (!state.entries.contains(pod.uid) || has_pod_pool(pod, mode)) return std::nullopt;
   std::optional<Pod> raised;
   for (const auto list : {&Pod::init_containers, &Pod::containers})
     for (std::size_t i = 0; i < (pod.*list).size(); ++i) {
       const Container& container = (pod.*list)[i];
-      const int requested = exclusive_cpus_requested(pod, container);
+      const int requested = exclusive_cpus_requested(pod, container, mode);
       const CpuSet* const has = exclusive_cpus(state, pod.uid, container.name);
       if (requested == 0 || !has) continue;
       // It may have fewer than at its admission: CPUs were unplugged.
@@ -91,18 +122,19 @@ std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state) {
   return raised;
 }
 
-int exclusive_cpus_requested(const Pod& pod) {
+int exclusive_cpus_requested(const Pod& pod, PodLevelMode mode) {
+  if (has_pod_pool(pod, mode)) return pool_cpus_requested(pod);
   std::int64_t running = 0;  // sidecars so far, then apps
   std::int64_t starting = 0;
   for (const Container& container : pod.init_containers) {
-    const int wanted = exclusive_cpus_requested(pod, container);
+    const int wanted = exclusive_cpus_requested(pod, container, mode);
     if (container.sidecar)
       running += wanted;
     else
       starting = std::max(starting, running + wanted);
   }
   for (const Container& container : pod.containers)
-    running += exclusive_cpus_requested(pod, container);
+    running += exclusive_cpus_requested(pod, container, mode);
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
   return static_cast<int>(std::min(std::max(running, starting), kMax));
 }
@@ -134,13 +166,14 @@ void add_overlaps(const CpuState& state, std::vector<StateFault>& find_faults) {
 }
 
 // CPUs that the pod's containers have; absent where one of them has another number than it wants.
-std::optional<CpuSet> assigned_if_complete(const CpuState& state, const Pod& pod) {
+std::optional<CpuSet> assigned_if_complete(const CpuState& state, const Pod& pod,
+                                           PodLevelMode mode) {
   CpuSet assigned;
   for (const auto* const list : {&pod.init_containers, &pod.containers})
     for (const Container& container : *list) {
       const CpuSet* const cpus = exclusive_cpus(state, pod.uid, container.name);
       if (!cpus) continue;
-      if (cpus->size() != exclusive_cpus_requested(pod, container)) return std::nullopt;
+      if (cpus->size() != exclusive_cpus_requested(pod, container, mode)) return std::nullopt;
       assigned |= *cpus;
     }
   return assigned;
@@ -226,7 +259,7 @@ ProviderHints StaticPolicy::hints_for(int count, CpuSet available, const CpuSet&
 
 ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod,
                                   const Container& container) const {
-  const int count = exclusive_cpus_requested(pod, container);
+  const int count = exclusive_cpus_requested(pod, container, pod_level_mode());
   if (count == 0) return {};
   if (const CpuSet* const has = exclusive_cpus(state, pod.uid, container.name))
     return has->size() == count ? hints_for(count, *has, {}) : kImpossible;
@@ -234,9 +267,10 @@ ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod,
 }
 
 ProviderHints StaticPolicy::hints(const CpuState& state, const Pod& pod) const {
-  const int count = exclusive_cpus_requested(pod);
+  const int count = exclusive_cpus_requested(pod, pod_level_mode());
   if (count == 0) return {};
-  const auto assigned = assigned_if_complete(state, pod);
+  if (has_pod_pool(pod, pod_level_mode())) return pool_hints(state, pod, count);
+  const auto assigned = assigned_if_complete(state, pod, pod_level_mode());
   if (!assigned) return kImpossible;
   return hints_for(count, available(state), reusable_cpus(state, pod) | *assigned);
 }
@@ -275,7 +309,7 @@ TakeResult StaticPolicy::take_with_affinity(const CpuSet& pool, int count,
 tl::expected<CpuState, CpuRefusal> StaticPolicy::allocate(CpuState state, const Pod& pod,
                                                           const Container& container,
                                                           std::optional<NodeSet> affinity) const {
-  const int count = exclusive_cpus_requested(pod, container);
+  const int count = exclusive_cpus_requested(pod, container, pod_level_mode());
   if (count == 0) return state;
   // Before the check of alignment: the kubelet, the other way round, refuses a container its own
   // CPUs when it is admitted again after a restart on a full node.

@@ -9,6 +9,7 @@
 #include "judge/cpuset/policy/cpu_state.h"
 #include "judge/cpuset/policy/policy_options.h"
 #include "judge/memory/memory_policy.h"
+#include "judge/resources/pod_level.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
@@ -39,6 +40,7 @@ struct SmtAlignmentError {
 
 // The topology manager's policy does not admit what the hints merged to.
 struct TopologyAffinityError {
+  PodLevelMode pod = PodLevelMode::kOff;  // how a pod with resources of its own was to be served
   friend bool operator==(const TopologyAffinityError&, const TopologyAffinityError&) = default;
 };
 
@@ -52,26 +54,30 @@ struct SharedPoolError {
 
 // MemoryRefusal: the container's memory cannot be had, so it gets no CPUs either.
 using CpuRefusal = std::variant<SmtAlignmentError, TopologyAffinityError, NotEnoughCpus,
-                                SharedPoolError, MemoryRefusal>;
+                                SharedPoolError, EmptyPodPool, MemoryRefusal>;
 
 // status.reason of the pod that fails, and what its message says.
 std::string_view reason(const CpuRefusal& refusal);
 std::string message(const CpuRefusal& refusal);
+// "reason: message"
+std::string reason_and_message(const CpuRefusal& refusal);
 
 // How many exclusive CPUs a container, or a pod as a whole, asks for (kubelet:
 // cm/cpumanager/policy_static.go).
 
 // The whole number a container of a Guaranteed pod requests; 0, the shared pool, for any other.
+// In a pod with resources of its own `mode` decides, and only is_guaranteed() containers count.
 // Expects what the API server fills in (a limit alone is a request too) to be filled in.
-int exclusive_cpus_requested(const Pod& pod, const Container& container);
+int exclusive_cpus_requested(const Pod& pod, const Container& container, PodLevelMode mode);
 
 // The pod whose containers request at least the exclusive CPUs that they had at their admission: a
-// resize takes them none of these (kubelet: KEP 5554). Absent: they do anyway.
-std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state);
+// resize takes them none of these (kubelet: KEP 5554). Absent: they do anyway, or the pod has a
+// pool, which no resize changes.
+std::optional<Pod> with_admitted_cpus(const Pod& pod, const CpuState& state, PodLevelMode mode);
 
 // The most the pod has at once: apps and sidecars, or an init container beside the sidecars started
-// before it.
-int exclusive_cpus_requested(const Pod& pod);
+// before it. If it gets a pool, the size of the pool.
+int exclusive_cpus_requested(const Pod& pod, PodLevelMode mode);
 
 struct CpuReservation {
   int count = 0;                 // system + kube reserved
@@ -110,6 +116,7 @@ class StaticPolicy {
   const StaticPolicyConfig& config() const { return config_; }
   const Topology& topology() const { return config_.topology; }
   const CpuSet& reserved() const { return reserved_; }
+  PodLevelMode pod_level_mode() const { return config_.topology_rules.pod_level_mode(); }
 
   // Nothing assigned yet.
   CpuState initial() const { return {.default_set = managed_cpus()}; }
@@ -126,6 +133,11 @@ class StaticPolicy {
                                               const Container& container,
                                               std::optional<NodeSet> affinity) const;
 
+  // The same for a pod that gets a pool (has_pod_pool()): the state in which the pod has it, and
+  // each container its part. A pod that has its pool keeps it (kubelet: AllocatePod).
+  tl::expected<CpuState, CpuRefusal> allocate_pod(CpuState state, const Pod& pod,
+                                                  std::optional<NodeSet> affinity) const;
+
  private:
   explicit StaticPolicy(StaticPolicyConfig config) : config_(std::move(config)) {}
 
@@ -141,6 +153,9 @@ class StaticPolicy {
                                 std::optional<NodeSet> affinity) const;
   CpuSet cpus_of_affinity(std::optional<NodeSet> affinity) const;
   ProviderHints hints_for(int count, CpuSet available, const CpuSet& reusable) const;
+  ProviderHints pool_hints(const CpuState& state, const Pod& pod, int count) const;
+  std::optional<EmptyPodPool> find_empty_pod_pool(const Pod& pod, int count) const;
+  tl::expected<ContainerCpus, CpuRefusal> divide(const CpuSet& pool, const Pod& pod) const;
 
   StaticPolicyConfig config_;
   CpuSet reserved_;

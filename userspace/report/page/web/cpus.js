@@ -81,7 +81,8 @@ class Cpus {
     setText(cells.container, owner.name);
     setText(cells.cpus, owner.cpus || "–");
     setText(cells.requested, owner.requested);
-    setText(cells.state, short || strays || (owner.runs_on ? "as assigned" : "no cgroup yet"));
+    const place = owner.shares_in_pod ? "shared in the pod" : "as assigned";
+    setText(cells.state, short || strays || (owner.runs_on ? place : "no cgroup yet"));
     setClass(cells.state, short || strays ? "bad" : "");
   }
 }

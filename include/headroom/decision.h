@@ -110,11 +110,12 @@ struct RankInfo {
   std::uint32_t candidates = 0;
   std::optional<Bytes> working_set;
   Bytes memory_request;
-  // In the signal's unit: bytes, inodes or tasks.
+  // In the signal's unit: bytes, inodes or tasks; for cpu.pressure thousandths of a CPU.
   std::optional<std::int64_t> usage;
   std::int64_t request = 0;
   // How much of the signal's resource the kill is predicted to release, and how long after the
-  // kill. Absent: there is no prediction for this signal, or a reading is missing.
+  // kill; of cpu.pressure in millionths of the time. Absent: there is no prediction for this
+  // signal, or a reading is missing.
   std::optional<std::int64_t> predicted{};
   Duration predicted_in{0};
 };

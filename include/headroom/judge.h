@@ -106,6 +106,7 @@ struct History {
   std::vector<PartialEviction> partial_evictions;
   LadderHistory ladder;
   SwapHistory swap;
+  std::optional<Instant> cpu_evicted_at{};  // the last decision to evict for cpu.pressure
 };
 
 // The state of a threshold, for the live view, the metrics and the forecast.
@@ -128,10 +129,11 @@ struct Candidate {
     kAlreadyTerminating,  // it is being evicted already
     kEmpty,               // it has no process: nothing to kill
     kUnknown,             // no reading: not chosen while a pod with a reading can be
-    kNothingToFree,  // a kill would release almost nothing: page cache stays after the pod's end
+    kNothingToFree,  // a kill would release almost nothing: page cache stays after the pod's end;
+                     // or its use of CPUs does not explain that others wait
   };
   std::uint32_t pod = 0;  // index into Snapshot::pods
-  // In the signal's unit: bytes, inodes or tasks. `usage` absent: no stats.
+  // In the signal's unit: bytes, inodes or tasks; thousandths of a CPU. `usage` absent: no stats.
   std::optional<std::int64_t> usage;
   std::int64_t request = 0;  // compared with usage
   std::int64_t credit = 0;   // subtracted from usage if both exceed the threshold's value

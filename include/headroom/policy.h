@@ -75,6 +75,10 @@ struct Policy {
   // by the kubelet's (headroom.swapAware).
   bool swap_aware = true;
 
+  // At most one pod is evicted for cpu.pressure in this time; absent: none is
+  // (headroom.pressure.cpu.evict).
+  std::optional<Duration> cpu_eviction_period{};
+
   // The window over which memory.pressure is measured.
   Duration pressure_window = std::chrono::seconds(1);
 

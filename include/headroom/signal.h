@@ -29,7 +29,7 @@ enum class Signal : std::uint8_t {
   // tables, per-CPU data.
   kKernelMemAvailable,
   // headroom's: the share of the window in which no pod waited because the node had no CPU left
-  // (headroom/waits.h). No pod is evicted for it.
+  // (headroom/waits.h). A pod is evicted for it only if that is asked for (cpu_eviction_period).
   kCpuPressure,
 };
 inline constexpr std::size_t kSignals = 13;

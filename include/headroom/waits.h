@@ -48,6 +48,15 @@ struct CpuWaits {
   friend bool operator==(const CpuWaits&, const CpuWaits&) = default;
 };
 
+// A pod's use of CPUs during the last window.
+struct CpuUse {
+  MilliCpu used;
+  // Of the time, in millionths: how much less the pod that lost most to the node's shortage would
+  // have lost without this one. 0: it ran on CPUs of its own, or no pod lost any.
+  std::int64_t held_up = 0;
+  friend bool operator==(const CpuUse&, const CpuUse&) = default;
+};
+
 // The value of ids[i] is values[i]. A cgroup that never waited is not listed.
 template <class Value>
 struct ByCgroup {
@@ -73,6 +82,8 @@ struct Waits {
   std::optional<ByCgroup<hr_stalls>> stalls;    // for memory
   std::optional<ByCgroup<hr_waits>> throttles;  // for CPU quota
   std::optional<ByCgroup<CpuWaits>> cpu;        // for a CPU, of pods; as of the last window
+  // Of pods; only in the sweep that ended a window: with a new reading of cpu.pressure.
+  std::optional<ByCgroup<CpuUse>> cpu_use;
   // The longest waits of pods on each other, in total, longest first; a limited number.
   std::span<const WaitPair> cpu_pairs;
   std::span<const WaitPair> memory_pairs;

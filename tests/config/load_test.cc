@@ -36,6 +36,19 @@ TEST(Load, DefaultsAreTheKubelets) {
   EXPECT_EQ(config->pods_cgroup, "kubepods.slice");
 }
 
+TEST(Load, AnEvictionForCpusIsAskedFor) {
+  constexpr const char* kThreshold = "headroom: {pressure: {cpu: {threshold: 30%";
+  const auto period = [&](const std::string& rest) {
+    const auto config = load_text(kThreshold + rest + "}}}\n");
+    EXPECT_TRUE(config) << rest;
+    return config ? config->policy.cpu_eviction_period : std::nullopt;
+  };
+  EXPECT_EQ(period(""), std::nullopt);
+  EXPECT_EQ(period(", evictPeriod: 1m"), std::nullopt);
+  EXPECT_EQ(period(", evict: true"), 5min);
+  EXPECT_EQ(period(", evict: true, evictPeriod: 1m"), 1min);
+}
+
 struct Said {
   const char* name;
   const char* text;

@@ -124,6 +124,8 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.cpuSuppress.batchPriority", "-5"},
     {"headroom.pressure.cpu.threshold", "60%"},
     {"headroom.pressure.cpu.grace", "2m"},
+    {"headroom.pressure.cpu.evict", "true"},
+    {"headroom.pressure.cpu.evictPeriod", "7m"},
     {"headroom.ladder.reclaim.margin", "11%"},
     {"headroom.ladder.reclaim.step", "32Mi"},
     {"headroom.ladder.squeeze.margin", "6%"},
@@ -191,6 +193,8 @@ std::string context_of(std::string_view path) {
     return "reservedSystemCPUs: \"\"\nkubeReserved: {cpu: 500m}";
   if (path == "cgroupsPerQOS" || path == "qosReserved")
     return "headroom: {slices: {mode: observe}}";
+  if (path == "headroom.pressure.cpu.evictPeriod")
+    return "headroom: {pressure: {cpu: {evict: true}}}";
   return "";
 }
 

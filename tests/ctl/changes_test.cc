@@ -37,6 +37,15 @@ TEST_F(LedgerTest, HasEveryStore) {
   ASSERT_TRUE(act::memory_high_file(dir.path())
                   .save({{CgroupId{1}, {"/pod1", std::nullopt, Bytes{1 << 20}}},
                          {CgroupId{2}, {"/pod2", Bytes{3 << 20}, Bytes{2 << 20}}}}));
+  ASSERT_TRUE(act::cpu_burst_file(dir.path())
+                  .save({{CgroupId{7}, {.path = "/pod7", .found = 0, .set = 20'000}}}));
+  ASSERT_TRUE(act::cpu_suppress_file(dir.path())
+                  .save({{CgroupId{8},
+                          {.path = "/pod8",
+                           .found = 0,
+                           .set = 1,
+                           .setting = act::CpuSetting::kIdle,
+                           .weight = 39}}}));
   ASSERT_TRUE(act::suspended_limits_file(dir.path())
                   .save({{CgroupId{3},
                           {"/sys/fs/cgroup/pod3", {{"cpu.max", "5 100"}, {"cpu.weight", "20"}}}}}));
@@ -60,6 +69,9 @@ TEST_F(LedgerTest, HasEveryStore) {
   ASSERT_TRUE(changes) << changes.error().what;
   EXPECT_EQ(*changes, (Changes{{"memory.high", "/pod1", "1048576", "max"},
                                {"memory.high", "/pod2", "2097152", "3145728"},
+                               {"cpu.max.burst", "/pod7", "20000", "0"},
+                               {"cpu.idle", "/pod8", "1", "0"},
+                               {"cpu.weight", "/pod8", "0", "39"},
                                {"cpu.max", "/sys/fs/cgroup/pod3", "lifted for a kill", "5 100"},
                                {"cpu.weight", "/sys/fs/cgroup/pod3", "lifted for a kill", "20"},
                                {"oom_score_adj", "/pod4", "900", "0, 3"},

@@ -81,6 +81,28 @@ TEST(Why, ASoftEvictionHasItsGrace) {
   EXPECT_NE(page.find("85ms  the processes end"), page.npos) << page;
 }
 
+TEST(Why, AnEvictionForCpusHasARuleOfItsOwn) {
+  report::Eviction eviction = eviction_with_many_candidates();
+  eviction.decision.reason.signal = Signal::kCpuPressure;
+  eviction.decision.reason.threshold = 700'000;
+  eviction.decision.reason.available = 400'000;
+  eviction.decision.reason.capacity = 1'000'000;
+  eviction.decision.rank_info.usage = 1500;
+  eviction.ranking.resize(1);
+  eviction.ranking[0].usage = 1500;
+  eviction.ranking[0].request = 250;
+  eviction.ranking.push_back({.pod = test::sample_pod("small", QosClass::kBurstable, 0),
+                              .usage = 10,
+                              .request = 0,
+                              .priority = 0,
+                              .selection = Selection::kNothingToFree});
+  const std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
+  for (const char* const text :
+       {"cpu.pressure was 40.0%", "threshold of 70.0%", "explains that others wait", "1.50 CPUs",
+        "0.25 CPUs", "within its request, or its use does not explain the waits"})
+    EXPECT_NE(page.find(text), page.npos) << text << "\n" << page;
+}
+
 TEST(Why, AContainerKillHasItsLadderSteps) {
   report::Eviction eviction = test::sample_eviction();
   eviction.decision.part = {.unit = EvictionUnit::kProcess,

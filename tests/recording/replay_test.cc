@@ -187,7 +187,9 @@ std::string recorded_in_format(char format, std::size_t added) {
 TEST(Replay, ARecordingFromBeforeAnAdditionIsReplayed) {
   constexpr std::size_t kKernelMemory = 6;  // an empty sample, trend and reclaim
   constexpr std::size_t kSwap = 12;  // a byte for each member of an empty SwapHistory, and one
-  const std::pair<char, std::size_t> formats[] = {{6, kKernelMemory + kSwap}, {7, kKernelMemory}};
+  constexpr std::size_t kCpu = 3;    // an absent period, last eviction and sample
+  const std::pair<char, std::size_t> formats[] = {
+      {6, kCpu + kKernelMemory + kSwap}, {7, kCpu + kKernelMemory}, {8, kCpu}};
   for (const auto& [format, added] : formats) {
     const Replayed result = replayed(recorded_in_format(format, added));
     EXPECT_TRUE(result.identical()) << int{format};

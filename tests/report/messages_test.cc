@@ -215,6 +215,8 @@ TEST(Messages, RequestsAreComparedBothWays) {
             "100Mi under its request of 200Mi");
   EXPECT_EQ(over_request(kMemory, std::nullopt, 0), "usage unknown, request 0");
   EXPECT_EQ(over_request(Signal::kPidAvailable, 5000, 0), "5000 tasks");
+  EXPECT_EQ(over_request(Signal::kCpuPressure, 1500, 250), "1.50 CPUs for a request of 0.25 CPUs");
+  EXPECT_EQ(over_request(Signal::kCpuPressure, std::nullopt, 250), "usage unknown");
   EXPECT_EQ(over_request(Signal::kNodeFsInodesFree, 70, 0), "70 inodes");
   EXPECT_EQ(over_request(Signal::kPidAvailable, std::nullopt, 0), "usage unknown");
 }

@@ -112,6 +112,7 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
   }
   snapshot.cgroups = records_;
   snapshot.pods = readings_;
+  snapshot.waits.cpu_use = cpu_use;
   return snapshot;
 }
 

@@ -79,7 +79,8 @@ class Story {
   History history;
   Verdict verdict;
   ImageStorage images;
-  std::optional<SwapReading> swap;  // read at each step, at its instant; absent: no swap
+  std::optional<ByCgroup<CpuUse>> cpu_use;  // of each step: it ends a window of CPU waits
+  std::optional<SwapReading> swap;          // read at each step, at its instant; absent: no swap
 
  private:
   const Verdict& run_judge(const Snapshot& snapshot, Outcome::Result result);

@@ -123,6 +123,10 @@ bool is_byte_signal(Signal signal) {
   return true;
 }
 
+std::string human_cpus(std::int64_t thousandths) {
+  return fmt::format("{:.2f} CPUs", static_cast<double>(thousandths) / 1e3);
+}
+
 std::string human_amount(Signal signal, std::int64_t amount) {
   // The amount is a share of the time, in millionths.
   if (is_share_of_time(signal)) return fmt::format("{:.1f}%", static_cast<double>(amount) / 1e4);

@@ -32,6 +32,9 @@ inline std::string human(Bytes bytes) {
 // "850us", "12ms", "1.5s", "45s", "3m20s", "2h5m", "3d4h".
 std::string human(Duration duration);
 
+// "1.50 CPUs".
+std::string human_cpus(std::int64_t thousandths);
+
 // Whether a signal's quantity is bytes; otherwise inodes, tasks or millionths.
 bool is_byte_signal(Signal signal);
 // A quantity of `signal`: bytes with a suffix, a count without.

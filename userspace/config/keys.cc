@@ -239,6 +239,10 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "CPUPressure holds when a pod loses more of its time than this because the node has no CPU "
      "left; else off"},
     {"headroom.pressure.cpu.grace", kDuration, R"("1m")", "How long it must stay so"},
+    {"headroom.pressure.cpu.evict", kBoolean, "false",
+     "Then a pod is evicted whose CPU use above its request explains it"},
+    {"headroom.pressure.cpu.evictPeriod", kDuration, R"("5m")",
+     "At most one pod is evicted for it in this time"},
 
     {"headroom.ladder.reclaim.margin", kString, kNone,
      "So much of capacity above the threshold of memory.available page cache is taken; else never"},

@@ -45,7 +45,8 @@ std::optional<std::int64_t> bytes_to_free(const Policy& policy, const Snapshot& 
   const Signal signal = policy.thresholds[threshold].signal;
   if (!is_sized(signal)) {
     if (has_pending_victim(verdict.after, signal)) return std::nullopt;
-    return is_disk(signal) ? shortfall(policy, snapshot, verdict, threshold).value_or(0) : 0;
+    const bool is_measured = is_disk(signal) || signal == Signal::kCpuPressure;
+    return is_measured ? shortfall(policy, snapshot, verdict, threshold).value_or(0) : 0;
   }
   if (has_new_eviction_end(verdict, signal)) return std::nullopt;
   const auto missing = shortfall(policy, snapshot, verdict, threshold);
@@ -67,7 +68,9 @@ void decide_for_threshold(const Policy& policy, const Snapshot& snapshot, std::u
   if (needs_disk_measurement(snapshot, reason, verdict.after)) return;
   const std::size_t decided = verdict.decisions.size();
   choose(policy, snapshot, reason, *missing, verdict);
-  if (verdict.decisions.size() > decided) reset_reclaim(reason.signal, verdict.after);
+  if (verdict.decisions.size() == decided) return;
+  reset_reclaim(reason.signal, verdict.after);
+  if (reason.signal == Signal::kCpuPressure) verdict.after.cpu_evicted_at = snapshot.at;
 }
 
 // While a disk is short, the pods that fill it should be known at once.

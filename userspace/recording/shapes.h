@@ -49,7 +49,7 @@ inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 5;
 
 // The signals that formats up to 7 have; values of later ones are at the end of their frames.
 inline constexpr std::size_t kFirstSignals = 11;
-// Without cpu.pressure and its condition: no decision depends on them.
+// Without cpu.pressure and its condition: what decisions depend on of them is in CpuEvictions.
 inline constexpr std::size_t kRecordedSignals = 12, kRecordedConditions = 3;
 
 template <class Io, class All>
@@ -173,13 +173,15 @@ HEADROOM_SERIALIZE(LadderPolicy) {
 HEADROOM_SERIALIZE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
          local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images,
-         reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, swap_aware, pressure_window,
-         fastest_fill, check_floor, check_ceiling, sweep_period] = value;
+         reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, swap_aware, cpu_eviction_period,
+         pressure_window, fastest_fill, check_floor, check_ceiling, sweep_period] = value;
   io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
   io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
   io(reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill);
   io(check_floor, check_ceiling, sweep_period);
-  static_cast<void>(swap_aware);  // of format 7: at the end of its frame (tape.cc)
+  // Of formats 7 and 9: at the end of their frames (tape.cc).
+  static_cast<void>(swap_aware);
+  static_cast<void>(cpu_eviction_period);
 }
 
 // --- what is read --------------------------------------------------------------------------------
@@ -332,7 +334,7 @@ HEADROOM_SERIALIZE(LadderHistory) {
 }
 HEADROOM_SERIALIZE(History) {
   auto& [thresholds, last_pressure, last_sample, trends, victims, taint_timers, taints_checked_at,
-         reclaims, disk_settles_at, partial_evictions, ladder, swap] = value;
+         reclaims, disk_settles_at, partial_evictions, ladder, swap, cpu_evicted_at] = value;
   io(thresholds);
   for (std::size_t i = 0; i < kRecordedConditions; ++i)
     io(last_pressure[i]);
@@ -341,9 +343,26 @@ HEADROOM_SERIALIZE(History) {
   io(victims, taint_timers, taints_checked_at);
   put_first_signals(io, reclaims);
   io(disk_settles_at, partial_evictions, ladder);
-  static_cast<void>(swap);  // of format 7: at the end of its frame (tape.cc)
+  // Of formats 7 and 9: at the end of their frames (tape.cc).
+  static_cast<void>(swap);
+  static_cast<void>(cpu_evicted_at);
+}
+
+HEADROOM_SERIALIZE(MilliCpu) {
+  auto& [count] = value;
+  io(count);
+}
+HEADROOM_SERIALIZE(CpuUse) {
+  auto& [used, held_up] = value;
+  io(used, held_up);
 }
 
 #undef HEADROOM_SERIALIZE
+
+// What evictions for cpu.pressure depend on of the history.
+template <class Io, class AnyHistory>
+void put_cpu_history(Io& io, AnyHistory& history) {
+  io(history.cpu_evicted_at, history.last_sample[static_cast<std::size_t>(Signal::kCpuPressure)]);
+}
 
 }  // namespace headroom::recording

@@ -3,196 +3,16 @@
 
 #include "recording/shapes.h"
 
-#include <headroom/cgroup_record.h>
-
 #include <iterator>
 #include <utility>
 
 namespace headroom::recording {
 namespace {
 
-// What may be new of a pod. kDescription is of format 5: without it the description is complete.
-enum : std::uint64_t { kPodFields = 1, kRecord = 2, kDisk = 4, kParts = 8, kDescription = 16 };
-
-// --- records: every 64-bit field, then the two halves of the word that holds flags ---------------
-
-constexpr std::size_t kWords = sizeof(hr_record) / sizeof(std::uint64_t);
-static_assert(kWords <= 64, "a record's changes no longer fit in one mask");
-
-std::uint64_t word(const hr_record& record, std::size_t i) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, reinterpret_cast<const char*>(&record) + i * sizeof value, sizeof value);
-  return value;
-}
-void set_word(hr_record& record, std::size_t i, std::uint64_t value) {
-  std::memcpy(reinterpret_cast<char*>(&record) + i * sizeof value, &value, sizeof value);
-}
-
-std::uint64_t changes(const hr_record& from, const hr_record& to) {
-  std::uint64_t mask = 0;
-  for (std::size_t i = 0; i < kWords; ++i)
-    if (word(from, i) != word(to, i)) mask |= std::uint64_t{1} << i;
-  return mask;
-}
-
-void write_record(Writer& io, hr_record& known, const hr_record& now) {
-  const std::uint64_t mask = changes(known, now);
-  io(mask);
-  for (std::size_t i = 0; i < kWords; ++i)
-    if (mask >> i & 1) io(static_cast<std::int64_t>(word(now, i) - word(known, i)));
-  known = now;
-}
-
-void read_record(Reader& io, hr_record& known) {
-  std::uint64_t mask = 0;
-  io(mask);
-  for (std::size_t i = 0; i < kWords && io.good(); ++i) {
-    if (!(mask >> i & 1)) continue;
-    std::int64_t by = 0;
-    io(by);
-    set_word(known, i, word(known, i) + static_cast<std::uint64_t>(by));
-  }
-}
-
-// --- the rest
-// -------------------------------------------------------------------------------------
-
-template <class Io>
-void pod_fields(Io& io, PodState& state) {
-  io(state.pod, state.memory_request, state.critical, state.storage_request, state.storage_limit,
-     state.unit);
-}
-
-bool same_pod_fields(const PodState& state, const PodReading& now) {
-  return state.pod == now.pod && state.memory_request == now.memory_request &&
-         state.critical == now.critical && state.storage_request == now.storage_request &&
-         state.storage_limit == now.storage_limit && state.unit == now.unit;
-}
-
-bool same_disk(const PodState& state, const PodReading& now) {
-  if (!state.disk || !now.disk) return !state.disk == !now.disk;
-  return state.disk->at == now.disk->at;  // each measuring has its own time
-}
-
-bool same_parts(const PodState& state, const PodReading& now) {
-  return state.parts.has_value() == (now.parts != nullptr) &&
-         (!now.parts || *state.parts == *now.parts);
-}
-
-std::uint64_t changed_parts(const PodState& state, const PodReading& now) {
-  std::uint64_t changed = 0;
-  if (!same_pod_fields(state, now)) changed |= kPodFields;
-  if (state.has_record != (now.record != nullptr) ||
-      (now.record && std::memcmp(&state.record, now.record, sizeof(hr_record)) != 0))
-    changed |= kRecord;
-  if (!same_disk(state, now)) changed |= kDisk;
-  if (!same_parts(state, now)) changed |= kParts;
-  if (state.description != now.description) changed |= kDescription;
-  return changed;
-}
-
-void write_pod_fields(Writer& io, PodState& state, const PodReading& now) {
-  state.pod = now.pod;
-  state.memory_request = now.memory_request;
-  state.critical = now.critical;
-  state.storage_request = now.storage_request;
-  state.storage_limit = now.storage_limit;
-  state.unit = now.unit;
-  pod_fields(io, state);
-}
-
-void write_disk(Writer& io, PodState& state, const PodReading& now) {
-  state.disk = now.disk ? std::make_shared<const DiskUsage>(*now.disk) : nullptr;
-  io(state.disk != nullptr);
-  if (state.disk) io(*state.disk);
-}
-
-void read_disk(Reader& io, PodState& state) {
-  bool there = false;
-  io(there);
-  auto disk = there ? std::make_shared<DiskUsage>() : nullptr;
-  if (disk) io(*disk);
-  state.disk = std::move(disk);
-}
-
-PodReading reading_of(CgroupId cgroup, const PodState& state) {
-  return PodReading{.pod = state.pod,
-                    .cgroup = cgroup,
-                    .record = state.has_record ? &state.record : nullptr,
-                    .memory_request = state.memory_request,
-                    .critical = state.critical,
-                    .storage_request = state.storage_request,
-                    .storage_limit = state.storage_limit,
-                    .disk = state.disk.get(),
-                    .unit = state.unit,
-                    .parts = state.parts ? &*state.parts : nullptr,
-                    .description = state.description};
-}
-
-}  // namespace
-
-void PodsDelta::erase_missing() {
-  std::erase_if(states_, [&](const auto& entry) { return entry.second.pass != pass_; });
-}
-
-void PodsDelta::write(Writer& io, std::span<const PodReading> pods) {
-  ++pass_;
-  io.number(pods.size());
-  for (const PodReading& now : pods) {
-    PodState& state = states_[now.cgroup];
-    state.pass = pass_;
-    const std::uint64_t changed = changed_parts(state, now);
-    io(now.cgroup, changed);
-    if (changed & kPodFields) write_pod_fields(io, state, now);
-    if (changed & kRecord) {
-      state.has_record = now.record != nullptr;
-      io(state.has_record);
-      if (now.record) write_record(io, state.record, *now.record);
-    }
-    if (changed & kDisk) write_disk(io, state, now);
-    if (changed & kParts) {
-      state.parts = now.parts ? std::optional(*now.parts) : std::nullopt;
-      io(state.parts);
-    }
-    if (changed & kDescription) {
-      state.description = now.description;
-      io(state.description);
-    }
-  }
-  erase_missing();
-}
-
-std::span<const PodReading> PodsDelta::read(Reader& io) {
-  ++pass_;
-  readings_.clear();
-  std::uint64_t count = 0;
-  io.number(count);
-  for (; count > 0 && io.good(); --count) {
-    CgroupId cgroup;
-    std::uint64_t changed = 0;
-    io(cgroup, changed);
-    PodState& state = states_[cgroup];
-    state.pass = pass_;
-    if (changed & kPodFields) pod_fields(io, state);
-    if (changed & kRecord) {
-      io(state.has_record);
-      if (state.has_record) read_record(io, state.record);
-    }
-    if (changed & kDisk) read_disk(io, state);
-    if (changed & kParts) io(state.parts);
-    if (changed & kDescription) io(state.description);
-    if (!state.pod) io.fail();  // a reading belongs to a pod
-    readings_.push_back(reading_of(cgroup, state));
-  }
-  erase_missing();
-  return readings_;
-}
-
-namespace {
-
 // Of format 7, at the end of their frames: swap_aware and what is remembered of swap; with swap,
 // the reading of it. A recording without them is of nodes that no decision depended on swap of.
 // Of format 8, after these: what is remembered, and read, of kernel.memAvailable.
+// Of format 9, after these: what evictions for cpu.pressure depend on, and its reading.
 enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kEnd = 'E' };
 
 // An instant by itself, for those in the frame to be close to.
@@ -203,6 +23,15 @@ std::int64_t count_of(Instant at) {
 void write_results(Writer& io, std::span<const Outcome> outcomes) {
   for (const Outcome& outcome : outcomes)
     io(outcome.result, outcome.error, outcome.at);
+}
+
+// The uses are those of the window that this turn's sweep ended, if it did.
+void write_cpu(Writer& io, const Observation& pressure,
+               const std::optional<ByCgroup<CpuUse>>& uses) {
+  io(pressure, uses.has_value());
+  if (!uses) return;
+  io(std::vector<std::uint64_t>(uses->ids.begin(), uses->ids.end()));
+  io(std::vector<CpuUse>(uses->values.begin(), uses->values.end()));
 }
 
 // The decision of an outcome is the one that was acted on.
@@ -245,11 +74,14 @@ void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
   frame(out, kBaseline, at, [&](Writer& io) {
     io(lost, policy, history, policy.swap_aware, history.swap);
     put_later_signals(io, history.last_sample, history.trends, history.reclaims);
+    io(policy.cpu_eviction_period);
+    put_cpu_history(io, history);
   });
 }
 
 void TapeWriter::change(std::string& out, Instant at, const Policy& policy) {
-  frame(out, kChange, at, [&](Writer& io) { io(policy, policy.swap_aware); });
+  frame(out, kChange, at,
+        [&](Writer& io) { io(policy, policy.swap_aware, policy.cpu_eviction_period); });
 }
 
 void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict& verdict,
@@ -265,9 +97,11 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     io(verdict.decisions);
     write_results(io, outcomes.subspan(ended));
     io(verdict.eviction_ends);
-    if (!snapshot.swap && !of(snapshot.observations, Signal::kKernelMemAvailable)) return;
+    const auto& cpu = of(snapshot.observations, Signal::kCpuPressure);
+    if (!snapshot.swap && !of(snapshot.observations, Signal::kKernelMemAvailable) && !cpu) return;
     io(snapshot.swap);
     put_later_signals(io, snapshot.observations);
+    if (cpu) write_cpu(io, *cpu, snapshot.waits.cpu_use);
   });
 }
 
@@ -339,6 +173,10 @@ bool TapeReader::decode(char kind, std::string_view payload) {
       History& history = baseline.history;
       if (!io.at_end())
         put_later_signals(io, history.last_sample, history.trends, history.reclaims);
+      if (!io.at_end()) {
+        io(baseline.policy.cpu_eviction_period);
+        put_cpu_history(io, history);
+      }
       break;
     }
     case kChange: {
@@ -346,6 +184,7 @@ bool TapeReader::decode(char kind, std::string_view payload) {
       change.at = at;
       io(change.policy);
       if (!io.at_end()) io(change.policy.swap_aware);
+      if (!io.at_end()) io(change.policy.cpu_eviction_period);
       break;
     }
     case kTurn:
@@ -381,6 +220,17 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   if (format_ < 8) return io(turn.snapshot.swap.emplace());
   io(turn.snapshot.swap);
   put_later_signals(io, turn.snapshot.observations);
+  if (!io.at_end()) read_cpu(io, turn);
+}
+
+void TapeReader::read_cpu(Reader& io, Turn& turn) {
+  io(of(turn.snapshot.observations, Signal::kCpuPressure).emplace());
+  bool ended_window = false;
+  io(ended_window);
+  if (!ended_window) return;
+  io(turn.cpu_use_of, turn.cpu_use);
+  if (turn.cpu_use_of.size() != turn.cpu_use.size()) return io.fail();
+  turn.snapshot.waits.cpu_use = ByCgroup<CpuUse>{.ids = turn.cpu_use_of, .values = turn.cpu_use};
 }
 
 }  // namespace headroom::recording

@@ -8,6 +8,7 @@
 // frame says that the recording ended on purpose.
 #pragma once
 
+#include "recording/pods_delta.h"
 #include "recording/wire.h"
 
 #include <headroom/judge.h>
@@ -20,53 +21,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
 namespace headroom::recording {
 
-// PodsDelta: the pods of a sweep, written as what changed since the sweep before.
-//
-// Two sweeps of a thousand pods a few milliseconds apart differ in a handful of numbers: each
-// record is written as a mask of the fields that changed, and their differences.
-
-// What is remembered of a pod, and everything that is written of it.
-struct PodState {
-  std::shared_ptr<const Pod> pod;
-  Bytes memory_request;
-  bool critical = false;
-  Bytes storage_request;
-  std::optional<Bytes> storage_limit;
-  bool has_record = false;
-  hr_record record{};
-  std::shared_ptr<const DiskUsage> disk;
-  std::optional<EvictionUnit> unit;
-  std::optional<PodParts> parts;
-  PodDescription description = PodDescription::kComplete;
-  std::uint64_t pass = 0;  // the last it was seen in
-};
-
-class PodsDelta {
- public:
-  void forget() { states_.clear(); }
-
-  void write(Writer& io, std::span<const PodReading> pods);
-  // What write() was given, in the same order; good until the next read().
-  std::span<const PodReading> read(Reader& io);
-
- private:
-  void erase_missing();
-
-  std::unordered_map<CgroupId, PodState> states_;
-  std::uint64_t pass_ = 0;
-  std::vector<PodReading> readings_;
-};
-
 inline constexpr std::string_view kMagic = "headroom recording\n";
 // Goes up by one whenever a shape changes. Recordings from kOldestFormat on are read: what was
 // added since then is written so that its absence can be seen. Others are refused.
-inline constexpr std::uint64_t kFormat = 8, kOldestFormat = 4;
+inline constexpr std::uint64_t kFormat = 9, kOldestFormat = 4;
 
 struct Header {
   std::string version;           // of the headroomd that wrote it
@@ -95,6 +58,9 @@ struct Turn {
   std::vector<Decision> decisions;
   std::vector<Outcome> outcomes;  // of `decisions`, in their order
   std::vector<EvictionEnd> eviction_ends;
+  // Of snapshot.waits.cpu_use, which refers to them.
+  std::vector<std::uint64_t> cpu_use_of;
+  std::vector<CpuUse> cpu_use;
 };
 
 struct End {
@@ -142,6 +108,7 @@ class TapeReader {
   bool read_header();
   bool decode(char kind, std::string_view payload);
   void read_turn(Reader& io, Instant at, Turn& turn);
+  static void read_cpu(Reader& io, Turn& turn);
 
   std::string bytes_;
   std::size_t place_ = 0;

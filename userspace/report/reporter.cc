@@ -72,8 +72,8 @@ void TransitionLog::update_thresholds(const Policy& policy, const Verdict& verdi
     if (!reading.met || !reading.limit || !reading.available) continue;
     if (reading.index >= policy.thresholds.size()) continue;
     const Threshold& threshold = policy.thresholds[reading.index];
-    // Nothing is reclaimed for it: the line of its condition says all.
-    if (threshold.signal == Signal::kCpuPressure) continue;
+    // Where no pod is evicted for it, the line of its condition says all.
+    if (threshold.signal == Signal::kCpuPressure && !policy.cpu_eviction_period) continue;
     auto& last_logged = last_logged_[static_cast<std::size_t>(threshold.signal)][threshold.hard()];
     // `last_logged` is updated while the threshold stays met, so the threshold is logged once,
     // however long it stays met.

@@ -122,9 +122,10 @@ void read_stuck(const Section& stuck, LadderPolicy& ladder) {
 
 constexpr std::array<std::string_view, 2> kResources{"memory", "cpu"};
 constexpr std::array<std::string_view, 3> kKeys{"threshold", "grace", "window"};
-constexpr std::array<std::string_view, 2> kCpuKeys{"threshold", "grace"};
+constexpr std::array<std::string_view, 4> kCpuKeys{"threshold", "grace", "evict", "evictPeriod"};
 constexpr Duration kGrace = std::chrono::seconds(10);
 constexpr Duration kCpuGrace = std::chrono::seconds(60);
+constexpr Duration kCpuEvictionPeriod = std::chrono::minutes(5);
 
 void read_memory(const Section& memory, Config& config) {
   memory.reject_unknown_keys(kKeys);
@@ -146,7 +147,12 @@ void read_cpu(const Section& cpu, Config& config) {
       .signal = Signal::kCpuPressure, .value = {}, .grace = kCpuGrace, .min_reclaim = std::nullopt};
   const auto share = read_percentage(cpu, "threshold", "50%");
   read_positive_duration(cpu, "grace", threshold.grace);
+  Duration period = kCpuEvictionPeriod;
+  read_positive_duration(cpu, "evictPeriod", period);
+  const bool evict = cpu.boolean("evict").value_or(false);
+  if (evict && !cpu.has("threshold")) cpu.add_error("evict", "needs threshold beside it");
   if (!share) return;
+  if (evict) config.policy.cpu_eviction_period = period;
   threshold.value = Fraction{1 - *share};
   config.pressure.push_back(std::move(threshold));
 }

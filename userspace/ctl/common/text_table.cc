@@ -164,6 +164,7 @@ std::string amount(std::string_view signal, std::optional<std::int64_t> value) {
 
 std::string used(std::string_view signal, std::optional<std::int64_t> value) {
   const auto known = signal_named(signal);
+  if (known == Signal::kCpuPressure) return value ? report::human_cpus(*value) : "-";
   return known && wants_memory(*known) ? bytes(value) : amount(signal, value);
 }
 

@@ -35,6 +35,10 @@ bool by_request(const std::string& signal) {
   return signal != "pid.available";
 }
 
+bool is_of_cpus(const std::string& signal) {
+  return signal == name(Signal::kCpuPressure);
+}
+
 // The first key on which an outranked pod differs from the chosen one.
 std::string difference_from_chosen(const std::string& signal, const Json& candidate,
                                    const Json& chosen) {
@@ -42,7 +46,8 @@ std::string difference_from_chosen(const std::string& signal, const Json& candid
              over_chosen = integer(at(chosen, {"over_request"}));
   const auto priority = integer(at(candidate, {"priority"})).value_or(0),
              priority_chosen = integer(at(chosen, {"priority"})).value_or(0);
-  if (by_request(signal) && over && over_chosen && *over <= 0 && *over_chosen > 0)
+  if (by_request(signal) && !is_of_cpus(signal) && over && over_chosen && *over <= 0 &&
+      *over_chosen > 0)
     return "within its request";
   if (priority != priority_chosen)
     return fmt::format("priority {} is higher than {}", priority, priority_chosen);
@@ -61,8 +66,11 @@ std::string reason_of(const std::string& signal, const Json& candidate, const Js
   if (selection == "critical") return "static, mirror or of critical priority: never evicted";
   if (selection == "terminating") return "already on its way out";
   if (selection == "empty") return "no process left in it";
+  if (selection == "nothing_to_free" && is_of_cpus(signal))
+    return "within its request, or its use does not explain the waits";
   if (selection == "nothing_to_free")
     return "killing it would free almost nothing: page cache stays";
+  if (selection == "unknown" && is_of_cpus(signal)) return "no reading: never chosen";
   if (selection == "unknown") return "no reading: passed over while others have one";
   return "";
 }
@@ -99,6 +107,11 @@ std::vector<std::string> rule_lines(const Json& record) {
   if (!by_request(signal))
     return {"The kubelet's for tasks: lower priority first, then more tasks.",
             "Critical pods are never evicted; a pod without a reading only when no pod has one."};
+  if (is_of_cpus(signal))
+    return {
+        "Of the pods whose CPU use above their request explains that others wait: lower priority",
+        "first, then those furthest over their request. One pod at a time.",
+        "Critical pods are never evicted, and neither are pods without a reading."};
   const char* what = signal.starts_with("memory") || signal.starts_with("allocatable") ? "memory"
                      : signal.starts_with("swap")     ? "memory and swap"
                      : signal.ends_with("inodesFree") ? "inodes"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/eviction/selection.h"
 
+#include "judge/eviction/cpu_eviction.h"
 #include "judge/eviction/predicted_release.h"
 #include "judge/eviction/rank/rank.h"
 #include "judge/eviction/unit_selection.h"
@@ -74,6 +75,7 @@ Candidate* choose_next(Signal signal, std::vector<Candidate>& ranking, PodDescri
 
 // A pod whose description is awaited is chosen only when every other pod is gone or exempt.
 Candidate* choose_next(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  if (signal == Signal::kCpuPressure) return choose_for_cpu(ranking);
   const bool may_choose_small =
       wants_memory(signal) || total_predicted(ranking, Selection::kNothingToFree) >= missing;
   for (const PodDescription description :
@@ -97,6 +99,7 @@ bool frees_too_little(Signal signal, const Candidate& candidate, std::int64_t mi
 }
 
 void mark_futile(Signal signal, std::vector<Candidate>& ranking, std::int64_t missing) {
+  if (signal == Signal::kCpuPressure) return mark_futile_for_cpu(ranking, missing);
   const std::int64_t together = total_predicted(ranking, Selection::kOutranked);
   for (Candidate& entry : ranking)
     if (entry.selection == Selection::kOutranked &&
@@ -195,8 +198,10 @@ void list_candidates(const Policy& policy, const Snapshot& snapshot, Signal sign
   for (std::uint32_t i = 0; i < snapshot.pods.size(); ++i) {
     Candidate entry = candidate_for(signal, snapshot.images, snapshot.pods[i], swap);
     entry.pod = i;
+    if (signal == Signal::kCpuPressure) set_cpu_use(snapshot, snapshot.pods[i], entry);
     entry.selection = select_or_skip(snapshot.pods[i], verdict.after, entry, snapshot.at);
-    entry.predicted = predicted_release(signal, snapshot.pods[i], snapshot.images, swap);
+    if (signal != Signal::kCpuPressure)
+      entry.predicted = predicted_release(signal, snapshot.pods[i], snapshot.images, swap);
     if (entry.predicted && wants_memory(signal))
       *entry.predicted -=
           std::min(*entry.predicted, expected_from_parts(verdict.after, snapshot.pods[i].cgroup));
@@ -213,7 +218,8 @@ void rank_all(const Policy& policy, const Snapshot& snapshot, Signal signal, std
               Verdict& verdict) {
   list_candidates(policy, snapshot, signal, verdict);
   rank(signal, verdict.ranking);
-  if (policy.evict_static_culprits) clear_critical_exemption(snapshot, verdict.ranking);
+  if (policy.evict_static_culprits && signal != Signal::kCpuPressure)
+    clear_critical_exemption(snapshot, verdict.ranking);
   mark_futile(signal, verdict.ranking, missing);
 }
 
@@ -241,7 +247,7 @@ void choose(const Policy& policy, const Snapshot& snapshot, const Reason& reason
         choose_scope(policy, snapshot.pods[next->pod], reason, missing, verdict.after);
     add_eviction(policy, snapshot, reason, *next, scope, verdict);
     const auto expected = verdict.decisions.back().rank_info.predicted;
-    if (!expected || is_disk(reason.signal)) return;
+    if (!expected || is_disk(reason.signal) || reason.signal == Signal::kCpuPressure) return;
     missing -= *expected;
     if (missing <= 0) return;
   }

@@ -296,6 +296,18 @@ void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
     contention_ = std::min(1.0, longest / window.length);
 }
 
+namespace {
+
+// Whether the pod, or what is outside pods, can run on a CPU that the other one may use.
+bool may_hold(CgroupId holder, CgroupId waiter, const CpuWaitAccounts::CpusOf& cpus_of) {
+  if (holder.value == 0) return true;
+  const CpuSet* of_holder = cpus_of(holder);
+  const CpuSet* of_waiter = cpus_of(waiter);
+  return !of_holder || !of_waiter || of_holder->intersects(*of_waiter);
+}
+
+}  // namespace
+
 void CpuWaitAccounts::add_pairs(const Window& window, const PodWindows& pods,
                                 const RunnersByShare& runners, const CpusOf& cpus_of) {
   std::vector<WaitPairs::Waiter> waiters;
@@ -311,14 +323,28 @@ void CpuWaitAccounts::add_pairs(const Window& window, const PodWindows& pods,
     outside -= runner.ran;
   }
   holders.push_back({.pod = {}, .held = outside});
-  const auto may_hold = [&](CgroupId holder, CgroupId waiter) {
-    if (holder.value == 0) return true;
-    const CpuSet* of_holder = cpus_of(holder);
-    const CpuSet* of_waiter = cpus_of(waiter);
-    return !of_holder || !of_waiter || of_holder->intersects(*of_waiter);
-  };
-  pairs_.add(window.period, waiters, holders, may_hold);
+  pairs_.add(window.period, waiters, holders,
+             [&](CgroupId holder, CgroupId waiter) { return may_hold(holder, waiter, cpus_of); });
   pairs_.drop_gone([&](CgroupId pod) { return last_totals_.contains(pod.value); });
+}
+
+void CpuWaitAccounts::set_uses(const Window& window, const PodWindows& pods,
+                               const RunnersByShare& runners, const CpusOf& cpus_of) {
+  std::vector<CpuLoser> losers;
+  for (const auto& [row, pod] : pods)
+    losers.push_back({.pod = window.rows[row].id, .lost = pod.of(CpuWaitCause::kNode)});
+  std::vector<CpuRunner> all;
+  double outside = runners.ran();
+  for (std::size_t i = 0; i < window.rows.size(); ++i) {
+    const Row& row = window.rows[i];
+    if (row.pod != i || row.totals->ran == HR_UNKNOWN) continue;
+    all.push_back({.pod = row.id, .ran = row.ran});
+    outside -= row.ran;
+  }
+  all.push_back({.pod = {}, .ran = std::max(outside, 0.0)});
+  uses_ = cpu_uses(window.period, std::move(losers), all, [&](CgroupId runner, CgroupId loser) {
+    return may_hold(runner, loser, cpus_of);
+  });
 }
 
 void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of) {
@@ -340,6 +366,7 @@ void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of)
   PodWindows pods = split(window, runners, cpus_of);
   add_waits(window, pods);
   add_pairs(window, pods, runners, cpus_of);
+  set_uses(window, pods, runners, cpus_of);
 }
 
 std::optional<ByCgroup<CpuWaits>> CpuWaitAccounts::totals() const {

@@ -3,6 +3,7 @@
 // node's contention for CPUs. (Each window is split by attribute() of judge/waits/cpu_waits.h.)
 #pragma once
 
+#include "judge/waits/cpu_use.h"
 #include "judge/waits/cpu_waits.h"
 #include "judge/waits/wait_pairs.h"
 
@@ -52,6 +53,8 @@ class CpuWaitAccounts {
   // Absent: no window has ended yet. Good until the next update().
   std::optional<ByCgroup<CpuWaits>> totals() const;
   std::span<const WaitPair> pairs() const { return pairs_.longest(); }
+  // Of the last window; good until the next update().
+  ByCgroup<CpuUse> uses() const { return {.ids = uses_.ids, .values = uses_.values}; }
   // The share of the last window in which at least one pod waited because the node had no CPU left,
   // or because interrupts took it: of the pod that waited longest. Absent: unknown.
   std::optional<double> contention() const { return contention_; }
@@ -81,6 +84,8 @@ class CpuWaitAccounts {
   void add_waits(const Window& window, PodWindows& pods);
   void add_pairs(const Window& window, const PodWindows& pods, const RunnersByShare& runners,
                  const CpusOf& cpus_of);
+  void set_uses(const Window& window, const PodWindows& pods, const RunnersByShare& runners,
+                const CpusOf& cpus_of);
 
   std::optional<Instant> last_;
   std::vector<std::optional<CpuTime>> last_cpus_;
@@ -88,6 +93,7 @@ class CpuWaitAccounts {
   std::vector<std::uint64_t> pod_ids_;
   std::vector<CpuWaits> waits_;  // of pod_ids_[i]
   WaitPairs pairs_;
+  CpuUses uses_;
   std::optional<double> contention_;
 };
 

@@ -125,6 +125,7 @@ void CpuWaitSource::update(Instant at, const CgroupInventory& inventory, Snapsho
       pressure = Observation{.available = kWhole - static_cast<std::int64_t>(*contention * kWhole),
                              .capacity = kWhole,
                              .at = at};
+    if (pressure) snapshot.waits.cpu_use = accounts_.uses();
   }
   snapshot.waits.cpu = accounts_.totals();
   snapshot.waits.cpu_pairs = accounts_.pairs();

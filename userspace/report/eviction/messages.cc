@@ -154,6 +154,8 @@ std::string pod_name(const Pod& pod) {
 }
 
 std::string over_request(Signal signal, std::optional<std::int64_t> usage, std::int64_t request) {
+  if (signal == Signal::kCpuPressure && usage)
+    return fmt::format("{} for a request of {}", human_cpus(*usage), human_cpus(request));
   if (!is_byte_signal(signal))
     return usage ? fmt::format("{} {}", *usage, count_unit(signal)) : "usage unknown";
   if (!usage) return fmt::format("usage unknown, request {}", human_bytes(request));

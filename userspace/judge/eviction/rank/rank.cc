@@ -140,7 +140,7 @@ constexpr Compare kByPriority[] = {complete_description_first, lower_priority_fi
                                    larger_excess_first, by_index};
 
 std::span<const Compare> comparators(Signal signal) {
-  if (signal == Signal::kPidAvailable) return kByPriority;
+  if (signal == Signal::kPidAvailable || signal == Signal::kCpuPressure) return kByPriority;
   return kByRequest;
 }
 
@@ -150,7 +150,8 @@ std::span<const Compare> comparators(Signal signal) {
 // ephemeral-storage, which makes no sense and is kept so that both choose the same victim.
 void set_request_and_credit(Signal signal, Bytes memory_request, Bytes storage_request,
                             Candidate& candidate) {
-  if (signal == Signal::kPidAvailable) return;
+  // Of cpu.pressure: judge/eviction/cpu_eviction.h.
+  if (signal == Signal::kPidAvailable || signal == Signal::kCpuPressure) return;
   candidate.credit = (is_disk(signal) ? storage_request : memory_request).count;
   candidate.request = counts_inodes(signal) ? 0 : candidate.credit;
 }
@@ -183,7 +184,7 @@ std::optional<std::int64_t> current_usage(Signal signal, ImageStorage images,
     if (!reading.disk) return std::nullopt;
     return disk_usage(signal, images, *reading.disk);
   }
-  if (!reading.record) return std::nullopt;
+  if (!reading.record || signal == Signal::kCpuPressure) return std::nullopt;
   if (signal == Signal::kPidAvailable) {
     if (!(reading.record->valid & HR_PIDS)) return std::nullopt;
     return static_cast<std::int64_t>(reading.record->pids_current);

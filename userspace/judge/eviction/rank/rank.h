@@ -56,7 +56,8 @@ struct PodUsage {
 // Pods whose description is awaited come last (PodDescription). The others, and those among
 // themselves: usage unknown, usage over request, lower priority, further over request; then the
 // index, so that the order of equals is stable. For tasks, which have no requests: lower priority,
-// usage unknown, more of them. A total order where indices differ.
+// usage unknown, more of them; for CPUs the same, by how far over the request. A total order where
+// indices differ.
 bool evicts_before(Signal signal, const Candidate& a, const Candidate& b);
 
 // First to die first. In place; allocates nothing.

@@ -46,7 +46,7 @@ void evaluate_conditions(const Policy& policy, Instant at, Verdict& verdict) {
     // clock kept over a missing reading.
     if (!reading.below_since || !reading.available) continue;
     const Condition condition = condition_of(policy.thresholds[reading.index].signal);
-    // No pod is evicted for it, so the condition is all that its grace can delay.
+    // Where no pod is evicted for it, the condition is all that its grace can delay.
     if (condition == Condition::kCpuPressure && !reading.met) continue;
     verdict.after.last_pressure[static_cast<std::size_t>(condition)] = at;
   }
@@ -64,15 +64,24 @@ bool is_new_sample(Signal signal, const Observation& seen, const History& before
   return !last || seen.at > *last;
 }
 
+// Whether a pod may be evicted for cpu.pressure at this instant: that is asked for, and the last
+// one is long enough ago.
+bool may_evict_for_cpu(const Policy& policy, const History& history, Instant at) {
+  if (!policy.cpu_eviction_period) return false;
+  return !history.cpu_evicted_at || at - *history.cpu_evicted_at >= *policy.cpu_eviction_period;
+}
+
 // Lower acts first: memory first, then the signals that follow from a shortage of memory (swap,
-// pressure); last the signals for which no pod can be evicted. Hard before soft: upstream takes
+// pressure); CPUs after everything that can run out, last the signals for which no pod can be
+// evicted. Hard before soft: upstream takes
 // either of a signal's two thresholds at random, so a soft grace may end up on a hard eviction.
 std::tuple<int, bool> order(const Threshold& threshold, ImageStorage images) {
   const Signal signal = threshold.signal;
   const auto urgency = [&] {
     if (is_memory(signal)) return 0;
     if (condition_of(signal) == Condition::kMemoryPressure) return 1;
-    return holds_pods(signal, images) ? 2 : 3;
+    if (signal == Signal::kCpuPressure) return 3;
+    return holds_pods(signal, images) ? 2 : 4;
   };
   return {urgency(), !threshold.hard()};
 }
@@ -101,6 +110,7 @@ void evaluate_thresholds(const Policy& policy, const Snapshot& snapshot, const H
   verdict.after.disk_settles_at = before.disk_settles_at;
   verdict.after.partial_evictions = before.partial_evictions;
   verdict.after.ladder = before.ladder;
+  verdict.after.cpu_evicted_at = before.cpu_evicted_at;
   evaluate_conditions(policy, snapshot.at, verdict);
 
   for (std::size_t i = 0; i < kSignals; ++i) {
@@ -115,8 +125,10 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Threshold& threshold = policy.thresholds[reading.index];
     const auto& seen = of(snapshot.observations, threshold.signal);
-    if (threshold.signal == Signal::kCpuPressure || !reading.met || !seen ||
-        !is_new_sample(threshold.signal, *seen, before, verdict.after))
+    if (!reading.met || !seen || !is_new_sample(threshold.signal, *seen, before, verdict.after))
+      continue;
+    if (threshold.signal == Signal::kCpuPressure &&
+        !may_evict_for_cpu(policy, verdict.after, snapshot.at))
       continue;
     if (!best ||
         order(threshold, snapshot.images) < order(policy.thresholds[*best], snapshot.images))
@@ -127,7 +139,9 @@ std::optional<std::uint32_t> threshold_to_act_on(const Policy& policy, const Sna
 
 void restart_pressure_grace(const Policy& policy, Verdict& verdict) {
   for (std::size_t i = 0; i < policy.thresholds.size(); ++i) {
-    if (policy.thresholds[i].signal != Signal::kMemoryPressure) continue;
+    const Signal signal = policy.thresholds[i].signal;
+    const bool evicts = signal != Signal::kCpuPressure || policy.cpu_eviction_period;
+    if (!is_share_of_time(signal) || !evicts) continue;
     verdict.after.thresholds[i].first_observed.reset();
     verdict.after.thresholds[i].met = false;
   }

@@ -34,7 +34,8 @@ Reason reason_for(const Policy& policy, const Snapshot& snapshot, const Verdict&
                   std::uint32_t index);
 
 // A pod was evicted, or is gone: the waits before that say nothing about the node as it is now, so
-// the grace of memory.pressure starts again. The other signals are not measured over a period.
+// the grace of memory.pressure, and of cpu.pressure if pods are evicted for it, starts again. The
+// other signals are not measured over a period.
 void restart_pressure_grace(const Policy& policy, Verdict& verdict);
 
 }  // namespace headroom::judge_eviction

@@ -36,11 +36,15 @@ const CgroupValues kWanted{.cpu_weight = CpuWeight{1},
                            .hugetlb_max = {{2_MiB, Bytes{0}}, {1_GiB, Bytes{0}}}};
 
 TEST(SliceReader, TheWeightOfAnIdleSliceIsNotCompared) {
-  const auto fs = tree({{"cpu.idle", "1\n"}, {"cpu.weight", "0\n"}});
-  const SliceReading reading =
-      SliceReader(fs.root(), {"cpu"}).read("/a.slice", {.cpu_weight = CpuWeight{39}});
-  ASSERT_TRUE(reading.values);
-  EXPECT_EQ(reading.values->cpu_weight, CpuWeight{39});
+  const auto weight_of = [](const char* idle, const char* weight) {
+    const auto fs = tree({{"cpu.idle", idle}, {"cpu.weight", weight}});
+    const auto reading =
+        SliceReader(fs.root(), {"cpu"}).read("/a.slice", {.cpu_weight = CpuWeight{39}});
+    return reading.values ? reading.values->cpu_weight : std::nullopt;
+  };
+  EXPECT_EQ(weight_of("1\n", "0\n"), CpuWeight{39});
+  EXPECT_EQ(weight_of("1\n", "1\n"), CpuWeight{39}) << "since Linux 6.12";
+  EXPECT_EQ(weight_of("0\n", "1\n"), CpuWeight{1});
 }
 
 TEST(SliceReader, ReadsEveryKnobThatIsWanted) {

@@ -67,7 +67,7 @@ def test_best_effort_pods_are_suppressed_and_released(vm):
         wanted = protected(node)
         wait_for_idle(node, hog.cgroup, 1)
         wait_for_idle(node, TIER, 1)
-        assert values(node, hog.cgroup) == (1, 0)
+        assert values(node, hog.cgroup)[0] == 1
         used = cpus_used(node, wanted, 10)
         print(f"    the protected pod uses {used:.2f} of {CPUS} CPUs beside two loops of a suppressed pod")
         assert used > 1.6, "half of the CPUs are its share by weight"
@@ -79,7 +79,7 @@ def test_best_effort_pods_are_suppressed_and_released(vm):
         assert values(node, wanted.cgroup) == (0, WEIGHT)
         node.forget(wanted)
         vm.run("sleep 20")
-        assert values(node, hog.cgroup) == (1, 0), "contention may return"
+        assert values(node, hog.cgroup)[0] == 1, "contention may return"
         wait_for_idle(node, hog.cgroup, 0, timeout=HOLD + PATIENCE)
         wait_for_idle(node, TIER, 0, timeout=10)
         vm.wait_until(f"[ $(cat {hog.cgroup}/cpu.weight) = {WEIGHT} ] && [ $(cat {TIER}/cpu.weight) = {tier_weight} ]", timeout=10)
@@ -127,7 +127,7 @@ def test_nothing_is_left_when_the_daemon_reloads_stops_or_dies(vm):
         vm.run("systemctl start headroomd.service", check=True)
         wait_for_idle(node, hog.cgroup, 1)
         vm.run("systemctl mask --runtime headroomd.service; systemctl kill -s KILL headroomd.service; sleep 1", check=True)
-        assert values(node, hog.cgroup) == (1, 0), "a killed daemon restores nothing itself"
+        assert values(node, hog.cgroup)[0] == 1, "a killed daemon restores nothing itself"
         assert ("cpu.weight", hog.cgroup.removeprefix("/sys/fs/cgroup"), str(WEIGHT)) in changes(node)
         vm.run("systemctl unmask headroomd.service", check=True)
         node.configure(configuration())

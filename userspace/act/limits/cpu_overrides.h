@@ -5,8 +5,8 @@
 //
 // The kernel accepts a burst up to the quota of the same cgroup. A lower cpu.max that another
 // program writes meanwhile is refused with EINVAL if it is less than the burst. While cpu.idle is
-// 1, cpu.weight reads 0 and a write to it is refused with EINVAL; when cpu.idle is cleared, the
-// kernel sets cpu.weight to 100 (Linux 5.15, sched_group_set_idle()).
+// 1, cpu.weight reads 0 (1 since Linux 6.12) and a write to it is refused with EINVAL; when
+// cpu.idle is cleared, the kernel sets cpu.weight to 100 (Linux 5.15, sched_group_set_idle()).
 #pragma once
 
 #include <headroom/result.h>

@@ -54,11 +54,13 @@ class Directory {
   std::array<char, 4096> buffer_{};
 };
 
-// It reads 0 while cpu.idle is set: the weight returns with the end of that, and is not compared.
+// While cpu.idle is set it reads 0 (1 since Linux 6.12) and cannot be written: it is not compared.
 std::optional<CpuWeight> cpu_weight(Directory& directory, CpuWeight wanted) {
-  const auto weight = count_in(directory.text("cpu.weight"));
-  if (!weight) return std::nullopt;
-  return *weight == 0 ? wanted : CpuWeight{static_cast<std::uint32_t>(*weight)};
+  const auto read = count_in(directory.text("cpu.weight"));
+  if (!read) return std::nullopt;
+  const CpuWeight weight{static_cast<std::uint32_t>(*read)};
+  if (weight == wanted || count_in(directory.text("cpu.idle")) != 1) return weight;
+  return wanted;
 }
 
 std::optional<CpuMax> cpu_max(Directory& directory) {

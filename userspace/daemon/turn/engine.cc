@@ -80,9 +80,8 @@ Instant Engine::plan() {
     sweep_schedule_.record_look(snapshot_.at);
   meter_.planned(sweep_schedule_.period());
   // What is not for memory above its thresholds is not put off.
-  const Instant look = std::min(std::max(verdict_.next_check, sweep_schedule_.next_look()),
-                                std::max(verdict_.next_check, verdict_.next_check_guarded));
-  return std::min(look, sweep_schedule_.due());
+  const Instant look = std::max(verdict_.next_check, sweep_schedule_.next_look());
+  return std::min({look, verdict_.next_check_guarded, sweep_schedule_.due()});
 }
 
 Instant Engine::next_guarded() const {

@@ -336,7 +336,7 @@ lab-image:
 	$(Q)tests/vm/build-image $(KERNEL_OR_DEFAULT) >/dev/null
 
 test: test-deps ## install what is missing, run the tests that every change must pass; of the lab's the main job's
-	$(progress) --then 900 'run the tests' WERROR=1 $(B)/test/unit $(B)/test/vectors $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
+	$(progress) --then 900 'run the tests' WERROR=1 lab-image $(B)/test/unit $(B)/test/vectors $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour

@@ -184,7 +184,7 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
   if (snapshot.cgroups) read_parts(snapshot);
   if (snapshot.cgroups && parts_.cpu_waits)
-    parts_.cpu_waits->update(parts_.clock(), parts_.inventory, snapshot,
+    parts_.cpu_waits->update(depth, parts_.clock(), parts_.inventory, snapshot,
                              of(observations_, Signal::kCpuPressure));
   of(observations_, Signal::kMemoryPressure) =
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);

@@ -107,9 +107,10 @@ CpuTimes CpuTimeReader::read() {
   return parse_cpu_times(text_, ::sysconf(_SC_CLK_TCK));
 }
 
-void CpuWaitSource::update(Instant at, const CgroupInventory& inventory, Snapshot& snapshot,
-                           std::optional<Observation>& pressure) {
-  if (accounts_.is_due(at)) {
+void CpuWaitSource::update(SnapshotScope scope, Instant at, const CgroupInventory& inventory,
+                           Snapshot& snapshot, std::optional<Observation>& pressure) {
+  const bool window_ends = accounts_.is_due(at);
+  if (window_ends) {
     cpusets_.begin_window(at, inventory);
     const CpuTimes times = times_.read();
     accounts_.update({.at = at,
@@ -125,8 +126,10 @@ void CpuWaitSource::update(Instant at, const CgroupInventory& inventory, Snapsho
       pressure = Observation{.available = kWhole - static_cast<std::int64_t>(*contention * kWhole),
                              .capacity = kWhole,
                              .at = at};
-    if (pressure) snapshot.waits.cpu_use = accounts_.uses();
   }
+  // The turn in which a window ends may take another snapshot, and decides by that one.
+  if (pressure && (window_ends || scope == SnapshotScope::kDecision))
+    snapshot.waits.cpu_use = accounts_.uses();
   snapshot.waits.cpu = accounts_.totals();
   snapshot.waits.cpu_pairs = accounts_.pairs();
   snapshot.waits.memory_pairs = memory_pairs_.longest();

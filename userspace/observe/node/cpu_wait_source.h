@@ -9,6 +9,7 @@
 #include "judge/waits/memory_wait_pairs.h"
 #include "observe/cgroup/cgroup_inventory.h"
 
+#include <headroom/ports.h>
 #include <headroom/snapshot.h>
 #include <headroom/waits.h>
 
@@ -65,8 +66,8 @@ class CpuWaitSource {
   CpuWaitSource(const std::filesystem::path& proc, std::filesystem::path cgroup_root);
 
   // After a sweep. Fills what `snapshot.waits` says of CPUs, and the signal cpu.pressure if a
-  // window ended.
-  void update(Instant at, const CgroupInventory& inventory, Snapshot& snapshot,
+  // window ended. Its cpu_use is filled then, and in a snapshot for a decision.
+  void update(SnapshotScope scope, Instant at, const CgroupInventory& inventory, Snapshot& snapshot,
               std::optional<Observation>& pressure);
 
  private:

@@ -237,7 +237,7 @@ def test_a_daemon_that_stops_is_said_in_the_last_line():
 
 def test_plain_for_a_screen_reader():
     def test(terminal, _daemon, _folder):
-        keep("top-plain", terminal.shows("default/scratch: ", "sorted by over"))
+        keep("top-plain", terminal.shows("default/scratch: ", "sorted by over", "ended with 0"))
         assert "\x1b" not in terminal.screen("-e").replace("\x1b[39m", "").replace("\x1b[0m", "")
     in_terminal("top --plain --once", recorded_status(), test, columns=150)
 

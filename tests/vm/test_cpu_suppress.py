@@ -84,6 +84,7 @@ def test_best_effort_pods_are_suppressed_and_released(vm):
         wait_for_idle(node, TIER, 0, timeout=10)
         vm.wait_until(f"[ $(cat {hog.cgroup}/cpu.weight) = {WEIGHT} ] && [ $(cat {TIER}/cpu.weight) = {tier_weight} ]", timeout=10)
         assert not changes(node)
+        vm.wait_until("curl -sS http://127.0.0.1:9750/metrics | grep -q '^headroom_cpu_suppress_changes_total.*released.* 1'", timeout=10)  # a turn later
         assert node.alive(hog) and counts(node)["released"] == 1
 
 

@@ -25,6 +25,15 @@ def make_pods(vm, last: int, first: int = 1) -> None:
         vm.run(MAKE_PODS.format(first=start, last=min(last, start + 249)), timeout=240, check=True)
 
 
+def remove_pods(vm, last: int, first: int = 1) -> None:
+    vm.run(f"""cd /sys/fs/cgroup/kubepods.slice
+        for pod in $(seq {first} {last}); do
+            slice=$(printf 'kubepods-pod%08x_1111_2222_3333_444444444444.slice' $pod)
+            echo 1 > $slice/cgroup.kill
+            until rmdir $slice/*.scope $slice 2>/dev/null || ! [ -d $slice ]; do sleep 0.05; done
+        done""", timeout=240, check=True)
+
+
 class Daemon:
     """The main process of a unit, and what it has used."""
 

@@ -6,6 +6,7 @@ task (the run delay of /proc/PID/schedstat) and by trace events, which headroomd
 
 from dataclasses import dataclass, field
 
+from crowd import make_pods, remove_pods
 from node import Node, Pod, kubelet_configuration
 
 CPUS = 2
@@ -76,7 +77,7 @@ SCENARIOS = [
         Load("heavy", loops=2, slice_properties=["CPUWeight=10000"], waits=False)]),
     Scenario("equal weights, twice the CPUs wanted", [
         Load("left", loops=2, truth={"node": "tasks"}), Load("right", loops=2, truth={"node": "tasks"})], contended=True),
-    Scenario("one busy pod among thirty idle ones", [Load("alone", waits=False)], idle_pods=30),
+    Scenario("one busy pod among a hundred idle ones", [Load("alone", waits=False)], idle_pods=100),
     Scenario("a hundred short processes a second", [Load("forks", body="/bin/true; sleep 0.02", waits=False)]),
     Scenario("interrupt load", [Load("interrupted", loops=2, truth={"interrupts": "interrupts"})], contended=True, outside=FLOOD),
     Scenario("reclaim that takes CPUs", [
@@ -185,8 +186,7 @@ def run_scenario(node: Node, scenario: Scenario) -> None:
     node.vm.run("systemctl set-property --runtime kubepods-besteffort.slice CPUQuota= ; true")
     if scenario.tier_properties:
         node.vm.run("systemctl set-property --runtime kubepods-besteffort.slice " + " ".join(scenario.tier_properties), check=True)
-    for number in range(scenario.idle_pods):
-        node.run_script(Pod(f"idle-{number}"), "exec sleep 600")
+    make_pods(node.vm, scenario.idle_pods)
     if scenario.outside:
         node.vm.spawn(scenario.outside, unit="headroom-test-outside.service")
     pods = [(load, run_load(node, load)) for load in scenario.loads]
@@ -209,7 +209,6 @@ def run_scenario(node: Node, scenario: Scenario) -> None:
     for load, pod in pods:
         check_load(node, load, pod, parts)
     assert (steady > FALSE_ALARM) == scenario.contended, seen
-    forget_all(node)
 
 
 def forget_all(node: Node) -> None:
@@ -228,7 +227,8 @@ def test_waits_have_the_cause_that_they_were_given(vm):
                 run_scenario(node, scenario)
             except AssertionError as error:
                 failed.append((scenario.name, str(error)))
-                forget_all(node)
+            forget_all(node)
+            remove_pods(node.vm, scenario.idle_pods)
         assert not failed, failed
         print("\n".join("    " + line for line in node.vm.run("headroomctl waits").out.splitlines()))
 

@@ -453,9 +453,10 @@ bench-evict: deps ## fifty evictions under the fastest filler, in the lab: cross
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json
 
-bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst and with it, and its neighbour, in the lab
+bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst and with it, and its neighbour, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
-	$(Q)tests/vm/bench-burst --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/burst.json
+	$(Q)for kernel in $(or $(KERNEL),6.1 6.12 newest); do \
+	  tests/vm/bench-burst --kernel $$kernel --payload $(B)/payload --out $(B)/bench/burst-$$kernel.json || exit; done
 
 bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, in the lab: the kill, the victim, the cost
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -469,9 +470,9 @@ bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn
 	$(Q)bench/instructions --program $(B)/bench/turn --out $(B)/bench/turn.json
 
-bench-waits: deps ## user-space time that the waits for CPUs by cause take at 1,000 pods, here
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/cpu_waits
-	$(Q)$(B)/bench/cpu_waits --out $(B)/bench/waits.json
+bench-waits: deps ## user-space time that the waits for CPUs by cause take at 1,000 pods, in the lab
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-waits --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/waits.json
 
 bench-cpus: deps ## a cache-sensitive load among noise, and with a CPU of its own, here; the machine must be quiet
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/pinning

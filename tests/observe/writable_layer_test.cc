@@ -3,6 +3,7 @@
 #include "base/file_io.h"
 #include "config/temp_dir.h"
 #include "observe/node/disk_meter.h"
+#include "support/without_ptrace.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -148,6 +149,22 @@ TEST_F(WritableLayersTest, AreFoundAfterALongRest) {
   int calls = 0;
   while (ask().empty())
     ASSERT_LT(++calls, 8) << "it must come up in the end";
+}
+
+// Without CAP_SYS_PTRACE /proc/PID/root of a process with other capabilities is hidden.
+TEST_F(WritableLayersTest, AreFoundWithoutThePrivilegeToTrace) {
+  World world;
+  const Container container(world.at("a"));
+  world.runs_in("cgroup", container.pid() + "\n");
+  EXPECT_EQ(test::check_without_ptrace([&] {
+              WritableLayers layers;
+              const std::string root = "/proc/" + container.pid() + "/root";
+              std::array<char, 2> link{};
+              return ::readlink(root.c_str(), link.data(), link.size()) < 0 &&
+                     layers.of({world.at("cgroup")}) ==
+                         Layers{{world.at("cgroup"), world.at("a/upper")}};
+            }),
+            0);
 }
 
 TEST_F(WritableLayersTest, AreNoneWhereNothingOfItsOwnRuns) {

@@ -7,9 +7,14 @@
 #include "report/sample.h"
 #include "report/summary/stats_json.h"
 #include "report/view/published_views.h"
+#include "support/without_ptrace.h"
+
+#include <sched.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -50,19 +55,21 @@ std::string text_of(ResponseBody& body) {
 class NetworkReaderTest : public testing::Test {
  protected:
   void SetUp() override {
-    process("self", "net:[1]", kDevices);
+    process("self", kDevices);
     const auto container = cgroups_.path() / "kubepods.slice/kubepods-poduid_hog.slice/app.service";
     std::filesystem::create_directories(container);
     cgroups_.write("kubepods.slice/kubepods-poduid_hog.slice/app.service/cgroup.procs", "40\n41\n");
     for (hr_record& record : table_.records)
       record.populated = 1;
   }
-  void process(const std::string& name, const std::string& its_namespace,
-               const std::string& devices) {
+  void process(const std::string& name, const std::string& devices) {
     std::filesystem::create_directories(proc_.path() / name / "net");
-    std::filesystem::create_directories(proc_.path() / name / "ns");
-    std::filesystem::create_symlink(its_namespace, proc_.path() / name / "ns/net");
     proc_.write(name + "/net/dev", devices);
+  }
+  void process_on_the_hosts_network(const std::string& name) {
+    std::filesystem::create_directories(proc_.path() / name / "net");
+    std::filesystem::create_hard_link(proc_.path() / "self/net/dev",
+                                      proc_.path() / name / "net/dev");
   }
   NetworkReader reader() const { return NetworkReader(cgroups_.path(), proc_.path()); }
 
@@ -71,7 +78,7 @@ class NetworkReaderTest : public testing::Test {
 };
 
 TEST_F(NetworkReaderTest, APodWithItsOwnNamespaceHasItsOwnDevices) {
-  process("40", "net:[2]", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  process("40", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
   const auto rows = network_rows(table_, reader(), [](std::size_t) { return false; });
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].pod, nullptr);
@@ -83,7 +90,7 @@ TEST_F(NetworkReaderTest, APodWithItsOwnNamespaceHasItsOwnDevices) {
 }
 
 TEST_F(NetworkReaderTest, APodOnTheHostsNetworkHasNone) {
-  process("40", "net:[1]", kDevices);
+  process_on_the_hosts_network("40");
   const auto rows = network_rows(table_, reader(), [](std::size_t) { return false; });
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].pod, nullptr);
@@ -95,8 +102,38 @@ TEST_F(NetworkReaderTest, AProcessThatHasExitedIsNotTheHost) {
   EXPECT_EQ(rows[0].pod, nullptr);
 }
 
+// With the kernel's own /proc, from a namespace without devices. Without CAP_SYS_PTRACE ns/net of a
+// process with more capabilities is hidden.
+TEST_F(NetworkReaderTest, TellsNamespacesApartWithoutThePrivilegeToTrace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a network namespace";
+  const auto names_of = [](const NetworkDevices& devices) {
+    std::vector<std::string> names;
+    for (const NetworkDevice& device : devices)
+      names.push_back(device.name);
+    return names;
+  };
+  const auto expected = names_of(NetworkReader(cgroups_.path()).of_node());
+  if (expected.empty()) GTEST_SKIP() << "this host has no network device but the loopback";
+  const std::string outside = std::to_string(::getpid());
+  for (const char* cgroup : {"outside", "own"})
+    std::filesystem::create_directory(cgroups_.path() / cgroup);
+  cgroups_.write("outside/cgroup.procs", outside + "\n");
+  EXPECT_EQ(check_without_ptrace([&] {
+              if (::unshare(CLONE_NEWNET) != 0) return false;
+              cgroups_.write("own/cgroup.procs", std::to_string(::getpid()) + "\n");
+              char link[2];
+              if (::readlink(("/proc/" + outside + "/ns/net").c_str(), link, sizeof link) >= 0)
+                return false;
+              const NetworkReader reader(cgroups_.path());
+              const auto others = reader.of_cgroup("/outside");
+              return others && names_of(*others) == expected &&
+                     reader.of_cgroup("/own") == NetworkDevices{};
+            }),
+            0);
+}
+
 TEST_F(NetworkReaderTest, IsServedByCadvisorsNames) {
-  process("40", "net:[2]", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
+  process("40", "eth0: 1 2 3 4 0 0 0 0 5 6 7 8 0 0 0 0\n");
   const auto views = std::make_shared<PublishedViews>();
   views->cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table_; });
   const HostReaders host{.network = reader(),

@@ -8,13 +8,12 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,19 +23,20 @@
 namespace headroom::observe {
 namespace {
 
-std::optional<std::string> first_pid(const std::string& cgroup) {
+std::optional<ProcessIdentity> first_process(const std::string& cgroup) {
   const Fd procs(::open((cgroup + "/cgroup.procs").c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 32> line{};  // the first line of as many as there may be
   const ssize_t size = procs ? ::read(procs.get(), line.data(), line.size()) : -1;
   if (size <= 0) return std::nullopt;
-  std::string pid(line.data(), static_cast<std::size_t>(size));
-  pid.resize(std::min(pid.size(), pid.find('\n')));
-  if (pid == "0") return std::nullopt;  // of another pid namespace
-  return pid;
+  pid_t pid = 0;
+  std::from_chars(line.data(), line.data() + size, pid);
+  if (pid <= 0) return std::nullopt;  // of another pid namespace
+  const auto stat = process_stat(pid);
+  return stat ? std::optional(stat->name) : std::nullopt;
 }
 
-std::optional<std::string> read_upper(const std::string& pid) {
-  std::ifstream file("/proc/" + pid + "/mountinfo");
+std::optional<std::string> read_upper(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/mountinfo");
   return upper_directory(std::string{std::istreambuf_iterator<char>(file), {}});
 }
 
@@ -51,28 +51,16 @@ std::optional<std::string> upper_directory(std::string_view mountinfo) {
   return upper;
 }
 
-std::optional<WritableLayers::Root> WritableLayers::root_of(const std::string& cgroup) {
-  auto pid = first_pid(cgroup);
-  if (!pid) return std::nullopt;
-  struct statx root {};
-  if (::statx(AT_FDCWD, ("/proc/" + *pid + "/root").c_str(), AT_NO_AUTOMOUNT, STATX_MNT_ID,
-              &root) != 0)
-    return std::nullopt;
-  return Root{.pid = std::move(*pid),
-              .mount_id = root.stx_mnt_id,
-              .device = makedev(root.stx_dev_major, root.stx_dev_minor)};
-}
-
 WritableLayers::Known WritableLayers::refresh(const std::string& cgroup,
                                               const Known* before) const {
   if (before && before->settled() && calls_ % kSettledReadPeriod != 0) return *before;
-  Known now{.cgroup = cgroup, .root = root_of(cgroup), .upper = {}};
-  if (before && before->root == now.root) {
+  Known now{.cgroup = cgroup, .first = first_process(cgroup), .upper = {}};
+  const bool same_process = before && before->first == now.first;
+  if (same_process && before->settled() && calls_ % kMountsReadPeriod != 0)
     now.upper = before->upper;
-    now.same = before->same + 1;
-  } else if (now.root) {
-    now.upper = read_upper(now.root->pid);
-  }
+  else if (now.first)
+    now.upper = read_upper(now.first->pid);
+  if (same_process && before->upper == now.upper) now.same = before->same + 1;
   return now;
 }
 

@@ -9,6 +9,7 @@
 #include "observe/node/directory_size.h"
 
 #include <headroom/disk_usage.h>
+#include <headroom/eviction_unit.h>
 #include <headroom/pod.h>
 #include <headroom/units.h>
 
@@ -34,9 +35,10 @@ namespace headroom::observe {
 // From the text of /proc/PID/mountinfo; absent: the root is no overlay.
 std::optional<std::string> upper_directory(std::string_view mountinfo);
 
-// Those of one pod. What a first process's root is mounted from does not change while it is the
-// same mount, so its table of mounts, which is long, is read once; and a cgroup that has given the
-// same answer a few times is asked seldom.
+// Those of one pod. What a first process's root is mounted from hardly changes while it is the same
+// process, so its table of mounts, which is long, is read seldom; and a cgroup that has given the
+// same answer a few times is asked seldom. /proc/PID/root, which names the mount at once, needs
+// CAP_SYS_PTRACE.
 class WritableLayers {
  public:
   struct Layer {
@@ -51,27 +53,21 @@ class WritableLayers {
 
  private:
   // A cgroup is asked in every call until the answer was the same this many times (fewer if it has
-  // no process, since one may still start), then in one call of kSettledReadPeriod.
-  static constexpr unsigned kSettled = 1, kSettledEmpty = 2, kSettledReadPeriod = 8;
+  // no process, since one may still start), then in one call of kSettledReadPeriod; the mounts of
+  // the same process are then read in one call of kMountsReadPeriod.
+  static constexpr unsigned kSettled = 1, kSettledEmpty = 2, kSettledReadPeriod = 8,
+                            kMountsReadPeriod = 64;
 
-  // Which mount a process has for a root.
-  struct Root {
-    std::string pid;
-    std::uint64_t mount_id = 0;
-    dev_t device = 0;
-    friend bool operator==(const Root&, const Root&) = default;
-  };
   struct Known {
     std::string cgroup;
-    std::optional<Root> root;  // absent: no process of this pid namespace
+    std::optional<ProcessIdentity> first;  // absent: no process of this pid namespace
     std::optional<std::string> upper;
     unsigned same = 0;  // how often the answer was this again
 
-    bool settled() const { return same >= (root ? kSettled : kSettledEmpty); }
+    bool settled() const { return same >= (first ? kSettled : kSettledEmpty); }
   };
 
   Known refresh(const std::string& cgroup, const Known* before) const;
-  static std::optional<Root> root_of(const std::string& cgroup);
 
   std::vector<Known> known_;  // of the last call
   unsigned calls_ = 0;

@@ -3,13 +3,13 @@
 
 #include "report/view/pod_index.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -23,10 +23,12 @@ std::string contents(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string link_of(const std::string& path) {
-  std::error_code error;
-  const auto target = std::filesystem::read_symlink(path, error);
-  return error ? "" : target.string();
+// The file of the devices is another one in each network namespace (proc_create_net()), and what
+// ns/net says needs CAP_SYS_PTRACE.
+NetworkFile file_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {.device = status.st_dev, .inode = status.st_ino};
 }
 
 // The next number of a line; absent: there is none.
@@ -80,7 +82,7 @@ NetworkDevices parse_network_devices(std::string_view text) {
 NetworkReader::NetworkReader(std::string cgroup_root, std::string proc)
     : cgroup_root_(std::move(cgroup_root)),
       proc_(std::move(proc)),
-      own_namespace_(link_of(proc_ + "/self/ns/net")) {}
+      own_devices_(file_of(proc_ + "/self/net/dev")) {}
 
 NetworkDevices NetworkReader::of_node() const {
   return parse_network_devices(contents(proc_ + "/self/net/dev"));
@@ -90,11 +92,11 @@ std::optional<NetworkDevices> NetworkReader::of_cgroup(std::string_view path) co
   std::ifstream processes(cgroup_root_ + std::string(path) + "/cgroup.procs");
   long process = 0;
   if (!(processes >> process) || process <= 0) return std::nullopt;
-  const std::string directory = proc_ + '/' + std::to_string(process);
-  const std::string its_namespace = link_of(directory + "/ns/net");
-  if (its_namespace.empty()) return std::nullopt;  // it has exited, or may not be read
-  if (its_namespace == own_namespace_) return NetworkDevices{};
-  return parse_network_devices(contents(directory + "/net/dev"));
+  const std::string file = proc_ + '/' + std::to_string(process) + "/net/dev";
+  const NetworkFile devices = file_of(file);
+  if (devices == NetworkFile{}) return std::nullopt;  // it has exited
+  if (devices == own_devices_) return NetworkDevices{};
+  return parse_network_devices(contents(file));
 }
 
 std::vector<NetworkRow> network_rows(const CgroupTable& table, const NetworkReader& reader,

@@ -6,6 +6,8 @@
 
 #include "report/view/node_view.h"
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,6 +35,13 @@ using NetworkDevices = std::vector<NetworkDevice>;
 // of other namespaces' devices (veth, docker).
 NetworkDevices parse_network_devices(std::string_view text);
 
+// Which /proc/PID/net/dev it is.
+struct NetworkFile {
+  dev_t device = 0;
+  ino_t inode = 0;  // 0: none
+  friend bool operator==(const NetworkFile&, const NetworkFile&) = default;
+};
+
 class NetworkReader {
  public:
   explicit NetworkReader(std::string cgroup_root, std::string proc = "/proc");
@@ -45,7 +54,7 @@ class NetworkReader {
 
  private:
   std::string cgroup_root_, proc_;
-  std::string own_namespace_;
+  NetworkFile own_devices_;
 };
 
 // The devices of the node or of one pod.

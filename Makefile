@@ -81,7 +81,7 @@ BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
 # Nothing is intermediate: what was built once is not built again.
 .SECONDARY:
 # main.cc files are the programs; everything else is the library all of them share.
-MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc userspace/kube/main.cc
+MAINS    := userspace/daemon/main.cc userspace/ctl/main.cc userspace/kube/main.cc userspace/commands/main.cc
 LIB_SRC  := $(filter-out $(MAINS) $(if $(SHARED),$(INSTANCES)),$(shell find userspace -name '*.cc' | sort))
 VECTOR_SRC := $(wildcard tests/judge/vectors/*.cc tests/judge/vectors/*/*.cc)
 SUPPORT_SRC := $(wildcard tests/support/*.cc)
@@ -122,7 +122,7 @@ VECTOR_UNITS = $(if $(BATCH),$(VECTOR_BATCHES),$(VECTOR_SRC))
 obj  = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst $(B)/%,%,$(1)))
 aobj = $(patsubst %.cc,$(B)/asan/%.o,$(patsubst $(B)/%,%,$(1)))
 
-PROGRAMS := $(B)/headroomd $(B)/headroomctl $(B)/headroom-kube
+PROGRAMS := $(B)/headroomd $(B)/headroomctl $(B)/headroom-kube $(B)/headroom-commands
 BENCHES  := $(BENCH_SRC:bench/%.cc=$(B)/bench/%)
 
 .PHONY: help all programs
@@ -131,7 +131,7 @@ help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
 	  awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-all: $(PROGRAMS) ## build headroomd, headroomctl and headroom-kube
+all: $(PROGRAMS) ## build headroomd, headroomctl, headroom-kube and headroom-commands
 programs: ## the same on every CPU, with progress: what `make` alone does
 	$(progress) all
 
@@ -224,6 +224,10 @@ $(B)/libheadroom-asan.a: $(call aobj,$(LIB_UNITS))
 $(B)/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
 $(B)/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
 $(B)/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
+# It has the privileges that the daemon has not: these files alone, and none of the libraries.
+COMMANDS_SRC := userspace/commands/main.cc $(addprefix userspace/act/exec/,command_server.cc command_message.cc child_process.cc credentials.cc)
+$(B)/headroom-commands: $(call obj,$(COMMANDS_SRC))
+$(B)/headroom-commands: LDLIBS := -pthread
 # The network's libraries are this one's alone: the daemon's memory is locked.
 $(B)/headroom-kube $(B)/test/unit: LDLIBS += -lcurl -lgnutls
 # The terminal's is headroomctl's alone.
@@ -297,9 +301,9 @@ $(B)/payload/.made: $(PAYLOAD_PROGRAMS) $(DOUBLES) $(wildcard systemd/* play/* t
 	$(Q)cp -r systemd play $(@D)/
 	$(Q)touch $@
 
-$(B)/tsan/payload/.made: $(B)/tsan/headroomd $(B)/headroomctl $(B)/lab/workload $(wildcard systemd/*) tests/vm/threads/suppressions
+$(B)/tsan/payload/.made: $(B)/tsan/headroomd $(B)/headroomctl $(B)/headroom-commands $(B)/lab/workload $(wildcard systemd/*) tests/vm/threads/suppressions
 	$(call say,PAYLOAD,$(@D))
-	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(B)/tsan/headroomd $(B)/headroomctl $(B)/lab/workload
+	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(B)/tsan/headroomd $(B)/headroomctl $(B)/headroom-commands $(B)/lab/workload
 	$(Q)cp -r systemd tests/vm/threads/suppressions $(@D)/
 	$(Q)touch $@
 
@@ -509,11 +513,13 @@ $(B)/deb/payload/.made: $(B)/lab/workload $(PROGRAMS) \
 # The time of every file in it: the commit's.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 IMAGE := $(B)/image/headroom.tar
+# Of no use without systemd's socket.
+IMAGE_PROGRAMS := $(filter-out %/headroom-commands,$(PROGRAMS))
 .PHONY: image
 image: deps $(if $(CROSS),sysroot) ## the container image with an SPDX list of its packages, as an OCI archive in build/image
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(IMAGE)
-$(IMAGE): $(PROGRAMS) tools/oci-image tools/debian_packages.py tools/elf_libraries.py
-	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(PROGRAMS)
+$(IMAGE): $(IMAGE_PROGRAMS) tools/oci-image tools/debian_packages.py tools/elf_libraries.py
+	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(IMAGE_PROGRAMS)
 
 include mk/dist.mk
 
@@ -533,13 +539,15 @@ stage: $(PROGRAMS:$(B)/%=$(STAGED)/%)
 	$(Q)install -D -m 755 $(STAGED)/headroomd $(STAGE)$(PREFIX)/sbin/headroomd
 	$(Q)install -D -m 755 $(STAGED)/headroom-kube $(STAGE)$(PREFIX)/sbin/headroom-kube
 	$(Q)install -D -m 755 $(STAGED)/headroomctl $(STAGE)$(PREFIX)/bin/headroomctl
+	$(Q)install -D -m 755 $(STAGED)/headroom-commands $(STAGE)$(PREFIX)/libexec/headroom-commands
 	$(Q)install -d $(STAGE)$(PREFIX)/share/bash-completion/completions $(STAGE)$(PREFIX)/share/zsh/vendor-completions \
 	  $(STAGE)$(PREFIX)/share/fish/vendor_completions.d
 	$(Q)$(EMULATE) $(STAGED)/headroomctl completion bash > $(STAGE)$(PREFIX)/share/bash-completion/completions/headroomctl
 	$(Q)$(EMULATE) $(STAGED)/headroomctl completion zsh > $(STAGE)$(PREFIX)/share/zsh/vendor-completions/_headroomctl
 	$(Q)$(EMULATE) $(STAGED)/headroomctl completion fish > $(STAGE)$(PREFIX)/share/fish/vendor_completions.d/headroomctl.fish
-	$(Q)install -D -m 644 -t $(STAGE)$(UNITDIR) systemd/headroomd.service systemd/headroom-kube.service systemd/headroom-events.service systemd/headroom.slice
-	$(if $(filter /usr,$(PREFIX)),,$(Q)sed -i -E 's,/usr/(s?bin)/,$(PREFIX)/\1/,' $(STAGE)$(UNITDIR)/*.service)
+	$(Q)install -D -m 644 -t $(STAGE)$(UNITDIR) systemd/headroomd.service systemd/headroom-kube.service systemd/headroom-events.service \
+	  systemd/headroom-commands@.service systemd/headroom-commands.socket systemd/headroom.slice
+	$(if $(filter /usr,$(PREFIX)),,$(Q)sed -i -E 's,/usr/(s?bin|libexec)/,$(PREFIX)/\1/,' $(STAGE)$(UNITDIR)/*.service)
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.conf $(STAGE)$(PREFIX)/share/dbus-1/system.d/io.headroom.Headroom1.conf
 	$(Q)install -D -m 644 systemd/io.headroom.Headroom1.policy \
 	  $(STAGE)$(PREFIX)/share/polkit-1/actions/io.headroom.Headroom1.policy

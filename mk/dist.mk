@@ -12,6 +12,8 @@ TAR = tar --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeri
 $(B)/dist/programs/headroomd: $(B)/obj/userspace/daemon/main.o $(B)/libheadroom.a
 $(B)/dist/programs/headroomctl: $(B)/obj/userspace/ctl/main.o $(B)/libheadroom.a
 $(B)/dist/programs/headroom-kube: $(B)/obj/userspace/kube/main.o $(B)/libheadroom.a
+$(B)/dist/programs/headroom-commands: $(call obj,$(COMMANDS_SRC))
+$(B)/dist/programs/headroom-commands: LDLIBS := -pthread
 $(B)/dist/programs/headroom-kube: LDLIBS += -lcurl -lgnutls
 $(B)/dist/programs/headroomctl: LDLIBS += $(CURSES_LIBS)
 $(DIST_PROGRAMS):

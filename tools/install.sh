@@ -36,7 +36,7 @@ check_glibc() {
 # Each program is started: the loader names a library that is missing.
 check_programs() {
   local program message
-  for program in usr/sbin/headroomd usr/sbin/headroom-kube usr/bin/headroomctl; do
+  for program in usr/sbin/headroomd usr/sbin/headroom-kube usr/bin/headroomctl usr/libexec/headroom-commands; do
     message=$("$here/files/$program" --version 2>&1) || fail "$program does not run here: ${message%%$'\n'*}"
   done
 }
@@ -66,6 +66,7 @@ uninstall_files() {
   [[ -w $root/usr && -w $root/usr/lib/headroom ]] || fail "nothing is removed: $root/usr cannot be written"
   if systemd_runs; then
     systemctl disable --now headroomd.service headroom-kube.service headroom-events.service >/dev/null 2>&1
+    systemctl stop headroom-commands.socket 'headroom-commands@*.service' 2>/dev/null
     systemctl stop headroom.slice 2>/dev/null
     systemctl reset-failed headroomd.service headroom-kube.service headroom-events.service 2>/dev/null
   fi

@@ -251,7 +251,7 @@ TEST(PreStop, RunsOnlyInTheContainersOwnCgroup) {
     decision.pod = pod;
     decision.deadline = clock_now() + 20s;
     const Fd directory(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    EXPECT_EQ(run_pre_stop(decision, directory.get(), &clock_now, {}), expected);
+    EXPECT_EQ(run_pre_stop(decision, directory.get(), "", &clock_now, {}), expected);
     ::kill(process, SIGKILL);
     ::waitpid(process, nullptr, 0);
   }

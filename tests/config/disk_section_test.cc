@@ -36,6 +36,7 @@ headroom:
     images: [/usr/bin/podman, image, prune, --all, --force]
     timeout: 5m
     memoryLimit: 1Gi
+    user: pruner
 )");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->disk, (DiskConfig{.nodefs = "/srv",
@@ -50,6 +51,7 @@ headroom:
   EXPECT_EQ(config->reclaim.containers.size(), 4u);
   EXPECT_EQ(config->reclaim.images.back(), "--force");
   EXPECT_EQ(config->reclaim.memory, 1u << 30);
+  EXPECT_EQ(config->reclaim.user, "pruner");
   const Policy& policy = config->policy;
   EXPECT_TRUE(policy.can_reclaim_containers && policy.can_reclaim_images);
   EXPECT_EQ(policy.reclaim_timeout, 5min);
@@ -62,6 +64,7 @@ TEST(DiskSection, DefaultsAreTheKubelets) {
   ASSERT_TRUE(config);
   EXPECT_EQ(config->disk, DiskConfig{});
   EXPECT_FALSE(config->policy.can_reclaim_containers || config->policy.can_reclaim_images);
+  EXPECT_EQ(config->reclaim.user, "") << "one of their own";
   EXPECT_TRUE(config->policy.remove_empty_dirs && config->policy.local_storage_isolation);
   EXPECT_FALSE(config->policy.evict_static_culprits);
 }
@@ -83,6 +86,7 @@ TEST(DiskSection, AllErrorsAreReported) {
     images: [podman, image, prune]
     timeout: -1s
     memoryLimit: 0
+    user: ""
 )")),
       (Lines{
           "4: headroom.evictStaticPods: expected never or culprit, found \"always\"",
@@ -101,7 +105,8 @@ TEST(DiskSection, AllErrorsAreReported) {
           "15: headroom.reclaim.images: expected the command's absolute path first, found "
           "\"podman\"",
           "16: headroom.reclaim.timeout: must be more than zero",
-          "17: headroom.reclaim.memoryLimit: must be more than zero bytes"}));
+          "17: headroom.reclaim.memoryLimit: must be more than zero bytes",
+          "18: headroom.reclaim.user: must be the name of a user"}));
 }
 
 }  // namespace

@@ -156,6 +156,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.reclaim.images", "[/bin/false]"},
     {"headroom.reclaim.timeout", "1m"},
     {"headroom.reclaim.memoryLimit", "256Mi"},
+    {"headroom.reclaim.user", "root"},
     {"headroom.kubernetes.runDirectory", "/run/other"},
     {"headroom.kubernetes.stateDirectory", "/var/lib/other"},
     {"headroom.kubernetes.kubelet.url", "\"https://127.0.0.1:10251\""},

@@ -126,7 +126,6 @@ def rules(objects) -> set[tuple[str, str]]:
 def check_capabilities(daemon_set):
     unit = (ROOT / "systemd/headroomd.service").read_text()
     wanted = {word.removeprefix("CAP_") for word in re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].split()}
-    wanted.remove("SETPCAP")  # for pre-stop commands, which the kubelet runs for its own pods
     wanted.add("IPC_LOCK")  # the unit has LimitMEMLOCK, which a pod cannot have
     daemon, client = daemon_set["spec"]["template"]["spec"]["containers"]
     capabilities = daemon["securityContext"]["capabilities"]

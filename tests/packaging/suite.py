@@ -140,7 +140,7 @@ def test_the_archive_leaves_nothing_behind(folder: Path) -> None:
         done = run_script(script, root)
         assert done.returncode == 0, (times, done.stdout)
     assert not list(root.rglob("*.headroom-new")) and tree(root) != before
-    for program in ("sbin/headroomd", "sbin/headroom-kube", "bin/headroomctl"):
+    for program in ("sbin/headroomd", "sbin/headroom-kube", "bin/headroomctl", "libexec/headroom-commands"):
         done = command(root / "usr" / program, "--version")
         assert done.returncode == 0, done.stdout
     done = run_script(script, root, "--uninstall")

@@ -22,7 +22,9 @@ def query(package: str, *words: str) -> list[str]:
 def test_every_installed_file_is_in_one_package(_folder: Path) -> None:
     lists = {name: set(query(name, "--list")) for name in ("headroom", "headroom-kube", "headroom-dashboards")}
     assert {"/usr/sbin/headroomd", "/usr/bin/headroomctl", "/usr/lib/systemd/system/headroomd.service",
-            "/usr/lib/systemd/system/headroom.slice", "/usr/share/headroom/headroom.schema.json",
+            "/usr/lib/systemd/system/headroom.slice",
+            "/usr/libexec/headroom-commands", "/usr/lib/systemd/system/headroom-commands.socket",
+            "/usr/lib/systemd/system/headroom-commands@.service", "/usr/share/headroom/headroom.schema.json",
             "/usr/share/zsh/site-functions/_headroomctl", "/etc/headroom/manifests"} <= lists["headroom"], lists["headroom"]
     assert {"/usr/sbin/headroom-kube", "/usr/lib/systemd/system/headroom-kube.service"} <= lists["headroom-kube"]
     assert any(name.endswith(".json") for name in lists["headroom-dashboards"])

@@ -75,8 +75,11 @@ class DiskNode(Node):
         for disk in self.disks:
             disk.make(self.vm)
         paths = " ".join([ROOT, *(disk.path for disk in self.disks)])
-        self.vm.run(f"""printf '[Service]\\nReadWritePaths={paths}\\n' \
-            > /run/systemd/system/headroomd.service.d/disk.conf; systemctl daemon-reload""", check=True)
+        # Commands of headroom.reclaim, where a test has any, remove files of root below them.
+        self.vm.run(f"""cd /run/systemd/system; mkdir headroom-commands@.service.d
+            for unit in headroomd headroom-commands@; do
+              printf '[Service]\\nReadWritePaths={paths}\\n' > $unit.service.d/disk.conf
+            done; systemctl daemon-reload""", check=True)
         return self
 
     def leave(self):

@@ -80,7 +80,9 @@ class Node:
         self.recorders: list[str] = []
         self.pods: list[Pod] = []
         vm.run(f"""mkdir -p {ETC}/manifests
-            cp /opt/headroom/systemd/headroomd.service /opt/headroom/systemd/headroom.slice /run/systemd/system/
+            cp /opt/headroom/systemd/headroomd.service /opt/headroom/systemd/headroom.slice \
+               /opt/headroom/systemd/headroom-commands* /run/systemd/system/
+            sed -i s,/usr/libexec/,/opt/headroom/bin/, /run/systemd/system/headroom-commands@.service
             mkdir -p /run/systemd/system/headroomd.service.d
             printf '[Service]\\nExecStart=\\nExecStart=/opt/headroom/bin/headroomd --config {ETC}/headroom.yaml\\n' \
                 > /run/systemd/system/headroomd.service.d/lab.conf
@@ -178,7 +180,7 @@ class Node:
         self.stop()
         self.leave_pods()
         self.vm.run(f"rm -rf {ETC} {AUDIT} /run/headroom /run/systemd/system/headroomd.service* "
-                    "/run/systemd/system/headroom.slice; systemctl daemon-reload")
+                    "/run/systemd/system/headroom-commands* /run/systemd/system/headroom.slice; systemctl daemon-reload")
 
     def leave_pods(self) -> None:
         units = shlex.join(pod.unit for pod in self.pods)

@@ -37,7 +37,7 @@ class ApartNode(DiskNode):
         self.vm.put(REMOVE_DEAD.format(layers=self.layers).encode(), "/run/remove-dead")
         paths = self.paths(imagefs=self.images, containerfs=self.layers, rootfs=f"{self.layers}/{{name}}/{{container}}")
         return configuration(hard, f"{TRANSITION}s", disk=paths,
-                             reclaim={"containers": ["/bin/sh", "/run/remove-dead"], **reclaim})
+                             reclaim={"user": "root", "containers": ["/bin/sh", "/run/remove-dead"], **reclaim})
 
     def reload(self, config):
         self.configure(config)

@@ -60,6 +60,8 @@ def test_the_daemon_killed_during_a_pre_stop_command_does_not_run_it_again(vm):
         vm.run("sleep 0.5")
         left = vm.run(f"for pid in $(cat {deaf.cgroup}/{deaf.unit}/cgroup.procs); do cat /proc/$pid/comm; done", check=True)
         assert "sleep" in left.out.split(), "the command outlives the daemon"
+        # It runs in its container's cgroup, started by a process that has no other.
+        assert vm.run("systemctl list-units --plain --no-legend 'headroom-commands@*.service' | wc -l", check=True).out.strip() == "1"
         record, = node.wait_for_evictions(1)
         began, = (float(line) for line in vm.run("cat /run/pre-stop; rm /run/pre-stop", check=True).out.split())
         terminated, killed = (record["instants_ns"][act] / 1e9 for act in ("terminated", "killed"))

@@ -67,7 +67,7 @@ def test_reclaim_comes_before_pods(vm):
     with DiskNode(vm) as node:
         vm.run(f"mkdir {ROOT}/images; head -c 250M /dev/zero > {ROOT}/images/old; sync", check=True)
         node.start(configuration({"nodefs.available": "150Mi"}, disk=node.paths(),
-                                 reclaim={"images": ["/bin/rm", "-rf", f"{ROOT}/images"], "timeout": "20s"}))
+                                 reclaim={"user": "root", "images": ["/bin/rm", "-rf", f"{ROOT}/images"], "timeout": "20s"}))
         pod = node.run_with_volume(Pod("innocent"), "head -c 120M /dev/zero > file; sync")
         vm.wait_until(f"! test -e {ROOT}/images")
         wait_for_condition(node, "DiskPressure", False)

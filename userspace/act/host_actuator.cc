@@ -2,7 +2,7 @@
 #include "act/host_actuator.h"
 
 #include "act/async_actions.h"
-#include "act/exec/child_process.h"
+#include "act/exec/command_starter.h"
 #include "act/exec/pre_stop.h"
 #include "act/kill/kill_fds.h"
 #include "base/process_stat.h"
@@ -186,21 +186,23 @@ Outcome HostActuator::reclaim(const Decision& decision) {
   std::vector<Command> commands;
   const auto add = [&](bool wanted, const std::vector<std::string>& argv) {
     if (wanted && !argv.empty())
-      commands.push_back(
-          {.argv = argv, .in_background = true, .data_limit = options_.reclaim_memory});
+      commands.push_back({.argv = argv,
+                          .in_background = true,
+                          .data_limit = options_.reclaim_memory,
+                          .user = options_.reclaim_user});
   };
   add(decision.steps.containers, options_.reclaim_containers);
   add(decision.steps.images, options_.reclaim_images);
-  return begin(decision,
-               [commands, deadline = decision.deadline, now = now_](const std::stop_token& stop) {
-                 int first_error = 0;
-                 for (const Command& command : commands) {
-                   auto child = Child::start(command);
-                   const int error = child ? child->wait(deadline, now, stop) : child.error().code;
-                   if (first_error == 0) first_error = error;
-                 }
-                 return first_error;
-               });
+  return begin(decision, [commands, socket = options_.commands_socket, deadline = decision.deadline,
+                          now = now_](const std::stop_token& stop) {
+    int first_error = 0;
+    for (const Command& command : commands) {
+      auto running = start_command(command, socket, deadline - now());
+      const int error = running ? running->wait(deadline, now, stop) : running.error().code;
+      if (first_error == 0) first_error = error;
+    }
+    return first_error;
+  });
 }
 
 Outcome HostActuator::remove_volumes(const Decision& decision) {
@@ -224,8 +226,9 @@ Outcome HostActuator::pre_stop(const Decision& decision, const CgroupKillFds& ki
   const int copy = ::fcntl(kill_fds.directory.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
   auto directory = std::make_shared<Fd>(copy);
-  return begin(decision, [decision, directory, now = now_](const std::stop_token& stop) {
-    return run_pre_stop(decision, directory->get(), now, stop);
+  return begin(decision, [decision, directory, socket = options_.commands_socket,
+                          now = now_](const std::stop_token& stop) {
+    return run_pre_stop(decision, directory->get(), socket, now, stop);
   });
 }
 

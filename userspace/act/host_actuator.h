@@ -28,6 +28,8 @@ struct ActuatorOptions {
   std::vector<std::string> reclaim_containers;  // a command; empty: none
   std::vector<std::string> reclaim_images;
   std::uint64_t reclaim_memory = std::uint64_t{512} << 20;  // RLIMIT_DATA of those commands
+  std::string reclaim_user;     // of those commands; empty: this process's
+  std::string commands_socket;  // where commands are run; empty: in children of this process
 };
 
 class HostActuator final : public Actuator {

@@ -176,6 +176,7 @@ struct ReclaimConfig {
   std::vector<std::string> containers;
   std::vector<std::string> images;
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes
+  std::string user;                                 // empty: that of headroom-commands@.service
   friend bool operator==(const ReclaimConfig&, const ReclaimConfig&) = default;
 };
 

@@ -325,6 +325,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.reclaim.images", kStrings, kNone, "Command that removes unused images"},
     {"headroom.reclaim.timeout", kDuration, R"("2m")", "Most time for both"},
     {"headroom.reclaim.memoryLimit", kQuantity, R"("512Mi")", "Most memory for each"},
+    {"headroom.reclaim.user", kString, kNone,
+     "The user that runs them; unset: a user of their own, which can do nothing else"},
 
     {"headroom.kubernetes.runDirectory", kString, R"("/run/headroom-kube")",
      "What headroom-kube writes for headroomd: pods, the kubelet's configuration, its own state",

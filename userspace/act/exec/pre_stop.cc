@@ -2,6 +2,7 @@
 #include "act/exec/pre_stop.h"
 
 #include "act/exec/child_process.h"
+#include "act/exec/command_starter.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -103,15 +104,15 @@ const LeafCgroup* leaf_for(const Pod& pod, const Container& container,
 
 }  // namespace
 
-int run_pre_stop(const Decision& decision, int directory, Instant (*clock)(),
-                 const std::stop_token& stop) {
+int run_pre_stop(const Decision& decision, int directory, const std::string& socket,
+                 Instant (*clock)(), const std::stop_token& stop) {
   std::vector<LeafCgroup> leaves;
   collect_leaf_cgroups(directory, "", leaves);
   int first_error = 0;
   const auto record_error = [&](int error) {
     if (first_error == 0) first_error = error;
   };
-  std::vector<Child> running;
+  std::vector<RunningCommand> running;
   for (const Container& container : decision.pod->containers) {
     if (container.pre_stop.empty()) continue;
     const LeafCgroup* leaf = leaf_for(*decision.pod, container, leaves);
@@ -119,15 +120,16 @@ int run_pre_stop(const Decision& decision, int directory, Instant (*clock)(),
       record_error(ESRCH);
       continue;
     }
-    auto child = Child::start(
-        {.argv = container.pre_stop, .cgroup_procs = leaf->procs.get(), .target = leaf->first});
-    if (child)
-      running.push_back(std::move(*child));
+    auto command = start_command(
+        {.argv = container.pre_stop, .cgroup_procs = leaf->procs.get(), .target = leaf->first},
+        socket, decision.deadline - clock());
+    if (command)
+      running.push_back(std::move(*command));
     else
-      record_error(child.error().code != 0 ? child.error().code : EINVAL);
+      record_error(command.error().code != 0 ? command.error().code : EINVAL);
   }
-  for (Child& child : running)
-    record_error(child.wait(decision.deadline, clock, stop));
+  for (RunningCommand& command : running)
+    record_error(command.wait(decision.deadline, clock, stop));
   return first_error;
 }
 

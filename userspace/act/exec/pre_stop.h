@@ -9,11 +9,13 @@
 #include <headroom/decision.h>
 
 #include <stop_token>
+#include <string>
 
 namespace headroom::act {
 
-// 0, or the first error (as Outcome::error). `directory` is the pod's cgroup.
-int run_pre_stop(const Decision& decision, int directory, Instant (*clock)(),
-                 const std::stop_token& stop);
+// 0, or the first error (as Outcome::error). `directory` is the pod's cgroup, `socket` where the
+// commands are run (command_starter.h).
+int run_pre_stop(const Decision& decision, int directory, const std::string& socket,
+                 Instant (*clock)(), const std::stop_token& stop);
 
 }  // namespace headroom::act

@@ -57,7 +57,7 @@ constexpr auto kDiskKeys = std::to_array<std::string_view>(
     {"nodefs", "imagefs", "containerfs", "volumes", "logs", "rootfs", "hostPaths", "measurePeriod",
      "walkRate", "removeEmptyDirs"});
 constexpr auto kReclaimKeys =
-    std::to_array<std::string_view>({"containers", "images", "timeout", "memoryLimit"});
+    std::to_array<std::string_view>({"containers", "images", "timeout", "memoryLimit", "user"});
 
 void read_pattern(const Section& section, std::string_view key, std::string& pattern) {
   const auto text = section.string(key);
@@ -170,6 +170,12 @@ void read_reclaim(const Section& headroom, Config& config) {
       config.reclaim.memory = static_cast<std::uint64_t>(memory->value());
     else
       section->add_error("memoryLimit", "must be more than zero bytes");
+  }
+  if (const auto user = section->string("user")) {
+    if (user->empty())
+      section->add_error("user", "must be the name of a user");
+    else
+      config.reclaim.user = *user;
   }
 }
 

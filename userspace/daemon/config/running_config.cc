@@ -7,6 +7,7 @@
 #include "observe/node/capacity.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -77,10 +78,14 @@ observe::DiskMeterOptions disk_meter_options(const config::Config& config) {
 }
 
 act::ActuatorOptions actuator_options_of(const config::Config& config) {
+  // Said by the unit, which has not the privileges that commands need.
+  const char* const socket = std::getenv("HEADROOM_COMMANDS_SOCKET");
   return {.paths = config.disk.paths,
           .reclaim_containers = config.reclaim.containers,
           .reclaim_images = config.reclaim.images,
-          .reclaim_memory = config.reclaim.memory};
+          .reclaim_memory = config.reclaim.memory,
+          .reclaim_user = config.reclaim.user,
+          .commands_socket = socket ? socket : ""};
 }
 
 using Json = nlohmann::ordered_json;

@@ -43,6 +43,7 @@ TEST(Kubernetes, EveryKeyIsRead) {
             period: 5s, timeout: 2s, configz: true}
   api: {url: "https://[fd00::1]:6443", insecureSkipTLSVerify: true, clientCertFile: /c, clientKeyFile: /k,
         afterEviction: evict, events: false, conditions: true, taints: true}
+  scheduling: {softTaints: true, conditions: true, contentionThreshold: 30%, shortageWithin: 2m}
   metrics: {listen: "0.0.0.0:9751", certFile: /tls.crt, keyFile: /tls.key}
 )");
   ASSERT_TRUE(config) << said(config).front();
@@ -57,6 +58,10 @@ TEST(Kubernetes, EveryKeyIsRead) {
   EXPECT_TRUE(loaded.api.needs_api() && loaded.api.insecure && loaded.api.conditions &&
               loaded.api.taints);
   EXPECT_FALSE(loaded.api.events);
+  EXPECT_TRUE(loaded.scheduling.soft_taints && loaded.scheduling.conditions &&
+              loaded.scheduling.needs_api());
+  EXPECT_FLOAT_EQ(static_cast<float>(loaded.scheduling.contention_threshold), 0.3F);
+  EXPECT_EQ(loaded.scheduling.shortage_within, 2min);
   EXPECT_EQ(loaded.metrics,
             (MetricsServerConfig{
                 .listen = "0.0.0.0:9751", .cert_file = "/tls.crt", .key_file = "/tls.key"}));
@@ -123,6 +128,12 @@ INSTANTIATE_TEST_SUITE_P(
             "kubelet: {configz: true}",
             {"5: headroom.kubernetes.kubelet.configz: needs url: where the kubelet is"}}),
     test::RowName());
+
+TEST(Kubernetes, AdviceNeedsReadings) {
+  EXPECT_EQ(
+      said(load_text("headroom:\n listen: \"\"\n kubernetes: {scheduling: {conditions: true}}\n")),
+      Lines{"0: needs headroom.listen: headroomd's readings are fetched from there"});
+}
 
 TEST(Kubernetes, MetricsThatNobodyServesAreNotForwarded) {
   EXPECT_EQ(

@@ -35,6 +35,24 @@ TEST(ApiLine, Says) {
   EXPECT_EQ(api_line(""), "");
 }
 
+TEST(SchedulingLine, Says) {
+  const Row rows[] = {
+      {"off", R"({"api":{}})", ""},
+      {"calm",
+       R"({"scheduling":{"advice":{"HeadroomCPUContention":false,"HeadroomMemoryContention":null}}})",
+       "scheduler: no advice against this node\n"},
+      {"busy",
+       R"({"scheduling":{"advice":{"HeadroomCPUContention":true,"HeadroomShortageExpected":true}}})",
+       "scheduler: advised against: CPU contention, a shortage is expected\n"},
+      {"refused", R"({"scheduling":{"advice":{},"error":"403 Forbidden"}})",
+       "scheduler: no advice against this node; 403 Forbidden\n"},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(scheduling_line(R"({"kubernetes":)" + std::string(row.kubernetes) + "}"), row.line)
+        << row.name;
+  EXPECT_EQ(scheduling_line(""), "");
+}
+
 TEST(MetricsLine, Says) {
   const Row rows[] = {
       {"not served", R"({"api":{}})", ""},

@@ -102,6 +102,7 @@ ROUTES = [
     ("PATCH", EVENTS + r"/([a-z0-9.-]+)", MERGE, EVENT_PATCH, {"fieldManager": "headroom"}, "patch_event"),
     ("GET", NODE, None, None, {}, "get_node"),
     ("PATCH", NODE, MERGE, NODE_TAINTS, {"fieldManager": "headroom"}, "patch_node"),
+    ("PATCH", NODE + "/status", APPLY, NODE_APPLY, {"fieldManager": "headroom-scheduling", "force": "true"}, "apply_scheduling"),
     ("PATCH", NODE + "/status", APPLY, NODE_APPLY, {"fieldManager": "headroom", "force": "true"}, "apply_node_status"),
     ("POST", r"/apis/authentication\.k8s\.io/v1/tokenreviews", JSON, TOKEN_REVIEW, {}, "review_token"),
     ("POST", r"/apis/authorization\.k8s\.io/v1/subjectaccessreviews", JSON, ACCESS_REVIEW, {}, "review_access"),
@@ -262,6 +263,9 @@ class Cluster:
         self.changed(node, "conditions")
         return 200, node
 
+    def apply_scheduling(self, where, body):
+        return self.apply_node_status(where, body, manager="headroom-scheduling")
+
     def review_token(self, _where, body):
         name, _ = self.users.get(body["spec"]["token"], (None, ()))
         status = {"authenticated": True, "user": {"username": name, "groups": ["system:authenticated"]}} if name else {}
@@ -374,6 +378,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for verb, pattern, kind, shape, wanted, handler in ROUTES:
             found = re.fullmatch(pattern, url.path)
             if verb != self.command or not found:
+                continue
+            if wanted.get("fieldManager") == "headroom-scheduling" != query.get("fieldManager"):
                 continue
             wrong = [] if query == wanted else [f"query {query}, expected {wanted}"]
             if (kind or "") != (self.headers.get("Content-Type") or ""):

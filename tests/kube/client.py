@@ -17,7 +17,7 @@ NODE = "n1"
 class Client:
     """One node's: `evict()` is a line of the audit log, `start()` and `kill()` lives of the program."""
 
-    def __init__(self, folder: Path, api, after="delete", timeout="1s", listen="", metrics=None, **settings):
+    def __init__(self, folder: Path, api, after="delete", timeout="1s", listen="", metrics=None, scheduling=None, **settings):
         self.folder, self.api, self.process = folder, api, None
         self.log, self.node_status = folder / "log/evictions.jsonl", folder / "node.json"
         self.status_file, self.state_file = folder / "run/status.json", folder / "state/pending-evictions.json"
@@ -27,6 +27,7 @@ class Client:
         config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "headroom": {
             "listen": listen, "auditLog": str(self.log), "nodeName": NODE, "nodeStatus": str(self.node_status),
             "kubernetes": {"runDirectory": str(folder / "run"), "stateDirectory": str(folder / "state"), "metrics": metrics or {},
+                           "scheduling": scheduling or {},
                            "api": {"url": api.url, "caFile": str(api.ca), "tokenFile": str(api.token_file),
                                    "timeout": timeout, "afterEviction": after, **settings}}}}
         (folder / "headroom.yaml").write_text(json.dumps(config))

@@ -291,6 +291,52 @@ def test_two_writers_of_conditions_and_taints_do_not_fight():
         client.wait(lambda: set(conditions(api)) == {"Ready", "MemoryPressure"}, 10, "ours were not taken back")
 
 
+def soft_taints(api):
+    return sorted(each["key"] for each in api.cluster.nodes[NODE]["spec"].get("taints", []) if each["effect"] == "PreferNoSchedule")
+
+
+def scheduling_writes(api):
+    """The times of those that the API server was asked for, whatever became of them."""
+    return [entry["at"] for entry in api.journal if entry["verb"] == "PATCH"]
+
+
+def test_the_scheduler_is_advised_with_few_writes():
+    readings = {"contention": {"cpu": 0.6, "memory": 0.0}, "hard_threshold": None, "shortage_seconds": None,
+                "memory": {"capacity": 8 << 30, "left": 4 << 30, "growth": 0}}
+    both = {"softTaints": True, "conditions": True}
+    with headroomd(readings) as page, cluster(after="none", listen=page, scheduling=both) as (api, client):
+        node = api.cluster.nodes[NODE]
+        node["spec"]["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoExecute"}]
+        api.cluster.write_as_kubelet(NODE, [{"type": "Ready", "status": "True"}])
+        api.faults.next = [None, "409", "503"]
+        client.start(takes_part=False)
+        client.wait(lambda: soft_taints(api) == ["headroom.io/cpu-contention"], 90, "no taint was put")
+        client.wait(lambda: conditions(api).get("HeadroomCPUContention") == "True", 30, "no condition was sent")
+        assert conditions(api) == {"Ready": "True", "HeadroomMemoryContention": "False", "HeadroomCPUContention": "True",
+                                   "HeadroomShortageExpected": "False"}, conditions(api)
+        assert [each["key"] for each in node["spec"]["taints"]] == ["dedicated", "headroom.io/cpu-contention"]
+        # A restart, and a headroomd that does not answer, change nothing.
+        readings["at_ns"] = 0
+        client.kill()
+        client.start(takes_part=False)
+        time.sleep(15)
+        assert soft_taints(api) == ["headroom.io/cpu-contention"] and conditions(api)["HeadroomCPUContention"] == "True"
+        assert "too old" in client.state("scheduling")["headroomdError"], client.state("scheduling")
+        writes = scheduling_writes(api)
+        gaps = [round(later - earlier, 1) for earlier, later in zip(writes, writes[1:])]
+        assert len(writes) >= 3 and min(gaps) >= 9.9, gaps
+        # Switched off, it takes back what is its own.
+        client.kill()
+        config = json.loads((client.folder / "headroom.yaml").read_text())
+        config["headroom"]["kubernetes"]["scheduling"] = {}
+        (client.folder / "headroom.yaml").write_text(json.dumps(config))
+        client.start(takes_part=False)
+        client.wait(lambda: conditions(api) == {"Ready": "True"}, 45, "the conditions were not taken back")
+        assert [each["key"] for each in node["spec"]["taints"]] == ["dedicated"], node["spec"]
+        client.wait(lambda: not (client.folder / "state/scheduling.json").exists(), 10, "its state stayed")
+        print(f"    {len(writes)} writes, at least {min(gaps)} s apart, two of them refused on purpose")
+
+
 def test_metrics_are_for_clients_that_the_api_server_allows():
     port = free_port()
     with headroomd() as page:

@@ -77,6 +77,19 @@ struct ApiConfig : ServerConfig {
   bool needs_api() const { return after_eviction != AfterEviction::kNone || conditions || taints; }
 };
 
+// headroom.kubernetes.scheduling: what headroom-kube reports of the node to Kubernetes' scheduler.
+struct SchedulingConfig {
+  bool soft_taints = false;  // softTaints: PreferNoSchedule while there is contention, or will be
+  bool conditions = false;   // conditions: the same as conditions of the node
+  double contention_threshold =
+      0.2;  // contentionThreshold: of lost time, as an average of a minute
+  Duration shortage_within = std::chrono::minutes(5);  // shortageWithin
+  friend bool operator==(const SchedulingConfig&, const SchedulingConfig&) = default;
+
+  // Whether anything is sent to the API server.
+  bool needs_api() const { return soft_taints || conditions; }
+};
+
 // headroom.kubernetes.metrics: headroom-kube serves headroomd's metrics over HTTPS, to clients that
 // the API server allows them.
 struct MetricsServerConfig {
@@ -93,6 +106,7 @@ struct KubernetesConfig {
   std::filesystem::path state_dir = "/var/lib/headroom-kube";
   KubeletConfig kubelet;
   ApiConfig api;
+  SchedulingConfig scheduling;
   MetricsServerConfig metrics;
   friend bool operator==(const KubernetesConfig&, const KubernetesConfig&) = default;
 

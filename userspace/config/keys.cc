@@ -372,6 +372,15 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.kubernetes.api.events", kBoolean, "true", "With an Event for each"},
     {"headroom.kubernetes.api.conditions", kBoolean, "false", "Patch conditions of the node"},
     {"headroom.kubernetes.api.taints", kBoolean, "false", "Patch taints of pressure of the node"},
+    {"headroom.kubernetes.scheduling.softTaints", kBoolean, "false",
+     "Taints with the effect PreferNoSchedule while pods lose time to a shortage, or one is "
+     "expected"},
+    {"headroom.kubernetes.scheduling.conditions", kBoolean, "false",
+     "The same as conditions of the node"},
+    {"headroom.kubernetes.scheduling.contentionThreshold", kString, R"("20%")",
+     "Contention is a loss of this share of the time, on average over a minute"},
+    {"headroom.kubernetes.scheduling.shortageWithin", kDuration, R"("5m")",
+     "A shortage is expected if a hard threshold is forecast to be crossed within this time"},
     {"headroom.kubernetes.metrics.listen", kString, R"("")",
      "Where headroom-kube serves headroomd's metrics over HTTPS, to clients that the API server "
      "allows them; empty: nowhere"},

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <iostream>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -64,6 +65,13 @@ std::vector<std::jthread> start_workers(const config::Config& config,
     workers.emplace_back([&](const std::stop_token& stop) {
       run_until_stopped("report to the API server", stop,
                         [&] { kube::sync_to_api_server(config, health_file, stop); });
+    });
+  std::error_code ignored;
+  if (config.kubernetes.scheduling.needs_api() ||
+      std::filesystem::exists(kube::scheduling_state_file(config.kubernetes), ignored))
+    workers.emplace_back([&](const std::stop_token& stop) {
+      run_until_stopped("advise the scheduler", stop,
+                        [&] { kube::sync_scheduling(config, health_file, stop); });
     });
   if (!config.kubernetes.metrics.listen.empty())
     workers.emplace_back([&](const std::stop_token& stop) {

@@ -22,6 +22,14 @@ void sync_from_kubelet(const config::Config& config, HealthFile& health_file,
 void sync_to_api_server(const config::Config& config, HealthFile& health_file,
                         const std::stop_token& stop);
 
+// Advice to Kubernetes' scheduler: soft taints and conditions of the node, by headroomd's readings.
+// Runs while headroom.kubernetes.scheduling enables any of it, or while the state file exists: then
+// it removes what an earlier run left, and returns.
+void sync_scheduling(const config::Config& config, HealthFile& health_file,
+                     const std::stop_token& stop);
+// Exists while something of headroom's may be on the Node object for the scheduler.
+std::filesystem::path scheduling_state_file(const config::KubernetesConfig& config);
+
 // Metrics: those of headroomd over HTTPS, to clients that the API server allows them. Runs while
 // headroom.kubernetes.metrics.listen is set.
 void serve_metrics(const config::Config& config, HealthFile& health_file,

@@ -135,7 +135,7 @@ class NodeConditionSyncTest : public ::testing::Test {
     return NodeConditionSync({.node_name = "n1", .conditions = conditions, .taints = taints},
                              published);
   }
-  NodeConditionSync::SyncResult run_once(NodeConditionSync& node) {
+  NodeSyncResult run_once(NodeConditionSync& node) {
     return node.run_once(now_, kNow, 0.0,
                          [this](const HttpRequest& request) -> Result<HttpResponse> {
                            asked_.push_back(request.method);

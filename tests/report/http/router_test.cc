@@ -38,7 +38,7 @@ TEST_F(RouterTest, EveryPathOfTheIndexIsServed) {
                           path == "/api/memory" || path == "/api/events" || path == "/api/history";
     EXPECT_GT(text_of(*answer.body).size(), none_yet ? 1u : 100u) << path;
   }
-  EXPECT_EQ(paths, 12u);
+  EXPECT_EQ(paths, 13u);
 }
 
 TEST_F(RouterTest, TheSummaryIsJsonAndUsesItsArgument) {

@@ -45,6 +45,8 @@ TEST(Kubernetes, IsShownAsItWasWrittenDown) {
   EXPECT_EQ(all.at("headroom_kube_evictions_reported_total"), 7);
   EXPECT_EQ(all.at("headroom_kube_evictions_report_delay_seconds_total"), 3.5);
   EXPECT_EQ(all.at("headroom_kube_api_requests_total"), 4) << "the last of its labels";
+  EXPECT_EQ(all.at("headroom_kube_scheduling_advice"), 0) << "the last one that is known";
+  EXPECT_EQ(all.at("headroom_kube_scheduling_writes_total"), 5) << "the last of its labels";
 }
 
 // The names of headroom-kube's metrics in the rules and dashboards that are shipped.

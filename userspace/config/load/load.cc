@@ -157,6 +157,9 @@ void apply_headroom_flags(const CommandLine& line, Config& config, Diagnostics& 
   if (config.listen.empty() && !config.kubernetes.metrics.listen.empty())
     diagnostics.push_back({"headroom.kubernetes.metrics.listen", 0,
                            "needs headroom.listen: headroomd's metrics are fetched from there"});
+  if (config.listen.empty() && config.kubernetes.scheduling.needs_api())
+    diagnostics.push_back({"headroom.kubernetes.scheduling", 0,
+                           "needs headroom.listen: headroomd's readings are fetched from there"});
 }
 
 void apply_flags(const CommandLine& line, Config& config, EvictionSettings& eviction,

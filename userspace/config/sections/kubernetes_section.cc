@@ -15,13 +15,16 @@ namespace headroom::config {
 namespace {
 
 constexpr auto kKeys = std::to_array<std::string_view>(
-    {"runDirectory", "stateDirectory", "kubelet", "api", "metrics"});
+    {"runDirectory", "stateDirectory", "kubelet", "api", "scheduling", "metrics"});
 constexpr auto kKubeletKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "period", "configz"});
 constexpr auto kApiKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "afterEviction", "events", "conditions", "taints"});
+
+constexpr auto kSchedulingKeys = std::to_array<std::string_view>(
+    {"softTaints", "conditions", "contentionThreshold", "shortageWithin"});
 
 constexpr auto kMetricsKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
 
@@ -98,6 +101,15 @@ void read_api(const Section& section, ApiConfig& api) {
   if (const auto events = section.boolean("events")) api.events = *events;
   if (const auto conditions = section.boolean("conditions")) api.conditions = *conditions;
   if (const auto taints = section.boolean("taints")) api.taints = *taints;
+}
+
+void read_scheduling(const Section& section, SchedulingConfig& scheduling) {
+  section.reject_unknown_keys(kSchedulingKeys);
+  if (const auto taints = section.boolean("softTaints")) scheduling.soft_taints = *taints;
+  if (const auto conditions = section.boolean("conditions")) scheduling.conditions = *conditions;
+  if (const auto share = read_percentage(section, "contentionThreshold", "20%"))
+    scheduling.contention_threshold = *share;
+  read_positive_duration(section, "shortageWithin", scheduling.shortage_within);
 }
 
 void read_metrics(const Section& section, MetricsServerConfig& metrics) {
@@ -199,6 +211,8 @@ std::vector<std::string> kubernetes_keys() {
     keys.push_back("kubelet." + std::string(key));
   for (const std::string_view key : kApiKeys)
     keys.push_back("api." + std::string(key));
+  for (const std::string_view key : kSchedulingKeys)
+    keys.push_back("scheduling." + std::string(key));
   for (const std::string_view key : kMetricsKeys)
     keys.push_back("metrics." + std::string(key));
   return keys;
@@ -214,6 +228,8 @@ void read_kubernetes(const Section& headroom, Config& config) {
   if (const auto kubelet = section->map("kubelet"))
     read_kubelet_source(*kubelet, configured.kubelet);
   if (const auto api = section->map("api")) read_api(*api, configured.api);
+  if (const auto scheduling = section->map("scheduling"))
+    read_scheduling(*scheduling, configured.scheduling);
   if (const auto metrics = section->map("metrics")) read_metrics(*metrics, configured.metrics);
 }
 

@@ -4,6 +4,8 @@
 #include "ctl/common/json_fields.h"
 #include "ctl/common/text_table.h"
 
+#include <utility>
+
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
@@ -29,6 +31,24 @@ std::string api_line(std::string_view document) {
     line += fmt::format(", {} waiting since {}", waiting, text(at(api, {"oldestPendingSince"})));
   for (const char* key : {"error", "auditLogError"})
     if (at(api, {key}).is_string()) line += (line.back() == ' ' ? "" : "; ") + text(at(api, {key}));
+  return line + '\n';
+}
+
+std::string scheduling_line(std::string_view document) {
+  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const Json& scheduling = at(status, {"kubernetes", "scheduling"});
+  if (!scheduling.is_object()) return "";
+  std::string reasons;
+  for (const auto& [key, reason] :
+       {std::pair{"HeadroomMemoryContention", "memory contention"},
+        std::pair{"HeadroomCPUContention", "CPU contention"},
+        std::pair{"HeadroomShortageExpected", "a shortage is expected"}})
+    if (at(scheduling, {"advice", key}) == true)
+      reasons += (reasons.empty() ? "" : ", ") + std::string(reason);
+  std::string line = "scheduler: " + (reasons.empty() ? "no advice against this node"
+                                                      : "advised against: " + reasons);
+  for (const char* key : {"error", "headroomdError"})
+    if (at(scheduling, {key}).is_string()) line += "; " + text(at(scheduling, {key}));
   return line + '\n';
 }
 

@@ -17,6 +17,9 @@ std::string api_line(std::string_view document);
 // `document` is headroomd's status, `now` seconds since 1970. "" if no kubelet is configured.
 std::string kubelet_line(std::string_view document, std::int64_t now);
 
+// What headroom-kube reports to Kubernetes' scheduler. "" if that is off.
+std::string scheduling_line(std::string_view document);
+
 // Where headroom-kube serves metrics over HTTPS. "" if it does not.
 std::string metrics_line(std::string_view document);
 

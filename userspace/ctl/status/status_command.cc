@@ -271,6 +271,7 @@ int run_status(bool json) {
   std::fputs(render_status(*status, screen_of_stdout()).c_str(), stdout);
   std::fputs(kubelet_line(*document, std::time(nullptr)).c_str(), stdout);
   std::fputs(api_line(*document).c_str(), stdout);
+  std::fputs(scheduling_line(*document).c_str(), stdout);
   std::fputs(metrics_line(*document).c_str(), stdout);
   return 0;
 }

@@ -135,34 +135,6 @@ EvictionSyncPorts ports_of(const config::Config& config, config::ServerConfig se
           .stopping = [stop] { return stop.stop_requested(); }};
 }
 
-// Whether the API server is too old; asked until it has answered once. A server that does not
-// answer is not too old: the requests that follow say what is wrong with it.
-class VersionCheck {
- public:
-  VersionCheck(const config::ServerConfig& server, const std::stop_token& stop)
-      : client_(server), stop_(stop) {}
-
-  // An error that says so, or nothing.
-  Result<> ask() {
-    if (supported_ || boot_time() < next_) return {};
-    next_ = boot_time() + kRefusedRetryWait;
-    const auto response = client_.http({.path = "/version", .max_body = 1U << 20}, stop_);
-    const auto version = response ? server_version(*response) : std::nullopt;
-    if (!version) return {};
-    supported_ = *version >= kOldestServer;
-    if (supported_) return {};
-    next_ = {};
-    return failure("the API server is Kubernetes " + to_string(*version) +
-                   "; headroom-kube needs " + to_string(kOldestServer) + " or later");
-  }
-
- private:
-  HttpClient client_;
-  const std::stop_token stop_;
-  bool supported_ = false;
-  Instant next_{};
-};
-
 // Versions up to 0.1 named the file postings.json.
 void rename_old_state(const std::filesystem::path& state_file) {
   std::error_code none;

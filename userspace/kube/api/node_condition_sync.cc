@@ -2,6 +2,7 @@
 #include "kube/api/node_condition_sync.h"
 
 #include "kube/api/api_response.h"
+#include "kube/api/node_taints.h"
 #include "kube/api/pod_requests.h"
 
 #include <algorithm>
@@ -38,10 +39,6 @@ constexpr std::array<ConditionText, kConditions> kGood{
 constexpr ConditionText kUnknown{"HeadroomStatusUnknown",
                                  "headroomd stopped reporting node status"};
 
-std::string node_path(const std::string& node_name) {
-  return "/api/v1/nodes/" + escaped(node_name);
-}
-
 ConditionText text_of_condition(std::size_t condition, const NodeCondition& state) {
   if (!state.holds) return kUnknown;
   return *state.holds ? kBad[condition] : kGood[condition];
@@ -57,57 +54,6 @@ Json condition_json(std::size_t condition, const NodeCondition& state,
           {"lastTransitionTime", state.since},
           {"reason", text.reason},
           {"message", text.message}};
-}
-
-std::optional<std::size_t> own_condition_of(const Json& taint) {
-  if (!taint.is_object()) return std::nullopt;
-  for (std::size_t i = 0; i < kConditions; ++i)
-    if (taint.value("key", "") == kTaintKeys[i]) return i;
-  return std::nullopt;
-}
-
-// Taints of other owners unchanged and in their order, then headroom's.
-Json wanted_taints(const Json& there, const std::optional<NodeConditions>& conditions) {
-  Json wanted = Json::array();
-  std::array<bool, kConditions> had{};
-  for (const Json& taint : there) {
-    const auto condition = own_condition_of(taint);
-    if (condition)
-      had[*condition] = true;
-    else
-      wanted.push_back(taint);
-  }
-  for (std::size_t i = 0; conditions && i < kConditions; ++i)
-    if ((*conditions)[i].holds.value_or(had[i]))
-      wanted.push_back({{"key", kTaintKeys[i]}, {"effect", "NoSchedule"}});
-  return wanted;
-}
-
-// The server may have added timeAdded to headroom's taints, or reordered them: only the set counts.
-bool same_taints(const Json& there, const Json& wanted) {
-  const auto keys = [](const Json& taints) {
-    std::array<bool, kConditions> found{};
-    for (const Json& taint : taints)
-      if (const auto condition = own_condition_of(taint)) found[*condition] = true;
-    return found;
-  };
-  return there.size() == wanted.size() && keys(there) == keys(wanted);
-}
-
-// Throws an exception of the JSON library if the response is not a Node.
-std::optional<HttpRequest> taints_patch_of(const std::string& node_name, const Json& node,
-                                           const std::optional<NodeConditions>& conditions) {
-  const std::string version = node.at("metadata").at("resourceVersion");
-  const Json& spec = node.at("spec");
-  const Json there = spec.contains("taints") ? spec.at("taints") : Json::array();
-  Json wanted = wanted_taints(there, conditions);
-  if (same_taints(there, wanted)) return std::nullopt;
-  const Json patch{{"metadata", {{"resourceVersion", version}}},
-                   {"spec", {{"taints", std::move(wanted)}}}};
-  return HttpRequest{.method = "PATCH",
-                     .path = node_path(node_name) + "?fieldManager=" + std::string(kManager),
-                     .headers = {{"Content-Type", "application/merge-patch+json"}},
-                     .body = to_json_text(patch)};
 }
 
 NodeConditions conditions_of_json(const Json& node) {
@@ -184,42 +130,16 @@ HttpRequest condition_event(const std::string& node_name, Condition condition,
           .body = to_json_text(event)};
 }
 
-HttpRequest node_get(const std::string& node_name) {
-  return {.method = "GET", .path = node_path(node_name)};
-}
-
 Result<std::optional<HttpRequest>> taints_patch(const std::string& node_name,
                                                 const std::string& node,
                                                 const std::optional<NodeConditions>& conditions) {
-  try {
-    return taints_patch_of(node_name, Json::parse(node), conditions);
-  } catch (const std::exception& thrown) {  // thrown by the JSON library
-    return failure(std::string("read the node's taints: ") + thrown.what());
-  }
+  std::array<OwnTaint, kConditions> own;
+  for (std::size_t i = 0; i < kConditions; ++i)
+    own[i] = {.key = kTaintKeys[i],
+              .effect = "NoSchedule",
+              .wanted = conditions ? (*conditions)[i].holds : std::optional(false)};
+  return own_taints_patch(node_name, node, own);
 }
-
-namespace {
-
-NodeConditionSync::SyncResult classify_node_response(const Result<HttpResponse>& response) {
-  if (!response)
-    return {.response_class = ResponseClass::kServerError,
-            .retry_after = {},
-            .why = response.error().what,
-            .any = true};
-  NodeConditionSync::SyncResult result{.response_class = ResponseClass::kDone, .any = true};
-  if (response->good()) return result;
-  result.why = kube::error_text(*response);
-  result.retry_after = retry_after(*response);
-  if (is_server_error(*response))
-    result.response_class = ResponseClass::kServerError;
-  else
-    result.response_class = response->status == 409 || response->status >= 500
-                                ? ResponseClass::kRetry
-                                : ResponseClass::kRefused;
-  return result;
-}
-
-}  // namespace
 
 // Whether something has to be published or removed.
 bool NodeConditionSync::wanted(bool enabled, bool left_behind) const {
@@ -250,15 +170,15 @@ std::optional<Instant> NodeConditionSync::due() const {
   return first;
 }
 
-NodeConditionSync::SyncResult NodeConditionSync::patch_conditions(const std::string& heartbeat,
-                                                                  const Exchange& exchange) const {
+NodeSyncResult NodeConditionSync::patch_conditions(const std::string& heartbeat,
+                                                   const Exchange& exchange) const {
   return classify_node_response(
       exchange(conditions_apply(options_.node_name, desired(options_.conditions), heartbeat)));
 }
 
-NodeConditionSync::SyncResult NodeConditionSync::patch_taints(const Exchange& exchange) const {
+NodeSyncResult NodeConditionSync::patch_taints(const Exchange& exchange) const {
   const auto node = exchange(node_get(options_.node_name));
-  SyncResult result = classify_node_response(node);
+  NodeSyncResult result = classify_node_response(node);
   if (result.response_class != ResponseClass::kDone) return result;
   const auto patch = taints_patch(options_.node_name, node->body, desired(options_.taints));
   if (!patch)
@@ -269,23 +189,22 @@ NodeConditionSync::SyncResult NodeConditionSync::patch_taints(const Exchange& ex
 
 // A condition that was unknown has not changed. An Event that fails is not sent again: the
 // condition itself is.
-NodeConditionSync::SyncResult NodeConditionSync::send_events(const std::string& time,
-                                                             const Exchange& exchange) {
-  SyncResult all;
+NodeSyncResult NodeConditionSync::send_events(const std::string& time, const Exchange& exchange) {
+  NodeSyncResult all;
   const std::optional<NodeConditions> before = std::exchange(before_, conditions_);
   if (!options_.events || !before || !conditions_) return all;
   for (std::size_t i = 0; i < kConditions; ++i) {
     const NodeCondition& now = (*conditions_)[i];
     const bool changed = now.holds && (*before)[i].holds && *now.holds != *(*before)[i].holds;
     if (!changed) continue;
-    const SyncResult result = classify_node_response(
+    const NodeSyncResult result = classify_node_response(
         exchange(condition_event(options_.node_name, static_cast<Condition>(i), now, time)));
     if (all.response_class == ResponseClass::kDone) all = result;
   }
   return all;
 }
 
-void NodeConditionSync::record_response(Part& part, const SyncResult& result, bool enabled,
+void NodeConditionSync::record_response(Part& part, const NodeSyncResult& result, bool enabled,
                                         Duration again, Instant now, double chance) {
   if (result.response_class == ResponseClass::kDone) {
     part = {.sent = desired(enabled), .settled = true, .failures = 0, .next = now + again};
@@ -298,11 +217,11 @@ void NodeConditionSync::record_response(Part& part, const SyncResult& result, bo
       (result.response_class == ResponseClass::kRefused ? std::max(wait, kRefusedRetryWait) : wait);
 }
 
-NodeConditionSync::SyncResult NodeConditionSync::run_once(Instant now, const std::string& heartbeat,
-                                                          double chance, const Exchange& exchange) {
-  SyncResult all;
+NodeSyncResult NodeConditionSync::run_once(Instant now, const std::string& heartbeat, double chance,
+                                           const Exchange& exchange) {
+  NodeSyncResult all;
   const auto take = [&](Part& part, bool enabled, bool& left_behind, Duration again,
-                        SyncResult result) {
+                        NodeSyncResult result) {
     record_response(part, result, enabled, again, now, chance);
     // After the first attempt the conditions or taints may exist on the server, whatever the
     // response was.
@@ -314,7 +233,7 @@ NodeConditionSync::SyncResult NodeConditionSync::run_once(Instant now, const std
     take(in_status_, options_.conditions, published_.conditions, kHeartbeat,
          patch_conditions(heartbeat, exchange));
     if (all.response_class == ResponseClass::kDone)
-      if (SyncResult events = send_events(heartbeat, exchange);
+      if (NodeSyncResult events = send_events(heartbeat, exchange);
           events.response_class != ResponseClass::kDone)
         all = std::move(events);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kube/api/eviction_queue.h"
+#include "kube/api/node_response.h"
 #include "kube/api/pending_eviction.h"
 #include "kube/http_client.h"
 
@@ -27,10 +28,8 @@ namespace headroom::kube {
 // it leaves unknown types alone. Conditions are sent by server-side apply: the list of conditions
 // is a map by type, in which headroom owns only its own entries.
 //
-// Taints are a list that has one owner as a whole (listType=atomic), so apply would remove the
-// taints of all other owners. Therefore the list is read, changed and written back with its
-// resource version, as the node controllers do. The taints have their own keys too:
-// node.kubernetes.io/memory-pressure is removed from a node whose kubelet reports no pressure.
+// The taints have their own keys too: node.kubernetes.io/memory-pressure is removed from a node
+// whose kubelet reports no pressure. How they are written is in node_taints.h.
 
 struct NodeCondition {
   std::optional<bool> holds;  // absent: unknown, because headroomd does not report
@@ -56,8 +55,6 @@ HttpRequest conditions_apply(const std::string& node_name,
 HttpRequest condition_event(const std::string& node_name, Condition condition,
                             const NodeCondition& state, const std::string& time);
 
-HttpRequest node_get(const std::string& node_name);
-
 // The request that adds missing taints of headroom and removes surplus ones; absent if the taints
 // are correct. `node` is the server's response to node_get(). A taint whose condition is unknown
 // stays as it is. Without `conditions`, headroom's taints are removed.
@@ -69,9 +66,6 @@ Result<std::optional<HttpRequest>> taints_patch(const std::string& node_name,
 inline constexpr Duration kHeartbeat = std::chrono::minutes(5);
 // How often taints are read: another writer of the list may have removed headroom's taints.
 inline constexpr Duration kTaintsRecheckPeriod = std::chrono::minutes(1);
-
-// Sends one request and returns its response.
-using Exchange = std::function<Result<HttpResponse>(const HttpRequest&)>;
 
 class NodeConditionSync {
  public:
@@ -92,14 +86,8 @@ class NodeConditionSync {
   std::optional<Instant> due() const;
 
   // Does what is due, with at most three requests, and one for each condition that changed.
-  struct SyncResult {
-    ResponseClass response_class = ResponseClass::kDone;  // the first that is not kDone
-    std::optional<Duration> retry_after{};
-    std::string why{};
-    bool any = false;  // a request was sent
-  };
-  SyncResult run_once(Instant now, const std::string& heartbeat, double chance,
-                      const Exchange& exchange);
+  NodeSyncResult run_once(Instant now, const std::string& heartbeat, double chance,
+                          const Exchange& exchange);
 
   const PublishedOnNode& published() const { return published_; }
 
@@ -113,10 +101,10 @@ class NodeConditionSync {
   bool wanted(bool enabled, bool left_behind) const;
   bool is_due(const Part& part, bool enabled, bool left_behind, Instant now) const;
   std::optional<NodeConditions> desired(bool enabled) const;
-  SyncResult patch_conditions(const std::string& heartbeat, const Exchange& exchange) const;
-  SyncResult patch_taints(const Exchange& exchange) const;
-  SyncResult send_events(const std::string& time, const Exchange& exchange);
-  void record_response(Part& part, const SyncResult& published, bool enabled, Duration again,
+  NodeSyncResult patch_conditions(const std::string& heartbeat, const Exchange& exchange) const;
+  NodeSyncResult patch_taints(const Exchange& exchange) const;
+  NodeSyncResult send_events(const std::string& time, const Exchange& exchange);
+  void record_response(Part& part, const NodeSyncResult& published, bool enabled, Duration again,
                        Instant now, double chance);
 
   Options options_;

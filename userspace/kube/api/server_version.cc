@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/server_version.h"
 
+#include "base/clock.h"
 #include "base/json_text.h"
+#include "kube/api/api_response.h"
 
 #include <charconv>
 #include <string_view>
@@ -34,6 +36,19 @@ std::optional<ServerVersion> server_version(const HttpResponse& response) {
   const auto major = number_of(text_at(body, "major")), minor = number_of(text_at(body, "minor"));
   if (!major || !minor) return std::nullopt;
   return ServerVersion{*major, *minor};
+}
+
+Result<> VersionCheck::ask() {
+  if (supported_ || observe::now() < next_) return {};
+  next_ = observe::now() + kRefusedRetryWait;
+  const auto response = client_.http({.path = "/version", .max_body = 1U << 20}, stop_);
+  const auto version = response ? server_version(*response) : std::nullopt;
+  if (!version) return {};
+  supported_ = *version >= kOldestServer;
+  if (supported_) return {};
+  next_ = {};
+  return failure("the API server is Kubernetes " + to_string(*version) + "; headroom-kube needs " +
+                 to_string(kOldestServer) + " or later");
 }
 
 }  // namespace headroom::kube

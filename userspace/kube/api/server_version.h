@@ -4,8 +4,12 @@
 
 #include "kube/http_client.h"
 
+#include <headroom/result.h>
+#include <headroom/units.h>
+
 #include <compare>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 namespace headroom::kube {
@@ -25,5 +29,22 @@ std::string to_string(const ServerVersion& version);  // "1.20"
 // Of the answer to GET /version, which every authenticated client may ask. Some providers append to
 // the minor version: "33+". Absent if the answer does not contain a version.
 std::optional<ServerVersion> server_version(const HttpResponse& response);
+
+// Whether the API server is too old; asked until it has answered once, at most once a minute. A
+// server that does not answer is not too old: the requests that follow say what is wrong with it.
+class VersionCheck {
+ public:
+  VersionCheck(const config::ServerConfig& server, const std::stop_token& stop)
+      : client_(server), stop_(stop) {}
+
+  // An error that says so, or nothing.
+  Result<> ask();
+
+ private:
+  HttpClient client_;
+  const std::stop_token stop_;
+  bool supported_ = false;
+  Instant next_{};
+};
 
 }  // namespace headroom::kube

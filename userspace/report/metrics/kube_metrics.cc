@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -112,6 +113,31 @@ void add_kubelet(const Json& part, std::vector<prometheus::MetricFamily>& famili
              families);
 }
 
+// 1 or 0 for each advice that is known.
+void add_advice(const Json& advice, std::vector<prometheus::MetricFamily>& families) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kAdvices{
+      {{"HeadroomMemoryContention", "memory-contention"},
+       {"HeadroomCPUContention", "cpu-contention"},
+       {"HeadroomShortageExpected", "shortage-expected"}}};
+  auto family = MetricFamilyBuilder::gauge(
+      "headroom_kube_scheduling_advice",
+      "1 while the scheduler is advised against the node for this reason.");
+  for (const auto& [key, label] : kAdvices)
+    if (const auto found = advice.find(key); found != advice.end() && found->is_boolean())
+      family.add(found->get<bool>() ? 1.0 : 0.0, {{"advice", label}});
+  family.append_to(families);
+}
+
+void add_scheduling(const Json& part, std::vector<prometheus::MetricFamily>& families) {
+  if (const auto advice = part.find("advice"); advice != part.end() && advice->is_object())
+    add_advice(*advice, families);
+  constexpr std::array kObjects{"node", "status"};
+  add_each(part, "writes", "object", kObjects,
+           MetricFamilyBuilder::counter("headroom_kube_scheduling_writes_total",
+                                        "Writes to the Node object for the scheduler."),
+           families);
+}
+
 }  // namespace
 
 void add_kubernetes_families(const std::filesystem::path& file,
@@ -122,6 +148,8 @@ void add_kubernetes_families(const std::filesystem::path& file,
     add_kubelet(*kubelet, families);
   if (const auto api = json.find("api"); api != json.end() && api->is_object())
     add_api_families(*api, families);
+  if (const auto part = json.find("scheduling"); part != json.end() && part->is_object())
+    add_scheduling(*part, families);
 }
 
 }  // namespace headroom::report

@@ -3,6 +3,7 @@
 
 #include "page.inc"  // written by `assemble`: kPage and kPolicy
 #include "report/page/audit_tail.h"
+#include "report/status/scheduling_json.h"
 #include "report/status/status_json.h"
 #include "report/status/status_parts.h"
 
@@ -221,6 +222,12 @@ HttpResponse PageRouter::events(const HttpRequest& request) const {
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
+HttpResponse PageRouter::scheduling() const {
+  return document([this] {
+    return scheduling_json(*views_).dump(-1, ' ', false, Json::error_handler_t::replace);
+  });
+}
+
 HttpResponse PageRouter::document(const std::function<std::string()>& json) {
   return {200, kJson, text_body(json ? json() : "null"),
           with_security_headers({{"Cache-Control", "no-store"}})};
@@ -252,6 +259,7 @@ std::optional<HttpResponse> PageRouter::answer(const HttpRequest& request) {
 
 std::optional<HttpResponse> PageRouter::api_document(const HttpRequest& request) {
   if (request.path == "/api/status") return status(request);
+  if (request.path == "/api/scheduling") return scheduling();
   if (request.path == "/api/history") return history();
   if (request.path == "/api/events") return events(request);
   if (request.path == "/api/cpus") return document(setup_.cpus);

@@ -90,6 +90,7 @@ class PageRouter {
   std::optional<HttpResponse> api_document(const HttpRequest& request);
   HttpResponse status(const HttpRequest& request);
   HttpResponse history() const;
+  HttpResponse scheduling() const;
   HttpResponse events(const HttpRequest& request) const;
   // The result of a function of the setup.
   static HttpResponse document(const std::function<std::string()>& json);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written to the API server for the scheduler, and how often.
+#include "kube/scheduling/scheduling_sync.h"
+
+#include "kube/scheduling/scheduling_requests.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+constexpr const char* kTime = "2026-11-20T23:00:00Z";
+constexpr auto kCpu = static_cast<std::size_t>(Advice::kCpuContention);
+
+AdviceStates all_known(bool cpu = false) {
+  AdviceStates states;
+  states.fill({.holds = false, .since = kTime, .known = true});
+  states[kCpu].holds = cpu;
+  return states;
+}
+
+std::string node_with(const Json& taints) {
+  return Json{{"metadata", {{"resourceVersion", "7"}}}, {"spec", {{"taints", taints}}}}.dump();
+}
+
+TEST(SchedulingRequests, SoftTaintsAreAddedBesideThoseOfOthers) {
+  const Json others{{{"key", "dedicated"}, {"value", "gpu"}, {"effect", "NoExecute"}},
+                    {{"key", "headroom.io/cpu-pressure"}, {"effect", "NoSchedule"}}};
+  const auto patch = soft_taints_patch("n1", node_with(others), all_known(true));
+  ASSERT_TRUE(patch && *patch);
+  EXPECT_EQ((*patch)->path, "/api/v1/nodes/n1?fieldManager=headroom");
+  const Json body = Json::parse((*patch)->body);
+  EXPECT_EQ(body["metadata"]["resourceVersion"], "7");
+  ASSERT_EQ(body["spec"]["taints"].size(), 3u);
+  EXPECT_EQ(body["spec"]["taints"][0], others[0]);
+  EXPECT_EQ(body["spec"]["taints"][1], others[1]) << "pressure is another taint";
+  EXPECT_EQ(body["spec"]["taints"][2],
+            (Json{{"key", "headroom.io/cpu-contention"}, {"effect", "PreferNoSchedule"}}));
+}
+
+TEST(SchedulingRequests, TaintsThatAreCorrectOrUnknownStay) {
+  const Json ours{{{"key", "headroom.io/cpu-contention"}, {"effect", "PreferNoSchedule"}}};
+  EXPECT_FALSE(*soft_taints_patch("n1", node_with(ours), all_known(true)));
+  AdviceStates unknown = all_known(true);
+  for (AdviceState& state : unknown)
+    state.known = false;
+  EXPECT_FALSE(*soft_taints_patch("n1", node_with(ours), unknown));
+  EXPECT_FALSE(*soft_taints_patch("n1", node_with(Json::array()), unknown));
+  EXPECT_TRUE(*soft_taints_patch("n1", node_with(ours), all_known(false)));
+  EXPECT_TRUE(*soft_taints_patch("n1", node_with(ours), std::nullopt)) << "turned off";
+  EXPECT_FALSE(soft_taints_patch("n1", "{}", all_known()));
+}
+
+TEST(SchedulingRequests, ConditionsAreAppliedByAManagerOfTheirOwn) {
+  AdviceStates states = all_known(true);
+  states[0].known = false;
+  const HttpRequest request = scheduling_apply("n1", states, kTime);
+  EXPECT_EQ(request.path, "/api/v1/nodes/n1/status?fieldManager=headroom-scheduling&force=true");
+  const Json conditions = Json::parse(request.body)["status"]["conditions"];
+  ASSERT_EQ(conditions.size(), 3u);
+  EXPECT_EQ(conditions[0]["type"], "HeadroomMemoryContention");
+  EXPECT_EQ(conditions[0]["status"], "Unknown");
+  EXPECT_EQ(conditions[1]["type"], "HeadroomCPUContention");
+  EXPECT_EQ(conditions[1]["status"], "True");
+  EXPECT_EQ(conditions[2]["status"], "False");
+  EXPECT_FALSE(Json::parse(scheduling_apply("n1", std::nullopt, kTime).body).contains("status"));
+}
+
+TEST(SchedulingState, IsTheSameAfterARestart) {
+  const SchedulingState state{.taints = true, .conditions = false, .advice = all_known(true)};
+  const auto again = scheduling_state_of(as_text(state));
+  ASSERT_TRUE(again) << again.error().what;
+  EXPECT_EQ(*again, state);
+  for (const char* text : {"", "[]", "{}", R"({"taints":1,"conditions":false,"advice":{}})"})
+    EXPECT_FALSE(scheduling_state_of(text)) << text;
+}
+
+// A node of an API server, and the seconds in which something is written to it.
+class SchedulingSyncTest : public testing::Test {
+ protected:
+  void run(SchedulingSync& sync, Duration time, double contention) {
+    const NodeSignals signals{.memory_contention = 0, .cpu_contention = contention};
+    for (const Instant end = now + time; now < end;) {
+      now += 1s;
+      sync.observe(signals, now, kTime);
+      sync.run_once(now, kTime, 0.5,
+                    [this](const HttpRequest& request) { return answer(request); });
+    }
+  }
+
+  Result<HttpResponse> answer(const HttpRequest& request) {
+    if (request.method == "GET") return HttpResponse{.status = 200, .body = node_with(taints)};
+    writes.push_back({now, request});
+    if (!failing.empty()) return tl::make_unexpected(Error{failing});
+    if (status != 200) return HttpResponse{.status = status};
+    const Json body = Json::parse(request.body);
+    if (body.contains("spec")) taints = body["spec"]["taints"];
+    return HttpResponse{.status = 200};
+  }
+
+  void expect_bounded() const {
+    for (std::size_t i = 1; i < writes.size(); ++i)
+      EXPECT_GE(writes[i].at - writes[i - 1].at, 10s) << i;
+  }
+  std::size_t count(const char* part) const {
+    std::size_t found = 0;
+    for (const Write& write : writes)
+      found += write.request.path.find(part) != std::string::npos ? 1 : 0;
+    return found;
+  }
+
+  struct Write {
+    Instant at;
+    HttpRequest request;
+  };
+  const SchedulingOptions options{.node_name = "n1", .taints = true, .conditions = true};
+  Instant now{1000s};
+  Json taints = Json::array();
+  std::vector<Write> writes;
+  std::string failing;
+  long status = 200;
+};
+
+TEST_F(SchedulingSyncTest, WritesNothingBeforeItKnows) {
+  SchedulingSync sync(options, {});
+  run(sync, 25s, 0.5);
+  EXPECT_TRUE(writes.empty());
+  run(sync, 30s, 0.5);
+  EXPECT_EQ(taints,
+            (Json{{{"key", "headroom.io/cpu-contention"}, {"effect", "PreferNoSchedule"}}}));
+  EXPECT_EQ(count("/status"), 1u);
+  expect_bounded();
+}
+
+TEST_F(SchedulingSyncTest, ACalmNodeIsWrittenEveryFiveMinutes) {
+  SchedulingSync sync(options, {});
+  run(sync, 1h, 0);
+  EXPECT_EQ(count("/status"), 12u);
+  EXPECT_EQ(writes.size(), 12u) << "taints that are correct are only read";
+}
+
+TEST_F(SchedulingSyncTest, TheWorstLoadIsBounded) {
+  SchedulingSync sync(options, {});
+  for (int i = 0; i < 3600; ++i)
+    run(sync, 1s, sync.state().advice[kCpu].holds ? 0 : 1);
+  EXPECT_GT(writes.size(), 20u);
+  EXPECT_LT(writes.size(), 150u);
+  expect_bounded();
+}
+
+TEST_F(SchedulingSyncTest, AFailureIsRepeatedWithinTheSameBound) {
+  SchedulingSync sync(options, {});
+  failing = "no connection";
+  run(sync, 5min, 0.5);
+  EXPECT_GT(writes.size(), 10u);
+  expect_bounded();
+  failing.clear();
+  run(sync, 30s, 0.5);
+  EXPECT_EQ(taints.size(), 1u);
+}
+
+TEST_F(SchedulingSyncTest, ARefusalIsRepeatedAfterAMinute) {
+  SchedulingSync sync(options, {});
+  status = 403;
+  run(sync, 10min, 0.5);
+  EXPECT_LE(writes.size(), 22u) << "two parts, once a minute each";
+  expect_bounded();
+}
+
+TEST_F(SchedulingSyncTest, ATaintThatAnotherClientRemovedComesBack) {
+  SchedulingSync sync(options, {});
+  run(sync, 1min, 0.5);
+  ASSERT_EQ(taints.size(), 1u);
+  taints = Json::array();
+  run(sync, 75s, 0.5);
+  EXPECT_EQ(taints.size(), 1u);
+}
+
+TEST_F(SchedulingSyncTest, TurnedOffItTakesBackWhatItPut) {
+  SchedulingSync sync(options, {});
+  run(sync, 1min, 0.5);
+  ASSERT_EQ(taints.size(), 1u);
+  SchedulingSync off({.node_name = "n1"}, sync.state());
+  EXPECT_FALSE(off.is_finished());
+  run(off, 30s, 0.5);
+  EXPECT_TRUE(off.is_finished());
+  EXPECT_TRUE(taints.empty());
+  EXPECT_FALSE(Json::parse(writes.back().request.body).contains("status"));
+  expect_bounded();
+}
+
+}  // namespace
+}  // namespace headroom::kube

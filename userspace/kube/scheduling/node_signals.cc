@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/scheduling/node_signals.h"
+
+#include "base/json_text.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::kube {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json& part(const Json& object, const char* key) {
+  static const Json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(key);
+  return found == object.end() ? kNone : *found;
+}
+
+std::optional<double> number(const Json& object, const char* key) {
+  const Json& value = part(object, key);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::optional<double> share(const Json& object, const char* key) {
+  const auto value = number(object, key);
+  return value ? std::optional(std::clamp(*value, 0.0, 1.0)) : std::nullopt;
+}
+
+std::optional<Bytes> bytes(const Json& object, const char* key) {
+  const Json& value = part(object, key);
+  if (!value.is_number_integer()) return std::nullopt;
+  return Bytes{value.get<std::int64_t>()};
+}
+
+std::optional<Duration> seconds(const Json& object, const char* key) {
+  constexpr double kLongest = 1e9;  // more does not fit into a Duration
+  const auto value = number(object, key);
+  if (!value) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::clamp(*value, 0.0, kLongest)));
+}
+
+}  // namespace
+
+Result<NodeSignals> signals_of(const std::string& json, Instant now) {
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json& at = part(document, "at_ns");
+  if (!at.is_number_integer()) return failure("headroomd's answer has no time");
+  if (now - Instant(Duration(at.get<std::int64_t>())) > kMaxSignalsAge)
+    return failure("headroomd's readings are too old");
+  NodeSignals signals;
+  const Json& contention = part(document, "contention");
+  signals.memory_contention = share(contention, "memory");
+  signals.cpu_contention = share(contention, "cpu");
+  if (const std::string met = text_at(document, "hard_threshold"); !met.empty())
+    signals.hard_threshold = met;
+  signals.shortage_in = seconds(document, "shortage_seconds");
+  const Json& memory = part(document, "memory");
+  signals.memory_capacity = bytes(memory, "capacity");
+  signals.memory_left = bytes(memory, "left");
+  signals.memory_growth = bytes(memory, "growth");
+  return signals;
+}
+
+}  // namespace headroom::kube

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests to the API server by which the node is described to its scheduler. Pure.
+#pragma once
+
+#include "kube/http_client.h"
+#include "kube/scheduling/scheduling_advice.h"
+
+#include <headroom/result.h>
+
+#include <optional>
+#include <string>
+
+namespace headroom::kube {
+
+// Server-side apply removes what its field manager no longer sends: the conditions of
+// NodeConditionSync have another one.
+inline constexpr std::string_view kSchedulingManager = "headroom-scheduling";
+
+// Soft taints, effect PreferNoSchedule; see own_taints_patch(). A taint whose advice is not known
+// stays as it is. Without `advice`, headroom's soft taints are removed.
+Result<std::optional<HttpRequest>> soft_taints_patch(const std::string& node_name,
+                                                     const std::string& node,
+                                                     const std::optional<AdviceStates>& advice);
+
+// Conditions of the same names. `heartbeat`: RFC 3339. Without `advice` they are removed.
+HttpRequest scheduling_apply(const std::string& node_name,
+                             const std::optional<AdviceStates>& advice,
+                             const std::string& heartbeat);
+
+}  // namespace headroom::kube

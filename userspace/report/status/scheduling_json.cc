@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/status/scheduling_json.h"
+
+#include "report/view/pod_index.h"
+
+#include <headroom/cgroup_record.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+namespace headroom::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+// The share of the latest window that pods lost to the node's shortage.
+Json contention_of(const NodeView& node, Signal signal) {
+  const auto& seen = node.observations[static_cast<std::size_t>(signal)];
+  if (!seen || seen->capacity <= 0) return nullptr;
+  return 1 - static_cast<double>(seen->available) / static_cast<double>(seen->capacity);
+}
+
+struct HardThresholds {
+  std::optional<std::string_view> met;  // the signal's name
+  std::optional<double> seconds;        // until the first is crossed
+  std::optional<std::int64_t> left;     // bytes of memory
+};
+
+HardThresholds hard_thresholds(const NodeView& node) {
+  HardThresholds all;
+  for (const ThresholdView& threshold : node.thresholds) {
+    if (!threshold.hard() || is_share_of_time(threshold.signal)) continue;
+    if (threshold.met && !all.met) all.met = name(threshold.signal);
+    if (threshold.time_to) {
+      const double seconds = std::chrono::duration<double>(*threshold.time_to).count();
+      all.seconds = std::min(all.seconds.value_or(seconds), seconds);
+    }
+    if (!is_memory(threshold.signal) || !threshold.limit || !threshold.available) continue;
+    const std::int64_t left = std::max<std::int64_t>(0, *threshold.available - *threshold.limit);
+    all.left = std::min(all.left.value_or(left), left);
+  }
+  return all;
+}
+
+// The working sets of all pods together; absent: that of one is unknown.
+std::optional<std::int64_t> use_of_pods(const CgroupTable& table) {
+  const PodIndex index(table);
+  std::int64_t sum = 0;
+  for (const PodRow& row : table.pods) {
+    const hr_record* record = index.record_of(row.cgroup);
+    const auto used = record ? working_set(*record) : std::nullopt;
+    if (!used) return std::nullopt;
+    sum += used->count;
+  }
+  return sum;
+}
+
+// By the predictor that is too low least often; docs/simulate.md.
+std::optional<std::int64_t> growth_of_pods(const PublishedViews& views) {
+  constexpr std::size_t kDrift = 0;
+  static_assert(kPeakPredictors[kDrift].name == "drift");
+  const auto forecasts = views.memory_forecasts.latest();
+  const auto table = views.cgroups.latest();
+  if (!forecasts || forecasts->size() <= kDrift || !table || !(*forecasts)[kDrift].forecast)
+    return std::nullopt;
+  const auto used = use_of_pods(*table);
+  if (!used) return std::nullopt;
+  const auto peak = static_cast<std::int64_t>(*(*forecasts)[kDrift].forecast);
+  return std::max<std::int64_t>(0, peak - *used);
+}
+
+Json capacity_of(const NodeView& node) {
+  const auto& seen = node.observations[static_cast<std::size_t>(Signal::kMemoryAvailable)];
+  return seen ? Json(seen->capacity) : Json(nullptr);
+}
+
+}  // namespace
+
+Json scheduling_json(const PublishedViews& views) {
+  const auto node = views.node.latest();
+  if (!node) return nullptr;
+  const HardThresholds hard = hard_thresholds(*node);
+  return {{"at_ns", node->at.time_since_epoch().count()},
+          {"contention",
+           {{"cpu", contention_of(*node, Signal::kCpuPressure)},
+            {"memory", contention_of(*node, Signal::kMemoryPressure)}}},
+          {"hard_threshold", maybe(hard.met)},
+          {"shortage_seconds", maybe(hard.seconds)},
+          {"memory",
+           {{"capacity", capacity_of(*node)},
+            {"left", maybe(hard.left)},
+            {"growth", maybe(growth_of_pods(views))}}}};
+}
+
+}  // namespace headroom::report

@@ -43,7 +43,8 @@ TEST(Kubernetes, EveryKeyIsRead) {
             period: 5s, timeout: 2s, configz: true}
   api: {url: "https://[fd00::1]:6443", insecureSkipTLSVerify: true, clientCertFile: /c, clientKeyFile: /k,
         afterEviction: evict, events: false, conditions: true, taints: true}
-  scheduling: {softTaints: true, conditions: true, contentionThreshold: 30%, shortageWithin: 2m}
+  extender: {listen: "0.0.0.0:9753", certFile: /e.crt, keyFile: /e.key}
+  scheduling: {softTaints: true, conditions: true, statusAnnotation: true, contentionThreshold: 30%, shortageWithin: 2m}
   metrics: {listen: "0.0.0.0:9751", certFile: /tls.crt, keyFile: /tls.key}
 )");
   ASSERT_TRUE(config) << said(config).front();
@@ -59,7 +60,8 @@ TEST(Kubernetes, EveryKeyIsRead) {
               loaded.api.taints);
   EXPECT_FALSE(loaded.api.events);
   EXPECT_TRUE(loaded.scheduling.soft_taints && loaded.scheduling.conditions &&
-              loaded.scheduling.needs_api());
+              loaded.scheduling.annotation && loaded.scheduling.needs_api());
+  EXPECT_EQ(loaded.extender, (ExtenderConfig{"0.0.0.0:9753", "/e.crt", "/e.key"}));
   EXPECT_FLOAT_EQ(static_cast<float>(loaded.scheduling.contention_threshold), 0.3F);
   EXPECT_EQ(loaded.scheduling.shortage_within, 2min);
   EXPECT_EQ(loaded.metrics,
@@ -124,6 +126,13 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"a_certificates_key_alone",
             "metrics: {listen: \"[::]:9751\", keyFile: /k}",
             {"5: headroom.kubernetes.metrics.keyFile: needs certFile"}},
+        Bad{"an_extender_in_the_clear",
+            "extender: {listen: 0.0.0.0:9752}",
+            {"5: headroom.kubernetes.extender.listen: beyond the loopback needs certFile and "
+             "keyFile"}},
+        Bad{"an_extender_nowhere",
+            "extender: {listen: \"\"}",
+            {"5: headroom.kubernetes.extender.listen: expected HOST:PORT such as 127.0.0.1:9752"}},
         Bad{"configz_of_nobody",
             "kubelet: {configz: true}",
             {"5: headroom.kubernetes.kubelet.configz: needs url: where the kubelet is"}}),

@@ -183,6 +183,10 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.kubernetes.api.taints", "true"},
     {"headroom.kubernetes.scheduling.softTaints", "true"},
     {"headroom.kubernetes.scheduling.conditions", "true"},
+    {"headroom.kubernetes.scheduling.statusAnnotation", "true"},
+    {"headroom.kubernetes.extender.listen", "\"127.0.0.1:9753\""},
+    {"headroom.kubernetes.extender.certFile", "/cert"},
+    {"headroom.kubernetes.extender.keyFile", "/key"},
     {"headroom.kubernetes.scheduling.contentionThreshold", "31%"},
     {"headroom.kubernetes.scheduling.shortageWithin", "7m"},
     {"headroom.kubernetes.metrics.listen", "\"[::]:9751\""},
@@ -248,6 +252,8 @@ TEST(Reload, EveryKeyIsInForceOrReportedAsNeedingARestart) {
     }
     if (key.path.starts_with("headroom.kubernetes.metrics.") && key.path.ends_with("File"))
       drop_in = nested("headroom.kubernetes.metrics", "{certFile: /cert, keyFile: /key}");
+    if (key.path.starts_with("headroom.kubernetes.extender.") && key.path.ends_with("File"))
+      drop_in = nested("headroom.kubernetes.extender", "{certFile: /cert, keyFile: /key}");
     const Loaded running = load_with_drop_ins(context_of(key.path), "");
     const Loaded loaded = load_with_drop_ins(context_of(key.path), drop_in);
     if (!running || !loaded) {

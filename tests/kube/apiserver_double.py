@@ -53,6 +53,8 @@ def misfit(value, shape, where="") -> list[str]:
         wrong = [f"{where}.{key}: not known" for key in value if key not in keys]
         wrong += [f"{where}.{key}: missing" for key in shape if not key.endswith("?") and key not in value]
         return wrong + [each for key in value if key in keys for each in misfit(value[key], keys[key], f"{where}.{key}")]
+    if isinstance(shape, tuple):
+        return [] if isinstance(value, shape) else [f"{where}: {value!r} is of none of {shape}"]
     fits = isinstance(value, shape) and not (shape is int and isinstance(value, bool))
     return [] if fits else [f"{where}: {value!r} is no {shape.__name__}"]
 
@@ -82,6 +84,7 @@ NODE_APPLY = {"apiVersion": {"v1"}, "kind": {"Node"}, "metadata": {"name": str},
 NODE_TAINTS = {"metadata": {"resourceVersion": str},
                "spec": {"taints": [{"key": str, "value?": str, "timeAdded?": Time,
                                     "effect": {"NoSchedule", "PreferNoSchedule", "NoExecute"}}]}}
+NODE_ANNOTATION = {"metadata": {"annotations": {"headroom.io/status": (str, type(None))}}}
 TOKEN_REVIEW = {"apiVersion": {"authentication.k8s.io/v1"}, "kind": {"TokenReview"}, "spec": {"token": str}}
 ACCESS_REVIEW = {"apiVersion": {"authorization.k8s.io/v1"}, "kind": {"SubjectAccessReview"},
                  "spec": {"nonResourceAttributes": {"path": str, "verb": {"get"}}, "user": str, "uid?": str,
@@ -101,7 +104,9 @@ ROUTES = [
     ("POST", EVENTS, JSON, EVENT, {"fieldManager": "headroom"}, "create_event"),
     ("PATCH", EVENTS + r"/([a-z0-9.-]+)", MERGE, EVENT_PATCH, {"fieldManager": "headroom"}, "patch_event"),
     ("GET", NODE, None, None, {}, "get_node"),
+    ("PATCH", NODE, MERGE, NODE_ANNOTATION, {"fieldManager": "headroom-scheduling"}, "annotate_node"),
     ("PATCH", NODE, MERGE, NODE_TAINTS, {"fieldManager": "headroom"}, "patch_node"),
+    ("GET", r"/api/v1/nodes", None, None, {"limit": "500"}, "list_nodes"),
     ("PATCH", NODE + "/status", APPLY, NODE_APPLY, {"fieldManager": "headroom-scheduling", "force": "true"}, "apply_scheduling"),
     ("PATCH", NODE + "/status", APPLY, NODE_APPLY, {"fieldManager": "headroom", "force": "true"}, "apply_node_status"),
     ("POST", r"/apis/authentication\.k8s\.io/v1/tokenreviews", JSON, TOKEN_REVIEW, {}, "review_token"),
@@ -250,6 +255,28 @@ class Cluster:
         self.changed(node, "taints")
         return 200, node
 
+    def annotate_node(self, where, body):
+        node = self.node(*where)
+        annotations = node["metadata"].setdefault("annotations", {}) | body["metadata"]["annotations"]
+        node["metadata"]["annotations"] = {key: value for key, value in annotations.items() if value is not None}
+        self.changed(node, "annotation")
+        return 200, node
+
+    def list_nodes(self, _where, _body):
+        return 200, {"kind": "PartialObjectMetadataList", "metadata": {"resourceVersion": str(self.version)},
+                     "items": [self.metadata(node) for node in self.nodes.values()]}
+
+    @staticmethod
+    def metadata(node):
+        return {"kind": "PartialObjectMetadata", "metadata": node["metadata"]}
+
+    def changed_since(self, version: int) -> list[dict]:
+        """The events of a watch from there, oldest first."""
+        with self.lock:
+            changed = [node for node in self.nodes.values() if int(node["metadata"]["resourceVersion"]) > version]
+            return [{"type": "MODIFIED", "object": json.loads(json.dumps(self.metadata(node)))}
+                    for node in sorted(changed, key=lambda node: int(node["metadata"]["resourceVersion"]))]
+
     def apply_node_status(self, where, body, manager="headroom"):
         """Server-side apply: conditions are a map by type, each owned by who applied it last."""
         node, owners = self.node(*where), self.owners[where[0]]
@@ -347,6 +374,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = Refusal(code, "InternalError", "on purpose").body
             headers = {"Retry-After": "1"} if fault == "429" else {}
             return self.send(code, json.dumps(body).encode(), headers)
+        if self.path.startswith("/api/v1/nodes?watch=1"):
+            entry["status"] = 200
+            return self.watch(api)
         code, body, headers = self.judged(api, raw, entry)
         entry["status"] = code
         if fault in ("lost", "late"):
@@ -355,6 +385,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(code, json.dumps(body).encode(), headers, half=fault == "half")
 
     do_GET = do_PATCH = do_POST = do_DELETE = do_PUT = answer_any
+
+    def watch(self, api):
+        """A watch of the nodes' metadata: an event a line, until the client's time is over."""
+        self.check_token(api)
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query))
+        version, end = int(query["resourceVersion"]), time.monotonic() + float(query["timeoutSeconds"])
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", JSON)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while time.monotonic() < end and api.listener:
+                for event in api.cluster.changed_since(version):
+                    version = int(event["object"]["metadata"]["resourceVersion"])
+                    self.wfile.write(json.dumps(event).encode() + b"\n")
+                self.wfile.flush()
+                time.sleep(0.05)
 
     def judged(self, api, raw, entry):
         try:

@@ -42,10 +42,12 @@ CHOICES = {
     "overlays/kubeadm": {"kubelet": {"ownCertificate": True}},
     "overlays/enforce": {**ENFORCE, "config": replaced(config_of("overlays/enforce"))},
     "overlays/everything": {
+        "schedulerExtender": True,
         "report": {"evictions": True, "deletions": True, "nodeConditions": True},
         "kubelet": {"ownCertificate": True, "before133": True}, "config": replaced(config_of("overlays/everything"))},
     OPERATOR: {**ENFORCE, "prometheusOperator": True, "config": replaced(config_of("overlays/enforce"))},
     ("metrics-https",): {**ENFORCE, "metricsHttps": True, "config": replaced(config_of("overlays/enforce"))},
+    ("scheduler-extender",): {**ENFORCE, "schedulerExtender": True, "config": replaced(config_of("overlays/enforce"))},
     ("selinux",): {**ENFORCE, "seLinux": True, "config": replaced(config_of("overlays/enforce"))},
     ("openshift",): {**ENFORCE, "openshift": True, "config": replaced(config_of("overlays/enforce"))},
     ("kubelet-path-k0s",): {**ENFORCE, "kubelet": {"directory": "/var/lib/k0s/kubelet"},
@@ -115,7 +117,7 @@ def check() -> str:
 def check_annotation() -> None:
     """A new configuration makes new pods."""
     def checksum(values: dict) -> str:
-        daemon_set, = (each for each in rendered(values) if each["kind"] == "DaemonSet")
+        daemon_set, = (each for each in rendered(values) if (each["kind"], each["metadata"]["name"]) == ("DaemonSet", "headroom"))
         return daemon_set["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
     assert checksum({}) == checksum({"image": {"tag": "1"}}) != checksum({"config": {"headroom": {"mode": "enforce"}}})
 

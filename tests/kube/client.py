@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,7 +18,7 @@ NODE = "n1"
 class Client:
     """One node's: `evict()` is a line of the audit log, `start()` and `kill()` lives of the program."""
 
-    def __init__(self, folder: Path, api, after="delete", timeout="1s", listen="", metrics=None, scheduling=None, **settings):
+    def __init__(self, folder: Path, api, after="delete", timeout="1s", listen="", metrics=None, scheduling=None, extender=None, **settings):
         self.folder, self.api, self.process = folder, api, None
         self.log, self.node_status = folder / "log/evictions.jsonl", folder / "node.json"
         self.status_file, self.state_file = folder / "run/status.json", folder / "state/pending-evictions.json"
@@ -27,7 +28,7 @@ class Client:
         config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "headroom": {
             "listen": listen, "auditLog": str(self.log), "nodeName": NODE, "nodeStatus": str(self.node_status),
             "kubernetes": {"runDirectory": str(folder / "run"), "stateDirectory": str(folder / "state"), "metrics": metrics or {},
-                           "scheduling": scheduling or {},
+                           "scheduling": scheduling or {}, "extender": extender or {},
                            "api": {"url": api.url, "caFile": str(api.ca), "tokenFile": str(api.token_file),
                                    "timeout": timeout, "afterEviction": after, **settings}}}}
         (folder / "headroom.yaml").write_text(json.dumps(config))
@@ -48,6 +49,17 @@ class Client:
         # What is written from now on is news to it.
         self.wait(lambda: self.looked_at() != before and self.state_file.exists() == takes_part, 20, "it did not start")
         return self
+
+    def start_extender(self, port) -> None:
+        self.process = subprocess.Popen([PROGRAM, "extender", "--config", self.folder / "headroom.yaml"], stdout=self.output,
+                                        stderr=self.output, stdin=subprocess.DEVNULL)
+
+        def ready():
+            try:
+                return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200
+            except OSError:
+                return False
+        self.wait(ready, 20, "the extender is not ready")
 
     def looked_at(self):
         try:

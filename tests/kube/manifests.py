@@ -13,6 +13,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tests/vm"))
@@ -140,9 +142,9 @@ def check_capabilities(daemon_set):
 def check_configuration(objects):
     """The ConfigMap is what headroomd and headroom-kube accept, and it is the one the DaemonSet mounts."""
     config, = (each for each in objects if each["kind"] == "ConfigMap")
-    daemon_set, = (each for each in objects if each["kind"] == "DaemonSet")
-    volumes = daemon_set["spec"]["template"]["spec"]["volumes"]
-    assert {"name": "configuration", "configMap": {"name": config["metadata"]["name"]}} in volumes, volumes
+    for daemon_set in (each for each in objects if each["kind"] == "DaemonSet"):
+        volumes = daemon_set["spec"]["template"]["spec"]["volumes"]
+        assert {"name": "configuration", "configMap": {"name": config["metadata"]["name"]}} in volumes, volumes
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(config["data"]["headroom.yaml"])
         file.flush()
@@ -162,7 +164,8 @@ def check_names(objects):
             subject, = each["subjects"]
             assert (subject["kind"], subject["namespace"]) == ("ServiceAccount", "headroom-system"), subject
             assert ("ServiceAccount", subject["name"]) in there, subject
-            assert (subject["name"] == "headroom") == (each["metadata"]["name"] != "headroom-metrics-reader"), each
+            others = {"headroom-metrics-reader", "headroom-extender"}
+            assert (subject["name"] == "headroom") == (each["metadata"]["name"] not in others), each
 
 
 def check_operator(objects):
@@ -192,6 +195,31 @@ def check_operator(objects):
     assert "HeadroomKernelOOMKill" in alerts, alerts
 
 
+def check_extender(objects):
+    """The scheduler's configuration finds the extender, whose account can change nothing and whose container is not root's."""
+    scheduler = yaml.safe_load((KUBERNETES / "scheduler-extender.yaml").read_text())
+    assert (scheduler["apiVersion"], scheduler["kind"]) == ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
+    extender, = scheduler["extenders"]
+    # k8s.io/kube-scheduler/config/v1, Extender; a key that is not there is an error to kube-scheduler.
+    known = {"urlPrefix": str, "filterVerb": str, "prioritizeVerb": str, "weight": int, "nodeCacheCapable": bool,
+             "httpTimeout": str, "ignorable": bool}
+    assert {key: type(value) for key, value in extender.items()} == known, extender
+    assert (extender["filterVerb"], extender["prioritizeVerb"]) == ("filter", "prioritize") and extender["ignorable"]
+    template = named(objects, "DaemonSet", "headroom-extender")["spec"]["template"]["spec"]
+    container, = template["containers"]
+    port, = container["ports"]
+    assert extender["urlPrefix"] == f"http://{port['hostIP']}:{port['containerPort']}" and template["hostNetwork"], port
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]} and container["securityContext"]["runAsNonRoot"]
+    assert container["command"][:2] == ["/usr/sbin/headroom-kube", "extender"], container["command"]
+    role = named(objects, "ClusterRole", "headroom-extender")
+    assert [(each["resources"], each["verbs"]) for each in role["rules"]] == [(["nodes"], ["list", "watch"])], role
+
+
+def named(objects, kind: str, name: str) -> dict:
+    found, = (each for each in objects if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return found
+
+
 def only(objects, kind: str) -> dict:
     found, = (each for each in objects if each["kind"] == kind)
     return found
@@ -209,8 +237,9 @@ def check() -> str:
             values.append({"where": f"{folder} {each['kind']} {each['metadata']['name']}", "schema": schema, "value": each})
         check_names(objects)
         check_configuration(objects)
-        check_capabilities(next(each for each in objects if each["kind"] == "DaemonSet"))
+        check_capabilities(named(objects, "DaemonSet", "headroom"))
     check_operator(known[OPERATOR])
+    check_extender(known["overlays/everything"])
     reviews = {("tokenreviews", "create"), ("subjectaccessreviews", "create")}
     assert rules(known[OPERATOR]) - rules(known["overlays/enforce"]) == reviews, "serving metrics needs nothing else"
     assert not wrongs(values), wrongs(values)
@@ -231,6 +260,10 @@ def body_of(entry) -> dict | None:
         return {"where": where, "schema": "IoK8sApiCoreV1PodStatus", "value": body["status"]}
     if verb == "PATCH" and "/nodes/" in path and last == "status":
         return {"where": where, "schema": "IoK8sApiCoreV1NodeStatus", "value": body.get("status", {})}
+    if verb == "PATCH" and "/nodes/" in path and "spec" not in body:
+        # Null removes an annotation.
+        annotations = {key: value for key, value in body["metadata"]["annotations"].items() if value is not None}
+        return {"where": where, "schema": "IoK8sApimachineryPkgApisMetaV1ObjectMeta", "value": {"annotations": annotations}}
     if verb == "PATCH" and "/nodes/" in path:
         return {"where": where, "schema": "IoK8sApiCoreV1NodeSpec", "value": body["spec"]}
     if verb == "DELETE":
@@ -251,6 +284,8 @@ def right_of(entry) -> tuple[str, str]:
     parts = re.sub(r"^/(api|apis/[^/]+)/v1/", "", entry["path"].split("?")[0]).split("/")
     parts = parts[2:] if parts[0] == "namespaces" else parts
     verb = {"GET": "get", "PATCH": "patch", "DELETE": "delete", "POST": "create"}[entry["verb"]]
+    if verb == "get" and parts == ["nodes"]:
+        verb = "watch" if "watch=1" in entry["path"] else "list"
     return "/".join([parts[0], *parts[2:3]]), verb
 
 

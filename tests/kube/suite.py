@@ -8,6 +8,8 @@ import random
 import sys
 import tempfile
 import time
+import urllib.request
+from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -303,7 +305,7 @@ def scheduling_writes(api):
 def test_the_scheduler_is_advised_with_few_writes():
     readings = {"contention": {"cpu": 0.6, "memory": 0.0}, "hard_threshold": None, "shortage_seconds": None,
                 "memory": {"capacity": 8 << 30, "left": 4 << 30, "growth": 0}}
-    both = {"softTaints": True, "conditions": True}
+    both = {"softTaints": True, "conditions": True, "statusAnnotation": True}
     with headroomd(readings) as page, cluster(after="none", listen=page, scheduling=both) as (api, client):
         node = api.cluster.nodes[NODE]
         node["spec"]["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoExecute"}]
@@ -315,6 +317,8 @@ def test_the_scheduler_is_advised_with_few_writes():
         assert conditions(api) == {"Ready": "True", "HeadroomMemoryContention": "False", "HeadroomCPUContention": "True",
                                    "HeadroomShortageExpected": "False"}, conditions(api)
         assert [each["key"] for each in node["spec"]["taints"]] == ["dedicated", "headroom.io/cpu-contention"]
+        summary = json.loads(node["metadata"]["annotations"]["headroom.io/status"])
+        assert summary["cpuContention"] == 0.6 and summary["memoryLeft"] == 0.5 and not summary["shortageExpected"], summary
         # A restart, and a headroomd that does not answer, change nothing.
         readings["at_ns"] = 0
         client.kill()
@@ -331,10 +335,59 @@ def test_the_scheduler_is_advised_with_few_writes():
         config["headroom"]["kubernetes"]["scheduling"] = {}
         (client.folder / "headroom.yaml").write_text(json.dumps(config))
         client.start(takes_part=False)
-        client.wait(lambda: conditions(api) == {"Ready": "True"}, 45, "the conditions were not taken back")
+        client.wait(lambda: conditions(api) == {"Ready": "True"}, 60, "the conditions were not taken back")
+        assert not node["metadata"]["annotations"], node["metadata"]
         assert [each["key"] for each in node["spec"]["taints"]] == ["dedicated"], node["spec"]
         client.wait(lambda: not (client.folder / "state/scheduling.json").exists(), 10, "its state stayed")
         print(f"    {len(writes)} writes, at least {min(gaps)} s apart, two of them refused on purpose")
+
+
+def summary(**values):
+    return json.dumps({"time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")} | values)
+
+
+def ask_extender(port, verb, body):
+    """(the answer, milliseconds)"""
+    began = time.monotonic()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/{verb}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return json.load(answer), (time.monotonic() - began) * 1000
+
+
+def test_the_extender_scores_the_nodes_that_the_api_server_has():
+    port = free_port()
+    with cluster(after="none", extender={"listen": f"127.0.0.1:{port}"}) as (api, client):
+        def annotate(name, **values):
+            with api.cluster.lock:
+                api.cluster.annotate_node((name,), {"metadata": {"annotations": {"headroom.io/status": summary(**values)}}})
+        for name in ("idle", "busy", "short", "silent"):
+            api.cluster.add_node(name)
+        annotate("idle", cpuContention=0, memoryContention=0, memoryLeft=0.8)
+        annotate("busy", cpuContention=0.2, memoryContention=0, memoryLeft=0.5)
+        api.faults.next = ["503"]
+        names = ["idle", "busy", "short", "silent", "never-seen"]
+        args = {"Pod": {"metadata": {"name": "web"}}, "Nodes": None, "NodeNames": names}
+        client.start_extender(port)
+
+        def scores():
+            return {each["Host"]: each["Score"] for each in ask_extender(port, "prioritize", args)[0]}
+        assert scores() == {"idle": 10, "busy": 6, "short": 5, "silent": 5, "never-seen": 5}, scores()
+        assert ask_extender(port, "filter", args)[0] == {"FailedNodes": {}, "NodeNames": names}
+        # What changes is seen through the watch.
+        annotate("short", hardThreshold="memory.available", memoryLeft=0)
+        client.wait(lambda: scores()["short"] == 0, 5, "a change was not seen")
+        answer, _ = ask_extender(port, "filter", args)
+        assert list(answer["FailedNodes"]) == ["short"] and answer["NodeNames"] == ["idle", "busy", "silent", "never-seen"], answer
+        # An API server that is gone, and 5,000 nodes.
+        api.stop()
+        assert scores()["idle"] == 10, "what is known stays"
+        many = args | {"NodeNames": names + [f"node-{i}" for i in range(5000)]}
+        took = sorted(ask_extender(port, "prioritize", many)[1] for _ in range(5))
+        assert took[2] < 200, took
+        api.start()
+        annotate("idle", cpuContention=1, memoryLeft=0)
+        client.wait(lambda: scores()["idle"] == 0, 20, "it did not come back to the API server")
+        print(f"    5,005 nodes scored in {took[2]:.0f} ms; the httpTimeout of scheduler-extender.yaml is 200 ms")
 
 
 def test_metrics_are_for_clients_that_the_api_server_allows():

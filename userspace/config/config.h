@@ -81,13 +81,22 @@ struct ApiConfig : ServerConfig {
 struct SchedulingConfig {
   bool soft_taints = false;  // softTaints: PreferNoSchedule while there is contention, or will be
   bool conditions = false;   // conditions: the same as conditions of the node
+  bool annotation = false;   // statusAnnotation: the readings, for the extender
   double contention_threshold =
       0.2;  // contentionThreshold: of lost time, as an average of a minute
   Duration shortage_within = std::chrono::minutes(5);  // shortageWithin
   friend bool operator==(const SchedulingConfig&, const SchedulingConfig&) = default;
 
   // Whether anything is sent to the API server.
-  bool needs_api() const { return soft_taints || conditions; }
+  bool needs_api() const { return soft_taints || conditions || annotation; }
+};
+
+// headroom.kubernetes.extender: where `headroom-kube extender` serves kube-scheduler.
+struct ExtenderConfig {
+  std::string listen = "127.0.0.1:9752";  // listen; beyond the loopback with a certificate alone
+  std::filesystem::path cert_file;        // certFile; empty: plain HTTP
+  std::filesystem::path key_file;         // keyFile; beside a certFile
+  friend bool operator==(const ExtenderConfig&, const ExtenderConfig&) = default;
 };
 
 // headroom.kubernetes.metrics: headroom-kube serves headroomd's metrics over HTTPS, to clients that
@@ -107,6 +116,7 @@ struct KubernetesConfig {
   KubeletConfig kubelet;
   ApiConfig api;
   SchedulingConfig scheduling;
+  ExtenderConfig extender;
   MetricsServerConfig metrics;
   friend bool operator==(const KubernetesConfig&, const KubernetesConfig&) = default;
 

@@ -377,10 +377,18 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "expected"},
     {"headroom.kubernetes.scheduling.conditions", kBoolean, "false",
      "The same as conditions of the node"},
+    {"headroom.kubernetes.scheduling.statusAnnotation", kBoolean, "false",
+     "The annotation headroom.io/status of the node, by which headroom-kube extender scores it"},
     {"headroom.kubernetes.scheduling.contentionThreshold", kString, R"("20%")",
      "Contention is a loss of this share of the time, on average over a minute"},
     {"headroom.kubernetes.scheduling.shortageWithin", kDuration, R"("5m")",
      "A shortage is expected if a hard threshold is forecast to be crossed within this time"},
+    {"headroom.kubernetes.extender.listen", kString, R"("127.0.0.1:9752")",
+     "Where headroom-kube extender serves kube-scheduler; beyond the loopback it needs a "
+     "certificate"},
+    {"headroom.kubernetes.extender.certFile", kString, kNone,
+     "The certificate it serves with; else plain HTTP"},
+    {"headroom.kubernetes.extender.keyFile", kString, kNone, "The key of that certificate"},
     {"headroom.kubernetes.metrics.listen", kString, R"("")",
      "Where headroom-kube serves headroomd's metrics over HTTPS, to clients that the API server "
      "allows them; empty: nowhere"},

@@ -41,14 +41,28 @@ std::string_view trimmed(std::string_view text) {
 
 // The input and output of one transfer.
 struct Transfer {
+  CURL* curl;
   const HttpRequest& request;
   const std::stop_token& stop;
   HttpResponse response{};
   bool too_long = false;
+  bool refused = false;  // by on_data
 };
+
+bool is_success(CURL* curl) {
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  return status >= 200 && status < 300;
+}
 
 std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
+  if (transfer.request.on_data && is_success(transfer.curl)) {
+    const bool taken = log::log_exceptions("take a response", [&] {
+      transfer.refused = !transfer.request.on_data({data, size});
+    });
+    return taken && !transfer.refused ? size : 0;
+  }
   if (transfer.response.body.size() + size > transfer.request.max_body) {
     transfer.too_long = true;
     return 0;
@@ -163,6 +177,7 @@ Error request_error(const ServerConfig& server, const Transfer& transfer, CURLco
   if (transfer.too_long)
     return {doing + ": the answer is longer than " + std::to_string(transfer.request.max_body) +
             " bytes"};
+  if (transfer.refused) return {doing + ": the answer is not understood"};
   if (code == CURLE_ABORTED_BY_CALLBACK) return {doing + ": aborted", ECANCELED};
   return {doing + ": " + (*details ? details : curl_easy_strerror(code))};
 }
@@ -195,7 +210,7 @@ Result<HttpResponse> HttpClient::http(const HttpRequest& request, const std::sto
   auto headers = headers_of(server_, request);
   if (!headers) return tl::make_unexpected(headers.error());
   const RequestTarget target = resolve_target(server_, request.path);
-  Transfer transfer{request, stop};
+  Transfer transfer{curl, request, stop};
   char details[CURL_ERROR_SIZE] = "";
 
   curl_easy_reset(curl);  // the connection stays

@@ -31,6 +31,9 @@ struct HttpRequest {
   std::string body{};
   // A longer response is an error: a faulty server must not exhaust our memory.
   std::size_t max_body = std::size_t{64} << 20;  // bytes
+  // Takes the pieces of the body of a success as they come, which is then not kept and may be of
+  // any length. False ends the request with an error.
+  std::function<bool(std::string_view piece)> on_data{};
 };
 
 struct HttpResponse {

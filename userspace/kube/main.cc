@@ -32,7 +32,9 @@ constexpr int kCannotRun = 1, kInvalidConfiguration = 2;
 
 constexpr std::string_view kHelp =
     "headroom-kube: headroomd's Kubernetes client: pods from the kubelet, evictions to the API "
-    "server\n\n  --config FILE             headroomd's own configuration "
+    "server\n\n  headroom-kube [OPTION ...]           the client of a node\n  "
+    "headroom-kube extender [OPTION ...]  scores nodes for kube-scheduler, over HTTP\n\n"
+    "  --config FILE             headroomd's own configuration "
     "(/etc/headroom/headroom.yaml)\n  --config-dir DIR          its drop-ins (FILE.d)\n  "
     "--hostname-override NAME  the node's name\n  --metrics-listen HOST:PORT  serve headroomd's "
     "metrics over HTTPS there\n  "
@@ -110,12 +112,43 @@ int serve(const config::CommandLine& line, config::LoadResult loaded) {
   }
 }
 
+// headroom-kube extender. The signals are waited for beside it.
+int serve_extender(const config::CommandLine& line, config::LoadResult loaded) {
+  config::Config config = std::move(loaded.config);
+  const sigset_t signals = block_signals();
+  const log::Logging logging(config.log_level);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("{}", warning);
+  for (;;) {
+    std::stop_source stop;
+    int signal = 0;
+    std::thread waiter([&] {
+      sigwait(&signals, &signal);
+      stop.request_stop();
+    });
+    const bool served = kube::run_extender(config, stop.get_token());
+    if (!served) ::pthread_kill(waiter.native_handle(), SIGTERM);
+    waiter.join();
+    if (!served) return kCannotRun;
+    if (signal != SIGHUP) return 0;
+    config = kube::reload_config(line, std::move(config));
+  }
+}
+
 // For a liveness probe: it only reads the time stamp of one file.
 int answer_health(const config::Config& config) {
   const auto health = kube::health(config.kubernetes, std::time(nullptr));
   if (health) return 0;
   std::cerr << "headroom-kube: " << health.error().what << '\n';
   return kCannotRun;
+}
+
+// The first argument may be a command.
+bool take_command(int& argc, char** argv, const char* command) {
+  if (argc < 2 || std::strcmp(argv[1], command) != 0) return false;
+  std::copy(argv + 2, argv + argc + 1, argv + 1);  // with the null at its end
+  --argc;
+  return true;
 }
 
 // headroom-kube alone has this option; the others are headroomd's as well.
@@ -132,6 +165,7 @@ bool take_health_option(int& argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  const bool is_extender = take_command(argc, argv, "extender");
   const bool wants_health = take_health_option(argc, argv);
   auto line = config::parse_command_line(argc, argv);
   if (!line) {
@@ -158,6 +192,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (wants_health) return answer_health(loaded.config);
+  if (is_extender) return serve_extender(*line, std::move(loaded));
   return serve(*line, std::move(loaded));
 }
 

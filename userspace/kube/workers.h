@@ -30,6 +30,9 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
 // Exists while something of headroom's may be on the Node object for the scheduler.
 std::filesystem::path scheduling_state_file(const config::KubernetesConfig& config);
 
+// The extender of kube-scheduler, until stopped. False: it cannot serve, which is logged.
+bool run_extender(const config::Config& config, const std::stop_token& stop);
+
 // Metrics: those of headroomd over HTTPS, to clients that the API server allows them. Runs while
 // headroom.kubernetes.metrics.listen is set.
 void serve_metrics(const config::Config& config, HealthFile& health_file,

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
 constexpr const char* kTime = "2026-11-20T23:00:00Z";
+const WallTime kWallTime = *parse_rfc3339(kTime);
 constexpr auto kCpu = static_cast<std::size_t>(Advice::kCpuContention);
 
 AdviceStates all_known(bool cpu = false) {
@@ -74,11 +75,12 @@ TEST(SchedulingRequests, ConditionsAreAppliedByAManagerOfTheirOwn) {
 }
 
 TEST(SchedulingState, IsTheSameAfterARestart) {
-  const SchedulingState state{.taints = true, .conditions = false, .advice = all_known(true)};
+  const SchedulingState state{.left = {true, false, true}, .advice = all_known(true)};
   const auto again = scheduling_state_of(as_text(state));
   ASSERT_TRUE(again) << again.error().what;
   EXPECT_EQ(*again, state);
-  for (const char* text : {"", "[]", "{}", R"({"taints":1,"conditions":false,"advice":{}})"})
+  for (const char* text :
+       {"", "[]", "{}", R"({"taints":1,"annotation":false,"conditions":false,"advice":{}})"})
     EXPECT_FALSE(scheduling_state_of(text)) << text;
 }
 
@@ -86,12 +88,15 @@ TEST(SchedulingState, IsTheSameAfterARestart) {
 class SchedulingSyncTest : public testing::Test {
  protected:
   void run(SchedulingSync& sync, Duration time, double contention) {
-    const NodeSignals signals{.memory_contention = 0, .cpu_contention = contention};
+    run(sync, time, NodeSignals{.memory_contention = 0, .cpu_contention = contention});
+  }
+  void run(SchedulingSync& sync, Duration time, const std::optional<NodeSignals>& signals) {
     for (const Instant end = now + time; now < end;) {
       now += 1s;
-      sync.observe(signals, now, kTime);
-      sync.run_once(now, kTime, 0.5,
-                    [this](const HttpRequest& request) { return answer(request); });
+      const WallTime wall =
+          kWallTime + std::chrono::duration_cast<WallTime::duration>(now - Instant{1000s});
+      sync.observe(signals, now, wall);
+      sync.run_once(now, wall, 0.5, [this](const HttpRequest& request) { return answer(request); });
     }
   }
 
@@ -102,6 +107,8 @@ class SchedulingSyncTest : public testing::Test {
     if (status != 200) return HttpResponse{.status = status};
     const Json body = Json::parse(request.body);
     if (body.contains("spec")) taints = body["spec"]["taints"];
+    if (body["metadata"].contains("annotations"))
+      annotation = body["metadata"]["annotations"][kSummaryAnnotation];
     return HttpResponse{.status = 200};
   }
 
@@ -120,9 +127,15 @@ class SchedulingSyncTest : public testing::Test {
     Instant at;
     HttpRequest request;
   };
-  const SchedulingOptions options{.node_name = "n1", .taints = true, .conditions = true};
+  NodeSummary summary() const {
+    auto read = node_summary_of(annotation.is_string() ? annotation.get<std::string>() : "");
+    return read ? *read : NodeSummary{};
+  }
+
+  const SchedulingOptions options{.node_name = "n1", .parts = {true, false, true}};
+  const SchedulingOptions annotated{.node_name = "n1", .parts = {false, true, false}};
   Instant now{1000s};
-  Json taints = Json::array();
+  Json taints = Json::array(), annotation;
   std::vector<Write> writes;
   std::string failing;
   long status = 200;
@@ -194,6 +207,73 @@ TEST_F(SchedulingSyncTest, TurnedOffItTakesBackWhatItPut) {
   EXPECT_TRUE(taints.empty());
   EXPECT_FALSE(Json::parse(writes.back().request.body).contains("status"));
   expect_bounded();
+}
+
+TEST_F(SchedulingSyncTest, TheAnnotationFollowsTheReadings) {
+  using namespace headroom::literals;
+  NodeSignals signals{.memory_contention = 0.02,
+                      .cpu_contention = 0.1,
+                      .memory_capacity = 8_GiB,
+                      .memory_left = 4_GiB,
+                      .memory_growth = 2_GiB};
+  SchedulingSync sync(annotated, {});
+  run(sync, 25s, signals);
+  EXPECT_TRUE(writes.empty()) << "nothing is settled yet";
+  run(sync, 10s, signals);
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(writes[0].request.path, "/api/v1/nodes/n1?fieldManager=headroom-scheduling");
+  EXPECT_EQ(summary().cpu_contention, 0.1);
+  EXPECT_EQ(summary().memory_left, 0.25) << "what is left when the pods have grown";
+  EXPECT_EQ(summary().shortage_expected, false);
+  EXPECT_EQ(summary().hard_threshold, "");
+  signals.hard_threshold = "memory.available";
+  run(sync, 10s, signals);
+  EXPECT_EQ(summary().hard_threshold, "memory.available") << "a fact, in the next ten seconds";
+  const std::size_t before = writes.size();
+  run(sync, 10min, signals);
+  // Every half minute, and once more when the shortage is expected.
+  EXPECT_NEAR(static_cast<double>(writes.size() - before), 21, 2);
+  signals.hard_threshold.reset();
+  run(sync, 25s, signals);
+  EXPECT_EQ(summary().hard_threshold, "memory.available") << "it may be met again";
+  run(sync, 20s, signals);
+  EXPECT_EQ(summary().hard_threshold, "");
+  expect_bounded();
+}
+
+TEST_F(SchedulingSyncTest, ACalmNodesAnnotationIsWrittenEveryFiveMinutes) {
+  SchedulingSync sync(annotated, {});
+  run(sync, 1h, 0.01);
+  EXPECT_EQ(writes.size(), 12u);
+  EXPECT_LT(kWallTime + 55min, summary().time);
+}
+
+TEST_F(SchedulingSyncTest, NumbersThatChangeAreWrittenEveryHalfMinuteAtMost) {
+  SchedulingSync sync(annotated, {});
+  for (int i = 0; i < 60; ++i) {
+    run(sync, 30s, 1.0);
+    run(sync, 30s, 0.0);
+  }
+  EXPECT_GT(writes.size(), 30u);
+  EXPECT_LE(writes.size(), 122u);
+  expect_bounded();
+}
+
+TEST_F(SchedulingSyncTest, TheAnnotationGoesWhenNothingIsKnownAnyMore) {
+  SchedulingSync sync(annotated, {});
+  run(sync, 1min, 0.1);
+  ASSERT_TRUE(annotation.is_string());
+  run(sync, 50s, std::nullopt);
+  EXPECT_TRUE(annotation.is_string()) << "one answer that is missing says nothing";
+  run(sync, 25s, std::nullopt);
+  EXPECT_TRUE(annotation.is_null()) << annotation;
+  EXPECT_TRUE(Json::parse(writes.back().request.body)["metadata"]["annotations"].contains(
+      kSummaryAnnotation));
+  run(sync, 1min, 0.1);
+  EXPECT_TRUE(annotation.is_string());
+  SchedulingSync off({.node_name = "n1"}, sync.state());
+  run(off, 20s, 0.1);
+  EXPECT_TRUE(annotation.is_null() && off.is_finished());
 }
 
 }  // namespace

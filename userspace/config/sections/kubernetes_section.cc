@@ -15,7 +15,7 @@ namespace headroom::config {
 namespace {
 
 constexpr auto kKeys = std::to_array<std::string_view>(
-    {"runDirectory", "stateDirectory", "kubelet", "api", "scheduling", "metrics"});
+    {"runDirectory", "stateDirectory", "kubelet", "api", "scheduling", "extender", "metrics"});
 constexpr auto kKubeletKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "period", "configz"});
@@ -24,8 +24,9 @@ constexpr auto kApiKeys = std::to_array<std::string_view>(
      "clientKeyFile", "timeout", "afterEviction", "events", "conditions", "taints"});
 
 constexpr auto kSchedulingKeys = std::to_array<std::string_view>(
-    {"softTaints", "conditions", "contentionThreshold", "shortageWithin"});
+    {"softTaints", "conditions", "statusAnnotation", "contentionThreshold", "shortageWithin"});
 
+constexpr auto kExtenderKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
 constexpr auto kMetricsKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
 
 using AfterEviction = ApiConfig::AfterEviction;
@@ -107,19 +108,41 @@ void read_scheduling(const Section& section, SchedulingConfig& scheduling) {
   section.reject_unknown_keys(kSchedulingKeys);
   if (const auto taints = section.boolean("softTaints")) scheduling.soft_taints = *taints;
   if (const auto conditions = section.boolean("conditions")) scheduling.conditions = *conditions;
+  if (const auto annotation = section.boolean("statusAnnotation"))
+    scheduling.annotation = *annotation;
   if (const auto share = read_percentage(section, "contentionThreshold", "20%"))
     scheduling.contention_threshold = *share;
   read_positive_duration(section, "shortageWithin", scheduling.shortage_within);
 }
 
+// A host name may be an address of any network.
+bool is_loopback(std::string_view listen) {
+  return listen.starts_with("127.") || listen.starts_with("[::1]:");
+}
+
+void read_certificate_files(const Section& section, std::filesystem::path& cert_file,
+                            std::filesystem::path& key_file) {
+  read_absolute_path(section, "certFile", cert_file);
+  read_absolute_path(section, "keyFile", key_file);
+  if (cert_file.empty() != key_file.empty())
+    section.add_error(cert_file.empty() ? "keyFile" : "certFile",
+                      cert_file.empty() ? "needs certFile" : "needs keyFile");
+}
+
+void read_extender(const Section& section, ExtenderConfig& extender) {
+  section.reject_unknown_keys(kExtenderKeys);
+  read_listen(section, extender.listen);
+  read_certificate_files(section, extender.cert_file, extender.key_file);
+  if (extender.listen.empty())
+    section.add_error("listen", "expected HOST:PORT such as 127.0.0.1:9752");
+  else if (extender.cert_file.empty() && !is_loopback(extender.listen))
+    section.add_error("listen", "beyond the loopback needs certFile and keyFile");
+}
+
 void read_metrics(const Section& section, MetricsServerConfig& metrics) {
   section.reject_unknown_keys(kMetricsKeys);
   read_listen(section, metrics.listen);
-  read_absolute_path(section, "certFile", metrics.cert_file);
-  read_absolute_path(section, "keyFile", metrics.key_file);
-  if (metrics.cert_file.empty() != metrics.key_file.empty())
-    section.add_error(metrics.cert_file.empty() ? "keyFile" : "certFile",
-                      metrics.cert_file.empty() ? "needs certFile" : "needs keyFile");
+  read_certificate_files(section, metrics.cert_file, metrics.key_file);
 }
 
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
@@ -213,6 +236,8 @@ std::vector<std::string> kubernetes_keys() {
     keys.push_back("api." + std::string(key));
   for (const std::string_view key : kSchedulingKeys)
     keys.push_back("scheduling." + std::string(key));
+  for (const std::string_view key : kExtenderKeys)
+    keys.push_back("extender." + std::string(key));
   for (const std::string_view key : kMetricsKeys)
     keys.push_back("metrics." + std::string(key));
   return keys;
@@ -230,6 +255,7 @@ void read_kubernetes(const Section& headroom, Config& config) {
   if (const auto api = section->map("api")) read_api(*api, configured.api);
   if (const auto scheduling = section->map("scheduling"))
     read_scheduling(*scheduling, configured.scheduling);
+  if (const auto extender = section->map("extender")) read_extender(*extender, configured.extender);
   if (const auto metrics = section->map("metrics")) read_metrics(*metrics, configured.metrics);
 }
 

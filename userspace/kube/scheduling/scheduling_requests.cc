@@ -3,6 +3,7 @@
 
 #include "kube/api/api_response.h"
 #include "kube/api/node_taints.h"
+#include "kube/scheduling/node_summary.h"
 
 #include <array>
 #include <string_view>
@@ -55,6 +56,16 @@ Result<std::optional<HttpRequest>> soft_taints_patch(const std::string& node_nam
     own[i].wanted = state.known ? std::optional(state.holds) : std::nullopt;
   }
   return own_taints_patch(node_name, node, own);
+}
+
+HttpRequest annotation_patch(const std::string& node_name, const std::string& text) {
+  const Json patch{
+      {"metadata",
+       {{"annotations", {{kSummaryAnnotation, text.empty() ? Json(nullptr) : Json(text)}}}}}};
+  return {.method = "PATCH",
+          .path = node_path(node_name) + "?fieldManager=" + std::string(kSchedulingManager),
+          .headers = {{"Content-Type", "application/merge-patch+json"}},
+          .body = to_json_text(patch)};
 }
 
 HttpRequest scheduling_apply(const std::string& node_name,

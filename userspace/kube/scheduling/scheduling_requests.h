@@ -22,6 +22,10 @@ Result<std::optional<HttpRequest>> soft_taints_patch(const std::string& node_nam
                                                      const std::string& node,
                                                      const std::optional<AdviceStates>& advice);
 
+// The annotation headroom.io/status. It has no other writer, so it is written without a resource
+// version. `text`: "" removes it.
+HttpRequest annotation_patch(const std::string& node_name, const std::string& text);
+
 // Conditions of the same names. `heartbeat`: RFC 3339. Without `advice` they are removed.
 HttpRequest scheduling_apply(const std::string& node_name,
                              const std::optional<AdviceStates>& advice,

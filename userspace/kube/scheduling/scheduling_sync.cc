@@ -16,26 +16,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::array<const char*, kSchedulingParts> kPartNames{"taints", "annotation",
+                                                               "conditions"};
+constexpr auto kTaints = static_cast<std::size_t>(SchedulingPart::kTaints);
+constexpr auto kAnnotation = static_cast<std::size_t>(SchedulingPart::kAnnotation);
+constexpr auto kStatus = static_cast<std::size_t>(SchedulingPart::kStatus);
+
+Json advice_json(const AdviceStates& states) {
+  Json advice = Json::object();
+  for (std::size_t i = 0; i < kAdvices; ++i)
+    advice[std::string(kAdviceTaintKeys[i])] = {
+        {"holds", states[i].holds}, {"known", states[i].known}, {"since", states[i].since}};
+  return advice;
+}
+
 }  // namespace
 
 std::string as_text(const SchedulingState& state) {
-  Json advice = Json::object();
-  for (std::size_t i = 0; i < kAdvices; ++i)
-    advice[std::string(kAdviceTaintKeys[i])] = {{"holds", state.advice[i].holds},
-                                                {"known", state.advice[i].known},
-                                                {"since", state.advice[i].since}};
-  return to_json_text({{"taints", state.taints},
-                       {"conditions", state.conditions},
-                       {"advice", std::move(advice)}}) +
-         "\n";
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kSchedulingParts; ++i)
+    json[kPartNames[i]] = state.left[i];
+  json["advice"] = advice_json(state.advice);
+  return to_json_text(json) + "\n";
 }
 
 Result<SchedulingState> scheduling_state_of(const std::string& text) {
   try {
     const Json json = Json::parse(text);
     SchedulingState state;
-    state.taints = json.at("taints").get<bool>();
-    state.conditions = json.at("conditions").get<bool>();
+    for (std::size_t i = 0; i < kSchedulingParts; ++i)
+      state.left[i] = json.at(kPartNames[i]).get<bool>();
     for (std::size_t i = 0; i < kAdvices; ++i) {
       const Json& advice = json.at("advice").at(std::string(kAdviceTaintKeys[i]));
       state.advice[i] = {.holds = advice.at("holds").get<bool>(),
@@ -48,62 +58,142 @@ Result<SchedulingState> scheduling_state_of(const std::string& text) {
   }
 }
 
+bool SummaryChoice::is_to_be_replaced(const NodeSummary& current, Instant at) const {
+  if (!chosen_) return true;
+  const Duration age = at - chosen_at_;
+  switch (change_of(*chosen_, current)) {
+    case SummaryChange::kFacts:
+      return true;
+    case SummaryChange::kNumbers:
+      return age >= kNumbersPeriod;
+    case SummaryChange::kNone:
+      return age >= (current.hard_threshold.empty() ? kHeartbeat : kHardHeartbeat);
+  }
+  return true;
+}
+
+void SummaryChoice::update(const std::optional<NodeSummary>& current, Instant at) {
+  if (current && !is_to_be_replaced(*current, at)) return;
+  chosen_ = current;
+  chosen_at_ = at;
+}
+
 SchedulingSync::SchedulingSync(SchedulingOptions options, const SchedulingState& state)
     : options_(std::move(options)), state_(state), advice_(options_.advice, state.advice) {
   // Noted before the first write: a crash after it leaves something there.
-  state_.taints |= options_.taints;
-  state_.conditions |= options_.conditions;
+  for (std::size_t i = 0; i < kSchedulingParts; ++i)
+    state_.left[i] |= options_.parts[i];
 }
 
-void SchedulingSync::observe(const std::optional<NodeSignals>& signals, Instant at,
-                             const std::string& time) {
+bool SchedulingSync::is_finished() const {
+  return options_.parts == SchedulingParts{} && state_.left == SchedulingParts{};
+}
+
+void SchedulingSync::observe(const std::optional<NodeSignals>& signals, Instant at, WallTime time) {
   // The program that ran before may have written just now.
   if (next_write_ == Instant{}) next_write_ = at + kWritePeriod;
-  advice_.update(signals, at, time);
+  advice_.update(signals, at, rfc3339(time));
   state_.advice = advice_.states();
+  if (options_.parts[kAnnotation]) summary_.update(summary(signals, at, time), at);
 }
 
-std::optional<AdviceStates> SchedulingSync::desired(bool enabled) const {
-  return enabled ? std::optional(advice_.states()) : std::nullopt;
+// Absent if nothing is known. A single answer that is missing changes nothing.
+std::optional<NodeSummary> SchedulingSync::summary(const std::optional<NodeSignals>& signals,
+                                                   Instant at, WallTime time) {
+  const bool any = std::ranges::any_of(advice_.states(), &AdviceState::known);
+  if (!any) return std::nullopt;
+  if (!signals) return summary_.chosen();
+  if (signals->hard_threshold) {
+    hard_threshold_ = *signals->hard_threshold;
+    hard_until_ = at + kHardHold;
+  }
+  NodeSummary now{.time = std::chrono::floor<std::chrono::seconds>(time)};
+  now.cpu_contention = advice_.average(Advice::kCpuContention);
+  now.memory_contention = advice_.average(Advice::kMemoryContention);
+  if (signals->memory_left && signals->memory_capacity && signals->memory_capacity->count > 0) {
+    const Bytes left = *signals->memory_left - signals->memory_growth.value_or(Bytes{});
+    now.memory_left = std::clamp(
+        static_cast<double>(left.count) / static_cast<double>(signals->memory_capacity->count), 0.0,
+        1.0);
+  }
+  const AdviceState& shortage =
+      advice_.states()[static_cast<std::size_t>(Advice::kShortageExpected)];
+  if (shortage.known) now.shortage_expected = shortage.holds;
+  if (at < hard_until_) now.hard_threshold = hard_threshold_;
+  return now;
+}
+
+std::string SchedulingSync::desired(std::size_t part) const {
+  if (!options_.parts[part]) return "";
+  if (part != kAnnotation) return to_json_text(advice_json(advice_.states()));
+  return summary_.chosen() ? as_text(*summary_.chosen()) : "";
 }
 
 // At first nothing is known, and nothing is written, so that what an earlier run wrote stays.
-bool SchedulingSync::has_known_advice() const {
+bool SchedulingSync::is_known(std::size_t part) const {
+  if (parts_[part].settled) return true;
+  if (part == kAnnotation) return summary_.chosen().has_value();
   return std::ranges::any_of(advice_.states(), &AdviceState::known);
 }
 
-bool SchedulingSync::is_due(const Part& part, bool enabled, bool left_behind, Instant now) const {
-  if (!(enabled ? part.settled || has_known_advice() : left_behind)) return false;
+bool SchedulingSync::is_due(std::size_t index, Instant now) const {
+  const Part& part = parts_[index];
+  if (!(options_.parts[index] ? is_known(index) : state_.left[index])) return false;
   if (now < next_write_) return false;
-  const bool news = part.failures == 0 && (!part.settled || part.sent != desired(enabled));
+  const bool news = part.failures == 0 && (!part.settled || part.sent != desired(index));
   return news || part.next <= now;
 }
 
-NodeSyncResult SchedulingSync::write(Part& part, const HttpRequest& request, Instant now,
+NodeSyncResult SchedulingSync::write(SchedulingPart part, const HttpRequest& request, Instant now,
                                      const Exchange& exchange) {
   next_write_ = now + kWritePeriod;
-  ++part.writes;
+  ++parts_[static_cast<std::size_t>(part)].writes;
   return classify_node_response(exchange(request));
 }
 
-NodeSyncResult SchedulingSync::patch_taints(Instant now, const Exchange& exchange) {
+NodeSyncResult SchedulingSync::send_taints(Instant now, const Exchange& exchange) {
   const auto node = exchange(node_get(options_.node_name));
-  const NodeSyncResult result = classify_node_response(node);
+  NodeSyncResult result = classify_node_response(node);
   if (result.response_class != ResponseClass::kDone) return result;
-  const auto patch = soft_taints_patch(options_.node_name, node->body, desired(options_.taints));
+  const auto advice = options_.parts[kTaints] ? std::optional(advice_.states()) : std::nullopt;
+  const auto patch = soft_taints_patch(options_.node_name, node->body, advice);
   if (!patch)
     return {.response_class = ResponseClass::kRetry, .why = patch.error().what, .any = true};
   if (!*patch) return result;  // the taints are correct
-  return write(taints_, **patch, now, exchange);
+  return write(SchedulingPart::kTaints, **patch, now, exchange);
 }
 
-void SchedulingSync::record(Part& part, const NodeSyncResult& result, bool enabled, Duration again,
-                            Instant now, double chance) {
-  if (result.response_class == ResponseClass::kDone) {
-    part.sent = desired(enabled);
+NodeSyncResult SchedulingSync::send(std::size_t part, Instant now, WallTime time,
+                                    const Exchange& exchange) {
+  const std::string& node = options_.node_name;
+  switch (static_cast<SchedulingPart>(part)) {
+    case SchedulingPart::kTaints:
+      return send_taints(now, exchange);
+    case SchedulingPart::kAnnotation:
+      return write(SchedulingPart::kAnnotation, annotation_patch(node, desired(part)), now,
+                   exchange);
+    case SchedulingPart::kStatus:
+      break;
+  }
+  const auto advice = options_.parts[part] ? std::optional(advice_.states()) : std::nullopt;
+  return write(SchedulingPart::kStatus, scheduling_apply(node, advice, rfc3339(time)), now,
+               exchange);
+}
+
+void SchedulingSync::record(std::size_t index, const NodeSyncResult& result, Instant now,
+                            double chance) {
+  Part& part = parts_[index];
+  const bool done = result.response_class == ResponseClass::kDone;
+  // After the first attempt it may be on the server, whatever the response was.
+  state_.left[index] = options_.parts[index] || !done;
+  if (done) {
+    part.sent = desired(index);
     part.settled = true;
     part.failures = 0;
-    part.next = now + again;
+    // The annotation's heartbeat is a new summary.
+    part.next =
+        now + (index == kTaints ? kRecheckPeriod
+                                : kHeartbeat + (index == kAnnotation ? kHeartbeat : Duration{}));
     return;
   }
   ++part.failures;
@@ -113,23 +203,15 @@ void SchedulingSync::record(Part& part, const NodeSyncResult& result, bool enabl
       (result.response_class == ResponseClass::kRefused ? std::max(wait, kRefusedRetryWait) : wait);
 }
 
-NodeSyncResult SchedulingSync::run_once(Instant now, const std::string& time, double chance,
+NodeSyncResult SchedulingSync::run_once(Instant now, WallTime time, double chance,
                                         const Exchange& exchange) {
   NodeSyncResult all;
-  const auto take = [&](Part& part, bool enabled, bool& left_behind, Duration again,
-                        NodeSyncResult result) {
-    record(part, result, enabled, again, now, chance);
-    // After the first attempt it may be on the server, whatever the response was.
-    left_behind = enabled || result.response_class != ResponseClass::kDone;
-    all = std::move(result);
-  };
-  if (is_due(taints_, options_.taints, state_.taints, now))
-    take(taints_, options_.taints, state_.taints, kRecheckPeriod, patch_taints(now, exchange));
-  if (all.response_class != ResponseClass::kServerError &&
-      is_due(status_, options_.conditions, state_.conditions, now))
-    take(status_, options_.conditions, state_.conditions, kHeartbeat,
-         write(status_, scheduling_apply(options_.node_name, desired(options_.conditions), time),
-               now, exchange));
+  for (std::size_t part = 0; part < kSchedulingParts; ++part) {
+    if (!is_due(part, now)) continue;  // after a write no other one is
+    all = send(part, now, time, exchange);
+    record(part, all, now, chance);
+    if (all.response_class == ResponseClass::kServerError) break;
+  }
   return all;
 }
 

@@ -1,41 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// SchedulingSync: keeps what the API server knows of the node for its scheduler (soft taints and
-// conditions) equal to the advice, with at most one write in kWritePeriod.
+// SchedulingSync: keeps what the API server knows of the node for its scheduler (soft taints, an
+// annotation and conditions) equal to headroomd's readings, with at most one write in kWritePeriod.
 #pragma once
 
 #include "kube/api/node_response.h"
+#include "kube/scheduling/node_summary.h"
 #include "kube/scheduling/scheduling_advice.h"
 
 #include <headroom/result.h>
 #include <headroom/units.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
 namespace headroom::kube {
 
+// What is written, each by a request of its own.
+enum class SchedulingPart : std::uint8_t { kTaints, kAnnotation, kStatus };
+inline constexpr std::size_t kSchedulingParts = 3;
+using SchedulingParts = std::array<bool, kSchedulingParts>;
+
 struct SchedulingOptions {
   std::string node_name;
-  bool taints = false;
-  bool conditions = false;
+  SchedulingParts parts{};  // which are wanted
   SchedulingAdvice::Options advice{};
 };
 
 // What outlives a restart: what may be on the Node object, and the advice.
 struct SchedulingState {
-  bool taints = false;
-  bool conditions = false;
+  SchedulingParts left{};
   AdviceStates advice{};
   friend bool operator==(const SchedulingState&, const SchedulingState&) = default;
-
-  bool left_anything() const { return taints || conditions; }
 };
 std::string as_text(const SchedulingState& state);
 // An error says what is wrong with the text.
 Result<SchedulingState> scheduling_state_of(const std::string& text);
+
+// Which summary is to be on the Node object: one that differs in a fact from the last one, at once;
+// one that differs in a number, kNumbersPeriod after it; the same one with a new time for a
+// heartbeat.
+class SummaryChoice {
+ public:
+  static constexpr Duration kNumbersPeriod = std::chrono::seconds(30);
+  static constexpr Duration kHeartbeat = std::chrono::minutes(5);
+  // While a hard threshold is met, which an extender believes for 90 seconds.
+  static constexpr Duration kHardHeartbeat = std::chrono::seconds(30);
+
+  // `current`: absent if nothing is known.
+  void update(const std::optional<NodeSummary>& current, Instant at);
+  const std::optional<NodeSummary>& chosen() const { return chosen_; }
+
+ private:
+  bool is_to_be_replaced(const NodeSummary& current, Instant at) const;
+
+  std::optional<NodeSummary> chosen_;
+  Instant chosen_at_{};
+};
 
 class SchedulingSync {
  public:
@@ -45,46 +69,51 @@ class SchedulingSync {
   static constexpr Duration kHeartbeat = std::chrono::minutes(5);
   // How often taints are read: another writer of the list may have removed headroom's.
   static constexpr Duration kRecheckPeriod = std::chrono::minutes(1);
+  // A hard threshold counts as met for so long after it was.
+  static constexpr Duration kHardHold = std::chrono::seconds(30);
 
   SchedulingSync(SchedulingOptions options, const SchedulingState& state);
 
-  // `signals`: absent if headroomd did not answer. `time`: the same instant in RFC 3339.
-  void observe(const std::optional<NodeSignals>& signals, Instant at, const std::string& time);
+  // `signals`: absent if headroomd did not answer. `time`: the same instant.
+  void observe(const std::optional<NodeSignals>& signals, Instant at, WallTime time);
 
   // Does what is due: at most one write, and a read before it.
-  NodeSyncResult run_once(Instant now, const std::string& time, double chance,
-                          const Exchange& exchange);
+  NodeSyncResult run_once(Instant now, WallTime time, double chance, const Exchange& exchange);
 
   const SchedulingState& state() const { return state_; }
   // Nothing of headroom's is wanted on the Node object, and nothing is left there.
-  bool is_finished() const {
-    return !options_.taints && !options_.conditions && !state_.left_anything();
+  bool is_finished() const;
+  std::uint64_t writes(SchedulingPart part) const {
+    return parts_[static_cast<std::size_t>(part)].writes;
   }
-  std::uint64_t taint_writes() const { return taints_.writes; }
-  std::uint64_t status_writes() const { return status_.writes; }
 
  private:
-  // One of the two objects that are written: the Node and its status.
   struct Part {
-    std::optional<AdviceStates> sent{};
-    bool settled = false;  // true: the API has `sent`; false: unknown
+    std::string sent{};    // describes what the API has, if settled
+    bool settled = false;  // false: what the API has is not known
     unsigned failures = 0;
     Instant next{};  // the next heartbeat, recheck or retry
     std::uint64_t writes = 0;
   };
-  std::optional<AdviceStates> desired(bool enabled) const;
-  bool is_due(const Part& part, bool enabled, bool left_behind, Instant now) const;
-  bool has_known_advice() const;
-  NodeSyncResult write(Part& part, const HttpRequest& request, Instant now,
+  std::optional<NodeSummary> summary(const std::optional<NodeSignals>& signals, Instant at,
+                                     WallTime time);
+  // What the API should have, as text to compare; "": nothing.
+  std::string desired(std::size_t part) const;
+  bool is_known(std::size_t part) const;
+  bool is_due(std::size_t part, Instant now) const;
+  NodeSyncResult send(std::size_t part, Instant now, WallTime time, const Exchange& exchange);
+  NodeSyncResult send_taints(Instant now, const Exchange& exchange);
+  NodeSyncResult write(SchedulingPart part, const HttpRequest& request, Instant now,
                        const Exchange& exchange);
-  NodeSyncResult patch_taints(Instant now, const Exchange& exchange);
-  void record(Part& part, const NodeSyncResult& result, bool enabled, Duration again, Instant now,
-              double chance);
+  void record(std::size_t part, const NodeSyncResult& result, Instant now, double chance);
 
   const SchedulingOptions options_;
   SchedulingState state_;
   SchedulingAdvice advice_;
-  Part taints_, status_;
+  SummaryChoice summary_;
+  std::string hard_threshold_;  // that was met last
+  Instant hard_until_{};
+  std::array<Part, kSchedulingParts> parts_{};
   Instant next_write_{};
 };
 

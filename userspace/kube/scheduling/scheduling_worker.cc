@@ -33,8 +33,7 @@ constexpr std::size_t kMaxSignalsBytes = std::size_t{64} << 10;
 SchedulingOptions options_of(const config::Config& config) {
   const config::SchedulingConfig& scheduling = config.kubernetes.scheduling;
   return {.node_name = node_name_of(config, ::getenv),
-          .taints = scheduling.soft_taints,
-          .conditions = scheduling.conditions,
+          .parts = {scheduling.soft_taints, scheduling.annotation, scheduling.conditions},
           .advice = {.contention = scheduling.contention_threshold,
                      .shortage_within = scheduling.shortage_within}};
 }
@@ -54,7 +53,7 @@ class SchedulingFile {
     if (state) return std::move(*state);
     log::error("read {}: {}", file_.string(), state.error().what);
     // What is on the Node object is not known: it may be everything.
-    return {.taints = true, .conditions = true};
+    return {.left = {true, true, true}};
   }
 
   void save(const SchedulingState& state) {
@@ -118,16 +117,17 @@ class SignalSource {
   std::string error_;
 };
 
-Json state_json(const SchedulingSync& sync, const SchedulingOptions& options) {
+Json state_json(const SchedulingSync& sync) {
   Json advice = Json::object();
   for (std::size_t i = 0; i < kAdvices; ++i) {
     const AdviceState& state = sync.state().advice[i];
     advice[std::string(kAdviceConditionTypes[i])] = state.known ? Json(state.holds) : Json(nullptr);
   }
-  return {{"taints", options.taints},
-          {"conditions", options.conditions},
-          {"advice", std::move(advice)},
-          {"writes", {{"node", sync.taint_writes()}, {"status", sync.status_writes()}}}};
+  return {{"advice", std::move(advice)},
+          {"writes",
+           {{"taints", sync.writes(SchedulingPart::kTaints)},
+            {"annotation", sync.writes(SchedulingPart::kAnnotation)},
+            {"status", sync.writes(SchedulingPart::kStatus)}}}};
 }
 
 void wait(Duration longest, const std::stop_token& stop) {
@@ -168,8 +168,7 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
     return;
   }
   SchedulingFile file(scheduling_state_file(config.kubernetes));
-  const SchedulingOptions options = options_of(config);
-  SchedulingSync sync(options, file.load());
+  SchedulingSync sync(options_of(config), file.load());
   SignalSource source(config.listen, stop);
   VersionCheck version_check(server, stop);
   HttpClient client(std::move(server));
@@ -179,7 +178,7 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
   while (!stop.stop_requested() && !sync.is_finished()) {
     const auto supported = version_check.ask();
     const auto signals = source.read();
-    const std::string time = rfc3339(std::chrono::system_clock::now());
+    const WallTime time = std::chrono::system_clock::now();
     sync.observe(signals, observe::now(), time);
     file.save(sync.state());
     NodeSyncResult result;
@@ -189,7 +188,7 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
     if (stop.stop_requested()) return;
     errors.note(result);
     file.save(sync.state());
-    Json state = state_json(sync, options);
+    Json state = state_json(sync);
     if (!supported)
       state["error"] = supported.error().what;
     else if (!errors.last().empty())

@@ -131,7 +131,7 @@ void add_advice(const Json& advice, std::vector<prometheus::MetricFamily>& famil
 void add_scheduling(const Json& part, std::vector<prometheus::MetricFamily>& families) {
   if (const auto advice = part.find("advice"); advice != part.end() && advice->is_object())
     add_advice(*advice, families);
-  constexpr std::array kObjects{"node", "status"};
+  constexpr std::array kObjects{"taints", "annotation", "status"};
   add_each(part, "writes", "object", kObjects,
            MetricFamilyBuilder::counter("headroom_kube_scheduling_writes_total",
                                         "Writes to the Node object for the scheduler."),

@@ -44,7 +44,7 @@ TEST(Kubernetes, EveryKeyIsRead) {
   api: {url: "https://[fd00::1]:6443", insecureSkipTLSVerify: true, clientCertFile: /c, clientKeyFile: /k,
         afterEviction: evict, events: false, conditions: true, taints: true}
   extender: {listen: "0.0.0.0:9753", certFile: /e.crt, keyFile: /e.key}
-  scheduling: {softTaints: true, conditions: true, statusAnnotation: true, contentionThreshold: 30%, shortageWithin: 2m}
+  scheduling: {softTaints: true, conditions: true, statusAnnotation: true, batchResources: true, contentionThreshold: 30%, shortageWithin: 2m}
   metrics: {listen: "0.0.0.0:9751", certFile: /tls.crt, keyFile: /tls.key}
 )");
   ASSERT_TRUE(config) << said(config).front();
@@ -60,7 +60,8 @@ TEST(Kubernetes, EveryKeyIsRead) {
               loaded.api.taints);
   EXPECT_FALSE(loaded.api.events);
   EXPECT_TRUE(loaded.scheduling.soft_taints && loaded.scheduling.conditions &&
-              loaded.scheduling.annotation && loaded.scheduling.needs_api());
+              loaded.scheduling.annotation && loaded.scheduling.batch_resources &&
+              loaded.scheduling.needs_api());
   EXPECT_EQ(loaded.extender, (ExtenderConfig{"0.0.0.0:9753", "/e.crt", "/e.key"}));
   EXPECT_FLOAT_EQ(static_cast<float>(loaded.scheduling.contention_threshold), 0.3F);
   EXPECT_EQ(loaded.scheduling.shortage_within, 2min);

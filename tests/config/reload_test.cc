@@ -184,6 +184,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.kubernetes.scheduling.softTaints", "true"},
     {"headroom.kubernetes.scheduling.conditions", "true"},
     {"headroom.kubernetes.scheduling.statusAnnotation", "true"},
+    {"headroom.kubernetes.scheduling.batchResources", "true"},
     {"headroom.kubernetes.extender.listen", "\"127.0.0.1:9753\""},
     {"headroom.kubernetes.extender.certFile", "/cert"},
     {"headroom.kubernetes.extender.keyFile", "/key"},

@@ -79,8 +79,9 @@ NODE_EVENT = EVENT | {"metadata": {"generateName": str, "namespace": {"default"}
 EVENT_PATCH = {"message": str, "lastTimestamp": Time, "count": int}
 NODE_CONDITION = {"type": str, "status": {"True", "False", "Unknown"}, "lastHeartbeatTime": Time,
                   "lastTransitionTime": Time, "reason": str, "message": str}
+BATCH = {"headroom.io/batch-memory": str, "headroom.io/batch-cpu": str}
 NODE_APPLY = {"apiVersion": {"v1"}, "kind": {"Node"}, "metadata": {"name": str},
-              "status?": {"conditions": [NODE_CONDITION]}}
+              "status?": {"conditions?": [NODE_CONDITION], "capacity?": BATCH, "allocatable?": BATCH}}
 NODE_TAINTS = {"metadata": {"resourceVersion": str},
                "spec": {"taints": [{"key": str, "value?": str, "timeAdded?": Time,
                                     "effect": {"NoSchedule", "PreferNoSchedule", "NoExecute"}}]}}
@@ -287,6 +288,10 @@ class Cluster:
         for kind in left:
             del owners[kind]
         owners |= {kind: manager for kind in applied}
+        for part in ("capacity", "allocatable"):
+            there = {key: value for key, value in node["status"].get(part, {}).items()
+                     if manager != "headroom-scheduling" or not key.startswith("headroom.io/")}
+            node["status"][part] = there | body.get("status", {}).get(part, {})
         self.changed(node, "conditions")
         return 200, node
 

@@ -5,6 +5,7 @@ import collections
 import contextlib
 import json
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -340,6 +341,28 @@ def test_the_scheduler_is_advised_with_few_writes():
         assert [each["key"] for each in node["spec"]["taints"]] == ["dedicated"], node["spec"]
         client.wait(lambda: not (client.folder / "state/scheduling.json").exists(), 10, "its state stayed")
         print(f"    {len(writes)} writes, at least {min(gaps)} s apart, two of them refused on purpose")
+
+
+def test_batch_resources_are_taken_back_within_a_second():
+    readings = {"contention": {"cpu": 0, "memory": 0.0}, "memory": {"capacity": 100 << 30, "left": 60 << 30, "batch": 52 << 30}}
+
+    def offered(api):
+        return api.cluster.nodes[NODE]["status"].get("allocatable", {}).get("headroom.io/batch-memory")
+    with headroomd(readings) as page, cluster(after="none", listen=page, scheduling={"batchResources": True}) as (api, client):
+        client.start(takes_part=False)
+        client.wait(lambda: offered(api) == str(50 << 30), 30, "nothing was offered")
+        client.kill(signal.SIGTERM)
+        assert offered(api) == "0", "the end takes it back"
+        client.start(takes_part=False)
+        client.wait(lambda: offered(api) == str(50 << 30), 30, "nothing was offered after a restart")
+        began = time.monotonic()
+        readings["contention"] = {"cpu": 0, "memory": 0.5}
+        client.wait(lambda: offered(api) == "0", 5, "it was not taken back")
+        took = time.monotonic() - began
+        assert took < 1.0, took
+        # A kubelet registers its node again, and zeroes nothing that is zero.
+        assert api.cluster.nodes[NODE]["status"]["capacity"] == {"headroom.io/batch-memory": "0", "headroom.io/batch-cpu": "0"}
+        print(f"    taken back {took * 1000:.0f} ms after the contention")
 
 
 def summary(**values):

@@ -42,12 +42,16 @@ TEST_F(SchedulingJsonTest, IsNullBeforeTheFirstTurn) {
 TEST_F(SchedulingJsonTest, WhatIsUnknownIsNull) {
   node.thresholds.clear();
   node.observations = {};
-  EXPECT_EQ(json(),
-            (Json{{"at_ns", node.at.time_since_epoch().count()},
-                  {"contention", {{"cpu", nullptr}, {"memory", nullptr}}},
-                  {"hard_threshold", nullptr},
-                  {"shortage_seconds", nullptr},
-                  {"memory", {{"capacity", nullptr}, {"left", nullptr}, {"growth", nullptr}}}}));
+  node.status = nullptr;
+  EXPECT_EQ(
+      json(),
+      (Json{{"at_ns", node.at.time_since_epoch().count()},
+            {"contention", {{"cpu", nullptr}, {"memory", nullptr}}},
+            {"hard_threshold", nullptr},
+            {"shortage_seconds", nullptr},
+            {"memory",
+             {{"capacity", nullptr}, {"left", nullptr}, {"growth", nullptr}, {"batch", nullptr}}},
+            {"cpu", {{"capacity_milli", nullptr}, {"used_milli", nullptr}}}}));
 }
 
 TEST_F(SchedulingJsonTest, ContentionIsTheShareThatWasLost) {
@@ -96,6 +100,41 @@ TEST_F(SchedulingJsonTest, GrowthIsTheForecastLessTheUse) {
     next[0].forecast = 1;
   });
   EXPECT_EQ(json()["memory"]["growth"], 0) << "less than is in use";
+}
+
+TEST_F(SchedulingJsonTest, BatchPodsDoNotCountAgainstThemselves) {
+  node.thresholds = {hard(Signal::kMemoryAvailable, 9'000'000'000, 1'000'000'000)};
+  CgroupTable table = sample_cgroups();
+  table.pods.resize(1);
+  const auto record = std::ranges::find(table.records, table.pods[0].cgroup.value, &hr_record::id);
+  ASSERT_NE(record, table.records.end());
+  const auto place = static_cast<std::size_t>(record - table.records.begin());
+  table.usage_nanocores.assign(table.records.size(), HR_UNKNOWN);
+  const auto root = std::ranges::find(table.records, hr_u64{0}, &hr_record::parent_id);
+  ASSERT_NE(root, table.records.end());
+  table.usage_nanocores[static_cast<std::size_t>(root - table.records.begin())] = 3'000'000'000;
+  node.status = sample_status();
+  const auto publish = [&] {
+    views.cgroups.publish([&](CgroupTable& next, const CgroupTable*) { next = table; });
+  };
+  views.memory_forecasts.publish([&](PeakForecast::Records& next, const PeakForecast::Records*) {
+    next = PeakForecast::Records(kPeakPredictors.size());
+    next[0].forecast = static_cast<double>(working_set(*record)->count + 2'000'000'000);
+  });
+  publish();
+  EXPECT_EQ(json()["memory"]["batch"], 6'000'000'000) << "8 GB are left, and 2 GB are forecast";
+  EXPECT_EQ(json()["cpu"]["capacity_milli"], 3500);
+  EXPECT_EQ(json()["cpu"]["used_milli"], 3000);
+  auto pod = std::make_shared<Pod>(*table.pods[0].pod);
+  pod->containers.push_back({.name = "job", .requests = {}, .limits = {}});
+  pod->containers.back().requests.emplace("headroom.io/batch-cpu", *Quantity::parse("500"));
+  table.pods[0].pod = pod;
+  publish();
+  EXPECT_EQ(json()["memory"]["batch"], 6'000'000'000 + working_set(*record)->count);
+  EXPECT_EQ(json()["cpu"]["used_milli"], nullptr) << "that of the batch pod is unknown";
+  table.usage_nanocores[place] = 1'200'000'000;
+  publish();
+  EXPECT_EQ(json()["cpu"]["used_milli"], 1800);
 }
 
 }  // namespace

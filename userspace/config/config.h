@@ -82,13 +82,14 @@ struct SchedulingConfig {
   bool soft_taints = false;  // softTaints: PreferNoSchedule while there is contention, or will be
   bool conditions = false;   // conditions: the same as conditions of the node
   bool annotation = false;   // statusAnnotation: the readings, for the extender
+  bool batch_resources = false;  // batchResources: extended resources of what is really left
   double contention_threshold =
       0.2;  // contentionThreshold: of lost time, as an average of a minute
   Duration shortage_within = std::chrono::minutes(5);  // shortageWithin
   friend bool operator==(const SchedulingConfig&, const SchedulingConfig&) = default;
 
   // Whether anything is sent to the API server.
-  bool needs_api() const { return soft_taints || conditions || annotation; }
+  bool needs_api() const { return soft_taints || conditions || annotation || batch_resources; }
 };
 
 // headroom.kubernetes.extender: where `headroom-kube extender` serves kube-scheduler.

@@ -379,6 +379,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      "The same as conditions of the node"},
     {"headroom.kubernetes.scheduling.statusAnnotation", kBoolean, "false",
      "The annotation headroom.io/status of the node, by which headroom-kube extender scores it"},
+    {"headroom.kubernetes.scheduling.batchResources", kBoolean, "false",
+     "Extended resources headroom.io/batch-memory and batch-cpu: what is left beside all requests"},
     {"headroom.kubernetes.scheduling.contentionThreshold", kString, R"("20%")",
      "Contention is a loss of this share of the time, on average over a minute"},
     {"headroom.kubernetes.scheduling.shortageWithin", kDuration, R"("5m")",

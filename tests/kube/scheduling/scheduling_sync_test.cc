@@ -62,7 +62,7 @@ TEST(SchedulingRequests, TaintsThatAreCorrectOrUnknownStay) {
 TEST(SchedulingRequests, ConditionsAreAppliedByAManagerOfTheirOwn) {
   AdviceStates states = all_known(true);
   states[0].known = false;
-  const HttpRequest request = scheduling_apply("n1", states, kTime);
+  const HttpRequest request = scheduling_apply("n1", states, std::nullopt, kTime);
   EXPECT_EQ(request.path, "/api/v1/nodes/n1/status?fieldManager=headroom-scheduling&force=true");
   const Json conditions = Json::parse(request.body)["status"]["conditions"];
   ASSERT_EQ(conditions.size(), 3u);
@@ -71,7 +71,8 @@ TEST(SchedulingRequests, ConditionsAreAppliedByAManagerOfTheirOwn) {
   EXPECT_EQ(conditions[1]["type"], "HeadroomCPUContention");
   EXPECT_EQ(conditions[1]["status"], "True");
   EXPECT_EQ(conditions[2]["status"], "False");
-  EXPECT_FALSE(Json::parse(scheduling_apply("n1", std::nullopt, kTime).body).contains("status"));
+  EXPECT_FALSE(Json::parse(scheduling_apply("n1", std::nullopt, std::nullopt, kTime).body)
+                   .contains("status"));
 }
 
 TEST(SchedulingState, IsTheSameAfterARestart) {
@@ -101,12 +102,18 @@ class SchedulingSyncTest : public testing::Test {
   }
 
   Result<HttpResponse> answer(const HttpRequest& request) {
-    if (request.method == "GET") return HttpResponse{.status = 200, .body = node_with(taints)};
+    if (request.method == "GET") {
+      Json node = Json::parse(node_with(taints));
+      node["status"] = node_status;
+      return HttpResponse{.status = 200, .body = node.dump()};
+    }
     writes.push_back({now, request});
     if (!failing.empty()) return tl::make_unexpected(Error{failing});
     if (status != 200) return HttpResponse{.status = status};
     const Json body = Json::parse(request.body);
     if (body.contains("spec")) taints = body["spec"]["taints"];
+    if (body.contains("status") && body["status"].contains("capacity"))
+      node_status = body["status"];
     if (body["metadata"].contains("annotations"))
       annotation = body["metadata"]["annotations"][kSummaryAnnotation];
     return HttpResponse{.status = 200};
@@ -132,10 +139,14 @@ class SchedulingSyncTest : public testing::Test {
     return read ? *read : NodeSummary{};
   }
 
-  const SchedulingOptions options{.node_name = "n1", .parts = {true, false, true}};
-  const SchedulingOptions annotated{.node_name = "n1", .parts = {false, true, false}};
+  const SchedulingOptions options{.node_name = "n1", .taints = true, .conditions = true};
+  const SchedulingOptions annotated{.node_name = "n1", .annotation = true};
   Instant now{1000s};
-  Json taints = Json::array(), annotation;
+  std::string offered() const {
+    return node_status.contains("capacity") ? node_status["capacity"][kBatchMemory] : Json("");
+  }
+
+  Json taints = Json::array(), annotation, node_status = Json::object();
   std::vector<Write> writes;
   std::string failing;
   long status = 200;
@@ -274,6 +285,92 @@ TEST_F(SchedulingSyncTest, TheAnnotationGoesWhenNothingIsKnownAnyMore) {
   SchedulingSync off({.node_name = "n1"}, sync.state());
   run(off, 20s, 0.1);
   EXPECT_TRUE(annotation.is_null() && off.is_finished());
+}
+
+TEST(SchedulingRequests, BatchResourcesAreOfCapacityAndAllocatable) {
+  const BatchAmounts batch{.memory = {1 << 30}, .cpu = {1500}};
+  const HttpRequest request = scheduling_apply("n1", std::nullopt, batch, kTime);
+  const Json status = Json::parse(request.body)["status"];
+  EXPECT_EQ(status["capacity"],
+            (Json{{"headroom.io/batch-memory", "1073741824"}, {"headroom.io/batch-cpu", "1500"}}));
+  EXPECT_EQ(status["allocatable"], status["capacity"]);
+  EXPECT_FALSE(status.contains("conditions"));
+  EXPECT_TRUE(has_batch(Json{{"status", status}}.dump(), batch));
+  Json zeroed = status;  // as a kubelet does at its registration
+  zeroed["allocatable"]["headroom.io/batch-cpu"] = "0";
+  Json shorter = status;  // as the API server writes it
+  shorter["capacity"]["headroom.io/batch-memory"] = "1Gi";
+  EXPECT_TRUE(has_batch(Json{{"status", shorter}}.dump(), batch));
+  for (const Json& other : {Json{{"status", zeroed}}, Json{{"status", 7}}, Json::object(),
+                            Json{{"status", {{"capacity", status["capacity"]}}}}})
+    EXPECT_FALSE(has_batch(other.dump(), batch)) << other;
+}
+
+class BatchSyncTest : public SchedulingSyncTest {
+ protected:
+  static NodeSignals with_memory(Bytes left) {
+    return {.memory_contention = 0, .memory_capacity = Bytes{100}, .batch_memory = left};
+  }
+  const SchedulingOptions batch{.node_name = "n1", .batch = true};
+};
+
+TEST_F(BatchSyncTest, WhatIsLeftIsOfferedAndTakenBackAtOnce) {
+  SchedulingSync sync(batch, {});
+  run(sync, 15s, with_memory({52}));
+  EXPECT_EQ(offered(), "50");
+  run(sync, 10s, with_memory({47}));
+  EXPECT_EQ(offered(), "45");
+  NodeSignals contended = with_memory({47});
+  contended.memory_contention = 0.5;
+  run(sync, 1s, contended);
+  EXPECT_EQ(offered(), "0") << "without waiting for the next ten seconds";
+  const std::size_t before = writes.size();
+  run(sync, 4min, contended);
+  EXPECT_LE(writes.size(), before + 1) << "only a heartbeat";
+}
+
+TEST_F(BatchSyncTest, AFailingRetractionIsRepeated) {
+  SchedulingSync sync(batch, {});
+  run(sync, 15s, with_memory({52}));
+  NodeSignals contended = with_memory({52});
+  contended.memory_contention = 0.5;
+  failing = "no connection";
+  run(sync, 1min, contended);
+  EXPECT_EQ(offered(), "50");
+  EXPECT_GE(writes.size(), 8u) << "not bound to ten seconds";
+  EXPECT_LE(writes.size(), 20u);
+  failing.clear();
+  run(sync, 11s, contended);
+  EXPECT_EQ(offered(), "0");
+}
+
+TEST_F(BatchSyncTest, AKubeletThatRegistersAgainIsCorrected) {
+  SchedulingSync sync(batch, {});
+  run(sync, 15s, with_memory({52}));
+  const std::size_t before = writes.size();
+  run(sync, 3min, with_memory({52}));
+  EXPECT_EQ(writes.size(), before) << "what is correct is only read";
+  node_status["capacity"][kBatchMemory] = "0";
+  run(sync, 65s, with_memory({52}));
+  EXPECT_EQ(offered(), "50");
+  EXPECT_EQ(writes.size(), before + 1);
+}
+
+TEST_F(BatchSyncTest, AnEarlierOfferIsNotTrusted) {
+  node_status = {{"capacity", {{kBatchMemory, "90"}}}, {"allocatable", Json::object()}};
+  SchedulingSync sync(batch, {});
+  run(sync, 15s, std::nullopt);
+  EXPECT_EQ(offered(), "0");
+}
+
+TEST_F(BatchSyncTest, TheEndTakesAllBack) {
+  SchedulingSync sync(batch, {});
+  run(sync, 15s, with_memory({52}));
+  const auto last = sync.last_retraction(kWallTime);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(Json::parse(last->body)["status"]["capacity"][kBatchMemory], "0");
+  SchedulingSync without(options, {});
+  EXPECT_FALSE(without.last_retraction(kWallTime));
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ constexpr auto kApiKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "afterEviction", "events", "conditions", "taints"});
 
-constexpr auto kSchedulingKeys = std::to_array<std::string_view>(
-    {"softTaints", "conditions", "statusAnnotation", "contentionThreshold", "shortageWithin"});
+constexpr auto kSchedulingKeys =
+    std::to_array<std::string_view>({"softTaints", "conditions", "statusAnnotation",
+                                     "batchResources", "contentionThreshold", "shortageWithin"});
 
 constexpr auto kExtenderKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
 constexpr auto kMetricsKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
@@ -110,6 +111,7 @@ void read_scheduling(const Section& section, SchedulingConfig& scheduling) {
   if (const auto conditions = section.boolean("conditions")) scheduling.conditions = *conditions;
   if (const auto annotation = section.boolean("statusAnnotation"))
     scheduling.annotation = *annotation;
+  if (const auto batch = section.boolean("batchResources")) scheduling.batch_resources = *batch;
   if (const auto share = read_percentage(section, "contentionThreshold", "20%"))
     scheduling.contention_threshold = *share;
   read_positive_duration(section, "shortageWithin", scheduling.shortage_within);

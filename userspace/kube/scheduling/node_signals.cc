@@ -36,6 +36,12 @@ std::optional<Bytes> bytes(const Json& object, const char* key) {
   return Bytes{value.get<std::int64_t>()};
 }
 
+std::optional<MilliCpu> milli(const Json& object, const char* key) {
+  const Json& value = part(object, key);
+  if (!value.is_number_integer()) return std::nullopt;
+  return MilliCpu{value.get<std::int64_t>()};
+}
+
 std::optional<Duration> seconds(const Json& object, const char* key) {
   constexpr double kLongest = 1e9;  // more does not fit into a Duration
   const auto value = number(object, key);
@@ -63,6 +69,10 @@ Result<NodeSignals> signals_of(const std::string& json, Instant now) {
   signals.memory_capacity = bytes(memory, "capacity");
   signals.memory_left = bytes(memory, "left");
   signals.memory_growth = bytes(memory, "growth");
+  signals.batch_memory = bytes(memory, "batch");
+  const Json& cpu = part(document, "cpu");
+  signals.cpu_capacity = milli(cpu, "capacity_milli");
+  signals.cpu_used = milli(cpu, "used_milli");
   return signals;
 }
 

@@ -20,6 +20,9 @@ struct NodeSignals {
   std::optional<Bytes> memory_capacity;
   std::optional<Bytes> memory_left;    // until the nearest hard threshold of memory
   std::optional<Bytes> memory_growth;  // of the pods' use, within the hour
+  std::optional<Bytes> batch_memory;   // left after that growth, and in use by batch pods
+  std::optional<MilliCpu> cpu_capacity;
+  std::optional<MilliCpu> cpu_used;  // by all but batch pods
 };
 
 // An older document is one of a headroomd that hangs.

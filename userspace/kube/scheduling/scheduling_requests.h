@@ -26,9 +26,23 @@ Result<std::optional<HttpRequest>> soft_taints_patch(const std::string& node_nam
 // version. `text`: "" removes it.
 HttpRequest annotation_patch(const std::string& node_name, const std::string& text);
 
-// Conditions of the same names. `heartbeat`: RFC 3339. Without `advice` they are removed.
+// The extended resources headroom.io/batch-memory and batch-cpu: both of the capacity, from which a
+// kubelet takes what it calls allocatable, and of that.
+struct BatchAmounts {
+  Bytes memory;
+  MilliCpu cpu;
+  friend bool operator==(const BatchAmounts&, const BatchAmounts&) = default;
+};
+
+// Conditions of the same names, and the batch resources. `heartbeat`: RFC 3339. What is absent is
+// removed.
 HttpRequest scheduling_apply(const std::string& node_name,
                              const std::optional<AdviceStates>& advice,
+                             const std::optional<BatchAmounts>& batch,
                              const std::string& heartbeat);
+
+// Whether the Node has these amounts: a kubelet sets them to zero when it registers the node again.
+// `node`: the server's response to node_get().
+bool has_batch(const std::string& node, const BatchAmounts& batch);
 
 }  // namespace headroom::kube

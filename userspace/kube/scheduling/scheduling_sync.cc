@@ -30,6 +30,10 @@ Json advice_json(const AdviceStates& states) {
   return advice;
 }
 
+BatchAmounts largest(const BatchAmounts& a, const BatchAmounts& b) {
+  return {.memory = std::max(a.memory, b.memory), .cpu = std::max(a.cpu, b.cpu)};
+}
+
 }  // namespace
 
 std::string as_text(const SchedulingState& state) {
@@ -79,14 +83,17 @@ void SummaryChoice::update(const std::optional<NodeSummary>& current, Instant at
 }
 
 SchedulingSync::SchedulingSync(SchedulingOptions options, const SchedulingState& state)
-    : options_(std::move(options)), state_(state), advice_(options_.advice, state.advice) {
+    : options_(std::move(options)),
+      state_(state),
+      advice_(options_.advice, state.advice),
+      batch_(options_.advice.contention) {
   // Noted before the first write: a crash after it leaves something there.
   for (std::size_t i = 0; i < kSchedulingParts; ++i)
-    state_.left[i] |= options_.parts[i];
+    state_.left[i] |= options_.parts()[i];
 }
 
 bool SchedulingSync::is_finished() const {
-  return options_.parts == SchedulingParts{} && state_.left == SchedulingParts{};
+  return options_.parts() == SchedulingParts{} && state_.left == SchedulingParts{};
 }
 
 void SchedulingSync::observe(const std::optional<NodeSignals>& signals, Instant at, WallTime time) {
@@ -94,7 +101,8 @@ void SchedulingSync::observe(const std::optional<NodeSignals>& signals, Instant 
   if (next_write_ == Instant{}) next_write_ = at + kWritePeriod;
   advice_.update(signals, at, rfc3339(time));
   state_.advice = advice_.states();
-  if (options_.parts[kAnnotation]) summary_.update(summary(signals, at, time), at);
+  if (options_.batch) batch_.update(signals, at);
+  if (options_.parts()[kAnnotation]) summary_.update(summary(signals, at, time), at);
 }
 
 // Absent if nothing is known. A single answer that is missing changes nothing.
@@ -124,8 +132,14 @@ std::optional<NodeSummary> SchedulingSync::summary(const std::optional<NodeSigna
 }
 
 std::string SchedulingSync::desired(std::size_t part) const {
-  if (!options_.parts[part]) return "";
-  if (part != kAnnotation) return to_json_text(advice_json(advice_.states()));
+  if (!options_.parts()[part]) return "";
+  if (part == kTaints) return to_json_text(advice_json(advice_.states()));
+  if (part == kStatus) {
+    std::string text = options_.conditions ? to_json_text(advice_json(advice_.states())) : "";
+    if (options_.batch)
+      text += " " + std::to_string(batch().memory.count) + " " + std::to_string(batch().cpu.count);
+    return text;
+  }
   return summary_.chosen() ? as_text(*summary_.chosen()) : "";
 }
 
@@ -133,15 +147,55 @@ std::string SchedulingSync::desired(std::size_t part) const {
 bool SchedulingSync::is_known(std::size_t part) const {
   if (parts_[part].settled) return true;
   if (part == kAnnotation) return summary_.chosen().has_value();
+  // What an earlier run offered may be too much by now.
+  if (part == kStatus && options_.batch) return true;
   return std::ranges::any_of(advice_.states(), &AdviceState::known);
 }
 
 bool SchedulingSync::is_due(std::size_t index, Instant now) const {
   const Part& part = parts_[index];
-  if (!(options_.parts[index] ? is_known(index) : state_.left[index])) return false;
-  if (now < next_write_) return false;
+  if (!(options_.parts()[index] ? is_known(index) : state_.left[index])) return false;
   const bool news = part.failures == 0 && (!part.settled || part.sent != desired(index));
-  return news || part.next <= now;
+  if (!news && now < part.next) return false;
+  return now >= next_write_ || (index == kStatus && retracts());
+}
+
+bool SchedulingSync::retracts() const {
+  if (!options_.batch || !sent_batch_) return false;
+  const BatchAmounts now = batch();
+  return (sent_batch_->memory.count > 0 && now.memory.count == 0) ||
+         (sent_batch_->cpu.count > 0 && now.cpu.count == 0);
+}
+
+HttpRequest SchedulingSync::status_request(const std::optional<BatchAmounts>& batch,
+                                           WallTime time) const {
+  const auto advice = options_.conditions ? std::optional(advice_.states()) : std::nullopt;
+  return scheduling_apply(options_.node_name, advice, batch, rfc3339(time));
+}
+
+std::optional<HttpRequest> SchedulingSync::last_retraction(WallTime time) const {
+  if (!options_.batch || sent_batch_ == BatchAmounts{}) return std::nullopt;
+  return status_request(BatchAmounts{}, time);
+}
+
+// Between heartbeats, batch resources that are as they should be are only read.
+NodeSyncResult SchedulingSync::send_status(Instant now, WallTime time, const Exchange& exchange) {
+  const Part& part = parts_[kStatus];
+  const auto wanted = options_.batch ? std::optional(batch()) : std::nullopt;
+  if (wanted && part.settled && part.failures == 0 && part.sent == desired(kStatus) &&
+      now < heartbeat_at_) {
+    const auto node = exchange(node_get(options_.node_name));
+    NodeSyncResult read = classify_node_response(node);
+    if (read.response_class != ResponseClass::kDone || has_batch(node->body, *wanted)) return read;
+  }
+  NodeSyncResult result =
+      write(SchedulingPart::kStatus, status_request(wanted, time), now, exchange);
+  if (result.response_class == ResponseClass::kDone)
+    sent_batch_ = wanted;
+  else if (wanted)  // either may be there
+    sent_batch_ = largest(sent_batch_.value_or(BatchAmounts{}), *wanted);
+  heartbeat_at_ = now + kHeartbeat;
+  return result;
 }
 
 NodeSyncResult SchedulingSync::write(SchedulingPart part, const HttpRequest& request, Instant now,
@@ -155,7 +209,7 @@ NodeSyncResult SchedulingSync::send_taints(Instant now, const Exchange& exchange
   const auto node = exchange(node_get(options_.node_name));
   NodeSyncResult result = classify_node_response(node);
   if (result.response_class != ResponseClass::kDone) return result;
-  const auto advice = options_.parts[kTaints] ? std::optional(advice_.states()) : std::nullopt;
+  const auto advice = options_.parts()[kTaints] ? std::optional(advice_.states()) : std::nullopt;
   const auto patch = soft_taints_patch(options_.node_name, node->body, advice);
   if (!patch)
     return {.response_class = ResponseClass::kRetry, .why = patch.error().what, .any = true};
@@ -175,9 +229,7 @@ NodeSyncResult SchedulingSync::send(std::size_t part, Instant now, WallTime time
     case SchedulingPart::kStatus:
       break;
   }
-  const auto advice = options_.parts[part] ? std::optional(advice_.states()) : std::nullopt;
-  return write(SchedulingPart::kStatus, scheduling_apply(node, advice, rfc3339(time)), now,
-               exchange);
+  return send_status(now, time, exchange);
 }
 
 void SchedulingSync::record(std::size_t index, const NodeSyncResult& result, Instant now,
@@ -185,15 +237,15 @@ void SchedulingSync::record(std::size_t index, const NodeSyncResult& result, Ins
   Part& part = parts_[index];
   const bool done = result.response_class == ResponseClass::kDone;
   // After the first attempt it may be on the server, whatever the response was.
-  state_.left[index] = options_.parts[index] || !done;
+  state_.left[index] = options_.parts()[index] || !done;
   if (done) {
     part.sent = desired(index);
     part.settled = true;
     part.failures = 0;
+    const bool is_read = index == kTaints || (index == kStatus && options_.batch);
+    part.next = now + (is_read ? kRecheckPeriod : kHeartbeat);
     // The annotation's heartbeat is a new summary.
-    part.next =
-        now + (index == kTaints ? kRecheckPeriod
-                                : kHeartbeat + (index == kAnnotation ? kHeartbeat : Duration{}));
+    if (index == kAnnotation) part.next += kHeartbeat;
     return;
   }
   ++part.failures;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SchedulingSync: keeps what the API server knows of the node for its scheduler (soft taints, an
-// annotation and conditions) equal to headroomd's readings, with at most one write in kWritePeriod.
+// annotation, conditions and batch resources) equal to headroomd's readings, with at most one write
+// in kWritePeriod. What the node needs back is taken back without waiting.
 #pragma once
 
 #include "kube/api/node_response.h"
+#include "kube/scheduling/batch_resources.h"
 #include "kube/scheduling/node_summary.h"
 #include "kube/scheduling/scheduling_advice.h"
+#include "kube/scheduling/scheduling_requests.h"
 
 #include <headroom/result.h>
 #include <headroom/units.h>
@@ -26,8 +29,11 @@ using SchedulingParts = std::array<bool, kSchedulingParts>;
 
 struct SchedulingOptions {
   std::string node_name;
-  SchedulingParts parts{};  // which are wanted
+  bool taints = false, annotation = false, conditions = false, batch = false;
   SchedulingAdvice::Options advice{};
+
+  // Which are wanted.
+  SchedulingParts parts() const { return {taints, annotation, conditions || batch}; }
 };
 
 // What outlives a restart: what may be on the Node object, and the advice.
@@ -67,7 +73,7 @@ class SchedulingSync {
   static constexpr Duration kWritePeriod = std::chrono::seconds(10);
   // Unchanged conditions are written this seldom, as a kubelet does.
   static constexpr Duration kHeartbeat = std::chrono::minutes(5);
-  // How often taints are read: another writer of the list may have removed headroom's.
+  // How often taints and batch resources are read: another writer may have removed them.
   static constexpr Duration kRecheckPeriod = std::chrono::minutes(1);
   // A hard threshold counts as met for so long after it was.
   static constexpr Duration kHardHold = std::chrono::seconds(30);
@@ -79,6 +85,10 @@ class SchedulingSync {
 
   // Does what is due: at most one write, and a read before it.
   NodeSyncResult run_once(Instant now, WallTime time, double chance, const Exchange& exchange);
+
+  // The request that takes back all batch resources, for the end of the program; absent if nothing
+  // is to be taken back.
+  std::optional<HttpRequest> last_retraction(WallTime time) const;
 
   const SchedulingState& state() const { return state_; }
   // Nothing of headroom's is wanted on the Node object, and nothing is left there.
@@ -97,11 +107,16 @@ class SchedulingSync {
   };
   std::optional<NodeSummary> summary(const std::optional<NodeSignals>& signals, Instant at,
                                      WallTime time);
+  BatchAmounts batch() const { return {.memory = batch_.memory(), .cpu = batch_.cpu()}; }
+  // The node needs back what it offers.
+  bool retracts() const;
+  HttpRequest status_request(const std::optional<BatchAmounts>& batch, WallTime time) const;
   // What the API should have, as text to compare; "": nothing.
   std::string desired(std::size_t part) const;
   bool is_known(std::size_t part) const;
   bool is_due(std::size_t part, Instant now) const;
   NodeSyncResult send(std::size_t part, Instant now, WallTime time, const Exchange& exchange);
+  NodeSyncResult send_status(Instant now, WallTime time, const Exchange& exchange);
   NodeSyncResult send_taints(Instant now, const Exchange& exchange);
   NodeSyncResult write(SchedulingPart part, const HttpRequest& request, Instant now,
                        const Exchange& exchange);
@@ -111,6 +126,10 @@ class SchedulingSync {
   SchedulingState state_;
   SchedulingAdvice advice_;
   SummaryChoice summary_;
+  BatchResources batch_;
+  // The most that the API may have; absent: nothing was sent yet.
+  std::optional<BatchAmounts> sent_batch_{};
+  Instant heartbeat_at_{};      // of the status
   std::string hard_threshold_;  // that was met last
   Instant hard_until_{};
   std::array<Part, kSchedulingParts> parts_{};

@@ -8,6 +8,7 @@
 #include "kube/scheduling/scheduling_sync.h"
 #include "kube/workers.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -28,12 +29,18 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr Duration kPollPeriod = std::chrono::seconds(1);  // of headroomd
+// With batch resources, which are taken back within a second.
+constexpr Duration kFastPollPeriod = std::chrono::milliseconds(500);
+constexpr Duration kLastTime = std::chrono::seconds(2);  // for the request at the end
 constexpr std::size_t kMaxSignalsBytes = std::size_t{64} << 10;
 
 SchedulingOptions options_of(const config::Config& config) {
   const config::SchedulingConfig& scheduling = config.kubernetes.scheduling;
   return {.node_name = node_name_of(config, ::getenv),
-          .parts = {scheduling.soft_taints, scheduling.annotation, scheduling.conditions},
+          .taints = scheduling.soft_taints,
+          .annotation = scheduling.annotation,
+          .conditions = scheduling.conditions,
+          .batch = scheduling.batch_resources,
           .advice = {.contention = scheduling.contention_threshold,
                      .shortage_within = scheduling.shortage_within}};
 }
@@ -171,7 +178,7 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
   SchedulingSync sync(options_of(config), file.load());
   SignalSource source(config.listen, stop);
   VersionCheck version_check(server, stop);
-  HttpClient client(std::move(server));
+  HttpClient client(server);
   ServerErrors errors;
   std::mt19937_64 dice(std::random_device{}());
   const auto exchange = [&](const HttpRequest& request) { return client.http(request, stop); };
@@ -185,7 +192,7 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
     if (supported)
       result = sync.run_once(observe::now(), time,
                              std::uniform_real_distribution<double>(0, 1)(dice), exchange);
-    if (stop.stop_requested()) return;
+    if (stop.stop_requested()) break;
     errors.note(result);
     file.save(sync.state());
     Json state = state_json(sync);
@@ -195,7 +202,13 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
       state["error"] = errors.last();
     if (!source.error().empty()) state["headroomdError"] = source.error();
     health_file.publish("scheduling", std::move(state));
-    wait(kPollPeriod, stop);
+    wait(config.kubernetes.scheduling.batch_resources ? kFastPollPeriod : kPollPeriod, stop);
+  }
+  // Without this program nothing would take them back.
+  if (const auto request = sync.last_retraction(std::chrono::system_clock::now())) {
+    server.timeout = std::min(server.timeout, kLastTime);
+    if (const auto response = http(server, *request); !response)
+      log::warning("take back the batch resources: {}", response.error().what);
   }
   if (sync.is_finished()) file.remove();
 }

@@ -28,7 +28,8 @@ std::string plain_pod(const PodSample& sample, const TopSettings& settings) {
   std::string line;
   for (const std::string& name : settings.columns) {
     const PodColumn* const column = pod_column(name);
-    const std::string text = column ? column->cell(sample).text : "-";
+    if (!column) continue;
+    const std::string text = column->cell(sample).text;
     if (text == "-") continue;  // unknown
     if (line.empty())
       line = text + ": ";

@@ -101,6 +101,7 @@ FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording
             userspace/observe/cgroup/stat_text.cc userspace/observe/pod/pod_cgroup_path.cc \
             userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/pod_directory.cc \
             userspace/kube/api/api_response.cc userspace/kube/api/server_version.cc \
+            userspace/kube/extender/extender_request.cc userspace/kube/scheduling/node_summary.cc userspace/act/exec/command_message.cc \
             userspace/report/page/page_router.cc
 
 # A small file costs what its headers cost: the files of a folder are compiled as a few batches, each of which reads its
@@ -262,7 +263,7 @@ FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
 # The tests' library has the parsers as well: the first of two definitions is taken, which is the one that the fuzzer watches.
 $(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a $(B)/libheadroom-asan.a
 	$(call say,LINK,$@)
-	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined -Wl,--allow-multiple-definition $^ -o $@ $(LDLIBS) -lcurl
+	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined -Wl,--allow-multiple-definition $^ -o $@ $(LDLIBS) -lcurl -lgnutls
 
 # --- the daemon with ThreadSanitizer -----------------------------------------------------------
 # Clang's, whose runtime is linked in: the guest needs no other library. Without _FORTIFY_SOURCE, whose functions it does not see.

@@ -35,6 +35,12 @@ TEST(Rfc3339, ReadsOneToNineDigitsAfterThePoint) {
   EXPECT_EQ(parse_rfc3339("2023-11-14T22:13:20.123456789Z"), base + microseconds(123'456));
 }
 
+TEST(Rfc3339, RefusesATimeThatIsNoNumberOfNanosecondsSince1970) {
+  EXPECT_TRUE(parse_rfc3339("2262-01-01T00:00:00Z"));
+  for (const char* text : {"2263-01-01T00:00:00Z", "9121-11-20T23:00:00Z", "1969-12-31T23:59:59Z"})
+    EXPECT_FALSE(parse_rfc3339(text)) << text;
+}
+
 TEST(Rfc3339, RefusesOtherText) {
   for (const char* text : {"", "2023-11-14", "2023-11-14T22:13:20", "2023-11-14T22:13:20+01:00",
                            "2023-11-14T22:13:20.Z", "2023-11-14T22:13:20.1234567890Z",

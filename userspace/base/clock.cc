@@ -58,7 +58,10 @@ std::optional<WallTime> parse_rfc3339(const std::string& text) {
     if (!digits) return std::nullopt;
     fraction = *digits;
   }
-  return WallTime(seconds(::timegm(&utc))) + fraction;
+  const auto since_1970 = seconds(::timegm(&utc));
+  if (since_1970 < seconds(0) || since_1970 >= std::chrono::floor<seconds>(Duration::max()))
+    return std::nullopt;
+  return WallTime(since_1970) + fraction;
 }
 
 }  // namespace headroom

@@ -21,7 +21,7 @@ std::string rfc3339(WallTime time);
 // "2026-11-20T22:50:00.123456Z"
 std::string rfc3339_micro(WallTime time);
 // Parses either form, with one to nine digits after the point, of which the first six are used;
-// absent if the text has another form.
+// absent if the text has another form, or if the time is not of the years 1970 to 2261.
 std::optional<WallTime> parse_rfc3339(const std::string& text);
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 // headroom-kube: see headroom-kube(8).
 #include "base/block_signals.h"
 #include "base/log/journal.h"
+#include "base/thread/wait_for_stop.h"
 #include "config/flags/command_line.h"
 #include "kube/health_file.h"
 #include "kube/kube_config.h"
@@ -11,14 +12,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -48,11 +47,8 @@ constexpr std::chrono::seconds kRestartPause{5};
 // A worker that throws starts again: the other one goes on.
 template <typename Worker>
 void run_until_stopped(std::string_view doing, const std::stop_token& stop, Worker&& worker) {
-  while (!stop.stop_requested() && !log::log_exceptions(doing, worker)) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any().wait_for(lock, stop, kRestartPause, [] { return false; });
-  }
+  while (!stop.stop_requested() && !log::log_exceptions(doing, worker))
+    wait_for_stop(kRestartPause, stop);
 }
 
 std::vector<std::jthread> start_workers(const config::Config& config,
@@ -89,12 +85,7 @@ void stop(std::vector<std::jthread>& workers) {
   workers.clear();  // waits for them
 }
 
-int serve(const config::CommandLine& line, config::LoadResult loaded) {
-  config::Config config = std::move(loaded.config);
-  const sigset_t signals = block_signals();
-  const log::Logging logging(config.log_level);
-  for (const std::string& warning : loaded.warnings)
-    log::warning("{}", warning);
+int serve(const config::CommandLine& line, config::Config config, const sigset_t& signals) {
   for (;;) {
     kube::HealthFile health_file(config.kubernetes.status_file());
     std::vector<std::jthread> workers = start_workers(config, health_file);
@@ -113,12 +104,8 @@ int serve(const config::CommandLine& line, config::LoadResult loaded) {
 }
 
 // headroom-kube extender. The signals are waited for beside it.
-int serve_extender(const config::CommandLine& line, config::LoadResult loaded) {
-  config::Config config = std::move(loaded.config);
-  const sigset_t signals = block_signals();
-  const log::Logging logging(config.log_level);
-  for (const std::string& warning : loaded.warnings)
-    log::warning("{}", warning);
+int serve_extender(const config::CommandLine& line, config::Config config,
+                   const sigset_t& signals) {
   for (;;) {
     std::stop_source stop;
     int signal = 0;
@@ -192,8 +179,11 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (wants_health) return answer_health(loaded.config);
-  if (is_extender) return serve_extender(*line, std::move(loaded));
-  return serve(*line, std::move(loaded));
+  const sigset_t signals = block_signals();
+  const log::Logging logging(loaded.config.log_level);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("{}", warning);
+  return (is_extender ? serve_extender : serve)(*line, std::move(loaded.config), signals);
 }
 
 }  // namespace

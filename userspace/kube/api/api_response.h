@@ -40,6 +40,13 @@ constexpr Duration wait_after(unsigned failures, double chance,
   return std::max(wait, part(std::min(*retry_after, kMaxRetryAfter), 1 + chance / 4));
 }
 
+// The same after a request that was refused, or that failed otherwise.
+constexpr Duration wait_after_failure(bool refused, unsigned failures, double chance,
+                                      std::optional<Duration> retry_after) {
+  const Duration wait = wait_after(failures, chance, retry_after);
+  return refused ? std::max(wait, kRefusedRetryWait) : wait;
+}
+
 // The fields used of a metav1.Status; empty if the body was not one.
 struct ApiStatus {
   std::string reason{};  // "NotFound", "Conflict", "AlreadyExists"

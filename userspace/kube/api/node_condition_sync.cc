@@ -210,11 +210,8 @@ void NodeConditionSync::record_response(Part& part, const NodeSyncResult& result
     part = {.sent = desired(enabled), .settled = true, .failures = 0, .next = now + again};
     return;
   }
-  ++part.failures;
-  const Duration wait = wait_after(part.failures, chance, result.retry_after);
-  part.next =
-      now +
-      (result.response_class == ResponseClass::kRefused ? std::max(wait, kRefusedRetryWait) : wait);
+  const bool refused = result.response_class == ResponseClass::kRefused;
+  part.next = now + wait_after_failure(refused, ++part.failures, chance, result.retry_after);
 }
 
 NodeSyncResult NodeConditionSync::run_once(Instant now, const std::string& heartbeat, double chance,

@@ -88,8 +88,8 @@ void pod_is_gone(PendingEviction& pending) {
 void schedule_retry(StepState& state, const StepResult& result, Instant now, double chance) {
   ++state.failures;
   state.refused = result.response_class == ResponseClass::kRefused;
-  const Duration wait = wait_after(state.failures, chance, result.retry_after);
-  state.not_before = now + (state.refused ? std::max(wait, kRefusedRetryWait) : wait);
+  state.not_before =
+      now + wait_after_failure(state.refused, state.failures, chance, result.retry_after);
 }
 
 // Classifies the response to a GET of the pod, sent because the uid is unverified.

@@ -16,9 +16,6 @@
 namespace headroom::kube {
 namespace {
 
-// TLS 1.2 and later.
-constexpr const char* kProtocols = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
-
 void log_line(void*, const char* format, va_list arguments) {
   std::array<char, 256> line;
   if (std::vsnprintf(line.data(), line.size(), format, arguments) > 0)
@@ -141,7 +138,7 @@ Result<std::unique_ptr<ExtenderServer>> ExtenderServer::open(
     const auto text = [](const char* value) { return const_cast<char*>(value); };
     tls = {MHD_OptionItem{MHD_OPTION_HTTPS_MEM_CERT, 0, text(certificate->certificate.c_str())},
            MHD_OptionItem{MHD_OPTION_HTTPS_MEM_KEY, 0, text(certificate->key.c_str())},
-           MHD_OptionItem{MHD_OPTION_HTTPS_PRIORITIES, 0, text(kProtocols)},
+           MHD_OptionItem{MHD_OPTION_HTTPS_PRIORITIES, 0, text(kTlsPriorities)},
            MHD_OptionItem{MHD_OPTION_END, 0, nullptr}};
   }
   server->daemon_.reset(::MHD_start_daemon(

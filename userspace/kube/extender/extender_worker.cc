@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/thread/wait_for_stop.h"
 #include "kube/api/api_response.h"
 #include "kube/extender/extender_server.h"
 #include "kube/extender/node_watch.h"
@@ -10,10 +11,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -26,12 +25,6 @@ namespace {
 constexpr Duration kCheckPeriod = std::chrono::seconds(10);  // of the certificate's files
 constexpr std::chrono::seconds kSpareTime{10};
 constexpr Duration kShortestStep = std::chrono::seconds(1);  // of a watch
-
-void wait(Duration longest, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any().wait_for(lock, stop, longest, [] { return false; });
-}
 
 // Lists and watches until stopped; an error is logged when it changes.
 void follow_nodes(config::ServerConfig server, NodeTable& table, std::atomic<bool>& ready,
@@ -58,9 +51,9 @@ void follow_nodes(config::ServerConfig server, NodeTable& table, std::atomic<boo
     error = now;
     failures = done ? 0 : failures + 1;
     if (!done)
-      wait(wait_after(failures, std::uniform_real_distribution<double>(0, 1)(dice)), stop);
+      wait_for_stop(wait_after(failures, std::uniform_real_distribution<double>(0, 1)(dice)), stop);
     else if (observe::now() - began < kShortestStep)
-      wait(kShortestStep, stop);  // a server that ends each watch at once
+      wait_for_stop(kShortestStep, stop);  // a server that ends each watch at once
   }
 }
 
@@ -90,7 +83,7 @@ bool run_extender(const config::Config& config, const std::stop_token& stop) {
     follower = std::jthread([&](const std::stop_token& end) {
       while (
           !log::log_exceptions("follow the nodes", [&] { follow_nodes(api, table, ready, end); }))
-        wait(kCheckPeriod, end);
+        wait_for_stop(kCheckPeriod, end);
     });
   const ExtenderPorts ports{
       .find = [&table](const std::string& node, const UseSummary& use) { table.find(node, use); },
@@ -114,7 +107,7 @@ bool run_extender(const config::Config& config, const std::stop_token& stop) {
       server = std::move(*opened);
       log::info("serving the scheduler on {}", extender.listen);
     }
-    wait(kCheckPeriod, stop);
+    wait_for_stop(kCheckPeriod, stop);
   }
   return true;
 }

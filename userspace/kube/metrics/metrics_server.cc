@@ -20,8 +20,6 @@ namespace {
 
 constexpr auto kPaths =
     std::to_array<std::string_view>({"/metrics", "/metrics/cadvisor", "/metrics/resource"});
-// TLS 1.2 and later.
-constexpr const char* kProtocols = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 constexpr std::chrono::seconds kWaitForAnswer{10};
 
 void log_line(void*, const char* format, va_list arguments) {
@@ -153,7 +151,7 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::open(const std::string& ad
       0, nullptr, nullptr, &Requests::begin, server.get(), MHD_OPTION_EXTERNAL_LOGGER, &log_line,
       nullptr, MHD_OPTION_LISTEN_SOCKET, listening->get(), MHD_OPTION_HTTPS_MEM_CERT,
       certificate.certificate.c_str(), MHD_OPTION_HTTPS_MEM_KEY, certificate.key.c_str(),
-      MHD_OPTION_HTTPS_PRIORITIES, kProtocols, MHD_OPTION_CONNECTION_LIMIT, kMaxConnections,
+      MHD_OPTION_HTTPS_PRIORITIES, kTlsPriorities, MHD_OPTION_CONNECTION_LIMIT, kMaxConnections,
       MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       kConnectionBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_END));
   if (!server->daemon_)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/thread/wait_for_stop.h"
 #include "kube/kube_config.h"
 #include "kube/metrics/metrics_server.h"
 #include "kube/workers.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,12 +58,6 @@ MetricsServerPorts ports_of(const config::Config& config, config::ServerConfig a
                                    const std::string& path) { return access->check(token, path); },
           .fetch = [headroomd,
                     stop](const HttpRequest& request) { return http(headroomd, request, stop); }};
-}
-
-void wait(Duration longest, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any().wait_for(lock, stop, longest, [] { return false; });
 }
 
 // What is logged and published of the server; an error is logged when it changes.
@@ -120,7 +113,7 @@ void serve_metrics(const config::Config& config, HealthFile& health_file,
     } else {
       state.publish("");
     }
-    wait(kCheckPeriod, stop);
+    wait_for_stop(kCheckPeriod, stop);
   }
 }
 

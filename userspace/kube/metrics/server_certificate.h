@@ -10,6 +10,9 @@
 
 namespace headroom::kube {
 
+// GnuTLS' priorities of what is served with it: TLS 1.2 and later.
+inline constexpr const char* kTlsPriorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
 struct ServerCertificate {
   std::string certificate;  // PEM; may be a chain
   std::string key;          // PEM

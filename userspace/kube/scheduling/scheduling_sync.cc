@@ -248,11 +248,8 @@ void SchedulingSync::record(std::size_t index, const NodeSyncResult& result, Ins
     if (index == kAnnotation) part.next += kHeartbeat;
     return;
   }
-  ++part.failures;
-  const Duration wait = wait_after(part.failures, chance, result.retry_after);
-  part.next =
-      now +
-      (result.response_class == ResponseClass::kRefused ? std::max(wait, kRefusedRetryWait) : wait);
+  const bool refused = result.response_class == ResponseClass::kRefused;
+  part.next = now + wait_after_failure(refused, ++part.failures, chance, result.retry_after);
 }
 
 NodeSyncResult SchedulingSync::run_once(Instant now, WallTime time, double chance,

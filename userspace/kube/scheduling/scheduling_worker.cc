@@ -2,6 +2,7 @@
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/thread/wait_for_stop.h"
 #include "config/yaml/yaml.h"
 #include "kube/api/server_version.h"
 #include "kube/kube_config.h"
@@ -11,10 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <random>
 #include <string>
 #include <system_error>
@@ -137,12 +136,6 @@ Json state_json(const SchedulingSync& sync) {
             {"status", sync.writes(SchedulingPart::kStatus)}}}};
 }
 
-void wait(Duration longest, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any().wait_for(lock, stop, longest, [] { return false; });
-}
-
 // Logs an error of the API server when it changes; "" after a success.
 class ServerErrors {
  public:
@@ -202,7 +195,8 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
       state["error"] = errors.last();
     if (!source.error().empty()) state["headroomdError"] = source.error();
     health_file.publish("scheduling", std::move(state));
-    wait(config.kubernetes.scheduling.batch_resources ? kFastPollPeriod : kPollPeriod, stop);
+    wait_for_stop(config.kubernetes.scheduling.batch_resources ? kFastPollPeriod : kPollPeriod,
+                  stop);
   }
   // Without this program nothing would take them back.
   if (const auto request = sync.last_retraction(std::chrono::system_clock::now())) {

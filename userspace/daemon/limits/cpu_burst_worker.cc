@@ -52,11 +52,7 @@ CpuBurstWorker::CpuBurstWorker(std::filesystem::path cgroup_root, const std::fil
 CpuBurstWorker::~CpuBurstWorker() = default;
 
 void CpuBurstWorker::request(CpuBurstRequest request) {
-  {
-    const std::lock_guard lock(mutex_);
-    next_ = std::move(request);
-  }
-  changed_.notify_one();
+  next_.put(std::move(request));
 }
 
 report::CpuBurstCounts CpuBurstWorker::counts() const {
@@ -67,14 +63,11 @@ report::CpuBurstCounts CpuBurstWorker::counts() const {
 void CpuBurstWorker::run(const std::stop_token& stop) {
   report::set_thread_name("burst");
   while (!stop.stop_requested()) {
-    std::unique_lock lock(mutex_);
     const Duration wait =
         pods_.empty()
             ? kIdle
             : std::max<Duration>(read_at_ + kBurstPeriod - observe::now(), Duration::zero());
-    changed_.wait_for(lock, stop, wait, [this] { return next_.has_value(); });
-    auto next = std::exchange(next_, std::nullopt);
-    lock.unlock();
+    auto next = next_.take_within(wait, stop);
     log::log_exceptions("watch the quotas of pods", [&] {
       if (next) adopt(std::move(*next));
       const Instant at = observe::now();

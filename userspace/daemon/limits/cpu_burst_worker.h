@@ -6,6 +6,7 @@
 #pragma once
 
 #include "act/original_values.h"
+#include "base/thread/latest_request.h"
 #include "daemon/limits/cpu_burst_request.h"
 #include "judge/limits/burst_plan.h"
 #include "observe/node/cpu_wait_source.h"
@@ -14,7 +15,6 @@
 #include <headroom/cpuset.h>
 #include <headroom/units.h>
 
-#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -69,11 +69,10 @@ class CpuBurstWorker {
   judge_limits::BurstPolicy policy_{};
   std::map<CgroupId, Watched> pods_;
   report::CpuBurstCounts totals_;  // of the worker's thread
+  LatestRequest<CpuBurstRequest> next_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<CpuBurstRequest> next_;  // guarded by mutex_
-  report::CpuBurstCounts published_;     // guarded by mutex_
-  std::jthread thread_;                  // destroyed first: it uses the members above
+  report::CpuBurstCounts published_;  // guarded by mutex_
+  std::jthread thread_;               // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

@@ -34,11 +34,7 @@ CpuSuppressWorker::CpuSuppressWorker(std::filesystem::path cgroup_root,
 CpuSuppressWorker::~CpuSuppressWorker() = default;
 
 void CpuSuppressWorker::request(CpuSuppressRequest request) {
-  {
-    const std::lock_guard lock(mutex_);
-    next_ = std::move(request);
-  }
-  changed_.notify_one();
+  next_.put(std::move(request));
 }
 
 report::CpuSuppressCounts CpuSuppressWorker::counts() const {
@@ -49,11 +45,9 @@ report::CpuSuppressCounts CpuSuppressWorker::counts() const {
 void CpuSuppressWorker::run(const std::stop_token& stop) {
   report::set_thread_name("suppress");
   while (!stop.stop_requested()) {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) break;
-    const CpuSuppressRequest request = std::move(*std::exchange(next_, std::nullopt));
-    lock.unlock();
-    log::log_exceptions("suppress pods", [&] { reconcile(request, observe::now()); });
+    const auto request = next_.take(stop);
+    if (!request) break;
+    log::log_exceptions("suppress pods", [&] { reconcile(*request, observe::now()); });
   }
   log::log_exceptions("restore cpu.idle", [this] { overrides_.restore_all(); });
 }

@@ -5,16 +5,15 @@
 #pragma once
 
 #include "act/original_values.h"
+#include "base/thread/latest_request.h"
 #include "daemon/limits/cpu_suppress_request.h"
 #include "report/view/node_view.h"
 
 #include <headroom/units.h>
 
-#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <stop_token>
 #include <thread>
@@ -46,11 +45,10 @@ class CpuSuppressWorker {
   std::map<CgroupId, Instant> refused_;  // by the kernel, or it has such a value of its own
   std::set<CgroupId> pods_;              // those that are suppressed
   report::CpuSuppressCounts totals_;     // of the worker's thread
+  LatestRequest<CpuSuppressRequest> next_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<CpuSuppressRequest> next_;  // guarded by mutex_
-  report::CpuSuppressCounts published_;     // guarded by mutex_
-  std::jthread thread_;                     // destroyed first: it uses the members above
+  report::CpuSuppressCounts published_;  // guarded by mutex_
+  std::jthread thread_;                  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

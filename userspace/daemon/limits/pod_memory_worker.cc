@@ -95,11 +95,7 @@ void PodMemoryWorker::resume() {
 }
 
 void PodMemoryWorker::request(PodMemoryRequest request) {
-  {
-    const std::lock_guard lock(mutex_);
-    next_ = std::move(request);
-  }
-  changed_.notify_one();
+  next_.put(std::move(request));
 }
 
 report::PodMemoryCounts PodMemoryWorker::counts() const {
@@ -111,11 +107,8 @@ void PodMemoryWorker::run(const std::stop_token& stop) {
   report::set_thread_name("limits");
   Instant due = observe::now();
   while (!stop.stop_requested()) {
-    std::unique_lock lock(mutex_);
     const auto wait = std::max<Duration>(due - observe::now(), Duration::zero());
-    changed_.wait_for(lock, stop, wait, [this] { return next_.has_value(); });
-    auto next = std::exchange(next_, std::nullopt);
-    lock.unlock();
+    auto next = next_.take_within(wait, stop);
     due = observe::now() + kIdle;  // if it throws
     log::log_exceptions("watch the limits of pods", [&] {
       if (next) adopt(std::move(*next));

@@ -8,6 +8,7 @@
 #include "act/limits/reclaim_threads.h"
 #include "act/original_values.h"
 #include "base/file_io.h"
+#include "base/thread/latest_request.h"
 #include "daemon/limits/pod_memory_request.h"
 #include "judge/limits/cold_memory.h"
 #include "judge/limits/limit_plan.h"
@@ -16,7 +17,6 @@
 
 #include <headroom/units.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -82,11 +82,10 @@ class PodMemoryWorker {
   std::optional<std::int64_t> room_;
   Instant room_read_at_{};
   report::PodMemoryCounts totals_;  // of the worker's thread
+  LatestRequest<PodMemoryRequest> next_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<PodMemoryRequest> next_;  // guarded by mutex_
-  report::PodMemoryCounts published_;     // guarded by mutex_
-  std::jthread thread_;                   // destroyed first: it uses the members above
+  report::PodMemoryCounts published_;  // guarded by mutex_
+  std::jthread thread_;                // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

@@ -30,21 +30,15 @@ void OomScoreWorker::resume() {
 }
 
 void OomScoreWorker::request(std::vector<OomScoreRequest> requests) {
-  {
-    const std::lock_guard lock(mutex_);
-    next_ = std::move(requests);
-  }
-  changed_.notify_one();
+  next_.put(std::move(requests));
 }
 
 void OomScoreWorker::run(const std::stop_token& stop) {
   report::set_thread_name("oom");
   while (!stop.stop_requested()) {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) break;
-    const std::vector<OomScoreRequest> requests = std::move(*std::exchange(next_, std::nullopt));
-    lock.unlock();
-    log::log_exceptions("write oom_score_adj", [&] { write_requested(requests, stop); });
+    const auto requests = next_.take(stop);
+    if (!requests) break;
+    log::log_exceptions("write oom_score_adj", [&] { write_requested(*requests, stop); });
   }
   log::log_exceptions("restore oom_score_adj", [this] {
     scores_.restore_all();

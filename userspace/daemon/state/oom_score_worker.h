@@ -5,15 +5,13 @@
 
 #include "act/kill/oom_scores.h"
 #include "act/original_values.h"
+#include "base/thread/latest_request.h"
 
 #include <headroom/units.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -72,10 +70,8 @@ class OomScoreWorker {
   std::unordered_map<CgroupId, AppliedScore> applied_;
   int since_pause_ = 0;
   bool failure_logged_ = false;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<std::vector<OomScoreRequest>> next_;  // guarded by mutex_
-  std::jthread thread_;                               // destroyed first: it uses the members above
+  LatestRequest<std::vector<OomScoreRequest>> next_;
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

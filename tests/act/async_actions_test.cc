@@ -5,15 +5,13 @@
 #include "act/exec/child_process.h"
 #include "act/exec/pre_stop.h"
 #include "config/temp_dir.h"
+#include "support/command_servers.h"
+#include "support/reduced_process.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,34 +19,27 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 namespace headroom::act {
 namespace {
 
+using test::clock_now;
+using test::privileges_in;
+using test::Reduced;
 using test::TempDir;
+using test::text_of;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-
-Instant clock_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
-}
 
 int run(std::vector<std::string> argv, Duration within = 20s, bool in_background = false) {
   auto child = Child::start({.argv = std::move(argv), .in_background = in_background});
   if (!child) return child.error().code;
   return child->wait(clock_now() + within, &clock_now, {});
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 TEST(Command, ReturnsItsExitStatus) {
@@ -155,47 +146,22 @@ TEST(Command, EntersTheNamespacesOfItsTarget) {
   ::waitpid(pod, nullptr, 0);
 }
 
-// The lines of a status file that say what a process may do.
-std::string privileges_in(const fs::path& status) {
-  std::istringstream lines(text_of(status));
-  std::string found;
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("Cap") || line.starts_with("NoNewPrivs") || line.starts_with("Uid") ||
-        line.starts_with("Seccomp:"))
-      found += line + "\n";
-  return found;
-}
-
-struct Reduced {
-  std::string_view name;
-  std::uint64_t bounding;
-  uid_t uid;
-  bool filtered;
-};
-
 pid_t start_reduced(const Reduced& how, const fs::path& directory) {
   const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  if (::chdir(directory.c_str()) != 0) ::_exit(1);
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
-    if ((how.bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability);
-  if (::setresuid(how.uid, how.uid, how.uid) != 0) ::_exit(1);
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  sock_filter allow[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
-  const sock_fprog program{1, allow};
-  if (how.filtered && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(1);
-  ::execl("/bin/sleep", "sleep", "60", nullptr);
-  ::_exit(1);
+  if (pid == 0) test::sleep_reduced(how, directory);
+  return pid;
 }
 
 TEST(Command, HasNoMorePrivilegesThanItsTarget) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to enter namespaces";
-  for (const Reduced& how :
-       {Reduced{"none", 0, 0, false}, Reduced{"chown_and_kill", 0x21, 0, false},
-        Reduced{"not_root", 0x21, 65534, false},
-        Reduced{"not_root_bounding_full", ~0ULL, 65534, false},
-        Reduced{"seccomp_filter", 0, 0, true}}) {
-    SCOPED_TRACE(how.name);
+  const std::pair<const char*, Reduced> cases[] = {
+      {"none", {}},
+      {"chown_and_kill", {.bounding = 0x21}},
+      {"not_root", {.bounding = 0x21, .uid = 65534}},
+      {"not_root_bounding_full", {.bounding = ~0ULL, .uid = 65534}},
+      {"seccomp_filter", {.filtered = true}}};
+  for (const auto& [name, how] : cases) {
+    SCOPED_TRACE(name);
     TempDir dir;
     fs::permissions(dir.path(), fs::perms::all);
     const pid_t pod = start_reduced(how, dir.path());
@@ -239,7 +205,7 @@ TEST(PreStop, RunsOnlyInTheContainersOwnCgroup) {
        }) {
     SCOPED_TRACE(cgroup);
     TempDir dir;
-    const pid_t process = start_reduced({"none", 0, 0, false}, "/");
+    const pid_t process = start_reduced({}, "/");
     std::this_thread::sleep_for(300ms);
     fs::create_directories(dir.path() / cgroup);
     std::ofstream(dir.path() / cgroup / "cgroup.procs") << process << "\n";

@@ -6,13 +6,11 @@
 #include "act/exec/pre_stop.h"
 #include "config/temp_dir.h"
 #include "support/command_servers.h"
+#include "support/reduced_process.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -20,8 +18,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -35,16 +31,14 @@ using test::clock_now;
 using test::Commands;
 using test::ConfinedCommands;
 using test::listen_at;
+using test::privileges_in;
+using test::Reduced;
 using test::TempDir;
 using test::TestCgroup;
+using test::text_of;
 using test::writable_cgroup2;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 int run(const std::string& socket, const Command& command, Duration within = 20s,
         const std::stop_token& stop = {}) {
@@ -146,17 +140,6 @@ TEST_F(CommandsTest, OfTheOperatorEndWithHeadroomd) {
   EXPECT_TRUE(ends_soon(pid));
 }
 
-// The lines of a status file that say what a process may do.
-std::string privileges_in(const fs::path& status) {
-  std::istringstream lines(text_of(status));
-  std::string found;
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("Cap") || line.starts_with("NoNewPrivs") || line.starts_with("Uid") ||
-        line.starts_with("Gid") || line.starts_with("Groups"))
-      found += line + "\n";
-  return found;
-}
-
 bool has_line(const std::string& text, const std::string& line) {
   return text.find(line + "\n") != std::string::npos;
 }
@@ -204,26 +187,11 @@ TEST_F(CommandsTest, OfTheOperatorHaveNothingOfTheUnitsPrivileges) {
   EXPECT_TRUE(ends_soon(written_pid(pid)));
 }
 
-struct Target {
-  std::uint64_t bounding = 0;
-  uid_t uid = 0;
-  bool filtered = false;
-};
-
 // A container's process: a host name and mounts of its own, and few capabilities.
-pid_t start_in(TestCgroup& cgroup, const Target& how, const fs::path& directory) {
+pid_t start_in(TestCgroup& cgroup, const Reduced& how, const fs::path& directory) {
   return cgroup.spawn([&how, &directory] {
     if (::unshare(CLONE_NEWUTS | CLONE_NEWNS) != 0 || ::sethostname("inside", 6) != 0) ::_exit(1);
-    if (::chdir(directory.c_str()) != 0) ::_exit(1);
-    for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
-      if ((how.bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability);
-    if (::setresuid(how.uid, how.uid, how.uid) != 0) ::_exit(1);
-    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    sock_filter allow[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
-    const sock_fprog program{1, allow};
-    if (how.filtered && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(1);
-    ::execl("/bin/sleep", "sleep", "60", nullptr);
-    ::_exit(1);
+    test::sleep_reduced(how, directory);
   });
 }
 
@@ -251,7 +219,7 @@ Decision pre_stop_of(std::vector<std::string> command) {
 }
 
 // In its namespaces, its directory, its cgroup, and with exactly its privileges.
-void expect_to_run_as(const Target& how, const std::string& socket) {
+void expect_to_run_as(const Reduced& how, const std::string& socket) {
   SCOPED_TRACE(how.bounding + how.uid);
   const TempDir dir;
   fs::permissions(dir.path(), fs::perms::all);
@@ -273,13 +241,13 @@ void expect_to_run_as(const Target& how, const std::string& socket) {
 
 TEST_F(PreStopCommandsTest, RunInTheContainerWithItsPrivileges) {
   const Commands commands;
-  for (const Target& how : {Target{}, Target{.bounding = 0x21}, Target{.uid = 65534}})
+  for (const Reduced& how : {Reduced{}, Reduced{.bounding = 0x21}, Reduced{.uid = 65534}})
     expect_to_run_as(how, commands.path());
 }
 
 TEST_F(PreStopCommandsTest, NeedNoMoreThanTheUnitHas) {
   const ConfinedCommands commands;
-  for (const Target& how : {Target{}, Target{.bounding = 0x22}, Target{.uid = 65534}})
+  for (const Reduced& how : {Reduced{}, Reduced{.bounding = 0x22}, Reduced{.uid = 65534}})
     expect_to_run_as(how, commands.path());
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/extender/extender_request.h"
 
-#include "base/json_text.h"
 #include "kube/extender/node_score.h"
+#include "kube/extender/node_table.h"
 
 #include <algorithm>
 #include <utility>
@@ -74,10 +74,7 @@ Result<> add_names(const Json& list, bool of_nodes, ExtenderArgs& args) {
 void find_summary_of(const ExtenderArgs& args, std::size_t i, const FindSummary& find,
                      const UseSummary& use) {
   if (!args.has_nodes) return find(args.names[i], use);
-  const Json* metadata = part(args.nodes[i], "metadata");
-  const Json* annotations = metadata ? part(*metadata, "annotations") : nullptr;
-  const auto summary = annotations ? node_summary_of(text_at(*annotations, kSummaryAnnotation))
-                                   : Result<NodeSummary>(failure("no annotations"));
+  const auto summary = summary_of_node(args.nodes[i]).second;
   use(summary ? &*summary : nullptr);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of kube-scheduler's requests to an extender and of the answers, as
-// k8s.io/kube-scheduler/extender/v1 has them. Pure; a hostile body is refused, within kMaxBody and
-// kMaxDepth.
+// k8s.io/kube-scheduler/extender/v1 has them. Pure; a hostile body is refused, within
+// kMaxExtenderBody and kMaxExtenderDepth.
 #pragma once
 
 #include "base/clock.h"

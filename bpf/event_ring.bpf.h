@@ -7,7 +7,7 @@
 
 #include "kernel.bpf.h"
 
-#include <headroom/stall_abi.h>
+#include <headroom/bpf/stall_abi.h>
 
 #include <bpf/bpf_helpers.h>
 

@@ -14,7 +14,7 @@
  */
 #include "kernel.bpf.h"
 
-#include <headroom/guard_abi.h>
+#include <headroom/bpf/guard_abi.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

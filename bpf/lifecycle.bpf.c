@@ -8,7 +8,7 @@
 #include "event_ring.bpf.h"
 #include "waits.bpf.h"
 
-#include <headroom/stall_abi.h>
+#include <headroom/bpf/stall_abi.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

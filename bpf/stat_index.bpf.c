@@ -11,7 +11,7 @@
  */
 #include "kernel.bpf.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <bpf/bpf_helpers.h>
 

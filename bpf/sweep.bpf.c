@@ -23,7 +23,7 @@
  */
 #include "kernel.bpf.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -10,7 +10,7 @@
 #include "kernel.bpf.h"
 #include "waits.bpf.h"
 
-#include <headroom/stall_abi.h>
+#include <headroom/bpf/stall_abi.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -3,7 +3,7 @@
 // (comparison with the files, exposition, recording) reads this table.
 #pragma once
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <array>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // bit), never zero.
 #pragma once
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/disk_usage.h>
 #include <headroom/eviction_unit.h>
 #include <headroom/pod.h>

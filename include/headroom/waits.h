@@ -2,7 +2,7 @@
 // Waits: what tasks waited for since observation began, by cgroup and in total.
 #pragma once
 
-#include <headroom/stall_abi.h>
+#include <headroom/bpf/stall_abi.h>
 #include <headroom/units.h>
 
 #include <array>

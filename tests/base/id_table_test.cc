@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/id_table.h"
+#include <headroom/id_table.h>
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "observe/cgroup/stat_text.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace headroom;

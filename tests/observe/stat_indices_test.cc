@@ -2,7 +2,7 @@
 // Which index tables are believed. A wrong index is worse than none.
 #include "observe/bpf/kernel_facts.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // The parser of cgroupfs texts: what it reads, and what it refuses to read.
 #include "observe/cgroup/stat_text.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <map>
 #include <string>

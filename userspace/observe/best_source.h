@@ -8,7 +8,7 @@
 #include "observe/cgroup/cgroup_source.h"
 #include "observe/cgroup/cgroupfs_source.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/result.h>
 
 #include <array>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/host_observer.h"
 
-#include "base/id_table.h"
 #include "observe/pod/parts_reader.h"
+
+#include <headroom/id_table.h>
 
 #include <fcntl.h>
 

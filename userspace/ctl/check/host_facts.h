@@ -6,7 +6,7 @@
 #include "base/operating_system.h"
 #include "observe/cgroup/cgroup_source.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/result.h>
 #include <headroom/units.h>
 

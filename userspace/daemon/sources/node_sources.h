@@ -17,11 +17,11 @@
 #include "report/reporter.h"
 #include "report/view/node_view.h"
 
+#include <headroom/bpf/stall_abi.h>
 #include <headroom/judge.h>
 #include <headroom/policy.h>
 #include <headroom/result.h>
 #include <headroom/snapshot.h>
-#include <headroom/stall_abi.h>
 #include <headroom/units.h>
 
 #include <cstdint>

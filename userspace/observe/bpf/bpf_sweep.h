@@ -13,7 +13,7 @@
 #include "observe/cgroup/cgroup_files.h"
 #include "observe/cgroup/cgroup_source.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/result.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include "stat_index.skel.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

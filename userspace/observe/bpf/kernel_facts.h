@@ -4,7 +4,7 @@
 
 #include "observe/bpf/bpf_loader.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <array>
 #include <cstddef>

@@ -5,8 +5,8 @@
 
 #include "observe/bpf/bpf_loader.h"
 
+#include <headroom/bpf/stall_abi.h>
 #include <headroom/result.h>
-#include <headroom/stall_abi.h>
 #include <headroom/units.h>
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 #include "observe/bpf/bpf_loader.h"
 
-#include <headroom/guard_abi.h>
+#include <headroom/bpf/guard_abi.h>
 #include <headroom/result.h>
 #include <headroom/units.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/file_io.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/result.h>
 #include <headroom/units.h>
 

@@ -4,7 +4,7 @@
 #include "base/file_io.h"
 #include "observe/cgroup/stat_text.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/cgroup/stat_text.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <algorithm>
 #include <string>

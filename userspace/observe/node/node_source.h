@@ -7,7 +7,7 @@
 #include "base/file_io.h"
 #include "observe/node/swap_source.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/snapshot.h>
 #include <headroom/units.h>
 

@@ -11,7 +11,7 @@
 
 #include "observe/pod/pod_cgroup_path.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 #include <headroom/pod.h>
 #include <headroom/snapshot.h>
 #include <headroom/units.h>

@@ -9,7 +9,7 @@
 #include "report/view/published_views.h"
 #include "report/view/waits_view.h"
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #include <array>
 #include <cstdint>

@@ -6,8 +6,8 @@
 // next turn instead.
 #pragma once
 
+#include <headroom/bpf/stall_abi.h>
 #include <headroom/snapshot.h>
-#include <headroom/stall_abi.h>
 
 #include <array>
 #include <cstdint>

@@ -2,9 +2,9 @@
 // PodIndex: the pod and container that a cgroup belongs to, found by its position and name.
 #pragma once
 
-#include "base/id_table.h"
 #include "report/view/node_view.h"
 
+#include <headroom/id_table.h>
 #include <headroom/pod.h>
 
 #include <string_view>

@@ -8,8 +8,8 @@
 
 #include "report/view/node_view.h"
 
-#include <headroom/abi.h>
-#include <headroom/stall_abi.h>
+#include <headroom/bpf/abi.h>
+#include <headroom/bpf/stall_abi.h>
 
 #include <cstdint>
 #include <optional>

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <headroom/stall_abi.h>
+#include <headroom/bpf/stall_abi.h>
 
 /* User space is woken when the working set has grown, or what is available has fallen, by this
  * amount. */

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <headroom/abi.h>
+#include <headroom/bpf/abi.h>
 
 #ifndef __BPF__
 typedef int32_t hr_s32;
